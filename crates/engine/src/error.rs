@@ -1,0 +1,56 @@
+//! What can go wrong in a job, each with what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The engine's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A failure of a job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The user asked it to stop.
+    #[error("interrupted; nothing was written")]
+    Interrupted,
+    /// The operating system refused something.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file concerned.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A row that cannot be read or of which no key can be made.
+    #[error("{}, line {line}: {message}", path.display())]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1 (in Parquet: the row).
+        line: u64,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// An input that cannot be used as asked: what, and what to do.
+    #[error("{}: {message}", path.display())]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A request that cannot be served: why, and what to do.
+    #[error("{0}")]
+    Refused(String),
+    /// A failure in the library.
+    #[error(transparent)]
+    Library(#[from] tamis::Error),
+}
+
+impl Error {
+    /// An error of the operating system, with the file it is about.
+    pub fn io(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.as_ref().to_owned();
+        move |source| Error::Io { path, source }
+    }
+}

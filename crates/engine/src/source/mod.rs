@@ -1,0 +1,88 @@
+//! Where rows come from: text (delimited, or one key per line), NDJSON and Parquet, plain or
+//! compressed, from files, folders, globs and standard input.
+
+use std::path::PathBuf;
+
+use tamis::key::Column;
+
+use crate::{Control, Result};
+
+/// How the bytes of a file are cut into rows and values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// One key per line.
+    Lines,
+    /// Values separated by commas (or another delimiter), with RFC 4180 quoting.
+    Csv,
+    /// Values separated by tabs.
+    Tsv,
+    /// One JSON object per line.
+    Ndjson,
+    /// Apache Parquet.
+    Parquet,
+}
+
+/// What the user said about the input; all else is recognised.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The format, where recognising it would go wrong.
+    pub format: Option<Format>,
+    /// The delimiter of delimited text.
+    pub delimiter: Option<u8>,
+    /// Delimited text has no header line.
+    pub no_header: bool,
+    /// Quotes are ordinary characters.
+    pub no_quotes: bool,
+}
+
+/// What takes rows. Each thread has one of its own.
+pub trait Sink: Send {
+    /// Takes the values of the asked columns, in the asked order; `None` is a null.
+    ///
+    /// An error names what is wrong with the row; the scan adds file and line, and stops.
+    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String>;
+}
+
+/// How one input was understood.
+#[derive(Debug, Clone)]
+pub struct Explained {
+    /// The file, or `-`.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: Format,
+    /// Its compression: gz, zst, bz2 or xz.
+    pub compression: Option<&'static str>,
+    /// The delimiter of delimited text.
+    pub delimiter: Option<u8>,
+    /// Whether the first line names the columns.
+    pub header: bool,
+    /// The columns there are, where that can be told.
+    pub columns: Vec<String>,
+}
+
+/// Inputs that were found, opened and recognised.
+#[derive(Debug)]
+pub struct Sources {}
+
+impl Sources {
+    /// Finds the inputs (files, globs, folders, `-`), recognises each, and finds the columns.
+    pub fn open(_inputs: &[String], _options: &Options, _columns: &[Column]) -> Result<Sources> {
+        todo!()
+    }
+
+    /// How each input was understood.
+    pub fn explain(&self) -> Vec<Explained> {
+        todo!()
+    }
+
+    /// Makes sure that the rows can be scanned more than once: standard input is kept in an
+    /// unnamed temporary file while it is read the first time.
+    pub fn keep(&mut self) -> Result<()> {
+        todo!()
+    }
+
+    /// Gives every row to one of the sinks, on as many threads as there are sinks.
+    pub fn scan<S: Sink>(&self, _sinks: Vec<S>, _control: &Control) -> Result<Vec<S>> {
+        todo!()
+    }
+}

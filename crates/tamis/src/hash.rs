@@ -1,0 +1,71 @@
+//! From the bytes of a key to a hash: named schemes, fixed for ever once a file uses them.
+
+use serde::{Deserialize, Serialize};
+
+/// How keys are hashed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "lowercase")]
+pub enum Scheme {
+    /// XXH3, 64 bits, with a seed: one hash per key, from which all positions are drawn.
+    Xxh3 {
+        /// The seed.
+        seed: u64,
+    },
+    /// MurmurHash3 x86 32-bit, one hash per hash function with the function's number as its
+    /// seed; the position is the hash modulo the number of bits.
+    Murmur3,
+}
+
+/// XXH3 (64 bits) of a key.
+#[inline]
+pub fn xxh3(key: &[u8], seed: u64) -> u64 {
+    xxhash_rust::xxh3::xxh3_64_with_seed(key, seed)
+}
+
+/// MurmurHash3 x86 32-bit of a key: what `mmh3.hash(key, seed, signed=False)` gives.
+///
+/// ```
+/// assert_eq!(tamis::hash::murmur3(b"", 0), 0);
+/// assert_eq!(tamis::hash::murmur3(b"hello", 0), 0x248b_fa47);
+/// ```
+#[inline]
+pub fn murmur3(key: &[u8], seed: u32) -> u32 {
+    const C1: u32 = 0xcc9e_2d51;
+    const C2: u32 = 0x1b87_3593;
+    let scramble = |k: u32| k.wrapping_mul(C1).rotate_left(15).wrapping_mul(C2);
+
+    let (blocks, tail) = key.as_chunks::<4>();
+    let mut h = seed;
+    for block in blocks {
+        h ^= scramble(u32::from_le_bytes(*block));
+        h = h.rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64);
+    }
+    let rest = tail.iter().rev().fold(0u32, |k, &byte| k << 8 | u32::from(byte));
+    h ^= scramble(rest);
+    h ^= key.len() as u32;
+    h ^= h >> 16;
+    h = h.wrapping_mul(0x85eb_ca6b);
+    h ^= h >> 13;
+    h = h.wrapping_mul(0xc2b2_ae35);
+    h ^ h >> 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn murmur3_gives_the_published_values() {
+        for (key, seed, expected) in [
+            (&b""[..], 1, 0x514e_28b7),
+            (b"\xff\xff\xff\xff", 0, 0x7629_3b50),
+            (b"!Ce\x87", 0, 0xf55b_516b),
+            (b"!Ce", 0, 0x7e4a_8634),
+            (b"!C", 0, 0xa0f7_b07a),
+            (b"!", 0, 0x7266_1cf4),
+            (b"Hello, world!", 0x9747_b28c, 0x2488_4cba),
+        ] {
+            assert_eq!(murmur3(key, seed), expected, "{key:?}");
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! How the bytes of a key are made from the values of a row.
+//!
+//! A [`Recipe`] names the columns and the steps that turn their text into a key and a group.
+//! It is stored in every file, so that all who use the file make the same keys.
+//!
+//! ```
+//! use tamis::key::{Field, Maker, Recipe};
+//!
+//! let recipe = Recipe {
+//!     key: vec!["email:trim,lower".parse()?],
+//!     group: Some("rating:round".parse()?),
+//!     null: None,
+//! };
+//! let mut maker = Maker::new(&recipe);
+//! assert_eq!(maker.key(&[Some(b" Ann@Example.org ")])?, b"ann@example.org");
+//! assert_eq!(maker.group(Some(b"6.5"))?, b"6"); // half to even
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+mod decimal;
+
+/// Where a value stands in a row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Column {
+    /// The whole line: one key per line.
+    Line,
+    /// A column by its name (in NDJSON and Parquet a path such as `user.id`).
+    Name(String),
+    /// A column by its number, from 1.
+    Number(usize),
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Column::Line => f.write_str("(line)"),
+            Column::Name(name) => f.write_str(name),
+            Column::Number(number) => write!(f, "{number}"),
+        }
+    }
+}
+
+/// One change made to the text of a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Step {
+    /// Drop white space (ASCII) at both ends.
+    Trim,
+    /// Lower case: Unicode where the value is UTF-8, else ASCII letters only.
+    Lower,
+    /// Upper case, likewise.
+    Upper,
+    /// The nearest integer of a decimal number, half to even.
+    Round,
+    /// The largest integer that is not above.
+    Floor,
+    /// The smallest integer that is not below.
+    Ceil,
+    /// The first N characters (a byte that is not UTF-8 counts as one).
+    Prefix(usize),
+    /// The last N characters.
+    Suffix(usize),
+    /// What stands before the first occurrence of a text; all, where it does not occur.
+    Before(String),
+    /// What stands after the last occurrence of a text; all, where it does not occur.
+    After(String),
+}
+
+const STEP_NAMES: &str =
+    "trim, lower, upper, round, floor, ceil, prefix=N, suffix=N, before=TEXT, after=TEXT";
+
+impl FromStr for Step {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let (name, argument) = match text.split_once('=') {
+            Some((name, argument)) => (name, Some(argument)),
+            None => (text, None),
+        };
+        let count = || -> Result<usize, Error> {
+            argument
+                .and_then(|digits| digits.parse().ok())
+                .filter(|&n| n > 0)
+                .ok_or_else(|| Error::Recipe(format!("{name} takes a number from 1: {name}=3")))
+        };
+        let word = || -> Result<String, Error> {
+            argument
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned)
+                .ok_or_else(|| Error::Recipe(format!("{name} takes a text: {name}=@")))
+        };
+        let plain = |step: Step| match argument {
+            None => Ok(step),
+            Some(_) => Err(Error::Recipe(format!("{name} takes no argument"))),
+        };
+        match name {
+            "trim" => plain(Step::Trim),
+            "lower" => plain(Step::Lower),
+            "upper" => plain(Step::Upper),
+            "round" => plain(Step::Round),
+            "floor" => plain(Step::Floor),
+            "ceil" => plain(Step::Ceil),
+            "prefix" => count().map(Step::Prefix),
+            "suffix" => count().map(Step::Suffix),
+            "before" => word().map(Step::Before),
+            "after" => word().map(Step::After),
+            _ => Err(Error::Recipe(format!("no step is called {name:?}; the steps are {STEP_NAMES}"))),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Trim => f.write_str("trim"),
+            Step::Lower => f.write_str("lower"),
+            Step::Upper => f.write_str("upper"),
+            Step::Round => f.write_str("round"),
+            Step::Floor => f.write_str("floor"),
+            Step::Ceil => f.write_str("ceil"),
+            Step::Prefix(n) => write!(f, "prefix={n}"),
+            Step::Suffix(n) => write!(f, "suffix={n}"),
+            Step::Before(text) => write!(f, "before={text}"),
+            Step::After(text) => write!(f, "after={text}"),
+        }
+    }
+}
+
+impl Step {
+    fn apply<'a>(&self, value: &'a [u8]) -> Result<Cow<'a, [u8]>, BadValue> {
+        Ok(match self {
+            Step::Trim => Cow::Borrowed(value.trim_ascii()),
+            Step::Lower => match std::str::from_utf8(value) {
+                Ok(text) if !text.is_ascii() => Cow::Owned(text.to_lowercase().into_bytes()),
+                _ => Cow::Owned(value.to_ascii_lowercase()),
+            },
+            Step::Upper => match std::str::from_utf8(value) {
+                Ok(text) if !text.is_ascii() => Cow::Owned(text.to_uppercase().into_bytes()),
+                _ => Cow::Owned(value.to_ascii_uppercase()),
+            },
+            Step::Round => Cow::Owned(decimal::to_integer(value, decimal::Mode::HalfEven)?),
+            Step::Floor => Cow::Owned(decimal::to_integer(value, decimal::Mode::Floor)?),
+            Step::Ceil => Cow::Owned(decimal::to_integer(value, decimal::Mode::Ceil)?),
+            Step::Prefix(n) => {
+                let end: usize = character_lengths(value).take(*n).sum();
+                Cow::Borrowed(&value[..end])
+            }
+            Step::Suffix(n) => {
+                let all = character_lengths(value).count();
+                let start: usize = character_lengths(value).take(all.saturating_sub(*n)).sum();
+                Cow::Borrowed(&value[start..])
+            }
+            Step::Before(text) => {
+                let at = value.windows(text.len()).position(|w| w == text.as_bytes());
+                Cow::Borrowed(at.map_or(value, |at| &value[..at]))
+            }
+            Step::After(text) => {
+                let at = value.windows(text.len()).rposition(|w| w == text.as_bytes());
+                Cow::Borrowed(at.map_or(value, |at| &value[at + text.len()..]))
+            }
+        })
+    }
+}
+
+/// The length in bytes of each character; a byte that is not UTF-8 is a character of its own.
+fn character_lengths(value: &[u8]) -> impl Iterator<Item = usize> {
+    value.utf8_chunks().flat_map(|chunk| {
+        chunk.valid().chars().map(char::len_utf8).chain(std::iter::repeat_n(1, chunk.invalid().len()))
+    })
+}
+
+/// A column and the steps that its value goes through: `email:trim,lower`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// Where the value stands.
+    pub column: Column,
+    /// What is done to it, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
+}
+
+impl FromStr for Field {
+    type Err = Error;
+
+    /// Reads `column` or `column:step,step`; an empty column is the whole line (`:trim`).
+    ///
+    /// What follows the last colon is read as steps; a column whose name holds a colon is
+    /// written with one more at its end (`xml:lang:`).
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let (column, steps) = match text.rsplit_once(':') {
+            Some((column, "")) => (column, Vec::new()),
+            Some((column, steps)) => {
+                (column, steps.split(',').map(Step::from_str).collect::<Result<_, _>>()?)
+            }
+            None => (text, Vec::new()),
+        };
+        let column = match column.parse::<usize>() {
+            Ok(0) => return Err(Error::Recipe("columns are numbered from 1".into())),
+            Ok(number) => Column::Number(number),
+            Err(_) if column.is_empty() => Column::Line,
+            Err(_) => Column::Name(column.to_owned()),
+        };
+        Ok(Field { column, steps })
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.column)?;
+        for (i, step) in self.steps.iter().enumerate() {
+            write!(f, "{}{step}", if i == 0 { ':' } else { ',' })?;
+        }
+        Ok(())
+    }
+}
+
+/// How the key and the group of a row are made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// The parts of the key. Several make a compound key, each with its length before it,
+    /// so that ("ab", "c") and ("a", "bc") differ.
+    pub key: Vec<Field>,
+    /// The group of the row, where there are groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Field>,
+    /// What stands for an empty cell, `\N` or null; without it they are no keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub null: Option<String>,
+}
+
+impl Recipe {
+    /// One key per line, no groups.
+    pub fn lines() -> Self {
+        Recipe { key: vec![Field { column: Column::Line, steps: Vec::new() }], group: None, null: None }
+    }
+
+    /// The columns that a row must give: those of the key, then that of the group.
+    pub fn columns(&self) -> Vec<Column> {
+        self.key.iter().chain(&self.group).map(|field| field.column.clone()).collect()
+    }
+}
+
+impl fmt::Display for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key: Vec<String> = self.key.iter().map(Field::to_string).collect();
+        write!(f, "key {}", key.join(" + "))?;
+        if let Some(group) = &self.group {
+            write!(f, ", group {group}")?;
+        }
+        if let Some(null) = &self.null {
+            write!(f, ", null {null:?}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A value of which no key can be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BadValue {
+    /// An empty cell, `\N` or null (or a value of which the steps leave nothing).
+    Missing,
+    /// A value that a numeric step cannot read.
+    NotANumber(String),
+    /// Key parts that do not match the recipe in number.
+    Parts {
+        /// As the recipe has it.
+        expected: usize,
+        /// As given.
+        got: usize,
+    },
+}
+
+impl fmt::Display for BadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadValue::Missing => f.write_str("an empty cell, \\N or null is no key"),
+            BadValue::NotANumber(value) => write!(f, "{value:?} is not a decimal number"),
+            BadValue::Parts { expected, got } => {
+                write!(f, "the key has {expected} parts, separated by tabs; this has {got}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BadValue {}
+
+/// Makes keys and groups by a recipe, reusing its buffers.
+#[derive(Debug)]
+pub struct Maker<'r> {
+    recipe: &'r Recipe,
+    key: Vec<u8>,
+    group: Vec<u8>,
+}
+
+impl<'r> Maker<'r> {
+    /// A maker for this recipe.
+    pub fn new(recipe: &'r Recipe) -> Self {
+        Maker { recipe, key: Vec::new(), group: Vec::new() }
+    }
+
+    /// The bytes of the key whose parts have these values.
+    #[inline]
+    pub fn key<'a>(&'a mut self, parts: &[Option<&'a [u8]>]) -> Result<&'a [u8], BadValue> {
+        let null = self.recipe.null.as_deref();
+        match (&self.recipe.key[..], parts) {
+            ([field], [part]) if field.steps.is_empty() => present(*part, null),
+            ([field], [part]) => canonical(&field.steps, *part, null, &mut self.key),
+            (fields, parts) if fields.len() == parts.len() => {
+                self.key.clear();
+                let mut buffer = Vec::new();
+                for (field, part) in fields.iter().zip(parts) {
+                    let bytes = canonical(&field.steps, *part, null, &mut buffer)?;
+                    self.key.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+                    self.key.extend_from_slice(bytes);
+                }
+                Ok(&self.key)
+            }
+            (fields, parts) => Err(BadValue::Parts { expected: fields.len(), got: parts.len() }),
+        }
+    }
+
+    /// The bytes of the group with this value. Without a group in the recipe: the empty name.
+    pub fn group<'a>(&'a mut self, value: Option<&'a [u8]>) -> Result<&'a [u8], BadValue> {
+        match &self.recipe.group {
+            Some(field) => canonical(&field.steps, value, self.recipe.null.as_deref(), &mut self.group),
+            None => Ok(b""),
+        }
+    }
+}
+
+fn canonical<'a>(
+    steps: &[Step],
+    value: Option<&'a [u8]>,
+    null: Option<&'a str>,
+    buffer: &'a mut Vec<u8>,
+) -> Result<&'a [u8], BadValue> {
+    let value = present(value, null)?;
+    if steps.is_empty() {
+        return Ok(value);
+    }
+    let mut current = Cow::Borrowed(value);
+    for step in steps {
+        let next = step.apply(&current)?.into_owned();
+        current = Cow::Owned(next);
+    }
+    buffer.clear();
+    buffer.extend_from_slice(&current);
+    if buffer.is_empty() { present(None, null) } else { Ok(buffer) }
+}
+
+#[inline]
+fn present<'a>(value: Option<&'a [u8]>, null: Option<&'a str>) -> Result<&'a [u8], BadValue> {
+    match value {
+        Some(value) if !value.is_empty() && value != b"\\N" => Ok(value),
+        _ => null.map(str::as_bytes).ok_or(BadValue::Missing),
+    }
+}
