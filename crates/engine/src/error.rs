@@ -42,6 +42,14 @@ pub enum Error {
     /// A request that cannot be served: why, and what to do.
     #[error("{0}")]
     Refused(String),
+    /// A file that the library could not use.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: tamis::Error,
+    },
     /// A failure in the library.
     #[error(transparent)]
     Library(#[from] tamis::Error),
@@ -52,5 +60,11 @@ impl Error {
     pub fn io(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_owned();
         move |source| Error::Io { path, source }
+    }
+
+    /// An error of the library, with the file it is about.
+    pub fn file(path: impl AsRef<Path>) -> impl FnOnce(tamis::Error) -> Self {
+        let path = path.as_ref().to_owned();
+        move |source| Error::File { path, source }
     }
 }

@@ -2,9 +2,20 @@
 //!
 //! `source → rows → recipe (key, group) → hash → partial sketch → merge → file → report`
 
+pub mod arena;
+pub mod build;
 pub mod control;
+pub mod count;
+pub mod distinct;
 pub mod error;
+pub mod health;
+pub mod output;
+pub mod parallel;
+pub mod plan;
+pub mod rows;
 pub mod source;
+pub mod statistics;
+pub mod test;
 
 pub use control::Control;
 pub use error::{Error, Result};

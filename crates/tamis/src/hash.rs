@@ -1,5 +1,7 @@
 //! From the bytes of a key to a hash: named schemes, fixed for ever once a file uses them.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// How keys are hashed.
@@ -14,6 +16,31 @@ pub enum Scheme {
     /// MurmurHash3 x86 32-bit, one hash per hash function with the function's number as its
     /// seed; the position is the hash modulo the number of bits.
     Murmur3,
+}
+
+impl Scheme {
+    /// The default: XXH3 with seed 0.
+    pub const DEFAULT: Scheme = Scheme::Xxh3 { seed: 0 };
+
+    /// The 64-bit hash that stands for a key wherever keys are counted, compared or (with
+    /// XXH3) placed.
+    #[inline]
+    pub fn identity(self, key: &[u8]) -> u64 {
+        match self {
+            Scheme::Xxh3 { seed } => xxh3(key, seed),
+            Scheme::Murmur3 => xxh3(key, 0),
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scheme::Xxh3 { seed: 0 } => f.write_str("xxh3"),
+            Scheme::Xxh3 { seed } => write!(f, "xxh3 (seed {seed})"),
+            Scheme::Murmur3 => f.write_str("murmur3"),
+        }
+    }
 }
 
 /// XXH3 (64 bits) of a key.
@@ -48,6 +75,13 @@ pub fn murmur3(key: &[u8], seed: u32) -> u32 {
     h ^= h >> 13;
     h = h.wrapping_mul(0xc2b2_ae35);
     h ^ h >> 16
+}
+
+/// The exclusive or of the two halves of the 128-bit product: mixes 64 bits well and fast.
+#[inline(always)]
+pub(crate) fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
 }
 
 #[cfg(test)]

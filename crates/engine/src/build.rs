@@ -1,0 +1,329 @@
+//! The second phase: the sketches themselves.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use tamis::arch::map::Words;
+use tamis::blocked::Blocked;
+use tamis::bloom::Bloom;
+use tamis::format::Tally;
+use tamis::fuse::{self, Fuse};
+use tamis::hash::Scheme;
+use tamis::key::Recipe;
+use tamis::params::{Common, GroupParams, Name, Params};
+use tamis::sizing::{Kind, Shape};
+
+use crate::arena::{self, Placing, Private, Ranges, Shared};
+use crate::count::{self, Counted, Making};
+use crate::distinct::{Distinct, EXACT};
+use crate::error::{Error, Result};
+use crate::plan::{self, Size};
+use crate::rows::{BadRows, Groups, KeyRows, Take};
+use crate::source::{self, Sources};
+use crate::{Control, output, parallel};
+
+/// Where the parameters come from.
+#[derive(Debug, Clone)]
+pub enum Sizing {
+    /// The distinct keys are counted first.
+    Count(Size),
+    /// Each group is planned for so many keys; nothing is counted.
+    Keys(u64, Size),
+    /// They are given.
+    Params(Params),
+}
+
+/// Filters to be built from a table.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Files, globs, folders, `-`.
+    pub inputs: Vec<String>,
+    /// How to read them.
+    pub options: source::Options,
+    /// Kind, hash and recipe.
+    pub common: Common,
+    /// How large.
+    pub sizing: Sizing,
+    /// Rows without a key.
+    pub bad_rows: BadRows,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// What was built.
+#[derive(Debug)]
+pub struct Report {
+    /// The parameters.
+    pub params: Params,
+    /// What each sketch says of itself.
+    pub tallies: Vec<Tally>,
+    /// Rows left out.
+    pub skipped: u64,
+    /// Whether the keys were estimated, not counted.
+    pub estimated: bool,
+    /// The time of each phase.
+    pub phases: Vec<(&'static str, Duration)>,
+}
+
+/// Sketches in memory, on their way to a file.
+struct Built {
+    params: Params,
+    rows: Vec<u64>,
+    seeds: Vec<u64>,
+    arena: Words,
+    skipped: u64,
+    estimated: bool,
+}
+
+/// Builds the filters and writes them to a file.
+pub fn build(job: &Job, output: &std::path::Path, control: &Control) -> Result<Report> {
+    let start = Instant::now();
+    let mut sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
+    let mut phases = vec![("open", start.elapsed())];
+    let mut phase = |name, since: Instant| phases.push((name, since.elapsed()));
+
+    let counting = Instant::now();
+    let making = Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows };
+    let built = match (&job.sizing, job.common.kind) {
+        (_, Kind::Fuse) => {
+            let counted = count::distinct_keys(&sources, making, usize::MAX, job.threads, control)?;
+            phase("count", counting);
+            let building = Instant::now();
+            let built = fuse(job, counted, control)?;
+            phase("build", building);
+            built
+        }
+        (Sizing::Count(size), _) => {
+            sources.keep()?; // a second pass may be needed
+            let counted = count::distinct_keys(&sources, making, EXACT, job.threads, control)?;
+            let params = plan::parameters(job.common.clone(), counted.planned(), *size)?;
+            refuse_empty(&params)?;
+            phase("count", counting);
+            let building = Instant::now();
+            let built = if job.common.hash == Scheme::Murmur3 || counted.counts.estimating() {
+                let mut built = insert(&sources, making, params, None, job.threads, control)?;
+                built.estimated = counted.counts.estimating();
+                built
+            } else {
+                from_sets(params, counted, job.threads, control)?
+            };
+            phase("build", building);
+            built
+        }
+        (Sizing::Keys(keys, size), _) => {
+            let names = if job.common.recipe.group.is_some() {
+                if matches!(size, Size::Total(_)) {
+                    return Err(Error::Refused(
+                        "a total --size is shared by the keys of each group: leave out --keys, or size by --fpr or --bits-per-key".into(),
+                    ));
+                }
+                sources.keep()?;
+                let names = count::group_names(&sources, making, job.threads, control)?;
+                phase("groups", counting);
+                names
+            } else {
+                vec![Name::default()]
+            };
+            let counts = names.into_iter().map(|name| (name, *keys)).collect();
+            let params = plan::parameters(job.common.clone(), counts, *size)?;
+            let building = Instant::now();
+            let built = insert(&sources, making, params, None, job.threads, control)?;
+            phase("build", building);
+            built
+        }
+        (Sizing::Params(params), _) => {
+            let built = insert(&sources, making, params.clone(), None, job.threads, control)?;
+            phase("build", counting);
+            built
+        }
+    };
+    let writing = Instant::now();
+    let Built { params, rows, seeds, arena, skipped, estimated } = built;
+    let tallies = output::write_container(output, &params, &rows, &seeds, &arena, job.threads)?;
+    phase("write", writing);
+    Ok(Report { params, tallies, skipped, estimated, phases })
+}
+
+/// The parameters for a table: the first phase alone.
+pub fn plan(job: &Job, size: Size, control: &Control) -> Result<(Params, Counted)> {
+    let sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
+    let making = Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows };
+    let limit = if job.common.kind == Kind::Fuse { usize::MAX } else { EXACT };
+    let counted = count::distinct_keys(&sources, making, limit, job.threads, control)?;
+    let params = plan::parameters(job.common.clone(), counted.planned(), size)?;
+    refuse_empty(&params)?;
+    Ok((params, counted))
+}
+
+fn refuse_empty(params: &Params) -> Result<()> {
+    if params.groups.is_empty() {
+        return Err(Error::Refused("the input has no keys: nothing to build from (--keys N makes an empty filter)".into()));
+    }
+    Ok(())
+}
+
+/// Rows to be added to filters that exist.
+#[derive(Debug, Clone)]
+pub struct Addition {
+    /// Files, globs, folders, `-`.
+    pub inputs: Vec<String>,
+    /// How to read them.
+    pub options: source::Options,
+    /// The recipe, with the columns of these inputs.
+    pub recipe: Recipe,
+    /// Rows without a key.
+    pub bad_rows: BadRows,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// Adds rows to a file of filters, which is replaced whole.
+pub fn add(path: &PathBuf, addition: &Addition, control: &Control) -> Result<Report> {
+    let start = Instant::now();
+    let container = output::open(path)?;
+    let params = container.params().clone();
+    if params.common.kind == Kind::Fuse {
+        return Err(Error::Refused(format!(
+            "{}: a fuse filter is static and takes no more keys; build it again from all of the data, or build --kind blocked",
+            path.display()
+        )));
+    }
+    let sources = Sources::open(&addition.inputs, &addition.options, &addition.recipe.columns())?;
+    let hash = params.common.hash;
+    let making = Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows };
+    let mut words = Placing::new(&params).empty()?;
+    words.copy_from_slice(container.data());
+    let before: Vec<u64> = container.tallies().iter().map(|tally| tally.rows).collect();
+    drop(container);
+    let mut built = insert(&sources, making, params, Some(words), addition.threads, control)?;
+    built.rows.iter_mut().zip(before).for_each(|(rows, before)| *rows += before);
+    let Built { params, rows, seeds, arena, skipped, .. } = built;
+    let tallies = output::write_container(path, &params, &rows, &seeds, &arena, addition.threads)?;
+    Ok(Report { params, tallies, skipped, estimated: false, phases: vec![("add", start.elapsed())] })
+}
+
+/// Puts all keys of the input into an arena, straight from the rows.
+fn insert(
+    sources: &Sources,
+    making: Making<'_>,
+    params: Params,
+    words: Option<Words>,
+    threads: usize,
+    control: &Control,
+) -> Result<Built> {
+    let placing = Placing::new(&params);
+    let sink = |take| KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Known(&params), take);
+    let (arena, rows, skipped) = if arena::share(&placing, threads) {
+        let mut words = words.map_or_else(|| placing.empty(), Ok)?;
+        let ranges = Ranges::new(&placing, &mut words);
+        let sinks = (0..threads).map(|_| sink(Shared::new(&placing, &ranges))).collect();
+        let (takes, rows, skipped) = taken(sources.scan(sinks, control)?, params.groups.len());
+        takes.into_iter().for_each(Shared::finish);
+        drop(ranges);
+        (words, rows, skipped)
+    } else {
+        let mut words = words;
+        let mut sinks = Vec::new();
+        for _ in 0..threads {
+            let private = words.take().map_or_else(|| Private::new(&placing), |words| Ok(Private::with(&placing, words)))?;
+            sinks.push(KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Known(&params), private));
+        }
+        let (takes, rows, skipped) = taken(sources.scan(sinks, control)?, params.groups.len());
+        let mut arenas = takes.into_iter().map(Private::finish);
+        let mut all = arenas.next().map_or_else(|| placing.empty(), Ok)?;
+        arenas.for_each(|words| arena::or_into(&mut all, &words));
+        (all, rows, skipped)
+    };
+    let seeds = vec![0; params.groups.len()];
+    Ok(Built { params, rows, seeds, arena, skipped, estimated: false })
+}
+
+/// What took the keys, with the rows of each group and those left out, summed over threads.
+fn taken<T: Take>(sinks: Vec<KeyRows<'_, T>>, groups: usize) -> (Vec<T>, Vec<u64>, u64) {
+    let mut rows = vec![0; groups];
+    let mut skipped = 0;
+    let mut takes = Vec::new();
+    for sink in sinks {
+        rows.iter_mut().zip(&sink.rows).for_each(|(all, rows)| *all += rows);
+        skipped += sink.skipped;
+        takes.push(sink.take);
+    }
+    (takes, rows, skipped)
+}
+
+/// Puts the keys that were counted into an arena: no second pass over the input.
+fn from_sets(params: Params, counted: Counted, threads: usize, control: &Control) -> Result<Built> {
+    let placing = Placing::new(&params);
+    let mut arena = placing.empty()?;
+    let sections = sections(&params, &mut arena);
+    parallel::each(threads, sections.len(), |group| {
+        control.check()?;
+        let Distinct::Exact(set) = &counted.counts.groups()[group] else {
+            unreachable!("an estimated job is built from its rows");
+        };
+        let mut section = sections[group].lock().expect("no holder panics");
+        let shape = params.groups[group].shape;
+        let hashes: Vec<u64> = set.iter().collect();
+        match params.common.kind {
+            Kind::Blocked => Blocked::from_words(&mut **section, shape.hashes)?.insert_hashes(&hashes),
+            Kind::Bloom => Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(&hashes),
+            Kind::Fuse => unreachable!("a fuse filter is built from hashes of its own"),
+        }
+        Ok(())
+    })?;
+    drop(sections);
+    let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
+    let seeds = vec![0; params.groups.len()];
+    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false })
+}
+
+/// The sections of an arena, each for one thread at a time.
+fn sections<'w>(params: &Params, arena: &'w mut [u64]) -> Vec<std::sync::Mutex<&'w mut [u64]>> {
+    let mut sections = Vec::with_capacity(params.groups.len());
+    let mut rest = arena;
+    for group in &params.groups {
+        let words = group.shape.words(params.common.kind) as usize;
+        let (section, after) = rest.split_at_mut(words.next_multiple_of(8));
+        sections.push(std::sync::Mutex::new(&mut section[..words]));
+        rest = after;
+    }
+    sections
+}
+
+/// Static filters, from the sets of all groups.
+fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
+    let params = match &job.sizing {
+        Sizing::Count(size) => plan::parameters(job.common.clone(), counted.planned(), *size)?,
+        Sizing::Keys(..) => {
+            return Err(Error::Refused("a fuse filter is sized by its own keys, which are counted: leave out --keys".into()));
+        }
+        Sizing::Params(given) => {
+            // Width and rate as planned; the number of slots follows from the keys.
+            let mut groups = Vec::new();
+            for (name, keys) in counted.planned() {
+                let planned = given.find(&name.0).map(|at| &given.groups[at]).ok_or_else(|| {
+                    Error::Refused(format!("group {name} is not in the parameters; plan over all of the data"))
+                })?;
+                let shape = Shape { slots: fuse::shape(keys)?.slots, ..planned.shape };
+                groups.push(GroupParams { group: name, keys, fpr: planned.fpr, shape });
+            }
+            Params::new(given.common.clone(), groups)?
+        }
+    };
+    refuse_empty(&params)?;
+    let mut arena = Placing::new(&params).empty()?;
+    let sections = sections(&params, &mut arena);
+    let seeds = parallel::each(job.threads, sections.len(), |group| {
+        control.check()?;
+        let Distinct::Exact(set) = &counted.counts.groups()[group] else {
+            unreachable!("the keys of a fuse filter are always counted exactly");
+        };
+        let mut hashes: Vec<u64> = set.iter().collect();
+        let built = Fuse::build(&mut hashes, params.groups[group].shape.width)?;
+        sections[group].lock().expect("no holder panics").copy_from_slice(built.words());
+        Ok(built.seed())
+    })?;
+    drop(sections);
+    let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
+    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false })
+}

@@ -1,0 +1,37 @@
+//! What a filter's fill tells: how many keys it holds, its rate now, and how many more fit.
+
+use tamis::format::Tally;
+use tamis::params::GroupParams;
+use tamis::sizing::Kind;
+use tamis::sketch::estimated_keys;
+
+/// The state of one group's sketch, as its fill tells it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Health {
+    /// The share of bits that is set.
+    pub fill: f64,
+    /// Distinct keys, estimated from the fill; infinite in a full filter.
+    pub keys: f64,
+    /// The rate of false positives to expect with so many keys.
+    pub rate: f64,
+    /// The keys that it can hold within its target rate; none for a static one.
+    pub capacity: Option<u64>,
+    /// Whether it surely holds more than that: by more than three standard errors.
+    pub overfull: bool,
+}
+
+/// Reads the state of a sketch from its directory entry alone.
+pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
+    let bits = group.shape.bits();
+    let fill = tally.ones as f64 / bits as f64;
+    let capacity = kind.capacity(&group.shape, group.fpr);
+    let Some(most) = capacity else {
+        let rate = kind.expected_rate(&group.shape, group.keys);
+        return Health { fill, keys: group.keys as f64, rate, capacity, overfull: false };
+    };
+    let keys = estimated_keys(tally.ones, bits, group.shape.hashes);
+    let rate = if keys.is_finite() { kind.expected_rate(&group.shape, keys.round() as u64) } else { 1.0 };
+    let load = f64::from(group.shape.hashes) * most as f64 / bits as f64;
+    let standard_error = (bits as f64 * (load.exp() - load - 1.0)).sqrt() / f64::from(group.shape.hashes);
+    Health { fill, keys, rate, capacity, overfull: keys > most as f64 + 3.0 * standard_error + 1.0 }
+}

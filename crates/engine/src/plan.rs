@@ -1,0 +1,118 @@
+//! From counts to parameters.
+
+use std::collections::HashMap;
+
+use tamis::bloom;
+use tamis::hash::Scheme;
+use tamis::params::{Common, GroupParams, Name, Params};
+use tamis::sizing::{Kind, Shape};
+
+use crate::error::{Error, Result};
+
+/// How large the filters shall be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Size {
+    /// As small as keeps the rate of false positives at or below this.
+    Fpr(f64),
+    /// So many bits per key.
+    BitsPerKey(f64),
+    /// So many bytes for all groups together, shared so that all have the same expected rate.
+    Total(u64),
+}
+
+/// The parameters of groups with so many keys each.
+pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size) -> Result<Params> {
+    let groups = match size {
+        Size::Fpr(fpr) => at_rate(&common, &counts, fpr)?,
+        Size::BitsPerKey(bits) => {
+            refuse_murmur(&common, "--bits-per-key")?;
+            if !(bits > 0.0 && bits <= 10_000.0) {
+                return Err(Error::Refused(format!("--bits-per-key must lie between 0 and 10,000: {bits} does not")));
+            }
+            let shape = |keys: u64| common.kind.shape_for_bits(keys, ((keys as f64 * bits) as u64).max(512));
+            let mut groups = shaped(&common, &counts, shape)?;
+            // The best number of hashes for these bits, not for what rounding to whole lines made of them.
+            let best = common.kind.shape_for_bits(1 << 30, ((1u64 << 30) as f64 * bits) as u64)?.hashes;
+            groups.iter_mut().for_each(|group| group.shape.hashes = best);
+            groups
+        }
+        Size::Total(bytes) => {
+            refuse_murmur(&common, "--size")?;
+            within(&common, &counts, bytes)?
+        }
+    };
+    let mut groups = groups;
+    if !matches!(size, Size::Fpr(_)) {
+        for group in &mut groups {
+            group.fpr = common.kind.expected_rate(&group.shape, group.keys).clamp(f64::MIN_POSITIVE, 1.0);
+        }
+    }
+    Ok(Params::new(common, groups)?)
+}
+
+fn refuse_murmur(common: &Common, flag: &str) -> Result<()> {
+    match common.hash {
+        Scheme::Murmur3 => Err(Error::Refused(format!("murmur3 has the document's m and k, which follow from --fpr; leave out {flag}"))),
+        Scheme::Xxh3 { .. } => Ok(()),
+    }
+}
+
+fn at_rate(common: &Common, counts: &[(Name, u64)], fpr: f64) -> Result<Vec<GroupParams>> {
+    let mut groups = shaped(common, counts, |keys| match common.hash {
+        Scheme::Murmur3 => bloom::document_shape(keys, fpr),
+        Scheme::Xxh3 { .. } => common.kind.shape_for_rate(keys, fpr),
+    })?;
+    groups.iter_mut().for_each(|group| group.fpr = fpr);
+    Ok(groups)
+}
+
+/// Many groups have equally many keys: each number is sized once.
+fn shaped(common: &Common, counts: &[(Name, u64)], shape: impl Fn(u64) -> tamis::Result<Shape>) -> Result<Vec<GroupParams>> {
+    let mut known: HashMap<u64, Shape> = HashMap::new();
+    let mut groups = Vec::with_capacity(counts.len());
+    for (name, keys) in counts {
+        let shape = match known.get(keys) {
+            Some(shape) => *shape,
+            None => *known.entry(*keys).or_insert(shape(*keys)?),
+        };
+        groups.push(GroupParams { group: name.clone(), keys: *keys, fpr: 0.5, shape });
+    }
+    debug_assert!(common.kind != Kind::Fuse || groups.iter().all(|group| group.shape.width > 0));
+    Ok(groups)
+}
+
+/// The lowest rate, the same for all groups, at which they fit into so many bytes.
+fn within(common: &Common, counts: &[(Name, u64)], bytes: u64) -> Result<Vec<GroupParams>> {
+    if counts.is_empty() {
+        return Err(tamis::Error::NoKeys.into());
+    }
+    let total = |groups: &[GroupParams]| -> u64 {
+        groups.iter().map(|group| (group.shape.words(common.kind) * 8).next_multiple_of(64)).sum()
+    };
+    // A file without groups is sized to the byte.
+    if let [(_, keys)] = counts {
+        let padding = if common.kind == Kind::Fuse { 128 } else { 0 };
+        let bits = (bytes / 64 * 64).saturating_sub(padding).saturating_mul(8);
+        return shaped(common, counts, |_| common.kind.shape_for_bits(*keys, bits));
+    }
+    let (mut low, mut high) = (-90.0f64, -0.001f64); // logarithms of the rate: too large, small enough
+    let mut best = at_rate(common, counts, high.exp())?;
+    if total(&best) > bytes {
+        return Err(Error::Refused(format!(
+            "{bytes} bytes are too few for {} groups: at least {} are needed",
+            counts.len(),
+            total(&best)
+        )));
+    }
+    for _ in 0..40 {
+        let middle = 0.5 * (low + high);
+        match at_rate(common, counts, middle.exp()) {
+            Ok(groups) if total(&groups) <= bytes => {
+                high = middle;
+                best = groups;
+            }
+            _ => low = middle,
+        }
+    }
+    Ok(best)
+}

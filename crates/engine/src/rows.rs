@@ -1,0 +1,225 @@
+//! From rows to keys: the recipe applied, groups numbered, keys hashed, bad rows dealt with.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Mutex;
+
+use tamis::hash::{Scheme, xxh3};
+use tamis::key::{Maker, Recipe};
+use tamis::params::{Name, Params};
+
+use crate::source::Sink;
+
+/// What to do with a row of which no key can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BadRows {
+    /// Stop, naming file, line and value.
+    #[default]
+    Fail,
+    /// Leave it out, and count it.
+    Skip,
+}
+
+/// A key on its way into a sketch.
+#[derive(Debug, Clone, Copy)]
+pub struct Key<'a> {
+    /// The number of its group.
+    pub group: u32,
+    /// Its [identity](Scheme::identity).
+    pub hash: u64,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+}
+
+/// What takes keys; each thread has one of its own.
+pub trait Take: Send {
+    /// Takes one key.
+    fn take(&mut self, key: Key<'_>);
+}
+
+/// How the names of groups become numbers.
+#[derive(Debug)]
+pub enum Groups<'a> {
+    /// In the order in which they appear.
+    Discover(Vec<Name>),
+    /// As they stand in the parameters; another name is a bad row.
+    Known(&'a Params),
+    /// As they stand in the parameters; others are numbered from `first` on, as all threads
+    /// together meet them.
+    KnownFirst {
+        /// The parameters.
+        params: &'a Params,
+        /// The number of the first other name.
+        first: u32,
+        /// The other names.
+        others: &'a Mutex<Vec<Name>>,
+    },
+    /// All keys belong to the group of this number, whatever the row says.
+    One(u32),
+}
+
+/// The sink that turns rows into keys.
+#[derive(Debug)]
+pub struct KeyRows<'a, T> {
+    maker: Maker<'a>,
+    parts: usize,
+    hash: Scheme,
+    bad_rows: BadRows,
+    groups: Groups<'a>,
+    numbers: HashMap<Box<[u8]>, u32, BuildHasherDefault<XxHasher>>,
+    /// Short values seen lately, by a hash of their bytes: most columns of groups have few.
+    recent: Box<[(u64, u32); RECENT]>,
+    /// Rows of which a key was made, by group.
+    pub rows: Vec<u64>,
+    /// Rows left out.
+    pub skipped: u64,
+    /// What takes the keys.
+    pub take: T,
+}
+
+const RECENT: usize = 256;
+
+impl<'a, T: Take> KeyRows<'a, T> {
+    /// A sink for one thread.
+    pub fn new(recipe: &'a Recipe, hash: Scheme, bad_rows: BadRows, groups: Groups<'a>, take: T) -> Self {
+        let groups = match groups {
+            Groups::Discover(_) | Groups::Known(_) | Groups::KnownFirst { .. } if recipe.group.is_none() => Groups::One(0),
+            groups => groups,
+        };
+        KeyRows {
+            maker: Maker::new(recipe),
+            parts: recipe.key.len(),
+            hash,
+            bad_rows,
+            groups,
+            numbers: HashMap::default(),
+            recent: Box::new([(u64::MAX, 0); RECENT]),
+            rows: Vec::new(),
+            skipped: 0,
+            take,
+        }
+    }
+
+    /// The names that were discovered (the empty one where there are no groups), the rows of
+    /// each, and what took the keys.
+    pub fn into_names(self) -> (Vec<Name>, Vec<u64>, T) {
+        let names = match self.groups {
+            Groups::Discover(names) => names,
+            _ => vec![Name::default()],
+        };
+        (names, self.rows, self.take)
+    }
+
+    #[inline]
+    fn group(&mut self, value: Option<&[u8]>) -> Result<u32, String> {
+        // A value of up to 7 bytes is packed with its length into one word: equal words, equal values.
+        let packed = match value {
+            Some(value) if value.len() < 8 => {
+                let mut bytes = [0; 8];
+                bytes[..value.len()].copy_from_slice(value);
+                bytes[7] = value.len() as u8 + 1;
+                u64::from_le_bytes(bytes)
+            }
+            _ => 0,
+        };
+        let slot = (packed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize;
+        if packed != 0 && self.recent[slot].0 == packed {
+            return Ok(self.recent[slot].1);
+        }
+        let number = self.group_by_name(value)?;
+        if packed != 0 {
+            self.recent[slot] = (packed, number);
+        }
+        Ok(number)
+    }
+
+    fn group_by_name(&mut self, value: Option<&[u8]>) -> Result<u32, String> {
+        if let Some(&number) = value.and_then(|value| self.numbers.get(value)) {
+            return Ok(number);
+        }
+        let name = self.maker.group(value).map_err(|bad| format!("in the group: {bad}"))?;
+        let number = match &mut self.groups {
+            Groups::One(number) => *number,
+            Groups::Known(params) => params.find(name).map(|at| at as u32).ok_or_else(|| {
+                let name = String::from_utf8_lossy(name);
+                format!("group {name:?} is not in the parameters; plan over all of the data, or build without them")
+            })?,
+            Groups::Discover(names) => position(names, name),
+            Groups::KnownFirst { params, first, others } => match params.find(name) {
+                Some(at) => at as u32,
+                None => *first + position(&mut others.lock().expect("no holder panics"), name),
+            },
+        };
+        if let Some(value) = value {
+            self.numbers.insert(value.into(), number);
+        }
+        Ok(number)
+    }
+
+    #[inline]
+    fn key(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+        let group = match self.groups {
+            Groups::One(number) => number,
+            _ => self.group(values[self.parts])?,
+        };
+        let bytes = self.maker.key(&values[..self.parts]).map_err(|bad| format!("in the key: {bad}"))?;
+        let hash = self.hash.identity(bytes);
+        self.take.take(Key { group, hash, bytes });
+        let group = group as usize;
+        if self.rows.len() <= group {
+            self.rows.resize(group + 1, 0);
+        }
+        self.rows[group] += 1;
+        Ok(())
+    }
+}
+
+impl<T: Take> Sink for KeyRows<'_, T> {
+    #[inline]
+    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+        match self.key(values) {
+            Ok(()) => Ok(()),
+            Err(_) if self.bad_rows == BadRows::Skip => {
+                self.skipped += 1;
+                Ok(())
+            }
+            Err(message) => {
+                let shown: Vec<String> = values.iter().map(|value| show(*value)).collect();
+                Err(format!("{message} (values {}); --bad-rows skip leaves such rows out", shown.join(", ")))
+            }
+        }
+    }
+}
+
+/// The place of a name, which is put there if it is new. It is only looked for when a thread
+/// meets a value for the first time.
+fn position(names: &mut Vec<Name>, name: &[u8]) -> u32 {
+    let at = names.iter().position(|known| known.0 == name).unwrap_or_else(|| {
+        names.push(Name(name.to_vec()));
+        names.len() - 1
+    });
+    at as u32
+}
+
+fn show(value: Option<&[u8]>) -> String {
+    match value {
+        None => "null".into(),
+        Some(value) if value.len() > 60 => format!("{:?}…", String::from_utf8_lossy(&value[..60])),
+        Some(value) => format!("{:?}", String::from_utf8_lossy(value)),
+    }
+}
+
+/// Hashes the bytes of group values; they come from the user's own table, so speed counts more
+/// than resistance to flooding.
+#[derive(Debug, Default)]
+pub struct XxHasher(u64);
+
+impl Hasher for XxHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3(bytes, self.0);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,297 @@
+//! The third phase: every key against every filter; exact false positives and negatives.
+//!
+//! Keys are brought together by hash, so that each distinct key is looked at once, with all the
+//! groups it belongs to. A hit in a group is a false positive unless the key is a member; a miss
+//! in a group of its own is a false negative. Memory is bounded: beyond a fixed number of rows,
+//! keys wait on disk, cut by hash into parts that fit.
+
+mod gather;
+mod judge;
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use tamis::hash::{Scheme, xxh3};
+use tamis::key::{Column, Recipe};
+use tamis::params::Name;
+
+use self::gather::{Gather, PARTS, Part};
+use self::judge::{Found, judge};
+use crate::error::{Error, Result};
+use crate::health::{self, Health};
+use crate::output;
+use crate::rows::{BadRows, Groups, Key, KeyRows, Take};
+use crate::source::{self, Sources};
+use crate::statistics::{surprise, wilson};
+use crate::{Control, parallel};
+
+/// Filters to be tested.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The file of filters.
+    pub filters: PathBuf,
+    /// The data they were built from.
+    pub inputs: Vec<String>,
+    /// How to read them.
+    pub options: source::Options,
+    /// The recipe, with the columns of these inputs.
+    pub recipe: Recipe,
+    /// Keys known to be outside.
+    pub negatives: Vec<String>,
+    /// So many random keys, also taken to be outside.
+    pub random: u64,
+    /// The seed of the random keys.
+    pub seed: u64,
+    /// Rows without a key.
+    pub bad_rows: BadRows,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// What was found in one group.
+#[derive(Debug, Clone)]
+pub struct GroupResult {
+    /// Its name.
+    pub group: Name,
+    /// Distinct keys that belong to it.
+    pub keys: u64,
+    /// False positives, negatives and all else about its filter; none where the file has no
+    /// filter for this group.
+    pub filter: Option<FilterResult>,
+    /// Distinct keys that belong to it and are not found.
+    pub false_negatives: u64,
+}
+
+/// What was found in one filter.
+#[derive(Debug, Clone)]
+pub struct FilterResult {
+    /// Its bits.
+    pub bits: u64,
+    /// Hashes per key.
+    pub hashes: u32,
+    /// Bits that are set.
+    pub ones: u64,
+    /// The rate that it was planned for.
+    pub target: f64,
+    /// The rate to expect of just this filter, from the bits that are set.
+    pub expected: f64,
+    /// Distinct keys outside its group that it lets pass.
+    pub false_positives: u64,
+    /// Distinct keys outside its group.
+    pub negatives: u64,
+    /// Its state.
+    pub health: Health,
+}
+
+impl FilterResult {
+    /// False positives / negatives.
+    pub fn rate(&self) -> f64 {
+        if self.negatives == 0 { 0.0 } else { self.false_positives as f64 / self.negatives as f64 }
+    }
+
+    /// The 95 % interval of the rate.
+    pub fn interval(&self) -> (f64, f64) {
+        wilson(self.false_positives, self.negatives)
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// By group, in natural order.
+    pub groups: Vec<GroupResult>,
+    /// Distinct keys in all.
+    pub keys: u64,
+    /// Rows read.
+    pub rows: u64,
+    /// Rows left out.
+    pub skipped: u64,
+    /// Keys given as outside that are members after all.
+    pub removed: u64,
+    /// How probable false positives so far from their expectation are, all groups together.
+    pub surprise: f64,
+    /// False positives to expect, all groups together, from the bits that are set.
+    pub expected_false_positives: f64,
+    /// The time of each phase.
+    pub phases: Vec<(&'static str, Duration)>,
+}
+
+/// Below this probability the false positives are taken for a fault.
+pub const IMPROBABLE: f64 = 1e-6;
+
+impl Report {
+    /// False negatives of all groups.
+    pub fn false_negatives(&self) -> u64 {
+        self.groups.iter().map(|group| group.false_negatives).sum()
+    }
+
+    /// False positives and negatives of all groups.
+    pub fn false_positives(&self) -> (u64, u64) {
+        let filters = self.groups.iter().filter_map(|group| group.filter.as_ref());
+        filters.fold((0, 0), |(hits, all), filter| (hits + filter.false_positives, all + filter.negatives))
+    }
+
+    /// Whether the filters are what they should be.
+    pub fn passed(&self) -> bool {
+        self.false_negatives() == 0 && self.surprise >= IMPROBABLE
+    }
+}
+
+/// A thread holds so many keys in memory before they go to disk: 256 MB.
+const HELD: usize = 1 << 24;
+
+/// Tests the filters.
+pub fn test(job: &Job, control: &Control) -> Result<Report> {
+    test_holding(job, HELD, control)
+}
+
+/// The same with another number of keys held in memory per thread.
+fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
+    let mut phases = Vec::new();
+    let mut since = Instant::now();
+    let mut phase = |name| {
+        phases.push((name, since.elapsed()));
+        since = Instant::now();
+    };
+    let container = output::open(&job.filters)?;
+    let sketches = container.sketches()?;
+    let params = container.params();
+    let hash = params.common.hash;
+    let lanes = match hash {
+        Scheme::Murmur3 => params.groups.iter().map(|group| group.shape.hashes).max().unwrap_or(0),
+        Scheme::Xxh3 { .. } => 0,
+    };
+    phase("open");
+
+    let outside = params.groups.len() as u32;
+    let others = Mutex::new(Vec::new());
+    let mut gathered: Vec<Gather> = Vec::new();
+    let (mut rows, mut skipped) = (0, 0);
+    let mut scan = |sources: &Sources, recipe: &Recipe, negatives: bool| -> Result<()> {
+        let sink = |_| {
+            let known = Groups::KnownFirst { params, first: outside + 1, others: &others };
+            let groups = if negatives { Groups::One(outside) } else { known };
+            KeyRows::new(recipe, hash, job.bad_rows, groups, Gather::new(lanes, held))
+        };
+        for sink in sources.scan((0..job.threads).map(sink).collect(), control)? {
+            rows += sink.rows.iter().sum::<u64>();
+            skipped += sink.skipped;
+            gathered.push(sink.take);
+        }
+        Ok(())
+    };
+    if !job.inputs.is_empty() {
+        scan(&Sources::open(&job.inputs, &job.options, &job.recipe.columns())?, &job.recipe, false)?;
+    }
+    if !job.negatives.is_empty() {
+        let (sources, recipe) = open_negatives(job)?;
+        scan(&sources, &recipe, true)?;
+    }
+    gathered.extend(random_keys(job, hash, lanes, outside, held, control)?);
+    phase("read");
+
+    let disk = |source| Error::Io { path: std::env::temp_dir(), source };
+    let mut parts: Vec<Vec<Part>> = Vec::new();
+    parts.resize_with(PARTS, Vec::new);
+    for gather in gathered {
+        let of_thread = gather.finish().map_err(disk)?;
+        of_thread.into_iter().zip(&mut parts).for_each(|(part, parts)| parts.push(part));
+    }
+    let parts: Vec<Mutex<Vec<Part>>> = parts.into_iter().map(Mutex::new).collect();
+    control.begin(PARTS as u64);
+    let found = parallel::each(job.threads, PARTS, |part| {
+        control.check()?;
+        let mut all = Part::default();
+        for part in std::mem::take(&mut *parts[part].lock().expect("no holder panics")) {
+            all.absorb(part, lanes).map_err(disk)?;
+        }
+        let found = judge(all, lanes, &sketches);
+        control.advance(1);
+        Ok(found)
+    })?;
+    let mut total = Found::default();
+    found.iter().for_each(|found| total.add(found));
+    phase("test");
+
+    let rates = parallel::each(job.threads, sketches.len(), |group| Ok(sketches[group].rate_now()))?;
+    let (mut mean, mut variance, mut false_positives) = (0.0, 0.0, 0);
+    let mut groups = Vec::new();
+    for (i, (params_of, hits)) in params.groups.iter().zip(&total.filters).enumerate() {
+        let tally = &container.tallies()[i];
+        let filter = FilterResult {
+            bits: params_of.shape.bits(),
+            hashes: params_of.shape.hashes,
+            ones: tally.ones,
+            target: params_of.fpr,
+            expected: rates[i],
+            false_positives: hits.all - hits.found,
+            negatives: total.keys - hits.members,
+            health: health::health(params.common.kind, params_of, tally),
+        };
+        mean += filter.negatives as f64 * rates[i];
+        variance += filter.negatives as f64 * rates[i] * (1.0 - rates[i]);
+        false_positives += filter.false_positives;
+        groups.push(GroupResult {
+            group: params_of.group.clone(),
+            keys: hits.members,
+            false_negatives: hits.members - hits.found,
+            filter: Some(filter),
+        });
+    }
+    for (name, &keys) in others.into_inner().expect("no holder panics").iter().zip(&total.strangers) {
+        groups.push(GroupResult { group: name.clone(), keys, false_negatives: keys, filter: None });
+    }
+    groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
+    phase("count");
+    Ok(Report {
+        groups,
+        keys: total.keys,
+        rows,
+        skipped,
+        removed: total.removed,
+        surprise: surprise(false_positives, mean, variance),
+        expected_false_positives: mean,
+        phases,
+    })
+}
+
+/// Opens the keys known to be outside: a table with the columns of the recipe or, for a key of
+/// one part, one key per line.
+fn open_negatives(job: &Job) -> Result<(Sources, Recipe)> {
+    let recipe = Recipe { group: None, ..job.recipe.clone() };
+    let error = match Sources::open(&job.negatives, &job.options, &recipe.columns()) {
+        Ok(sources) => return Ok((sources, recipe)),
+        Err(error) => error,
+    };
+    let mut lines = recipe;
+    if let [field] = &mut lines.key[..] {
+        field.column = Column::Line;
+        if let Ok(sources) = Sources::open(&job.negatives, &job.options, &lines.columns()) {
+            return Ok((sources, lines));
+        }
+    }
+    Err(error)
+}
+
+/// Random keys of 16 bytes: 128 bits that no table holds by chance.
+fn random_keys(job: &Job, hash: Scheme, lanes: u32, outside: u32, held: usize, control: &Control) -> Result<Vec<Gather>> {
+    if job.random == 0 {
+        return Ok(Vec::new());
+    }
+    let threads = job.threads as u64;
+    parallel::each(job.threads, job.threads, |thread| {
+        let mut gather = Gather::new(lanes, held);
+        let thread = thread as u64;
+        for i in (job.random * thread / threads)..(job.random * (thread + 1) / threads) {
+            if i % (1 << 16) == 0 {
+                control.check()?;
+            }
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&xxh3(&i.to_le_bytes(), job.seed).to_le_bytes());
+            bytes[8..].copy_from_slice(&xxh3(&i.to_le_bytes(), !job.seed).to_le_bytes());
+            gather.take(Key { group: outside, hash: hash.identity(&bytes), bytes: &bytes });
+        }
+        Ok(gather)
+    })
+}

@@ -1,0 +1,96 @@
+//! Sizing: exact, and the same on every machine.
+
+/// Bits in a line.
+pub const LINE_BITS: u64 = 512;
+
+/// The numbers of hashes that there are: lanes of 512, 256, 128, 64, 32 and 16 bits.
+const HASHES: [u32; 6] = [1, 2, 4, 8, 16, 32];
+
+/// The expected rate of false positives of a filter of so many lines that holds so many keys.
+pub fn expected_rate(keys: u64, lines: u64, hashes: u32) -> f64 {
+    if keys == 0 {
+        return 0.0;
+    }
+    let q = 1.0 / lines as f64;
+    if lines == 1 {
+        return hit_given(keys as f64, hashes);
+    }
+    // Walk from the mode outwards with weights relative to it, and divide by their sum: no
+    // factorials, no underflow.
+    let odds = q / (1.0 - q);
+    let n = keys as f64;
+    let mode = ((n + 1.0) * q).floor().min(n);
+    let (mut sum, mut weights) = (0.0, 0.0);
+    let mut weight = 1.0;
+    let mut j = mode;
+    while weight > 1e-18 {
+        sum += weight * hit_given(j, hashes);
+        weights += weight;
+        if j >= n {
+            break;
+        }
+        weight *= (n - j) / (j + 1.0) * odds;
+        j += 1.0;
+    }
+    let mut weight = 1.0;
+    let mut j = mode;
+    while j > 0.0 {
+        weight *= j / ((n - j + 1.0) * odds);
+        j -= 1.0;
+        if weight <= 1e-18 {
+            break;
+        }
+        sum += weight * hit_given(j, hashes);
+        weights += weight;
+    }
+    sum / weights
+}
+
+/// The probability that a key hits in a line that holds j others.
+fn hit_given(j: f64, hashes: u32) -> f64 {
+    let lane = f64::from(hashes) / LINE_BITS as f64;
+    let set = -(j * (-lane).ln_1p()).exp_m1();
+    set.powi(hashes as i32)
+}
+
+/// The rate of a very large filter with so many keys in a line on average.
+fn rate_at_load(load: f64, hashes: u32) -> f64 {
+    const LINES: u64 = 1 << 40;
+    expected_rate((load * LINES as f64) as u64, LINES, hashes)
+}
+
+/// The most keys per line at which a large filter still has this rate.
+fn load_for_rate(fpr: f64, hashes: u32) -> f64 {
+    let (mut low, mut high) = (0.0, 512.0 * 8.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if rate_at_load(middle, hashes) <= fpr { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// The number of hashes that needs the fewest bits for this rate. It depends on the rate
+/// alone, so that all groups of a file share it and a key's mask is made once for all.
+pub fn hashes_for_rate(fpr: f64) -> u32 {
+    let mut best = (0.0, HASHES[0]);
+    for hashes in HASHES {
+        let load = load_for_rate(fpr, hashes);
+        if load > best.0 {
+            best = (load, hashes);
+        }
+    }
+    best.1
+}
+
+/// The number of hashes with the lowest rate for these bits per key.
+pub fn hashes_for_bits_per_key(bits_per_key: f64) -> u32 {
+    let load = LINE_BITS as f64 / bits_per_key;
+    let rate = |hashes: &u32| rate_at_load(load, *hashes);
+    HASHES.into_iter().min_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap_or(8)
+}
+
+/// The fewest lines with which so many keys stay within this rate.
+pub fn lines_for_rate(keys: u64, fpr: f64, hashes: u32) -> u64 {
+    let fits = |lines: u64| expected_rate(keys, lines, hashes) <= fpr;
+    crate::sizing::smallest((keys as f64 / load_for_rate(fpr, hashes).max(1e-3)) as u64, fits)
+}

@@ -1,0 +1,274 @@
+//! The filter itself, over words that it owns or borrows.
+
+use super::params::{self, LINE_BITS};
+use crate::arch::cpu::{Vectored, prefetch, vectored};
+use crate::arch::map::Words;
+use crate::error::{Error, Result};
+use crate::hash::fold;
+
+const C1: u64 = 0x9e37_79b9_7f4a_7c15;
+const C2: u64 = 0xd1b5_4a32_d192_ed03;
+
+/// How many keys ahead the line of a key is asked for.
+const AHEAD: usize = 32;
+
+/// The bits of a line.
+pub type Mask = [u64; 8];
+
+/// The line of a key among so many.
+#[inline(always)]
+pub fn line_of(hash: u64, lines: u64) -> usize {
+    ((u128::from(hash) * u128::from(lines)) >> 64) as usize
+}
+
+/// The bits of a key in its line.
+#[inline(always)]
+fn mask<const K: usize>(hash: u64) -> Mask {
+    let lane = 512 / K;
+    let draw = lane.trailing_zeros() as usize;
+    let mut mask = [0; 8];
+    if K < 8 {
+        let pattern = fold(hash, C1);
+        for i in 0..K {
+            let position = i * lane + (pattern >> (i * draw)) as usize % lane;
+            mask[position / 64] |= 1 << (position % 64);
+        }
+    } else {
+        // Each word holds K/8 lanes. A loop over words of equal steps: it becomes vectors.
+        let per_word = K / 8;
+        let halves = if K == 8 { [fold(hash, C1); 2] } else { [fold(hash, C1), fold(hash, C2)] };
+        for (word, bits) in mask.iter_mut().enumerate() {
+            let (half, word) = if K == 8 { (0, word) } else { (word / 4, word % 4) };
+            for i in 0..per_word {
+                let drawn = (halves[half] >> ((word * per_word + i) * draw)) & (lane as u64 - 1);
+                *bits |= 1 << (drawn + (i * lane) as u64);
+            }
+        }
+    }
+    mask
+}
+
+/// Runs a piece of code with the number of hashes as a constant.
+macro_rules! with_hashes {
+    ($hashes:expr, $K:ident => $body:expr) => {
+        match $hashes {
+            1 => {
+                const $K: usize = 1;
+                $body
+            }
+            2 => {
+                const $K: usize = 2;
+                $body
+            }
+            4 => {
+                const $K: usize = 4;
+                $body
+            }
+            8 => {
+                const $K: usize = 8;
+                $body
+            }
+            16 => {
+                const $K: usize = 16;
+                $body
+            }
+            _ => {
+                const $K: usize = 32;
+                $body
+            }
+        }
+    };
+}
+
+/// Sets the bits of a key in its line.
+#[inline(always)]
+pub fn set_line(line: &mut Mask, hash: u64, hashes: u32) {
+    let mask = with_hashes!(hashes, K => mask::<K>(hash));
+    for (word, bits) in line.iter_mut().zip(mask) {
+        *word |= bits;
+    }
+}
+
+#[inline(always)]
+fn covers(line: &Mask, mask: &Mask) -> bool {
+    let mut missing = 0;
+    for (word, bits) in line.iter().zip(mask) {
+        missing |= bits & !word;
+    }
+    missing == 0
+}
+
+/// A blocked Bloom filter; see the [module](self) for the idea.
+#[derive(Debug, Clone)]
+pub struct Blocked<W> {
+    words: W,
+    lines: u64,
+    hashes: u32,
+}
+
+impl Blocked<Words> {
+    /// An empty filter for so many keys at this rate.
+    pub fn for_rate(keys: u64, fpr: f64) -> Result<Self> {
+        let shape = crate::sizing::Kind::Blocked.shape_for_rate(keys, fpr)?;
+        Self::zeroed(shape.slots / LINE_BITS, shape.hashes)
+    }
+
+    /// An empty filter of so many lines.
+    pub fn zeroed(lines: u64, hashes: u32) -> Result<Self> {
+        let words = usize::try_from(lines).ok().and_then(|lines| lines.checked_mul(8));
+        let words = words.ok_or(Error::TooLarge { bits: u64::MAX })?;
+        Blocked::from_words(Words::zeroed(words).map_err(Error::Memory)?, hashes)
+    }
+}
+
+impl<W: AsRef<[u64]>> Blocked<W> {
+    /// A filter whose lines are these words.
+    pub fn from_words(words: W, hashes: u32) -> Result<Self> {
+        let len = words.as_ref().len();
+        if len == 0 || len % 8 != 0 || !(hashes.is_power_of_two() && hashes <= 32) {
+            return Err(Error::Shape(format!("{len} words and {hashes} hashes make no blocked filter")));
+        }
+        Ok(Blocked { lines: len as u64 / 8, words, hashes })
+    }
+
+    fn lines(&self) -> &[Mask] {
+        self.words.as_ref().as_chunks().0
+    }
+
+    /// The words of the lines.
+    pub fn words(&self) -> &[u64] {
+        self.words.as_ref()
+    }
+
+    /// Bits set per key.
+    pub fn hashes(&self) -> u32 {
+        self.hashes
+    }
+
+    /// Whether the key with this hash may be in the set.
+    #[inline]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        let line = &self.lines()[line_of(hash, self.lines)];
+        with_hashes!(self.hashes, K => covers(line, &mask::<K>(hash)))
+    }
+
+    /// The same for many keys, in `found`, one for each hash: asks for lines ahead of their use.
+    pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+        assert_eq!(hashes.len(), found.len());
+        with_hashes!(self.hashes, K => vectored(Contains::<K> { lines: self.lines(), hashes, found }));
+    }
+
+    /// How many of these keys may be in the set. `masks` come from [`masks`](Self::masks) and
+    /// serve all filters with the same number of hashes.
+    pub fn count_masks(&self, hashes: &[u64], masks: &[Mask]) -> usize {
+        vectored(CountMasks { lines: self.lines(), hashes, masks })
+    }
+
+    /// The bits of each key in its line.
+    pub fn masks(hash_count: u32, hashes: &[u64], masks: &mut Vec<Mask>) {
+        masks.clear();
+        with_hashes!(hash_count, K => masks.extend(hashes.iter().map(|&hash| mask::<K>(hash))));
+    }
+
+    /// The rate of false positives of just this filter, from the bits that are set.
+    pub fn rate_now(&self) -> f64 {
+        let lane = LINE_BITS as usize / self.hashes as usize;
+        let mut sum = 0.0;
+        for line in self.lines() {
+            let mut hit = 1.0;
+            for i in 0..self.hashes as usize {
+                hit *= ones_in(line, i * lane, lane) as f64 / lane as f64;
+            }
+            sum += hit;
+        }
+        sum / self.lines as f64
+    }
+
+    /// The expected rate after so many keys.
+    pub fn expected_rate(&self, keys: u64) -> f64 {
+        params::expected_rate(keys, self.lines, self.hashes)
+    }
+}
+
+/// The ones among `len` bits from `start`: a power of two from 16 to 512, at a multiple of it.
+fn ones_in(line: &Mask, start: usize, len: usize) -> u32 {
+    if len >= 64 {
+        line[start / 64..(start + len) / 64].iter().map(|word| word.count_ones()).sum()
+    } else {
+        (line[start / 64] >> (start % 64) & ((1 << len) - 1)).count_ones()
+    }
+}
+
+impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
+    /// Adds the key with this hash.
+    #[inline]
+    pub fn insert_hash(&mut self, hash: u64) {
+        let line = line_of(hash, self.lines);
+        set_line(&mut self.words.as_mut().as_chunks_mut().0[line], hash, self.hashes);
+    }
+
+    /// Adds many keys, asking for lines ahead of their use.
+    pub fn insert_hashes(&mut self, hashes: &[u64]) {
+        let lines = self.words.as_mut().as_chunks_mut().0;
+        with_hashes!(self.hashes, K => vectored(Insert::<K> { lines, hashes }));
+    }
+}
+
+struct Insert<'a, const K: usize> {
+    lines: &'a mut [Mask],
+    hashes: &'a [u64],
+}
+
+impl<const K: usize> Vectored for Insert<'_, K> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let count = self.lines.len() as u64;
+        for (i, &hash) in self.hashes.iter().enumerate() {
+            let ahead = self.hashes[(i + AHEAD).min(self.hashes.len() - 1)];
+            prefetch(self.lines, line_of(ahead, count));
+            let mask = mask::<K>(hash);
+            for (word, bits) in self.lines[line_of(hash, count)].iter_mut().zip(mask) {
+                *word |= bits;
+            }
+        }
+    }
+}
+
+struct Contains<'a, const K: usize> {
+    lines: &'a [Mask],
+    hashes: &'a [u64],
+    found: &'a mut [bool],
+}
+
+impl<const K: usize> Vectored for Contains<'_, K> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let count = self.lines.len() as u64;
+        for (i, (&hash, found)) in self.hashes.iter().zip(self.found).enumerate() {
+            let ahead = self.hashes[(i + AHEAD).min(self.hashes.len() - 1)];
+            prefetch(self.lines, line_of(ahead, count));
+            *found = covers(&self.lines[line_of(hash, count)], &mask::<K>(hash));
+        }
+    }
+}
+
+struct CountMasks<'a> {
+    lines: &'a [Mask],
+    hashes: &'a [u64],
+    masks: &'a [Mask],
+}
+
+impl Vectored for CountMasks<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let count = self.lines.len() as u64;
+        let hit = |(&hash, mask): (&u64, &Mask)| usize::from(covers(&self.lines[line_of(hash, count)], mask));
+        self.hashes.iter().zip(self.masks).map(hit).sum()
+    }
+}

@@ -1,0 +1,109 @@
+//! Sizing: exact, and the same on every machine.
+
+use crate::error::{Error, Result};
+use crate::sizing::Shape;
+
+/// More hashes than this never help: their rate is below one in 10¹⁹.
+pub const MOST_HASHES: u32 = 64;
+
+/// The expected rate of false positives of m bits that hold so many keys.
+pub fn expected_rate(keys: u64, bits: u64, hashes: u32) -> f64 {
+    if keys == 0 {
+        return 0.0;
+    }
+    let throws = keys as f64 * f64::from(hashes);
+    if throws <= 256.0 { small(throws as usize, bits, hashes) } else { large(throws, bits as f64, hashes) }
+}
+
+/// The whole distribution of the number of set bits, throw by throw.
+fn small(throws: usize, bits: u64, hashes: u32) -> f64 {
+    let m = bits as f64;
+    let mut set = vec![0.0; throws + 2]; // set[x]: the probability that x bits are set
+    set[0] = 1.0;
+    for _ in 0..throws {
+        for x in (1..set.len()).rev() {
+            set[x] = set[x] * (x as f64 / m) + set[x - 1] * (1.0 - (x - 1) as f64 / m).max(0.0);
+        }
+        set[0] = 0.0;
+    }
+    set.iter().enumerate().map(|(x, p)| p * (x as f64 / m).powi(hashes as i32)).sum()
+}
+
+/// The moments of the number of set bits, which is all but normal: the error of the series is
+/// below one percent at 256 throws and falls with their square.
+fn large(throws: f64, m: f64, hashes: u32) -> f64 {
+    let k = f64::from(hashes);
+    let zero = throws * (-1.0 / m).ln_1p(); // logarithm of the share of zeros
+    let fill = -zero.exp_m1();
+    let two_zeros = throws * (-2.0 / m).ln_1p();
+    // Var(X) / m², arranged so that nothing large cancels.
+    let variance =
+        (zero.exp() - two_zeros.exp()) / m + zero.exp().powi(2) * (two_zeros - 2.0 * zero).exp_m1();
+    let v = (variance / (fill * fill)).max(0.0);
+    let pairs = k * (k - 1.0) / 2.0;
+    let fours = k * (k - 1.0) * (k - 2.0) * (k - 3.0) / 24.0;
+    (fill.powi(hashes as i32) * (1.0 + pairs * v + 3.0 * fours * v * v)).min(1.0)
+}
+
+/// Bits per key of a large filter with this rate.
+fn bits_per_key(fpr: f64, hashes: u32) -> f64 {
+    let k = f64::from(hashes);
+    -k / (-fpr.powf(1.0 / k)).ln_1p()
+}
+
+/// The number of hashes that needs the fewest bits for this rate. It depends on the rate
+/// alone, so that all groups of a file share it.
+pub fn hashes_for_rate(fpr: f64) -> u32 {
+    let cost = |hashes: &u32| bits_per_key(fpr, *hashes);
+    (1..=MOST_HASHES).min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(1)
+}
+
+/// The number of hashes with the lowest rate for these bits per key.
+pub fn hashes_for_bits_per_key(bits_per_key: f64) -> u32 {
+    let rate = |hashes: &u32| {
+        let k = f64::from(*hashes);
+        k * (-(-k / bits_per_key).exp()).ln_1p()
+    };
+    (1..=MOST_HASHES).min_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap_or(1)
+}
+
+/// The fewest bits with which so many keys stay within this rate.
+pub fn bits_for_rate(keys: u64, fpr: f64, hashes: u32) -> u64 {
+    let guess = (keys as f64 * bits_per_key(fpr, hashes)) as u64;
+    crate::sizing::smallest(guess, |bits| expected_rate(keys, bits, hashes) <= fpr)
+}
+
+/// m = round(−n ln p / (ln 2)²), k = round((m/n) ln 2), as the first phase of the MapReduce
+/// program computes them (rounding as Python does, half to even).
+pub fn document_shape(keys: u64, fpr: f64) -> Result<Shape> {
+    if keys == 0 {
+        return Err(Error::NoKeys);
+    }
+    if !(fpr > 0.0 && fpr < 1.0) {
+        return Err(Error::Rate(fpr));
+    }
+    let ln2 = std::f64::consts::LN_2;
+    let bits = (-((keys as f64 * fpr.ln()) / (ln2 * ln2))).round_ties_even().max(1.0);
+    if bits > 2f64.powi(32) {
+        return Err(Error::Shape(format!(
+            "murmur3 gives 32 bits and cannot reach {bits} positions; the default hash can (leave out --hash)"
+        )));
+    }
+    let hashes = ((bits / keys as f64) * ln2).round_ties_even().clamp(1.0, f64::from(MOST_HASHES));
+    Ok(Shape { slots: bits as u64, width: 1, hashes: hashes as u32 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_formulas_of_the_rate_meet_where_one_takes_over() {
+        for k in [1, 2, 4, 8, 16, 32] {
+            for bits in [300, 380, 600] {
+                let (exact, series) = (small(256, bits, k), large(256.0, bits as f64, k));
+                assert!((series / exact - 1.0).abs() < 0.02, "k = {k}, {bits} bits: {series} against {exact}");
+            }
+        }
+    }
+}

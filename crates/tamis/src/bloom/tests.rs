@@ -1,0 +1,94 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::hash::murmur3;
+use crate::testing::{assert_rate, hashes};
+
+proptest! {
+    #[test]
+    fn all_doors_agree_and_no_key_is_lost(members in prop::collection::vec(any::<u64>(), 1..300), others in prop::collection::vec(any::<u64>(), 300), bits in 1u64..5000, k in 1u32..20) {
+        let mut filter = Bloom::zeroed(bits, k).unwrap();
+        let mut one_by_one = Bloom::zeroed(bits, k).unwrap();
+        filter.insert_hashes(&members);
+        members.iter().for_each(|&hash| one_by_one.insert_hash(hash));
+        prop_assert_eq!(filter.words(), one_by_one.words());
+        for probes in [members, others] {
+            let mut found = vec![false; probes.len()];
+            filter.contains_hashes(&probes, &mut found);
+            for (&hash, found) in probes.iter().zip(found) {
+                prop_assert_eq!(found, filter.contains_hash(hash));
+                prop_assert_eq!(found, positions(hash, bits, k).all(|p| filter.words()[(p / 64) as usize] >> (p % 64) & 1 == 1));
+            }
+        }
+        prop_assert!(one_by_one.words().last().unwrap().checked_shr((bits % 64) as u32).unwrap_or(0) == 0 || bits % 64 == 0);
+    }
+
+    #[test]
+    fn murmur_positions_are_the_hash_modulo_the_bits(key in ".{0,20}", bits in 1u64..100_000, k in 1u32..10) {
+        let lanes: Vec<u32> = (0..k).map(|seed| murmur3(key.as_bytes(), seed)).collect();
+        let mut filter = Bloom::zeroed(bits, k).unwrap();
+        filter.insert_lanes(&lanes);
+        prop_assert!(filter.contains_lanes(&lanes));
+        for lane in lanes {
+            let at = u64::from(lane) % bits;
+            prop_assert!(filter.words()[(at / 64) as usize] >> (at % 64) & 1 == 1);
+        }
+    }
+}
+
+/// Seeded; one million probes a cell.
+#[test]
+fn measured_rates_agree_with_the_formula() {
+    for keys in [10usize, 1000, 100_000] {
+        for fpr in [0.5, 0.1, 0.01, 1e-3, 1e-6] {
+            let mut filter = Bloom::for_rate(keys as u64, fpr).unwrap();
+            filter.insert_hashes(&hashes(0, keys));
+            let probes = hashes(1 << 40, 1_000_000);
+            let mut found = vec![false; probes.len()];
+            filter.contains_hashes(&probes, &mut found);
+            let hits = found.iter().filter(|&&hit| hit).count();
+            let what = format!("{keys} keys at {fpr}");
+            assert_rate(hits, probes.len(), filter.rate_now(), 0.0, &what);
+            let slack = f64::from(filter.hashes()) * 2.0 / (keys as f64).sqrt();
+            assert_rate(hits, probes.len(), filter.expected_rate(keys as u64), slack, &what);
+        }
+    }
+}
+
+/// The mean over many small filters: here the spread of the fill shows, and only a formula
+/// that accounts for it holds. 20,000 filters of 5 and of 40 keys, 200 probes each.
+#[test]
+fn the_expected_rate_of_small_filters_is_their_mean() {
+    for (keys, bits, k) in [(5usize, 40, 5), (40, 300, 8), (40, 500, 12)] {
+        let mut sum = 0.0;
+        let filters = 20_000;
+        for i in 0..filters {
+            let mut filter = Bloom::zeroed(bits, k).unwrap();
+            filter.insert_hashes(&hashes(i * 1000, keys));
+            sum += filter.rate_now();
+        }
+        let (mean, expected) = (sum / filters as f64, expected_rate(keys as u64, bits, k));
+        assert!(
+            (mean / expected - 1.0).abs() < 0.02,
+            "{keys} keys in {bits} bits: {mean} against {expected}"
+        );
+    }
+}
+
+#[test]
+fn the_document_s_parameters_are_reproduced() {
+    let shape = document_shape(1385, 0.01).unwrap();
+    assert_eq!((shape.slots, shape.hashes), (13275, 7));
+    assert!(document_shape(1 << 40, 0.01).is_err());
+    assert!(document_shape(0, 0.01).is_err());
+}
+
+#[test]
+fn words_that_make_no_filter_are_refused() {
+    for (len, bits, hashes) in [(0, 0, 1), (1, 65, 1), (2, 64, 1), (1, 64, 0), (1, 64, 65)] {
+        assert!(
+            Bloom::from_words(vec![0; len], bits, hashes).is_err(),
+            "{len} words, {bits} bits, {hashes} hashes"
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! The fixed-size parts: the header, and an entry of the directory.
+
+use super::checksum;
+use crate::error::{Error, Result};
+
+/// The first bytes of a file. The high bit and the line end tell when a transfer as text has
+/// changed it.
+pub const MAGIC: [u8; 8] = *b"\x89TAMIS\r\n";
+
+/// The version written here, and the only one there is.
+pub const VERSION: u32 = 1;
+
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 128;
+
+/// Bytes of an entry of the directory.
+pub const ENTRY_BYTES: usize = 96;
+
+/// Lengths and checksums of the parts that follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header {
+    pub file_len: u64,
+    pub description_len: u64,
+    pub groups: u64,
+    pub names_len: u64,
+    pub data_len: u64,
+    pub description_sum: u64,
+    pub directory_sum: u64,
+    pub names_sum: u64,
+}
+
+impl Header {
+    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        let fields = [
+            self.file_len, self.description_len, self.groups, self.names_len, self.data_len,
+            self.description_sum, self.directory_sum, self.names_sum,
+        ];
+        for (i, field) in fields.iter().enumerate() {
+            bytes[16 + 8 * i..][..8].copy_from_slice(&field.to_le_bytes());
+        }
+        let sum = checksum(&bytes[..120]);
+        bytes[120..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    pub fn decode(file: &[u8]) -> Result<Header> {
+        if !file.starts_with(&MAGIC) {
+            return Err(Error::Magic);
+        }
+        let Some(bytes) = file.first_chunk::<HEADER_BYTES>() else {
+            return Err(Error::Length { expected: HEADER_BYTES as u64, got: file.len() as u64 });
+        };
+        let version = u32_at(bytes, 8);
+        if version != VERSION {
+            return Err(Error::Version { expected: VERSION, got: version });
+        }
+        if u64_at(bytes, 120) != checksum(&bytes[..120]) {
+            return Err(Error::Checksum { part: "the header".into() });
+        }
+        if u32_at(bytes, 12) != 0 || bytes[80..120].iter().any(|&byte| byte != 0) {
+            return Err(Error::Corrupt("the reserved part of the header is not zero".into()));
+        }
+        let field = |i: usize| u64_at(bytes, 16 + 8 * i);
+        Ok(Header {
+            file_len: field(0),
+            description_len: field(1),
+            groups: field(2),
+            names_len: field(3),
+            data_len: field(4),
+            description_sum: field(5),
+            directory_sum: field(6),
+            names_sum: field(7),
+        })
+    }
+}
+
+/// One group in the directory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Entry {
+    pub name_offset: u64,
+    pub name_len: u32,
+    pub hashes: u32,
+    pub slots: u64,
+    pub width: u32,
+    pub seed: u64,
+    pub keys: u64,
+    pub fpr: f64,
+    pub rows: u64,
+    pub ones: u64,
+    pub offset: u64,
+    pub len: u64,
+    pub sum: u64,
+}
+
+impl Entry {
+    pub fn encode(&self) -> [u8; ENTRY_BYTES] {
+        let mut bytes = [0; ENTRY_BYTES];
+        let mut at = 0;
+        let mut put = |field: &[u8]| {
+            bytes[at..at + field.len()].copy_from_slice(field);
+            at += field.len();
+        };
+        put(&self.name_offset.to_le_bytes());
+        put(&self.name_len.to_le_bytes());
+        put(&self.hashes.to_le_bytes());
+        put(&self.slots.to_le_bytes());
+        put(&self.width.to_le_bytes());
+        put(&[0; 4]);
+        put(&self.seed.to_le_bytes());
+        put(&self.keys.to_le_bytes());
+        put(&self.fpr.to_le_bytes());
+        put(&self.rows.to_le_bytes());
+        put(&self.ones.to_le_bytes());
+        put(&self.offset.to_le_bytes());
+        put(&self.len.to_le_bytes());
+        put(&self.sum.to_le_bytes());
+        bytes
+    }
+
+    /// `None` if the reserved bytes are not zero.
+    pub fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<Entry> {
+        let entry = Entry {
+            name_offset: u64_at(bytes, 0),
+            name_len: u32_at(bytes, 8),
+            hashes: u32_at(bytes, 12),
+            slots: u64_at(bytes, 16),
+            width: u32_at(bytes, 24),
+            seed: u64_at(bytes, 32),
+            keys: u64_at(bytes, 40),
+            fpr: f64::from_bits(u64_at(bytes, 48)),
+            rows: u64_at(bytes, 56),
+            ones: u64_at(bytes, 64),
+            offset: u64_at(bytes, 72),
+            len: u64_at(bytes, 80),
+            sum: u64_at(bytes, 88),
+        };
+        (u32_at(bytes, 28) == 0).then_some(entry)
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}

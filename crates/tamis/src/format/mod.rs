@@ -1,0 +1,47 @@
+//! The container: one file that holds the sketches of all groups, and all that is needed to
+//! use them. `docs/format.md` draws every byte.
+//!
+//! Opening costs O(groups): the header, the description and the directory are checked, the
+//! sections are only mapped. [`Container::verify`] reads them all.
+
+mod header;
+mod read;
+mod write;
+
+pub use header::{ENTRY_BYTES, HEADER_BYTES, MAGIC, VERSION};
+pub use read::Container;
+pub use write::{Tally, seal, write};
+
+/// Where the parts of a file begin and end. All but the header's place follow from lengths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Extents {
+    description: (u64, u64),
+    directory: (u64, u64),
+    names: (u64, u64),
+    data: (u64, u64),
+}
+
+/// Every part begins at a cache line.
+const ALIGN: u64 = 64;
+
+impl Extents {
+    /// From the lengths of the parts; `None` on overflow.
+    fn of(description: u64, groups: u64, names: u64, data: u64) -> Option<Extents> {
+        let part = |after: u64, len: u64| -> Option<(u64, u64)> {
+            let start = after.checked_next_multiple_of(ALIGN)?;
+            Some((start, start.checked_add(len)?))
+        };
+        let description = part(HEADER_BYTES as u64, description)?;
+        let directory = part(description.1, groups.checked_mul(ENTRY_BYTES as u64)?)?;
+        let names = part(directory.1, names)?;
+        let data = part(names.1, data)?;
+        Some(Extents { description, directory, names, data })
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    crate::hash::xxh3(bytes, 0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Opening a container.
+
+use std::ops::Deref;
+
+use super::header::{Entry, Header};
+use super::{ENTRY_BYTES, Extents, Tally, checksum};
+use crate::error::{Error, Result};
+use crate::params::{Common, GroupParams, Name, Params};
+use crate::sizing::Shape;
+use crate::sketch::Sketch;
+
+/// An opened container over bytes that begin at a cache line or page: a memory map, mostly.
+#[derive(Debug)]
+pub struct Container<B> {
+    bytes: B,
+    params: Params,
+    tallies: Vec<Tally>,
+    /// First byte and length of the data area.
+    data: (usize, usize),
+    /// First word of each section within it.
+    starts: Vec<usize>,
+}
+
+impl<B: Deref<Target = [u8]>> Container<B> {
+    /// Checks all but the sections, and finds them.
+    pub fn open(bytes: B) -> Result<Container<B>> {
+        let file: &[u8] = &bytes;
+        let header = Header::decode(file)?;
+        let length = |expected| Error::Length { expected, got: file.len() as u64 };
+        if header.file_len != file.len() as u64 {
+            return Err(length(header.file_len));
+        }
+        let Header { description_len, groups, names_len, data_len, .. } = header;
+        let extents = Extents::of(description_len, groups, names_len, data_len)
+            .filter(|extents| extents.data.1 == header.file_len)
+            .ok_or_else(|| Error::Corrupt("the lengths in the header do not add up".into()))?;
+        // From here on every extent lies within the file.
+        let part = |(start, end): (u64, u64)| &file[start as usize..end as usize];
+        let sealed = |extent, sum, name: &str| match part(extent) {
+            bytes if checksum(bytes) == sum => Ok(bytes),
+            _ => Err(Error::Checksum { part: name.into() }),
+        };
+        let description = sealed(extents.description, header.description_sum, "the description")?;
+        let directory = sealed(extents.directory, header.directory_sum, "the directory")?;
+        let names = sealed(extents.names, header.names_sum, "the list of group names")?;
+
+        let common: Common = serde_json::from_slice(description)
+            .map_err(|error| Error::Corrupt(format!("the description cannot be read ({error})")))?;
+        let mut params = Vec::with_capacity(directory.len() / ENTRY_BYTES);
+        let mut tallies = Vec::with_capacity(directory.len() / ENTRY_BYTES);
+        let mut places = Vec::with_capacity(directory.len() / ENTRY_BYTES);
+        for bytes in directory.as_chunks::<ENTRY_BYTES>().0 {
+            let broken = |what: &str| Error::Corrupt(format!("entry {} of the directory: {what}", params.len()));
+            let entry = Entry::decode(bytes).ok_or_else(|| broken("the reserved part is not zero"))?;
+            let name = usize::try_from(entry.name_offset)
+                .ok()
+                .and_then(|start| names.get(start..start.checked_add(entry.name_len as usize)?))
+                .ok_or_else(|| broken("its name lies outside the list of names"))?;
+            let shape = Shape { slots: entry.slots, width: entry.width, hashes: entry.hashes };
+            params.push(GroupParams { group: Name(name.to_vec()), keys: entry.keys, fpr: entry.fpr, shape });
+            tallies.push(Tally { rows: entry.rows, ones: entry.ones, seed: entry.seed, sum: entry.sum });
+            places.push((entry.offset, entry.len));
+        }
+        let count = params.len();
+        let params = Params { common, groups: params };
+        params.check()?;
+        let (starts, words) = params.layout();
+        if 8 * words as u64 != data_len {
+            return Err(Error::Corrupt("the sections do not fill the data area".into()));
+        }
+        for i in 0..count {
+            let len = 8 * params.groups[i].shape.words(params.common.kind);
+            if places[i] != (extents.data.0 + 8 * starts[i] as u64, len) {
+                return Err(Error::Corrupt(format!("section {i} does not stand where its parameters put it")));
+            }
+        }
+        let data = (extents.data.0 as usize, data_len as usize);
+        if bytemuck::try_cast_slice::<u8, u64>(&file[data.0..data.0 + data.1]).is_err() {
+            return Err(Error::Shape("the bytes of a container must begin at a multiple of 8 in memory".into()));
+        }
+        Ok(Container { bytes, params, tallies, data, starts })
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// What each group's sketch says of itself.
+    pub fn tallies(&self) -> &[Tally] {
+        &self.tallies
+    }
+
+    /// The data area: all sections.
+    pub fn data(&self) -> &[u64] {
+        bytemuck::cast_slice(&self.bytes[self.data.0..self.data.0 + self.data.1])
+    }
+
+    /// The words of a group's sketch.
+    pub fn section(&self, group: usize) -> &[u64] {
+        let words = self.params.groups[group].shape.words(self.params.common.kind) as usize;
+        &self.data()[self.starts[group]..self.starts[group] + words]
+    }
+
+    /// A group's sketch.
+    pub fn sketch(&self, group: usize) -> Result<Sketch<&[u64]>> {
+        let params = &self.params.groups[group];
+        Sketch::from_words(self.params.common.kind, params, self.tallies[group].seed, self.section(group))
+    }
+
+    /// All sketches, in the order of the groups.
+    pub fn sketches(&self) -> Result<Vec<Sketch<&[u64]>>> {
+        (0..self.params.groups.len()).map(|group| self.sketch(group)).collect()
+    }
+
+    /// Reads the section of a group and checks it against its checksum.
+    pub fn verify(&self, group: usize) -> Result<()> {
+        let (section, tally) = (self.section(group), self.tallies[group]);
+        let name = &self.params.groups[group].group;
+        if super::seal(section, tally.rows, tally.seed) != tally {
+            let part = if name.0.is_empty() { "the filter".into() } else { format!("the filter of group {name}") };
+            return Err(Error::Checksum { part });
+        }
+        let next = self.starts.get(group + 1).copied().unwrap_or(self.data().len());
+        if self.data()[self.starts[group] + section.len()..next].iter().any(|&word| word != 0) {
+            return Err(Error::Corrupt(format!("the padding after group {name:?} is not zero")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+use proptest::prelude::*;
+
+use super::header::{ENTRY_BYTES, HEADER_BYTES};
+use super::*;
+use crate::blocked::Blocked;
+use crate::bloom::Bloom;
+use crate::error::Error;
+use crate::fuse::Fuse;
+use crate::hash::Scheme;
+use crate::key::Recipe;
+use crate::params::{Common, GroupParams, Name, Params};
+use crate::sizing::Kind;
+use crate::testing::hashes;
+
+/// Bytes at a cache line, as a memory map has them.
+#[derive(Clone)]
+struct Aligned(Vec<u64>, usize);
+
+impl From<&[u8]> for Aligned {
+    fn from(bytes: &[u8]) -> Self {
+        let mut words = vec![0u64; bytes.len().div_ceil(8)];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        Aligned(words, bytes.len())
+    }
+}
+
+impl std::ops::Deref for Aligned {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.0)[..self.1]
+    }
+}
+
+/// A file of groups of these sizes, named 0, 1, 2 …, whose keys are consecutive hashes.
+fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
+    let recipe = Recipe { group: Some("rating:round".parse().unwrap()), ..Recipe::lines() };
+    let common = Common { kind, hash: Scheme::DEFAULT, recipe };
+    let group = |(i, &keys): (usize, &usize)| GroupParams {
+        group: Name::from(i.to_string().as_str()),
+        keys: keys as u64,
+        fpr: 0.01,
+        shape: kind.shape_for_rate(keys as u64, 0.01).unwrap(),
+    };
+    let params = Params::new(common, sizes.iter().enumerate().map(group).collect()).unwrap();
+    let (starts, words) = params.layout();
+    let mut data = vec![0; words];
+    let mut tallies = Vec::new();
+    for (group, &start) in params.groups.iter().zip(&starts) {
+        let section = &mut data[start..start + group.shape.words(kind) as usize];
+        let index: u64 = str::from_utf8(&group.group.0).unwrap().parse().unwrap();
+        let mut keys = hashes(index * 1_000_000, group.keys as usize);
+        let mut seed = 0;
+        match kind {
+            Kind::Blocked => Blocked::from_words(&mut *section, group.shape.hashes).unwrap().insert_hashes(&keys),
+            Kind::Bloom => {
+                Bloom::from_words(&mut *section, group.shape.slots, group.shape.hashes).unwrap().insert_hashes(&keys)
+            }
+            Kind::Fuse => {
+                let built = Fuse::build(&mut keys, group.shape.width).unwrap();
+                section.copy_from_slice(built.words());
+                seed = built.seed();
+            }
+        }
+        tallies.push(seal(section, group.keys, seed));
+    }
+    let mut bytes = Vec::new();
+    write(&mut bytes, &params, &tallies, &data).unwrap();
+    bytes
+}
+
+fn open(bytes: &[u8]) -> Result<Container<Aligned>, Error> {
+    Container::open(Aligned::from(bytes))
+}
+
+/// Puts the right checksums back, so that what lies behind them is reached.
+fn reseal(bytes: &mut [u8]) {
+    let field = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let lengths = [24, 32, 40, 48].map(|at| field(bytes, at));
+    if let Some(extents) = Extents::of(lengths[0], lengths[1], lengths[2], lengths[3]) {
+        for (at, (start, end)) in [(56, extents.description), (64, extents.directory), (72, extents.names)] {
+            if let Some(part) = bytes.get(start as usize..end as usize) {
+                let sum = checksum(part).to_le_bytes();
+                bytes[at..at + 8].copy_from_slice(&sum);
+            }
+        }
+    }
+    let sum = checksum(&bytes[..120]).to_le_bytes();
+    bytes[120..128].copy_from_slice(&sum);
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    for kind in Kind::ALL {
+        for sizes in [&[][..], &[1], &[5, 1000, 20, 1, 1, 1, 1, 1, 1, 1, 1, 300]] {
+            let bytes = file(kind, sizes);
+            let container = open(&bytes).unwrap();
+            assert_eq!(container.params().groups.len(), sizes.len());
+            for (i, &keys) in sizes.iter().enumerate() {
+                let at = container.params().find(i.to_string().as_bytes()).unwrap();
+                let sketch = container.sketch(at).unwrap();
+                assert!(hashes(i as u64 * 1_000_000, keys).iter().all(|&hash| sketch.contains_hash(hash)));
+                assert_eq!(container.tallies()[at].rows, keys as u64);
+                container.verify(at).unwrap();
+            }
+            let (params, tallies) = (container.params(), container.tallies());
+            let mut again = Vec::new();
+            write(&mut again, params, tallies, container.data()).unwrap();
+            assert_eq!(again, bytes, "{kind} {sizes:?}");
+        }
+    }
+}
+
+#[test]
+fn each_field_of_the_header_is_checked() {
+    let good = file(Kind::Blocked, &[100, 10]);
+    let broken = |at: usize, value: u8, sealed: bool| {
+        let mut bytes = good.clone();
+        bytes[at] = bytes[at].wrapping_add(value);
+        if sealed {
+            reseal(&mut bytes);
+        }
+        open(&bytes).unwrap_err()
+    };
+    assert!(matches!(broken(0, 1, true), Error::Magic));
+    assert!(matches!(broken(8, 1, true), Error::Version { expected: 1, got: 2 }));
+    assert!(matches!(broken(12, 1, true), Error::Corrupt(_)), "reserved");
+    assert!(matches!(broken(16, 1, true), Error::Length { .. }), "file length");
+    for at in [24, 32, 40, 48] {
+        assert!(matches!(broken(at, 64, true), Error::Corrupt(_) | Error::Checksum { .. }), "length at {at}");
+        assert!(matches!(broken(at + 7, 255, true), Error::Corrupt(_)), "huge length at {at}");
+    }
+    for at in [56, 64, 72] {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1;
+        let sum = checksum(&bytes[..120]).to_le_bytes();
+        bytes[120..128].copy_from_slice(&sum);
+        assert!(matches!(open(&bytes), Err(Error::Checksum { .. })), "checksum at {at}");
+    }
+    for at in 80..120 {
+        assert!(matches!(broken(at, 1, true), Error::Corrupt(_)), "reserved at {at}");
+    }
+    for at in (12..16).chain(16..HEADER_BYTES) {
+        assert!(matches!(broken(at, 1, false), Error::Checksum { .. }), "unsealed at {at}");
+    }
+}
+
+#[test]
+fn each_field_of_a_directory_entry_is_checked() {
+    let good = file(Kind::Bloom, &[100, 10]);
+    let directory = {
+        let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
+        Extents::of(field(24), field(32), field(40), field(48)).unwrap().directory.0 as usize
+    };
+    // name offset and length, hashes, slots, width, reserved, rate (to a negative one), place, length
+    for (at, value) in [(0, 9), (8, 9), (12, 255), (16, 64), (24, 1), (28, 1), (55, 0x80), (72, 64), (80, 8)] {
+        let mut bytes = good.clone();
+        let at = directory + ENTRY_BYTES + at;
+        bytes[at] = bytes[at].wrapping_add(value);
+        reseal(&mut bytes);
+        assert!(matches!(open(&bytes), Err(Error::Corrupt(_))), "byte {} of an entry", at - directory - ENTRY_BYTES);
+    }
+    // ones and checksum only show when the section is read
+    for at in [64, 88] {
+        let mut bytes = good.clone();
+        bytes[directory + at] ^= 1;
+        reseal(&mut bytes);
+        assert!(matches!(open(&bytes).unwrap().verify(0), Err(Error::Checksum { .. })), "byte {at} of an entry");
+    }
+    // two groups of the same name
+    let mut bytes = good.clone();
+    bytes.copy_within(directory..directory + 12, directory + ENTRY_BYTES);
+    reseal(&mut bytes);
+    assert!(matches!(open(&bytes), Err(Error::Corrupt(_))));
+}
+
+#[test]
+fn a_file_cut_anywhere_is_refused() {
+    let good = file(Kind::Blocked, &[30]);
+    for len in 0..good.len() {
+        assert!(matches!(open(&good[..len]), Err(Error::Magic | Error::Length { .. })), "{len} bytes");
+    }
+    let mut longer = good.clone();
+    longer.push(0);
+    assert!(matches!(open(&longer), Err(Error::Length { .. })));
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_found() {
+    for kind in Kind::ALL {
+        let good = file(kind, &[40, 3]);
+        let padding_of_parts: Vec<usize> = {
+            let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
+            let e = Extents::of(field(24), field(32), field(40), field(48)).unwrap();
+            let gaps = [(e.description.1, e.directory.0), (e.directory.1, e.names.0), (e.names.1, e.data.0)];
+            gaps.into_iter().flat_map(|(start, end)| start as usize..end as usize).collect()
+        };
+        for at in (0..good.len()).filter(|at| !padding_of_parts.contains(at)) {
+            let mut bytes = good.clone();
+            bytes[at] ^= 1 << (at % 8);
+            let found = match open(&bytes) {
+                Err(_) => true,
+                Ok(container) => (0..2).any(|group| container.verify(group).is_err()),
+            };
+            assert!(found, "{kind}: byte {at} of {}", good.len());
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn hostile_bytes_never_panic(changes in prop::collection::vec((0usize..2000, any::<u8>()), 1..6), kind in 0usize..3) {
+        let mut bytes = file(Kind::ALL[kind], &[40, 3]);
+        for (at, value) in changes {
+            let at = at % bytes.len();
+            bytes[at] = value;
+        }
+        reseal(&mut bytes);
+        if let Ok(container) = open(&bytes) {
+            for group in 0..container.params().groups.len() {
+                let _ = container.verify(group);
+                if let Ok(sketch) = container.sketch(group) {
+                    sketch.contains_hash(0x0123_4567_89ab_cdef);
+                    sketch.rate_now();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_sections_are_used_where_they_stand() {
+    let bytes = file(Kind::Blocked, &[1000]);
+    let container = open(&bytes).unwrap();
+    let file = container.data().as_ptr();
+    assert_eq!(container.section(0).as_ptr(), file);
+}

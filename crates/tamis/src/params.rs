@@ -1,0 +1,215 @@
+//! Parameters as a value: what two sketches must share to be merged.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::blocked::LINE_BITS;
+use crate::bloom::MOST_HASHES;
+use crate::error::{Error, Result};
+use crate::fuse;
+use crate::hash::Scheme;
+use crate::key::Recipe;
+use crate::sizing::{Kind, MOST_BITS, Shape};
+
+/// The name of a group: bytes, mostly text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Name(pub Vec<u8>);
+
+impl Name {
+    /// The order for people: numbers by their value, before all other names.
+    pub fn compare_naturally(&self, other: &Name) -> Ordering {
+        let number = |name: &Name| str::from_utf8(&name.0).ok().and_then(|text| text.parse::<f64>().ok());
+        match (number(self), number(other)) {
+            (Some(a), Some(b)) => a.total_cmp(&b).then_with(|| self.cmp(other)),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => self.cmp(other),
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Self {
+        Name(text.as_bytes().to_vec())
+    }
+}
+
+/// In JSON a name is a string; one that is not UTF-8 is `{"hex": "…"}`.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum NameInJson {
+    Text(String),
+    Bytes { hex: String },
+}
+
+impl Serialize for Name {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match str::from_utf8(&self.0) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => {
+                let hex = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
+                NameInJson::Bytes { hex }.serialize(serializer)
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match NameInJson::deserialize(deserializer)? {
+            NameInJson::Text(text) => Ok(Name(text.into_bytes())),
+            NameInJson::Bytes { hex } => {
+                let byte = |pair: &[u8]| {
+                    str::from_utf8(pair).ok().filter(|p| p.len() == 2).and_then(|p| u8::from_str_radix(p, 16).ok())
+                };
+                let bytes: Option<Vec<u8>> = hex.as_bytes().chunks(2).map(byte).collect();
+                bytes.map(Name).ok_or_else(|| serde::de::Error::custom("hex is not a list of bytes"))
+            }
+        }
+    }
+}
+
+/// What is common to all groups.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Common {
+    /// The kind of the sketches.
+    pub kind: Kind,
+    /// How keys are hashed.
+    pub hash: Scheme,
+    /// How keys are made.
+    pub recipe: Recipe,
+}
+
+/// What is particular to one group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupParams {
+    /// Its name; empty where there are no groups.
+    pub group: Name,
+    /// The keys it is planned for.
+    pub keys: u64,
+    /// The rate that it should not exceed with them.
+    pub fpr: f64,
+    /// Its shape.
+    #[serde(flatten)]
+    pub shape: Shape,
+}
+
+/// Everything that must be equal for two sketches to be merged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Params {
+    /// What is common to all groups.
+    #[serde(flatten)]
+    pub common: Common,
+    /// The groups, sorted by name.
+    pub groups: Vec<GroupParams>,
+}
+
+impl Params {
+    /// Parameters of these groups, sorted and checked.
+    pub fn new(common: Common, mut groups: Vec<GroupParams>) -> Result<Params> {
+        groups.sort_by(|a, b| a.group.cmp(&b.group));
+        let params = Params { common, groups };
+        params.check()?;
+        Ok(params)
+    }
+
+    /// Reads parameters that [`to_json`](Self::to_json) wrote.
+    pub fn from_json(text: &str) -> Result<Params> {
+        let params: Params = serde_json::from_str(text)
+            .map_err(|error| Error::Corrupt(format!("not the parameters that `plan -o` writes ({error})")))?;
+        Params::new(params.common, params.groups)
+    }
+
+    /// The parameters as JSON, for people and programs.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("parameters are plain data") + "\n"
+    }
+
+    /// The group of this name.
+    pub fn find(&self, name: &[u8]) -> Option<usize> {
+        self.groups.binary_search_by(|group| group.group.0.as_slice().cmp(name)).ok()
+    }
+
+    /// The first word of each group's section in the data area, and the words in all: sections
+    /// stand in the order of names, each at a cache line.
+    pub fn layout(&self) -> (Vec<usize>, usize) {
+        let mut end = 0usize;
+        let mut starts = Vec::with_capacity(self.groups.len());
+        for group in &self.groups {
+            starts.push(end);
+            end += (group.shape.words(self.common.kind) as usize).next_multiple_of(8);
+        }
+        (starts, end)
+    }
+
+    /// Why this and the other cannot be merged; `None` if they can. Groups that only one side
+    /// has do no harm.
+    pub fn difference(&self, other: &Params) -> Option<String> {
+        let (a, b) = (&self.common, &other.common);
+        if a.kind != b.kind {
+            return Some(format!("one is {}, the other {}", a.kind, b.kind));
+        }
+        if a.hash != b.hash {
+            return Some(format!("one hashes with {}, the other with {}", a.hash, b.hash));
+        }
+        if a.recipe != b.recipe {
+            return Some(format!("one has the recipe ({}), the other ({})", a.recipe, b.recipe));
+        }
+        for group in &self.groups {
+            let Some(at) = other.find(&group.group.0) else { continue };
+            let twin = &other.groups[at];
+            if group != twin {
+                let of = if group.group.0.is_empty() { String::new() } else { format!("group {}: ", group.group) };
+                let say = |g: &GroupParams| {
+                    let (bits, hashes) = (g.shape.bits(), g.shape.hashes);
+                    format!("{bits} bits and {hashes} hashes for {} keys at {}", g.keys, g.fpr)
+                };
+                return Some(format!("{of}one has {}, the other {}", say(group), say(twin)));
+            }
+        }
+        None
+    }
+
+    /// That the groups are in order and every shape is possible.
+    pub(crate) fn check(&self) -> Result<()> {
+        let kind = self.common.kind;
+        let murmur = self.common.hash == Scheme::Murmur3;
+        if murmur && kind != Kind::Bloom {
+            return Err(Error::Corrupt(format!("murmur3 goes with bloom, not with {kind}")));
+        }
+        if self.groups.windows(2).any(|pair| pair[0].group >= pair[1].group) {
+            return Err(Error::Corrupt("a group stands there twice, or out of order".into()));
+        }
+        let mut total = 0u64;
+        for GroupParams { group, keys, fpr, shape } in &self.groups {
+            let fits = match kind {
+                Kind::Blocked => {
+                    shape.width == 1 && shape.slots % LINE_BITS == 0 && shape.hashes.is_power_of_two() && shape.hashes <= 32
+                }
+                Kind::Bloom => {
+                    shape.width == 1
+                        && (1..=MOST_HASHES).contains(&shape.hashes)
+                        && !(murmur && shape.slots > 1 << 32)
+                }
+                Kind::Fuse => {
+                    (1..=32).contains(&shape.width)
+                        && shape.hashes == fuse::PROBES
+                        && fuse::shape(*keys).is_ok_and(|fuse| fuse.slots == shape.slots)
+                }
+            };
+            if !fits || shape.slots == 0 || shape.bits() > MOST_BITS || !(*fpr > 0.0 && *fpr <= 1.0) {
+                return Err(Error::Corrupt(format!("group {group:?} has impossible parameters ({shape:?}, rate {fpr})")));
+            }
+            total = total.saturating_add(shape.bits()).saturating_add(512);
+        }
+        if total > MOST_BITS { Err(Error::TooLarge { bits: total }) } else { Ok(()) }
+    }
+}

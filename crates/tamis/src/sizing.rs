@@ -1,0 +1,281 @@
+//! From keys, rates and memory to the shape of a sketch: pure formulas, the same everywhere.
+//!
+//! ```
+//! use tamis::sizing::Kind;
+//!
+//! let shape = Kind::Bloom.shape_for_rate(1_000_000, 0.01)?;
+//! assert_eq!(shape.hashes, 7);
+//! assert!(Kind::Bloom.expected_rate(&shape, 1_000_000) <= 0.01);
+//! # Ok::<(), tamis::Error>(())
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::blocked::{self, LINE_BITS};
+use crate::bloom;
+use crate::error::{Error, Result};
+use crate::fuse;
+
+/// The kinds of sketches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// One cache line per key: the fastest. See [`blocked`].
+    Blocked,
+    /// The classic Bloom filter. See [`bloom`].
+    Bloom,
+    /// Static, and the smallest. See [`fuse`].
+    Fuse,
+}
+
+impl Kind {
+    /// All kinds, the default first.
+    pub const ALL: [Kind; 3] = [Kind::Blocked, Kind::Bloom, Kind::Fuse];
+
+    /// Its name in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Blocked => "blocked",
+            Kind::Bloom => "bloom",
+            Kind::Fuse => "fuse",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        found.ok_or_else(|| {
+            Error::Shape(format!("no kind is called {name:?}; there are blocked, bloom and fuse"))
+        })
+    }
+}
+
+/// The geometry of one group's sketch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Shape {
+    /// Slots: bits of a filter, fingerprints of a `fuse`.
+    pub slots: u64,
+    /// Bits in a slot.
+    pub width: u32,
+    /// Slots that a key has.
+    pub hashes: u32,
+}
+
+impl Shape {
+    /// The bits in all slots.
+    pub fn bits(&self) -> u64 {
+        self.slots.saturating_mul(u64::from(self.width))
+    }
+
+    /// The 64-bit words that hold them, as they stand in a file.
+    pub fn words(&self, kind: Kind) -> u64 {
+        self.bits().div_ceil(64) + u64::from(kind == Kind::Fuse)
+    }
+}
+
+/// No sketch has more bits than this: 8 PiB.
+pub const MOST_BITS: u64 = 1 << 56;
+
+fn check(keys: u64, fpr: f64) -> Result<()> {
+    if keys == 0 {
+        return Err(Error::NoKeys);
+    }
+    if !(fpr > 0.0 && fpr < 1.0) {
+        return Err(Error::Rate(fpr));
+    }
+    // -ln(1e-300)/ln(2)^2 is below 1500 bits per key.
+    if keys > MOST_BITS / 1500 {
+        return Err(Error::TooLarge { bits: keys.saturating_mul(10) });
+    }
+    Ok(())
+}
+
+impl Kind {
+    /// The smallest shape whose expected rate, with so many keys, is at most `fpr`.
+    pub fn shape_for_rate(self, keys: u64, fpr: f64) -> Result<Shape> {
+        check(keys, fpr)?;
+        let shape = match self {
+            Kind::Blocked => {
+                let hashes = blocked::hashes_for_rate(fpr);
+                let lines = blocked::lines_for_rate(keys, fpr, hashes);
+                Shape { slots: lines.saturating_mul(LINE_BITS), width: 1, hashes }
+            }
+            Kind::Bloom => {
+                let hashes = bloom::hashes_for_rate(fpr);
+                Shape { slots: bloom::bits_for_rate(keys, fpr, hashes), width: 1, hashes }
+            }
+            Kind::Fuse => fuse_shape(keys, fuse::width_for(fpr).ok_or(Error::Rate(fpr))?)?,
+        };
+        if shape.bits() > MOST_BITS {
+            return Err(Error::TooLarge { bits: shape.bits() });
+        }
+        Ok(shape)
+    }
+
+    /// The shape with the lowest expected rate among those of at most so many bits.
+    pub fn shape_for_bits(self, keys: u64, bits: u64) -> Result<Shape> {
+        check(keys, 0.5)?;
+        if bits > MOST_BITS {
+            return Err(Error::TooLarge { bits });
+        }
+        let too_few = || Error::Shape(format!("{bits} bits are too few for a {self} filter of {keys} keys"));
+        let bits_per_key = bits as f64 / keys as f64;
+        match self {
+            Kind::Blocked if bits < LINE_BITS => Err(too_few()),
+            Kind::Blocked => {
+                let hashes = blocked::hashes_for_bits_per_key(bits_per_key);
+                Ok(Shape { slots: bits / LINE_BITS * LINE_BITS, width: 1, hashes })
+            }
+            Kind::Bloom if bits == 0 => Err(too_few()),
+            Kind::Bloom => {
+                let hashes = bloom::hashes_for_bits_per_key(bits_per_key);
+                Ok(Shape { slots: bits, width: 1, hashes })
+            }
+            Kind::Fuse => {
+                let slots = fuse::shape(keys)?.slots;
+                match bits / slots {
+                    0 => Err(too_few()),
+                    width => fuse_shape(keys, width.min(32) as u32),
+                }
+            }
+        }
+    }
+
+    /// The expected rate of a sketch of this shape that holds so many keys.
+    pub fn expected_rate(self, shape: &Shape, keys: u64) -> f64 {
+        match self {
+            Kind::Blocked => blocked::expected_rate(keys, shape.slots / LINE_BITS, shape.hashes),
+            Kind::Bloom => bloom::expected_rate(keys, shape.slots, shape.hashes),
+            Kind::Fuse => fuse::rate(shape.width),
+        }
+    }
+
+    /// The most keys that a sketch of this shape holds within the rate. A `fuse` holds what it
+    /// was built of: none.
+    pub fn capacity(self, shape: &Shape, fpr: f64) -> Option<u64> {
+        if self == Kind::Fuse {
+            return None;
+        }
+        let over = |keys: u64| self.expected_rate(shape, keys) > fpr;
+        Some(smallest((shape.bits() / 10).max(1), over).saturating_sub(1))
+    }
+}
+
+fn fuse_shape(keys: u64, width: u32) -> Result<Shape> {
+    let shape = Shape { slots: fuse::shape(keys)?.slots, width, hashes: fuse::PROBES };
+    Ok(shape)
+}
+
+/// The smallest number, from 1, for which something that stays true once it is true holds;
+/// `guess` only saves time.
+pub(crate) fn smallest(guess: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let guess = guess.clamp(1, u64::MAX / 4);
+    let (mut low, mut high); // holds(high), and not holds(low) or low is 0
+    let mut step = guess / 64 + 1;
+    if holds(guess) {
+        high = guess;
+        loop {
+            low = high.saturating_sub(step);
+            if low == 0 || !holds(low) {
+                break;
+            }
+            high = low;
+            step *= 2;
+        }
+    } else {
+        low = guess;
+        loop {
+            high = low.saturating_add(step).min(u64::MAX / 2);
+            if high == u64::MAX / 2 || holds(high) {
+                break;
+            }
+            low = high;
+            step = step.saturating_mul(2);
+        }
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn smallest_finds_the_border_whatever_the_guess(border in 1u64..1 << 50, guess in 0u64..u64::MAX) {
+            prop_assert_eq!(smallest(guess, |x| x >= border), border);
+        }
+
+        #[test]
+        fn a_shape_for_a_rate_meets_it_and_one_step_less_does_not(keys in 1u64..100_000_000, log in -6.0..-0.31f64) {
+            let fpr = 10f64.powf(log);
+            for (kind, step) in [(Kind::Blocked, LINE_BITS), (Kind::Bloom, 1)] {
+                let shape = kind.shape_for_rate(keys, fpr).unwrap();
+                prop_assert!(kind.expected_rate(&shape, keys) <= fpr);
+                if shape.slots > step {
+                    let less = Shape { slots: shape.slots - step, ..shape };
+                    prop_assert!(kind.expected_rate(&less, keys) > fpr, "{kind} {shape:?}");
+                }
+                prop_assert!(kind.capacity(&shape, fpr).unwrap() >= keys);
+            }
+            let fuse = Kind::Fuse.shape_for_rate(keys, fpr).unwrap();
+            prop_assert!(Kind::Fuse.expected_rate(&fuse, keys) <= fpr);
+        }
+
+        #[test]
+        fn a_shape_for_bits_stays_within_them(keys in 1u64..1_000_000, bits_per_key in 2.0..60f64) {
+            let bits = (keys as f64 * bits_per_key) as u64;
+            for kind in Kind::ALL {
+                if let Ok(shape) = kind.shape_for_bits(keys, bits) {
+                    prop_assert!(shape.bits() <= bits);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for kind in Kind::ALL {
+            for fpr in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::INFINITY] {
+                assert!(matches!(kind.shape_for_rate(10, fpr), Err(Error::Rate(_))), "{fpr}");
+            }
+            assert!(matches!(kind.shape_for_rate(0, 0.01), Err(Error::NoKeys)));
+            assert!(matches!(kind.shape_for_rate(u64::MAX, 0.01), Err(Error::TooLarge { .. })));
+            assert!(kind.shape_for_bits(1000, u64::MAX).is_err());
+            assert!(kind.shape_for_bits(1000, 0).is_err());
+        }
+    }
+
+    #[test]
+    fn a_billion_keys_in_eight_billion_bits_have_the_known_rates() {
+        for (hashes, rate) in [(1, 0.1175), (2, 0.0489), (6, 0.0216)] {
+            let shape = Shape { slots: 8_000_000_000, width: 1, hashes };
+            assert!((Kind::Bloom.expected_rate(&shape, 1_000_000_000) - rate).abs() < 5e-5);
+        }
+        assert_eq!(Kind::Bloom.shape_for_bits(1_000_000_000, 8_000_000_000).unwrap().hashes, 6);
+    }
+
+    #[test]
+    fn the_blocked_filter_costs_five_percent_more_at_one_percent() {
+        let n = 100_000_000;
+        let bits = |kind: Kind, fpr| kind.shape_for_rate(n, fpr).unwrap().bits() as f64 / n as f64;
+        assert!((bits(Kind::Blocked, 0.01) / bits(Kind::Bloom, 0.01) - 1.05).abs() < 0.01);
+    }
+}

@@ -1,0 +1,58 @@
+//! One group's sketch where its kind is known only at run time.
+
+use crate::blocked::Blocked;
+use crate::bloom::Bloom;
+use crate::error::Result;
+use crate::fuse::Fuse;
+use crate::params::GroupParams;
+use crate::sizing::Kind;
+
+/// A sketch of any kind, over words that it owns or borrows.
+#[derive(Debug, Clone)]
+pub enum Sketch<W> {
+    /// See [`crate::blocked`].
+    Blocked(Blocked<W>),
+    /// See [`crate::bloom`].
+    Bloom(Bloom<W>),
+    /// See [`crate::fuse`].
+    Fuse(Fuse<W>),
+}
+
+impl<W: AsRef<[u64]>> Sketch<W> {
+    /// The sketch of a group, in these words. The seed is that of a `fuse`.
+    pub fn from_words(kind: Kind, group: &GroupParams, seed: u64, words: W) -> Result<Self> {
+        Ok(match kind {
+            Kind::Blocked => Sketch::Blocked(Blocked::from_words(words, group.shape.hashes)?),
+            Kind::Bloom => Sketch::Bloom(Bloom::from_words(words, group.shape.slots, group.shape.hashes)?),
+            Kind::Fuse => Sketch::Fuse(Fuse::from_words(words, group.keys, group.shape.width, seed)?),
+        })
+    }
+
+    /// Whether the key with this hash may be in the set.
+    #[inline]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        match self {
+            Sketch::Blocked(filter) => filter.contains_hash(hash),
+            Sketch::Bloom(filter) => filter.contains_hash(hash),
+            Sketch::Fuse(filter) => filter.contains_hash(hash),
+        }
+    }
+
+    /// The rate of false positives of just this sketch, from what it holds.
+    pub fn rate_now(&self) -> f64 {
+        match self {
+            Sketch::Blocked(filter) => filter.rate_now(),
+            Sketch::Bloom(filter) => filter.rate_now(),
+            Sketch::Fuse(filter) => crate::fuse::rate(filter.width()),
+        }
+    }
+}
+
+/// The number of distinct keys in a filter, estimated from the share of its bits that is set:
+/// n = ln(1 − X/m) / ln(1 − k/m). The same for [`Blocked`] and [`Bloom`]; infinite when full.
+pub fn estimated_keys(ones: u64, bits: u64, hashes: u32) -> f64 {
+    let m = bits as f64;
+    // m ≤ k only in absurdly small filters, where every estimate is a guess.
+    let per_key = (-f64::from(hashes) / m.max(f64::from(hashes) + 1.0)).ln_1p();
+    (-(ones as f64) / m).ln_1p() / per_key
+}
