@@ -4,6 +4,7 @@
 //! It starts no threads and opens no sockets.
 
 pub mod error;
+pub mod fuse;
 pub mod hash;
 pub mod key;
 
