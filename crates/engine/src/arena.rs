@@ -102,10 +102,15 @@ impl Placing {
         let place = self.places[key.group as usize];
         let bit = |position: u64| Touch { at: place.start + (position / 64) as usize, what: position % 64 };
         match (self.kind, self.hash) {
-            (Kind::Blocked, _) => touch(Touch { at: place.start / 8 + line_of(key.hash, place.size), what: key.hash }),
-            (_, Scheme::Xxh3 { .. }) => positions(key.hash, place.size, place.hashes).for_each(|p| touch(bit(p))),
+            (Kind::Blocked, _) => {
+                touch(Touch { at: place.start / 8 + line_of(key.hash, place.size), what: key.hash })
+            }
+            (_, Scheme::Xxh3 { .. }) => {
+                positions(key.hash, place.size, place.hashes).for_each(|p| touch(bit(p)))
+            }
             (_, Scheme::Murmur3) => {
-                (0..place.hashes).for_each(|seed| touch(bit(u64::from(murmur3(key.bytes, seed)) % place.size)));
+                (0..place.hashes)
+                    .for_each(|seed| touch(bit(u64::from(murmur3(key.bytes, seed)) % place.size)));
             }
         }
     }

@@ -157,7 +157,9 @@ pub fn plan(job: &Job, size: Size, control: &Control) -> Result<(Params, Counted
 
 fn refuse_empty(params: &Params) -> Result<()> {
     if params.groups.is_empty() {
-        return Err(Error::Refused("the input has no keys: nothing to build from (--keys N makes an empty filter)".into()));
+        return Err(Error::Refused(
+            "the input has no keys: nothing to build from (--keys N makes an empty filter)".into(),
+        ));
     }
     Ok(())
 }
@@ -225,8 +227,16 @@ fn insert(
         let mut words = words;
         let mut sinks = Vec::new();
         for _ in 0..threads {
-            let private = words.take().map_or_else(|| Private::new(&placing), |words| Ok(Private::with(&placing, words)))?;
-            sinks.push(KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Known(&params), private));
+            let private = words
+                .take()
+                .map_or_else(|| Private::new(&placing), |words| Ok(Private::with(&placing, words)))?;
+            sinks.push(KeyRows::new(
+                making.recipe,
+                making.hash,
+                making.bad_rows,
+                Groups::Known(&params),
+                private,
+            ));
         }
         let (takes, rows, skipped) = taken(sources.scan(sinks, control)?, params.groups.len());
         let mut arenas = takes.into_iter().map(Private::finish);
@@ -266,7 +276,9 @@ fn from_sets(params: Params, counted: Counted, threads: usize, control: &Control
         let hashes: Vec<u64> = set.iter().collect();
         match params.common.kind {
             Kind::Blocked => Blocked::from_words(&mut **section, shape.hashes)?.insert_hashes(&hashes),
-            Kind::Bloom => Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(&hashes),
+            Kind::Bloom => {
+                Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(&hashes)
+            }
             Kind::Fuse => unreachable!("a fuse filter is built from hashes of its own"),
         }
         Ok(())
@@ -295,14 +307,18 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     let params = match &job.sizing {
         Sizing::Count(size) => plan::parameters(job.common.clone(), counted.planned(), *size)?,
         Sizing::Keys(..) => {
-            return Err(Error::Refused("a fuse filter is sized by its own keys, which are counted: leave out --keys".into()));
+            return Err(Error::Refused(
+                "a fuse filter is sized by its own keys, which are counted: leave out --keys".into(),
+            ));
         }
         Sizing::Params(given) => {
             // Width and rate as planned; the number of slots follows from the keys.
             let mut groups = Vec::new();
             for (name, keys) in counted.planned() {
                 let planned = given.find(&name.0).map(|at| &given.groups[at]).ok_or_else(|| {
-                    Error::Refused(format!("group {name} is not in the parameters; plan over all of the data"))
+                    Error::Refused(format!(
+                        "group {name} is not in the parameters; plan over all of the data"
+                    ))
                 })?;
                 let shape = Shape { slots: fuse::shape(keys)?.slots, ..planned.shape };
                 groups.push(GroupParams { group: name, keys, fpr: planned.fpr, shape });

@@ -59,7 +59,13 @@ impl Take for Ignore {
 }
 
 /// Counts the distinct keys of each group: exactly up to `limit` in all.
-pub fn distinct_keys(sources: &Sources, making: Making<'_>, limit: usize, threads: usize, control: &Control) -> Result<Counted> {
+pub fn distinct_keys(
+    sources: &Sources,
+    making: Making<'_>,
+    limit: usize,
+    threads: usize,
+    control: &Control,
+) -> Result<Counted> {
     let sinks = (0..threads).map(|_| key_rows(making, See(Counts::new(limit)))).collect();
     let sinks = sources.scan(sinks, control)?;
     let skipped = sinks.iter().map(|sink| sink.skipped).sum();
@@ -70,7 +76,12 @@ pub fn distinct_keys(sources: &Sources, making: Making<'_>, limit: usize, thread
 }
 
 /// Finds the names of the groups.
-pub fn group_names(sources: &Sources, making: Making<'_>, threads: usize, control: &Control) -> Result<Vec<Name>> {
+pub fn group_names(
+    sources: &Sources,
+    making: Making<'_>,
+    threads: usize,
+    control: &Control,
+) -> Result<Vec<Name>> {
     let sinks = (0..threads).map(|_| key_rows(making, Ignore)).collect();
     let (groups, _) = join_names(sources.scan(sinks, control)?);
     Ok(groups.into_iter().map(|(name, _)| name).collect())

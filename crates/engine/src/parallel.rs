@@ -7,7 +7,11 @@ use crate::error::Result;
 
 /// Does `work` for every number below `pieces`, on so many threads, and gives the results in
 /// order. The first error in that order is the one returned.
-pub fn each<R: Send>(threads: usize, pieces: usize, work: impl Fn(usize) -> Result<R> + Sync) -> Result<Vec<R>> {
+pub fn each<R: Send>(
+    threads: usize,
+    pieces: usize,
+    work: impl Fn(usize) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
     if threads <= 1 || pieces <= 1 {
         return (0..pieces).map(work).collect();
     }

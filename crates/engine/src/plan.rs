@@ -27,7 +27,9 @@ pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size) -> Resul
         Size::BitsPerKey(bits) => {
             refuse_murmur(&common, "--bits-per-key")?;
             if !(bits > 0.0 && bits <= 10_000.0) {
-                return Err(Error::Refused(format!("--bits-per-key must lie between 0 and 10,000: {bits} does not")));
+                return Err(Error::Refused(format!(
+                    "--bits-per-key must lie between 0 and 10,000: {bits} does not"
+                )));
             }
             let shape = |keys: u64| common.kind.shape_for_bits(keys, ((keys as f64 * bits) as u64).max(512));
             let mut groups = shaped(&common, &counts, shape)?;
@@ -52,7 +54,9 @@ pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size) -> Resul
 
 fn refuse_murmur(common: &Common, flag: &str) -> Result<()> {
     match common.hash {
-        Scheme::Murmur3 => Err(Error::Refused(format!("murmur3 has the document's m and k, which follow from --fpr; leave out {flag}"))),
+        Scheme::Murmur3 => Err(Error::Refused(format!(
+            "murmur3 has the document's m and k, which follow from --fpr; leave out {flag}"
+        ))),
         Scheme::Xxh3 { .. } => Ok(()),
     }
 }
@@ -67,7 +71,11 @@ fn at_rate(common: &Common, counts: &[(Name, u64)], fpr: f64) -> Result<Vec<Grou
 }
 
 /// Many groups have equally many keys: each number is sized once.
-fn shaped(common: &Common, counts: &[(Name, u64)], shape: impl Fn(u64) -> tamis::Result<Shape>) -> Result<Vec<GroupParams>> {
+fn shaped(
+    common: &Common,
+    counts: &[(Name, u64)],
+    shape: impl Fn(u64) -> tamis::Result<Shape>,
+) -> Result<Vec<GroupParams>> {
     let mut known: HashMap<u64, Shape> = HashMap::new();
     let mut groups = Vec::with_capacity(counts.len());
     for (name, keys) in counts {

@@ -83,7 +83,9 @@ impl<'a, T: Take> KeyRows<'a, T> {
     /// A sink for one thread.
     pub fn new(recipe: &'a Recipe, hash: Scheme, bad_rows: BadRows, groups: Groups<'a>, take: T) -> Self {
         let groups = match groups {
-            Groups::Discover(_) | Groups::Known(_) | Groups::KnownFirst { .. } if recipe.group.is_none() => Groups::One(0),
+            Groups::Discover(_) | Groups::Known(_) | Groups::KnownFirst { .. } if recipe.group.is_none() => {
+                Groups::One(0)
+            }
             groups => groups,
         };
         KeyRows {

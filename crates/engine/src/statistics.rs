@@ -78,7 +78,8 @@ fn ln_factorial(n: u64) -> f64 {
         return (2..=n).map(|i| (i as f64).ln()).sum();
     }
     let x = n as f64;
-    x * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI * x).ln() + 1.0 / (12.0 * x) - 1.0 / (360.0 * x.powi(3))
+    x * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI * x).ln() + 1.0 / (12.0 * x)
+        - 1.0 / (360.0 * x.powi(3))
 }
 
 #[cfg(test)]
@@ -101,7 +102,14 @@ mod tests {
 
     #[test]
     fn tails_are_those_of_the_tables() {
-        for (z, tail) in [(0.0, 0.5), (1.0, 0.158655), (1.96, 0.0249979), (3.0, 0.0013499), (4.8916, 5.0e-7), (6.0, 9.8659e-10)] {
+        for (z, tail) in [
+            (0.0, 0.5),
+            (1.0, 0.158655),
+            (1.96, 0.0249979),
+            (3.0, 0.0013499),
+            (4.8916, 5.0e-7),
+            (6.0, 9.8659e-10),
+        ] {
             assert!(close(normal_tail(z), tail), "{z}: {}", normal_tail(z));
         }
         assert!(close(poisson_tail(10, 5.0), 0.031828));

@@ -40,7 +40,9 @@ pub enum Error {
         got: u32,
     },
     /// A file that ends too early, or goes on too long.
-    #[error("is {got} bytes long and should have {expected}: truncated or damaged; build it again or copy it again")]
+    #[error(
+        "is {got} bytes long and should have {expected}: truncated or damaged; build it again or copy it again"
+    )]
     Length {
         /// As the header has it.
         expected: u64,
@@ -59,4 +61,15 @@ pub enum Error {
     /// Memory that is not to be had.
     #[error("not enough memory: {0}")]
     Memory(std::io::Error),
+    /// A set of which no fuse filter could be built.
+    #[error(
+        "no fuse filter of these {keys} hashes was found with {seeds} seeds: they are not spread evenly; \
+         hash the keys with another seed, or build a blocked filter"
+    )]
+    Seeds {
+        /// The distinct hashes.
+        keys: u64,
+        /// The seeds that were tried.
+        seeds: u64,
+    },
 }

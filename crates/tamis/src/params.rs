@@ -68,7 +68,10 @@ impl<'de> Deserialize<'de> for Name {
             NameInJson::Text(text) => Ok(Name(text.into_bytes())),
             NameInJson::Bytes { hex } => {
                 let byte = |pair: &[u8]| {
-                    str::from_utf8(pair).ok().filter(|p| p.len() == 2).and_then(|p| u8::from_str_radix(p, 16).ok())
+                    str::from_utf8(pair)
+                        .ok()
+                        .filter(|p| p.len() == 2)
+                        .and_then(|p| u8::from_str_radix(p, 16).ok())
                 };
                 let bytes: Option<Vec<u8>> = hex.as_bytes().chunks(2).map(byte).collect();
                 bytes.map(Name).ok_or_else(|| serde::de::Error::custom("hex is not a list of bytes"))
@@ -167,7 +170,8 @@ impl Params {
             let Some(at) = other.find(&group.group.0) else { continue };
             let twin = &other.groups[at];
             if group != twin {
-                let of = if group.group.0.is_empty() { String::new() } else { format!("group {}: ", group.group) };
+                let of =
+                    if group.group.0.is_empty() { String::new() } else { format!("group {}: ", group.group) };
                 let say = |g: &GroupParams| {
                     let (bits, hashes) = (g.shape.bits(), g.shape.hashes);
                     format!("{bits} bits and {hashes} hashes for {} keys at {}", g.keys, g.fpr)
@@ -192,7 +196,10 @@ impl Params {
         for GroupParams { group, keys, fpr, shape } in &self.groups {
             let fits = match kind {
                 Kind::Blocked => {
-                    shape.width == 1 && shape.slots % LINE_BITS == 0 && shape.hashes.is_power_of_two() && shape.hashes <= 32
+                    shape.width == 1
+                        && shape.slots % LINE_BITS == 0
+                        && shape.hashes.is_power_of_two()
+                        && shape.hashes <= 32
                 }
                 Kind::Bloom => {
                     shape.width == 1
@@ -206,7 +213,9 @@ impl Params {
                 }
             };
             if !fits || shape.slots == 0 || shape.bits() > MOST_BITS || !(*fpr > 0.0 && *fpr <= 1.0) {
-                return Err(Error::Corrupt(format!("group {group:?} has impossible parameters ({shape:?}, rate {fpr})")));
+                return Err(Error::Corrupt(format!(
+                    "group {group:?} has impossible parameters ({shape:?}, rate {fpr})"
+                )));
             }
             total = total.saturating_add(shape.bits()).saturating_add(512);
         }

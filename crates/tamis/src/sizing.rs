@@ -116,7 +116,11 @@ impl Kind {
                 let hashes = bloom::hashes_for_rate(fpr);
                 Shape { slots: bloom::bits_for_rate(keys, fpr, hashes), width: 1, hashes }
             }
-            Kind::Fuse => fuse_shape(keys, fuse::width_for(fpr).ok_or(Error::Rate(fpr))?)?,
+            Kind::Fuse => {
+                let too_low =
+                    || Error::Shape(format!("the lowest rate of a fuse filter is 2^-32; {fpr} is below it"));
+                fuse_shape(keys, fuse::width_for(fpr).ok_or_else(too_low)?)?
+            }
         };
         if shape.bits() > MOST_BITS {
             return Err(Error::TooLarge { bits: shape.bits() });

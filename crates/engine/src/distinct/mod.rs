@@ -62,8 +62,11 @@ impl Distinct {
         match (&mut *self, other) {
             (Distinct::Exact(set), Distinct::Exact(other)) => {
                 // The larger one stays, so that the smaller one is moved.
-                let (mut large, small) =
-                    if set.len() >= other.len() { (std::mem::take(set), other) } else { (other, std::mem::take(set)) };
+                let (mut large, small) = if set.len() >= other.len() {
+                    (std::mem::take(set), other)
+                } else {
+                    (other, std::mem::take(set))
+                };
                 small.iter().for_each(|hash| {
                     large.insert(hash);
                 });
@@ -148,10 +151,13 @@ impl Counts {
         let by_group: Vec<_> = by_group.into_iter().map(std::sync::Mutex::new).collect();
         let mut groups = crate::parallel::each(threads, by_group.len(), |group| {
             let parts = std::mem::take(&mut *by_group[group].lock().expect("no holder panics"));
-            Ok(parts.into_iter().reduce(|mut all, part| {
-                all.merge(part);
-                all
-            }).unwrap_or_default())
+            Ok(parts
+                .into_iter()
+                .reduce(|mut all, part| {
+                    all.merge(part);
+                    all
+                })
+                .unwrap_or_default())
         })?;
         let held = groups.iter().map(Distinct::held).sum();
         estimating |= held > limit;

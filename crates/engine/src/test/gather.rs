@@ -120,7 +120,8 @@ impl Part {
             return Ok(());
         }
         let first = self.records.len() as u32;
-        self.records.extend(other.records.iter().map(|record| Record { slot: first + record.slot, ..*record }));
+        self.records
+            .extend(other.records.iter().map(|record| Record { slot: first + record.slot, ..*record }));
         self.lanes.append(&mut other.lanes);
         Ok(())
     }

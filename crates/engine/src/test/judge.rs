@@ -90,7 +90,9 @@ pub(super) fn judge(mut part: Part, lanes: u32, sketches: &[Sketch<&[u64]>]) -> 
 
 fn has(sketch: &Sketch<&[u64]>, record: &Record, all_lanes: &[u32], lanes: u32) -> bool {
     match sketch {
-        Sketch::Bloom(filter) if lanes > 0 => filter.contains_lanes(&all_lanes[record.slot as usize * lanes as usize..]),
+        Sketch::Bloom(filter) if lanes > 0 => {
+            filter.contains_lanes(&all_lanes[record.slot as usize * lanes as usize..])
+        }
         sketch => sketch.contains_hash(record.hash),
     }
 }

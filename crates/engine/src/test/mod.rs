@@ -275,7 +275,14 @@ fn open_negatives(job: &Job) -> Result<(Sources, Recipe)> {
 }
 
 /// Random keys of 16 bytes: 128 bits that no table holds by chance.
-fn random_keys(job: &Job, hash: Scheme, lanes: u32, outside: u32, held: usize, control: &Control) -> Result<Vec<Gather>> {
+fn random_keys(
+    job: &Job,
+    hash: Scheme,
+    lanes: u32,
+    outside: u32,
+    held: usize,
+    control: &Control,
+) -> Result<Vec<Gather>> {
     if job.random == 0 {
         return Ok(Vec::new());
     }

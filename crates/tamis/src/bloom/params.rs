@@ -102,7 +102,10 @@ mod tests {
         for k in [1, 2, 4, 8, 16, 32] {
             for bits in [300, 380, 600] {
                 let (exact, series) = (small(256, bits, k), large(256.0, bits as f64, k));
-                assert!((series / exact - 1.0).abs() < 0.02, "k = {k}, {bits} bits: {series} against {exact}");
+                assert!(
+                    (series / exact - 1.0).abs() < 0.02,
+                    "k = {k}, {bits} bits: {series} against {exact}"
+                );
             }
         }
     }

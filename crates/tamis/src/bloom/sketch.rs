@@ -121,8 +121,7 @@ impl<W: AsRef<[u64]>> Bloom<W> {
                 for i in 0..count {
                     let state = &mut states[usize::from(alive[i])];
                     *state = state.wrapping_add(STEP);
-                    at[i] =
-                        ((u128::from(fold(*state, *state ^ TWIST)) * u128::from(self.bits)) >> 64) as u64;
+                    at[i] = ((u128::from(fold(*state, *state ^ TWIST)) * u128::from(self.bits)) >> 64) as u64;
                     prefetch(words, (at[i] / 64) as usize);
                 }
                 let mut kept = 0;

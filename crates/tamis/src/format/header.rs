@@ -35,8 +35,14 @@ impl Header {
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
         let fields = [
-            self.file_len, self.description_len, self.groups, self.names_len, self.data_len,
-            self.description_sum, self.directory_sum, self.names_sum,
+            self.file_len,
+            self.description_len,
+            self.groups,
+            self.names_len,
+            self.data_len,
+            self.description_sum,
+            self.directory_sum,
+            self.names_sum,
         ];
         for (i, field) in fields.iter().enumerate() {
             bytes[16 + 8 * i..][..8].copy_from_slice(&field.to_le_bytes());

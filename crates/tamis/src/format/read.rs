@@ -50,7 +50,8 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let mut tallies = Vec::with_capacity(directory.len() / ENTRY_BYTES);
         let mut places = Vec::with_capacity(directory.len() / ENTRY_BYTES);
         for bytes in directory.as_chunks::<ENTRY_BYTES>().0 {
-            let broken = |what: &str| Error::Corrupt(format!("entry {} of the directory: {what}", params.len()));
+            let broken =
+                |what: &str| Error::Corrupt(format!("entry {} of the directory: {what}", params.len()));
             let entry = Entry::decode(bytes).ok_or_else(|| broken("the reserved part is not zero"))?;
             let name = usize::try_from(entry.name_offset)
                 .ok()
@@ -71,12 +72,16 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         for i in 0..count {
             let len = 8 * params.groups[i].shape.words(params.common.kind);
             if places[i] != (extents.data.0 + 8 * starts[i] as u64, len) {
-                return Err(Error::Corrupt(format!("section {i} does not stand where its parameters put it")));
+                return Err(Error::Corrupt(format!(
+                    "section {i} does not stand where its parameters put it"
+                )));
             }
         }
         let data = (extents.data.0 as usize, data_len as usize);
         if bytemuck::try_cast_slice::<u8, u64>(&file[data.0..data.0 + data.1]).is_err() {
-            return Err(Error::Shape("the bytes of a container must begin at a multiple of 8 in memory".into()));
+            return Err(Error::Shape(
+                "the bytes of a container must begin at a multiple of 8 in memory".into(),
+            ));
         }
         Ok(Container { bytes, params, tallies, data, starts })
     }
@@ -118,7 +123,8 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let (section, tally) = (self.section(group), self.tallies[group]);
         let name = &self.params.groups[group].group;
         if super::seal(section, tally.rows, tally.seed) != tally {
-            let part = if name.0.is_empty() { "the filter".into() } else { format!("the filter of group {name}") };
+            let part =
+                if name.0.is_empty() { "the filter".into() } else { format!("the filter of group {name}") };
             return Err(Error::Checksum { part });
         }
         let next = self.starts.get(group + 1).copied().unwrap_or(self.data().len());

@@ -14,6 +14,7 @@ use crate::testing::hashes;
 
 /// Bytes at a cache line, as a memory map has them.
 #[derive(Clone)]
+#[derive(Debug)]
 struct Aligned(Vec<u64>, usize);
 
 impl From<&[u8]> for Aligned {
@@ -51,10 +52,12 @@ fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
         let mut keys = hashes(index * 1_000_000, group.keys as usize);
         let mut seed = 0;
         match kind {
-            Kind::Blocked => Blocked::from_words(&mut *section, group.shape.hashes).unwrap().insert_hashes(&keys),
-            Kind::Bloom => {
-                Bloom::from_words(&mut *section, group.shape.slots, group.shape.hashes).unwrap().insert_hashes(&keys)
+            Kind::Blocked => {
+                Blocked::from_words(&mut *section, group.shape.hashes).unwrap().insert_hashes(&keys)
             }
+            Kind::Bloom => Bloom::from_words(&mut *section, group.shape.slots, group.shape.hashes)
+                .unwrap()
+                .insert_hashes(&keys),
             Kind::Fuse => {
                 let built = Fuse::build(&mut keys, group.shape.width).unwrap();
                 section.copy_from_slice(built.words());
@@ -152,19 +155,27 @@ fn each_field_of_a_directory_entry_is_checked() {
         Extents::of(field(24), field(32), field(40), field(48)).unwrap().directory.0 as usize
     };
     // name offset and length, hashes, slots, width, reserved, rate (to a negative one), place, length
-    for (at, value) in [(0, 9), (8, 9), (12, 255), (16, 64), (24, 1), (28, 1), (55, 0x80), (72, 64), (80, 8)] {
+    for (at, value) in [(0, 9), (8, 9), (12, 100), (16, 64), (24, 1), (28, 1), (55, 0x80), (72, 64), (80, 8)]
+    {
         let mut bytes = good.clone();
         let at = directory + ENTRY_BYTES + at;
         bytes[at] = bytes[at].wrapping_add(value);
         reseal(&mut bytes);
-        assert!(matches!(open(&bytes), Err(Error::Corrupt(_))), "byte {} of an entry", at - directory - ENTRY_BYTES);
+        assert!(
+            matches!(open(&bytes), Err(Error::Corrupt(_))),
+            "byte {} of an entry",
+            at - directory - ENTRY_BYTES
+        );
     }
     // ones and checksum only show when the section is read
     for at in [64, 88] {
         let mut bytes = good.clone();
         bytes[directory + at] ^= 1;
         reseal(&mut bytes);
-        assert!(matches!(open(&bytes).unwrap().verify(0), Err(Error::Checksum { .. })), "byte {at} of an entry");
+        assert!(
+            matches!(open(&bytes).unwrap().verify(0), Err(Error::Checksum { .. })),
+            "byte {at} of an entry"
+        );
     }
     // two groups of the same name
     let mut bytes = good.clone();
