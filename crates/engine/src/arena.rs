@@ -256,6 +256,19 @@ impl Take for Shared<'_, '_> {
     }
 }
 
+/// The sections of an arena, each for one thread at a time.
+pub fn sections<'w>(params: &Params, arena: &'w mut [u64]) -> Vec<Mutex<&'w mut [u64]>> {
+    let mut sections = Vec::with_capacity(params.groups.len());
+    let mut rest = arena;
+    for group in &params.groups {
+        let words = group.shape.words(params.common.kind) as usize;
+        let (section, after) = rest.split_at_mut(words.next_multiple_of(8));
+        sections.push(Mutex::new(&mut section[..words]));
+        rest = after;
+    }
+    sections
+}
+
 /// Whether threads should share one arena.
 pub fn share(placing: &Placing, threads: usize) -> bool {
     threads > 1 && placing.words * 8 > PRIVATE_BYTES

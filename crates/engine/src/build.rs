@@ -265,7 +265,7 @@ fn taken<T: Take>(sinks: Vec<KeyRows<'_, T>>, groups: usize) -> (Vec<T>, Vec<u64
 fn from_sets(params: Params, counted: Counted, threads: usize, control: &Control) -> Result<Built> {
     let placing = Placing::new(&params);
     let mut arena = placing.empty()?;
-    let sections = sections(&params, &mut arena);
+    let sections = arena::sections(&params, &mut arena);
     parallel::each(threads, sections.len(), |group| {
         control.check()?;
         let Distinct::Exact(set) = &counted.counts.groups()[group] else {
@@ -287,19 +287,6 @@ fn from_sets(params: Params, counted: Counted, threads: usize, control: &Control
     let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
     let seeds = vec![0; params.groups.len()];
     Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false })
-}
-
-/// The sections of an arena, each for one thread at a time.
-fn sections<'w>(params: &Params, arena: &'w mut [u64]) -> Vec<std::sync::Mutex<&'w mut [u64]>> {
-    let mut sections = Vec::with_capacity(params.groups.len());
-    let mut rest = arena;
-    for group in &params.groups {
-        let words = group.shape.words(params.common.kind) as usize;
-        let (section, after) = rest.split_at_mut(words.next_multiple_of(8));
-        sections.push(std::sync::Mutex::new(&mut section[..words]));
-        rest = after;
-    }
-    sections
 }
 
 /// Static filters, from the sets of all groups.
@@ -328,7 +315,7 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     };
     refuse_empty(&params)?;
     let mut arena = Placing::new(&params).empty()?;
-    let sections = sections(&params, &mut arena);
+    let sections = arena::sections(&params, &mut arena);
     let seeds = parallel::each(job.threads, sections.len(), |group| {
         control.check()?;
         let Distinct::Exact(set) = &counted.counts.groups()[group] else {

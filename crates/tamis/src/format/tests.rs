@@ -13,8 +13,7 @@ use crate::sizing::Kind;
 use crate::testing::hashes;
 
 /// Bytes at a cache line, as a memory map has them.
-#[derive(Clone)]
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Aligned(Vec<u64>, usize);
 
 impl From<&[u8]> for Aligned {
