@@ -4,6 +4,7 @@
 
 pub mod control;
 pub mod error;
+pub mod report;
 pub mod source;
 
 pub use control::Control;
