@@ -15,6 +15,7 @@ pub mod output;
 pub mod parallel;
 pub mod plan;
 pub mod query;
+pub mod report;
 pub mod rows;
 pub mod source;
 pub mod statistics;
