@@ -1,6 +1,7 @@
 //! The second phase: the sketches themselves.
 
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tamis::arch::map::Words;
@@ -9,7 +10,7 @@ use tamis::bloom::Bloom;
 use tamis::format::Tally;
 use tamis::fuse::{self, Fuse};
 use tamis::hash::Scheme;
-use tamis::key::Recipe;
+use tamis::key::{Maker, Recipe};
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::sizing::{Kind, Shape};
 
@@ -19,7 +20,7 @@ use crate::distinct::{Distinct, EXACT};
 use crate::error::{Error, Result};
 use crate::plan::{self, Size};
 use crate::rows::{BadRows, Groups, KeyRows, Take};
-use crate::source::{self, Sources};
+use crate::source::{self, Explained, Sink, Sources};
 use crate::{Control, output, parallel};
 
 /// Where the parameters come from.
@@ -329,4 +330,44 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     drop(sections);
     let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
     Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false })
+}
+
+/// The first keys of a table, as the recipe makes them.
+struct FirstKeys<'a> {
+    maker: Maker<'a>,
+    parts: usize,
+    most: usize,
+    /// Outside the sink, which is lost when the scan is ended.
+    found: &'a Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
+}
+
+impl Sink for FirstKeys<'_> {
+    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+        let mut found = self.found.lock().expect("no holder panics");
+        if found.len() == self.most {
+            return Err("enough".into()); // ends the scan
+        }
+        let group = self
+            .maker
+            .group(values.get(self.parts).copied().flatten())
+            .map_err(|bad| bad.to_string())?
+            .to_vec();
+        let key = self.maker.key(&values[..self.parts]).map_err(|bad| bad.to_string())?.to_vec();
+        found.push((group, key));
+        Ok(())
+    }
+}
+
+/// How the inputs of a job are understood, and the groups and keys of its first rows.
+#[expect(clippy::type_complexity)]
+pub fn explain(job: &Job, keys: usize) -> Result<(Vec<Explained>, Vec<(Vec<u8>, Vec<u8>)>)> {
+    let recipe = &job.common.recipe;
+    let sources = Sources::open(&job.inputs, &job.options, &recipe.columns())?;
+    let found = Mutex::new(Vec::new());
+    let sink = FirstKeys { maker: Maker::new(recipe), parts: recipe.key.len(), most: keys, found: &found };
+    match sources.scan(vec![sink], &Control::default()) {
+        Err(error) if found.lock().expect("no holder panics").len() < keys => return Err(error),
+        _ => {}
+    }
+    Ok((sources.explain(), found.into_inner().expect("no holder panics")))
 }

@@ -12,7 +12,9 @@ use super::text::{clip, escape, width, wrap};
 mod marks;
 
 /// The theme: colours as CSS variables, for light and dark.
-pub(super) const THEME: &str = include_str!("theme.css");
+pub(super) /// Around a chart in a file of its own.
+const MARGIN: f64 = 16.0;
+const THEME: &str = include_str!("theme.css");
 /// The rules that charts follow.
 pub(super) const RULES: &str = include_str!("chart.css");
 
@@ -97,12 +99,28 @@ fn document(chart: &Chart, body: &str, height: f64, description: &str, alone: bo
         return format!("<svg class=\"chart\" role=\"img\" viewBox=\"0 0 {w} {h}\">\n{head}{body}</svg>\n");
     }
     // A margin, and a ground of its own: nobody knows what it will be placed upon.
-    let (wide, high) = (WIDTH + 32.0, height + 32.0);
-    let (wide, high) = (px(wide), px(high));
+    let (wide, high) = (px(WIDTH + 2.0 * MARGIN), px(height + 2.0 * MARGIN));
+    let margin = px(MARGIN);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" width=\"{wide}\" \
-         height=\"{high}\" viewBox=\"-16 -16 {wide} {high}\">\n{head}<style>\n{THEME}{RULES}</style>\n\
-         <rect class=\"ground\" x=\"-16\" y=\"-16\" width=\"{wide}\" height=\"{high}\"/>\n{body}</svg>\n"
+         height=\"{high}\" viewBox=\"-{margin} -{margin} {wide} {high}\">\n{head}<style>\n{THEME}{RULES}</style>\n\
+         <rect class=\"ground\" x=\"-{margin}\" y=\"-{margin}\" width=\"{wide}\" height=\"{high}\"/>\n{body}</svg>\n"
+    )
+}
+
+/// Charts below each other in one file.
+pub fn stacked_svg(charts: &[Chart]) -> String {
+    let mut body = String::new();
+    let mut top = 0.0;
+    for chart in charts {
+        let one = chart.standalone_svg();
+        let height = one.split("height=\"").nth(1).and_then(|rest| rest.split('"').next()?.parse::<f64>().ok());
+        body += &one.replacen("<svg ", &format!("<svg y=\"{}\" ", px(top)), 1);
+        top += height.unwrap_or(0.0);
+    }
+    let (wide, high) = (px(WIDTH + 2.0 * MARGIN), px(top));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide}\" height=\"{high}\" viewBox=\"0 0 {wide} {high}\">\n{body}</svg>\n"
     )
 }
 

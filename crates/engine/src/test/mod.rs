@@ -7,6 +7,7 @@
 
 mod gather;
 mod judge;
+mod render;
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -15,6 +16,8 @@ use std::time::{Duration, Instant};
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{Column, Recipe};
 use tamis::params::Name;
+
+pub use self::render::{overfull_text, phases_json};
 
 use self::gather::{Gather, PARTS, Part};
 use self::judge::{Found, judge};

@@ -1,0 +1,352 @@
+//! Arguments that several verbs share: their syntax, then what they mean.
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use tamis::hash::Scheme;
+use tamis::key::{Column, Field, Recipe};
+use tamis::params::Common;
+use tamis::sizing::Kind;
+use tamis_engine::plan::Size;
+use tamis_engine::rows::BadRows;
+use tamis_engine::source::{Format, Options};
+
+use crate::show::usage;
+
+/// How input is read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reading")]
+pub struct Reading {
+    /// The format, where recognising it would go wrong
+    #[arg(long, value_enum)]
+    pub format: Option<FormatName>,
+    /// The delimiter of delimited text: one character, or `tab`
+    #[arg(long, value_parser = delimiter)]
+    pub delimiter: Option<u8>,
+    /// Delimited text has no header line; columns go by number
+    #[arg(long)]
+    pub no_header: bool,
+    /// Quotes are ordinary characters
+    #[arg(long)]
+    pub no_quotes: bool,
+    /// What to do with rows that have no key: stop, or leave them out and count them
+    #[arg(long, value_enum, default_value = "fail")]
+    pub bad_rows: BadRowsName,
+    /// Threads [default: all cores]
+    #[arg(long, value_parser = threads)]
+    pub threads: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum FormatName {
+    Lines,
+    Csv,
+    Tsv,
+    Ndjson,
+    Parquet,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum BadRowsName {
+    Fail,
+    Skip,
+}
+
+impl Reading {
+    /// What the source layer needs.
+    pub fn options(&self) -> Options {
+        Options {
+            format: self.format.map(|format| match format {
+                FormatName::Lines => Format::Lines,
+                FormatName::Csv => Format::Csv,
+                FormatName::Tsv => Format::Tsv,
+                FormatName::Ndjson => Format::Ndjson,
+                FormatName::Parquet => Format::Parquet,
+            }),
+            delimiter: self.delimiter,
+            no_header: self.no_header,
+            no_quotes: self.no_quotes,
+        }
+    }
+
+    /// What to do with rows without a key.
+    pub fn bad_rows(&self) -> BadRows {
+        match self.bad_rows {
+            BadRowsName::Fail => BadRows::Fail,
+            BadRowsName::Skip => BadRows::Skip,
+        }
+    }
+
+    /// Threads to use.
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(tamis_engine::parallel::default_threads)
+    }
+}
+
+/// How keys and groups are made.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Keys")]
+pub struct Keys {
+    /// The column of the key, by name or number, with steps: `email:trim,lower`. Several make a
+    /// compound key. Steps: trim, lower, upper, round, floor, ceil, prefix=N, suffix=N,
+    /// before=TEXT, after=TEXT
+    #[arg(long, value_name = "COLUMN[:STEPS]")]
+    pub key: Vec<Field>,
+    /// The column of the group, with steps: `averageRating:round`
+    #[arg(long, value_name = "COLUMN[:STEPS]")]
+    pub group: Option<Field>,
+    /// What stands for an empty cell, \N or null (without it they are bad rows)
+    #[arg(long, value_name = "VALUE")]
+    pub null: Option<String>,
+}
+
+impl Keys {
+    /// A recipe of their own.
+    pub fn recipe(&self) -> Recipe {
+        let mut recipe = Recipe::lines();
+        if !self.key.is_empty() {
+            recipe.key = self.key.clone();
+        }
+        Recipe { group: self.group.clone(), null: self.null.clone(), ..recipe }
+    }
+}
+
+/// Other columns for a stored recipe.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Keys")]
+pub struct Columns {
+    /// Another column for the key, where this input names it differently; the stored steps stay
+    #[arg(long, value_name = "COLUMN")]
+    pub key: Vec<Field>,
+    /// Another column for the group; the stored steps stay
+    #[arg(long, value_name = "COLUMN")]
+    pub group: Option<Field>,
+}
+
+impl Columns {
+    /// The stored recipe with these columns.
+    pub fn applied(&self, stored: &Recipe) -> Result<Recipe> {
+        replace_columns(stored, &self.key, self.group.as_ref())
+    }
+}
+
+/// The stored recipe with other columns; steps cannot be changed, or keys would differ.
+pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) -> Result<Recipe> {
+    let mut recipe = stored.clone();
+    let replace = |field: &mut Field, with: &Field| -> Result<()> {
+        if !with.steps.is_empty() && with.steps != field.steps {
+            return usage(format!("the stored steps apply to {}: give the column alone", with.column));
+        }
+        field.column = with.column.clone();
+        Ok(())
+    };
+    if !key.is_empty() {
+        if key.len() != recipe.key.len() {
+            return usage(format!("the stored key has {} parts; --key was given {} times", recipe.key.len(), key.len()));
+        }
+        recipe.key.iter_mut().zip(key).try_for_each(|(field, with)| replace(field, with))?;
+    }
+    match (&mut recipe.group, group) {
+        (Some(field), Some(with)) => replace(field, with)?,
+        (None, Some(_)) => return usage("these filters have no groups: leave out --group"),
+        _ => {}
+    }
+    Ok(recipe)
+}
+
+/// The kind of filter and its hash.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Filters")]
+pub struct Kinds {
+    /// The kind: blocked (fastest, default), bloom (classic), fuse (static, smallest)
+    #[arg(long)]
+    pub kind: Option<Kind>,
+    /// The hash: xxh3, or murmur3 for the document's positions, m and k (implies bloom)
+    #[arg(long, value_enum, default_value = "xxh3")]
+    pub hash: HashName,
+    /// The seed of xxh3: a number, or `random` against chosen keys
+    #[arg(long, value_parser = seed, default_value = "0")]
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HashName {
+    Xxh3,
+    Murmur3,
+}
+
+impl Kinds {
+    /// Kind, hash and recipe together.
+    pub fn common(&self, recipe: Recipe) -> Result<Common> {
+        let (kind, hash) = match (self.hash, self.kind) {
+            (HashName::Murmur3, Some(kind)) if kind != Kind::Bloom => {
+                return usage(format!("murmur3 goes with --kind bloom, not with {kind}: leave out one of them"));
+            }
+            (HashName::Murmur3, _) if self.seed != 0 => {
+                return usage("murmur3 has the seeds 0, 1, 2, …: leave out --seed");
+            }
+            (HashName::Murmur3, _) => (Kind::Bloom, Scheme::Murmur3),
+            (HashName::Xxh3, kind) => (kind.unwrap_or(Kind::Blocked), Scheme::Xxh3 { seed: self.seed }),
+        };
+        Ok(Common { kind, hash, recipe })
+    }
+}
+
+/// How large filters shall be.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Size")]
+pub struct Sizes {
+    /// The rate of false positives to stay below [default: 0.01]
+    #[arg(long, value_parser = rate, conflicts_with_all = ["bits_per_key", "size"])]
+    pub fpr: Option<f64>,
+    /// Bits per key
+    #[arg(long, value_parser = positive, conflicts_with = "size")]
+    pub bits_per_key: Option<f64>,
+    /// Bytes for all groups together (64MB, 1GiB), shared so that all have the same expected rate
+    #[arg(long, value_parser = bytes)]
+    pub size: Option<u64>,
+    /// Plan each group for so many keys, and count nothing
+    #[arg(long, value_parser = count, value_name = "N")]
+    pub keys: Option<u64>,
+}
+
+impl Sizes {
+    /// The size asked for, and whether it was asked for at all.
+    pub fn size(&self) -> Size {
+        match (self.fpr, self.bits_per_key, self.size) {
+            (_, Some(bits), _) => Size::BitsPerKey(bits),
+            (_, _, Some(bytes)) => Size::Total(bytes),
+            (fpr, ..) => Size::Fpr(fpr.unwrap_or(0.01)),
+        }
+    }
+
+    /// Whether any of them was given.
+    pub fn given(&self) -> bool {
+        self.fpr.is_some() || self.bits_per_key.is_some() || self.size.is_some() || self.keys.is_some()
+    }
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text {
+        "tab" | "\\t" => Ok(b'\t'),
+        "space" => Ok(b' '),
+        _ => match text.as_bytes() {
+            [b'\n' | b'\r' | b'"'] => Err("a line end or a quote cannot delimit values".into()),
+            [byte] => Ok(*byte),
+            _ => Err("a delimiter is one byte, `tab` or `space`".into()),
+        },
+    }
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads @ 1..=1024) => Ok(threads),
+        _ => Err("a number of threads lies between 1 and 1024".into()),
+    }
+}
+
+/// A rate of false positives.
+pub fn rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse(),
+    }
+    .map_err(|_| "not a number".to_owned())?;
+    if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err("a rate lies between 0 and 1, both excluded".into()) }
+}
+
+/// A number above zero.
+pub fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err("not a number above zero".into()),
+    }
+}
+
+/// A whole number from 1: `1000000`, `1_000_000`, `1,000,000`, `1e6`, `1M`.
+pub fn count(text: &str) -> Result<u64, String> {
+    let plain: String = text.chars().filter(|c| !matches!(c, '_' | ',')).collect();
+    if let Ok(number) = plain.parse::<u64>() {
+        return if number > 0 { Ok(number) } else { Err("must be at least 1".into()) };
+    }
+    let (digits, factor) = match plain.chars().last() {
+        Some('k' | 'K') => (&plain[..plain.len() - 1], 1e3),
+        Some('M') => (&plain[..plain.len() - 1], 1e6),
+        Some('G' | 'B') => (&plain[..plain.len() - 1], 1e9),
+        Some('T') => (&plain[..plain.len() - 1], 1e12),
+        _ => (plain.as_str(), 1.0),
+    };
+    let number = digits.parse::<f64>().map_err(|_| "not a number (1000000, 1e6 and 1M are)".to_owned())? * factor;
+    if !(1.0..1e18).contains(&number) {
+        return Err("must lie between 1 and 1e18".into());
+    }
+    Ok(number.round() as u64)
+}
+
+/// A number of bytes: `64MB`, `1.5GiB`, `1000`.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let at = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        "tib" => 1024.0f64.powi(4),
+        _ => return Err(format!("no unit is called {unit:?}; there are KB, MB, GB, TB, KiB, MiB, GiB and TiB")),
+    };
+    let number = digits.trim().parse::<f64>().map_err(|_| "not a number of bytes (64MB, 1GiB)".to_owned())? * factor;
+    if !(1.0..1e18).contains(&number) {
+        return Err("must lie between 1 byte and 1e18 bytes".into());
+    }
+    Ok(number as u64)
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    if text == "random" {
+        use std::hash::{BuildHasher, RandomState};
+        return Ok(RandomState::new().hash_one(std::time::SystemTime::now()) >> 11); // exact in every JSON reader
+    }
+    text.parse().map_err(|_| "a seed is a number, or `random`".to_owned())
+}
+
+/// Whether a recipe takes whole lines.
+pub fn takes_lines(recipe: &Recipe) -> bool {
+    recipe.key.iter().any(|field| field.column == Column::Line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_people_write_them() {
+        for text in ["1000000", "1e6", "1M", "1_000_000", "1,000,000", "1000k", "0.001G"] {
+            assert_eq!(count(text), Ok(1_000_000), "{text}");
+        }
+        for text in ["0", "-1", "x", "", "1e30", "NaN", "inf"] {
+            assert!(count(text).is_err(), "{text}");
+        }
+        assert_eq!(bytes("64MB"), Ok(64_000_000));
+        assert_eq!(bytes("1.5KiB"), Ok(1536));
+        assert_eq!(bytes("1e9"), Ok(1_000_000_000));
+        assert!(bytes("64XB").is_err() && bytes("0").is_err() && bytes("MB").is_err());
+        assert_eq!(rate("1%"), Ok(0.01));
+        assert!(rate("0").is_err() && rate("1").is_err() && rate("nan").is_err());
+        assert_eq!(delimiter("tab"), Ok(b'\t'));
+        assert!(delimiter("||").is_err());
+    }
+
+    #[test]
+    fn a_stored_recipe_takes_other_columns_but_no_other_steps() {
+        let stored = Recipe { key: vec!["email:trim,lower".parse().unwrap()], group: None, null: None };
+        let other = replace_columns(&stored, &["sender".parse().unwrap()], None).unwrap();
+        assert_eq!(other.key[0].to_string(), "sender:trim,lower");
+        assert!(replace_columns(&stored, &["sender:upper".parse().unwrap()], None).is_err());
+        assert!(replace_columns(&stored, &["a".parse().unwrap(), "b".parse().unwrap()], None).is_err());
+        assert!(replace_columns(&stored, &[], Some(&"g".parse().unwrap())).is_err());
+    }
+}

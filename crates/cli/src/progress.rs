@@ -1,0 +1,61 @@
+//! A job that runs while its progress is shown and Ctrl-C is heard.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
+use tamis_engine::Control;
+
+use crate::show::Output;
+
+/// Runs a job with its control. The first Ctrl-C asks it to stop and clean up, the second ends
+/// the program at once.
+pub fn run<T>(output: &Output, what: &'static str, job: impl FnOnce(&Control) -> tamis_engine::Result<T>) -> Result<T> {
+    let control = Arc::new(Control::default());
+    let heard = Arc::clone(&control);
+    let before = AtomicBool::new(false);
+    // A second job in the same process keeps the first one's handler: it is the only one there is.
+    let _ = ctrlc::set_handler(move || {
+        if before.swap(true, Relaxed) {
+            std::process::exit(130);
+        }
+        heard.stop();
+    });
+    if !output.shows_progress() {
+        return Ok(job(&control)?);
+    }
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch(what, &control, &done));
+        let result = job(&control);
+        done.store(true, Relaxed);
+        watcher.thread().unpark();
+        Ok(result?)
+    })
+}
+
+/// Shows a bar from the first half second on: short jobs stay silent.
+fn watch(what: &'static str, control: &Control, done: &AtomicBool) {
+    thread::park_timeout(Duration::from_millis(500));
+    let bar = ProgressBar::no_length();
+    let known = ProgressStyle::with_template("{msg} {bar:30} {percent}% {elapsed}, {eta} left");
+    let unknown = ProgressStyle::with_template("{msg} {spinner} {bytes} {elapsed}");
+    let (Ok(known), Ok(unknown)) = (known, unknown) else { return };
+    bar.set_message(what);
+    while !done.load(Relaxed) {
+        let (steps, total) = control.progress();
+        if total > 0 {
+            bar.set_style(known.clone());
+            bar.set_length(total);
+        } else {
+            bar.set_style(unknown.clone());
+        }
+        bar.set_position(steps);
+        bar.tick();
+        thread::park_timeout(Duration::from_millis(100));
+    }
+    bar.finish_and_clear();
+}

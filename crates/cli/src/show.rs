@@ -1,0 +1,99 @@
+//! What people and programs get to see.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use tamis_engine::Error;
+use tamis_engine::report::Table;
+
+/// How results are shown.
+#[derive(Debug, Args)]
+pub struct Output {
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print no notes and no progress
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+impl Output {
+    /// Prints a result: a table for people or JSON for programs.
+    pub fn result(&self, table: impl fmt::Display, json: serde_json::Value) -> Result<()> {
+        if self.json { print(&format!("{json:#}\n")) } else { print(&table.to_string()) }
+    }
+
+    /// Says something on the side.
+    pub fn note(&self, text: impl fmt::Display) {
+        if !self.quiet {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Says something that should not be missed; `--quiet` does not silence it.
+    pub fn warn(&self, text: impl fmt::Display) {
+        eprintln!("warning: {text}");
+    }
+
+    /// Whether progress should be shown.
+    pub fn shows_progress(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
+    }
+}
+
+/// Text for standard output. A reader that has gone away (`| head`) ends the program quietly.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        result => Ok(result?),
+    }
+}
+
+/// A table and what stands below it.
+pub struct Sheet {
+    /// The table.
+    pub table: Table,
+    /// Lines below it.
+    pub lines: Vec<String>,
+}
+
+impl fmt::Display for Sheet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.table.text())?;
+        if !self.lines.is_empty() {
+            writeln!(f)?;
+        }
+        self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+/// Wrong usage that clap cannot see: exit code 2.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// An error of usage.
+pub fn usage<T>(text: impl Into<String>) -> Result<T> {
+    Err(Usage(text.into()).into())
+}
+
+/// Says what went wrong, and the exit code for it.
+pub fn failure(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    match error.downcast_ref::<Error>() {
+        Some(Error::Interrupted) => ExitCode::from(130),
+        _ if error.is::<Usage>() => ExitCode::from(2),
+        _ => ExitCode::FAILURE,
+    }
+}

@@ -1,0 +1,52 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use tamis_engine::build::{self, Addition};
+use tamis_engine::output as files;
+use tamis_engine::report::number;
+
+use super::inspect;
+use crate::arguments::{Columns, Reading};
+use crate::progress;
+use crate::show::Output;
+
+/// Add the rows of more data to filters that exist
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis add week.tamis wednesday.tsv
+  tamis add seen.tamis new-users.csv --key mail      another column, the stored steps
+
+The file is replaced whole when all rows are in: a failure leaves it as it was.")]
+pub struct Add {
+    /// The file of filters
+    file: PathBuf,
+    /// Files, globs, folders, or `-` for standard input
+    #[arg(required = true)]
+    inputs: Vec<String>,
+    #[command(flatten)]
+    columns: Columns,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+impl Add {
+    /// Adds them.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let recipe = self.columns.applied(&files::open(&self.file)?.params().common.recipe)?;
+        let addition = Addition {
+            inputs: self.inputs,
+            options: self.reading.options(),
+            recipe,
+            bad_rows: self.reading.bad_rows(),
+            threads: self.reading.threads(),
+        };
+        let report = progress::run(output, "adding", |control| build::add(&self.file, &addition, control))?;
+        if report.skipped > 0 {
+            output.warn(format!("{} rows without a key were left out", number::count(report.skipped)));
+        }
+        inspect::summary(output, &self.file, &report.params, &report.tallies)
+    }
+}

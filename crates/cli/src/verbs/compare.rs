@@ -1,0 +1,54 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use tamis_engine::merge::{self, Overlap};
+use tamis_engine::parallel;
+use tamis_engine::report::{Column, Table, number};
+
+use super::inspect::shown;
+use crate::show::{Output, Sheet};
+
+/// Estimate how far two sets overlap, from their filters alone
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis compare monday.tamis tuesday.tamis
+
+All numbers are estimates from the bits that are set; they need filters of the same parameters,
+and get worse the fuller a filter is and the smaller the overlap.")]
+pub struct Compare {
+    /// The first file
+    first: PathBuf,
+    /// The second file
+    second: PathBuf,
+}
+
+impl Compare {
+    /// Compares them.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let overlaps = merge::compare(&self.first, &self.second, parallel::default_threads())?;
+        let names = ["first", "second", "either", "both", "both/either"];
+        let mut columns = vec![Column::left("group")];
+        columns.extend(names.map(Column::right));
+        let keys = |keys: f64| if keys.is_finite() { number::count(keys.round() as u64) } else { "full".into() };
+        let row = |overlap: &Overlap| {
+            let Overlap { group, first, second, union, both } = overlap;
+            vec![shown(group), keys(*first), keys(*second), keys(*union), keys(*both), number::percent(overlap.jaccard())]
+        };
+        let table = Table { columns, rows: overlaps.iter().map(row).collect(), ..Table::default() };
+        let groups: Vec<_> = overlaps
+            .iter()
+            .map(|overlap| {
+                json!({
+                    "group": overlap.group, "first": overlap.first, "second": overlap.second,
+                    "either": overlap.union, "both": overlap.both, "jaccard": overlap.jaccard(),
+                })
+            })
+            .collect();
+        output.result(Sheet { table, lines: Vec::new() }, json!({ "groups": groups }))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

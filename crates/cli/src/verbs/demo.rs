@@ -1,0 +1,92 @@
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use tamis::hash::Scheme;
+use tamis::params::Common;
+use tamis::sizing::Kind;
+use tamis_engine::build::{self, Sizing};
+use tamis_engine::plan::Size;
+use tamis_engine::report::number;
+use tamis_engine::reproduce::recipe;
+use tamis_engine::rows::BadRows;
+use tamis_engine::source::Options;
+use tamis_engine::{generate, output as files, parallel, test};
+
+use crate::arguments;
+use crate::progress;
+use crate::show::Output;
+
+/// Do the main job on data made here: ten filters of film ratings, built and tested
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis demo
+  tamis demo --folder /tmp/demo --rows 1e5
+
+Writes ratings.tsv, ratings.tamis and report.html into the folder.")]
+pub struct Demo {
+    /// The folder for data, filters and report
+    #[arg(long, default_value = "demo")]
+    folder: PathBuf,
+    /// Rows of data
+    #[arg(long, value_parser = arguments::count, default_value_t = generate::TITLES)]
+    rows: u64,
+    /// The seed of the data
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl Demo {
+    /// Does it.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
+        let data = self.folder.join("ratings.tsv");
+        let filters = self.folder.join("ratings.tamis");
+        let page = self.folder.join("report.html");
+        let threads = parallel::default_threads();
+
+        let start = Instant::now();
+        files::write_whole(&data, |out| generate::ratings(out, self.rows, self.seed))?;
+        let mut phases: Vec<(&'static str, Duration)> = vec![("generate", start.elapsed())];
+
+        let job = build::Job {
+            inputs: vec![data.display().to_string()],
+            options: Options::default(),
+            common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: recipe() },
+            sizing: Sizing::Count(Size::Fpr(0.01)),
+            bad_rows: BadRows::Fail,
+            threads,
+        };
+        let start = Instant::now();
+        progress::run(output, "building", |control| build::build(&job, &filters, control))?;
+        phases.push(("build", start.elapsed()));
+
+        let job = test::Job {
+            filters: filters.clone(),
+            inputs: job.inputs,
+            options: job.options,
+            recipe: recipe(),
+            negatives: Vec::new(),
+            random: 0,
+            seed: 0,
+            bad_rows: BadRows::Fail,
+            threads,
+        };
+        let start = Instant::now();
+        let report = progress::run(output, "testing", |control| test::test(&job, control))?;
+        let subtitle = format!("Ten blocked Bloom filters of {} generated film ratings, p = 0.01", number::count(self.rows));
+        let html = report.page("tamis demo", &subtitle, &phases).html();
+        phases.push(("test", start.elapsed()));
+        files::write_whole(&page, |out| out.write_all(html.as_bytes()))?;
+
+        let code = super::test::show(output, &report)?;
+        let times: Vec<String> = phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
+        output.note(format!("{} ({threads} threads)", times.join(", ")));
+        output.note(format!("data, filters and report: {}, {}, {}", data.display(), filters.display(), page.display()));
+        Ok(code)
+    }
+}

@@ -1,0 +1,153 @@
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+use tamis::format::Tally;
+use tamis::params::{GroupParams, Name, Params};
+use tamis::sizing::Kind;
+use tamis_engine::health::{Health, health};
+use tamis_engine::report::{Column, Table, number, printable};
+use tamis_engine::{Error, output as files};
+
+use crate::show::{Output, Sheet, usage};
+
+/// Show what a file holds: kind, recipe, and the state of every group
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis inspect ratings.tamis
+  tamis inspect ratings.tamis --json
+  tamis inspect ratings.tamis --group 8 --raw-bits rating8.bits")]
+pub struct Inspect {
+    /// The file
+    file: PathBuf,
+    /// Show this group only
+    #[arg(long)]
+    group: Option<String>,
+    /// Write the bit array of the group to a file: little-endian, ⌈bits/8⌉ bytes
+    #[arg(long, value_name = "FILE")]
+    raw_bits: Option<PathBuf>,
+}
+
+impl Inspect {
+    /// Shows it.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let file = files::open(&self.file)?;
+        let (mut params, mut tallies) = (file.params().clone(), file.tallies().to_vec());
+        if let Some(name) = &self.group {
+            let Some(at) = params.find(name.as_bytes()) else {
+                let mut names: Vec<&Name> = params.groups.iter().map(|group| &group.group).collect();
+                names.sort_by(|a, b| a.compare_naturally(b));
+                let some: Vec<String> = names.iter().take(20).map(|name| shown(name)).collect();
+                let message = format!("has no group {name:?}; it has {}", some.join(", "));
+                return Err(Error::Input { path: self.file, message }.into());
+            };
+            params.groups = vec![params.groups[at].clone()];
+            tallies = vec![tallies[at]];
+        }
+        if let Some(path) = &self.raw_bits {
+            let [group] = &params.groups[..] else {
+                return usage("--raw-bits writes one filter: name its group with --group");
+            };
+            let at = file.params().find(&group.group.0).expect("it was found there");
+            let bytes = group.shape.bits().div_ceil(8) as usize;
+            let section = file.section(at);
+            files::write_whole(path, |out| {
+                let mut left = bytes;
+                for word in section {
+                    let some = left.min(8);
+                    out.write_all(&word.to_le_bytes()[..some])?;
+                    left -= some;
+                }
+                Ok(())
+            })?;
+            output.note(format!("{}: {} of bits", path.display(), number::bytes(bytes as u64)));
+        }
+        summary(output, &self.file, &params, &tallies)
+    }
+}
+
+/// Shows the state of all groups, and warns of those that are overfull.
+pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally]) -> Result<ExitCode> {
+    let kind = params.common.kind;
+    let mut groups: Vec<(&GroupParams, &Tally, Health)> = params
+        .groups
+        .iter()
+        .zip(tallies)
+        .map(|(group, tally)| (group, tally, health(kind, group, tally)))
+        .collect();
+    groups.sort_by(|a, b| a.0.group.compare_naturally(&b.0.group));
+
+    let bytes: u64 = groups.iter().map(|(group, ..)| group.shape.words(kind) * 8).sum();
+    let lines = vec![format!(
+        "{}: {kind}, hash {}, {}; {} in {} groups",
+        path.display(),
+        params.common.hash,
+        params.common.recipe,
+        number::bytes(bytes),
+        number::count(groups.len() as u64)
+    )];
+    let table = table(kind, &groups);
+    let json = json!({
+        "path": path, "kind": kind, "hash": params.common.hash, "recipe": params.common.recipe,
+        "bytes": bytes, "groups": groups.iter().map(as_json).collect::<Vec<_>>(),
+    });
+    output.result(Sheet { table, lines }, json)?;
+    for (group, _, health) in groups.iter().filter(|(.., health)| health.overfull).take(20) {
+        output.warn(format!(
+            "{} holds about {} keys, more than the {} it can hold at a rate of {}; its rate is now {}",
+            if group.group.0.is_empty() { "the filter".into() } else { format!("group {}", shown(&group.group)) },
+            keys(health.keys),
+            number::count(health.capacity.unwrap_or(0)),
+            number::rate(group.fpr),
+            number::rate(health.rate)
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
+    let mut columns = vec![Column::left("group")];
+    let size = if kind == Kind::Fuse { "width" } else { "k" };
+    let names = ["rows", "planned keys", "estimated keys", "bits", size, "fill", "rate now", "target", "room for"];
+    columns.extend(names.map(Column::right));
+    let row = |(group, tally, health): &(&GroupParams, &Tally, Health)| {
+        vec![
+            shown(&group.group),
+            number::count(tally.rows),
+            number::count(group.keys),
+            keys(health.keys),
+            number::count(group.shape.bits()),
+            if kind == Kind::Fuse { group.shape.width } else { group.shape.hashes }.to_string(),
+            number::percent(health.fill),
+            number::rate(health.rate),
+            number::rate(group.fpr),
+            match health.capacity {
+                Some(capacity) => number::count((capacity as f64 - health.keys).max(0.0) as u64),
+                None => "static".into(),
+            },
+        ]
+    };
+    Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
+}
+
+fn as_json((group, tally, health): &(&GroupParams, &Tally, Health)) -> Value {
+    json!({
+        "group": group.group, "rows": tally.rows, "planned_keys": group.keys,
+        "estimated_keys": health.keys.is_finite().then_some(health.keys),
+        "bits": group.shape.bits(), "hashes": group.shape.hashes, "width": group.shape.width,
+        "ones": tally.ones, "fill": health.fill, "fpr_now": health.rate, "fpr_target": group.fpr,
+        "capacity": health.capacity, "overfull": health.overfull,
+    })
+}
+
+fn keys(keys: f64) -> String {
+    if keys.is_finite() { number::count(keys.round() as u64) } else { "full".into() }
+}
+
+/// The name of a group for people.
+pub fn shown(name: &Name) -> String {
+    if name.0.is_empty() { "(all)".into() } else { printable(&name.0) }
+}

@@ -1,0 +1,37 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use tamis_engine::{merge, parallel};
+
+use super::inspect;
+use crate::progress;
+use crate::show::Output;
+
+/// Bring filters of the same parameters together, group by group
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis merge monday.tamis tuesday.tamis -o week.tamis
+
+Files merge if they were built with the same parameters (tamis plan … -o params.json, then
+tamis build --params params.json). Groups that only one file has are kept.")]
+pub struct Merge {
+    /// The files
+    #[arg(required = true)]
+    inputs: Vec<PathBuf>,
+    /// The file to write; it may be one of the inputs
+    #[arg(long, short)]
+    output: PathBuf,
+}
+
+impl Merge {
+    /// Merges them.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let (params, tallies) = progress::run(output, "merging", |control| {
+            merge::merge(&self.inputs, &self.output, parallel::default_threads(), control)
+        })?;
+        inspect::summary(output, &self.output, &params, &tallies)
+    }
+}

@@ -1,0 +1,61 @@
+//! One file per verb: its arguments, and how they become a job.
+
+mod add;
+mod build;
+mod compare;
+mod completions;
+mod demo;
+mod generate;
+mod inspect;
+mod merge;
+mod plan;
+mod query;
+mod reproduce;
+mod test;
+mod verify;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::show::Output;
+
+/// What tamis can do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    Demo(demo::Demo),
+    Generate(generate::Generate),
+    Plan(plan::Plan),
+    Build(build::Build),
+    Add(add::Add),
+    Merge(merge::Merge),
+    Test(test::Test),
+    Query(query::Query),
+    Inspect(inspect::Inspect),
+    Compare(compare::Compare),
+    Verify(verify::Verify),
+    Reproduce(reproduce::Reproduce),
+    Completions(completions::Completions),
+}
+
+impl Verb {
+    /// Does it.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        match self {
+            Verb::Demo(verb) => verb.run(output),
+            Verb::Generate(verb) => verb.run(output),
+            Verb::Plan(verb) => verb.run(output),
+            Verb::Build(verb) => verb.run(output),
+            Verb::Add(verb) => verb.run(output),
+            Verb::Merge(verb) => verb.run(output),
+            Verb::Test(verb) => verb.run(output),
+            Verb::Query(verb) => verb.run(output),
+            Verb::Inspect(verb) => verb.run(output),
+            Verb::Compare(verb) => verb.run(output),
+            Verb::Verify(verb) => verb.run(output),
+            Verb::Reproduce(verb) => verb.run(output),
+            Verb::Completions(_) => unreachable!("made before any verb runs"),
+        }
+    }
+}

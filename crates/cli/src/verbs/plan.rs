@@ -1,0 +1,206 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use tamis::params::{GroupParams, Name, Params};
+use tamis_engine::build::{self, Job, Sizing};
+use tamis_engine::design::{self, Design, Wishes};
+use tamis_engine::plan::Size;
+use tamis_engine::report::{Column, Table, number, plot, stacked_svg};
+use tamis_engine::{output as files, plan};
+
+use super::inspect::shown;
+use crate::arguments::{self, Keys, Kinds, Reading};
+use crate::progress;
+use crate::show::{Output, Sheet, usage};
+
+/// Work out sizes and rates: for numbers, or for a table, whose parameters are then saved
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis plan --keys 1e9 --fpr 0.01                     what each kind needs
+  tamis plan --keys 1e9 --bits 8e9 --chart plan.svg    the rate for every number of hashes
+  tamis plan --size 1GB --fpr 0.001                    how many keys fit
+  tamis plan ratings.tsv --key tconst --group averageRating:round --fpr 0.01 -o params.json
+  tamis plan --keys 1e6 --fpr 0.01 -o params.json      parameters without data
+
+Two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest. Filters that are built
+with the same saved parameters can be merged.")]
+pub struct Plan {
+    /// A table whose keys are counted: files, globs, folders, or `-`
+    inputs: Vec<String>,
+    /// Keys
+    #[arg(long = "keys", value_parser = arguments::count, value_name = "N", help_heading = "Size")]
+    count: Option<u64>,
+    /// The rate of false positives
+    #[arg(long, value_parser = arguments::rate, help_heading = "Size")]
+    fpr: Option<f64>,
+    /// Bits in all
+    #[arg(long, value_parser = arguments::count, value_name = "N", help_heading = "Size", conflicts_with = "size")]
+    bits: Option<u64>,
+    /// Bits per key
+    #[arg(long, value_parser = arguments::positive, value_name = "B", help_heading = "Size")]
+    bits_per_key: Option<f64>,
+    /// Bytes in all: 64MB, 1GiB
+    #[arg(long, value_parser = arguments::bytes, help_heading = "Size")]
+    size: Option<u64>,
+    /// Save the parameters
+    #[arg(long, short, value_name = "FILE.json")]
+    output: Option<PathBuf>,
+    /// Draw the rate against hashes and against bits per key
+    #[arg(long, value_name = "FILE.svg")]
+    chart: Option<PathBuf>,
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    kinds: Kinds,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+impl Plan {
+    /// Works it out.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        if self.inputs.is_empty() { self.of_numbers(output) } else { self.of_data(output) }
+    }
+
+    fn of_numbers(self, output: &Output) -> Result<ExitCode> {
+        let bits = self.bits.or(self.size.map(|bytes| bytes.saturating_mul(8)));
+        let wishes = Wishes { keys: self.count, fpr: self.fpr, bits, bits_per_key: self.bits_per_key };
+        let design = design::design(wishes).or_else(|error| usage(error.to_string()))?;
+        let charts = design.charts();
+        if let Some(path) = &self.chart {
+            let svg = stacked_svg(&charts);
+            files::write_whole(path, |out| out.write_all(svg.as_bytes()))?;
+            output.note(format!("{}: the charts", path.display()));
+        }
+        if let Some(path) = &self.output {
+            let Some(keys) = self.count else {
+                return usage("parameters are saved for a number of keys: give --keys, or a table");
+            };
+            if self.keys.group.is_some() {
+                return usage("the groups are found in a table: give one, or leave out --group");
+            }
+            let common = self.kinds.common(self.keys.recipe())?;
+            let size = match (wishes.fpr, wishes.bits_per_key, bits) {
+                (Some(fpr), ..) => Size::Fpr(fpr),
+                (_, Some(each), _) => Size::BitsPerKey(each),
+                (.., bits) => Size::Total(bits.unwrap_or(0) / 8),
+            };
+            save(output, path, &plan::parameters(common, vec![(Name::default(), keys)], size)?)?;
+        }
+        let mut text = Sheet { table: kinds_table(&design), lines: Vec::new() }.to_string();
+        for (kind, reason) in &design.refused {
+            text += &format!("{kind}: {reason}\n");
+        }
+        if !design.by_hashes.is_empty() {
+            text += &format!("\n{}", hashes_table(&design).text());
+        }
+        for chart in &charts {
+            text += &format!("\n{}", plot(chart, 72, 14));
+        }
+        let json = json!({
+            "kinds": design.options.iter().map(|offer| json!({
+                "kind": offer.kind, "keys": offer.keys, "bits": offer.shape.bits(), "hashes": offer.shape.hashes,
+                "width": offer.shape.width, "bytes": offer.shape.words(offer.kind) * 8,
+                "bits_per_key": offer.shape.bits() as f64 / offer.keys as f64, "fpr": offer.rate,
+            })).collect::<Vec<_>>(),
+            "by_hashes": design.by_hashes.iter().map(|(hashes, rate)| json!({ "hashes": hashes, "fpr": rate })).collect::<Vec<_>>(),
+        });
+        output.result(text, json)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn of_data(self, output: &Output) -> Result<ExitCode> {
+        if self.count.is_some() {
+            return usage("the keys of a table are counted: leave out --keys, or the table");
+        }
+        let size = match (self.fpr, self.bits_per_key, self.bits, self.size) {
+            (fpr, None, None, None) => Size::Fpr(fpr.unwrap_or(0.01)),
+            (None, Some(each), None, None) => Size::BitsPerKey(each),
+            (None, None, Some(bits), None) => Size::Total(bits / 8),
+            (None, None, None, Some(bytes)) => Size::Total(bytes),
+            _ => return usage("the keys are counted, so one of --fpr, --bits, --size and --bits-per-key fixes the rest"),
+        };
+        if self.chart.is_some() {
+            return usage("--chart draws a plan of numbers: leave out the table");
+        }
+        let job = Job {
+            inputs: self.inputs,
+            options: self.reading.options(),
+            common: self.kinds.common(self.keys.recipe())?,
+            sizing: Sizing::Count(size),
+            bad_rows: self.reading.bad_rows(),
+            threads: self.reading.threads(),
+        };
+        let (params, counted) = progress::run(output, "counting", |control| build::plan(&job, size, control))?;
+        if counted.skipped > 0 {
+            output.warn(format!("{} rows without a key were left out", number::count(counted.skipped)));
+        }
+        if counted.counts.estimating() {
+            output.note("more than 2^24 distinct keys: their number was estimated, with a margin of three standard errors (2.4 %)");
+        }
+        if let Some(path) = &self.output {
+            save(output, path, &params)?;
+        }
+        let text = groups_table(&params).text();
+        output.result(text, serde_json::to_value(&params)?)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn save(output: &Output, path: &PathBuf, params: &Params) -> Result<()> {
+    files::write_whole(path, |out| out.write_all(params.to_json().as_bytes()))?;
+    output.note(format!("{}: the parameters", path.display()));
+    Ok(())
+}
+
+fn kinds_table(design: &Design) -> Table {
+    let mut columns = vec![Column::left("kind")];
+    columns.extend(["keys", "bits", "bits/key", "hashes", "width", "memory", "expected rate"].map(Column::right));
+    let row = |offer: &design::Offer| {
+        vec![
+            offer.kind.to_string(),
+            number::count(offer.keys),
+            number::count(offer.shape.bits()),
+            format!("{:.3}", offer.shape.bits() as f64 / offer.keys as f64),
+            offer.shape.hashes.to_string(),
+            offer.shape.width.to_string(),
+            number::bytes(offer.shape.words(offer.kind) * 8),
+            number::rate(offer.rate),
+        ]
+    };
+    Table { columns, rows: design.options.iter().map(row).collect(), ..Table::default() }
+}
+
+fn hashes_table(design: &Design) -> Table {
+    let best = design.by_hashes.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(hashes, _)| *hashes);
+    let columns = vec![Column::right("hashes"), Column::right("rate (bloom)"), Column::left("")];
+    let row = |(hashes, rate): &(u32, f64)| {
+        let mark = if Some(*hashes) == best { "best" } else { "" };
+        vec![hashes.to_string(), number::rate(*rate), mark.into()]
+    };
+    Table { columns, rows: design.by_hashes.iter().map(row).collect(), ..Table::default() }
+}
+
+fn groups_table(params: &Params) -> Table {
+    let kind = params.common.kind;
+    let mut columns = vec![Column::left("group")];
+    columns.extend(["keys", "bits", "bits/key", "hashes", "memory", "expected rate"].map(Column::right));
+    let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
+    groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
+    let row = |group: &&GroupParams| {
+        vec![
+            shown(&group.group),
+            number::count(group.keys),
+            number::count(group.shape.bits()),
+            format!("{:.3}", group.shape.bits() as f64 / group.keys as f64),
+            group.shape.hashes.to_string(),
+            number::bytes(group.shape.words(kind) * 8),
+            number::rate(kind.expected_rate(&group.shape, group.keys)),
+        ]
+    };
+    Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
+}

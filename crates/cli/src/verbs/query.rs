@@ -1,0 +1,113 @@
+use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use tamis::params::Name;
+use tamis_engine::output as files;
+use tamis_engine::query::Asker;
+use tamis_engine::report::printable;
+
+use super::inspect::shown;
+use crate::show::{Output, usage};
+
+/// Ask which groups keys may be in
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis query ratings.tamis tt0111161 tt0000001
+  cut -f1 titles.tsv | tamis query ratings.tamis
+  printf 'ann\\t2026-11-15\\n' | tamis query visits.tamis     a compound key, parts separated by tabs
+
+Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes`
+where there are no groups; nothing where it is in none). Exit code as grep's: 0 if any key may
+be in, 1 if none, 2 on error.")]
+pub struct Query {
+    /// The file of filters
+    file: PathBuf,
+    /// The keys; none or `-`: one per line on standard input
+    keys: Vec<String>,
+}
+
+impl Query {
+    /// Asks. Every error is exit code 2, as grep has it.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        match self.ask(output) {
+            Ok(true) => Ok(ExitCode::SUCCESS),
+            Ok(false) => Ok(ExitCode::FAILURE),
+            Err(error) => {
+                crate::show::failure(&error);
+                Ok(ExitCode::from(2))
+            }
+        }
+    }
+
+    fn ask(self, output: &Output) -> Result<bool> {
+        let file = files::open(&self.file)?;
+        let mut asker = Asker::new(&file)?;
+        let mut answers = Answers { out: BufWriter::new(io::stdout().lock()), json: output.json, any: false, first: true };
+        if self.keys.is_empty() || self.keys == ["-"] {
+            if self.keys.is_empty() && io::stdin().is_terminal() {
+                return usage("no keys: give them as arguments, or one per line on standard input");
+            }
+            let mut input = io::stdin().lock();
+            let mut line = Vec::new();
+            while input.read_until(b'\n', &mut line)? > 0 {
+                let key = line.strip_suffix(b"\n").unwrap_or(&line);
+                let key = key.strip_suffix(b"\r").unwrap_or(key);
+                if !key.is_empty() {
+                    answers.answer(&mut asker, key)?;
+                }
+                line.clear();
+            }
+        } else {
+            for key in &self.keys {
+                answers.answer(&mut asker, key.as_bytes())?;
+            }
+        }
+        answers.finish()
+    }
+}
+
+struct Answers<W: Write> {
+    out: W,
+    json: bool,
+    any: bool,
+    first: bool,
+}
+
+impl<W: Write> Answers<W> {
+    fn answer(&mut self, asker: &mut Asker<'_>, key: &[u8]) -> Result<()> {
+        let groups = asker.ask(key).map_err(|bad| anyhow::anyhow!("key {:?}: {bad}", String::from_utf8_lossy(key)))?;
+        self.any |= !groups.is_empty();
+        let written = if self.json {
+            let before = if self.first { "[\n" } else { ",\n" };
+            let answer = json!({ "key": Name(key.to_vec()), "found": !groups.is_empty(), "groups": groups });
+            write!(self.out, "{before}{answer}")
+        } else {
+            let groups: Vec<String> =
+                groups.iter().map(|name| if name.0.is_empty() { "yes".into() } else { shown(name) }).collect();
+            writeln!(self.out, "{}\t{}", printable(key), groups.join(","))
+        };
+        self.first = false;
+        unless_closed(written)
+    }
+
+    fn finish(mut self) -> Result<bool> {
+        if self.json {
+            unless_closed(self.out.write_all(if self.first { b"[]\n" } else { b"\n]\n" }))?;
+        }
+        unless_closed(self.out.flush())?;
+        Ok(self.any)
+    }
+}
+
+/// A reader that has gone away (`| head`) ends the program quietly.
+fn unless_closed(result: io::Result<()>) -> Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        result => Ok(result?),
+    }
+}

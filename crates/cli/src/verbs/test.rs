@@ -1,0 +1,82 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use tamis_engine::output as files;
+use tamis_engine::test::{self, Job, Report};
+
+use crate::arguments::{self, Columns, Reading};
+use crate::progress;
+use crate::show::{Output, Sheet, usage};
+
+/// Test filters: exact false positives and false negatives of every group
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis test ratings.tamis ratings.tsv
+  tamis test ratings.tamis ratings.tsv --report report.html
+  tamis test users.tamis users.csv --negatives strangers.txt --random 1e6
+
+The data is that from which the filters were built. The negatives of a group are the distinct
+keys that do not belong to it. Exit code 1 on any false negative, or where the false positives
+are improbable (less than one in a million) given how full the filters are.")]
+pub struct Test {
+    /// The file of filters
+    file: PathBuf,
+    /// The data they were built from: files, globs, folders, or `-`
+    inputs: Vec<String>,
+    /// Keys known to be outside: a table with the same columns, or one key per line
+    #[arg(long, value_name = "FILE")]
+    negatives: Vec<String>,
+    /// Test with so many random keys, too
+    #[arg(long, value_parser = arguments::count, value_name = "N")]
+    random: Option<u64>,
+    /// The seed of the random keys
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write a page with charts
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    columns: Columns,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+impl Test {
+    /// Tests them.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        if self.inputs.is_empty() && self.negatives.is_empty() && self.random.is_none() {
+            return usage("nothing to test with: give the data, --negatives FILE or --random N");
+        }
+        let job = Job {
+            recipe: self.columns.applied(&files::open(&self.file)?.params().common.recipe)?,
+            filters: self.file,
+            inputs: self.inputs,
+            options: self.reading.options(),
+            negatives: self.negatives,
+            random: self.random.unwrap_or(0),
+            seed: self.seed,
+            bad_rows: self.reading.bad_rows(),
+            threads: self.reading.threads(),
+        };
+        let report = progress::run(output, "testing", |control| test::test(&job, control))?;
+        if let Some(path) = &self.report {
+            let subtitle = format!("{} tested with {}", job.filters.display(), job.inputs.join(", "));
+            let page = report.page("How well the filters do", &subtitle, &[]).html();
+            files::write_whole(path, |out| out.write_all(page.as_bytes()))?;
+            output.note(format!("{}: the report", path.display()));
+        }
+        show(output, &report)
+    }
+}
+
+/// Shows what a test found; exit code 1 where a check did not hold.
+pub fn show(output: &Output, report: &Report) -> Result<ExitCode> {
+    output.result(Sheet { table: report.table(), lines: report.verdict() }, report.json())?;
+    for (group, filter) in report.overfull().take(20) {
+        output.warn(test::overfull_text(group, filter));
+    }
+    Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

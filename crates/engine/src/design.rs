@@ -1,0 +1,151 @@
+//! Design before there is data: what keys, bits and rates make of each other, and the charts.
+
+use tamis::bloom;
+use tamis::sizing::{Kind, Shape};
+
+use crate::error::{Error, Result};
+use crate::report::{Axis, Chart, Format, Mark};
+
+/// Two of these fix the rest.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wishes {
+    /// Keys.
+    pub keys: Option<u64>,
+    /// The rate of false positives.
+    pub fpr: Option<f64>,
+    /// Bits in all.
+    pub bits: Option<u64>,
+    /// Bits per key.
+    pub bits_per_key: Option<f64>,
+}
+
+/// What one kind makes of the wishes.
+#[derive(Debug, Clone, Copy)]
+pub struct Offer {
+    /// The kind.
+    pub kind: Kind,
+    /// The keys it holds.
+    pub keys: u64,
+    /// Its shape.
+    pub shape: Shape,
+    /// The rate to expect.
+    pub rate: f64,
+}
+
+/// What all kinds make of the wishes.
+#[derive(Debug, Clone)]
+pub struct Design {
+    /// By kind; a kind that cannot serve is left out, with the reason in `refused`.
+    pub options: Vec<Offer>,
+    /// Kinds that cannot serve, and why.
+    pub refused: Vec<(Kind, String)>,
+    /// Where bits were given: the rate of the classic filter for each number of hashes.
+    pub by_hashes: Vec<(u32, f64)>,
+}
+
+/// Works out what the wishes come to.
+pub fn design(wishes: Wishes) -> Result<Design> {
+    let missing = || Error::Refused("two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest: give one more".into());
+    let bits_for = |keys: u64| -> Option<u64> {
+        wishes.bits.or(wishes.bits_per_key.map(|bits| (bits * keys as f64).min(1e19) as u64))
+    };
+    let given = [wishes.keys.is_some(), wishes.fpr.is_some(), wishes.bits.is_some(), wishes.bits_per_key.is_some()];
+    if given.iter().filter(|&&given| given).count() > 2 {
+        return Err(Error::Refused("two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest: leave one out".into()));
+    }
+    let mut design = Design { options: Vec::new(), refused: Vec::new(), by_hashes: Vec::new() };
+    for kind in Kind::ALL {
+        let option = match (wishes.keys, wishes.fpr) {
+            (Some(keys), Some(fpr)) => kind.shape_for_rate(keys, fpr).map(|shape| (keys, shape)),
+            (Some(keys), None) => kind.shape_for_bits(keys, bits_for(keys).ok_or_else(missing)?).map(|shape| (keys, shape)),
+            (None, Some(fpr)) => {
+                let bits = wishes.bits.ok_or_else(missing)?;
+                most_keys(kind, bits, fpr)
+            }
+            (None, None) => {
+                let (Some(bits), Some(each)) = (wishes.bits, wishes.bits_per_key) else { return Err(missing()) };
+                let keys = (bits as f64 / each) as u64;
+                kind.shape_for_bits(keys, bits).map(|shape| (keys, shape))
+            }
+        };
+        match option {
+            Ok((keys, shape)) => {
+                let rate = kind.expected_rate(&shape, keys);
+                design.options.push(Offer { kind, keys, shape, rate });
+            }
+            Err(error) => design.refused.push((kind, error.to_string())),
+        }
+    }
+    let Some(classic) = design.options.iter().find(|option| option.kind == Kind::Bloom) else {
+        // What no kind can serve is refused as a whole.
+        let reason = design.refused.into_iter().next().map(|(_, reason)| reason);
+        return Err(Error::Refused(reason.unwrap_or_default()));
+    };
+    if wishes.bits.is_some() || wishes.bits_per_key.is_some() {
+        design.by_hashes = rates_by_hashes(classic);
+    }
+    Ok(design)
+}
+
+/// The most keys that fit into so many bits at this rate.
+fn most_keys(kind: Kind, bits: u64, fpr: f64) -> tamis::Result<(u64, Shape)> {
+    let (mut low, mut high) = (0u64, bits.saturating_mul(4).max(2));
+    let fits = |keys: u64| kind.shape_for_rate(keys, fpr).is_ok_and(|shape| shape.bits() <= bits);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { low = middle } else { high = middle }
+    }
+    if low == 0 {
+        return Err(tamis::Error::Shape(format!("{bits} bits are too few for one key of a {kind} filter at {fpr}")));
+    }
+    Ok((low, kind.shape_for_rate(low, fpr)?))
+}
+
+fn rates_by_hashes(classic: &Offer) -> Vec<(u32, f64)> {
+    let last = (classic.shape.hashes * 2 + 4).clamp(8, bloom::MOST_HASHES);
+    (1..=last).map(|hashes| (hashes, bloom::expected_rate(classic.keys, classic.shape.slots, hashes))).collect()
+}
+
+impl Design {
+    /// The rate against the number of hashes, and against bits per key.
+    pub fn charts(&self) -> Vec<Chart> {
+        let mut charts = Vec::new();
+        if let Some(classic) = self.options.iter().find(|option| option.kind == Kind::Bloom) {
+            let points: Vec<(f64, f64)> =
+                rates_by_hashes(classic).into_iter().map(|(hashes, rate)| (f64::from(hashes), rate)).collect();
+            let best = (f64::from(classic.shape.hashes), classic.rate);
+            charts.push(Chart {
+                title: format!("Rate against hashes, {:.4} bits per key", classic.shape.bits() as f64 / classic.keys as f64),
+                x: Axis::linear("hashes", Format::Count),
+                y: Axis::log("rate of false positives", Format::Plain),
+                marks: vec![
+                    Mark::line("bloom", points),
+                    Mark::Highlight { x: best.0, y: best.1, label: format!("k = {}", classic.shape.hashes) },
+                ],
+            });
+        }
+        const KEYS: u64 = 1_000_000;
+        let curve = |kind: Kind| {
+            let points = (4..=96).filter_map(move |quarter| {
+                let bits_per_key = f64::from(quarter) / 4.0;
+                let shape = kind.shape_for_bits(KEYS, (bits_per_key * KEYS as f64) as u64).ok()?;
+                Some((bits_per_key, kind.expected_rate(&shape, KEYS)))
+            });
+            Mark::line(kind.name(), points)
+        };
+        let mut marks: Vec<Mark> = Kind::ALL.map(curve).into();
+        if let Some(first) = self.options.first() {
+            let each = first.shape.bits() as f64 / first.keys as f64;
+            if (1.0..=24.0).contains(&each) {
+                marks.push(Mark::Highlight { x: each, y: first.rate, label: first.kind.name().into() });
+            }
+        }
+        charts.push(Chart {
+            title: "Rate against bits per key (a million keys)".into(),
+            x: Axis::linear("bits per key", Format::Plain),
+            y: Axis::log("rate of false positives", Format::Plain),
+            marks,
+        });
+        charts
+    }
+}

@@ -1,0 +1,247 @@
+//! A test's findings as a table, as JSON, and as a page.
+
+use serde_json::{Value, json};
+
+use super::{FilterResult, GroupResult, IMPROBABLE, Report};
+use crate::report::{
+    Axis, Chart, Column, Figure, Format, Kind, Mark, Page, Section, Table, number, printable,
+};
+
+impl Report {
+    /// One row per group.
+    pub fn table(&self) -> Table {
+        let mut columns = vec![Column::left("group")];
+        let names = [
+            "keys",
+            "bits",
+            "k",
+            "bits/key",
+            "expected rate",
+            "false positives",
+            "negatives",
+            "measured rate",
+            "95 % interval",
+            "false negatives",
+        ];
+        columns.extend(names.map(Column::right));
+        let row = |group: &GroupResult| {
+            let mut row = vec![shown(group), number::count(group.keys)];
+            match &group.filter {
+                Some(filter) => {
+                    let (low, high) = filter.interval();
+                    row.extend([
+                        number::count(filter.bits),
+                        filter.hashes.to_string(),
+                        format!("{:.2}", filter.bits as f64 / group.keys.max(1) as f64),
+                        number::rate(filter.expected),
+                        number::count(filter.false_positives),
+                        number::count(filter.negatives),
+                        number::rate(filter.rate()),
+                        number::interval(low, high),
+                    ]);
+                }
+                None => row.extend(vec!["no filter".into(); 1].into_iter().chain(vec![String::new(); 7])),
+            }
+            row.push(number::count(group.false_negatives));
+            row
+        };
+        let rows = self.groups.iter().map(row).collect();
+        Table { columns, rows, ..Table::default() }
+    }
+
+    /// What is to be said of all groups together, in one line each.
+    pub fn verdict(&self) -> Vec<String> {
+        let (hits, negatives) = self.false_positives();
+        let rate = if negatives == 0 { 0.0 } else { hits as f64 / negatives as f64 };
+        let mut lines = vec![format!(
+            "{} false positives in {} tests ({}); {} expected from the bits that are set{}.",
+            number::count(hits),
+            number::count(negatives),
+            number::rate(rate),
+            number::count(self.expected_false_positives.round() as u64),
+            if self.surprise < IMPROBABLE {
+                format!(
+                    ": a difference of less than one in a million ({:.1e}), so something is wrong",
+                    self.surprise
+                )
+            } else {
+                String::new()
+            }
+        )];
+        lines.push(match self.false_negatives() {
+            0 => "No false negatives.".into(),
+            some => format!(
+                "{} FALSE NEGATIVES: keys of this data that their own filter does not know; \
+                 the filters were built from other data, or with another recipe.",
+                number::count(some)
+            ),
+        });
+        if self.removed > 0 {
+            lines.push(format!(
+                "{} keys given as negatives are members after all, and were not counted.",
+                number::count(self.removed)
+            ));
+        }
+        if self.skipped > 0 {
+            lines.push(format!("{} rows without a key were left out.", number::count(self.skipped)));
+        }
+        lines
+    }
+
+    /// Groups whose filter holds more keys than its target rate allows.
+    pub fn overfull(&self) -> impl Iterator<Item = (&GroupResult, &FilterResult)> {
+        let filters = self.groups.iter().filter_map(|group| Some((group, group.filter.as_ref()?)));
+        filters.filter(|(_, filter)| filter.health.overfull)
+    }
+
+    /// Everything, for programs.
+    pub fn json(&self) -> Value {
+        let group = |group: &GroupResult| {
+            let mut value = json!({
+                "group": group.group, "keys": group.keys, "false_negatives": group.false_negatives,
+            });
+            if let (Some(filter), Some(object)) = (&group.filter, value.as_object_mut()) {
+                let (low, high) = filter.interval();
+                let more = json!({
+                    "bits": filter.bits, "hashes": filter.hashes, "ones": filter.ones,
+                    "false_positives": filter.false_positives, "negatives": filter.negatives,
+                    "fpr": filter.rate(), "fpr_low": low, "fpr_high": high,
+                    "expected_fpr": filter.expected, "target_fpr": filter.target, "overfull": filter.health.overfull,
+                });
+                object.extend(more.as_object().cloned().unwrap_or_default());
+            }
+            value
+        };
+        let (hits, negatives) = self.false_positives();
+        json!({
+            "groups": self.groups.iter().map(group).collect::<Vec<_>>(),
+            "keys": self.keys,
+            "rows": self.rows,
+            "skipped_rows": self.skipped,
+            "removed_negatives": self.removed,
+            "false_positives": hits,
+            "negatives": negatives,
+            "expected_false_positives": self.expected_false_positives,
+            "probability": self.surprise,
+            "false_negatives": self.false_negatives(),
+            "passed": self.passed(),
+            "seconds": phases_json(&self.phases),
+        })
+    }
+
+    /// A page of its own. `earlier` are phases of other jobs that belong to the story.
+    pub fn page(&self, title: &str, subtitle: &str, earlier: &[(&'static str, std::time::Duration)]) -> Page {
+        let (hits, negatives) = self.false_positives();
+        let rate = if negatives == 0 { 0.0 } else { hits as f64 / negatives as f64 };
+        let figures = vec![
+            Figure::new("distinct keys", number::count(self.keys)),
+            Figure::new("groups", number::count(self.groups.len() as u64)),
+            Figure::new("false negatives", number::count(self.false_negatives())).note("must be 0"),
+            Figure::new("false positives", number::count(hits))
+                .note(format!("{} expected", number::count(self.expected_false_positives.round() as u64))),
+            Figure::new("overall rate", number::rate(rate)),
+            Figure::new("verdict", if self.passed() { "passed" } else { "FAILED" }),
+        ];
+        let mut sections = vec![Section::Figures(figures)];
+        for line in self.verdict() {
+            sections.push(Section::Note(if self.passed() { Kind::Info } else { Kind::Error }, line));
+        }
+        for (group, filter) in self.overfull().take(20) {
+            sections.push(Section::Note(Kind::Warning, overfull_text(group, filter)));
+        }
+        sections.push(Section::Charts(self.charts(earlier)));
+        sections.push(Section::Heading("Every group".into()));
+        sections.push(Section::Table(Table {
+            notes: vec![
+                "Expected rate: from the bits that are set in just this filter. Measured rate: false positives / \
+                 negatives, where the negatives of a group are the distinct keys that do not belong to it; its \
+                 interval is Wilson's."
+                    .into(),
+            ],
+            ..self.table()
+        }));
+        Page { title: title.into(), subtitle: subtitle.into(), sections }
+    }
+
+    fn charts(&self, earlier: &[(&'static str, std::time::Duration)]) -> Vec<Chart> {
+        let with: Vec<(&GroupResult, &FilterResult)> =
+            self.groups.iter().filter_map(|group| Some((group, group.filter.as_ref()?))).collect();
+        let names = || Axis::categories("group", with.iter().map(|(group, _)| shown(group)).collect());
+        let whisker = |(i, (_, filter)): (usize, &(&GroupResult, &FilterResult))| {
+            let (low, high) = filter.interval();
+            (i as f64, low, filter.rate(), high)
+        };
+        let mut rates = vec![Mark::Whiskers {
+            name: "measured".into(),
+            points: with.iter().enumerate().map(whisker).collect(),
+        }];
+        if let Some((_, first)) = with.first()
+            && with.iter().all(|(_, filter)| filter.target == first.target)
+        {
+            rates.push(Mark::rule("target", first.target));
+        } else {
+            let target =
+                |(i, (_, filter)): (usize, &(&GroupResult, &FilterResult))| (i as f64, filter.target);
+            rates.push(Mark::Points {
+                name: "target".into(),
+                points: with.iter().enumerate().map(target).collect(),
+            });
+        }
+        let phases: Vec<_> = earlier.iter().chain(&self.phases).collect();
+        vec![
+            Chart {
+                title: "Measured rate of false positives".into(),
+                x: names(),
+                y: Axis::linear("rate, with its 95 % interval", Format::Plain),
+                marks: rates,
+            },
+            Chart {
+                title: "Keys per group".into(),
+                x: names(),
+                y: Axis::linear("distinct keys", Format::Count),
+                marks: vec![Mark::bars("keys", with.iter().map(|(group, _)| group.keys as f64))],
+            },
+            Chart {
+                title: "Fill of each filter".into(),
+                x: names(),
+                y: Axis::linear("bits that are set", Format::Percent),
+                marks: vec![Mark::bars("fill", with.iter().map(|(_, filter)| filter.health.fill))],
+            },
+            Chart {
+                title: "Time per phase".into(),
+                x: Axis::categories("phase", phases.iter().map(|(name, _)| (*name).to_owned()).collect()),
+                y: Axis::linear("time", Format::Seconds),
+                marks: vec![Mark::bars("time", phases.iter().map(|(_, time)| time.as_secs_f64()))],
+            },
+        ]
+    }
+}
+
+/// Seconds of each phase, by name.
+pub fn phases_json(phases: &[(&'static str, std::time::Duration)]) -> Value {
+    phases
+        .iter()
+        .map(|(name, time)| ((*name).to_owned(), Value::from(time.as_secs_f64())))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+/// A warning about a filter that is fuller than its target allows.
+pub fn overfull_text(group: &GroupResult, filter: &FilterResult) -> String {
+    let of = if group.group.0.is_empty() {
+        "the filter".into()
+    } else {
+        format!("the filter of group {}", shown(group))
+    };
+    format!(
+        "{of} holds about {} keys and was planned to hold {} at a rate of {}; its rate is now {}",
+        number::count(filter.health.keys.min(1e18).round() as u64),
+        number::count(filter.health.capacity.unwrap_or(0)),
+        number::rate(filter.target),
+        number::rate(filter.expected),
+    )
+}
+
+fn shown(group: &GroupResult) -> String {
+    if group.group.0.is_empty() { "(all)".into() } else { printable(&group.group.0) }
+}
