@@ -267,9 +267,13 @@ fn flow(entries: &[String], wide: usize) -> Vec<String> {
 /// A line for each name: its bar, or its whisker, and the value.
 fn bars(lines: &mut Vec<String>, chart: &Chart, frame: &Frame, names: &[String], wide: usize, high: usize) {
     let Some(series) = chart.marks.iter().find(|mark| mark.is_series()) else { return };
-    let heading = if chart.y.label.is_empty() { series.name().unwrap_or("") } else { &chart.y.label };
+    // One series of several must be named.
+    let several = chart.marks.iter().filter(|mark| mark.is_series()).count() > 1;
+    let name = series.name().filter(|_| several || chart.y.label.is_empty());
+    let heading: Vec<&str> =
+        name.into_iter().chain([chart.y.label.as_str()]).filter(|h| !h.is_empty()).collect();
     if !heading.is_empty() {
-        lines.push(clip(heading, wide));
+        lines.push(clip(&heading.join(", "), wide));
     }
     let rules: Vec<(&str, f64)> = chart
         .marks

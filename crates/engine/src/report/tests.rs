@@ -279,3 +279,40 @@ fn a_legend_stands_where_more_than_one_series_is_named() {
     chart.marks.pop();
     assert_eq!(chart.svg().matches("class=\"key\"").count(), 0);
 }
+
+/// The colours of a theme by their names.
+fn colours(css: &str) -> Vec<(&str, [f64; 3])> {
+    let declared = css.lines().filter_map(|line| line.trim().strip_prefix("--")?.split_once(": #"));
+    let channel = |hex: &str, i: usize| f64::from(u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap());
+    declared.map(|(name, hex)| (name, [0, 1, 2].map(|i| channel(hex, i) / 255.0))).collect()
+}
+
+/// The contrast of two colours, as WCAG defines it.
+fn contrast(a: [f64; 3], b: [f64; 3]) -> f64 {
+    let linear = |c: f64| if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) };
+    let light = |[r, g, b]: [f64; 3]| 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+    let (a, b) = (light(a) + 0.05, light(b) + 0.05);
+    a.max(b) / a.min(b)
+}
+
+#[test]
+fn text_and_series_stand_out_from_their_ground_in_both_themes() {
+    let (light, dark) = STYLE.split_once("@media").unwrap();
+    for theme in [light, dark] {
+        let colours = colours(theme);
+        let of = |name: &str| colours.iter().find(|(own, _)| *own == name).unwrap().1;
+        for text in ["ink", "quiet", "accent"] {
+            for ground in ["paper", "card"] {
+                assert!(contrast(of(text), of(ground)) >= 4.5, "{text} on {ground}");
+            }
+        }
+        for (text, ground) in
+            [("accent", "note"), ("warning", "warning"), ("error", "error"), ("ink", "note")]
+        {
+            assert!(contrast(of(text), of(&format!("{ground}-ground"))) >= 4.5, "{text} on {ground}");
+        }
+        for series in 1..=7 {
+            assert!(contrast(of(&format!("s{series}")), of("card")) >= 3.0, "series {series}");
+        }
+    }
+}

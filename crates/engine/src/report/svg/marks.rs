@@ -98,6 +98,7 @@ impl Pen<'_> {
         // Figures above the bars, where each has room and nothing crosses them.
         let written = n == 1
             && self.chart.marks.len() == 1
+            && values.iter().all(|&v| v >= 0.0 || v.is_nan())
             && labels.iter().all(|label| wide(label, FIGURE) + 2.0 <= self.step());
         let mut out = String::new();
         for (at, (&value, label)) in values.iter().zip(&labels).enumerate() {
@@ -115,8 +116,7 @@ impl Pen<'_> {
                 tip(&self.tip(name, at as f64, &self.value(value))),
             );
             if written {
-                let below = if value < 0.0 { bottom + FIGURE } else { top - 4.0 };
-                text(&mut out, "figure", (x, below), label);
+                text(&mut out, "figure", (x, top - 4.0), label);
             }
         }
         out
