@@ -13,7 +13,7 @@ mod tests;
 
 use std::ops::Range;
 
-use scan::{Scan, Str, Value, unescape};
+use scan::{Fault, Scan, Str, Value, unescape};
 
 /// At most so many names are listed for a message.
 const MAX_NAMES: usize = 200;
@@ -117,8 +117,9 @@ impl Extractor {
         if scan.peek() != b'{' {
             return Err("not a JSON object; each line must be one, such as {\"id\": 1}".into());
         }
-        work.object(&mut scan, &self.paths, 0)?;
-        scan.end()?;
+        work.object(&mut scan, &self.paths, 0)
+            .and_then(|()| scan.end())
+            .map_err(|fault| scan.explain(fault))?;
 
         if self.asked.len() <= FEW {
             let mut values = [None; FEW];
@@ -154,7 +155,7 @@ impl Extractor {
 
 impl Work {
     /// Reads an object; the paths from `first` on in `open` lead to it.
-    fn object(&mut self, scan: &mut Scan, paths: &[Vec<u8>], first: usize) -> Result<(), String> {
+    fn object(&mut self, scan: &mut Scan, paths: &[Vec<u8>], first: usize) -> Result<(), Fault> {
         let last = self.open.len();
         scan.object(|scan, key| {
             let key_text = &scan.line[key.start..key.end];
@@ -202,7 +203,12 @@ impl Work {
         for i in level {
             let open = self.open[i];
             let path = &paths[open.path];
-            match path[open.from..].strip_prefix(key) {
+            let rest = &path[open.from..];
+            // Most keys differ in their first byte, which saves the call that compares the rest.
+            if !key.is_empty() && rest.first() != key.first() {
+                continue;
+            }
+            match rest.strip_prefix(key) {
                 Some([]) => ended = Some(open),
                 Some([b'.', ..]) => {
                     let at = open.from + key.len();
@@ -255,7 +261,7 @@ pub(super) fn names(line: &[u8]) -> Vec<String> {
     names
 }
 
-fn name_members(scan: &mut Scan, prefix: &str, names: &mut Vec<String>) -> Result<(), String> {
+fn name_members(scan: &mut Scan, prefix: &str, names: &mut Vec<String>) -> Result<(), Fault> {
     scan.object(|scan, key| {
         if names.len() == MAX_NAMES {
             return scan.skip();

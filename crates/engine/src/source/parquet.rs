@@ -5,6 +5,7 @@
 //! encrypted files.
 
 mod column;
+mod footer;
 mod pages;
 #[cfg(test)]
 mod tests;
@@ -47,6 +48,7 @@ impl ParquetFile {
             path: path.to_owned(),
             message: format!("not a Parquet file, or a damaged one: {message}"),
         };
+        footer::check(&file).map_err(broken)?;
         let options = ParquetMetaDataOptions::new()
             .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
             .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)

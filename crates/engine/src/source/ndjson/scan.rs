@@ -21,6 +21,10 @@ pub(super) enum Value {
     Array,
 }
 
+/// What is wrong at the place that a [`Scan`] has reached. It fits into two registers, which makes
+/// a difference where every token returns a result.
+pub(super) type Fault = &'static str;
+
 /// A place in a line that is being read.
 #[derive(Debug)]
 pub(super) struct Scan<'a> {
@@ -49,21 +53,22 @@ impl<'a> Scan<'a> {
         self.byte()
     }
 
-    #[cold]
-    fn bad<T>(&self, message: &str) -> Result<T, String> {
+    /// Says what is wrong at this place.
+    pub fn explain(&self, fault: Fault) -> String {
         let column = self.at + 1;
-        Err(match self.line.get(self.at) {
-            Some(_) => format!("not valid JSON: column {column}: {message}"),
-            None => format!("not valid JSON: the line ends at column {column}: {message}"),
-        })
+        if self.at < self.line.len() {
+            format!("not valid JSON: column {column}: {fault}")
+        } else {
+            format!("not valid JSON: the line ends at column {column}: {fault}")
+        }
     }
 
-    fn enter(&mut self) -> Result<(), String> {
-        self.at += 1;
+    fn enter(&mut self) -> Result<(), Fault> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(format!("column {}: nested deeper than {MAX_DEPTH} levels", self.at));
+            return Err("nested deeper than 128 levels");
         }
+        self.at += 1;
         Ok(())
     }
 
@@ -71,8 +76,8 @@ impl<'a> Scan<'a> {
     #[inline]
     pub fn object(
         &mut self,
-        mut member: impl FnMut(&mut Self, Str) -> Result<(), String>,
-    ) -> Result<(), String> {
+        mut member: impl FnMut(&mut Self, Str) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         debug_assert_eq!(self.byte(), b'{');
         self.enter()?;
         if self.peek() == b'}' {
@@ -80,11 +85,11 @@ impl<'a> Scan<'a> {
         } else {
             loop {
                 if self.peek() != b'"' {
-                    return self.bad("expected a key in double quotes");
+                    return Err("expected a key in double quotes");
                 }
                 let key = self.string()?;
                 if self.peek() != b':' {
-                    return self.bad("expected a colon");
+                    return Err("expected a colon");
                 }
                 self.at += 1;
                 member(self, key)?;
@@ -94,7 +99,7 @@ impl<'a> Scan<'a> {
                         self.at += 1;
                         break;
                     }
-                    _ => return self.bad("expected a comma or a closing brace"),
+                    _ => return Err("expected a comma or a closing brace"),
                 }
             }
         }
@@ -102,7 +107,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn array(&mut self) -> Result<(), String> {
+    fn array(&mut self) -> Result<(), Fault> {
         self.enter()?;
         if self.peek() == b']' {
             self.at += 1;
@@ -115,7 +120,7 @@ impl<'a> Scan<'a> {
                         self.at += 1;
                         break;
                     }
-                    _ => return self.bad("expected a comma or a closing bracket"),
+                    _ => return Err("expected a comma or a closing bracket"),
                 }
             }
         }
@@ -124,13 +129,13 @@ impl<'a> Scan<'a> {
     }
 
     /// Passes over a value of any kind.
-    pub fn skip(&mut self) -> Result<(), String> {
+    pub fn skip(&mut self) -> Result<(), Fault> {
         if self.peek() == b'{' { self.object(|scan, _| scan.skip()) } else { self.value().map(|_| ()) }
     }
 
     /// Passes over a value that is not an object.
     #[inline]
-    pub fn value(&mut self) -> Result<Value, String> {
+    pub fn value(&mut self) -> Result<Value, Fault> {
         match self.peek() {
             b'"' => self.string().map(Value::String),
             b'-' | b'0'..=b'9' => self.number(),
@@ -138,19 +143,19 @@ impl<'a> Scan<'a> {
             b'f' => self.word(b"false"),
             b'n' => self.word(b"null").map(|_| Value::Null),
             b'[' => self.array().map(|()| Value::Array),
-            _ => self.bad("expected a value"),
+            _ => Err("expected a value"),
         }
     }
 
     /// Only white space may follow.
-    pub fn end(&mut self) -> Result<(), String> {
+    pub fn end(&mut self) -> Result<(), Fault> {
         self.peek();
-        if self.at == self.line.len() { Ok(()) } else { self.bad("expected nothing more after the object") }
+        if self.at == self.line.len() { Ok(()) } else { Err("expected nothing more after the object") }
     }
 
-    fn word(&mut self, word: &[u8]) -> Result<Value, String> {
+    fn word(&mut self, word: &[u8]) -> Result<Value, Fault> {
         if !self.line[self.at..].starts_with(word) {
-            return self.bad("expected a value");
+            return Err("expected a value");
         }
         let start = self.at;
         self.at += word.len();
@@ -158,9 +163,9 @@ impl<'a> Scan<'a> {
     }
 
     #[inline]
-    fn digits(&mut self) -> Result<(), String> {
+    fn digits(&mut self) -> Result<(), Fault> {
         if !self.byte().is_ascii_digit() {
-            return self.bad("expected a digit");
+            return Err("expected a digit");
         }
         while self.byte().is_ascii_digit() {
             self.at += 1;
@@ -169,7 +174,7 @@ impl<'a> Scan<'a> {
     }
 
     #[inline]
-    fn number(&mut self) -> Result<Value, String> {
+    fn number(&mut self) -> Result<Value, Fault> {
         let start = self.at;
         if self.byte() == b'-' {
             self.at += 1;
@@ -196,7 +201,7 @@ impl<'a> Scan<'a> {
     /// Passes over a string, whose opening quote is next. Its escapes are checked here, so that
     /// [`unescape`] cannot fail and a line is valid or not whatever is asked of it.
     #[inline]
-    pub fn string(&mut self) -> Result<Str, String> {
+    pub fn string(&mut self) -> Result<Str, Fault> {
         self.at += 1;
         let start = self.at;
         let mut escaped = false;
@@ -213,29 +218,29 @@ impl<'a> Scan<'a> {
                     self.escape()?;
                 }
                 Some(_) => {
-                    return self.bad("a control character in a string must be written as an escape");
+                    return Err("a control character in a string must be written as an escape");
                 }
-                None => return self.bad("expected a closing quote"),
+                None => return Err("expected a closing quote"),
             }
         }
     }
 
-    fn escape(&mut self) -> Result<(), String> {
+    fn escape(&mut self) -> Result<(), Fault> {
         match self.line.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
             Some(b'u') => match hex(&self.line[self.at + 2..]) {
-                None => return self.bad("expected four hexadecimal digits after \\u"),
+                None => return Err("expected four hexadecimal digits after \\u"),
                 Some(0xD800..=0xDBFF) => {
                     let low = self.line[self.at + 6..].strip_prefix(b"\\u").and_then(hex);
                     if !matches!(low, Some(0xDC00..=0xDFFF)) {
-                        return self.bad("half a surrogate pair is no character");
+                        return Err("half a surrogate pair is no character");
                     }
                     self.at += 12;
                 }
-                Some(0xDC00..=0xDFFF) => return self.bad("half a surrogate pair is no character"),
+                Some(0xDC00..=0xDFFF) => return Err("half a surrogate pair is no character"),
                 Some(_) => self.at += 6,
             },
-            _ => return self.bad("JSON knows no such escape"),
+            _ => return Err("JSON knows no such escape"),
         }
         Ok(())
     }

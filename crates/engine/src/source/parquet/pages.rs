@@ -191,7 +191,8 @@ fn delta_end(data: &[u8], limit: u32) -> Result<usize> {
     walk().ok_or_else(|| broken("the lengths of the values in a page are garbled".into()))
 }
 
-fn varint(data: &[u8], at: &mut usize) -> Option<u64> {
+/// An integer of seven bits per byte, the lowest first.
+pub(super) fn varint(data: &[u8], at: &mut usize) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let byte = *data.get(*at)?;

@@ -432,6 +432,42 @@ fn what_is_no_parquet_file_is_refused() {
     assert!(matches!(ParquetFile::open(Path::new("no such file")), Err(Error::Io { .. })));
 }
 
+/// A file without rows whose schema is these groups, each with so many children.
+fn schema_only(children: &[i32]) -> Vec<u8> {
+    let varint = |mut value: u32, out: &mut Vec<u8>| {
+        while value >= 0x80 {
+            out.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        out.push(value as u8);
+    };
+    let mut footer = vec![0x15, 0x02, 0x19, 0xFC]; // version 1; a list of structures
+    varint(children.len() as u32, &mut footer);
+    for &count in children {
+        footer.extend_from_slice(&[0x35, 0x00, 0x18, 0x01, b'g', 0x15]); // required, named g
+        varint((count as u32) << 1 ^ (count >> 31) as u32, &mut footer);
+        footer.push(0);
+    }
+    footer.extend_from_slice(&[0x16, 0x00, 0x19, 0x0C, 0x00]); // no rows, no row groups
+    let length = (footer.len() as u32).to_le_bytes();
+    [b"PAR1", &footer[..], &length, b"PAR1"].concat()
+}
+
+#[test]
+fn a_schema_that_would_exhaust_memory_or_stack_is_refused() {
+    let file = NamedTempFile::new().unwrap();
+    let open = |children: &[i32]| {
+        std::fs::write(file.path(), schema_only(children)).unwrap();
+        ParquetFile::open(file.path()).map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(open(&[1, i32::MAX]).contains("claims more columns"));
+    assert!(open(&[2, 0]).contains("claims more columns"));
+    assert!(open(&[1, -1]).contains("garbled"));
+    let mut deep = vec![1; 1_000_000];
+    deep.push(0);
+    assert!(open(&deep).contains("nested deeper"));
+}
+
 /// Reads all that can be read of a file that may be damaged.
 fn read_all(bytes: &[u8], file: &NamedTempFile) -> Result<()> {
     std::fs::write(file.path(), bytes).unwrap();

@@ -307,21 +307,18 @@ pub(super) fn decimal_bytes(bytes: &[u8], scale: usize, out: &mut Vec<u8>) -> Re
 /// A day, counted from 1970-01-01.
 pub(super) fn date(days: i64, out: &mut Vec<u8>) {
     let (year, month, day) = civil(days);
-    match year {
-        0..=9999 => {}
-        _ => out.push(if year < 0 { b'-' } else { b'+' }),
+    let size = year.unsigned_abs();
+    if !(0..=9999).contains(&year) {
+        out.push(if year < 0 { b'-' } else { b'+' });
     }
-    let year = year.unsigned_abs();
-    if year > 9999 {
-        integer(year, out);
-    } else {
-        two(year / 100, out);
-        two(year % 100, out);
+    let [y1, y2] = two(size / 100 % 100);
+    let [y3, y4] = two(size % 100);
+    let [m1, m2] = two(month);
+    let [d1, d2] = two(day);
+    if size > 9999 {
+        integer(size / 10_000, out);
     }
-    out.push(b'-');
-    two(month, out);
-    out.push(b'-');
-    two(day, out);
+    out.extend_from_slice(&[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2]);
 }
 
 /// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar for all time.
@@ -381,32 +378,27 @@ fn point_in_time(seconds: i64, fraction: u64, unit: Unit, out: &mut Vec<u8>) {
 fn clock(seconds: u64, mut fraction: u64, unit: Unit, out: &mut Vec<u8>) {
     let hours = seconds / 3600;
     if hours > 99 {
-        integer(hours, out);
-    } else {
-        two(hours, out);
+        integer(hours / 100, out);
     }
-    out.push(b':');
-    two(seconds / 60 % 60, out);
-    out.push(b':');
-    two(seconds % 60, out);
+    let [h1, h2] = two(hours % 100);
+    let [m1, m2] = two(seconds / 60 % 60);
+    let [s1, s2] = two(seconds % 60);
+    out.extend_from_slice(&[h1, h2, b':', m1, m2, b':', s1, s2]);
     if fraction == 0 {
         return;
     }
-    let mut digits = unit.digits;
-    while fraction.is_multiple_of(10) {
+    let mut digits = *b".000000000";
+    for digit in digits[1..=unit.digits].iter_mut().rev() {
+        *digit = b'0' + (fraction % 10) as u8;
         fraction /= 10;
-        digits -= 1;
     }
-    out.push(b'.');
-    let start = out.len();
-    integer(fraction, out);
-    let zeros = digits - (out.len() - start);
-    out.resize(out.len() + zeros, b'0');
-    out[start..].rotate_right(zeros);
+    let length = digits.iter().rposition(|&digit| digit != b'0').map_or(0, |last| last + 1);
+    out.extend_from_slice(&digits[..length]);
 }
 
-fn two(number: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(&[b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]);
+/// Two digits of a number below 100.
+fn two(number: u64) -> [u8; 2] {
+    [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]
 }
 
 pub(super) fn uuid(bytes: &[u8], out: &mut Vec<u8>) {
