@@ -7,6 +7,11 @@ use tamis::key::Column;
 
 use crate::{Control, Result};
 
+#[allow(dead_code)]
+mod ndjson;
+#[allow(dead_code)]
+mod parquet;
+
 /// How the bytes of a file are cut into rows and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {

@@ -1,0 +1,234 @@
+//! Bytes of the file, and pages of a column, with checks that the decoder leaves out.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::{Encoding, Type};
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
+
+/// A file that several threads read at once. Every read says where: a `File` that is cloned
+/// shares its position with the clones, and the reads of threads would end up in each other's place.
+#[derive(Debug, Clone)]
+pub(super) struct Shared {
+    file: Arc<File>,
+    length: u64,
+}
+
+impl Shared {
+    pub(super) fn new(file: File) -> io::Result<Shared> {
+        let length = file.metadata()?.len();
+        Ok(Shared { file: Arc::new(file), length })
+    }
+
+    #[cfg(unix)]
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(&*self.file, buffer, offset)
+    }
+
+    #[cfg(windows)]
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, offset)
+    }
+}
+
+/// Reads on from a place in the file.
+#[derive(Debug)]
+pub(super) struct From {
+    file: Shared,
+    offset: u64,
+}
+
+impl Read for From {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
+
+impl Length for Shared {
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
+impl ChunkReader for Shared {
+    type T = BufReader<From>;
+
+    /// Used for the headers of pages, which are small.
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        Ok(BufReader::with_capacity(512, From { file: self.clone(), offset: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        if start.checked_add(length as u64).is_none_or(|end| end > self.length) {
+            return Err(broken(format!("it ends before byte {start} + {length}")));
+        }
+        let mut buffer = Vec::with_capacity(length);
+        From { file: self.clone(), offset: start }.take(length as u64).read_to_end(&mut buffer)?;
+        if buffer.len() < length {
+            return Err(broken("it became shorter while it was read".into()));
+        }
+        Ok(buffer.into())
+    }
+}
+
+fn broken(message: String) -> ParquetError {
+    ParquetError::General(message)
+}
+
+/// The pages of one column in one row group. Numbers in pages that the decoder trusts (it would
+/// panic, or allocate as much as they say) are checked first, and pages without values, at which
+/// it would stop, are left out.
+pub(super) struct Pages {
+    pages: SerializedPageReader<Shared>,
+    /// The least number of bytes that a value takes in a dictionary.
+    least: u64,
+    rows: u64,
+    /// The width of a definition level; 0 where there are none.
+    level_bits: u32,
+    has_dictionary: bool,
+}
+
+impl Pages {
+    pub(super) fn new(file: &Shared, column: &ColumnChunkMetaData, rows: usize) -> Result<Pages> {
+        let least = match column.column_type() {
+            Type::BOOLEAN | Type::INT32 | Type::FLOAT | Type::BYTE_ARRAY => 4,
+            Type::INT64 | Type::DOUBLE => 8,
+            Type::INT96 => 12,
+            Type::FIXED_LEN_BYTE_ARRAY => column.column_descr().type_length().max(1) as u64,
+        };
+        let pages = SerializedPageReader::new(Arc::new(file.clone()), column, rows, None)?;
+        let level_bits = i16::BITS - column.column_descr().max_def_level().leading_zeros();
+        Ok(Pages { pages, least, rows: rows as u64, level_bits, has_dictionary: false })
+    }
+
+    fn check(&mut self, page: &Page) -> Result<()> {
+        match page {
+            Page::DictionaryPage { buf, num_values, .. } => {
+                if u64::from(*num_values) * self.least > buf.len() as u64 {
+                    return Err(broken(format!(
+                        "a dictionary of {} bytes claims {num_values} values",
+                        buf.len()
+                    )));
+                }
+                self.has_dictionary = true;
+                Ok(())
+            }
+            Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
+                let levels = match (self.level_bits, def_level_encoding) {
+                    (0, _) => Some(0),
+                    (_, Encoding::RLE) => {
+                        buf.first_chunk().map(|bytes| 4 + u32::from_le_bytes(*bytes) as usize)
+                    }
+                    (bits, _) => Some((u64::from(*num_values) * u64::from(bits)).div_ceil(8) as usize),
+                };
+                self.check_data(levels.and_then(|levels| buf.get(levels..)), *num_values, *encoding)
+            }
+            Page::DataPageV2 {
+                buf, num_values, encoding, def_levels_byte_len, rep_levels_byte_len, ..
+            } => {
+                let levels = def_levels_byte_len.checked_add(*rep_levels_byte_len);
+                self.check_data(levels.and_then(|levels| buf.get(levels as usize..)), *num_values, *encoding)
+            }
+        }
+    }
+
+    fn check_data(&self, data: Option<&[u8]>, values: u32, encoding: Encoding) -> Result<()> {
+        let data = data.ok_or_else(|| broken("the levels of a page are longer than the page".into()))?;
+        if u64::from(values) > self.rows {
+            return Err(broken(format!(
+                "a page claims {values} values in a row group of {} rows",
+                self.rows
+            )));
+        }
+        match encoding {
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY if !self.has_dictionary => {
+                Err(broken("a page refers to a dictionary that is not there".into()))
+            }
+            Encoding::DELTA_LENGTH_BYTE_ARRAY => delta_end(data, values).map(|_| ()),
+            Encoding::DELTA_BYTE_ARRAY => {
+                let suffixes = delta_end(data, values)?;
+                delta_end(&data[suffixes..], values).map(|_| ())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Where a run of integers in the encoding DELTA_BINARY_PACKED ends; an error where it claims
+/// more than `limit` of them. These are lengths of byte arrays, for all of which the decoder
+/// makes room at once.
+fn delta_end(data: &[u8], limit: u32) -> Result<usize> {
+    let walk = || -> Option<usize> {
+        let mut at = 0;
+        let block = varint(data, &mut at)?;
+        let minis = usize::try_from(varint(data, &mut at)?).ok()?;
+        let count = varint(data, &mut at).filter(|&count| count <= u64::from(limit))?;
+        let _first = varint(data, &mut at)?;
+        let mut left = count.saturating_sub(1);
+        while left > 0 {
+            let per_mini = block.checked_div(minis as u64).filter(|&count| count > 0)?;
+            let _least_delta = varint(data, &mut at)?;
+            let widths = data.get(at..at.checked_add(minis)?)?;
+            at += minis;
+            for &width in widths {
+                if left == 0 {
+                    break;
+                }
+                let bytes = per_mini.checked_mul(u64::from(width))? / 8;
+                at = at.checked_add(usize::try_from(bytes).ok()?).filter(|&at| at <= data.len())?;
+                left = left.saturating_sub(per_mini);
+            }
+        }
+        Some(at)
+    };
+    walk().ok_or_else(|| broken("the lengths of the values in a page are garbled".into()))
+}
+
+/// An integer of seven bits per byte, the lowest first.
+pub(super) fn varint(data: &[u8], at: &mut usize) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = *data.get(*at)?;
+        *at += 1;
+        value |= u64::from(byte & 0x7F) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+impl Iterator for Pages {
+    type Item = Result<Page>;
+
+    fn next(&mut self) -> Option<Result<Page>> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for Pages {
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        loop {
+            let Some(page) = self.pages.get_next_page()? else { return Ok(None) };
+            self.check(&page)?;
+            if page.is_dictionary_page() || page.num_values() > 0 {
+                return Ok(Some(page));
+            }
+        }
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<()> {
+        self.pages.skip_next_page()
+    }
+}

@@ -1,0 +1,412 @@
+//! The text of each kind of value: what a Parquet column and a CSV column have in common.
+
+#[cfg(test)]
+mod tests;
+
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
+use parquet::schema::types::ColumnDescriptor;
+
+/// Decimals may have so many digits after the point, and so many bytes; both come from the file.
+const MAX_SCALE: usize = 1000;
+const MAX_DECIMAL_BYTES: usize = 512;
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// How the values of a column are written, given how they are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Bytes,
+    Bool,
+    Signed,
+    Unsigned,
+    Float,
+    Half,
+    Decimal(usize),
+    Date,
+    Time(Unit),
+    Timestamp { unit: Unit, utc: bool },
+    Uuid,
+}
+
+/// Parts of a second: how many make one, and how many digits that takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unit {
+    per_second: i64,
+    digits: usize,
+}
+
+pub(super) const MILLIS: Unit = Unit { per_second: 1_000, digits: 3 };
+pub(super) const MICROS: Unit = Unit { per_second: 1_000_000, digits: 6 };
+pub(super) const NANOS: Unit = Unit { per_second: 1_000_000_000, digits: 9 };
+
+impl From<TimeUnit> for Unit {
+    fn from(unit: TimeUnit) -> Unit {
+        match unit {
+            TimeUnit::MILLIS => MILLIS,
+            TimeUnit::MICROS => MICROS,
+            TimeUnit::NANOS => NANOS,
+        }
+    }
+}
+
+impl Kind {
+    /// The kind of a column, or why its values have no text.
+    pub(super) fn of(column: &ColumnDescriptor) -> Result<Kind, String> {
+        if column.max_rep_level() > 0 {
+            return Err("is repeated (a list or a map): a row has no one value of it".into());
+        }
+        let kind = match column.logical_type_ref() {
+            Some(logical) => Kind::of_logical(logical),
+            None => Kind::of_converted(column)?,
+        };
+        if let Some(Kind::Decimal(scale)) = kind
+            && scale > MAX_SCALE
+        {
+            return Err(format!("is a decimal with a scale that is negative or above {MAX_SCALE}"));
+        }
+        // An annotation counts only on a type that it may stand on.
+        let kind = kind.filter(|kind| {
+            matches!(
+                (column.physical_type(), kind),
+                (Type::INT32 | Type::INT64, Kind::Unsigned | Kind::Decimal(_) | Kind::Time(_))
+                    | (Type::INT32, Kind::Date)
+                    | (Type::INT64, Kind::Timestamp { .. })
+                    | (Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY, Kind::Decimal(_))
+            ) || (column.physical_type() == Type::FIXED_LEN_BYTE_ARRAY
+                && matches!((kind, column.type_length()), (Kind::Uuid, 16) | (Kind::Half, 2)))
+        });
+        Ok(kind.unwrap_or(match column.physical_type() {
+            Type::BOOLEAN => Kind::Bool,
+            Type::INT32 | Type::INT64 => Kind::Signed,
+            Type::INT96 => Kind::Timestamp { unit: NANOS, utc: false },
+            Type::FLOAT | Type::DOUBLE => Kind::Float,
+            Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => Kind::Bytes,
+        }))
+    }
+
+    fn of_logical(logical: &LogicalType) -> Option<Kind> {
+        Some(match logical {
+            LogicalType::Decimal(decimal) => Kind::decimal(decimal.scale),
+            LogicalType::Date => Kind::Date,
+            LogicalType::Time(time) => Kind::Time(time.unit.into()),
+            LogicalType::Timestamp(timestamp) => {
+                Kind::Timestamp { unit: timestamp.unit.into(), utc: timestamp.is_adjusted_to_u_t_c }
+            }
+            LogicalType::Integer(integer) if !integer.is_signed => Kind::Unsigned,
+            LogicalType::Uuid => Kind::Uuid,
+            LogicalType::Float16 => Kind::Half,
+            _ => return None,
+        })
+    }
+
+    /// The older annotations, of which the format says what they mean in terms of the newer.
+    fn of_converted(column: &ColumnDescriptor) -> Result<Option<Kind>, String> {
+        Ok(Some(match column.converted_type() {
+            ConvertedType::DECIMAL => Kind::decimal(column.type_scale()),
+            ConvertedType::DATE => Kind::Date,
+            ConvertedType::TIME_MILLIS => Kind::Time(MILLIS),
+            ConvertedType::TIME_MICROS => Kind::Time(MICROS),
+            ConvertedType::TIMESTAMP_MILLIS => Kind::Timestamp { unit: MILLIS, utc: true },
+            ConvertedType::TIMESTAMP_MICROS => Kind::Timestamp { unit: MICROS, utc: true },
+            ConvertedType::UINT_8
+            | ConvertedType::UINT_16
+            | ConvertedType::UINT_32
+            | ConvertedType::UINT_64 => Kind::Unsigned,
+            ConvertedType::INTERVAL => {
+                return Err("is an interval, of which no key can be made: it has no one length".into());
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn decimal(scale: i32) -> Kind {
+        Kind::Decimal(usize::try_from(scale).unwrap_or(usize::MAX))
+    }
+}
+
+pub(super) fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// The shortest text that reads back to the same value; where two are equally short, the closer
+/// one; where both are equally close, the one whose last digit is even. Languages and databases
+/// agree on this, so a number written to CSV by them is the same key (`{:?}` would break such ties
+/// upwards). Laid out as `{:?}` does: an exponent below 1e-4 and from 1e16 on, else a point.
+pub(super) fn double(value: f64, out: &mut Vec<u8>) {
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format(value).as_bytes();
+    if (1e-4..1e15).contains(&value.abs()) { out.extend_from_slice(text) } else { lay_out(text, out) }
+}
+
+/// The same for numbers of half the size.
+pub(super) fn single(value: f32, out: &mut Vec<u8>) {
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format(value).as_bytes();
+    if (1e-4..1e6).contains(&value.abs()) { out.extend_from_slice(text) } else { lay_out(text, out) }
+}
+
+/// Writes a number that is given with or without an exponent in the way that its size asks for.
+#[cold]
+fn lay_out(text: &[u8], out: &mut Vec<u8>) {
+    let unsigned = text.strip_prefix(b"-").unwrap_or(text);
+    out.extend_from_slice(&text[..text.len() - unsigned.len()]);
+    if !unsigned[0].is_ascii_digit() || unsigned == b"0.0" {
+        return out.extend_from_slice(unsigned);
+    }
+    // The value is 0.DIGITS times ten to the power of `exponent`.
+    let mut digits = [0; 24];
+    let (mut count, mut exponent, mut fraction) = (0, 0i32, false);
+    let (mantissa, power) = match memchr::memchr(b'e', unsigned) {
+        Some(at) => (&unsigned[..at], &unsigned[at + 1..]),
+        None => (unsigned, &b"0"[..]),
+    };
+    for &byte in mantissa {
+        if byte == b'.' {
+            fraction = true;
+            continue;
+        }
+        let leading = count == 0 && byte == b'0';
+        exponent += i32::from(!fraction && !leading) - i32::from(fraction && leading);
+        if !leading {
+            digits[count] = byte;
+            count += 1;
+        }
+    }
+    let (negative, power) = (power[0] == b'-', power.strip_prefix(b"-").unwrap_or(power));
+    let power = power.iter().filter(|byte| byte.is_ascii_digit());
+    let power = power.fold(0, |sum, byte| sum * 10 + i32::from(byte - b'0'));
+    exponent += if negative { -power } else { power };
+    while count > 1 && digits[count - 1] == b'0' {
+        count -= 1;
+    }
+
+    let digits = &digits[..count];
+    match usize::try_from(exponent) {
+        Ok(whole @ 1..=16) if whole >= count => {
+            out.extend_from_slice(digits);
+            out.resize(out.len() + whole - count, b'0');
+            out.extend_from_slice(b".0");
+        }
+        Ok(whole @ 1..=16) => {
+            out.extend_from_slice(&digits[..whole]);
+            out.push(b'.');
+            out.extend_from_slice(&digits[whole..]);
+        }
+        _ => {
+            out.push(digits[0]);
+            if count > 1 {
+                out.push(b'.');
+                out.extend_from_slice(&digits[1..]);
+            }
+            out.push(b'e');
+            integer(exponent - 1, out);
+        }
+    }
+}
+
+/// The number that 16 bits of IEEE 754 stand for; every such number is a single, too.
+pub(super) fn widen(half: u16) -> f32 {
+    let sign = if half >> 15 == 1 { -1.0 } else { 1.0 };
+    let fraction = (half & 0x3FF) as f32 / 1024.0;
+    match half >> 10 & 0x1F {
+        0 => sign * fraction * 2f32.powi(-14),
+        31 if fraction == 0.0 => sign * f32::INFINITY,
+        31 => f32::NAN,
+        exponent => sign * (1.0 + fraction) * 2f32.powi(exponent as i32 - 15),
+    }
+}
+
+/// A decimal number of which `unscaled` is 10^scale times the value.
+pub(super) fn decimal(unscaled: i128, scale: usize, out: &mut Vec<u8>) {
+    if unscaled < 0 {
+        out.push(b'-');
+    }
+    let start = out.len();
+    match u64::try_from(unscaled.unsigned_abs()) {
+        Ok(small) => integer(small, out),
+        Err(_) => integer(unscaled.unsigned_abs(), out),
+    }
+    point(start, scale, out);
+}
+
+/// Sets the point into digits that begin at `start`.
+fn point(start: usize, scale: usize, out: &mut Vec<u8>) {
+    if scale == 0 {
+        return;
+    }
+    let digits = out.len() - start;
+    if digits <= scale {
+        let zeros = scale + 1 - digits;
+        out.resize(out.len() + zeros, b'0');
+        out[start..].rotate_right(zeros);
+    }
+    out.insert(out.len() - scale, b'.');
+}
+
+/// A decimal number in two's complement, the highest byte first.
+pub(super) fn decimal_bytes(bytes: &[u8], scale: usize, out: &mut Vec<u8>) -> Result<(), String> {
+    let negative = bytes.first().is_some_and(|&byte| byte >= 0x80);
+    let filler = if negative { 0xFF } else { 0 };
+    if bytes.len() <= 16 {
+        let mut wide = [filler; 16];
+        wide[16 - bytes.len()..].copy_from_slice(bytes);
+        decimal(i128::from_be_bytes(wide), scale, out);
+        return Ok(());
+    }
+    if bytes.len() > MAX_DECIMAL_BYTES {
+        return Err(format!("a decimal of {} bytes is too long (at most {MAX_DECIMAL_BYTES})", bytes.len()));
+    }
+
+    // Long division by 10^9, nine digits at a time, of the absolute value in 32-bit limbs.
+    let mut limbs = [0u32; MAX_DECIMAL_BYTES / 4 + 1];
+    let mut carry = u64::from(negative);
+    for (limb, chunk) in limbs.iter_mut().zip(bytes.rchunks(4)) {
+        let mut wide = [filler; 4];
+        wide[4 - chunk.len()..].copy_from_slice(chunk);
+        let word = u32::from_be_bytes(wide);
+        let sum = u64::from(if negative { !word } else { word }) + carry;
+        (*limb, carry) = (sum as u32, sum >> 32);
+    }
+    let mut length = bytes.len().div_ceil(4);
+    limbs[length] = carry as u32;
+    length += 1;
+
+    if negative {
+        out.push(b'-');
+    }
+    let start = out.len();
+    loop {
+        while length > 0 && limbs[length - 1] == 0 {
+            length -= 1;
+        }
+        if length == 0 {
+            break;
+        }
+        let mut rest = 0;
+        for limb in limbs[..length].iter_mut().rev() {
+            let part = rest << 32 | u64::from(*limb);
+            *limb = (part / 1_000_000_000) as u32;
+            rest = part % 1_000_000_000;
+        }
+        for _ in 0..9 {
+            out.push(b'0' + (rest % 10) as u8);
+            rest /= 10;
+        }
+    }
+    while out.len() > start + 1 && out.last() == Some(&b'0') {
+        out.pop();
+    }
+    if out.len() == start {
+        out.push(b'0');
+    }
+    out[start..].reverse();
+    point(start, scale, out);
+    Ok(())
+}
+
+/// A day, counted from 1970-01-01.
+pub(super) fn date(days: i64, out: &mut Vec<u8>) {
+    let (year, month, day) = civil(days);
+    let size = year.unsigned_abs();
+    if !(0..=9999).contains(&year) {
+        out.push(if year < 0 { b'-' } else { b'+' });
+    }
+    let [y1, y2] = two(size / 100 % 100);
+    let [y3, y4] = two(size % 100);
+    let [m1, m2] = two(month);
+    let [d1, d2] = two(day);
+    if size > 9999 {
+        integer(size / 10_000, out);
+    }
+    out.extend_from_slice(&[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2]);
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar for all time.
+///
+/// Years are taken to begin in March, so that the leap day is their last; 400 such years have
+/// 146,097 days, and five months from March on have 153.
+fn civil(days: i64) -> (i64, u64, u64) {
+    const FROM_0000_03_01: i64 = 719_468;
+    const ERA: i64 = 146_097;
+    let era = (days + FROM_0000_03_01).div_euclid(ERA);
+    let day_of_era = (days + FROM_0000_03_01).rem_euclid(ERA);
+    // One day less per 4 years (1,460 days), one more per 100, one less at the very end of 400.
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (year, month as u64, day as u64)
+}
+
+/// A time of day. What lies outside the day is counted on: `24:00:01`, `-00:00:01`.
+pub(super) fn time(value: i64, unit: Unit, out: &mut Vec<u8>) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    let value = value.unsigned_abs();
+    clock(value / unit.per_second as u64, value % unit.per_second as u64, unit, out);
+}
+
+/// A point in time, counted from the beginning of 1970.
+pub(super) fn timestamp(value: i64, unit: Unit, utc: bool, out: &mut Vec<u8>) {
+    let seconds = value.div_euclid(unit.per_second);
+    let fraction = value.rem_euclid(unit.per_second);
+    point_in_time(seconds, fraction as u64, unit, out);
+    if utc {
+        out.push(b'Z');
+    }
+}
+
+/// A point in time as 96 bits: nanoseconds of the day, then the Julian day.
+pub(super) fn int96(words: &[u32], out: &mut Vec<u8>) {
+    const JULIAN_1970: i64 = 2_440_588;
+    let [low, high, day] = words else { return };
+    let nanos = (u64::from(*high) << 32 | u64::from(*low)) as i64;
+    let seconds =
+        (i64::from(*day as i32) - JULIAN_1970) * SECONDS_PER_DAY + nanos.div_euclid(NANOS.per_second);
+    point_in_time(seconds, nanos.rem_euclid(NANOS.per_second) as u64, NANOS, out);
+}
+
+fn point_in_time(seconds: i64, fraction: u64, unit: Unit, out: &mut Vec<u8>) {
+    date(seconds.div_euclid(SECONDS_PER_DAY), out);
+    out.push(b'T');
+    clock(seconds.rem_euclid(SECONDS_PER_DAY) as u64, fraction, unit, out);
+}
+
+fn clock(seconds: u64, mut fraction: u64, unit: Unit, out: &mut Vec<u8>) {
+    let hours = seconds / 3600;
+    if hours > 99 {
+        integer(hours / 100, out);
+    }
+    let [h1, h2] = two(hours % 100);
+    let [m1, m2] = two(seconds / 60 % 60);
+    let [s1, s2] = two(seconds % 60);
+    out.extend_from_slice(&[h1, h2, b':', m1, m2, b':', s1, s2]);
+    if fraction == 0 {
+        return;
+    }
+    let mut digits = *b".000000000";
+    for digit in digits[1..=unit.digits].iter_mut().rev() {
+        *digit = b'0' + (fraction % 10) as u8;
+        fraction /= 10;
+    }
+    let length = digits.iter().rposition(|&digit| digit != b'0').map_or(0, |last| last + 1);
+    out.extend_from_slice(&digits[..length]);
+}
+
+/// Two digits of a number below 100.
+fn two(number: u64) -> [u8; 2] {
+    [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]
+}
+
+pub(super) fn uuid(bytes: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (i, byte) in bytes.iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            out.push(b'-');
+        }
+        out.extend_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    }
+}
