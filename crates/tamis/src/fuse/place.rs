@@ -7,22 +7,30 @@ use super::shape::Shape;
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The inverse of [`SPREAD`] modulo 2⁶⁴.
 const UNSPREAD: u64 = 0xf1de_83e1_9937_733d;
-/// What a seed is multiplied by: neighbouring seeds differ in all high bits.
+/// What a seed is multiplied by, so that neighbouring seeds differ in many bits.
 const SEED: u64 = 0xd1b5_4a32_d192_ed03;
 
-/// The key that the filter works with. It keeps the order of first slots ([`Placer::start`]),
-/// whatever the seed: keys sorted by it go through the table from one end to the other. That
-/// its high bits depend on all bits of the hash makes up for hashes of which only the low bits
-/// are filled, or that share their high bits (a shard).
-#[inline]
-pub(super) fn spread(hash: u64) -> u64 {
-    hash.wrapping_mul(SPREAD)
+/// What a seed changes in a hash.
+pub(super) fn salt(seed: u64) -> u64 {
+    seed.wrapping_mul(SEED)
 }
 
-/// The hash of a key of the filter.
+/// The key of a hash: what the filter works with. The first slot grows with it, so that sorted
+/// keys go through the table from one end to the other. Its high bits depend on all bits of the
+/// hash, which makes up for hashes of which only some are filled, or that share their high bits
+/// (a shard). They depend on the seed too: a set whose first slots heap up somewhere fails
+/// whatever the other slots are. One to one, so distinct hashes have distinct keys.
 #[inline]
-pub(super) fn unspread(key: u64) -> u64 {
-    key.wrapping_mul(UNSPREAD)
+pub(super) fn key(hash: u64, salt: u64) -> u64 {
+    let x = hash ^ salt;
+    (x ^ x >> 32).wrapping_mul(SPREAD)
+}
+
+/// The hash of a key.
+#[inline]
+pub(super) fn hash(key: u64, salt: u64) -> u64 {
+    let x = key.wrapping_mul(UNSPREAD);
+    x ^ x >> 32 ^ salt
 }
 
 /// Places keys in a table of one shape, with one seed.
@@ -32,7 +40,7 @@ pub(super) struct Placer {
     segment: u64,
     log: u32,
     width: u32,
-    seed: u64,
+    salt: u64,
 }
 
 impl Placer {
@@ -42,16 +50,15 @@ impl Placer {
             segment: u64::from(shape.segment),
             log: shape.segment.trailing_zeros(),
             width,
-            seed: seed.wrapping_mul(SEED),
+            salt: salt(seed),
         }
     }
 
-    /// Everything but the first slot is drawn from this: offsets from the low 32 bits, the
-    /// fingerprint from the high ones. One to one for a given seed, so that distinct hashes
-    /// never coincide in it.
+    /// All but the first slot is drawn from this: offsets from the low 32 bits, the fingerprint
+    /// from the high ones.
     #[inline]
-    fn mix(&self, key: u64) -> u64 {
-        let mut z = key ^ self.seed;
+    fn mix(key: u64) -> u64 {
+        let mut z = key;
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
@@ -63,13 +70,19 @@ impl Placer {
         ((u128::from(key) * u128::from(self.starts)) >> 64) as u64
     }
 
+    /// The slots and the fingerprint of a hash.
+    #[inline]
+    pub(super) fn place_hash(&self, hash: u64) -> ([u64; 3], u64) {
+        self.place(key(hash, self.salt))
+    }
+
     /// The three slots of a key, in three segments that follow each other, and its fingerprint.
     ///
     /// All slots are below `starts + 2 · segment`: `start` is below `starts`, a multiple of the
     /// segment's length, and the offsets change a slot within its segment only.
     #[inline]
     pub(super) fn place(&self, key: u64) -> ([u64; 3], u64) {
-        let mixed = self.mix(key);
+        let mixed = Self::mix(key);
         let start = self.start(key);
         let mask = self.segment - 1;
         let second = (start + self.segment) ^ (mixed & mask);
@@ -112,8 +125,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spreading_can_be_undone() {
+    fn a_key_gives_back_its_hash() {
         assert_eq!(SPREAD.wrapping_mul(UNSPREAD), 1);
-        assert_eq!(unspread(spread(0x0123_4567_89ab_cdef)), 0x0123_4567_89ab_cdef);
+        for salt in [0, 1, 77, u64::MAX].map(salt) {
+            for text in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef, 1 << 63] {
+                assert_eq!(hash(key(text, salt), salt), text);
+            }
+        }
     }
 }

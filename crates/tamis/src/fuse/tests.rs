@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -25,16 +25,16 @@ fn reads_by_the_book(words: &[u64], keys: u64, width: u32, seed: u64, hash: u64)
     let most = [
         6,
         16,
-        40,
+        36,
         100,
         240,
-        800,
-        2000,
-        4500,
-        10_000,
-        30_000,
-        100_000,
-        300_000,
+        580,
+        1380,
+        3000,
+        6500,
+        17_000,
+        45_000,
+        230_000,
         1_500_000,
         20_000_000,
         400_000_000u64,
@@ -42,9 +42,9 @@ fn reads_by_the_book(words: &[u64], keys: u64, width: u32, seed: u64, hash: u64)
     let e = most.iter().position(|&most| keys <= most).unwrap_or(15) as u32 + 1;
     let segment = 1u64 << e;
     let starts = (111 * keys).div_ceil(100 * segment) * segment;
-    let g = hash.wrapping_mul(0x9e3779b97f4a7c15);
-    let z = g ^ seed.wrapping_mul(0xd1b54a32d192ed03);
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58476d1ce4e5b9);
+    let x = hash ^ seed.wrapping_mul(0xd1b54a32d192ed03);
+    let g = (x ^ x >> 32).wrapping_mul(0x9e3779b97f4a7c15);
+    let z = (g ^ g >> 30).wrapping_mul(0xbf58476d1ce4e5b9);
     let z = (z ^ z >> 27).wrapping_mul(0x94d049bb133111eb);
     let m = z ^ z >> 31;
     let a = (u128::from(g) * u128::from(starts) / (1 << 64)) as u64;
@@ -169,12 +169,12 @@ fn building_leaves_the_distinct_hashes() {
 
 #[test]
 fn sets_at_the_border_of_two_segment_lengths_build() {
-    for count in
-        [100, 101, 240, 241, 800, 801, 2000, 2001, 4500, 4501, 10_000, 10_001, 30_000, 30_001, 100_001]
-    {
-        let keys = hashes(3, count);
-        let filter = built(&keys, 9);
-        assert!(keys.iter().all(|&hash| filter.contains_hash(hash)), "{count} keys");
+    for most in [6, 16, 36, 100, 240, 580, 1380, 3000, 6500, 17_000, 45_000, 230_000] {
+        for count in [most, most + 1] {
+            let keys = hashes(3, count);
+            let filter = built(&keys, 9);
+            assert!(keys.iter().all(|&hash| filter.contains_hash(hash)), "{count} keys");
+        }
     }
 }
 
@@ -190,13 +190,43 @@ fn hashes_with_little_in_them_still_build() {
     }
 }
 
+/// The bytes are a promise: what is built today must be built tomorrow.
 #[test]
-fn hashes_that_all_fall_into_one_place_are_an_error() {
-    // As a key of the filter, each is below 2^20: its first slot is 0.
-    let mut keys: Vec<u64> = (0..20_000).map(place::unspread).collect();
-    let error = Fuse::build(&mut keys, 8).unwrap_err();
-    assert!(matches!(error, Error::Seeds { keys: 20_000, .. }), "{error}");
-    assert_eq!(keys.len(), 20_000);
+fn a_known_set_gives_the_known_words() {
+    let keys: Vec<u64> = (11..=20).map(|i| crate::hash::xxh3(&[i], 0)).collect();
+    let filter = built(&keys, 12);
+    assert_eq!((filter.keys(), filter.slots(), filter.seed()), (10, 20, 2));
+    let words =
+        [0xdeef_0000_0000_0000, 0x3300_03be_cc30_0055, 0x3c99_f3a6_c000_710b, 0x0000_0000_00f2_a000, 0];
+    assert_eq!(filter.words(), words);
+}
+
+#[test]
+fn keys_that_heap_up_fail_and_do_no_harm() {
+    let shape = shape(20_000).unwrap();
+    let keys: Vec<u64> = (0..20_000).collect(); // as keys of the filter: all first slots are 0
+    assert!(!build::Peeling::new(&shape).peel(&keys, &Placer::new(&shape, 8, 0)));
+}
+
+#[test]
+fn a_set_that_fails_for_all_seeds_is_an_error_and_keeps_its_hashes() {
+    // The first set whose seed is not 0: one seed is not enough for it.
+    let keys = (1..).map(|count| hashes(10, count)).find(|keys| built(keys, 8).seed() > 0).unwrap();
+    let mut tried = keys.clone();
+    let error = build::build_within(1, &mut tried, 8).unwrap_err();
+    assert!(matches!(error, Error::Seeds { seeds: 1, .. }), "{error}");
+    tried.sort_unstable();
+    assert_eq!(tried, BTreeSet::from_iter(keys).into_iter().collect::<Vec<_>>());
+}
+
+/// Seeds must fail independently of each other: if a set were bad for all of them, retrying
+/// would not help.
+#[test]
+fn no_set_needs_many_seeds() {
+    for count in (0..1000).chain((1000..12_000).step_by(97)) {
+        let seed = built(&hashes(count as u64 % 7, count), 1).seed();
+        assert!(seed < 24, "{count} keys: seed {seed}");
+    }
 }
 
 /// Seeded; within 4 standard deviations of 2^-width.
