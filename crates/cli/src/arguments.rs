@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tamis::hash::Scheme;
-use tamis::key::{Column, Field, Recipe};
+use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_engine::plan::Size;
@@ -141,7 +141,11 @@ pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) ->
     };
     if !key.is_empty() {
         if key.len() != recipe.key.len() {
-            return usage(format!("the stored key has {} parts; --key was given {} times", recipe.key.len(), key.len()));
+            return usage(format!(
+                "the stored key has {} parts; --key was given {} times",
+                recipe.key.len(),
+                key.len()
+            ));
         }
         recipe.key.iter_mut().zip(key).try_for_each(|(field, with)| replace(field, with))?;
     }
@@ -179,7 +183,9 @@ impl Kinds {
     pub fn common(&self, recipe: Recipe) -> Result<Common> {
         let (kind, hash) = match (self.hash, self.kind) {
             (HashName::Murmur3, Some(kind)) if kind != Kind::Bloom => {
-                return usage(format!("murmur3 goes with --kind bloom, not with {kind}: leave out one of them"));
+                return usage(format!(
+                    "murmur3 goes with --kind bloom, not with {kind}: leave out one of them"
+                ));
             }
             (HashName::Murmur3, _) if self.seed != 0 => {
                 return usage("murmur3 has the seeds 0, 1, 2, …: leave out --seed");
@@ -275,7 +281,8 @@ pub fn count(text: &str) -> Result<u64, String> {
         Some('T') => (&plain[..plain.len() - 1], 1e12),
         _ => (plain.as_str(), 1.0),
     };
-    let number = digits.parse::<f64>().map_err(|_| "not a number (1000000, 1e6 and 1M are)".to_owned())? * factor;
+    let number =
+        digits.parse::<f64>().map_err(|_| "not a number (1000000, 1e6 and 1M are)".to_owned())? * factor;
     if !(1.0..1e18).contains(&number) {
         return Err("must lie between 1 and 1e18".into());
     }
@@ -296,9 +303,14 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         "mib" => 1024.0 * 1024.0,
         "gib" => 1024.0 * 1024.0 * 1024.0,
         "tib" => 1024.0f64.powi(4),
-        _ => return Err(format!("no unit is called {unit:?}; there are KB, MB, GB, TB, KiB, MiB, GiB and TiB")),
+        _ => {
+            return Err(format!(
+                "no unit is called {unit:?}; there are KB, MB, GB, TB, KiB, MiB, GiB and TiB"
+            ));
+        }
     };
-    let number = digits.trim().parse::<f64>().map_err(|_| "not a number of bytes (64MB, 1GiB)".to_owned())? * factor;
+    let number =
+        digits.trim().parse::<f64>().map_err(|_| "not a number of bytes (64MB, 1GiB)".to_owned())? * factor;
     if !(1.0..1e18).contains(&number) {
         return Err("must lie between 1 byte and 1e18 bytes".into());
     }
@@ -311,11 +323,6 @@ fn seed(text: &str) -> Result<u64, String> {
         return Ok(RandomState::new().hash_one(std::time::SystemTime::now()) >> 11); // exact in every JSON reader
     }
     text.parse().map_err(|_| "a seed is a number, or `random`".to_owned())
-}
-
-/// Whether a recipe takes whole lines.
-pub fn takes_lines(recipe: &Recipe) -> bool {
-    recipe.key.iter().any(|field| field.column == Column::Line)
 }
 
 #[cfg(test)]

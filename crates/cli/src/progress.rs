@@ -13,7 +13,11 @@ use crate::show::Output;
 
 /// Runs a job with its control. The first Ctrl-C asks it to stop and clean up, the second ends
 /// the program at once.
-pub fn run<T>(output: &Output, what: &'static str, job: impl FnOnce(&Control) -> tamis_engine::Result<T>) -> Result<T> {
+pub fn run<T>(
+    output: &Output,
+    what: &'static str,
+    job: impl FnOnce(&Control) -> tamis_engine::Result<T>,
+) -> Result<T> {
     let control = Arc::new(Control::default());
     let heard = Arc::clone(&control);
     let before = AtomicBool::new(false);

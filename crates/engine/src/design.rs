@@ -45,25 +45,36 @@ pub struct Design {
 
 /// Works out what the wishes come to.
 pub fn design(wishes: Wishes) -> Result<Design> {
-    let missing = || Error::Refused("two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest: give one more".into());
+    let missing = || {
+        Error::Refused(
+            "two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest: give one more".into(),
+        )
+    };
     let bits_for = |keys: u64| -> Option<u64> {
         wishes.bits.or(wishes.bits_per_key.map(|bits| (bits * keys as f64).min(1e19) as u64))
     };
-    let given = [wishes.keys.is_some(), wishes.fpr.is_some(), wishes.bits.is_some(), wishes.bits_per_key.is_some()];
+    let given =
+        [wishes.keys.is_some(), wishes.fpr.is_some(), wishes.bits.is_some(), wishes.bits_per_key.is_some()];
     if given.iter().filter(|&&given| given).count() > 2 {
-        return Err(Error::Refused("two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest: leave one out".into()));
+        return Err(Error::Refused(
+            "two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest: leave one out".into(),
+        ));
     }
     let mut design = Design { options: Vec::new(), refused: Vec::new(), by_hashes: Vec::new() };
     for kind in Kind::ALL {
         let option = match (wishes.keys, wishes.fpr) {
             (Some(keys), Some(fpr)) => kind.shape_for_rate(keys, fpr).map(|shape| (keys, shape)),
-            (Some(keys), None) => kind.shape_for_bits(keys, bits_for(keys).ok_or_else(missing)?).map(|shape| (keys, shape)),
+            (Some(keys), None) => {
+                kind.shape_for_bits(keys, bits_for(keys).ok_or_else(missing)?).map(|shape| (keys, shape))
+            }
             (None, Some(fpr)) => {
                 let bits = wishes.bits.ok_or_else(missing)?;
                 most_keys(kind, bits, fpr)
             }
             (None, None) => {
-                let (Some(bits), Some(each)) = (wishes.bits, wishes.bits_per_key) else { return Err(missing()) };
+                let (Some(bits), Some(each)) = (wishes.bits, wishes.bits_per_key) else {
+                    return Err(missing());
+                };
                 let keys = (bits as f64 / each) as u64;
                 kind.shape_for_bits(keys, bits).map(|shape| (keys, shape))
             }
@@ -96,14 +107,18 @@ fn most_keys(kind: Kind, bits: u64, fpr: f64) -> tamis::Result<(u64, Shape)> {
         if fits(middle) { low = middle } else { high = middle }
     }
     if low == 0 {
-        return Err(tamis::Error::Shape(format!("{bits} bits are too few for one key of a {kind} filter at {fpr}")));
+        return Err(tamis::Error::Shape(format!(
+            "{bits} bits are too few for one key of a {kind} filter at {fpr}"
+        )));
     }
     Ok((low, kind.shape_for_rate(low, fpr)?))
 }
 
 fn rates_by_hashes(classic: &Offer) -> Vec<(u32, f64)> {
     let last = (classic.shape.hashes * 2 + 4).clamp(8, bloom::MOST_HASHES);
-    (1..=last).map(|hashes| (hashes, bloom::expected_rate(classic.keys, classic.shape.slots, hashes))).collect()
+    (1..=last)
+        .map(|hashes| (hashes, bloom::expected_rate(classic.keys, classic.shape.slots, hashes)))
+        .collect()
 }
 
 impl Design {
@@ -111,11 +126,16 @@ impl Design {
     pub fn charts(&self) -> Vec<Chart> {
         let mut charts = Vec::new();
         if let Some(classic) = self.options.iter().find(|option| option.kind == Kind::Bloom) {
-            let points: Vec<(f64, f64)> =
-                rates_by_hashes(classic).into_iter().map(|(hashes, rate)| (f64::from(hashes), rate)).collect();
+            let points: Vec<(f64, f64)> = rates_by_hashes(classic)
+                .into_iter()
+                .map(|(hashes, rate)| (f64::from(hashes), rate))
+                .collect();
             let best = (f64::from(classic.shape.hashes), classic.rate);
             charts.push(Chart {
-                title: format!("Rate against hashes, {:.4} bits per key", classic.shape.bits() as f64 / classic.keys as f64),
+                title: format!(
+                    "Rate against hashes, {:.4} bits per key",
+                    classic.shape.bits() as f64 / classic.keys as f64
+                ),
                 x: Axis::linear("hashes", Format::Count),
                 y: Axis::log("rate of false positives", Format::Plain),
                 marks: vec![

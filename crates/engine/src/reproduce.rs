@@ -8,6 +8,7 @@ use tamis::key::Recipe;
 use tamis::params::Common;
 use tamis::sizing::Kind;
 
+use crate::Control;
 use crate::build::{self, Sizing};
 use crate::error::Result;
 use crate::plan::Size;
@@ -15,7 +16,6 @@ use crate::report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Ta
 use crate::rows::BadRows;
 use crate::source::Options;
 use crate::test;
-use crate::{Control, report};
 
 /// The rates that the document tries.
 pub const RATES: [f64; 4] = [0.001, 0.01, 0.05, 0.1];
@@ -119,7 +119,14 @@ pub fn ratings(table: &str, scratch: &Path, repeats: usize, control: &Control) -
     Ok(Reproduction { runs, rows })
 }
 
-fn run(table: &str, scratch: &Path, fpr: f64, scheme: Ours, threads: usize, control: &Control) -> Result<Run> {
+fn run(
+    table: &str,
+    scratch: &Path,
+    fpr: f64,
+    scheme: Ours,
+    threads: usize,
+    control: &Control,
+) -> Result<Run> {
     let filters = scratch.join("reproduce.tamis");
     let job = build::Job {
         inputs: vec![table.into()],
@@ -165,33 +172,54 @@ impl Reproduction {
     /// Rates: the document's figures beside ours, both formulas.
     pub fn rates(&self) -> Table {
         let mut columns = vec![Column::right("p"), Column::left("scheme")];
-        let names = ["lowest true rate", "highest true rate", "as the document divides", "document prints", "false negatives"];
+        let names = [
+            "lowest true rate",
+            "highest true rate",
+            "as the document divides",
+            "document prints",
+            "false negatives",
+        ];
         columns.extend(names.map(Column::right));
         let mut rows = Vec::new();
         for (fpr, printed) in RATES.into_iter().zip(PRINTED) {
             for scheme in Ours::ALL {
                 let Some(run) = self.find(fpr, scheme, 1) else { continue };
-                let filters: Vec<_> = run.report.groups.iter().filter_map(|group| group.filter.as_ref()).collect();
-                let low = |of: fn(&test::FilterResult) -> f64| filters.iter().map(|f| of(f)).fold(f64::INFINITY, f64::min);
-                let high = |of: fn(&test::FilterResult) -> f64| filters.iter().map(|f| of(f)).fold(0.0, f64::max);
+                let filters: Vec<_> =
+                    run.report.groups.iter().filter_map(|group| group.filter.as_ref()).collect();
+                let low = |of: fn(&test::FilterResult) -> f64| {
+                    filters.iter().map(|f| of(f)).fold(f64::INFINITY, f64::min)
+                };
+                let high =
+                    |of: fn(&test::FilterResult) -> f64| filters.iter().map(|f| of(f)).fold(0.0, f64::max);
                 rows.push(vec![
                     fpr.to_string(),
                     scheme.name().into(),
                     format!("{:.4}", low(test::FilterResult::rate)),
                     format!("{:.4}", high(test::FilterResult::rate)),
                     format!("{:.4}–{:.4}", low(as_printed), high(as_printed)),
-                    if scheme == Ours::Document { format!("{:.4}–{:.4}", printed.0, printed.1) } else { String::new() },
+                    if scheme == Ours::Document {
+                        format!("{:.4}–{:.4}", printed.0, printed.1)
+                    } else {
+                        String::new()
+                    },
                     number::count(run.report.false_negatives()),
                 ]);
             }
         }
-        Table { caption: "Rates of false positives over the ten groups (row A5)".into(), columns, rows, notes: vec![WHY.into()] }
+        Table {
+            caption: "Rates of false positives over the ten groups (row A5)".into(),
+            columns,
+            rows,
+            notes: vec![WHY.into()],
+        }
     }
 
     /// Run times: the document's beside ours.
     pub fn times(&self) -> Table {
         let mut columns = vec![Column::right("p"), Column::left("program")];
-        columns.extend(THREADS.map(|threads| Column::right(if threads == 1 { "1 thread".into() } else { format!("{threads} threads") })));
+        columns.extend(THREADS.map(|threads| {
+            Column::right(if threads == 1 { "1 thread".into() } else { format!("{threads} threads") })
+        }));
         let mut rows = Vec::new();
         for (fpr, times) in RATES.into_iter().zip(TIMES) {
             let mut row = vec![fpr.to_string(), "document (PySpark, 4 vcores, executors)".into()];
@@ -215,7 +243,16 @@ impl Reproduction {
 
     /// Rates per group at one target, with the document's scheme.
     pub fn by_group(&self, fpr: f64) -> Table {
-        let columns = ["group", "keys", "bits", "k", "false positives", "negatives", "true rate", "as the document divides"];
+        let columns = [
+            "group",
+            "keys",
+            "bits",
+            "k",
+            "false positives",
+            "negatives",
+            "true rate",
+            "as the document divides",
+        ];
         let columns = columns.map(Column::right).to_vec();
         let mut rows = Vec::new();
         if let Some(run) = self.find(fpr, Ours::Document, 1) {
@@ -233,20 +270,32 @@ impl Reproduction {
                 ]);
             }
         }
-        Table { caption: format!("Every group at p = {fpr}, document's scheme"), columns, rows, notes: Vec::new() }
+        Table {
+            caption: format!("Every group at p = {fpr}, document's scheme"),
+            columns,
+            rows,
+            notes: Vec::new(),
+        }
     }
 
     /// All of it as a page.
     pub fn page(&self) -> Page {
-        let fastest = |scheme: Ours| self.runs.iter().filter(|run| run.scheme == scheme && run.fpr == 0.01).map(|run| run.time).min();
+        let fastest = |scheme: Ours| {
+            self.runs.iter().filter(|run| run.scheme == scheme && run.fpr == 0.01).map(|run| run.time).min()
+        };
         let mut figures = vec![Figure::new("titles", number::count(self.rows))];
         for scheme in Ours::ALL {
             if let Some(time) = fastest(scheme) {
-                figures.push(Figure::new(scheme.name(), number::duration(time)).note("build and test at p = 0.01, fastest"));
+                figures.push(
+                    Figure::new(scheme.name(), number::duration(time))
+                        .note("build and test at p = 0.01, fastest"),
+                );
             }
         }
         let lost: u64 = self.runs.iter().map(|run| run.report.false_negatives()).sum();
-        figures.push(Figure::new("false negatives", number::count(lost)).note(format!("in {} runs", self.runs.len())));
+        figures.push(
+            Figure::new("false negatives", number::count(lost)).note(format!("in {} runs", self.runs.len())),
+        );
         let mut sections = vec![Section::Figures(figures), Section::Text(WHY.into())];
         sections.push(Section::Charts(self.charts()));
         sections.push(Section::Table(self.rates()));
@@ -263,19 +312,31 @@ impl Reproduction {
         let mut charts = Vec::new();
         for fpr in RATES {
             let Some(run) = self.find(fpr, Ours::Document, 1) else { continue };
-            let groups: Vec<_> = run.report.groups.iter().filter_map(|group| Some((group, group.filter.as_ref()?))).collect();
+            let groups: Vec<_> =
+                run.report.groups.iter().filter_map(|group| Some((group, group.filter.as_ref()?))).collect();
             let whisker = |(i, (_, filter)): (usize, &(&test::GroupResult, &test::FilterResult))| {
                 let (low, high) = filter.interval();
                 (i as f64, low, filter.rate(), high)
             };
-            let printed = |(i, (_, filter)): (usize, &(&test::GroupResult, &test::FilterResult))| (i as f64, as_printed(filter));
+            let printed = |(i, (_, filter)): (usize, &(&test::GroupResult, &test::FilterResult))| {
+                (i as f64, as_printed(filter))
+            };
             charts.push(Chart {
                 title: format!("Document's scheme, p = {fpr}"),
-                x: Axis::categories("rating", groups.iter().map(|(group, _)| group.group.to_string()).collect()),
+                x: Axis::categories(
+                    "rating",
+                    groups.iter().map(|(group, _)| group.group.to_string()).collect(),
+                ),
                 y: Axis::linear("rate of false positives", Format::Plain),
                 marks: vec![
-                    Mark::Whiskers { name: "true rate".into(), points: groups.iter().enumerate().map(whisker).collect() },
-                    Mark::Points { name: "as the document divides".into(), points: groups.iter().enumerate().map(printed).collect() },
+                    Mark::Whiskers {
+                        name: "true rate".into(),
+                        points: groups.iter().enumerate().map(whisker).collect(),
+                    },
+                    Mark::Points {
+                        name: "as the document divides".into(),
+                        points: groups.iter().enumerate().map(printed).collect(),
+                    },
                     Mark::rule("target", fpr),
                 ],
             });
@@ -286,12 +347,17 @@ impl Reproduction {
             });
             Mark::line(scheme.name(), points)
         };
-        let document = THREADS.into_iter().zip(TIMES[1]).map(|(threads, ms)| (threads as f64, ms as f64 / 1000.0));
+        let document =
+            THREADS.into_iter().zip(TIMES[1]).map(|(threads, ms)| (threads as f64, ms as f64 / 1000.0));
         charts.push(Chart {
             title: "Run time by threads, p = 0.01".into(),
-            x: Axis::linear("threads (document: executors)", report::Format::Count),
+            x: Axis::linear("threads (document: executors)", Format::Count),
             y: Axis::log("time", Format::Seconds),
-            marks: vec![Mark::line("document (PySpark)", document), line(Ours::Document), line(Ours::Default)],
+            marks: vec![
+                Mark::line("document (PySpark)", document),
+                line(Ours::Document),
+                line(Ours::Default),
+            ],
         });
         charts
     }

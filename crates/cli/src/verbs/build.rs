@@ -68,7 +68,9 @@ impl Build {
         let (common, sizing) = match given {
             Some(params) => {
                 if self.sizes.given() || self.kinds.kind.is_some() || self.keys.null.is_some() {
-                    return usage("the given parameters fix size, kind and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind and --null");
+                    return usage(
+                        "the given parameters fix size, kind and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind and --null",
+                    );
                 }
                 let mut common = params.common.clone();
                 common.recipe = replace_columns(&common.recipe, &self.keys.key, self.keys.group.as_ref())?;
@@ -99,10 +101,16 @@ impl Build {
         if report.skipped > 0 {
             output.warn(format!("{} rows without a key were left out", number::count(report.skipped)));
         }
-        if let (Sizing::Count(Size::Total(_)), Some(rate)) = (&job.sizing, report.params.groups.iter().map(|group| group.fpr).reduce(f64::max)) {
-            output.note(format!("within this size every group has an expected rate of at most {}", number::rate(rate)));
+        if let (Sizing::Count(Size::Total(_)), Some(rate)) =
+            (&job.sizing, report.params.groups.iter().map(|group| group.fpr).reduce(f64::max))
+        {
+            output.note(format!(
+                "within this size every group has an expected rate of at most {}",
+                number::rate(rate)
+            ));
         }
-        let phases: Vec<String> = report.phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
+        let phases: Vec<String> =
+            report.phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
         inspect::summary(output, &path, &report.params, &report.tallies)
     }
@@ -123,7 +131,8 @@ fn explain(output: &Output, job: &Job) -> Result<ExitCode> {
         Format::Ndjson => "ndjson",
         Format::Parquet => "parquet",
     };
-    let columns = ["input", "format", "compression", "delimiter", "header", "columns"].map(Column::left).to_vec();
+    let columns =
+        ["input", "format", "compression", "delimiter", "header", "columns"].map(Column::left).to_vec();
     let row = |input: &Explained| {
         vec![
             input.path.display().to_string(),

@@ -33,10 +33,18 @@ impl Compare {
         let names = ["first", "second", "either", "both", "both/either"];
         let mut columns = vec![Column::left("group")];
         columns.extend(names.map(Column::right));
-        let keys = |keys: f64| if keys.is_finite() { number::count(keys.round() as u64) } else { "full".into() };
+        let keys =
+            |keys: f64| if keys.is_finite() { number::count(keys.round() as u64) } else { "full".into() };
         let row = |overlap: &Overlap| {
             let Overlap { group, first, second, union, both } = overlap;
-            vec![shown(group), keys(*first), keys(*second), keys(*union), keys(*both), number::percent(overlap.jaccard())]
+            vec![
+                shown(group),
+                keys(*first),
+                keys(*second),
+                keys(*union),
+                keys(*both),
+                number::percent(overlap.jaccard()),
+            ]
         };
         let table = Table { columns, rows: overlaps.iter().map(row).collect(), ..Table::default() };
         let groups: Vec<_> = overlaps

@@ -78,15 +78,24 @@ impl Demo {
         };
         let start = Instant::now();
         let report = progress::run(output, "testing", |control| test::test(&job, control))?;
-        let subtitle = format!("Ten blocked Bloom filters of {} generated film ratings, p = 0.01", number::count(self.rows));
+        let subtitle = format!(
+            "Ten blocked Bloom filters of {} generated film ratings, p = 0.01",
+            number::count(self.rows)
+        );
         let html = report.page("tamis demo", &subtitle, &phases).html();
         phases.push(("test", start.elapsed()));
         files::write_whole(&page, |out| out.write_all(html.as_bytes()))?;
 
         let code = super::test::show(output, &report)?;
-        let times: Vec<String> = phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
+        let times: Vec<String> =
+            phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
         output.note(format!("{} ({threads} threads)", times.join(", ")));
-        output.note(format!("data, filters and report: {}, {}, {}", data.display(), filters.display(), page.display()));
+        output.note(format!(
+            "data, filters and report: {}, {}, {}",
+            data.display(),
+            filters.display(),
+            page.display()
+        ));
         Ok(code)
     }
 }

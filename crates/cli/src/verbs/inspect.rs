@@ -98,7 +98,11 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
     for (group, _, health) in groups.iter().filter(|(.., health)| health.overfull).take(20) {
         output.warn(format!(
             "{} holds about {} keys, more than the {} it can hold at a rate of {}; its rate is now {}",
-            if group.group.0.is_empty() { "the filter".into() } else { format!("group {}", shown(&group.group)) },
+            if group.group.0.is_empty() {
+                "the filter".into()
+            } else {
+                format!("group {}", shown(&group.group))
+            },
             keys(health.keys),
             number::count(health.capacity.unwrap_or(0)),
             number::rate(group.fpr),
@@ -111,7 +115,8 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
 fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
     let mut columns = vec![Column::left("group")];
     let size = if kind == Kind::Fuse { "width" } else { "k" };
-    let names = ["rows", "planned keys", "estimated keys", "bits", size, "fill", "rate now", "target", "room for"];
+    let names =
+        ["rows", "planned keys", "estimated keys", "bits", size, "fill", "rate now", "target", "room for"];
     columns.extend(names.map(Column::right));
     let row = |(group, tally, health): &(&GroupParams, &Tally, Health)| {
         vec![

@@ -122,7 +122,11 @@ impl Plan {
             (None, Some(each), None, None) => Size::BitsPerKey(each),
             (None, None, Some(bits), None) => Size::Total(bits / 8),
             (None, None, None, Some(bytes)) => Size::Total(bytes),
-            _ => return usage("the keys are counted, so one of --fpr, --bits, --size and --bits-per-key fixes the rest"),
+            _ => {
+                return usage(
+                    "the keys are counted, so one of --fpr, --bits, --size and --bits-per-key fixes the rest",
+                );
+            }
         };
         if self.chart.is_some() {
             return usage("--chart draws a plan of numbers: leave out the table");
@@ -135,7 +139,8 @@ impl Plan {
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };
-        let (params, counted) = progress::run(output, "counting", |control| build::plan(&job, size, control))?;
+        let (params, counted) =
+            progress::run(output, "counting", |control| build::plan(&job, size, control))?;
         if counted.skipped > 0 {
             output.warn(format!("{} rows without a key were left out", number::count(counted.skipped)));
         }
@@ -159,7 +164,9 @@ fn save(output: &Output, path: &PathBuf, params: &Params) -> Result<()> {
 
 fn kinds_table(design: &Design) -> Table {
     let mut columns = vec![Column::left("kind")];
-    columns.extend(["keys", "bits", "bits/key", "hashes", "width", "memory", "expected rate"].map(Column::right));
+    columns.extend(
+        ["keys", "bits", "bits/key", "hashes", "width", "memory", "expected rate"].map(Column::right),
+    );
     let row = |offer: &design::Offer| {
         vec![
             offer.kind.to_string(),

@@ -47,7 +47,8 @@ impl Query {
     fn ask(self, output: &Output) -> Result<bool> {
         let file = files::open(&self.file)?;
         let mut asker = Asker::new(&file)?;
-        let mut answers = Answers { out: BufWriter::new(io::stdout().lock()), json: output.json, any: false, first: true };
+        let mut answers =
+            Answers { out: BufWriter::new(io::stdout().lock()), json: output.json, any: false, first: true };
         if self.keys.is_empty() || self.keys == ["-"] {
             if self.keys.is_empty() && io::stdin().is_terminal() {
                 return usage("no keys: give them as arguments, or one per line on standard input");
@@ -80,15 +81,18 @@ struct Answers<W: Write> {
 
 impl<W: Write> Answers<W> {
     fn answer(&mut self, asker: &mut Asker<'_>, key: &[u8]) -> Result<()> {
-        let groups = asker.ask(key).map_err(|bad| anyhow::anyhow!("key {:?}: {bad}", String::from_utf8_lossy(key)))?;
+        let groups =
+            asker.ask(key).map_err(|bad| anyhow::anyhow!("key {:?}: {bad}", String::from_utf8_lossy(key)))?;
         self.any |= !groups.is_empty();
         let written = if self.json {
             let before = if self.first { "[\n" } else { ",\n" };
             let answer = json!({ "key": Name(key.to_vec()), "found": !groups.is_empty(), "groups": groups });
             write!(self.out, "{before}{answer}")
         } else {
-            let groups: Vec<String> =
-                groups.iter().map(|name| if name.0.is_empty() { "yes".into() } else { shown(name) }).collect();
+            let groups: Vec<String> = groups
+                .iter()
+                .map(|name| if name.0.is_empty() { "yes".into() } else { shown(name) })
+                .collect();
             writeln!(self.out, "{}\t{}", printable(key), groups.join(","))
         };
         self.first = false;

@@ -64,8 +64,12 @@ impl Reproduce {
                 "seconds": run.time.as_secs_f64(), "test": run.report.json(),
             })
         };
-        let text = format!("{}\n{}\n{}", found.rates().text(), found.times().text(), found.by_group(0.1).text());
-        output.result(text, json!({ "rows": found.rows, "runs": found.runs.iter().map(run).collect::<Vec<_>>() }))?;
+        let text =
+            format!("{}\n{}\n{}", found.rates().text(), found.times().text(), found.by_group(0.1).text());
+        output.result(
+            text,
+            json!({ "rows": found.rows, "runs": found.runs.iter().map(run).collect::<Vec<_>>() }),
+        )?;
         let passed = found.runs.iter().all(|run| run.report.false_negatives() == 0);
         Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

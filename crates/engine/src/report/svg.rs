@@ -11,10 +11,11 @@ use super::text::{clip, escape, width, wrap};
 
 mod marks;
 
-/// The theme: colours as CSS variables, for light and dark.
-pub(super) /// Around a chart in a file of its own.
+/// Around a chart in a file of its own.
 const MARGIN: f64 = 16.0;
-const THEME: &str = include_str!("theme.css");
+
+/// The theme: colours as CSS variables, for light and dark.
+pub(super) const THEME: &str = include_str!("theme.css");
 /// The rules that charts follow.
 pub(super) const RULES: &str = include_str!("chart.css");
 
@@ -114,7 +115,8 @@ pub fn stacked_svg(charts: &[Chart]) -> String {
     let mut top = 0.0;
     for chart in charts {
         let one = chart.standalone_svg();
-        let height = one.split("height=\"").nth(1).and_then(|rest| rest.split('"').next()?.parse::<f64>().ok());
+        let height =
+            one.split("height=\"").nth(1).and_then(|rest| rest.split('"').next()?.parse::<f64>().ok());
         body += &one.replacen("<svg ", &format!("<svg y=\"{}\" ", px(top)), 1);
         top += height.unwrap_or(0.0);
     }
