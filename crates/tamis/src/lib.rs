@@ -3,6 +3,7 @@
 //! The library holds the sketches, the file format and the recipe by which keys are made.
 //! It starts no threads and opens no sockets.
 
+pub mod arch;
 pub mod error;
 pub mod hash;
 pub mod key;
