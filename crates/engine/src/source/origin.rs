@@ -259,7 +259,11 @@ mod tests {
 
     fn stream(text: &str) -> Origin {
         let bytes: Bytes = Box::new(Cursor::new(text.as_bytes().to_vec()));
-        open(Path::new("-"), Some(bytes), |head| Ok(assert_eq!(head.bytes, text.as_bytes()))).unwrap().0
+        let look = |head: &mut Head| {
+            assert_eq!(head.bytes, text.as_bytes());
+            Ok(())
+        };
+        open(Path::new("-"), Some(bytes), look).unwrap().0
     }
 
     fn read(origin: &Origin) -> Result<String> {

@@ -85,8 +85,11 @@ fn message<T: fmt::Debug>(result: Result<T>) -> String {
     result.unwrap_err().to_string()
 }
 
-/// RFC 4180 byte by byte, as the module `delimited` says it; the line where each row starts.
-fn model(data: &[u8], delimiter: u8, quotes: bool) -> Result<Vec<(u64, Vec<Vec<u8>>)>, u64> {
+/// Rows, each with the line where it starts; else the line where a field opens that never closes.
+type Model = Result<Vec<(u64, Vec<Vec<u8>>)>, u64>;
+
+/// RFC 4180 byte by byte, as the module `delimited` says it.
+fn model(data: &[u8], delimiter: u8, quotes: bool) -> Model {
     let mut rows = Vec::new();
     let (mut row, mut field) = (Vec::new(), Vec::new());
     let (mut line, mut row_line, mut open_line) = (1, 1, 0);
