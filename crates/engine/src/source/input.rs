@@ -70,9 +70,10 @@ impl Input {
                     Column::Line => Err(columns::no_key(&names)),
                     _ => file.find(column).ok_or_else(|| columns::missing(column, &names)),
                 });
-                let found = found
+                let found: Vec<usize> = found
                     .collect::<Result<_, _>>()
                     .map_err(|message| Error::Input { path: path.clone(), message })?;
+                found.iter().try_for_each(|&column| file.check(column))?;
                 Rows::Parquet(file, found)
             }
         };

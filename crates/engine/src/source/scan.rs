@@ -127,7 +127,6 @@ impl Scan<'_> {
                     if let Err(error) = file.scan(group, columns, sink, self.control) {
                         self.fail(Failure { input: index, at: group as u64, trouble: error.into() });
                     }
-                    self.control.advance(file.bytes(group));
                 }
             }
         }
