@@ -2,6 +2,7 @@
 
 use tamis::arch::map::Words;
 use tamis::blocked::{Blocked, Mask};
+use tamis::bloom::Draws;
 use tamis::sketch::Sketch;
 
 use super::gather::{Part, Record};
@@ -104,6 +105,7 @@ struct Tile {
     masks: Vec<Mask>,
     /// The number of hashes for which the masks are.
     masks_for: u32,
+    draws: Draws,
     found: Vec<bool>,
 }
 
@@ -113,9 +115,10 @@ impl Tile {
         self.hashes.extend(records.iter().map(|record| record.hash));
         self.found.resize(records.len(), false);
         self.masks_for = 0;
-        if let Some(Sketch::Blocked(filter)) = sketches.first() {
-            self.mask(filter.hashes());
-        }
+        let bloom_hashes =
+            |sketch: &Sketch<&[u64]>| if let Sketch::Bloom(filter) = sketch { filter.hashes() } else { 0 };
+        let most = sketches.iter().map(bloom_hashes).max().unwrap_or(0);
+        self.draws.make(&self.hashes, most);
     }
 
     fn mask(&mut self, hashes: u32) {
@@ -131,10 +134,7 @@ impl Tile {
                 }
                 filter.count_masks(&self.hashes, &self.masks)
             }
-            Sketch::Bloom(filter) if lanes == 0 => {
-                filter.contains_hashes(&self.hashes, &mut self.found);
-                self.found.iter().filter(|&&hit| hit).count()
-            }
+            Sketch::Bloom(filter) if lanes == 0 => filter.count_draws(&self.draws),
             Sketch::Fuse(filter) => {
                 filter.contains_hashes(&self.hashes, &mut self.found);
                 self.found.iter().filter(|&&hit| hit).count()
