@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_cause_is_said_once() {
-        let gone = || std::io::Error::other("gone");
+        let gone = || io::Error::other("gone");
         let of_engine = Error::Io { path: "a".into(), source: gone() };
         assert_eq!(message(&of_engine.into()), "a: gone");
         let with_context = Err::<(), _>(gone()).context("b").unwrap_err();
