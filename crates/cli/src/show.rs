@@ -90,10 +90,33 @@ pub fn usage<T>(text: impl Into<String>) -> Result<T> {
 
 /// Says what went wrong, and the exit code for it.
 pub fn failure(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    eprintln!("error: {}", message(error));
     match error.downcast_ref::<Error>() {
         Some(Error::Interrupted) => ExitCode::from(130),
         _ if error.is::<Usage>() => ExitCode::from(2),
         _ => ExitCode::FAILURE,
+    }
+}
+
+/// What went wrong, with what led to it. Errors of the engine say that themselves.
+fn message(error: &anyhow::Error) -> String {
+    match error.downcast_ref::<Error>() {
+        Some(error) => error.to_string(),
+        None => format!("{error:#}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let gone = || io::Error::other("gone");
+        let of_engine = Error::Io { path: "a".into(), source: gone() };
+        assert_eq!(message(&of_engine.into()), "a: gone");
+        let with_context = Err::<(), _>(gone()).context("b").unwrap_err();
+        assert_eq!(message(&with_context), "b: gone");
     }
 }

@@ -191,6 +191,10 @@ pub fn add(path: &PathBuf, addition: &Addition, control: &Control) -> Result<Rep
             path.display()
         )));
     }
+    // Damage would come out under a checksum that matches.
+    parallel::each(addition.threads, params.groups.len(), |group| {
+        container.verify(group).map_err(Error::file(path))
+    })?;
     let sources = Sources::open(&addition.inputs, &addition.options, &addition.recipe.columns())?;
     let hash = params.common.hash;
     let making = Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows };

@@ -13,7 +13,8 @@ use crate::error::{Error, Result};
 use crate::output::{self, Mapped};
 use crate::{Control, parallel};
 
-/// Merges files group by group; groups that only some have are kept.
+/// Merges files group by group; groups that only some have are kept. What goes in is verified:
+/// damage would come out under a checksum that matches.
 pub fn merge(
     inputs: &[PathBuf],
     to: &Path,
@@ -44,8 +45,9 @@ pub fn merge(
         control.check()?;
         let mut section = sections[group].lock().expect("no holder panics");
         let mut rows = 0u64;
-        for file in &files {
+        for (file, path) in files.iter().zip(inputs) {
             if let Some(at) = file.params().find(&params.groups[group].group.0) {
+                file.verify(at).map_err(Error::file(path))?;
                 arena::or_into(&mut section, file.section(at));
                 rows = rows.saturating_add(file.tallies()[at].rows);
             }

@@ -19,6 +19,10 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result
         if path.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder; name a file in it"));
         }
+        // A rename would put a file in the place of a device such as /dev/null.
+        if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+            return Err(io::Error::other("is not a regular file and is not replaced; name another"));
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();
         #[cfg(unix)]

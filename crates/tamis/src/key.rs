@@ -26,6 +26,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 
 mod decimal;
+#[cfg(test)]
+mod tests;
 
 /// Where a value stands in a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,6 +182,7 @@ fn character_lengths(value: &[u8]) -> impl Iterator<Item = usize> {
 
 /// A column and the steps that its value goes through: `email:trim,lower`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)] // what is not known here could make other keys
 pub struct Field {
     /// Where the value stands.
     pub column: Column,
@@ -225,6 +228,7 @@ impl fmt::Display for Field {
 
 /// How the key and the group of a row are made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// The parts of the key. Several make a compound key, each with its length before it,
     /// so that ("ab", "c") and ("a", "bc") differ.
@@ -246,6 +250,22 @@ impl Recipe {
     /// The columns that a row must give: those of the key, then that of the group.
     pub fn columns(&self) -> Vec<Column> {
         self.key.iter().chain(&self.group).map(|field| field.column.clone()).collect()
+    }
+
+    /// That it is one that could be parsed: a file may hold any.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let field_is_possible = |field: &Field| {
+            field.column != Column::Number(0)
+                && field.steps.iter().all(|step| match step {
+                    Step::Prefix(n) | Step::Suffix(n) => *n > 0,
+                    Step::Before(text) | Step::After(text) => !text.is_empty(),
+                    _ => true,
+                })
+        };
+        if self.key.is_empty() || !self.key.iter().chain(&self.group).all(field_is_possible) {
+            return Err(Error::Corrupt(format!("the recipe is impossible ({self})")));
+        }
+        Ok(())
     }
 }
 
@@ -343,10 +363,11 @@ fn canonical<'a>(
     null: Option<&'a str>,
     buffer: &'a mut Vec<u8>,
 ) -> Result<&'a [u8], BadValue> {
-    let value = present(value, null)?;
-    if steps.is_empty() {
-        return Ok(value);
-    }
+    // What stands for a missing value stands as it is: `round` could not read it.
+    let value = match present(value, None) {
+        Ok(value) if !steps.is_empty() => value,
+        _ => return present(value, null),
+    };
     let mut current = Cow::Borrowed(value);
     for step in steps {
         let next = step.apply(&current)?.into_owned();

@@ -82,6 +82,7 @@ impl<'de> Deserialize<'de> for Name {
 
 /// What is common to all groups.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Common {
     /// The kind of the sketches.
     pub kind: Kind,
@@ -184,6 +185,7 @@ impl Params {
 
     /// That the groups are in order and every shape is possible.
     pub(crate) fn check(&self) -> Result<()> {
+        self.common.recipe.check()?;
         let kind = self.common.kind;
         let murmur = self.common.hash == Scheme::Murmur3;
         if murmur && kind != Kind::Bloom {
@@ -220,5 +222,24 @@ impl Params {
             total = total.saturating_add(shape.bits()).saturating_add(512);
         }
         if total > MOST_BITS { Err(Error::TooLarge { bits: total }) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// To the last bit: parameters that differ in a rate alone do not merge.
+        #[test]
+        fn parameters_come_back_from_json_as_they_were(bits in 1u64..0x3ff0_0000_0000_0000, name in prop::collection::vec(any::<u8>(), 0..9), seed: u64) {
+            let recipe = Recipe { group: Some("a:round".parse().unwrap()), ..Recipe::lines() };
+            let common = Common { kind: Kind::Bloom, hash: Scheme::Xxh3 { seed }, recipe };
+            let shape = Shape { slots: 1000, width: 1, hashes: 7 };
+            let group = GroupParams { group: Name(name), keys: 100, fpr: f64::from_bits(bits), shape };
+            let params = Params::new(common, vec![group]).unwrap();
+            prop_assert_eq!(Params::from_json(&params.to_json()).unwrap(), params);
+        }
     }
 }

@@ -172,6 +172,9 @@ impl Kind {
         if self == Kind::Fuse {
             return None;
         }
+        if fpr >= 1.0 {
+            return Some(u64::MAX); // no number of keys is above it: a search would not end
+        }
         let over = |keys: u64| self.expected_rate(shape, keys) > fpr;
         Some(smallest((shape.bits() / 10).max(1), over).saturating_sub(1))
     }
@@ -264,6 +267,15 @@ mod tests {
             assert!(matches!(kind.shape_for_rate(u64::MAX, 0.01), Err(Error::TooLarge { .. })));
             assert!(kind.shape_for_bits(1000, u64::MAX).is_err());
             assert!(kind.shape_for_bits(1000, 0).is_err());
+        }
+    }
+
+    #[test]
+    fn a_rate_of_one_holds_any_number_of_keys() {
+        for kind in [Kind::Blocked, Kind::Bloom] {
+            let shape = kind.shape_for_rate(1000, 0.5).unwrap();
+            assert_eq!(kind.capacity(&shape, 1.0), Some(u64::MAX));
+            assert!(kind.capacity(&shape, 1.0f64.next_down()).unwrap() < 1_000_000_000);
         }
     }
 
