@@ -106,7 +106,7 @@ pub fn build(job: &Job, output: &std::path::Path, control: &Control) -> Result<R
                 built.estimated = counted.counts.estimating();
                 built
             } else {
-                from_sets(params, counted, job.threads, control)?
+                from_logs(params, counted, job.threads, control)?
             };
             phase("build", building);
             built
@@ -263,22 +263,21 @@ fn taken<T: Take>(sinks: Vec<KeyRows<'_, T>>, groups: usize) -> (Vec<T>, Vec<u64
 }
 
 /// Puts the keys that were counted into an arena: no second pass over the input.
-fn from_sets(params: Params, counted: Counted, threads: usize, control: &Control) -> Result<Built> {
+fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control) -> Result<Built> {
     let placing = Placing::new(&params);
     let mut arena = placing.empty()?;
     let sections = arena::sections(&params, &mut arena);
     parallel::each(threads, sections.len(), |group| {
         control.check()?;
-        let Distinct::Exact(set) = &counted.counts.groups()[group] else {
+        let Distinct::Exact(log) = &counted.counts.groups()[group] else {
             unreachable!("an estimated job is built from its rows");
         };
         let mut section = sections[group].lock().expect("no holder panics");
         let shape = params.groups[group].shape;
-        let hashes: Vec<u64> = set.iter().collect();
         match params.common.kind {
-            Kind::Blocked => Blocked::from_words(&mut **section, shape.hashes)?.insert_hashes(&hashes),
+            Kind::Blocked => Blocked::from_words(&mut **section, shape.hashes)?.insert_hashes(log.hashes()),
             Kind::Bloom => {
-                Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(&hashes)
+                Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(log.hashes())
             }
             Kind::Fuse => unreachable!("a fuse filter is built from hashes of its own"),
         }
@@ -319,10 +318,10 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     let sections = arena::sections(&params, &mut arena);
     let seeds = parallel::each(job.threads, sections.len(), |group| {
         control.check()?;
-        let Distinct::Exact(set) = &counted.counts.groups()[group] else {
+        let Distinct::Exact(log) = &counted.counts.groups()[group] else {
             unreachable!("the keys of a fuse filter are always counted exactly");
         };
-        let mut hashes: Vec<u64> = set.iter().collect();
+        let mut hashes = log.hashes().to_vec();
         let built = Fuse::build(&mut hashes, params.groups[group].shape.width)?;
         sections[group].lock().expect("no holder panics").copy_from_slice(built.words());
         Ok(built.seed())

@@ -4,9 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
 use tamis::Container;
-use tamis::arch::map::map_file;
+use tamis::arch::map::Map;
 use tamis::format::{self, Tally};
 use tamis::params::Params;
 
@@ -60,7 +59,7 @@ pub fn write_container(
 }
 
 /// A container on disk, mapped.
-pub type Mapped = Container<Mmap>;
+pub type Mapped = Container<Map>;
 
 /// Opens a container.
 pub fn open(path: &Path) -> Result<Mapped> {
@@ -72,7 +71,7 @@ pub fn open(path: &Path) -> Result<Mapped> {
     if metadata.len() == 0 {
         return Err(Error::Input { path: path.into(), message: "is empty, not a tamis file".into() });
     }
-    let map = map_file(&file).map_err(Error::io(path))?;
+    let map = Map::of(&file).map_err(Error::io(path))?;
     Container::open(map).map_err(Error::file(path))
 }
 
