@@ -48,7 +48,8 @@ fn save(target: &str, name: &str, bytes: &[u8]) {
 
 /// A container of groups of so many keys each.
 fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
-    let recipe = Recipe { group: Some("rating:round".parse().unwrap()), ..Recipe::lines() };
+    let key = vec![":trim,before=@".parse().unwrap()];
+    let recipe = Recipe { key, group: Some("rating:round".parse().unwrap()), null: None };
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
     let group = |(i, &keys): (usize, &u64)| GroupParams {
         group: Name::from(i.to_string().as_str()),

@@ -26,6 +26,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 
 mod decimal;
+#[cfg(test)]
+mod tests;
 
 /// Where a value stands in a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,15 +162,20 @@ impl Step {
                 Cow::Borrowed(&value[start..])
             }
             Step::Before(text) => {
-                let at = value.windows(text.len()).position(|w| w == text.as_bytes());
+                let at = windows(value, text).position(|w| w == text.as_bytes());
                 Cow::Borrowed(at.map_or(value, |at| &value[..at]))
             }
             Step::After(text) => {
-                let at = value.windows(text.len()).rposition(|w| w == text.as_bytes());
+                let at = windows(value, text).rposition(|w| w == text.as_bytes());
                 Cow::Borrowed(at.map_or(value, |at| &value[at + text.len()..]))
             }
         })
     }
+}
+
+/// The places where a text may stand in a value. An empty text stands nowhere.
+fn windows<'a>(value: &'a [u8], text: &str) -> std::slice::Windows<'a, u8> {
+    value.windows(text.len().max(1))
 }
 
 /// The length in bytes of each character; a byte that is not UTF-8 is a character of its own.
@@ -191,7 +198,8 @@ pub struct Field {
 impl FromStr for Field {
     type Err = Error;
 
-    /// Reads `column` or `column:step,step`; an empty column is the whole line (`:trim`).
+    /// Reads `column` or `column:step,step`; an empty column is the whole line (`:trim`), and so
+    /// is `(line)`, as which it is shown.
     ///
     /// What follows the last colon is read as steps; a column whose name holds a colon is
     /// written with one more at its end (`xml:lang:`).
@@ -206,16 +214,20 @@ impl FromStr for Field {
         let column = match column.parse::<usize>() {
             Ok(0) => return Err(Error::Recipe("columns are numbered from 1".into())),
             Ok(number) => Column::Number(number),
-            Err(_) if column.is_empty() => Column::Line,
+            Err(_) if matches!(column, "" | "(line)") => Column::Line,
             Err(_) => Column::Name(column.to_owned()),
         };
         Ok(Field { column, steps })
     }
 }
 
+/// As [`from_str`](Field::from_str) reads it.
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.column)?;
+        if self.steps.is_empty() && matches!(&self.column, Column::Name(name) if name.contains(':')) {
+            f.write_str(":")?;
+        }
         for (i, step) in self.steps.iter().enumerate() {
             write!(f, "{}{step}", if i == 0 { ':' } else { ',' })?;
         }
@@ -241,6 +253,25 @@ impl Recipe {
     /// One key per line, no groups.
     pub fn lines() -> Self {
         Recipe { key: vec![Field { column: Column::Line, steps: Vec::new() }], group: None, null: None }
+    }
+
+    /// Refuses what no text of a recipe says, but a file may: no key at all, a column 0, a step
+    /// of no characters or an empty text.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.key.is_empty() {
+            return Err(Error::Corrupt("the recipe names no key".into()));
+        }
+        for field in self.key.iter().chain(&self.group) {
+            let empty = |step: &Step| match step {
+                Step::Prefix(n) | Step::Suffix(n) => *n == 0,
+                Step::Before(text) | Step::After(text) => text.is_empty(),
+                _ => false,
+            };
+            if field.column == Column::Number(0) || field.steps.iter().any(empty) {
+                return Err(Error::Corrupt(format!("the recipe has an impossible field ({field})")));
+            }
+        }
+        Ok(())
     }
 
     /// The columns that a row must give: those of the key, then that of the group.

@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for Name {
                 let byte = |pair: &[u8]| {
                     str::from_utf8(pair)
                         .ok()
-                        .filter(|p| p.len() == 2)
+                        .filter(|p| p.len() == 2 && !p.starts_with('+'))
                         .and_then(|p| u8::from_str_radix(p, 16).ok())
                 };
                 let bytes: Option<Vec<u8>> = hex.as_bytes().chunks(2).map(byte).collect();
@@ -182,10 +182,11 @@ impl Params {
         None
     }
 
-    /// That the groups are in order and every shape is possible.
+    /// That the recipe can be used, the groups are in order, and every shape is possible.
     pub(crate) fn check(&self) -> Result<()> {
         let kind = self.common.kind;
         let murmur = self.common.hash == Scheme::Murmur3;
+        self.common.recipe.check()?;
         if murmur && kind != Kind::Bloom {
             return Err(Error::Corrupt(format!("murmur3 goes with bloom, not with {kind}")));
         }
@@ -220,5 +221,63 @@ impl Params {
             total = total.saturating_add(shape.bits()).saturating_add(512);
         }
         if total > MOST_BITS { Err(Error::TooLarge { bits: total }) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn params(fpr: f64) -> Params {
+        let common = Common { kind: Kind::Bloom, hash: Scheme::DEFAULT, recipe: Recipe::lines() };
+        let shape = Shape { slots: 1000, width: 1, hashes: 7 };
+        let group = GroupParams { group: Name(b"\xff".to_vec()), keys: 100, fpr, shape };
+        Params::new(common, vec![group]).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn parameters_come_back_from_json_to_the_last_bit_of_a_rate(fpr in 1e-300..=1.0f64) {
+            prop_assert_eq!(Params::from_json(&params(fpr).to_json()).unwrap(), params(fpr));
+        }
+    }
+
+    #[test]
+    fn a_rate_that_a_hasty_reader_gets_wrong_comes_back() {
+        let fpr = 0.9073038322028689;
+        assert_eq!(Params::from_json(&params(fpr).to_json()).unwrap().groups[0].fpr, fpr);
+    }
+
+    #[test]
+    fn a_recipe_in_json_that_no_text_says_is_refused() {
+        let good = params(0.01).to_json();
+        let one_key = r#"{
+        "column": "line"
+      }"#;
+        assert!(good.contains(one_key));
+        for field in [
+            "",
+            r#"{"column": "line", "steps": [{"before": ""}]}"#,
+            r#"{"column": "line", "steps": [{"after": ""}]}"#,
+            r#"{"column": "line", "steps": [{"prefix": 0}]}"#,
+            r#"{"column": "line", "steps": ["trim", {"suffix": 0}]}"#,
+            r#"{"column": {"number": 0}}"#,
+        ] {
+            let error = Params::from_json(&good.replace(one_key, field)).unwrap_err();
+            assert!(error.to_string().starts_with("the recipe"), "{field}: {error}");
+        }
+        let other = r#"{"column": "line", "steps": [{"before": "@"}]}"#;
+        assert!(Params::from_json(&good.replace(one_key, other)).is_ok());
+    }
+
+    #[test]
+    fn a_name_in_hex_has_hexadecimal_digits_only() {
+        let good = params(0.01).to_json();
+        assert!(good.contains(r#""hex": "ff""#));
+        for hex in ["+f", "f", "-1", " f", "fg", "é"] {
+            assert!(Params::from_json(&good.replace("\"ff\"", &format!("{hex:?}"))).is_err(), "{hex}");
+        }
     }
 }
