@@ -7,9 +7,10 @@
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memrchr};
-use tamis::arch::text::{BLOCK, Ends, mask};
+use tamis::arch::text::Ends;
 
 use super::Sink;
+use super::cursor::{Cursor, Quotes, closing_quote};
 use super::lines::Fault;
 
 /// How delimited text is written.
@@ -46,7 +47,7 @@ pub(super) fn rows<S: Sink>(
     sink: &mut S,
 ) -> Result<(), Fault> {
     if dialect.quotes && quoted {
-        quoted_rows(data, dialect.delimiter, picks, sink)
+        any_rows(data, dialect, picks, sink)
     } else {
         plain_rows(data, dialect.delimiter, picks, sink)
     }
@@ -60,6 +61,9 @@ fn too_few(at: usize, got: usize, width: usize) -> Fault {
 
 /// How much is looked through at a time: a list of its delimiters fits in the nearest cache.
 const WINDOW: usize = 16 << 10;
+
+/// Rows longer than this are not worth a list, which takes eight times their memory.
+const LONGEST_LISTED: usize = 1 << 20;
 
 /// Rows in which every delimiter and every newline is one.
 ///
@@ -78,7 +82,11 @@ fn plain_rows<S: Sink>(data: &[u8], delimiter: u8, picks: &Picks, sink: &mut S) 
         // What begins after the last row is for the next window.
         let Some(last) = ends.last() else {
             size *= 2;
-            continue;
+            if size <= LONGEST_LISTED {
+                continue;
+            }
+            return any_rows(&data[start..], Dialect { delimiter, quotes: false }, picks, sink)
+                .map_err(|fault| Fault { at: start + fault.at, ..fault });
         };
         // Few columns are the rule; with their number known, the loop over them is unrolled.
         let walked = match picks.fields[..] {
@@ -136,81 +144,6 @@ fn without_return(data: &[u8], begin: usize, end: usize) -> usize {
     if end > begin && end < data.len() && data[end - 1] == b'\r' { end - 1 } else { end }
 }
 
-/// Finds the ends of fields, 64 bytes at a time.
-struct Cursor<'a> {
-    data: &'a [u8],
-    delimiter: u8,
-    /// Where the block begins whose masks these are; bits that were used are cleared.
-    base: usize,
-    newlines: u64,
-    delimiters: u64,
-    /// Where the next block begins.
-    next: usize,
-}
-
-impl<'a> Cursor<'a> {
-    fn new(data: &'a [u8], delimiter: u8) -> Self {
-        Cursor { data, delimiter, base: 0, newlines: 0, delimiters: 0, next: 0 }
-    }
-
-    /// Takes up the next block; false at the end of the data.
-    #[inline(always)]
-    fn load(&mut self) -> bool {
-        self.base = self.next;
-        self.next += BLOCK;
-        if let Some(block) = self.data.get(self.base..self.next).and_then(|b| b.first_chunk()) {
-            self.newlines = mask(block, b'\n');
-            self.delimiters = mask(block, self.delimiter);
-            true
-        } else {
-            self.load_last()
-        }
-    }
-
-    #[cold]
-    fn load_last(&mut self) -> bool {
-        let tail = self.data.get(self.base..).unwrap_or(&[]);
-        let mut block = [0; BLOCK];
-        block[..tail.len()].copy_from_slice(tail);
-        let present = (1 << tail.len()) - 1;
-        self.newlines = mask(&block, b'\n') & present;
-        self.delimiters = mask(&block, self.delimiter) & present;
-        self.next = self.data.len();
-        !tail.is_empty()
-    }
-
-    /// The end of the field that begins after the last end, and whether it also ends the row.
-    #[inline(always)]
-    fn of_field(&mut self) -> (usize, bool) {
-        loop {
-            let both = self.newlines | self.delimiters;
-            if both != 0 {
-                let rest = both & (both - 1);
-                let last = self.newlines & (both ^ rest) != 0;
-                self.newlines &= rest;
-                self.delimiters &= rest;
-                return (self.base + both.trailing_zeros() as usize, last);
-            }
-            if !self.load() {
-                return (self.data.len(), true);
-            }
-        }
-    }
-
-    /// Goes on from here, at or after the last end.
-    #[inline(always)]
-    fn go_to(&mut self, at: usize) {
-        if at < self.next.min(self.base + BLOCK) {
-            let rest = u64::MAX << (at - self.base);
-            self.newlines &= rest;
-            self.delimiters &= rest;
-        } else {
-            (self.newlines, self.delimiters) = (0, 0);
-            self.next = at;
-        }
-    }
-}
-
 /// Where the text of a field stands.
 #[derive(Debug, Clone, Copy, Default)]
 struct Span {
@@ -223,9 +156,9 @@ struct Span {
 
 /// The span of the field that begins here, its end, and whether that ends the row.
 #[inline(always)]
-fn field(ends: &mut Cursor, from: usize) -> Result<(Span, usize, bool), Fault> {
+fn field(ends: &mut Cursor, from: usize, quotes: bool) -> Result<(Span, usize, bool), Fault> {
     let data = ends.data;
-    if data.get(from) != Some(&b'"') {
+    if !quotes || data.get(from) != Some(&b'"') {
         let (end, last) = ends.of_field();
         let to = if last { without_return(data, from, end) } else { end };
         return Ok((Span { from, to, close: 0 }, end, last));
@@ -249,64 +182,6 @@ fn field(ends: &mut Cursor, from: usize) -> Result<(Span, usize, bool), Fault> {
     }
 }
 
-/// The places of quotes from some place on. In text with many of them, this is faster than one
-/// search after another.
-struct Quotes<'a> {
-    data: &'a [u8],
-    base: usize,
-    mask: u64,
-}
-
-impl<'a> Quotes<'a> {
-    #[inline(always)]
-    fn new(data: &'a [u8], from: usize) -> Self {
-        Quotes { data, base: from, mask: quotes_in_block(data, from) }
-    }
-}
-
-#[inline(always)]
-fn quotes_in_block(data: &[u8], at: usize) -> u64 {
-    match data.get(at..).and_then(|rest| rest.first_chunk()) {
-        Some(block) => mask(block, b'"'),
-        None => {
-            let tail = data.get(at..).unwrap_or(&[]);
-            tail.iter().rev().fold(0, |mask, &byte| mask << 1 | u64::from(byte == b'"'))
-        }
-    }
-}
-
-impl Iterator for Quotes<'_> {
-    type Item = usize;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        while self.mask == 0 {
-            self.base += BLOCK;
-            if self.base >= self.data.len() {
-                return None;
-            }
-            self.mask = quotes_in_block(self.data, self.base);
-        }
-        let at = self.base + self.mask.trailing_zeros() as usize;
-        self.mask &= self.mask - 1;
-        Some(at)
-    }
-}
-
-/// Goes from an opening quote to the one that closes; also says whether any between is doubled.
-#[inline(always)]
-fn closing_quote(data: &[u8], after_open: &mut Quotes) -> Option<(usize, bool)> {
-    let mut doubled = false;
-    loop {
-        let at = after_open.next()?;
-        if data.get(at + 1) != Some(&b'"') {
-            return Some((at, doubled));
-        }
-        doubled = true;
-        after_open.next();
-    }
-}
-
 /// Appends the text of a field that must be put together.
 fn put_together(data: &[u8], span: Span, text: &mut Vec<u8>) {
     let mut from = span.from;
@@ -320,19 +195,19 @@ fn put_together(data: &[u8], span: Span, text: &mut Vec<u8>) {
     text.extend_from_slice(&data[span.close + 1..span.to]);
 }
 
-/// Rows in which delimiters and newlines may be quoted.
-fn quoted_rows<S: Sink>(data: &[u8], delimiter: u8, picks: &Picks, sink: &mut S) -> Result<(), Fault> {
+/// Rows of any length, in which delimiters and newlines may be quoted.
+fn any_rows<S: Sink>(data: &[u8], dialect: Dialect, picks: &Picks, sink: &mut S) -> Result<(), Fault> {
     let mut spans = vec![Span::default(); picks.width];
     let mut built = Vec::new();
     let mut texts: Vec<Range<usize>> = Vec::with_capacity(picks.fields.len());
     let mut spare: Vec<Option<&[u8]>> = Vec::with_capacity(picks.fields.len());
-    let mut ends = Cursor::new(data, delimiter);
+    let mut ends = Cursor::new(data, dialect.delimiter);
     let mut start = 0;
     while start < data.len() {
         let mut got = 0;
         let mut from = start;
         let next = loop {
-            let (span, end, last) = field(&mut ends, from)?;
+            let (span, end, last) = field(&mut ends, from, dialect.quotes)?;
             if let Some(place) = spans.get_mut(got) {
                 *place = span;
             }
@@ -387,15 +262,9 @@ pub(super) fn first_row(data: &[u8], dialect: Dialect, whole: bool) -> Result<Op
     let mut fields = Vec::new();
     let mut from = 0;
     while from < data.len() {
-        let (span, end, last) = if dialect.quotes {
-            match field(&mut ends, from) {
-                Err(_) if !whole => return Ok(None),
-                found => found?,
-            }
-        } else {
-            let (end, last) = ends.of_field();
-            let to = if last { without_return(data, from, end) } else { end };
-            (Span { from, to, close: 0 }, end, last)
+        let (span, end, last) = match field(&mut ends, from, dialect.quotes) {
+            Err(_) if !whole => return Ok(None),
+            found => found?,
         };
         if end == data.len() && !whole {
             return Ok(None);
@@ -530,10 +399,13 @@ mod tests {
 
     #[test]
     fn rows_longer_than_a_window_are_read() {
-        let long = "x".repeat(3 * WINDOW + 5);
-        let text = format!("a,b\n{long},{long}\nc,{long}");
-        let rows = read(&text, CSV, &[1]).unwrap();
-        assert_eq!(rows, [["b"], [&long], [&long]]);
+        for len in [WINDOW - 3, 3 * WINDOW + 5, LONGEST_LISTED + 7] {
+            let long = "x".repeat(len);
+            let text = format!("a,b\n{long},{long}\nc,{long}\nd\n");
+            let fault = read(&text, CSV, &[1]).unwrap_err();
+            assert_eq!(fault, too_few(text.len() - 2, 1, 2));
+            assert_eq!(read(&text[..text.len() - 2], CSV, &[1]).unwrap(), [["b"], [&long], [&long]]);
+        }
     }
 
     #[test]

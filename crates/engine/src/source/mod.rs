@@ -10,6 +10,7 @@ use crate::{Control, Result};
 
 mod chunks;
 mod columns;
+mod cursor;
 mod delimited;
 mod detect;
 #[doc(hidden)]

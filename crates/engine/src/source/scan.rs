@@ -8,6 +8,7 @@
 //! has been given out or belongs to an earlier input; threads finish that and nothing else, and the
 //! first error in the order of the input is the one reported, however many threads there are.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
@@ -56,7 +57,7 @@ struct Failure {
 pub(super) fn scan<S: Sink>(
     inputs: &[Input],
     sizes: Sizes,
-    mut sinks: Vec<S>,
+    sinks: Vec<S>,
     control: &Control,
 ) -> Result<Vec<S>> {
     // Unknown as a whole where one length is unknown.
@@ -71,15 +72,16 @@ pub(super) fn scan<S: Sink>(
         limit: AtomicUsize::new(inputs.len()),
         failure: Mutex::new(None),
     };
-    match &mut sinks[..] {
-        [] => return Err(Error::Refused("a scan needs at least one thread".into())),
-        [sink] => scan.work(sink),
-        sinks => thread::scope(|threads| {
-            for sink in sinks {
-                threads.spawn(|| scan.work(sink));
-            }
+    let sinks = match sinks.len() {
+        0 => return Err(Error::Refused("a scan needs at least one thread".into())),
+        1 => sinks.into_iter().map(|sink| scan.work(sink)).collect(),
+        // Each thread has its sink to itself: side by side, sinks would share cache lines.
+        _ => thread::scope(|threads| {
+            let begun: Vec<_> = sinks.into_iter().map(|sink| threads.spawn(|| scan.work(sink))).collect();
+            let ended = begun.into_iter().map(|thread| thread.join());
+            ended.map(|sink| sink.unwrap_or_else(|panic| resume_unwind(panic))).collect()
         }),
-    }
+    };
     match scan.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         None => Ok(sinks),
         Some(failure) => Err(failure.into_error(inputs)?),
@@ -103,13 +105,14 @@ impl Failure {
 }
 
 impl Scan<'_> {
-    fn work<S: Sink>(&self, sink: &mut S) {
+    /// Gives rows to the sink until there are no more.
+    fn work<S: Sink>(&self, mut sink: S) -> S {
         let mut buffer = Buffer::default();
         while let Some((index, task)) = self.take(&mut buffer) {
             let input = &self.inputs[index];
             match task {
                 Task::Text(chunk) => {
-                    match text(&input.rows, chunk, buffer.data(), sink) {
+                    match text(&input.rows, chunk, buffer.data(), &mut sink) {
                         Ok(()) => {}
                         Err(fault) => {
                             let at = chunk.start + fault.at as u64;
@@ -124,13 +127,13 @@ impl Scan<'_> {
                 }
                 Task::RowGroup(group) => {
                     let Rows::Parquet(file, columns) = &input.rows else { continue };
-                    if let Err(error) = file.scan(group, columns, sink, self.control) {
+                    if let Err(error) = file.scan(group, columns, &mut sink, self.control) {
                         self.fail(Failure { input: index, at: group as u64, trouble: error.into() });
                     }
-                    self.control.advance(file.bytes(group));
                 }
             }
         }
+        sink
     }
 
     /// The next chunk of any input that is free; waits for one where none is.

@@ -305,3 +305,76 @@ fn random_keys(
         Ok(gather)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tamis::params::Common;
+    use tamis::sizing::Kind;
+
+    use super::*;
+    use crate::build::{self, Sizing};
+    use crate::plan::Size;
+
+    /// 3,000 rows in 4 groups; every tenth key stands in two of them, and some rows repeat.
+    fn table() -> String {
+        let row = |i: u32| {
+            let second =
+                if i.is_multiple_of(10) { format!("k{i}\t{}\n", (i + 1) % 4) } else { String::new() };
+            format!("k{i}\t{}\n{second}{second}", i % 4)
+        };
+        "key\tgroup\n".to_owned() + &(0..3000).map(row).collect::<String>()
+    }
+
+    #[test]
+    fn what_waits_on_disk_is_counted_like_what_is_held_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("t.tsv");
+        fs::write(&data, table()).unwrap();
+        let recipe =
+            Recipe { key: vec!["key".parse().unwrap()], group: Some("group".parse().unwrap()), null: None };
+        for (kind, hash) in
+            [(Kind::Blocked, Scheme::DEFAULT), (Kind::Bloom, Scheme::Murmur3), (Kind::Fuse, Scheme::DEFAULT)]
+        {
+            let filters = folder.path().join("t.tamis");
+            let build = build::Job {
+                inputs: vec![data.display().to_string()],
+                options: source::Options::default(),
+                common: Common { kind, hash, recipe: recipe.clone() },
+                sizing: Sizing::Count(Size::Fpr(0.05)),
+                bad_rows: BadRows::Fail,
+                threads: 2,
+            };
+            build::build(&build, &filters, &Control::default()).unwrap();
+            let run = |held: usize, threads: usize| {
+                let job = Job {
+                    filters: filters.clone(),
+                    inputs: build.inputs.clone(),
+                    options: source::Options::default(),
+                    recipe: recipe.clone(),
+                    negatives: Vec::new(),
+                    random: 5000,
+                    seed: 3,
+                    bad_rows: BadRows::Fail,
+                    threads,
+                };
+                let report = test_holding(&job, held, &Control::default()).unwrap();
+                assert_eq!(report.false_negatives(), 0);
+                assert_eq!(report.keys, 3000 + 5000);
+                assert_eq!(
+                    report.groups.iter().map(|group| group.keys).sum::<u64>(),
+                    3300,
+                    "keys of two groups count in both"
+                );
+                let filter =
+                    |group: &GroupResult| group.filter.as_ref().map(|f| (f.false_positives, f.negatives));
+                report.groups.iter().map(filter).collect::<Vec<_>>()
+            };
+            let in_memory = run(HELD, 1);
+            assert_eq!(run(HELD, 3), in_memory);
+            assert_eq!(run(100, 1), in_memory);
+            assert_eq!(run(7, 3), in_memory);
+        }
+    }
+}
