@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -156,7 +156,7 @@ impl Plan {
     }
 }
 
-fn save(output: &Output, path: &PathBuf, params: &Params) -> Result<()> {
+fn save(output: &Output, path: &Path, params: &Params) -> Result<()> {
     files::write_whole(path, |out| out.write_all(params.to_json().as_bytes()))?;
     output.note(format!("{}: the parameters", path.display()));
     Ok(())
