@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for Name {
                 let byte = |pair: &[u8]| {
                     str::from_utf8(pair)
                         .ok()
-                        .filter(|p| p.len() == 2)
+                        .filter(|p| p.len() == 2 && !p.starts_with('+'))
                         .and_then(|p| u8::from_str_radix(p, 16).ok())
                 };
                 let bytes: Option<Vec<u8>> = hex.as_bytes().chunks(2).map(byte).collect();
@@ -183,7 +183,7 @@ impl Params {
         None
     }
 
-    /// That the groups are in order and every shape is possible.
+    /// That the recipe can be used, the groups are in order, and every shape is possible.
     pub(crate) fn check(&self) -> Result<()> {
         self.common.recipe.check()?;
         let kind = self.common.kind;
@@ -240,6 +240,15 @@ mod tests {
             let group = GroupParams { group: Name(name), keys: 100, fpr: f64::from_bits(bits), shape };
             let params = Params::new(common, vec![group]).unwrap();
             prop_assert_eq!(Params::from_json(&params.to_json()).unwrap(), params);
+        }
+    }
+
+    #[test]
+    fn a_name_in_hex_has_hexadecimal_digits_only() {
+        let name = |hex: &str| serde_json::from_str::<Name>(&format!("{{\"hex\": {hex:?}}}"));
+        assert_eq!(name("ff0a").unwrap(), Name(vec![0xff, 0x0a]));
+        for hex in ["+f", "f", "-1", " f", "fg", "é"] {
+            assert!(name(hex).is_err(), "{hex}");
         }
     }
 }
