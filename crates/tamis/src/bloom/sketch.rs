@@ -5,6 +5,7 @@ use crate::arch::cpu::prefetch;
 use crate::arch::map::Words;
 use crate::error::{Error, Result};
 use crate::hash::fold;
+use crate::real::power;
 
 const STEP: u64 = 0xa076_1d64_78bd_642f;
 const TWIST: u64 = 0xe703_7ed1_a0b4_28db;
@@ -151,7 +152,7 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     /// The rate of false positives of just this filter, from the bits that are set.
     pub fn rate_now(&self) -> f64 {
         let ones: u64 = self.words().iter().map(|word| u64::from(word.count_ones())).sum();
-        (ones as f64 / self.bits as f64).powi(self.hashes as i32)
+        power(ones as f64 / self.bits as f64, self.hashes)
     }
 
     /// The expected rate after so many keys.
