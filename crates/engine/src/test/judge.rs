@@ -18,6 +18,8 @@ pub(super) struct Found {
     pub keys: u64,
     /// Keys given as outside that are members of a group.
     pub removed: u64,
+    /// Keys that belong to more than one filter.
+    pub shared: u64,
     /// By filter.
     pub filters: Vec<Hits>,
     /// Members of each group that has no filter.
@@ -39,6 +41,7 @@ impl Found {
     pub fn add(&mut self, other: &Found) {
         self.keys += other.keys;
         self.removed += other.removed;
+        self.shared += other.shared;
         self.filters.resize(self.filters.len().max(other.filters.len()), Hits::default());
         for (mine, theirs) in self.filters.iter_mut().zip(&other.filters) {
             mine.all += theirs.all;
@@ -65,6 +68,7 @@ pub(super) fn judge(mut part: Part, lanes: u32, sketches: &[Sketch<&[u64]>]) -> 
     for same in part.records.chunk_by(|a, b| a.hash == b.hash) {
         keys.push(same[0]);
         found.removed += u64::from(same.len() > 1 && same.iter().any(|record| record.group == outside));
+        found.shared += u64::from(same.iter().filter(|record| record.group < outside).count() > 1);
         for record in same {
             if record.group < outside {
                 let hits = &mut found.filters[record.group as usize];
