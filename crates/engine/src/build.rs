@@ -1,6 +1,6 @@
 //! The second phase: the sketches themselves.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -77,7 +77,7 @@ struct Built {
 }
 
 /// Builds the filters and writes them to a file.
-pub fn build(job: &Job, output: &std::path::Path, control: &Control) -> Result<Report> {
+pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
     let start = Instant::now();
     output::check(output)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
@@ -186,7 +186,7 @@ pub struct Addition {
 }
 
 /// Adds rows to a file of filters, which is replaced whole.
-pub fn add(path: &PathBuf, addition: &Addition, control: &Control) -> Result<Report> {
+pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report> {
     let start = Instant::now();
     output::check(path)?;
     let container = output::open(path)?;

@@ -162,15 +162,20 @@ impl Step {
                 Cow::Borrowed(&value[start..])
             }
             Step::Before(text) => {
-                let at = value.windows(text.len()).position(|w| w == text.as_bytes());
+                let at = windows(value, text).position(|w| w == text.as_bytes());
                 Cow::Borrowed(at.map_or(value, |at| &value[..at]))
             }
             Step::After(text) => {
-                let at = value.windows(text.len()).rposition(|w| w == text.as_bytes());
+                let at = windows(value, text).rposition(|w| w == text.as_bytes());
                 Cow::Borrowed(at.map_or(value, |at| &value[at + text.len()..]))
             }
         })
     }
+}
+
+/// The places where a text may stand in a value. An empty text stands nowhere.
+fn windows<'a>(value: &'a [u8], text: &str) -> std::slice::Windows<'a, u8> {
+    value.windows(text.len().max(1))
 }
 
 /// The length in bytes of each character; a byte that is not UTF-8 is a character of its own.
@@ -194,7 +199,8 @@ pub struct Field {
 impl FromStr for Field {
     type Err = Error;
 
-    /// Reads `column` or `column:step,step`; an empty column is the whole line (`:trim`).
+    /// Reads `column` or `column:step,step`; an empty column is the whole line (`:trim`), and so
+    /// is `(line)`, as which it is shown.
     ///
     /// What follows the last colon is read as steps; a column whose name holds a colon is
     /// written with one more at its end (`xml:lang:`).
@@ -209,16 +215,20 @@ impl FromStr for Field {
         let column = match column.parse::<usize>() {
             Ok(0) => return Err(Error::Recipe("columns are numbered from 1".into())),
             Ok(number) => Column::Number(number),
-            Err(_) if column.is_empty() => Column::Line,
+            Err(_) if matches!(column, "" | "(line)") => Column::Line,
             Err(_) => Column::Name(column.to_owned()),
         };
         Ok(Field { column, steps })
     }
 }
 
+/// As [`from_str`](Field::from_str) reads it.
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.column)?;
+        if self.steps.is_empty() && matches!(&self.column, Column::Name(name) if name.contains(':')) {
+            f.write_str(":")?;
+        }
         for (i, step) in self.steps.iter().enumerate() {
             write!(f, "{}{step}", if i == 0 { ':' } else { ',' })?;
         }

@@ -67,9 +67,9 @@ impl Build {
         };
         let (common, sizing) = match given {
             Some(params) => {
-                if self.sizes.given() || self.kinds.kind.is_some() || self.keys.null.is_some() {
+                if self.sizes.given() || self.kinds.given() || self.keys.null.is_some() {
                     return usage(
-                        "the given parameters fix size, kind and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind and --null",
+                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --hash, --seed and --null",
                     );
                 }
                 let mut common = params.common.clone();

@@ -8,6 +8,7 @@ use super::chunks::Sizes;
 use super::delimited::{self, Dialect, Picks};
 use super::input::Input;
 use super::lines::Fault;
+use super::ndjson::Extractor;
 use super::{Options, Sink, Sources, detect};
 use crate::{Control, Error};
 
@@ -62,6 +63,11 @@ pub fn delimited(bytes: &[u8]) {
         }
         (chunks, whole) => panic!("in chunks: {:?}; whole: {whole:?}", chunks.map(|sinks| sinks.len())),
     }
+}
+
+/// The value at a path in one line of NDJSON.
+pub fn ndjson(line: &[u8], path: &str) -> Result<Option<Vec<u8>>, String> {
+    Extractor::new(&[path.to_owned()]).extract(line, |values| Ok(values[0].map(<[u8]>::to_vec)))
 }
 
 /// Recognises any bytes, under a name and with columns that the first byte picks.

@@ -112,9 +112,12 @@ pub struct Report {
     pub skipped: u64,
     /// Keys given as outside that are members after all.
     pub removed: u64,
-    /// How probable it is that the false positives of some group are so far from their
-    /// expectation: the least of the groups, times their number. That holds however the groups
-    /// depend on each other; filters of groups that share keys err together.
+    /// How probable false positives so far from their expectation are, all groups together.
+    ///
+    /// Where the data shows that no key belongs to two groups, the filters err independently, and
+    /// this is the probability of the sum. Filters of groups that share keys err together; then it
+    /// is that of the least probable group, times their number, which holds however they depend
+    /// on each other.
     pub surprise: f64,
     /// False positives to expect, all groups together, from the bits that are set.
     pub expected_false_positives: f64,
@@ -224,7 +227,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     phase("test");
 
     let rates = parallel::each(job.threads, sketches.len(), |group| Ok(sketches[group].rate_now()))?;
-    let (mut mean, mut least) = (0.0, 1.0f64);
+    let (mut mean, mut variance, mut false_positives, mut least) = (0.0, 0.0, 0, 1.0f64);
     let mut groups = Vec::new();
     for (i, (params_of, hits)) in params.groups.iter().zip(&total.filters).enumerate() {
         let tally = &container.tallies()[i];
@@ -234,13 +237,17 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
             ones: tally.ones,
             target: params_of.fpr,
             expected: rates[i],
-            false_positives: hits.all - hits.found,
+            // Never below zero, but for keys made to collide in XXH3 where murmur3 places them.
+            false_positives: hits.all.saturating_sub(hits.found),
             negatives: total.keys - hits.members,
             health: health::health(params.common.kind, params_of, tally),
         };
         let expected = filter.negatives as f64 * rates[i];
+        let spread = expected * (1.0 - rates[i]);
         mean += expected;
-        least = least.min(surprise(filter.false_positives, expected, expected * (1.0 - rates[i])));
+        variance += spread;
+        false_positives += filter.false_positives;
+        least = least.min(surprise(filter.false_positives, expected, spread));
         groups.push(GroupResult {
             group: params_of.group.clone(),
             keys: hits.members,
@@ -259,7 +266,11 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         rows,
         skipped,
         removed: total.removed,
-        surprise: (least * sketches.len() as f64).min(1.0),
+        surprise: if total.shared == 0 && !job.inputs.is_empty() {
+            surprise(false_positives, mean, variance)
+        } else {
+            (least * sketches.len() as f64).min(1.0)
+        },
         expected_false_positives: mean,
         phases,
     })

@@ -1,5 +1,7 @@
 //! Sizing: exact, and the same on every machine.
 
+use crate::real::{expm1, log1p, power};
+
 /// Bits in a line.
 pub const LINE_BITS: u64 = 512;
 
@@ -49,8 +51,8 @@ pub fn expected_rate(keys: u64, lines: u64, hashes: u32) -> f64 {
 /// The probability that a key hits in a line that holds j others.
 fn hit_given(j: f64, hashes: u32) -> f64 {
     let lane = f64::from(hashes) / LINE_BITS as f64;
-    let set = -(j * (-lane).ln_1p()).exp_m1();
-    set.powi(hashes as i32)
+    let set = -expm1(j * log1p(-lane));
+    power(set, hashes)
 }
 
 /// The rate of a very large filter with so many keys in a line on average.

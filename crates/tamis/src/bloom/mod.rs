@@ -38,7 +38,7 @@ mod sketch;
 pub use params::{
     MOST_HASHES, bits_for_rate, document_shape, expected_rate, hashes_for_bits_per_key, hashes_for_rate,
 };
-pub use sketch::{Bloom, positions};
+pub use sketch::{Bloom, Draws, positions};
 
 #[cfg(test)]
 mod tests;
