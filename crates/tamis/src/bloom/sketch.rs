@@ -45,7 +45,7 @@ fn lane_positions(lanes: &[u32], bits: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// A Bloom filter; see the [module](self) for the idea.
+/// A Bloom filter; see the [module](super) for the idea.
 #[derive(Debug, Clone)]
 pub struct Bloom<W> {
     words: W,
