@@ -63,8 +63,8 @@ impl Contestant for Limit {
 
     fn start(&mut self, keys: u64) {
         let shape = Kind::Blocked.shape_for_rate(keys, RATE).expect("a usual size");
-        self.words = None;
-        self.words = Some(Words::zeroed((shape.slots / 64) as usize).expect("memory for the limit"));
+        let fresh = || Words::zeroed((shape.slots / 64) as usize).expect("memory for the limit");
+        self.words.get_or_insert_with(fresh).fill(0);
     }
 
     fn insert(&mut self, numbers: Range<u64>) {

@@ -6,9 +6,8 @@ use tamis::arch::map::Words;
 use tamis::blocked::Blocked;
 use tamis::bloom::Bloom;
 use tamis::fuse::{Fuse, width_for};
-use tamis::hash::xxh3;
 
-use super::{Contestant, RATE, Takes, key};
+use super::{Contestant, RATE, Takes, hash};
 
 pub fn all() -> Vec<Box<dyn Contestant>> {
     vec![Box::new(TamisBlocked::default()), Box::new(TamisBloom::default()), Box::new(TamisFuse::default())]
@@ -18,12 +17,7 @@ pub fn all() -> Vec<Box<dyn Contestant>> {
 const FEW: usize = 2048;
 
 /// A filter that touches many lines per key sorts its accesses, and asks for more at a time.
-const MANY: usize = 1 << 20;
-
-#[inline(always)]
-fn hash(number: u64) -> u64 {
-    xxh3(&key(number).to_le_bytes(), 0)
-}
+const MANY: usize = 4_000_000;
 
 /// Hashes the keys of these numbers, and gives them away some at a time.
 fn in_batches(numbers: Range<u64>, hashes: &mut Vec<u64>, most: usize, mut give: impl FnMut(&[u64])) {
@@ -69,8 +63,12 @@ impl Contestant for TamisBlocked {
     }
 
     fn start(&mut self, keys: u64) {
-        self.filter = None;
-        self.filter = Some(Blocked::for_rate(keys, RATE).expect("memory for the filter"));
+        let filter = self.filter.take();
+        let filter = filter.unwrap_or_else(|| Blocked::for_rate(keys, RATE).expect("memory for the filter"));
+        let hashes = filter.hashes();
+        let mut words = filter.into_words();
+        words.fill(0);
+        self.filter = Some(Blocked::from_words(words, hashes).expect("the same shape"));
     }
 
     fn insert(&mut self, numbers: Range<u64>) {
@@ -100,8 +98,12 @@ impl Contestant for TamisBloom {
     }
 
     fn start(&mut self, keys: u64) {
-        self.filter = None;
-        self.filter = Some(Bloom::for_rate(keys, RATE).expect("memory for the filter"));
+        let filter = self.filter.take();
+        let filter = filter.unwrap_or_else(|| Bloom::for_rate(keys, RATE).expect("memory for the filter"));
+        let (bits, hashes) = (filter.bits(), filter.hashes());
+        let mut words = filter.into_words();
+        words.fill(0);
+        self.filter = Some(Bloom::from_words(words, bits, hashes).expect("the same shape"));
     }
 
     fn insert(&mut self, numbers: Range<u64>) {

@@ -2,7 +2,6 @@
 //! hash by themselves get foldhash, the fastest of the usual ones; xorf mixes keys in its own
 //! way.
 
-use std::hash::BuildHasher;
 use std::ops::Range;
 
 use fastbloom::BloomFilter;
@@ -10,7 +9,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use xorf::Filter as _;
 
-use super::{Contestant, RATE, Takes, key};
+use super::{Contestant, RATE, Takes, hash, key};
 
 pub fn all() -> Vec<Box<dyn Contestant>> {
     vec![
@@ -36,9 +35,8 @@ impl Contestant for FastBloom {
     }
 
     fn start(&mut self, keys: u64) {
-        self.0 = None;
         let builder = BloomFilter::with_false_pos(RATE).hasher(FixedState::default());
-        self.0 = Some(builder.expected_items(keys as usize));
+        self.0.get_or_insert_with(|| builder.expected_items(keys as usize)).clear();
     }
 
     fn insert(&mut self, numbers: Range<u64>) {
@@ -62,10 +60,7 @@ impl Contestant for FastBloom {
 const SPLIT_BLOCK_BITS: usize = 11;
 
 #[derive(Default)]
-struct SplitBlock {
-    filter: Option<sbbf_rs_safe::Filter>,
-    hasher: FixedState,
-}
+struct SplitBlock(Option<sbbf_rs_safe::Filter>);
 
 impl Contestant for SplitBlock {
     fn name(&self) -> &'static str {
@@ -73,24 +68,24 @@ impl Contestant for SplitBlock {
     }
 
     fn start(&mut self, keys: u64) {
-        self.filter = None;
-        self.filter = Some(sbbf_rs_safe::Filter::new(SPLIT_BLOCK_BITS, keys as usize));
+        let fresh = || sbbf_rs_safe::Filter::new(SPLIT_BLOCK_BITS, keys as usize);
+        self.0.get_or_insert_with(fresh).reset();
     }
 
     fn insert(&mut self, numbers: Range<u64>) {
-        let filter = self.filter.as_mut().expect("started");
+        let filter = self.0.as_mut().expect("started");
         for number in numbers {
-            filter.insert_hash(self.hasher.hash_one(key(number)));
+            filter.insert_hash(hash(number));
         }
     }
 
     fn count(&mut self, numbers: Range<u64>) -> u64 {
-        let filter = self.filter.as_ref().expect("started");
-        found(numbers, |key| filter.contains_hash(self.hasher.hash_one(key)))
+        let filter = self.0.as_ref().expect("started");
+        numbers.map(|number| u64::from(filter.contains_hash(hash(number)))).sum()
     }
 
     fn bits(&self) -> u64 {
-        self.filter.as_ref().map_or(0, |filter| filter.as_bytes().len() as u64 * 8)
+        self.0.as_ref().map_or(0, |filter| filter.as_bytes().len() as u64 * 8)
     }
 }
 
@@ -103,9 +98,8 @@ impl Contestant for Quotient {
     }
 
     fn start(&mut self, keys: u64) {
-        self.0 = None;
-        let filter = qfilter::Filter::new_with_hasher(keys, RATE, FixedState::default());
-        self.0 = Some(filter.expect("a usual size"));
+        let fresh = || qfilter::Filter::new_with_hasher(keys, RATE, FixedState::default());
+        self.0.get_or_insert_with(|| fresh().expect("a usual size")).clear();
     }
 
     fn insert(&mut self, numbers: Range<u64>) {
@@ -197,8 +191,8 @@ impl Contestant for Table {
     }
 
     fn start(&mut self, keys: u64) {
-        self.0 = None;
-        self.0 = Some(HashSet::with_capacity_and_hasher(keys as usize, FixedState::default()));
+        let fresh = || HashSet::with_capacity_and_hasher(keys as usize, FixedState::default());
+        self.0.get_or_insert_with(fresh).clear();
     }
 
     fn insert(&mut self, numbers: Range<u64>) {

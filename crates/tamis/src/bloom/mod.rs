@@ -33,6 +33,7 @@
 //! ```
 
 mod params;
+mod ranges;
 mod sketch;
 
 pub use params::{
