@@ -33,6 +33,7 @@
 //! ```
 
 mod params;
+mod ranges;
 mod sketch;
 
 pub use params::{MOST_HASHES, best_for_rate, document_shape, expected_rate, hashes_for_bits_per_key};
