@@ -100,7 +100,6 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
             sources.keep()?; // a second pass may be needed
             let counted = count::distinct_keys(&sources, making, EXACT, job.threads, control)?;
             let params = plan::parameters(job.common.clone(), counted.planned(), *size)?;
-            refuse_empty(&params)?;
             phase("count", counting);
             let building = Instant::now();
             let built = if job.common.hash == Scheme::Murmur3 || counted.counts.estimating() {
@@ -157,17 +156,7 @@ pub fn plan(job: &Job, size: Size, control: &Control) -> Result<(Params, Counted
     let limit = if job.common.kind == Kind::Fuse { usize::MAX } else { EXACT };
     let counted = count::distinct_keys(&sources, making, limit, job.threads, control)?;
     let params = plan::parameters(job.common.clone(), counted.planned(), size)?;
-    refuse_empty(&params)?;
     Ok((params, counted))
-}
-
-fn refuse_empty(params: &Params) -> Result<()> {
-    if params.groups.is_empty() {
-        return Err(Error::Refused(
-            "the input has no keys: nothing to build from (--keys N makes an empty filter)".into(),
-        ));
-    }
-    Ok(())
 }
 
 /// Rows to be added to filters that exist.
@@ -301,6 +290,7 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
 
 /// Static filters, from the sets of all groups.
 fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
+    plan::refuse_empty(&counted.planned())?;
     let params = match &job.sizing {
         Sizing::Count(size) => plan::parameters(job.common.clone(), counted.planned(), *size)?,
         Sizing::Keys(..) => {
@@ -323,7 +313,6 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
             Params::new(given.common.clone(), groups)?
         }
     };
-    refuse_empty(&params)?;
     let mut arena = Placing::new(&params).empty()?;
     let sections = arena::sections(&params, &mut arena);
     let seeds = parallel::each(job.threads, sections.len(), |group| {

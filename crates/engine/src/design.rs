@@ -46,9 +46,13 @@ pub struct Design {
 /// Works out what the wishes come to.
 pub fn design(wishes: Wishes) -> Result<Design> {
     let missing = || {
-        Error::Refused(
-            "two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest: give one more".into(),
-        )
+        Error::Refused(match (wishes.fpr, wishes.bits_per_key) {
+            (Some(_), Some(_)) => {
+                "--fpr and --bits-per-key say the same: give --keys, --bits or --size in place of one".into()
+            }
+            _ => "two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest: give one more"
+                .into(),
+        })
     };
     let bits_for = |keys: u64| -> Option<u64> {
         wishes.bits.or(wishes.bits_per_key.map(|bits| (bits * keys as f64).min(1e19) as u64))

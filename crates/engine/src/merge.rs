@@ -23,14 +23,17 @@ pub fn merge(
 ) -> Result<(Params, Vec<Tally>)> {
     output::check(to)?;
     let files = output::open_all(inputs)?;
+    // Before all differences: those of static filters cannot be mended.
+    if let Some((_, path)) =
+        files.iter().zip(inputs).find(|(file, _)| file.params().common.kind == Kind::Fuse)
+    {
+        return Err(Error::Refused(format!(
+            "{}: a fuse filter is static and cannot be merged; build one from all of the data, or build --kind blocked",
+            path.display()
+        )));
+    }
     for (file, path) in files.iter().zip(inputs) {
         mergeable(&files[0], &inputs[0], file, path)?;
-        if file.params().common.kind == Kind::Fuse {
-            return Err(Error::Refused(format!(
-                "{}: a fuse filter is static and cannot be merged; build one from all of the data, or build --kind blocked",
-                path.display()
-            )));
-        }
     }
     let mut groups: BTreeMap<&Name, &GroupParams> = BTreeMap::new();
     for file in &files {
@@ -100,12 +103,12 @@ impl Overlap {
 /// Compares two files, group by group; a group that only one has is compared with none.
 pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overlap>> {
     let (a, b) = (output::open(a_path)?, output::open(b_path)?);
-    mergeable(&a, a_path, &b, b_path)?;
-    if a.params().common.kind == Kind::Fuse {
+    if [&a, &b].iter().any(|file| file.params().common.kind == Kind::Fuse) {
         return Err(Error::Refused(
             "the bits of fuse filters tell nothing about overlap; build --kind blocked or bloom".into(),
         ));
     }
+    mergeable(&a, a_path, &b, b_path)?;
     let mut names: Vec<&Name> =
         a.params().groups.iter().chain(&b.params().groups).map(|group| &group.group).collect();
     names.sort_by(|a, b| a.compare_naturally(b));

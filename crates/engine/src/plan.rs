@@ -22,6 +22,7 @@ pub enum Size {
 
 /// The parameters of groups with so many keys each.
 pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size) -> Result<Params> {
+    refuse_empty(&counts)?;
     let groups = match size {
         Size::Fpr(fpr) => at_rate(&common, &counts, fpr)?,
         Size::BitsPerKey(bits) => {
@@ -50,6 +51,16 @@ pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size) -> Resul
         }
     }
     Ok(Params::new(common, groups)?)
+}
+
+/// Refuses to plan for nothing.
+pub fn refuse_empty(counts: &[(Name, u64)]) -> Result<()> {
+    if counts.is_empty() {
+        return Err(Error::Refused(
+            "the input has no keys: nothing to build from (--keys N makes an empty filter)".into(),
+        ));
+    }
+    Ok(())
 }
 
 fn refuse_murmur(common: &Common, flag: &str) -> Result<()> {
@@ -94,9 +105,6 @@ fn shaped(
 
 /// The lowest rate, the same for all groups, at which they fit into so many bytes.
 fn within(common: &Common, counts: &[(Name, u64)], bytes: u64) -> Result<Vec<GroupParams>> {
-    if counts.is_empty() {
-        return Err(tamis::Error::NoKeys.into());
-    }
     let total = |groups: &[GroupParams]| -> u64 {
         groups.iter().map(|group| (group.shape.words(common.kind) * 8).next_multiple_of(64)).sum()
     };

@@ -200,6 +200,12 @@ impl Params {
         if self.groups.windows(2).any(|pair| pair[0].group >= pair[1].group) {
             return Err(Error::Corrupt("a group stands there twice, or out of order".into()));
         }
+        let nameless = |groups: &[GroupParams]| matches!(groups, [only] if only.group.0.is_empty());
+        if self.common.recipe.group.is_none() && !nameless(&self.groups) {
+            return Err(Error::Corrupt(
+                "the recipe names no group, so there is one filter without a name".into(),
+            ));
+        }
         let mut total = 0u64;
         for GroupParams { group, keys, fpr, shape } in &self.groups {
             let fits = match kind {

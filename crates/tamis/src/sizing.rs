@@ -18,6 +18,7 @@ use crate::blocked::{self, LINE_BITS};
 use crate::bloom;
 use crate::error::{Error, Result};
 use crate::fuse;
+use crate::real;
 
 /// The kinds of sketches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -95,9 +96,10 @@ fn check(keys: u64, fpr: f64) -> Result<()> {
     if !(fpr > 0.0 && fpr < 1.0) {
         return Err(Error::Rate(fpr));
     }
-    // -ln(1e-300)/ln(2)^2 is below 1500 bits per key.
-    if keys > MOST_BITS / 1500 {
-        return Err(Error::TooLarge { bits: keys.saturating_mul(10) });
+    // No filter has fewer bits than this.
+    let bits = keys as f64 * (-real::log(fpr) / std::f64::consts::LN_2).max(1.0);
+    if bits > MOST_BITS as f64 {
+        return Err(Error::TooLarge { bits: bits as u64 });
     }
     Ok(())
 }

@@ -1,0 +1,97 @@
+//! Results that must not change: the document's scheme, computed by another program, and files of
+//! the first version of the format.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::build::RATINGS;
+use crate::support::Folder;
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What lies beside the repository where it is developed, and may be missing elsewhere.
+pub fn shared(path: &str) -> PathBuf {
+    root().join("../shared").join(path)
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Builds with the document's scheme, and compares every group with what another program found.
+fn agrees(folder: &Folder, table: &str, vectors: &Value) {
+    for (fpr, groups) in vectors["p"].as_object().unwrap() {
+        folder.ok(&format!("build {table} {RATINGS} --hash murmur3 --fpr {fpr} -o a.tamis -q"));
+        let test = folder.json(&format!("test a.tamis {table}"));
+        let found = test["groups"].as_array().unwrap();
+        assert_eq!(found.len(), groups.as_object().unwrap().len(), "p = {fpr}");
+        for group in found {
+            let name = group["group"].as_str().unwrap();
+            let truth = &groups[name];
+            for (field, known) in [
+                ("keys", "n"),
+                ("bits", "m"),
+                ("hashes", "k"),
+                ("ones", "ones"),
+                ("false_positives", "fp"),
+                ("negatives", "negatives"),
+            ] {
+                assert_eq!(group[field], truth[known], "p = {fpr}, group {name}: {field}");
+            }
+            assert_eq!(group["false_negatives"], 0);
+            folder.ok(&format!("inspect a.tamis --group {name} --raw-bits bits -q"));
+            let bits = folder.read("bits");
+            assert_eq!(bits.len() as u64, truth["m"].as_u64().unwrap().div_ceil(8));
+            assert_eq!(sha256(&bits), truth["sha256"].as_str().unwrap(), "p = {fpr}, group {name}");
+        }
+    }
+}
+
+#[test]
+fn the_documents_scheme_agrees_with_another_program_bit_for_bit() {
+    let vectors = std::fs::read_to_string(root().join("testdata/ratings-2000.json")).unwrap();
+    let vectors: Value = vectors.parse().unwrap();
+    let folder = Folder::with_ratings(2000);
+    let table = folder.read("ratings.tsv");
+    assert_eq!(sha256(&table), vectors["table_sha256"].as_str().unwrap(), "the generated table has changed");
+    agrees(&folder, "ratings.tsv", &vectors);
+}
+
+#[test]
+fn the_documents_scheme_agrees_on_the_real_ratings_of_2018() {
+    let (table, vectors) =
+        (shared("data/title.ratings.2018-03-12.tsv.gz"), shared("vectors/ratings-2018-03-12.json"));
+    let (true, Ok(vectors)) = (table.exists(), std::fs::read_to_string(vectors)) else {
+        println!("left out: the ratings of 2018 and their vectors are not at hand");
+        return;
+    };
+    agrees(&Folder::new(), &table.canonicalize().unwrap().display().to_string(), &vectors.parse().unwrap());
+}
+
+/// A change of the format bumps its version; what was written before stays readable.
+#[test]
+fn files_of_version_1_are_built_again_byte_for_byte_and_stay_readable() {
+    let folder = Folder::with_ratings(2000);
+    for (name, how) in [
+        ("blocked", "--kind blocked"),
+        ("bloom", "--kind bloom"),
+        ("fuse", "--kind fuse"),
+        ("murmur3", "--hash murmur3"),
+    ] {
+        let golden = root().join(format!("testdata/v1/{name}.tamis"));
+        let golden = std::fs::read(&golden).unwrap_or_else(|error| panic!("{}: {error}", golden.display()));
+        folder.write("golden.tamis", &golden);
+        folder.ok("verify golden.tamis");
+        let test = folder.json("test golden.tamis ratings.tsv");
+        assert_eq!((&test["false_negatives"], &test["passed"]), (&0.into(), &true.into()), "{name}");
+        let made = folder.json("inspect golden.tamis");
+        assert_eq!(made["recipe"]["group"]["steps"], serde_json::json!(["round"]), "{name}");
+        folder.ok(&format!("build ratings.tsv {RATINGS} {how} --fpr 0.01 -o today.tamis"));
+        assert!(folder.read("today.tamis") == golden, "{name}: the bytes have changed");
+    }
+}

@@ -1,0 +1,179 @@
+//! Ctrl-C: exit code 130, a message, nothing half-written, the old output untouched.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::{Folder, TAMIS};
+
+/// Long enough for a busy machine; all of this takes half a second on an idle one.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Starts tamis as a shell would start a foreground job, whatever the tests themselves ignore.
+fn start(folder: &Folder, line: &str) -> Child {
+    Command::new("env")
+        .args(["--default-signal=INT", TAMIS])
+        .args(line.split_whitespace())
+        .current_dir(folder.path(""))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !holds() {
+        assert!(since.elapsed() < PATIENCE, "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether the process has a handler for SIGINT (2): the second bit of its mask.
+fn listens(child: &Child) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
+}
+
+fn interrupt(child: &Child) {
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+}
+
+/// Waits for its end; what it exits with and said.
+fn end(mut child: Child) -> (Option<i32>, String) {
+    until("the end of the program", || child.try_wait().unwrap().is_some());
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    (child.wait().unwrap().code(), said)
+}
+
+fn is_interrupted(folder: &Folder, child: Child) {
+    let (code, said) = end(child);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("error: interrupted"), "{said}");
+    folder.is_clean();
+}
+
+fn has_temporary(folder: &Folder) -> bool {
+    folder.names().iter().any(|name| name.ends_with(".tmp"))
+}
+
+/// The first Ctrl-C was not heard while the program waited for its input.
+#[test]
+fn a_job_that_waits_for_input_ends() {
+    let folder = Folder::with_ratings(100);
+    folder.ok("build ratings.tsv --key tconst --keys 1000 -o old.tamis");
+    let before = folder.read("old.tamis");
+    for line in [
+        "build - -o old.tamis",
+        "build - --key tconst --keys 1e6 -o old.tamis",
+        "plan - --key tconst -o old.tamis",
+        "add old.tamis -",
+        "test old.tamis -",
+        "query old.tamis",
+    ] {
+        let mut child = start(&folder, line);
+        let mut stdin = child.stdin.take().unwrap();
+        if line.contains("--keys") {
+            stdin.write_all(b"tconst\taverageRating\ntt1\t5\n").unwrap();
+        }
+        until("a handler of Ctrl-C", || listens(&child));
+        interrupt(&child);
+        is_interrupted(&folder, child);
+        drop(stdin); // open until now
+    }
+    assert!(folder.read("old.tamis") == before);
+}
+
+#[test]
+fn a_job_whose_input_never_ends_stops() {
+    let folder = Folder::new();
+    folder.write("old.tamis", "old");
+    for line in ["build - -o old.tamis", "build - --keys 1e7 --threads 3 -o old.tamis"] {
+        let mut child = start(&folder, line);
+        let mut stdin = child.stdin.take().unwrap();
+        let (begun, has_begun) = std::sync::mpsc::channel();
+        let feeder = thread::spawn(move || {
+            let lines: String = (0..50_000).map(|i| format!("key{i}\n")).collect();
+            while stdin.write_all(lines.as_bytes()).is_ok() {
+                let _ = begun.send(());
+            }
+        });
+        until("a handler of Ctrl-C", || listens(&child));
+        has_begun.recv_timeout(PATIENCE).unwrap();
+        interrupt(&child);
+        is_interrupted(&folder, child);
+        feeder.join().unwrap();
+    }
+    assert_eq!(folder.text("old.tamis"), "old");
+}
+
+/// It left its temporary file.
+#[test]
+fn data_that_is_being_generated_leaves_nothing() {
+    let folder = Folder::new();
+    for line in ["generate ratings --rows 1e9 -o old.tsv", "demo --folder . --rows 1e9"] {
+        folder.write("old.tsv", "old");
+        let child = start(&folder, line);
+        until("a temporary file", || has_temporary(&folder));
+        interrupt(&child);
+        is_interrupted(&folder, child);
+        assert_eq!((folder.text("old.tsv").as_str(), folder.names().len()), ("old", 1), "{line}");
+    }
+}
+
+/// The second job of a process obeyed the handler of the first, and could not be stopped.
+#[test]
+fn the_second_job_of_a_demo_stops_too() {
+    let folder = Folder::new();
+    let child = start(&folder, "demo --folder . --rows 5e5");
+    until("the filters", || folder.path("ratings.tamis").exists());
+    interrupt(&child);
+    is_interrupted(&folder, child);
+    assert_eq!(folder.names(), ["ratings.tamis", "ratings.tsv"]);
+}
+
+#[test]
+fn the_folder_of_an_experiment_is_removed() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("tmp")).unwrap();
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", TAMIS, "reproduce", "ratings"]);
+    command.current_dir(folder.path("")).env("TMPDIR", folder.path("tmp"));
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let entries = || fs::read_dir(folder.path("tmp")).unwrap().count();
+    until("a folder", || entries() > 0);
+    interrupt(&child);
+    is_interrupted(&folder, child);
+    assert_eq!(entries(), 0);
+    assert_eq!(folder.names(), ["tmp"]);
+}
+
+#[test]
+fn where_ctrl_c_is_to_be_ignored_it_is() {
+    let folder = Folder::new();
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' INT; exec $TAMIS build - -o keys.tamis"])
+        .env("TAMIS", TAMIS)
+        .current_dir(folder.path(""))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let name = format!("/proc/{}/comm", child.id());
+    until("tamis itself", || fs::read_to_string(&name).unwrap().trim() == "tamis");
+    thread::sleep(Duration::from_millis(100));
+    interrupt(&child);
+    thread::sleep(Duration::from_millis(700)); // longer than a job would be given
+    stdin.write_all(b"a\nb\n").unwrap();
+    drop(stdin);
+    assert_eq!(end(child).0, Some(0));
+    assert_eq!(folder.run("query keys.tamis a").code, 0);
+}

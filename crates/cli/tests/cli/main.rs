@@ -1,0 +1,17 @@
+//! The command line, tried with the real program. One file per theme; one program of tests,
+//! because it is linked once and its tests run side by side.
+
+mod bad_input;
+mod build;
+mod damage;
+mod formats;
+mod golden;
+mod groups;
+mod interrupt;
+mod merge;
+mod output;
+mod plan;
+mod query;
+mod support;
+mod test;
+mod verbs;

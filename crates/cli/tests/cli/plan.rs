@@ -1,0 +1,135 @@
+//! `plan`: sizes and rates, for numbers and for tables.
+
+use crate::build::RATINGS;
+use crate::support::Folder;
+
+/// Row E2: 10⁹ keys in 8·10⁹ bits.
+#[test]
+fn a_billion_keys_in_eight_billion_bits_have_the_known_rates_with_six_hashes_the_best() {
+    let folder = Folder::new();
+    let plan = folder.ok("plan --keys 1e9 --bits 8e9");
+    let row = |hashes: &str| {
+        let cells = |line: &&str| line.split_whitespace().next() == Some(hashes);
+        plan.lines().find(cells).unwrap_or_else(|| panic!("{hashes}: {plan}")).to_owned()
+    };
+    assert!(row("1").contains("0.1175"), "{plan}");
+    assert!(row("2").contains("0.0489"), "{plan}");
+    assert!(row("6").contains("0.0216") || row("6").contains("0.02158"), "{plan}");
+    assert!(row("6").contains("best"), "{plan}");
+    assert_eq!(plan.matches("best").count(), 1, "{plan}");
+
+    let json = folder.json("plan --keys 1e9 --bits 8e9");
+    for (hashes, rate) in [(1, 0.1175), (2, 0.0489), (6, 0.0216)] {
+        let found = &json["by_hashes"][hashes - 1];
+        assert_eq!(found["hashes"], hashes);
+        assert!((found["fpr"].as_f64().unwrap() - rate).abs() < 5e-5, "{found}");
+    }
+}
+
+#[test]
+fn two_numbers_fix_the_rest_however_they_are_written() {
+    let folder = Folder::new();
+    let bits = |line: &str| folder.json(line)["kinds"][0]["bits"].as_u64().unwrap();
+    let million = bits("plan --keys 1e6 --fpr 0.01");
+    for line in
+        ["plan --keys 1M --fpr 1%", "plan --keys 1,000,000 --fpr 1e-2", "plan --keys 1_000_000 --fpr .01"]
+    {
+        assert_eq!(bits(line), million, "{line}");
+    }
+    for line in [
+        "plan --keys 1e6 --bits-per-key 10",
+        "plan --bits 1e7 --bits-per-key 10",
+        "plan --size 1.25MB --bits-per-key 10",
+        "plan --bits 1e7 --fpr 0.01",
+    ] {
+        let kinds = folder.json(line)["kinds"].clone();
+        let found: Vec<&str> =
+            kinds.as_array().unwrap().iter().map(|kind| kind["kind"].as_str().unwrap()).collect();
+        assert!(found.contains(&"blocked") && found.contains(&"bloom"), "{line}: {found:?}");
+    }
+    let fits = folder.json("plan --size 1GB --fpr 0.001");
+    assert!((fits["kinds"][1]["keys"].as_f64().unwrap() / 8e9 * 14.378 - 1.0).abs() < 1e-3, "{fits:#}");
+}
+
+#[test]
+fn what_cannot_be_planned_is_refused_with_a_reason() {
+    let folder = Folder::new();
+    folder.refused("plan", 2, &["give one more"]);
+    folder.refused("plan --keys 10", 2, &["give one more"]);
+    folder.refused("plan --keys 10 --fpr 0.1 --bits 100", 2, &["leave one out"]);
+    folder.refused("plan --keys 0 --fpr 0.1", 2, &["at least 1"]);
+    for fpr in ["0", "1", "-1", "nan", "200%"] {
+        folder.refused(&format!("plan --keys 10 --fpr={fpr}"), 2, &["between 0 and 1"]);
+    }
+    folder.refused("plan --keys 1e17 --fpr 0.01", 2, &["2^56"]);
+    folder.refused("plan --keys 18446744073709551615 --fpr 0.01", 2, &["2^56"]);
+    folder.refused("plan --keys 1e19 --fpr 0.01", 2, &["1e18"]);
+    folder.refused("plan --keys 10 --bits 18446744073709551615", 2, &["2^56"]);
+    folder.refused("plan --keys 10 --size 1e17", 2, &["2^56"]);
+    folder.refused("plan --keys 10 --size 1e18", 2, &["1e18"]);
+    folder.refused("plan --fpr 0.01 --bits-per-key 10", 2, &["--fpr and --bits-per-key", "in place of one"]);
+    folder.refused("plan --keys 10 --bits-per-key 0", 2, &["above zero"]);
+    folder.refused("plan --fpr 0.01 --bits 100 -o p.json", 2, &["give --keys"]);
+    folder.refused("plan --keys 10 --fpr 0.01 --group x -o p.json", 2, &["--group"]);
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn charts_are_drawn_in_the_terminal_and_as_svg() {
+    let folder = Folder::new();
+    let plan = folder.ok("plan --keys 1e9 --bits 8e9 --chart plan.svg");
+    assert!(plan.contains("Rate against"), "{plan}");
+    let svg = folder.text("plan.svg");
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{}", &svg[..200]);
+    assert!(svg.contains("bits per key"));
+}
+
+#[test]
+fn saved_parameters_go_into_a_build_and_come_back() {
+    let folder = Folder::with_ratings(3000);
+    for kind in crate::build::KINDS {
+        let planned = folder.json(&format!("plan ratings.tsv {RATINGS} {kind} --fpr 0.02 -o params.json"));
+        folder.ok("build ratings.tsv --params params.json -o a.tamis");
+        let built = folder.json("inspect a.tamis");
+        for field in ["kind", "hash", "recipe"] {
+            assert_eq!(built[field], planned[field], "{kind}");
+        }
+        let mut rows = 0;
+        for group in planned["groups"].as_array().unwrap() {
+            let built = built["groups"].as_array().unwrap();
+            let twin = built.iter().find(|other| other["group"] == group["group"]).expect("the same groups");
+            assert_eq!(twin["planned_keys"], group["keys"], "{kind}");
+            assert_eq!(twin["hashes"], group["hashes"], "{kind}");
+            assert_eq!(twin["fpr_target"], 0.02, "{kind}");
+            rows += twin["rows"].as_u64().unwrap();
+        }
+        assert_eq!(rows, 3000);
+    }
+}
+
+#[test]
+fn the_keys_of_a_table_are_counted() {
+    let folder = Folder::new();
+    folder.write("t.csv", "k,g\n1,a\n2,a\n1,a\n3,b\n,b\n");
+    let done = folder.run("plan t.csv --key k --group g --bad-rows skip --json");
+    assert!(done.err.contains("1 rows without a key"), "{}", done.err);
+    let plan: serde_json::Value = done.out.parse().unwrap();
+    let keys = |group: usize| plan["groups"][group]["keys"].as_u64().unwrap();
+    assert_eq!((keys(0), keys(1)), (2, 1));
+    folder.refused("plan t.csv --key k --keys 10", 2, &["counted"]);
+    folder.refused("plan t.csv --key k --fpr 0.1 --size 1MB", 2, &["counted"]);
+    folder.refused("plan t.csv --key k --chart x.svg", 2, &["--chart"]);
+    folder.refused("plan t.csv --key k", 1, &["t.csv, line 6"]);
+    folder.write("none.csv", "k,g\n");
+    folder.refused("plan none.csv --key k --group g", 1, &["no keys"]);
+    folder.refused("plan none.csv --key k --size 1MB", 1, &["no keys"]);
+    assert_eq!(folder.names(), ["none.csv", "t.csv"]);
+}
+
+#[test]
+fn a_plan_does_not_overwrite_the_table_it_reads() {
+    let folder = Folder::with_ratings(10);
+    let before = folder.read("ratings.tsv");
+    folder.refused("plan ratings.tsv --key tconst -o ratings.tsv", 1, &["is an input"]);
+    assert_eq!(folder.read("ratings.tsv"), before);
+}

@@ -1,0 +1,223 @@
+//! Every verb: its help, its way for people and its way for programs.
+
+use serde_json::Value;
+
+use crate::support::Folder;
+
+const VERBS: [&str; 13] = [
+    "demo",
+    "generate",
+    "plan",
+    "build",
+    "add",
+    "merge",
+    "test",
+    "query",
+    "inspect",
+    "compare",
+    "verify",
+    "reproduce",
+    "completions",
+];
+
+const RATINGS: &str = "--key tconst --group averageRating:round";
+
+#[test]
+fn the_help_of_every_verb_shows_examples() {
+    let folder = Folder::new();
+    let all = folder.ok("--help");
+    for verb in VERBS {
+        assert!(all.contains(&format!("\n  {verb} ")), "{verb} is missing in: {all}");
+        let help = folder.ok(&format!("{verb} --help"));
+        assert!(help.contains("Examples:\n  "), "{verb}: {help}");
+        assert!(help.contains(&format!("tamis {verb}")), "{verb}: {help}");
+    }
+    for verb in ["generate ratings", "reproduce ratings"] {
+        assert!(folder.ok(&format!("{verb} --help")).contains("Examples:"), "{verb}");
+    }
+}
+
+#[test]
+fn completions_are_there_for_the_common_shells() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = folder.ok(&format!("completions {shell}"));
+        assert!(script.contains("tamis") && script.contains("inspect"), "{shell}");
+    }
+    folder.refused("completions tcsh", 2, &["tcsh"]);
+}
+
+#[test]
+fn no_verb_or_an_unknown_one_is_wrong_usage() {
+    let folder = Folder::new();
+    assert_eq!(folder.run("").code, 2);
+    folder.refused("sieve", 2, &["sieve"]);
+    folder.refused("build", 2, &["required"]);
+    folder.refused("build x.csv --fpr 0.1 --bits-per-key 10 -o x.tamis", 2, &["cannot be used with"]);
+}
+
+/// The way of the issue, from data to a merged, tested and inspected file.
+#[test]
+fn the_examples_of_the_help_work_one_after_the_other() {
+    let folder = Folder::new();
+    folder.ok("generate ratings --rows 3000 -o ratings.tsv");
+    folder.ok("generate ratings --rows 500 --seed 7 -o wednesday.tsv");
+    assert!(folder.ok("generate ratings --rows 10 -o -").starts_with("tconst\taverageRating\tnumVotes\ntt"));
+    folder.ok(&format!("plan ratings.tsv {RATINGS} --fpr 0.01 -o params.json"));
+    folder.ok(&format!("build ratings.tsv {RATINGS} --fpr 0.01 -o ratings.tamis"));
+    folder.ok("build ratings.tsv --params params.json -o monday.tamis");
+    folder.ok("build wednesday.tsv --like monday.tamis -o tuesday.tamis");
+    folder.ok("merge monday.tamis tuesday.tamis -o week.tamis");
+    folder.ok("add week.tamis wednesday.tsv");
+    let table = folder.ok("test ratings.tamis ratings.tsv --report report.html");
+    assert!(table.contains("No false negatives."), "{table}");
+    assert!(folder.text("report.html").starts_with("<!doctype html>"));
+    let first = folder.text("ratings.tsv").lines().nth(1).unwrap().split('\t').next().unwrap().to_owned();
+    let answer = folder.ok(&format!("query ratings.tamis {first} tt0000001"));
+    assert!(answer.starts_with(&format!("{first}\t")), "{answer}");
+    assert!(folder.ok("inspect ratings.tamis").contains("averageRating:round"));
+    folder.ok("inspect ratings.tamis --group 8 --raw-bits rating8.bits");
+    folder.ok("compare monday.tamis tuesday.tamis");
+    assert!(folder.ok("verify ratings.tamis").contains("sound"));
+    assert!(folder.ok("build ratings.tsv --key tconst --explain").contains("numVotes"));
+    folder.is_clean();
+}
+
+#[test]
+fn the_demo_does_the_main_job_and_leaves_data_filters_and_report() {
+    let folder = Folder::new();
+    let done = folder.run("demo --folder out --rows 1e4");
+    assert_eq!(done.code, 0, "{}", done.err);
+    for column in ["group", "keys", "bits", "k", "bits/key", "expected rate", "false positives", "negatives"]
+        .iter()
+        .chain(&["measured rate", "95 % interval", "false negatives"])
+    {
+        assert!(done.out.contains(column), "{column}: {}", done.out);
+    }
+    for phase in ["generate", "build", "test"] {
+        assert!(done.err.contains(phase), "{phase}: {}", done.err);
+    }
+    for name in ["ratings.tsv", "ratings.tamis", "report.html"] {
+        assert!(!folder.read(&format!("out/{name}")).is_empty(), "{name}");
+    }
+    assert_eq!(folder.json("demo --folder out --rows 1000")["false_negatives"], 0);
+}
+
+#[test]
+fn the_documents_experiment_is_measured_on_any_table_of_ratings() {
+    let folder = Folder::with_ratings(2000);
+    let found = folder.json("reproduce ratings ratings.tsv --repeats 1");
+    assert_eq!(found["rows"], 2000);
+    let runs = found["runs"].as_array().unwrap();
+    for fpr in [0.001, 0.01, 0.05, 0.1] {
+        assert!(runs.iter().any(|run| run["fpr"] == fpr), "{fpr}");
+    }
+    assert!(runs.iter().all(|run| run["test"]["false_negatives"] == 0));
+    assert!(folder.text("reproduce-ratings.html").starts_with("<!doctype html>"));
+    let table = folder.ok("reproduce ratings ratings.tsv --repeats 1 --report page.html -q");
+    assert!(table.contains("0.001"), "{table}");
+}
+
+fn has(value: &Value, fields: &[&str]) {
+    for field in fields {
+        assert!(value.get(field).is_some(), "{field} is missing in {value:#}");
+    }
+}
+
+#[test]
+fn programs_get_json_with_the_promised_fields() {
+    let folder = Folder::with_ratings(1000);
+    let path = folder.json("generate ratings --rows 100 -o small.tsv");
+    has(&path, &["path", "rows", "seed", "counts"]);
+
+    let plan = folder.json("plan --keys 1e9 --fpr 0.01");
+    has(&plan["kinds"][0], &["kind", "keys", "bits", "hashes", "width", "bytes", "bits_per_key", "fpr"]);
+    has(&folder.json("plan --keys 1e9 --bits 8e9")["by_hashes"][0], &["hashes", "fpr"]);
+    let plan = folder.json(&format!("plan ratings.tsv {RATINGS} -o params.json"));
+    has(&plan, &["kind", "hash", "recipe", "groups"]);
+    assert_eq!(plan, serde_json::from_str::<Value>(&folder.text("params.json")).unwrap());
+
+    let group = ["group", "rows", "planned_keys", "estimated_keys", "bits", "hashes", "ones", "fill"];
+    let health = ["fpr_now", "fpr_target", "capacity", "overfull"];
+    for line in [
+        "build ratings.tsv --params params.json -o a.tamis",
+        "build small.tsv --params params.json -o b.tamis",
+        "merge a.tamis b.tamis -o c.tamis",
+        "add c.tamis small.tsv",
+        "inspect c.tamis",
+    ] {
+        let shown = folder.json(line);
+        has(&shown, &["path", "kind", "hash", "recipe", "bytes", "groups"]);
+        has(&shown["groups"][0], &group);
+        has(&shown["groups"][0], &health);
+    }
+    let one = folder.json("inspect c.tamis --group 8");
+    assert_eq!((one["groups"].as_array().unwrap().len(), &one["groups"][0]["group"]), (1, &"8".into()));
+
+    has(
+        &folder.json("compare a.tamis b.tamis")["groups"][0],
+        &["group", "first", "second", "either", "both"],
+    );
+    has(&folder.json("verify a.tamis"), &["path", "sound", "groups", "bytes"]);
+    let explained = folder.json("build ratings.tsv --key tconst --explain");
+    has(&explained["inputs"][0], &["path", "format", "compression", "delimiter", "header", "columns"]);
+    assert_eq!(explained["first_keys"].as_array().unwrap().len(), 5);
+
+    let test = folder.json("test a.tamis ratings.tsv");
+    has(&test, &["groups", "keys", "rows", "false_positives", "negatives", "false_negatives", "passed"]);
+    let groups = test["groups"].as_array().unwrap();
+    assert_eq!(groups.len(), 10);
+    for group in groups {
+        has(group, &["group", "keys", "bits", "hashes", "ones", "false_positives", "negatives"]);
+        has(group, &["false_negatives", "fpr", "fpr_low", "fpr_high"]);
+    }
+}
+
+#[test]
+fn quiet_silences_notes_and_keeps_the_result() {
+    let folder = Folder::with_ratings(500);
+    folder.ok(&format!("plan ratings.tsv {RATINGS} -o params.json -q"));
+    for line in [
+        "generate ratings --rows 10 -o small.tsv",
+        "build ratings.tsv --params params.json -o a.tamis",
+        "plan --keys 100 --fpr 0.1 -o other.json --chart plan.svg",
+        "test a.tamis ratings.tsv --report page.html",
+        "inspect a.tamis --group 8 --raw-bits bits",
+        "demo --folder out --rows 100",
+    ] {
+        assert!(!folder.run(line).err.is_empty(), "{line}: no notes");
+        let quiet = folder.run(&format!("{line} -q"));
+        assert_eq!((quiet.code, quiet.err.as_str()), (0, ""), "{line}");
+        assert_eq!(quiet.out.is_empty(), line.starts_with("generate"), "{line}");
+    }
+}
+
+#[test]
+fn a_result_that_nobody_reads_to_its_end_is_no_error() {
+    let folder = Folder::with_ratings(20_000);
+    folder.ok("build ratings.tsv --key tconst --group numVotes -o a.tamis");
+    let done = folder.shell("$TAMIS inspect a.tamis | head -1");
+    assert_eq!((done.code, done.err.as_str(), done.out.lines().count()), (0, "", 1));
+    let done = folder.shell("$TAMIS generate ratings -o - | head -1");
+    assert_eq!((done.code, done.err.as_str(), done.out.lines().count()), (0, "", 1));
+}
+
+/// `eprintln!` would panic.
+#[test]
+fn notes_that_nobody_reads_do_not_end_the_program() {
+    let folder = Folder::with_ratings(500);
+    let line = "{ $TAMIS build ratings.tsv --key tconst -o a.tamis 2>&1 >table; echo $? >code; } | true";
+    folder.shell(line).succeeded(line);
+    assert_eq!(folder.text("code"), "0\n");
+    folder.ok("verify a.tamis");
+}
+
+#[test]
+fn a_full_standard_output_is_an_error() {
+    let folder = Folder::with_ratings(500);
+    let done = folder.shell("$TAMIS generate ratings --rows 1e5 -o - > /dev/full");
+    done.refused("generate", 1, &["No space left on device"]);
+    folder.ok("build ratings.tsv --key tconst -o a.tamis");
+    folder.shell("$TAMIS inspect a.tamis > /dev/full").refused("inspect", 1, &["No space left"]);
+    folder.shell("$TAMIS query a.tamis x > /dev/full").refused("query", 2, &["No space left"]);
+}
