@@ -9,6 +9,8 @@ use clap::Args;
 use tamis_engine::Error;
 use tamis_engine::report::Table;
 
+use crate::interrupt;
+
 /// How results are shown.
 #[derive(Debug, Args)]
 pub struct Output {
@@ -29,13 +31,13 @@ impl Output {
     /// Says something on the side.
     pub fn note(&self, text: impl fmt::Display) {
         if !self.quiet {
-            eprintln!("{text}");
+            complain(text);
         }
     }
 
     /// Says something that should not be missed; `--quiet` does not silence it.
     pub fn warn(&self, text: impl fmt::Display) {
-        eprintln!("warning: {text}");
+        complain(format_args!("warning: {text}"));
     }
 
     /// Whether progress should be shown.
@@ -51,6 +53,11 @@ pub fn print(text: &str) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         result => Ok(result?),
     }
+}
+
+/// A line for standard error. That nobody reads it is no reason to fail, as `eprintln!` would.
+pub fn complain(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 /// A table and what stands below it.
@@ -90,9 +97,9 @@ pub fn usage<T>(text: impl Into<String>) -> Result<T> {
 
 /// Says what went wrong, and the exit code for it.
 pub fn failure(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {}", message(error));
+    complain(format_args!("error: {}", message(error)));
     match error.downcast_ref::<Error>() {
-        Some(Error::Interrupted) => ExitCode::from(130),
+        Some(Error::Interrupted) => ExitCode::from(interrupt::EXIT_CODE),
         _ if error.is::<Usage>() => ExitCode::from(2),
         _ => ExitCode::FAILURE,
     }

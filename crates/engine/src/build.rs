@@ -19,7 +19,7 @@ use crate::count::{self, Counted, Making};
 use crate::distinct::{Distinct, EXACT};
 use crate::error::{Error, Result};
 use crate::plan::{self, Size};
-use crate::rows::{BadRows, Groups, KeyRows, Take};
+use crate::rows::{BadRows, Groups, Ignore, KeyRows, Names, Take};
 use crate::source::{self, Explained, Sink, Sources};
 use crate::{Control, output, parallel};
 
@@ -79,7 +79,9 @@ struct Built {
 /// Builds the filters and writes them to a file.
 pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
     let start = Instant::now();
+    output::check(output)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
+    output::check_is_no_input(output, sources.explain().iter().map(|input| &input.path))?;
     let mut phases = vec![("open", start.elapsed())];
     let mut phase = |name, since: Instant| phases.push((name, since.elapsed()));
 
@@ -120,6 +122,9 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
                 }
                 sources.keep()?;
                 let names = count::group_names(&sources, making, job.threads, control)?;
+                if names.is_empty() {
+                    return Err(Error::Refused("the input has no rows, and so no groups to build".into()));
+                }
                 phase("groups", counting);
                 names
             } else {
@@ -183,6 +188,7 @@ pub struct Addition {
 /// Adds rows to a file of filters, which is replaced whole.
 pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report> {
     let start = Instant::now();
+    output::check(path)?;
     let container = output::open(path)?;
     let params = container.params().clone();
     if params.common.kind == Kind::Fuse {
@@ -203,7 +209,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     let before: Vec<u64> = container.tallies().iter().map(|tally| tally.rows).collect();
     drop(container);
     let mut built = insert(&sources, making, params, Some(words), addition.threads, control)?;
-    built.rows.iter_mut().zip(before).for_each(|(rows, before)| *rows += before);
+    built.rows.iter_mut().zip(before).for_each(|(rows, before)| *rows = rows.saturating_add(before));
     let Built { params, rows, seeds, arena, skipped, .. } = built;
     let tallies = output::write_container(path, &params, &rows, &seeds, &arena, addition.threads)?;
     Ok(Report { params, tallies, skipped, estimated: false, phases: vec![("add", start.elapsed())] })
@@ -335,26 +341,32 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false })
 }
 
-/// The first keys of a table, as the recipe makes them.
-struct FirstKeys<'a> {
+/// The first keys of a table, as the recipe makes them, with their groups.
+type FirstKeys = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Takes rows as a build would, and keeps the keys of the first ones.
+struct Explaining<'a> {
+    rows: KeyRows<'a, Ignore>,
     maker: Maker<'a>,
     parts: usize,
     most: usize,
     /// Outside the sink, which is lost when the scan is ended.
-    found: &'a Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
+    found: &'a Mutex<FirstKeys>,
 }
 
-impl Sink for FirstKeys<'_> {
+impl Sink for Explaining<'_> {
     fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
         let mut found = self.found.lock().expect("no holder panics");
         if found.len() == self.most {
             return Err("enough".into()); // ends the scan
         }
-        let group = self
-            .maker
-            .group(values.get(self.parts).copied().flatten())
-            .map_err(|bad| bad.to_string())?
-            .to_vec();
+        let skipped = self.rows.skipped;
+        self.rows.row(values)?;
+        if self.rows.skipped > skipped {
+            return Ok(());
+        }
+        let of_group = values.get(self.parts).copied().flatten();
+        let group = self.maker.group(of_group).map_err(|bad| bad.to_string())?.to_vec();
         let key = self.maker.key(&values[..self.parts]).map_err(|bad| bad.to_string())?.to_vec();
         found.push((group, key));
         Ok(())
@@ -362,13 +374,19 @@ impl Sink for FirstKeys<'_> {
 }
 
 /// How the inputs of a job are understood, and the groups and keys of its first rows.
-#[expect(clippy::type_complexity)]
-pub fn explain(job: &Job, keys: usize) -> Result<(Vec<Explained>, Vec<(Vec<u8>, Vec<u8>)>)> {
+pub fn explain(job: &Job, keys: usize, control: &Control) -> Result<(Vec<Explained>, FirstKeys)> {
     let recipe = &job.common.recipe;
     let sources = Sources::open(&job.inputs, &job.options, &recipe.columns())?;
     let found = Mutex::new(Vec::new());
-    let sink = FirstKeys { maker: Maker::new(recipe), parts: recipe.key.len(), most: keys, found: &found };
-    match sources.scan(vec![sink], &Control::default()) {
+    let groups = Groups::Discover(Names::default());
+    let sink = Explaining {
+        rows: KeyRows::new(recipe, job.common.hash, job.bad_rows, groups, Ignore),
+        maker: Maker::new(recipe),
+        parts: recipe.key.len(),
+        most: keys,
+        found: &found,
+    };
+    match sources.scan(vec![sink], control) {
         Err(error) if found.lock().expect("no holder panics").len() < keys => return Err(error),
         _ => {}
     }

@@ -21,6 +21,7 @@ pub fn merge(
     threads: usize,
     control: &Control,
 ) -> Result<(Params, Vec<Tally>)> {
+    output::check(to)?;
     let files = output::open_all(inputs)?;
     for (file, path) in files.iter().zip(inputs) {
         mergeable(&files[0], &inputs[0], file, path)?;
@@ -119,6 +120,8 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
         let second = in_b.map_or(0.0, |at| keys(b.tallies()[at].ones));
         let union = match (in_a, in_b) {
             (Some(x), Some(y)) => {
+                a.verify(x).map_err(Error::file(a_path))?;
+                b.verify(y).map_err(Error::file(b_path))?;
                 let pairs = a.section(x).iter().zip(b.section(y));
                 keys(pairs.map(|(x, y)| u64::from((x | y).count_ones())).sum())
             }

@@ -123,7 +123,7 @@ pub fn read_params(path: &PathBuf) -> Result<Params> {
 }
 
 fn explain(output: &Output, job: &Job) -> Result<ExitCode> {
-    let (inputs, keys) = build::explain(job, 5)?;
+    let (inputs, keys) = progress::run(output, "reading", |control| build::explain(job, 5, control))?;
     let format = |input: &Explained| match input.format {
         Format::Lines => "one key per line",
         Format::Csv => "csv",

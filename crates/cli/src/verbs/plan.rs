@@ -131,6 +131,10 @@ impl Plan {
         if self.chart.is_some() {
             return usage("--chart draws a plan of numbers: leave out the table");
         }
+        if let Some(path) = &self.output {
+            files::check(path)?;
+            files::check_is_no_input(path, &self.inputs)?;
+        }
         let job = Job {
             inputs: self.inputs,
             options: self.reading.options(),

@@ -132,6 +132,9 @@ fn foreign(head: &[u8]) -> Option<(&'static str, &'static str)> {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
             Some(("UTF-16 text", "convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"))
         }
+        [0x89, b'T', b'A', b'M', b'I', b'S', ..] => {
+            Some(("a file of filters, not of rows", "filters are brought together by tamis merge"))
+        }
         [b'P', b'K', 3, 4, ..] => Some(("a zip archive", unpack)),
         [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Some(("a 7z archive", unpack)),
         [4, 0x22, 0x4d, 0x18, ..] => Some(("LZ4 data", unpack)),

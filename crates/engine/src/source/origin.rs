@@ -90,6 +90,23 @@ impl Stream {
     }
 }
 
+/// That a stream could not be written down: the fault of the disk, not of the stream.
+#[derive(Debug, thiserror::Error)]
+#[error("it cannot be kept in a temporary file in {} ({source}); TMPDIR names another folder", std::env::temp_dir().display())]
+struct NotKept {
+    source: io::Error,
+}
+
+impl NotKept {
+    fn error(source: io::Error) -> io::Error {
+        io::Error::new(source.kind(), NotKept { source })
+    }
+
+    fn is(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<NotKept>())
+    }
+}
+
 /// Writes down what is read; at the end of the stream that becomes the stream.
 struct Spooling {
     bytes: Bytes,
@@ -101,7 +118,7 @@ impl Read for Spooling {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let len = self.bytes.read(buffer)?;
         if let Some(spool) = &mut self.spool {
-            spool.write_all(&buffer[..len])?;
+            spool.write_all(&buffer[..len]).map_err(NotKept::error)?;
         }
         if len == 0
             && !buffer.is_empty()
@@ -228,7 +245,7 @@ pub(super) fn open<T>(
 /// What a failure to read means: that of a decompressor is about what the file holds.
 pub(super) fn damaged(path: &Path, compression: Option<Compression>, source: io::Error) -> Error {
     match compression {
-        Some(compression) if source.raw_os_error().is_none() => Error::Input {
+        Some(compression) if source.raw_os_error().is_none() && !NotKept::is(&source) => Error::Input {
             path: path.to_owned(),
             message: format!("its {} data is damaged or cut off ({source})", compression.name()),
         },

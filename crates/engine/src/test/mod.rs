@@ -24,7 +24,7 @@ use self::judge::{Found, judge};
 use crate::error::{Error, Result};
 use crate::health::{self, Health};
 use crate::output;
-use crate::rows::{BadRows, Groups, Key, KeyRows, Take};
+use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
 use crate::source::{self, Sources};
 use crate::statistics::{surprise, wilson};
 use crate::{Control, parallel};
@@ -164,6 +164,10 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     };
     let container = output::open(&job.filters)?;
     let sketches = container.sketches()?;
+    // Damage would be blamed on the data.
+    parallel::each(job.threads, sketches.len(), |group| {
+        container.verify(group).map_err(Error::file(&job.filters))
+    })?;
     let params = container.params();
     let hash = params.common.hash;
     let lanes = match hash {
@@ -173,7 +177,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     phase("open");
 
     let outside = params.groups.len() as u32;
-    let others = Mutex::new(Vec::new());
+    let others = Mutex::new(Names::default());
     let mut gathered: Vec<Gather> = Vec::new();
     let (mut rows, mut skipped) = (0, 0);
     let mut scan = |sources: &Sources, recipe: &Recipe, negatives: bool| -> Result<()> {
@@ -251,7 +255,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
             filter: Some(filter),
         });
     }
-    for (name, &keys) in others.into_inner().expect("no holder panics").iter().zip(&total.strangers) {
+    for (name, &keys) in others.into_inner().expect("no holder panics").list.iter().zip(&total.strangers) {
         groups.push(GroupResult { group: name.clone(), keys, false_negatives: keys, filter: None });
     }
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
@@ -302,11 +306,11 @@ fn random_keys(
     if job.random == 0 {
         return Ok(Vec::new());
     }
-    let threads = job.threads as u64;
+    // In 128 bits: a great number of keys times that of the threads is beyond 64.
+    let first = |thread: usize| (u128::from(job.random) * thread as u128 / job.threads as u128) as u64;
     parallel::each(job.threads, job.threads, |thread| {
         let mut gather = Gather::new(lanes, held);
-        let thread = thread as u64;
-        for i in (job.random * thread / threads)..(job.random * (thread + 1) / threads) {
+        for i in first(thread)..first(thread + 1) {
             if i % (1 << 16) == 0 {
                 control.check()?;
             }

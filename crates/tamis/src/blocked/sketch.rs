@@ -140,6 +140,11 @@ impl<W: AsRef<[u64]>> Blocked<W> {
         self.words.as_ref()
     }
 
+    /// The words themselves, given back.
+    pub fn into_words(self) -> W {
+        self.words
+    }
+
     /// Bits set per key.
     pub fn hashes(&self) -> u32 {
         self.hashes
@@ -214,6 +219,14 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
     }
 }
 
+/// Asks for the lines of the first keys, which nothing runs ahead of.
+#[inline(always)]
+fn ask_first(lines: &[Mask], hashes: &[u64]) {
+    for &hash in hashes.iter().take(AHEAD) {
+        prefetch(lines, line_of(hash, lines.len() as u64));
+    }
+}
+
 struct Insert<'a, const K: usize> {
     lines: &'a mut [Mask],
     hashes: &'a [u64],
@@ -225,6 +238,7 @@ impl<const K: usize> Vectored for Insert<'_, K> {
     #[inline(always)]
     fn run(self) {
         let count = self.lines.len() as u64;
+        ask_first(self.lines, self.hashes);
         for (i, &hash) in self.hashes.iter().enumerate() {
             let ahead = self.hashes[(i + AHEAD).min(self.hashes.len() - 1)];
             prefetch(self.lines, line_of(ahead, count));
@@ -248,6 +262,7 @@ impl<const K: usize> Vectored for Contains<'_, K> {
     #[inline(always)]
     fn run(self) {
         let count = self.lines.len() as u64;
+        ask_first(self.lines, self.hashes);
         for (i, (&hash, found)) in self.hashes.iter().zip(self.found).enumerate() {
             let ahead = self.hashes[(i + AHEAD).min(self.hashes.len() - 1)];
             prefetch(self.lines, line_of(ahead, count));
