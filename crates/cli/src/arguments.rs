@@ -164,12 +164,12 @@ pub struct Kinds {
     /// The kind: blocked (fastest, default), bloom (classic), fuse (static, smallest)
     #[arg(long)]
     pub kind: Option<Kind>,
-    /// The hash: xxh3, or murmur3 for the document's positions, m and k (implies bloom)
-    #[arg(long, value_enum, default_value = "xxh3")]
-    pub hash: HashName,
-    /// The seed of xxh3: a number, or `random` against chosen keys
-    #[arg(long, value_parser = seed, default_value = "0")]
-    pub seed: u64,
+    /// The hash: xxh3 (default), or murmur3 for the document's positions, m and k (implies bloom)
+    #[arg(long, value_enum)]
+    pub hash: Option<HashName>,
+    /// The seed of xxh3: a number, or `random` against chosen keys [default: 0]
+    #[arg(long, value_parser = seed)]
+    pub seed: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -179,19 +179,26 @@ pub enum HashName {
 }
 
 impl Kinds {
+    /// Whether any of them was given.
+    pub fn given(&self) -> bool {
+        self.kind.is_some() || self.hash.is_some() || self.seed.is_some()
+    }
+
     /// Kind, hash and recipe together.
     pub fn common(&self, recipe: Recipe) -> Result<Common> {
-        let (kind, hash) = match (self.hash, self.kind) {
+        let (kind, hash) = match (self.hash.unwrap_or(HashName::Xxh3), self.kind) {
             (HashName::Murmur3, Some(kind)) if kind != Kind::Bloom => {
                 return usage(format!(
                     "murmur3 goes with --kind bloom, not with {kind}: leave out one of them"
                 ));
             }
-            (HashName::Murmur3, _) if self.seed != 0 => {
+            (HashName::Murmur3, _) if self.seed.is_some() => {
                 return usage("murmur3 has the seeds 0, 1, 2, …: leave out --seed");
             }
             (HashName::Murmur3, _) => (Kind::Bloom, Scheme::Murmur3),
-            (HashName::Xxh3, kind) => (kind.unwrap_or(Kind::Blocked), Scheme::Xxh3 { seed: self.seed }),
+            (HashName::Xxh3, kind) => {
+                (kind.unwrap_or(Kind::Blocked), Scheme::Xxh3 { seed: self.seed.unwrap_or(0) })
+            }
         };
         Ok(Common { kind, hash, recipe })
     }

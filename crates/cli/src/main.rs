@@ -1,6 +1,7 @@
 //! The command line of tamis: arguments → job → run → render.
 
 mod arguments;
+mod interrupt;
 mod progress;
 mod show;
 mod verbs;
@@ -33,6 +34,7 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    interrupt::listen();
     let outcome = match cli.verb {
         Verb::Completions(completions) => completions.run(&mut Cli::command()),
         verb => verb.run(&cli.output),

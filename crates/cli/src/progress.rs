@@ -1,6 +1,5 @@
 //! A job that runs while its progress is shown and Ctrl-C is heard.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
@@ -9,35 +8,27 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use tamis_engine::Control;
 
+use crate::interrupt;
 use crate::show::Output;
 
-/// Runs a job with its control. The first Ctrl-C asks it to stop and clean up, the second ends
-/// the program at once.
+/// Runs a job with its control.
 pub fn run<T>(
     output: &Output,
     what: &'static str,
     job: impl FnOnce(&Control) -> tamis_engine::Result<T>,
 ) -> Result<T> {
-    let control = Arc::new(Control::default());
-    let heard = Arc::clone(&control);
-    let before = AtomicBool::new(false);
-    // A second job in the same process keeps the first one's handler: it is the only one there is.
-    let _ = ctrlc::set_handler(move || {
-        if before.swap(true, Relaxed) {
-            std::process::exit(130);
+    interrupt::run(|control| {
+        if !output.shows_progress() {
+            return Ok(job(control)?);
         }
-        heard.stop();
-    });
-    if !output.shows_progress() {
-        return Ok(job(&control)?);
-    }
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(what, &control, &done));
-        let result = job(&control);
-        done.store(true, Relaxed);
-        watcher.thread().unpark();
-        Ok(result?)
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let watcher = scope.spawn(|| watch(what, control, &done));
+            let result = job(control);
+            done.store(true, Relaxed);
+            watcher.thread().unpark();
+            Ok(result?)
+        })
     })
 }
 

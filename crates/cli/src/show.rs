@@ -9,6 +9,8 @@ use clap::Args;
 use tamis_engine::Error;
 use tamis_engine::report::Table;
 
+use crate::interrupt;
+
 /// How results are shown.
 #[derive(Debug, Args)]
 pub struct Output {
@@ -29,13 +31,13 @@ impl Output {
     /// Says something on the side.
     pub fn note(&self, text: impl fmt::Display) {
         if !self.quiet {
-            eprintln!("{text}");
+            complain(text);
         }
     }
 
     /// Says something that should not be missed; `--quiet` does not silence it.
     pub fn warn(&self, text: impl fmt::Display) {
-        eprintln!("warning: {text}");
+        complain(format_args!("warning: {text}"));
     }
 
     /// Whether progress should be shown.
@@ -51,6 +53,11 @@ pub fn print(text: &str) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         result => Ok(result?),
     }
+}
+
+/// A line for standard error. That nobody reads it is no reason to fail, as `eprintln!` would.
+pub fn complain(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 /// A table and what stands below it.
@@ -90,10 +97,33 @@ pub fn usage<T>(text: impl Into<String>) -> Result<T> {
 
 /// Says what went wrong, and the exit code for it.
 pub fn failure(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    complain(format_args!("error: {}", message(error)));
     match error.downcast_ref::<Error>() {
-        Some(Error::Interrupted) => ExitCode::from(130),
+        Some(Error::Interrupted) => ExitCode::from(interrupt::EXIT_CODE),
         _ if error.is::<Usage>() => ExitCode::from(2),
         _ => ExitCode::FAILURE,
+    }
+}
+
+/// What went wrong, with what led to it. Errors of the engine say that themselves.
+fn message(error: &anyhow::Error) -> String {
+    match error.downcast_ref::<Error>() {
+        Some(error) => error.to_string(),
+        None => format!("{error:#}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let gone = || io::Error::other("gone");
+        let of_engine = Error::Io { path: "a".into(), source: gone() };
+        assert_eq!(message(&of_engine.into()), "a: gone");
+        let with_context = Err::<(), _>(gone()).context("b").unwrap_err();
+        assert_eq!(message(&with_context), "b: gone");
     }
 }

@@ -1,6 +1,6 @@
 //! The second phase: the sketches themselves.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use crate::count::{self, Counted, Making};
 use crate::distinct::{Distinct, EXACT};
 use crate::error::{Error, Result};
 use crate::plan::{self, Size};
-use crate::rows::{BadRows, Groups, KeyRows, Take};
+use crate::rows::{BadRows, Groups, Ignore, KeyRows, Names, Take};
 use crate::source::{self, Explained, Sink, Sources};
 use crate::{Control, output, parallel};
 
@@ -77,9 +77,11 @@ struct Built {
 }
 
 /// Builds the filters and writes them to a file.
-pub fn build(job: &Job, output: &std::path::Path, control: &Control) -> Result<Report> {
+pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
     let start = Instant::now();
+    output::check(output)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
+    output::check_is_no_input(output, sources.explain().iter().map(|input| &input.path))?;
     let mut phases = vec![("open", start.elapsed())];
     let mut phase = |name, since: Instant| phases.push((name, since.elapsed()));
 
@@ -106,7 +108,7 @@ pub fn build(job: &Job, output: &std::path::Path, control: &Control) -> Result<R
                 built.estimated = counted.counts.estimating();
                 built
             } else {
-                from_sets(params, counted, job.threads, control)?
+                from_logs(params, counted, job.threads, control)?
             };
             phase("build", building);
             built
@@ -120,6 +122,9 @@ pub fn build(job: &Job, output: &std::path::Path, control: &Control) -> Result<R
                 }
                 sources.keep()?;
                 let names = count::group_names(&sources, making, job.threads, control)?;
+                if names.is_empty() {
+                    return Err(Error::Refused("the input has no rows, and so no groups to build".into()));
+                }
                 phase("groups", counting);
                 names
             } else {
@@ -181,8 +186,9 @@ pub struct Addition {
 }
 
 /// Adds rows to a file of filters, which is replaced whole.
-pub fn add(path: &PathBuf, addition: &Addition, control: &Control) -> Result<Report> {
+pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report> {
     let start = Instant::now();
+    output::check(path)?;
     let container = output::open(path)?;
     let params = container.params().clone();
     if params.common.kind == Kind::Fuse {
@@ -191,6 +197,10 @@ pub fn add(path: &PathBuf, addition: &Addition, control: &Control) -> Result<Rep
             path.display()
         )));
     }
+    // Damage would come out under a checksum that matches.
+    parallel::each(addition.threads, params.groups.len(), |group| {
+        container.verify(group).map_err(Error::file(path))
+    })?;
     let sources = Sources::open(&addition.inputs, &addition.options, &addition.recipe.columns())?;
     let hash = params.common.hash;
     let making = Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows };
@@ -199,7 +209,7 @@ pub fn add(path: &PathBuf, addition: &Addition, control: &Control) -> Result<Rep
     let before: Vec<u64> = container.tallies().iter().map(|tally| tally.rows).collect();
     drop(container);
     let mut built = insert(&sources, making, params, Some(words), addition.threads, control)?;
-    built.rows.iter_mut().zip(before).for_each(|(rows, before)| *rows += before);
+    built.rows.iter_mut().zip(before).for_each(|(rows, before)| *rows = rows.saturating_add(before));
     let Built { params, rows, seeds, arena, skipped, .. } = built;
     let tallies = output::write_container(path, &params, &rows, &seeds, &arena, addition.threads)?;
     Ok(Report { params, tallies, skipped, estimated: false, phases: vec![("add", start.elapsed())] })
@@ -263,22 +273,21 @@ fn taken<T: Take>(sinks: Vec<KeyRows<'_, T>>, groups: usize) -> (Vec<T>, Vec<u64
 }
 
 /// Puts the keys that were counted into an arena: no second pass over the input.
-fn from_sets(params: Params, counted: Counted, threads: usize, control: &Control) -> Result<Built> {
+fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control) -> Result<Built> {
     let placing = Placing::new(&params);
     let mut arena = placing.empty()?;
     let sections = arena::sections(&params, &mut arena);
     parallel::each(threads, sections.len(), |group| {
         control.check()?;
-        let Distinct::Exact(set) = &counted.counts.groups()[group] else {
+        let Distinct::Exact(log) = &counted.counts.groups()[group] else {
             unreachable!("an estimated job is built from its rows");
         };
         let mut section = sections[group].lock().expect("no holder panics");
         let shape = params.groups[group].shape;
-        let hashes: Vec<u64> = set.iter().collect();
         match params.common.kind {
-            Kind::Blocked => Blocked::from_words(&mut **section, shape.hashes)?.insert_hashes(&hashes),
+            Kind::Blocked => Blocked::from_words(&mut **section, shape.hashes)?.insert_hashes(log.hashes()),
             Kind::Bloom => {
-                Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(&hashes)
+                Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(log.hashes())
             }
             Kind::Fuse => unreachable!("a fuse filter is built from hashes of its own"),
         }
@@ -319,10 +328,10 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     let sections = arena::sections(&params, &mut arena);
     let seeds = parallel::each(job.threads, sections.len(), |group| {
         control.check()?;
-        let Distinct::Exact(set) = &counted.counts.groups()[group] else {
+        let Distinct::Exact(log) = &counted.counts.groups()[group] else {
             unreachable!("the keys of a fuse filter are always counted exactly");
         };
-        let mut hashes: Vec<u64> = set.iter().collect();
+        let mut hashes = log.hashes().to_vec();
         let built = Fuse::build(&mut hashes, params.groups[group].shape.width)?;
         sections[group].lock().expect("no holder panics").copy_from_slice(built.words());
         Ok(built.seed())
@@ -332,26 +341,32 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false })
 }
 
-/// The first keys of a table, as the recipe makes them.
-struct FirstKeys<'a> {
+/// The first keys of a table, as the recipe makes them, with their groups.
+type FirstKeys = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Takes rows as a build would, and keeps the keys of the first ones.
+struct Explaining<'a> {
+    rows: KeyRows<'a, Ignore>,
     maker: Maker<'a>,
     parts: usize,
     most: usize,
     /// Outside the sink, which is lost when the scan is ended.
-    found: &'a Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
+    found: &'a Mutex<FirstKeys>,
 }
 
-impl Sink for FirstKeys<'_> {
+impl Sink for Explaining<'_> {
     fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
         let mut found = self.found.lock().expect("no holder panics");
         if found.len() == self.most {
             return Err("enough".into()); // ends the scan
         }
-        let group = self
-            .maker
-            .group(values.get(self.parts).copied().flatten())
-            .map_err(|bad| bad.to_string())?
-            .to_vec();
+        let skipped = self.rows.skipped;
+        self.rows.row(values)?;
+        if self.rows.skipped > skipped {
+            return Ok(());
+        }
+        let of_group = values.get(self.parts).copied().flatten();
+        let group = self.maker.group(of_group).map_err(|bad| bad.to_string())?.to_vec();
         let key = self.maker.key(&values[..self.parts]).map_err(|bad| bad.to_string())?.to_vec();
         found.push((group, key));
         Ok(())
@@ -359,13 +374,19 @@ impl Sink for FirstKeys<'_> {
 }
 
 /// How the inputs of a job are understood, and the groups and keys of its first rows.
-#[expect(clippy::type_complexity)]
-pub fn explain(job: &Job, keys: usize) -> Result<(Vec<Explained>, Vec<(Vec<u8>, Vec<u8>)>)> {
+pub fn explain(job: &Job, keys: usize, control: &Control) -> Result<(Vec<Explained>, FirstKeys)> {
     let recipe = &job.common.recipe;
     let sources = Sources::open(&job.inputs, &job.options, &recipe.columns())?;
     let found = Mutex::new(Vec::new());
-    let sink = FirstKeys { maker: Maker::new(recipe), parts: recipe.key.len(), most: keys, found: &found };
-    match sources.scan(vec![sink], &Control::default()) {
+    let groups = Groups::Discover(Names::default());
+    let sink = Explaining {
+        rows: KeyRows::new(recipe, job.common.hash, job.bad_rows, groups, Ignore),
+        maker: Maker::new(recipe),
+        parts: recipe.key.len(),
+        most: keys,
+        found: &found,
+    };
+    match sources.scan(vec![sink], control) {
         Err(error) if found.lock().expect("no holder panics").len() < keys => return Err(error),
         _ => {}
     }

@@ -9,7 +9,7 @@ use tamis::params::Name;
 use crate::Control;
 use crate::distinct::{Counts, Distinct};
 use crate::error::Result;
-use crate::rows::{BadRows, Groups, Key, KeyRows, Take};
+use crate::rows::{BadRows, Groups, Ignore, Key, KeyRows, Names, Take};
 use crate::source::Sources;
 
 /// What the first phase found.
@@ -51,13 +51,6 @@ impl Take for See {
     }
 }
 
-/// Only the names of groups matter.
-struct Ignore;
-
-impl Take for Ignore {
-    fn take(&mut self, _: Key<'_>) {}
-}
-
 /// Counts the distinct keys of each group: exactly up to `limit` in all.
 pub fn distinct_keys(
     sources: &Sources,
@@ -88,7 +81,7 @@ pub fn group_names(
 }
 
 fn key_rows<T: Take>(making: Making<'_>, take: T) -> KeyRows<'_, T> {
-    KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Discover(Vec::new()), take)
+    KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Discover(Names::default()), take)
 }
 
 /// The names and rows of all groups, sorted, and for each thread the place of its groups there.

@@ -11,7 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The user asked it to stop.
-    #[error("interrupted; nothing was written")]
+    #[error("interrupted; nothing half-written is left")]
     Interrupted,
     /// The operating system refused something.
     #[error("{}: {source}", path.display())]

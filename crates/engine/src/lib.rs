@@ -11,6 +11,7 @@ pub mod distinct;
 pub mod error;
 pub mod generate;
 pub mod health;
+pub mod leftovers;
 pub mod merge;
 pub mod output;
 pub mod parallel;

@@ -13,13 +13,15 @@ use crate::error::{Error, Result};
 use crate::output::{self, Mapped};
 use crate::{Control, parallel};
 
-/// Merges files group by group; groups that only some have are kept.
+/// Merges files group by group; groups that only some have are kept. What goes in is verified:
+/// damage would come out under a checksum that matches.
 pub fn merge(
     inputs: &[PathBuf],
     to: &Path,
     threads: usize,
     control: &Control,
 ) -> Result<(Params, Vec<Tally>)> {
+    output::check(to)?;
     let files = output::open_all(inputs)?;
     for (file, path) in files.iter().zip(inputs) {
         mergeable(&files[0], &inputs[0], file, path)?;
@@ -44,8 +46,9 @@ pub fn merge(
         control.check()?;
         let mut section = sections[group].lock().expect("no holder panics");
         let mut rows = 0u64;
-        for file in &files {
+        for (file, path) in files.iter().zip(inputs) {
             if let Some(at) = file.params().find(&params.groups[group].group.0) {
+                file.verify(at).map_err(Error::file(path))?;
                 arena::or_into(&mut section, file.section(at));
                 rows = rows.saturating_add(file.tallies()[at].rows);
             }
@@ -117,6 +120,8 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
         let second = in_b.map_or(0.0, |at| keys(b.tallies()[at].ones));
         let union = match (in_a, in_b) {
             (Some(x), Some(y)) => {
+                a.verify(x).map_err(Error::file(a_path))?;
+                b.verify(y).map_err(Error::file(b_path))?;
                 let pairs = a.section(x).iter().zip(b.section(y));
                 keys(pairs.map(|(x, y)| u64::from((x | y).count_ones())).sum())
             }

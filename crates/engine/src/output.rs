@@ -4,39 +4,92 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
 use tamis::Container;
-use tamis::arch::map::map_file;
+use tamis::arch::map::Map;
 use tamis::format::{self, Tally};
 use tamis::params::Params;
 
 use crate::error::{Error, Result};
+use crate::leftovers::TemporaryFile;
 use crate::parallel;
 
 /// Writes a file under a temporary name in the same folder, then puts it in its place: a reader
 /// sees the old file or the new one, and a failure leaves the old one untouched.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let target = Target::of(path)?;
     let attempt = || -> io::Result<()> {
-        if path.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder; name a file in it"));
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(fs::Permissions::from_mode(0o666)); // the user's umask applies
-        }
-        let mut file = builder.prefix(".tamis-").suffix(".tmp").tempfile_in(folder)?;
-        let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
+        let mut file = target.temporary()?;
+        let mut out = BufWriter::with_capacity(1 << 20, file.file());
         write(&mut out)?;
         out.flush()?;
         drop(out);
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        File::open(folder)?.sync_all()
+        if let Some(permissions) = &target.permissions {
+            file.file().set_permissions(permissions.clone())?;
+        }
+        file.file().sync_all()?;
+        file.persist(&target.file)?;
+        File::open(&target.folder)?.sync_all()
     };
     attempt().map_err(Error::io(path))
+}
+
+/// Refuses an output that cannot be written: before the work that would be lost.
+pub fn check(path: &Path) -> Result<()> {
+    Target::of(path)?.temporary().map(drop).map_err(Error::io(path))
+}
+
+/// Refuses an output that is one of the inputs.
+pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<Item = P>) -> Result<()> {
+    let Ok(output) = fs::canonicalize(path) else { return Ok(()) }; // there is no such file yet
+    let same = |input: P| fs::canonicalize(input).is_ok_and(|input| input == output);
+    if inputs.into_iter().any(same) {
+        let message = "is an input and would be overwritten; name another output".into();
+        return Err(Error::Input { path: path.into(), message });
+    }
+    Ok(())
+}
+
+/// Where a file is to be written.
+struct Target {
+    /// The folder, in which it is made under a temporary name.
+    folder: PathBuf,
+    /// The file itself: where a link leads, if that is what was named.
+    file: PathBuf,
+    /// The permissions of the file that is replaced, where there is one.
+    permissions: Option<fs::Permissions>,
+}
+
+impl Target {
+    fn of(path: &Path) -> Result<Target> {
+        let refused = |message: &str| Err(Error::Input { path: path.into(), message: message.into() });
+        if path == Path::new("-") {
+            return refused("the result cannot go to standard output; name a file (./- is one called -)");
+        }
+        let (file, permissions) = match fs::metadata(path) {
+            Ok(there) if there.is_dir() => return refused("is a folder; name a file in it"),
+            // A rename would put a file in the place of a device such as /dev/null.
+            Ok(there) if !there.is_file() => {
+                return refused("is not a regular file and is not replaced; name another");
+            }
+            Ok(there) => (fs::canonicalize(path).map_err(Error::io(path))?, Some(there.permissions())),
+            Err(_) if path.is_symlink() => return refused("is a link to nothing; name a file"),
+            Err(_) => (path.to_owned(), None),
+        };
+        let folder = match file.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        if !folder.is_dir() {
+            return refused("its folder does not exist; make it first, or name another");
+        }
+        Ok(Target { folder, file, permissions })
+    }
+
+    fn temporary(&self) -> io::Result<TemporaryFile> {
+        // The name of the temporary file, which this error would show, helps nobody.
+        TemporaryFile::new(&self.folder)
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot be written: {}", error.kind())))
+    }
 }
 
 /// Seals the sections of an arena and writes the container. `rows` and `seeds` stand in the
@@ -60,7 +113,7 @@ pub fn write_container(
 }
 
 /// A container on disk, mapped.
-pub type Mapped = Container<Mmap>;
+pub type Mapped = Container<Map>;
 
 /// Opens a container.
 pub fn open(path: &Path) -> Result<Mapped> {
@@ -72,7 +125,7 @@ pub fn open(path: &Path) -> Result<Mapped> {
     if metadata.len() == 0 {
         return Err(Error::Input { path: path.into(), message: "is empty, not a tamis file".into() });
     }
-    let map = map_file(&file).map_err(Error::io(path))?;
+    let map = Map::of(&file).map_err(Error::io(path))?;
     Container::open(map).map_err(Error::file(path))
 }
 

@@ -62,10 +62,13 @@ fn refuse_murmur(common: &Common, flag: &str) -> Result<()> {
 }
 
 fn at_rate(common: &Common, counts: &[(Name, u64)], fpr: f64) -> Result<Vec<GroupParams>> {
-    let mut groups = shaped(common, counts, |keys| match common.hash {
-        Scheme::Murmur3 => bloom::document_shape(keys, fpr),
-        Scheme::Xxh3 { .. } => common.kind.shape_for_rate(keys, fpr),
-    })?;
+    let mut groups = match common.hash {
+        Scheme::Murmur3 => shaped(common, counts, |keys| bloom::document_shape(keys, fpr)),
+        Scheme::Xxh3 { .. } => {
+            let sizes = common.kind.at_rate(fpr)?;
+            shaped(common, counts, |keys| sizes.shape(keys))
+        }
+    }?;
     groups.iter_mut().for_each(|group| group.fpr = fpr);
     Ok(groups)
 }

@@ -37,11 +37,42 @@ pub trait Take: Send {
     fn take(&mut self, key: Key<'_>);
 }
 
+/// Takes keys and does nothing with them: where only the rows matter.
+#[derive(Debug)]
+pub struct Ignore;
+
+impl Take for Ignore {
+    fn take(&mut self, _: Key<'_>) {}
+}
+
+/// Names, numbered as they come.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// In the order in which they came.
+    pub list: Vec<Name>,
+    numbers: Numbers,
+}
+
+impl Names {
+    /// The number of a name, which gets one if it is new.
+    fn number(&mut self, name: &[u8]) -> u32 {
+        if let Some(&number) = self.numbers.get(name) {
+            return number;
+        }
+        let number = self.list.len() as u32;
+        self.list.push(Name(name.to_vec()));
+        self.numbers.insert(name.into(), number);
+        number
+    }
+}
+
+type Numbers = HashMap<Box<[u8]>, u32, BuildHasherDefault<XxHasher>>;
+
 /// How the names of groups become numbers.
 #[derive(Debug)]
 pub enum Groups<'a> {
     /// In the order in which they appear.
-    Discover(Vec<Name>),
+    Discover(Names),
     /// As they stand in the parameters; another name is a bad row.
     Known(&'a Params),
     /// As they stand in the parameters; others are numbered from `first` on, as all threads
@@ -52,7 +83,7 @@ pub enum Groups<'a> {
         /// The number of the first other name.
         first: u32,
         /// The other names.
-        others: &'a Mutex<Vec<Name>>,
+        others: &'a Mutex<Names>,
     },
     /// All keys belong to the group of this number, whatever the row says.
     One(u32),
@@ -66,7 +97,7 @@ pub struct KeyRows<'a, T> {
     hash: Scheme,
     bad_rows: BadRows,
     groups: Groups<'a>,
-    numbers: HashMap<Box<[u8]>, u32, BuildHasherDefault<XxHasher>>,
+    numbers: Numbers,
     /// Short values seen lately, by a hash of their bytes: most columns of groups have few.
     recent: Box<[(u64, u32); RECENT]>,
     /// Rows of which a key was made, by group.
@@ -77,7 +108,7 @@ pub struct KeyRows<'a, T> {
     pub take: T,
 }
 
-const RECENT: usize = 256;
+const RECENT: usize = 1024;
 
 impl<'a, T: Take> KeyRows<'a, T> {
     /// A sink for one thread.
@@ -94,7 +125,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
             hash,
             bad_rows,
             groups,
-            numbers: HashMap::default(),
+            numbers: Numbers::default(),
             recent: Box::new([(u64::MAX, 0); RECENT]),
             rows: Vec::new(),
             skipped: 0,
@@ -106,7 +137,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
     /// each, and what took the keys.
     pub fn into_names(self) -> (Vec<Name>, Vec<u64>, T) {
         let names = match self.groups {
-            Groups::Discover(names) => names,
+            Groups::Discover(names) => names.list,
             _ => vec![Name::default()],
         };
         (names, self.rows, self.take)
@@ -124,7 +155,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
             }
             _ => 0,
         };
-        let slot = (packed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize;
+        let slot = (packed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
         if packed != 0 && self.recent[slot].0 == packed {
             return Ok(self.recent[slot].1);
         }
@@ -146,10 +177,10 @@ impl<'a, T: Take> KeyRows<'a, T> {
                 let name = String::from_utf8_lossy(name);
                 format!("group {name:?} is not in the parameters; plan over all of the data, or build without them")
             })?,
-            Groups::Discover(names) => position(names, name),
+            Groups::Discover(names) => names.number(name),
             Groups::KnownFirst { params, first, others } => match params.find(name) {
                 Some(at) => at as u32,
-                None => *first + position(&mut others.lock().expect("no holder panics"), name),
+                None => *first + others.lock().expect("no holder panics").number(name),
             },
         };
         if let Some(value) = value {
@@ -191,16 +222,6 @@ impl<T: Take> Sink for KeyRows<'_, T> {
             }
         }
     }
-}
-
-/// The place of a name, which is put there if it is new. It is only looked for when a thread
-/// meets a value for the first time.
-fn position(names: &mut Vec<Name>, name: &[u8]) -> u32 {
-    let at = names.iter().position(|known| known.0 == name).unwrap_or_else(|| {
-        names.push(Name(name.to_vec()));
-        names.len() - 1
-    });
-    at as u32
 }
 
 fn show(value: Option<&[u8]>) -> String {

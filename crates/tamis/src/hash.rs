@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How keys are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "lowercase")]
+#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Scheme {
     /// XXH3, 64 bits, with a seed: one hash per key, from which all positions are drawn.
     Xxh3 {
@@ -87,6 +87,24 @@ pub(crate) fn fold(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scheme_with_anything_unknown_is_refused() {
+        let read = |json| serde_json::from_str::<Scheme>(json).ok();
+        assert_eq!(
+            read(r#"{"name":"xxh3","seed":18446744073709551615}"#),
+            Some(Scheme::Xxh3 { seed: u64::MAX })
+        );
+        assert_eq!(read(r#"{"name":"murmur3"}"#), Some(Scheme::Murmur3));
+        for json in [
+            r#"{"name":"xxh3"}"#,
+            r#"{"name":"xxh3","seed":0,"secret":1}"#,
+            r#"{"name":"xxh3","seed":-1}"#,
+            r#"{"name":"xxh64","seed":0}"#,
+        ] {
+            assert_eq!(read(json), None, "{json}");
+        }
+    }
 
     #[test]
     fn murmur3_gives_the_published_values() {

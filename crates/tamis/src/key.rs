@@ -26,6 +26,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 
 mod decimal;
+#[cfg(test)]
+mod tests;
 
 /// Where a value stands in a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,15 +162,20 @@ impl Step {
                 Cow::Borrowed(&value[start..])
             }
             Step::Before(text) => {
-                let at = value.windows(text.len()).position(|w| w == text.as_bytes());
+                let at = windows(value, text).position(|w| w == text.as_bytes());
                 Cow::Borrowed(at.map_or(value, |at| &value[..at]))
             }
             Step::After(text) => {
-                let at = value.windows(text.len()).rposition(|w| w == text.as_bytes());
+                let at = windows(value, text).rposition(|w| w == text.as_bytes());
                 Cow::Borrowed(at.map_or(value, |at| &value[at + text.len()..]))
             }
         })
     }
+}
+
+/// The places where a text may stand in a value. An empty text stands nowhere.
+fn windows<'a>(value: &'a [u8], text: &str) -> std::slice::Windows<'a, u8> {
+    value.windows(text.len().max(1))
 }
 
 /// The length in bytes of each character; a byte that is not UTF-8 is a character of its own.
@@ -180,6 +187,7 @@ fn character_lengths(value: &[u8]) -> impl Iterator<Item = usize> {
 
 /// A column and the steps that its value goes through: `email:trim,lower`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)] // what is not known here could make other keys
 pub struct Field {
     /// Where the value stands.
     pub column: Column,
@@ -191,7 +199,8 @@ pub struct Field {
 impl FromStr for Field {
     type Err = Error;
 
-    /// Reads `column` or `column:step,step`; an empty column is the whole line (`:trim`).
+    /// Reads `column` or `column:step,step`; an empty column is the whole line (`:trim`), and so
+    /// is `(line)`, as which it is shown.
     ///
     /// What follows the last colon is read as steps; a column whose name holds a colon is
     /// written with one more at its end (`xml:lang:`).
@@ -206,16 +215,20 @@ impl FromStr for Field {
         let column = match column.parse::<usize>() {
             Ok(0) => return Err(Error::Recipe("columns are numbered from 1".into())),
             Ok(number) => Column::Number(number),
-            Err(_) if column.is_empty() => Column::Line,
+            Err(_) if matches!(column, "" | "(line)") => Column::Line,
             Err(_) => Column::Name(column.to_owned()),
         };
         Ok(Field { column, steps })
     }
 }
 
+/// As [`from_str`](Field::from_str) reads it.
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.column)?;
+        if self.steps.is_empty() && matches!(&self.column, Column::Name(name) if name.contains(':')) {
+            f.write_str(":")?;
+        }
         for (i, step) in self.steps.iter().enumerate() {
             write!(f, "{}{step}", if i == 0 { ':' } else { ',' })?;
         }
@@ -225,6 +238,7 @@ impl fmt::Display for Field {
 
 /// How the key and the group of a row are made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// The parts of the key. Several make a compound key, each with its length before it,
     /// so that ("ab", "c") and ("a", "bc") differ.
@@ -246,6 +260,22 @@ impl Recipe {
     /// The columns that a row must give: those of the key, then that of the group.
     pub fn columns(&self) -> Vec<Column> {
         self.key.iter().chain(&self.group).map(|field| field.column.clone()).collect()
+    }
+
+    /// That it is one that could be parsed: a file may hold any.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let field_is_possible = |field: &Field| {
+            field.column != Column::Number(0)
+                && field.steps.iter().all(|step| match step {
+                    Step::Prefix(n) | Step::Suffix(n) => *n > 0,
+                    Step::Before(text) | Step::After(text) => !text.is_empty(),
+                    _ => true,
+                })
+        };
+        if self.key.is_empty() || !self.key.iter().chain(&self.group).all(field_is_possible) {
+            return Err(Error::Corrupt(format!("the recipe is impossible ({self})")));
+        }
+        Ok(())
     }
 }
 
@@ -343,10 +373,11 @@ fn canonical<'a>(
     null: Option<&'a str>,
     buffer: &'a mut Vec<u8>,
 ) -> Result<&'a [u8], BadValue> {
-    let value = present(value, null)?;
-    if steps.is_empty() {
-        return Ok(value);
-    }
+    // What stands for a missing value stands as it is: `round` could not read it.
+    let value = match present(value, None) {
+        Ok(value) if !steps.is_empty() => value,
+        _ => return present(value, null),
+    };
     let mut current = Cow::Borrowed(value);
     for step in steps {
         let next = step.apply(&current)?.into_owned();

@@ -12,6 +12,7 @@ pub mod fuse;
 pub mod hash;
 pub mod key;
 pub mod params;
+mod real;
 pub mod sizing;
 pub mod sketch;
 

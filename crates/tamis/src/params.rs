@@ -14,7 +14,7 @@ use crate::key::Recipe;
 use crate::sizing::{Kind, MOST_BITS, Shape};
 
 /// The name of a group: bytes, mostly text.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Name(pub Vec<u8>);
 
 impl Name {
@@ -33,6 +33,12 @@ impl Name {
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(&self.0))
     }
 }
 
@@ -70,7 +76,7 @@ impl<'de> Deserialize<'de> for Name {
                 let byte = |pair: &[u8]| {
                     str::from_utf8(pair)
                         .ok()
-                        .filter(|p| p.len() == 2)
+                        .filter(|p| p.len() == 2 && !p.starts_with('+'))
                         .and_then(|p| u8::from_str_radix(p, 16).ok())
                 };
                 let bytes: Option<Vec<u8>> = hex.as_bytes().chunks(2).map(byte).collect();
@@ -82,6 +88,7 @@ impl<'de> Deserialize<'de> for Name {
 
 /// What is common to all groups.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Common {
     /// The kind of the sketches.
     pub kind: Kind,
@@ -182,8 +189,9 @@ impl Params {
         None
     }
 
-    /// That the groups are in order and every shape is possible.
+    /// That the recipe can be used, the groups are in order, and every shape is possible.
     pub(crate) fn check(&self) -> Result<()> {
+        self.common.recipe.check()?;
         let kind = self.common.kind;
         let murmur = self.common.hash == Scheme::Murmur3;
         if murmur && kind != Kind::Bloom {
@@ -220,5 +228,33 @@ impl Params {
             total = total.saturating_add(shape.bits()).saturating_add(512);
         }
         if total > MOST_BITS { Err(Error::TooLarge { bits: total }) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// To the last bit: parameters that differ in a rate alone do not merge.
+        #[test]
+        fn parameters_come_back_from_json_as_they_were(bits in 1u64..0x3ff0_0000_0000_0000, name in prop::collection::vec(any::<u8>(), 0..9), seed: u64) {
+            let recipe = Recipe { group: Some("a:round".parse().unwrap()), ..Recipe::lines() };
+            let common = Common { kind: Kind::Bloom, hash: Scheme::Xxh3 { seed }, recipe };
+            let shape = Shape { slots: 1000, width: 1, hashes: 7 };
+            let group = GroupParams { group: Name(name), keys: 100, fpr: f64::from_bits(bits), shape };
+            let params = Params::new(common, vec![group]).unwrap();
+            prop_assert_eq!(Params::from_json(&params.to_json()).unwrap(), params);
+        }
+    }
+
+    #[test]
+    fn a_name_in_hex_has_hexadecimal_digits_only() {
+        let name = |hex: &str| serde_json::from_str::<Name>(&format!("{{\"hex\": {hex:?}}}"));
+        assert_eq!(name("ff0a").unwrap(), Name(vec![0xff, 0x0a]));
+        for hex in ["+f", "f", "-1", " f", "fg", "é"] {
+            assert!(name(hex).is_err(), "{hex}");
+        }
     }
 }

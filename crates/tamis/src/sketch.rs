@@ -5,6 +5,7 @@ use crate::bloom::Bloom;
 use crate::error::Result;
 use crate::fuse::Fuse;
 use crate::params::GroupParams;
+use crate::real::log1p;
 use crate::sizing::Kind;
 
 /// A sketch of any kind, over words that it owns or borrows.
@@ -53,6 +54,6 @@ impl<W: AsRef<[u64]>> Sketch<W> {
 pub fn estimated_keys(ones: u64, bits: u64, hashes: u32) -> f64 {
     let m = bits as f64;
     // m ≤ k only in absurdly small filters, where every estimate is a guess.
-    let per_key = (-f64::from(hashes) / m.max(f64::from(hashes) + 1.0)).ln_1p();
-    (-(ones as f64) / m).ln_1p() / per_key
+    let per_key = log1p(-f64::from(hashes) / m.max(f64::from(hashes) + 1.0));
+    log1p(-(ones as f64) / m) / per_key
 }

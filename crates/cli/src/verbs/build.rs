@@ -67,9 +67,9 @@ impl Build {
         };
         let (common, sizing) = match given {
             Some(params) => {
-                if self.sizes.given() || self.kinds.kind.is_some() || self.keys.null.is_some() {
+                if self.sizes.given() || self.kinds.given() || self.keys.null.is_some() {
                     return usage(
-                        "the given parameters fix size, kind and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind and --null",
+                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --hash, --seed and --null",
                     );
                 }
                 let mut common = params.common.clone();
@@ -123,7 +123,7 @@ pub fn read_params(path: &PathBuf) -> Result<Params> {
 }
 
 fn explain(output: &Output, job: &Job) -> Result<ExitCode> {
-    let (inputs, keys) = build::explain(job, 5)?;
+    let (inputs, keys) = progress::run(output, "reading", |control| build::explain(job, 5, control))?;
     let format = |input: &Explained| match input.format {
         Format::Lines => "one key per line",
         Format::Csv => "csv",

@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -25,7 +26,7 @@ pub struct Inspect {
     file: PathBuf,
     /// Show this group only
     #[arg(long)]
-    group: Option<String>,
+    group: Option<OsString>,
     /// Write the bit array of the group to a file: little-endian, ⌈bits/8⌉ bytes
     #[arg(long, value_name = "FILE")]
     raw_bits: Option<PathBuf>,
@@ -37,7 +38,7 @@ impl Inspect {
         let file = files::open(&self.file)?;
         let (mut params, mut tallies) = (file.params().clone(), file.tallies().to_vec());
         if let Some(name) = &self.group {
-            let Some(at) = params.find(name.as_bytes()) else {
+            let Some(at) = params.find(name.as_encoded_bytes()) else {
                 let mut names: Vec<&Name> = params.groups.iter().map(|group| &group.group).collect();
                 names.sort_by(|a, b| a.compare_naturally(b));
                 let some: Vec<String> = names.iter().take(20).map(|name| shown(name)).collect();
@@ -51,7 +52,9 @@ impl Inspect {
             let [group] = &params.groups[..] else {
                 return usage("--raw-bits writes one filter: name its group with --group");
             };
+            files::check_is_no_input(path, [&self.file])?;
             let at = file.params().find(&group.group.0).expect("it was found there");
+            file.verify(at).map_err(Error::file(&self.file))?;
             let bytes = group.shape.bits().div_ceil(8) as usize;
             let section = file.section(at);
             files::write_whole(path, |out| {
@@ -82,12 +85,12 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
 
     let bytes: u64 = groups.iter().map(|(group, ..)| group.shape.words(kind) * 8).sum();
     let lines = vec![format!(
-        "{}: {kind}, hash {}, {}; {} in {} groups",
+        "{}: {kind}, hash {}, {}; {} in {}",
         path.display(),
         params.common.hash,
         params.common.recipe,
         number::bytes(bytes),
-        number::count(groups.len() as u64)
+        counted_groups(groups.len())
     )];
     let table = table(kind, &groups);
     let json = json!({
@@ -150,6 +153,11 @@ fn as_json((group, tally, health): &(&GroupParams, &Tally, Health)) -> Value {
 
 fn keys(keys: f64) -> String {
     if keys.is_finite() { number::count(keys.round() as u64) } else { "full".into() }
+}
+
+/// How many groups there are, in words.
+pub fn counted_groups(groups: usize) -> String {
+    if groups == 1 { "1 group".into() } else { format!("{} groups", number::count(groups as u64)) }
 }
 
 /// The name of a group for people.

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -131,6 +131,10 @@ impl Plan {
         if self.chart.is_some() {
             return usage("--chart draws a plan of numbers: leave out the table");
         }
+        if let Some(path) = &self.output {
+            files::check(path)?;
+            files::check_is_no_input(path, &self.inputs)?;
+        }
         let job = Job {
             inputs: self.inputs,
             options: self.reading.options(),
@@ -156,7 +160,7 @@ impl Plan {
     }
 }
 
-fn save(output: &Output, path: &PathBuf, params: &Params) -> Result<()> {
+fn save(output: &Output, path: &Path, params: &Params) -> Result<()> {
     files::write_whole(path, |out| out.write_all(params.to_json().as_bytes()))?;
     output.note(format!("{}: the parameters", path.display()));
     Ok(())

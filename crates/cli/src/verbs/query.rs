@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,7 +29,7 @@ pub struct Query {
     /// The file of filters
     file: PathBuf,
     /// The keys; none or `-`: one per line on standard input
-    keys: Vec<String>,
+    keys: Vec<OsString>,
 }
 
 impl Query {
@@ -49,26 +50,33 @@ impl Query {
         let mut asker = Asker::new(&file)?;
         let mut answers =
             Answers { out: BufWriter::new(io::stdout().lock()), json: output.json, any: false, first: true };
+        if self.keys.is_empty() && io::stdin().is_terminal() {
+            return usage("no keys: give them as arguments, or one per line on standard input");
+        }
+        // What was answered before an error is shown, and as JSON it is whole.
+        let asked = self.ask_all(&mut asker, &mut answers);
+        let any = answers.finish()?;
+        asked.map(|()| any)
+    }
+
+    fn ask_all<W: Write>(&self, asker: &mut Asker<'_>, answers: &mut Answers<W>) -> Result<()> {
         if self.keys.is_empty() || self.keys == ["-"] {
-            if self.keys.is_empty() && io::stdin().is_terminal() {
-                return usage("no keys: give them as arguments, or one per line on standard input");
-            }
             let mut input = io::stdin().lock();
             let mut line = Vec::new();
             while input.read_until(b'\n', &mut line)? > 0 {
                 let key = line.strip_suffix(b"\n").unwrap_or(&line);
                 let key = key.strip_suffix(b"\r").unwrap_or(key);
                 if !key.is_empty() {
-                    answers.answer(&mut asker, key)?;
+                    answers.answer(asker, key)?;
                 }
                 line.clear();
             }
         } else {
             for key in &self.keys {
-                answers.answer(&mut asker, key.as_bytes())?;
+                answers.answer(asker, key.as_encoded_bytes())?;
             }
         }
-        answers.finish()
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
+use tamis_engine::leftovers::TemporaryFolder;
 use tamis_engine::reproduce::{self, Run};
 use tamis_engine::{generate, output as files};
 
@@ -12,6 +13,10 @@ use crate::show::Output;
 
 /// Measure the documents' experiments again, their figures beside ours
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis reproduce ratings
+  tamis reproduce ratings title.ratings.tsv.gz --report ratings.html")]
 pub struct Reproduce {
     #[command(subcommand)]
     what: What,
@@ -43,7 +48,8 @@ impl Reproduce {
     /// Measures it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let What::Ratings(Ratings { table, report, repeats }) = self.what;
-        let scratch = tempfile::tempdir()?;
+        files::check(&report)?;
+        let scratch = TemporaryFolder::new()?;
         let table = match table {
             Some(table) => table,
             None => {

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -49,6 +49,11 @@ impl Test {
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         if self.inputs.is_empty() && self.negatives.is_empty() && self.random.is_none() {
             return usage("nothing to test with: give the data, --negatives FILE or --random N");
+        }
+        if let Some(path) = &self.report {
+            files::check(path)?;
+            let read = self.inputs.iter().chain(&self.negatives).map(Path::new);
+            files::check_is_no_input(path, read.chain([self.file.as_path()]))?;
         }
         let job = Job {
             recipe: self.columns.applied(&files::open(&self.file)?.params().common.recipe)?,

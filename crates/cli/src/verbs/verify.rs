@@ -7,6 +7,7 @@ use serde_json::json;
 use tamis_engine::report::number;
 use tamis_engine::{merge, parallel};
 
+use super::inspect::counted_groups;
 use crate::progress;
 use crate::show::Output;
 
@@ -29,7 +30,7 @@ impl Verify {
             merge::verify(&self.file, parallel::default_threads(), control)
         })?;
         let (path, size) = (self.file.display(), number::bytes(bytes));
-        let text = format!("{path}: sound ({} groups, {size} of filters)\n", number::count(groups as u64));
+        let text = format!("{path}: sound ({}, {size} of filters)\n", counted_groups(groups));
         output.result(text, json!({ "path": self.file, "sound": true, "groups": groups, "bytes": bytes }))?;
         Ok(ExitCode::SUCCESS)
     }

@@ -4,75 +4,56 @@
 //! they were spread over threads: a filter sized by it has the same bytes on every machine.
 
 mod hll;
-mod set;
+mod log;
 
 pub use hll::Hll;
-pub use set::HashSet64;
+pub use log::HashLog;
 
 /// In one job, up to so many distinct keys are counted exactly.
 pub const EXACT: usize = 1 << 24;
 
-/// Once a job estimates, a group is still counted exactly up to this: a set of this size is as
+/// Once a job estimates, a group is still counted exactly up to this: a log of this size is as
 /// large as an estimator.
 const SMALL: usize = 2048;
+
+/// So many hashes wait in the logs of a thread at most, all groups together.
+const MOST_FRESH: usize = 1 << 24;
 
 /// The distinct keys of one group.
 #[derive(Debug, Clone)]
 pub enum Distinct {
     /// The hashes themselves.
-    Exact(HashSet64),
+    Exact(HashLog),
     /// An estimator.
     Estimated(Box<Hll>),
 }
 
 impl Default for Distinct {
     fn default() -> Self {
-        Distinct::Exact(HashSet64::default())
+        Distinct::Exact(HashLog::default())
     }
 }
 
 impl Distinct {
-    fn insert(&mut self, hash: u64) -> bool {
-        match self {
-            Distinct::Exact(set) => set.insert(hash),
-            Distinct::Estimated(hll) => {
-                hll.insert(hash);
-                false
-            }
-        }
-    }
-
-    /// Hashes held one by one.
-    fn held(&self) -> usize {
-        if let Distinct::Exact(set) = self { set.len() } else { 0 }
-    }
-
-    /// Gives up a set that is larger than an estimator.
+    /// Gives up a log that is larger than an estimator.
     fn estimate(&mut self) {
-        if let Distinct::Exact(set) = self
-            && set.len() > SMALL
-        {
-            let mut hll = Box::new(Hll::default());
-            set.iter().for_each(|hash| hll.insert(hash));
-            *self = Distinct::Estimated(hll);
+        if let Distinct::Exact(log) = self {
+            log.settle();
+            if log.settled() > SMALL {
+                let mut hll = Box::new(Hll::default());
+                log.hashes().iter().for_each(|&hash| hll.insert(hash));
+                *self = Distinct::Estimated(hll);
+            }
         }
     }
 
     fn merge(&mut self, other: Distinct) {
         match (&mut *self, other) {
-            (Distinct::Exact(set), Distinct::Exact(other)) => {
-                // The larger one stays, so that the smaller one is moved.
-                let (mut large, small) = if set.len() >= other.len() {
-                    (std::mem::take(set), other)
-                } else {
-                    (other, std::mem::take(set))
-                };
-                small.iter().for_each(|hash| {
-                    large.insert(hash);
-                });
-                *self = Distinct::Exact(large);
+            (Distinct::Exact(log), Distinct::Exact(other)) => log.merge(other),
+            (Distinct::Estimated(hll), Distinct::Exact(mut log)) => {
+                log.settle();
+                log.hashes().iter().for_each(|&hash| hll.insert(hash));
             }
-            (Distinct::Estimated(hll), Distinct::Exact(set)) => set.iter().for_each(|hash| hll.insert(hash)),
             (Distinct::Estimated(hll), Distinct::Estimated(other)) => hll.merge(&other),
             (Distinct::Exact(_), estimated) => {
                 let exact = std::mem::replace(self, estimated);
@@ -81,10 +62,15 @@ impl Distinct {
         }
     }
 
+    /// Distinct hashes held one by one, as far as they are settled.
+    fn settled(&self) -> usize {
+        if let Distinct::Exact(log) = self { log.settled() } else { 0 }
+    }
+
     /// The keys to plan for: the exact number, or the estimate and three standard errors.
     pub fn planned(&self) -> u64 {
         match self {
-            Distinct::Exact(set) => set.len() as u64,
+            Distinct::Exact(log) => log.settled() as u64,
             Distinct::Estimated(hll) => (hll.estimate() * (1.0 + 3.0 * Hll::STANDARD_ERROR)).ceil() as u64,
         }
     }
@@ -94,8 +80,8 @@ impl Distinct {
 #[derive(Debug)]
 pub struct Counts {
     groups: Vec<Distinct>,
-    /// Hashes in all exact sets.
-    held: usize,
+    /// Hashes in all logs that are not settled.
+    fresh: usize,
     limit: usize,
     estimating: bool,
 }
@@ -103,7 +89,7 @@ pub struct Counts {
 impl Counts {
     /// Counts exactly up to so many keys in all.
     pub fn new(limit: usize) -> Self {
-        Counts { groups: Vec::new(), held: 0, limit, estimating: false }
+        Counts { groups: Vec::new(), fresh: 0, limit, estimating: false }
     }
 
     /// Sees a key of a group.
@@ -113,27 +99,50 @@ impl Counts {
         if group >= self.groups.len() {
             self.groups.resize_with(group + 1, Distinct::default);
         }
-        let distinct = &mut self.groups[group];
-        if distinct.insert(hash) {
-            self.held += 1;
-            if self.held > self.limit {
-                self.estimating = true;
+        match &mut self.groups[group] {
+            Distinct::Exact(log) => {
+                self.fresh += 1;
+                if log.push(hash) || (self.estimating && log.fresh() > SMALL) {
+                    self.settle(group);
+                } else if self.fresh > MOST_FRESH {
+                    self.settle_all();
+                }
             }
-            if self.estimating {
-                self.shrink(group);
-            }
+            Distinct::Estimated(hll) => hll.insert(hash),
         }
     }
 
     #[cold]
-    fn shrink(&mut self, group: usize) {
-        if self.held <= self.limit {
-            return self.groups[group].estimate();
+    fn settle(&mut self, group: usize) {
+        if let Distinct::Exact(log) = &mut self.groups[group] {
+            self.fresh -= log.fresh();
+            log.settle();
         }
-        self.groups.iter_mut().for_each(Distinct::estimate);
-        // Small sets stay exact however many they are; the walk over all groups must not be
-        // repeated for each further key.
-        self.held = self.groups.iter().map(Distinct::held).sum::<usize>().min(self.limit / 2);
+        if self.estimating {
+            self.groups[group].estimate();
+        } else {
+            self.check();
+        }
+    }
+
+    #[cold]
+    fn settle_all(&mut self) {
+        for distinct in &mut self.groups {
+            if let Distinct::Exact(log) = distinct {
+                log.settle();
+            }
+        }
+        self.fresh = 0;
+        self.check();
+    }
+
+    /// Begins to estimate when there are surely more keys than are counted exactly.
+    fn check(&mut self) {
+        if self.groups.iter().map(Distinct::settled).sum::<usize>() > self.limit {
+            self.estimating = true;
+            self.groups.iter_mut().for_each(Distinct::estimate);
+            self.fresh = 0;
+        }
     }
 
     /// Brings together what threads saw, each with its own numbers for the groups: `places`
@@ -150,21 +159,17 @@ impl Counts {
         }
         let by_group: Vec<_> = by_group.into_iter().map(std::sync::Mutex::new).collect();
         let mut groups = crate::parallel::each(threads, by_group.len(), |group| {
-            let parts = std::mem::take(&mut *by_group[group].lock().expect("no holder panics"));
-            Ok(parts
-                .into_iter()
-                .reduce(|mut all, part| {
-                    all.merge(part);
-                    all
-                })
-                .unwrap_or_default())
+            let mut all = Distinct::default();
+            for part in std::mem::take(&mut *by_group[group].lock().expect("no holder panics")) {
+                all.merge(part);
+            }
+            Ok(all)
         })?;
-        let held = groups.iter().map(Distinct::held).sum();
-        estimating |= held > limit;
+        estimating |= groups.iter().map(Distinct::settled).sum::<usize>() > limit;
         if estimating {
             groups.iter_mut().for_each(Distinct::estimate);
         }
-        Ok(Counts { groups, held, limit, estimating })
+        Ok(Counts { groups, fresh: 0, limit, estimating })
     }
 
     /// The groups.

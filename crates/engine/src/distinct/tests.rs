@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use proptest::prelude::*;
 use tamis::hash::xxh3;
@@ -11,14 +11,18 @@ fn hashes(count: u64) -> impl Iterator<Item = u64> {
 
 proptest! {
     #[test]
-    fn the_set_holds_what_a_set_holds(values in prop::collection::vec(prop_oneof![0u64..50, any::<u64>(), (0u64..50).prop_map(|i| !i)], 0..2000)) {
-        let mut set = HashSet64::default();
-        let mut model = HashSet::new();
-        for value in values {
-            prop_assert_eq!(set.insert(value), model.insert(value));
+    fn the_log_holds_what_a_set_holds(values in prop::collection::vec(prop_oneof![0u64..50, any::<u64>(), (0u64..50).prop_map(|i| !i)], 0..2000), every in 1usize..500) {
+        let (mut log, mut other) = (HashLog::default(), HashLog::default());
+        let mut model = BTreeSet::new();
+        for (i, value) in values.into_iter().enumerate() {
+            if i % 3 == 0 { other.push(value) } else { log.push(value) };
+            model.insert(value);
+            if i % every == 0 {
+                log.settle();
+            }
         }
-        prop_assert_eq!(set.len(), model.len());
-        prop_assert_eq!(set.iter().collect::<HashSet<_>>(), model);
+        log.merge(other);
+        prop_assert_eq!(log.hashes(), model.into_iter().collect::<Vec<_>>());
     }
 
     #[test]
@@ -61,6 +65,7 @@ fn the_estimate_is_within_its_error() {
 fn an_estimate_leaves_room() {
     let mut counts = Counts::new(1000);
     hashes(100_000).for_each(|hash| counts.see(0, hash));
+    let counts = Counts::join(1, vec![(counts, vec![0])], 1).unwrap();
     assert!(counts.estimating());
     assert!((100_000..108_000).contains(&counts.groups()[0].planned()));
 }

@@ -2,7 +2,6 @@
 //!
 //! Plain data in, strings out. A [`Table`] and a [`Chart`] are made once and shown in either place;
 //! a [`Page`] is one file without links to anything else, for light and dark, screen and paper.
-//! `examples/report_sample.rs` makes a page with everything in it.
 
 mod axis;
 mod chart;

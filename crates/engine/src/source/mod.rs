@@ -1,16 +1,37 @@
 //! Where rows come from: text (delimited, or one key per line), NDJSON and Parquet, plain or
 //! compressed, from files, folders, globs and standard input.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use tamis::key::Column;
 
 use crate::{Control, Result};
 
-#[allow(dead_code)]
+mod chunks;
+mod columns;
+mod cursor;
+mod delimited;
+mod detect;
+#[doc(hidden)]
+pub mod fuzz;
+mod input;
+mod inputs;
+mod lines;
 mod ndjson;
-#[allow(dead_code)]
+mod origin;
 mod parquet;
+mod reader;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+#[doc(hidden)]
+pub use ndjson::fuzz_ndjson;
+
+use chunks::Sizes;
+use input::Input;
+use reader::Bytes;
 
 /// How the bytes of a file are cut into rows and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,28 +87,56 @@ pub struct Explained {
 }
 
 /// Inputs that were found, opened and recognised.
-#[derive(Debug)]
-pub struct Sources {}
+pub struct Sources {
+    inputs: Vec<Input>,
+    sizes: Sizes,
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.explain()).finish()
+    }
+}
 
 impl Sources {
     /// Finds the inputs (files, globs, folders, `-`), recognises each, and finds the columns.
-    pub fn open(_inputs: &[String], _options: &Options, _columns: &[Column]) -> Result<Sources> {
-        todo!()
+    pub fn open(inputs: &[String], options: &Options, columns: &[Column]) -> Result<Sources> {
+        Sources::open_with(inputs, options, columns, || Box::new(std::io::stdin()))
+    }
+
+    fn open_with(
+        inputs: &[String],
+        options: &Options,
+        columns: &[Column],
+        stdin: impl Fn() -> Bytes,
+    ) -> Result<Sources> {
+        let inputs = inputs::expand(inputs)?
+            .into_iter()
+            .map(|path| {
+                let stdin = (path.as_os_str() == inputs::STDIN).then(&stdin);
+                Input::open(path, stdin, options, columns)
+            })
+            .collect::<Result<_>>()?;
+        Ok(Sources { inputs, sizes: Sizes::default() })
     }
 
     /// How each input was understood.
     pub fn explain(&self) -> Vec<Explained> {
-        todo!()
+        self.inputs.iter().map(Input::explain).collect()
     }
 
     /// Makes sure that the rows can be scanned more than once: standard input is kept in an
     /// unnamed temporary file while it is read the first time.
     pub fn keep(&mut self) -> Result<()> {
-        todo!()
+        self.inputs.iter_mut().for_each(|input| input.origin.keep());
+        Ok(())
     }
 
     /// Gives every row to one of the sinks, on as many threads as there are sinks.
-    pub fn scan<S: Sink>(&self, _sinks: Vec<S>, _control: &Control) -> Result<Vec<S>> {
-        todo!()
+    ///
+    /// The error of a row that cannot be used is that of the first such row in the order of the
+    /// inputs, whatever the number of threads.
+    pub fn scan<S: Sink>(&self, sinks: Vec<S>, control: &Control) -> Result<Vec<S>> {
+        scan::scan(&self.inputs, self.sizes, sinks, control)
     }
 }

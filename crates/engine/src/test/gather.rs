@@ -49,9 +49,12 @@ impl Gather {
 
     fn spill(&mut self) {
         for part in &mut self.parts {
-            if let Err(error) = part.spill(self.lanes) {
-                self.failed.get_or_insert(error);
+            if self.failed.is_none() {
+                self.failed = part.spill(self.lanes).err();
             }
+            // After a failure, too: what cannot be written must not fill the memory.
+            part.records.clear();
+            part.lanes.clear();
         }
         self.held = 0;
     }
@@ -92,10 +95,7 @@ impl Part {
                 out.write_all(&lane.to_le_bytes())?;
             }
         }
-        out.flush()?;
-        self.records.clear();
-        self.lanes.clear();
-        Ok(())
+        out.flush()
     }
 
     /// Brings all of another thread's part, from memory and from disk, into this one.

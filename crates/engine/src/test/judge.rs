@@ -2,6 +2,7 @@
 
 use tamis::arch::map::Words;
 use tamis::blocked::{Blocked, Mask};
+use tamis::bloom::Draws;
 use tamis::sketch::Sketch;
 
 use super::gather::{Part, Record};
@@ -17,6 +18,8 @@ pub(super) struct Found {
     pub keys: u64,
     /// Keys given as outside that are members of a group.
     pub removed: u64,
+    /// Keys that belong to more than one filter.
+    pub shared: u64,
     /// By filter.
     pub filters: Vec<Hits>,
     /// Members of each group that has no filter.
@@ -38,6 +41,7 @@ impl Found {
     pub fn add(&mut self, other: &Found) {
         self.keys += other.keys;
         self.removed += other.removed;
+        self.shared += other.shared;
         self.filters.resize(self.filters.len().max(other.filters.len()), Hits::default());
         for (mine, theirs) in self.filters.iter_mut().zip(&other.filters) {
             mine.all += theirs.all;
@@ -64,6 +68,7 @@ pub(super) fn judge(mut part: Part, lanes: u32, sketches: &[Sketch<&[u64]>]) -> 
     for same in part.records.chunk_by(|a, b| a.hash == b.hash) {
         keys.push(same[0]);
         found.removed += u64::from(same.len() > 1 && same.iter().any(|record| record.group == outside));
+        found.shared += u64::from(same.iter().filter(|record| record.group < outside).count() > 1);
         for record in same {
             if record.group < outside {
                 let hits = &mut found.filters[record.group as usize];
@@ -104,6 +109,7 @@ struct Tile {
     masks: Vec<Mask>,
     /// The number of hashes for which the masks are.
     masks_for: u32,
+    draws: Draws,
     found: Vec<bool>,
 }
 
@@ -113,9 +119,10 @@ impl Tile {
         self.hashes.extend(records.iter().map(|record| record.hash));
         self.found.resize(records.len(), false);
         self.masks_for = 0;
-        if let Some(Sketch::Blocked(filter)) = sketches.first() {
-            self.mask(filter.hashes());
-        }
+        let bloom_hashes =
+            |sketch: &Sketch<&[u64]>| if let Sketch::Bloom(filter) = sketch { filter.hashes() } else { 0 };
+        let most = sketches.iter().map(bloom_hashes).max().unwrap_or(0);
+        self.draws.make(&self.hashes, most);
     }
 
     fn mask(&mut self, hashes: u32) {
@@ -131,10 +138,7 @@ impl Tile {
                 }
                 filter.count_masks(&self.hashes, &self.masks)
             }
-            Sketch::Bloom(filter) if lanes == 0 => {
-                filter.contains_hashes(&self.hashes, &mut self.found);
-                self.found.iter().filter(|&&hit| hit).count()
-            }
+            Sketch::Bloom(filter) if lanes == 0 => filter.count_draws(&self.draws),
             Sketch::Fuse(filter) => {
                 filter.contains_hashes(&self.hashes, &mut self.found);
                 self.found.iter().filter(|&&hit| hit).count()

@@ -61,7 +61,7 @@ impl Report {
             number::count(self.expected_false_positives.round() as u64),
             if self.surprise < IMPROBABLE {
                 format!(
-                    ": a difference of less than one in a million ({:.1e}), so something is wrong",
+                    ": the difference is less probable than one in a million ({:.1e}), so something is wrong",
                     self.surprise
                 )
             } else {

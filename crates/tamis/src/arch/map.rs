@@ -8,12 +8,27 @@ use std::ops::{Deref, DerefMut};
 
 use memmap2::{Mmap, MmapMut};
 
-/// Maps a file for reading.
-pub fn map_file(file: &File) -> io::Result<Mmap> {
-    // SAFETY: the map is only ever read as plain bytes and words, of which every pattern is
-    // valid. A file that another process truncates while it is mapped raises SIGBUS, as in
-    // every program that maps files; ours are replaced by rename, never changed in place.
-    unsafe { Mmap::map(file) }
+/// The bytes of a file, mapped for reading.
+#[derive(Debug)]
+pub struct Map(Mmap);
+
+impl Map {
+    /// Maps a file. This costs the same whatever its size.
+    pub fn of(file: &File) -> io::Result<Map> {
+        // SAFETY: the map is only ever read as plain bytes and words, of which every pattern is
+        // valid, and readers check every number they find there. A file that another process
+        // truncates while it is mapped raises SIGBUS, as in every program that maps files; ours
+        // are replaced by rename, never changed in place.
+        Ok(Map(unsafe { Mmap::map(file) }?))
+    }
+}
+
+impl Deref for Map {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 /// A zeroed array of words. Large ones ask for huge pages: random access to ordinary pages

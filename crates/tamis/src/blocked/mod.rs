@@ -12,9 +12,10 @@
 //! chooses one line and sets one bit in each lane of it. With the key's hash h and B lines:
 //!
 //! - line = ⌊h · B / 2⁶⁴⌋,
-//! - lanes 0 … min(k, 16 or 8) draw log2(512/k) bits each, lowest first, from fold(h · C₁); for
-//!   k ≥ 16 the second half of the lanes draws from fold(h · C₂). fold(x) is the exclusive or
-//!   of the two halves of the 128-bit product.
+//! - each lane draws the place of its bit: log2(512/k) bits of fold(h · C₁), the lowest for lane
+//!   0, the next for lane 1, and so on. For k ≥ 16 the second half of the lanes draws from
+//!   fold(h · C₂) instead, again from its lowest bits up. fold is the exclusive or of the two
+//!   halves of the 128-bit product.
 //!
 //! # Rate
 //! The number of keys in a line is binomial; given j keys, each lane has a given bit set with
@@ -37,7 +38,7 @@
 mod params;
 mod sketch;
 
-pub use params::{LINE_BITS, expected_rate, hashes_for_bits_per_key, hashes_for_rate, lines_for_rate};
+pub use params::{LINE_BITS, best_for_rate, expected_rate, hashes_for_bits_per_key};
 pub use sketch::{Blocked, Mask, line_of, set_line};
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ fn covers(line: &Mask, mask: &Mask) -> bool {
     missing == 0
 }
 
-/// A blocked Bloom filter; see the [module](self) for the idea.
+/// A blocked Bloom filter; see the [module](super) for the idea.
 #[derive(Debug, Clone)]
 pub struct Blocked<W> {
     words: W,

@@ -13,7 +13,7 @@ fn naive_bits(hash: u64, lines: u64, k: u64) -> Vec<u64> {
         (product as u64) ^ (product >> 64) as u64
     };
     let (lo, hi) = (fold(hash, 0x9e37_79b9_7f4a_7c15), fold(hash, 0xd1b5_4a32_d192_ed03));
-    let line = (u128::from(hash) * u128::from(lines) >> 64) as u64;
+    let line = ((u128::from(hash) * u128::from(lines)) >> 64) as u64;
     let lane = 512 / k;
     let draw = lane.ilog2() as u64;
     (0..k)

@@ -1,6 +1,7 @@
 //! Sizing: exact, and the same on every machine.
 
 use crate::error::{Error, Result};
+use crate::real::{exp, expm1, log, log1p, pow, power};
 use crate::sizing::Shape;
 
 /// More hashes than this never help: their rate is below one in 10¹⁹.
@@ -26,51 +27,44 @@ fn small(throws: usize, bits: u64, hashes: u32) -> f64 {
         }
         set[0] = 0.0;
     }
-    set.iter().enumerate().map(|(x, p)| p * (x as f64 / m).powi(hashes as i32)).sum()
+    set.iter().enumerate().map(|(x, p)| p * power(x as f64 / m, hashes)).sum()
 }
 
 /// The moments of the number of set bits, which is all but normal: the error of the series is
 /// below one percent at 256 throws and falls with their square.
 fn large(throws: f64, m: f64, hashes: u32) -> f64 {
     let k = f64::from(hashes);
-    let zero = throws * (-1.0 / m).ln_1p(); // logarithm of the share of zeros
-    let fill = -zero.exp_m1();
-    let two_zeros = throws * (-2.0 / m).ln_1p();
+    let zero = throws * log1p(-1.0 / m); // logarithm of the share of zeros
+    let fill = -expm1(zero);
+    let two_zeros = throws * log1p(-2.0 / m);
     // Var(X) / m², arranged so that nothing large cancels.
-    let variance =
-        (zero.exp() - two_zeros.exp()) / m + zero.exp().powi(2) * (two_zeros - 2.0 * zero).exp_m1();
+    let variance = (exp(zero) - exp(two_zeros)) / m + power(exp(zero), 2) * expm1(two_zeros - 2.0 * zero);
     let v = (variance / (fill * fill)).max(0.0);
     let pairs = k * (k - 1.0) / 2.0;
     let fours = k * (k - 1.0) * (k - 2.0) * (k - 3.0) / 24.0;
-    (fill.powi(hashes as i32) * (1.0 + pairs * v + 3.0 * fours * v * v)).min(1.0)
+    (power(fill, hashes) * (1.0 + pairs * v + 3.0 * fours * v * v)).min(1.0)
 }
 
 /// Bits per key of a large filter with this rate.
 fn bits_per_key(fpr: f64, hashes: u32) -> f64 {
     let k = f64::from(hashes);
-    -k / (-fpr.powf(1.0 / k)).ln_1p()
+    -k / log1p(-pow(fpr, 1.0 / k))
 }
 
-/// The number of hashes that needs the fewest bits for this rate. It depends on the rate
-/// alone, so that all groups of a file share it.
-pub fn hashes_for_rate(fpr: f64) -> u32 {
-    let cost = |hashes: &u32| bits_per_key(fpr, *hashes);
-    (1..=MOST_HASHES).min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(1)
+/// The number of hashes that needs the fewest bits for this rate, and those bits per key in a
+/// large filter. It depends on the rate alone, so that all groups of a file share it.
+pub fn best_for_rate(fpr: f64) -> (u32, f64) {
+    let cost = |hashes: u32| (hashes, bits_per_key(fpr, hashes));
+    (1..=MOST_HASHES).map(cost).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((1, 1.0))
 }
 
 /// The number of hashes with the lowest rate for these bits per key.
 pub fn hashes_for_bits_per_key(bits_per_key: f64) -> u32 {
     let rate = |hashes: &u32| {
         let k = f64::from(*hashes);
-        k * (-(-k / bits_per_key).exp()).ln_1p()
+        k * log1p(-exp(-k / bits_per_key))
     };
     (1..=MOST_HASHES).min_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap_or(1)
-}
-
-/// The fewest bits with which so many keys stay within this rate.
-pub fn bits_for_rate(keys: u64, fpr: f64, hashes: u32) -> u64 {
-    let guess = (keys as f64 * bits_per_key(fpr, hashes)) as u64;
-    crate::sizing::smallest(guess, |bits| expected_rate(keys, bits, hashes) <= fpr)
 }
 
 /// m = round(−n ln p / (ln 2)²), k = round((m/n) ln 2), as the first phase of the MapReduce
@@ -83,8 +77,8 @@ pub fn document_shape(keys: u64, fpr: f64) -> Result<Shape> {
         return Err(Error::Rate(fpr));
     }
     let ln2 = std::f64::consts::LN_2;
-    let bits = (-((keys as f64 * fpr.ln()) / (ln2 * ln2))).round_ties_even().max(1.0);
-    if bits > 2f64.powi(32) {
+    let bits = (-((keys as f64 * log(fpr)) / (ln2 * ln2))).round_ties_even().max(1.0);
+    if bits > (1u64 << 32) as f64 {
         return Err(Error::Shape(format!(
             "murmur3 gives 32 bits and cannot reach {bits} positions; the default hash can (leave out --hash)"
         )));

@@ -6,6 +6,7 @@ use crate::arch::cpu::prefetch;
 use crate::arch::map::Words;
 use crate::error::{Error, Result};
 use crate::hash::fold;
+use crate::real::power;
 
 const STEP: u64 = 0xa076_1d64_78bd_642f;
 const TWIST: u64 = 0xe703_7ed1_a0b4_28db;
@@ -19,8 +20,20 @@ const BATCH: usize = 1024;
 /// One of the positions of the key with this hash among so many bits.
 #[inline(always)]
 pub(super) fn position(hash: u64, number: u32, bits: u64) -> u64 {
+    place(draw(hash, number), bits)
+}
+
+/// One of the draws of the key with this hash.
+#[inline(always)]
+fn draw(hash: u64, number: u32) -> u64 {
     let state = hash.wrapping_add(STEP.wrapping_mul(u64::from(number) + 1));
-    ((u128::from(fold(state, state ^ TWIST)) * u128::from(bits)) >> 64) as u64
+    fold(state, state ^ TWIST)
+}
+
+/// The position that a draw gives among so many bits.
+#[inline(always)]
+fn place(draw: u64, bits: u64) -> u64 {
+    ((u128::from(draw) * u128::from(bits)) >> 64) as u64
 }
 
 /// The positions of the key with this hash among so many bits.
@@ -39,7 +52,7 @@ fn lane_positions(lanes: &[u32], bits: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// A Bloom filter; see the [module](self) for the idea.
+/// A Bloom filter; see the [module](super) for the idea.
 #[derive(Debug, Clone)]
 pub struct Bloom<W> {
     words: W,
@@ -180,12 +193,54 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     /// The rate of false positives of just this filter, from the bits that are set.
     pub fn rate_now(&self) -> f64 {
         let ones: u64 = self.words().iter().map(|word| u64::from(word.count_ones())).sum();
-        (ones as f64 / self.bits as f64).powi(self.hashes as i32)
+        power(ones as f64 / self.bits as f64, self.hashes)
     }
 
     /// The expected rate after so many keys.
     pub fn expected_rate(&self, keys: u64) -> f64 {
         params::expected_rate(keys, self.bits, self.hashes)
+    }
+}
+
+/// The draws of keys, from which their positions in a filter of any size follow: made once for
+/// many filters. Probe by probe, each for all keys.
+#[derive(Debug, Clone, Default)]
+pub struct Draws {
+    draws: Vec<u64>,
+    keys: usize,
+}
+
+impl Draws {
+    /// Makes the draws of these keys for filters of up to so many hashes.
+    pub fn make(&mut self, hashes: &[u64], hash_count: u32) {
+        self.keys = hashes.len();
+        self.draws.clear();
+        for number in 0..hash_count {
+            self.draws.extend(hashes.iter().map(|&hash| draw(hash, number)));
+        }
+    }
+
+    #[inline(always)]
+    fn probe(&self, probe: usize) -> &[u64] {
+        &self.draws[probe * self.keys..(probe + 1) * self.keys]
+    }
+}
+
+impl<W: AsRef<[u64]>> Bloom<W> {
+    /// How many of these keys may be in the set.
+    ///
+    /// Three probes are made without asking in between whether the key is still in: a branch
+    /// that goes either way half of the time costs more than they do.
+    pub fn count_draws(&self, draws: &Draws) -> usize {
+        let hit = |draw: u64| self.has(place(draw, self.bits));
+        let rest =
+            |key: usize, from: usize| (from..self.hashes as usize).all(|probe| hit(draws.probe(probe)[key]));
+        if self.hashes < 3 {
+            return (0..draws.keys).filter(|&key| rest(key, 0)).count();
+        }
+        let firsts = draws.probe(0).iter().zip(draws.probe(1)).zip(draws.probe(2));
+        let passed = |(_, ((a, b), c)): &(usize, ((&u64, &u64), &u64))| hit(**a) & hit(**b) & hit(**c);
+        firsts.enumerate().filter(passed).filter(|(key, _)| rest(*key, 3)).count()
     }
 }
 

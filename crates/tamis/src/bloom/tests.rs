@@ -15,6 +15,9 @@ proptest! {
         for probes in [members, others] {
             let mut found = vec![false; probes.len()];
             filter.contains_hashes(&probes, &mut found);
+            let mut draws = Draws::default();
+            draws.make(&probes, k + 2);
+            prop_assert_eq!(filter.count_draws(&draws), found.iter().filter(|&&hit| hit).count());
             for (&hash, found) in probes.iter().zip(found) {
                 prop_assert_eq!(found, filter.contains_hash(hash));
                 prop_assert_eq!(found, positions(hash, bits, k).all(|p| filter.words()[(p / 64) as usize] >> (p % 64) & 1 == 1));

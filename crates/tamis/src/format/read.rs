@@ -43,24 +43,39 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let description = sealed(extents.description, header.description_sum, "the description")?;
         let directory = sealed(extents.directory, header.directory_sum, "the directory")?;
         let names = sealed(extents.names, header.names_sum, "the list of group names")?;
+        let gaps = [
+            (extents.description.1, extents.directory.0),
+            (extents.directory.1, extents.names.0),
+            (extents.names.1, extents.data.0),
+        ];
+        if gaps.into_iter().any(|gap| part(gap).iter().any(|&byte| byte != 0)) {
+            return Err(Error::Corrupt("the padding between the parts is not zero".into()));
+        }
 
         let common: Common = serde_json::from_slice(description)
             .map_err(|error| Error::Corrupt(format!("the description cannot be read ({error})")))?;
         let mut params = Vec::with_capacity(directory.len() / ENTRY_BYTES);
         let mut tallies = Vec::with_capacity(directory.len() / ENTRY_BYTES);
         let mut places = Vec::with_capacity(directory.len() / ENTRY_BYTES);
+        // Names follow each other: were they to share bytes, a small file could ask for much memory.
+        let mut named = 0u64;
         for bytes in directory.as_chunks::<ENTRY_BYTES>().0 {
             let broken =
                 |what: &str| Error::Corrupt(format!("entry {} of the directory: {what}", params.len()));
             let entry = Entry::decode(bytes).ok_or_else(|| broken("the reserved part is not zero"))?;
-            let name = usize::try_from(entry.name_offset)
-                .ok()
-                .and_then(|start| names.get(start..start.checked_add(entry.name_len as usize)?))
-                .ok_or_else(|| broken("its name lies outside the list of names"))?;
+            let name = names
+                .get(named as usize..)
+                .and_then(|rest| rest.get(..entry.name_len as usize))
+                .filter(|_| entry.name_offset == named)
+                .ok_or_else(|| broken("its name does not stand where it should in the list of names"))?;
+            named += u64::from(entry.name_len);
             let shape = Shape { slots: entry.slots, width: entry.width, hashes: entry.hashes };
             params.push(GroupParams { group: Name(name.to_vec()), keys: entry.keys, fpr: entry.fpr, shape });
             tallies.push(Tally { rows: entry.rows, ones: entry.ones, seed: entry.seed, sum: entry.sum });
             places.push((entry.offset, entry.len));
+        }
+        if named != names_len {
+            return Err(Error::Corrupt("the list of names is longer than the names".into()));
         }
         let count = params.len();
         let params = Params { common, groups: params };

@@ -184,6 +184,33 @@ fn each_field_of_a_directory_entry_is_checked() {
 }
 
 #[test]
+fn names_that_share_bytes_or_leave_some_are_refused() {
+    let good = file(Kind::Bloom, &[100, 10]);
+    let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap()) as usize;
+    let extents = Extents::of(field(24) as u64, 2, 2, field(48) as u64).unwrap();
+    let (first, second) = (extents.directory.0 as usize, extents.directory.0 as usize + ENTRY_BYTES);
+    // "0" and "01", both from the first byte; then "0" and nothing, with a byte left over.
+    for (offset, len) in [(0u8, 2u8), (1, 0), (0, 0)] {
+        let mut bytes = good.clone();
+        assert_eq!((bytes[first + 8], bytes[second], bytes[second + 8]), (1, 1, 1));
+        (bytes[second], bytes[second + 8]) = (offset, len);
+        reseal(&mut bytes);
+        assert!(matches!(open(&bytes), Err(Error::Corrupt(_))), "{offset} {len}");
+    }
+}
+
+#[test]
+fn a_description_with_anything_unknown_is_refused() {
+    let good = file(Kind::Blocked, &[1]);
+    let mut bytes = good.clone();
+    // The same length, another name.
+    let at = good.windows(7).position(|window| window == b"\"group\"").unwrap();
+    bytes[at..at + 7].copy_from_slice(b"\"gruop\"");
+    reseal(&mut bytes);
+    assert!(matches!(open(&bytes), Err(Error::Corrupt(_))));
+}
+
+#[test]
 fn a_file_cut_anywhere_is_refused() {
     let good = file(Kind::Blocked, &[30]);
     for len in 0..good.len() {
@@ -198,13 +225,7 @@ fn a_file_cut_anywhere_is_refused() {
 fn a_flipped_bit_anywhere_is_found() {
     for kind in Kind::ALL {
         let good = file(kind, &[40, 3]);
-        let padding_of_parts: Vec<usize> = {
-            let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
-            let e = Extents::of(field(24), field(32), field(40), field(48)).unwrap();
-            let gaps = [(e.description.1, e.directory.0), (e.directory.1, e.names.0), (e.names.1, e.data.0)];
-            gaps.into_iter().flat_map(|(start, end)| start as usize..end as usize).collect()
-        };
-        for at in (0..good.len()).filter(|at| !padding_of_parts.contains(at)) {
+        for at in 0..good.len() {
             let mut bytes = good.clone();
             bytes[at] ^= 1 << (at % 8);
             let found = match open(&bytes) {

@@ -101,5 +101,5 @@ pub fn width_for(fpr: f64) -> Option<u32> {
 
 /// The false-positive rate of fingerprints of so many bits: 2^-width.
 pub fn rate(width: u32) -> f64 {
-    (-f64::from(width)).exp2()
+    1.0 / (1u64 << width.min(63)) as f64
 }

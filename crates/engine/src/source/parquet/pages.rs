@@ -38,12 +38,12 @@ impl Shared {
 
 /// Reads on from a place in the file.
 #[derive(Debug)]
-pub(super) struct From {
+pub(super) struct ReadFrom {
     file: Shared,
     offset: u64,
 }
 
-impl Read for From {
+impl Read for ReadFrom {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(buffer, self.offset)?;
         self.offset += read as u64;
@@ -58,11 +58,11 @@ impl Length for Shared {
 }
 
 impl ChunkReader for Shared {
-    type T = BufReader<From>;
+    type T = BufReader<ReadFrom>;
 
     /// Used for the headers of pages, which are small.
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(BufReader::with_capacity(512, From { file: self.clone(), offset: start }))
+        Ok(BufReader::with_capacity(512, ReadFrom { file: self.clone(), offset: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -70,7 +70,7 @@ impl ChunkReader for Shared {
             return Err(broken(format!("it ends before byte {start} + {length}")));
         }
         let mut buffer = Vec::with_capacity(length);
-        From { file: self.clone(), offset: start }.take(length as u64).read_to_end(&mut buffer)?;
+        ReadFrom { file: self.clone(), offset: start }.take(length as u64).read_to_end(&mut buffer)?;
         if buffer.len() < length {
             return Err(broken("it became shorter while it was read".into()));
         }
@@ -98,7 +98,8 @@ pub(super) struct Pages {
 impl Pages {
     pub(super) fn new(file: &Shared, column: &ColumnChunkMetaData, rows: usize) -> Result<Pages> {
         let least = match column.column_type() {
-            Type::BOOLEAN | Type::INT32 | Type::FLOAT | Type::BYTE_ARRAY => 4,
+            Type::BOOLEAN => 1,
+            Type::INT32 | Type::FLOAT | Type::BYTE_ARRAY => 4,
             Type::INT64 | Type::DOUBLE => 8,
             Type::INT96 => 12,
             Type::FIXED_LEN_BYTE_ARRAY => column.column_descr().type_length().max(1) as u64,
@@ -217,8 +218,8 @@ impl PageReader for Pages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         loop {
             let Some(page) = self.pages.get_next_page()? else { return Ok(None) };
-            self.check(&page)?;
             if page.is_dictionary_page() || page.num_values() > 0 {
+                self.check(&page)?;
                 return Ok(Some(page));
             }
         }

@@ -129,9 +129,10 @@ pub(super) fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
 }
 
 /// The shortest text that reads back to the same value; where two are equally short, the closer
-/// one; where both are equally close, the one whose last digit is even. Languages and databases
-/// agree on this, so a number written to CSV by them is the same key (`{:?}` would break such ties
-/// upwards). Laid out as `{:?}` does: an exponent below 1e-4 and from 1e16 on, else a point.
+/// one; where both are equally close, the one whose last digit is even. Python and Java do the
+/// same, so a number that they write to CSV is the same key (`{:?}` breaks such ties upwards).
+///
+/// Laid out as by `{:?}`: with an exponent below 1e-4 and from 1e16 on, else with a point.
 pub(super) fn double(value: f64, out: &mut Vec<u8>) {
     let mut buffer = zmij::Buffer::new();
     let text = buffer.format(value).as_bytes();

@@ -1,0 +1,249 @@
+//! What an input is, by its first bytes, its name, and what is asked of it.
+
+use std::path::Path;
+
+use tamis::key::Column;
+
+use super::lines;
+use super::reader::Compression;
+use super::{Format, Options};
+
+/// How the rows of an input are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Lines,
+    /// Delimited text. It is declared where the name or the user says so, not just its look.
+    Delimited {
+        delimiter: u8,
+        declared: bool,
+    },
+    Ndjson,
+    Parquet,
+}
+
+impl Kind {
+    pub(super) fn format(self) -> Format {
+        match self {
+            Kind::Lines => Format::Lines,
+            Kind::Delimited { delimiter: b'\t', .. } => Format::Tsv,
+            Kind::Delimited { .. } => Format::Csv,
+            Kind::Ndjson => Format::Ndjson,
+            Kind::Parquet => Format::Parquet,
+        }
+    }
+}
+
+/// UTF-8 text may begin with this.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Recognises an input. `head` is its beginning, decompressed; an error says what to do.
+pub(super) fn kind(path: &Path, head: &[u8], options: &Options, columns: &[Column]) -> Result<Kind, String> {
+    if let Some(byte @ (b'\n' | b'\r')) = options.delimiter {
+        let name = if byte == b'\n' { "LF" } else { "CR" };
+        return Err(format!("{name} ends lines and cannot be the delimiter"));
+    }
+    if options.delimiter == Some(b'"') && !options.no_quotes {
+        return Err("a quote can be the delimiter only with --no-quotes".into());
+    }
+    if head.starts_with(b"PAR1") {
+        return match options.format {
+            None | Some(Format::Parquet) => Ok(Kind::Parquet),
+            Some(format) => Err(format!("this is a Parquet file, not {}; leave out --format", name(format))),
+        };
+    }
+    if let Some((what, advice)) = foreign(head) {
+        return Err(format!("this is {what}; {advice}"));
+    }
+    let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
+    let first = lines::first(text);
+    let comma = options.delimiter.unwrap_or(b',');
+    let tab = options.delimiter.unwrap_or(b'\t');
+    match options.format {
+        Some(Format::Lines) => Ok(Kind::Lines),
+        Some(Format::Csv) => Ok(Kind::Delimited { delimiter: comma, declared: true }),
+        Some(Format::Tsv) => Ok(Kind::Delimited { delimiter: tab, declared: true }),
+        Some(Format::Ndjson) => ndjson(first),
+        Some(Format::Parquet) => Err("this is not a Parquet file: it does not begin with PAR1".into()),
+        None => match extension(path).as_str() {
+            "csv" => Ok(Kind::Delimited { delimiter: comma, declared: true }),
+            "tsv" | "tab" => Ok(Kind::Delimited { delimiter: tab, declared: true }),
+            "ndjson" | "jsonl" | "json" => ndjson(first),
+            "parquet" => Err("its name says Parquet, but it does not begin with PAR1; \
+                              if it is another format, say which: --format"
+                .into()),
+            "txt" | "log" | "list" if only_lines(columns) && options.delimiter.is_none() => Ok(Kind::Lines),
+            _ => Ok(by_look(first, options.delimiter, columns)),
+        },
+    }
+}
+
+fn name(format: Format) -> &'static str {
+    match format {
+        Format::Lines => "one key per line",
+        Format::Csv => "CSV",
+        Format::Tsv => "TSV",
+        Format::Ndjson => "NDJSON",
+        Format::Parquet => "Parquet",
+    }
+}
+
+/// The last part of the name, in lower case, without that of a compression.
+fn extension(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let plain = [".gz", ".zst", ".bz2", ".xz"]
+        .iter()
+        .find_map(|compression| name.strip_suffix(compression))
+        .unwrap_or(&name);
+    plain.rsplit_once('.').map_or(String::new(), |(_, extension)| extension.to_owned())
+}
+
+fn only_lines(columns: &[Column]) -> bool {
+    columns.iter().all(|column| *column == Column::Line)
+}
+
+fn ndjson(first: &[u8]) -> Result<Kind, String> {
+    if first.trim_ascii_start().starts_with(b"[") {
+        return Err("this is a JSON array; tamis reads one object per line: jq -c '.[]' makes that".into());
+    }
+    Ok(Kind::Ndjson)
+}
+
+/// What a text is whose name says nothing, by its first line and the columns that are asked.
+fn by_look(first: &[u8], delimiter: Option<u8>, columns: &[Column]) -> Kind {
+    if first.trim_ascii_start().starts_with(b"{") {
+        return Kind::Ndjson;
+    }
+    let candidates: &[u8] = if delimiter.is_some() || columns.iter().any(|c| matches!(c, Column::Name(_))) {
+        b"\t,;|"
+    } else if columns.iter().any(|c| matches!(c, Column::Number(_))) {
+        b"\t,;| "
+    } else {
+        return Kind::Lines;
+    };
+    let seen = || candidates.iter().copied().find(|candidate| first.contains(candidate));
+    Kind::Delimited { delimiter: delimiter.or_else(seen).unwrap_or(b','), declared: false }
+}
+
+/// What begins like this cannot be read; what it is, and what to do.
+fn foreign(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let unpack = "unpack it first";
+    let convert = "convert it to Parquet or CSV first";
+    match head {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            Some(("UTF-16 text", "convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"))
+        }
+        [0x89, b'T', b'A', b'M', b'I', b'S', ..] => {
+            Some(("a file of filters, not of rows", "filters are brought together by tamis merge"))
+        }
+        [b'P', b'K', 3, 4, ..] => Some(("a zip archive", unpack)),
+        [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Some(("a 7z archive", unpack)),
+        [4, 0x22, 0x4d, 0x18, ..] => Some(("LZ4 data", unpack)),
+        [b'O', b'b', b'j', 1, ..] => Some(("an Avro file", convert)),
+        [b'A', b'R', b'R', b'O', b'W', b'1', 0, ..] => Some(("an Arrow file", convert)),
+        _ if head.get(257..262) == Some(b"ustar") => Some(("a tar archive", unpack)),
+        // The head was decompressed already.
+        _ if Compression::of(head).is_some() => Some(("compressed twice", unpack)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: [Column; 1] = [Column::Line];
+
+    fn named() -> [Column; 1] {
+        [Column::Name("a".into())]
+    }
+
+    fn look(path: &str, head: &[u8], columns: &[Column]) -> Result<Kind, String> {
+        kind(Path::new(path), head, &Options::default(), columns)
+    }
+
+    fn delimited(delimiter: u8, declared: bool) -> Result<Kind, String> {
+        Ok(Kind::Delimited { delimiter, declared })
+    }
+
+    #[test]
+    fn names_say_the_format_whatever_their_case_and_compression() {
+        for (path, expected) in [
+            ("a/b.csv", delimited(b',', true)),
+            ("b.CSV.gz", delimited(b',', true)),
+            ("b.tsv.zst", delimited(b'\t', true)),
+            ("b.tab", delimited(b'\t', true)),
+            ("b.txt", Ok(Kind::Lines)),
+            ("b.log.xz", Ok(Kind::Lines)),
+            ("b.list", Ok(Kind::Lines)),
+            ("b.ndjson", Ok(Kind::Ndjson)),
+            ("b.jsonl.bz2", Ok(Kind::Ndjson)),
+            ("b.json", Ok(Kind::Ndjson)),
+            ("b", Ok(Kind::Lines)),
+            ("csv", Ok(Kind::Lines)),
+            ("-", Ok(Kind::Lines)),
+        ] {
+            assert_eq!(look(path, b"a,b\n", &LINE), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn texts_of_unknown_name_are_known_by_their_first_line_and_what_is_asked() {
+        let number = [Column::Number(1)];
+        for path in ["-", "x.dat", "x.txt", "x.log.gz"] {
+            assert_eq!(look(path, b"a b|c;d,e\tf", &named()), delimited(b'\t', false));
+            assert_eq!(look(path, b"\n\na b|c;d,e\nx\ty", &named()), delimited(b',', false));
+            assert_eq!(look(path, b"a b|c;d", &named()), delimited(b';', false));
+            assert_eq!(look(path, b"a b|c", &named()), delimited(b'|', false));
+            assert_eq!(look(path, b"a b", &named()), delimited(b',', false));
+            assert_eq!(look(path, b"a b", &number), delimited(b' ', false));
+            assert_eq!(look(path, b"a", &number), delimited(b',', false));
+            assert_eq!(look(path, b"a,b", &LINE), Ok(Kind::Lines));
+            assert_eq!(look(path, b"{\"a\":1}", &named()), Ok(Kind::Ndjson));
+        }
+        assert_eq!(look("-", b"\xef\xbb\xbf{\"a\":1}", &LINE), Ok(Kind::Ndjson));
+        assert_eq!(look("x.txt", b"{\"a\":1}", &LINE), Ok(Kind::Lines));
+        let options = Options { delimiter: Some(b':'), ..Options::default() };
+        assert_eq!(kind(Path::new("passwd"), b"a:b", &options, &number), delimited(b':', false));
+        assert_eq!(kind(Path::new("x.csv"), b"a:b", &options, &number), delimited(b':', true));
+    }
+
+    #[test]
+    fn what_the_user_says_beats_the_name_but_not_the_first_bytes() {
+        let say = |format| Options { format: Some(format), ..Options::default() };
+        let csv = Path::new("x.csv");
+        assert_eq!(kind(csv, b"a", &say(Format::Lines), &LINE), Ok(Kind::Lines));
+        assert_eq!(kind(csv, b"a", &say(Format::Tsv), &LINE), delimited(b'\t', true));
+        assert_eq!(kind(csv, b"PAR1....", &Options::default(), &LINE), Ok(Kind::Parquet));
+        assert_eq!(kind(csv, b"PAR1....", &say(Format::Parquet), &LINE), Ok(Kind::Parquet));
+        let message = kind(csv, b"PAR1....", &say(Format::Csv), &LINE).unwrap_err();
+        assert!(message.contains("is a Parquet file, not CSV"), "{message}");
+        let message = kind(csv, b"a,b", &say(Format::Parquet), &LINE).unwrap_err();
+        assert!(message.contains("not a Parquet file"), "{message}");
+        assert!(look("x.parquet", b"a,b", &LINE).unwrap_err().contains("--format"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let mut tar = vec![b'x'; 512];
+        tar[257..262].copy_from_slice(b"ustar");
+        for (head, what) in [
+            (&b"\xff\xfea\0"[..], "UTF-16"),
+            (b"\xfe\xff\0a", "UTF-16"),
+            (b"PK\x03\x04", "zip"),
+            (&tar, "tar"),
+            (b"Obj\x01", "Avro"),
+        ] {
+            let message = look("x.csv", head, &LINE).unwrap_err();
+            assert!(message.contains(what) && message.contains("first"), "{message}");
+        }
+        assert!(look("x.json", b"[{\"a\":1}]", &LINE).unwrap_err().contains("array"));
+    }
+
+    #[test]
+    fn delimiters_that_cannot_be_are_refused() {
+        for byte in *b"\n\r\"" {
+            let options = Options { delimiter: Some(byte), ..Options::default() };
+            assert!(kind(Path::new("x"), b"", &options, &LINE).is_err());
+        }
+    }
+}

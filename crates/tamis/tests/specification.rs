@@ -1,0 +1,158 @@
+//! What `docs/format.md` shows is what the library writes, and what it writes is read back.
+
+use tamis::Container;
+use tamis::blocked::Blocked;
+use tamis::bloom::{Bloom, document_shape, positions};
+use tamis::format::{seal, write};
+use tamis::fuse::Fuse;
+use tamis::hash::{Scheme, murmur3, xxh3};
+use tamis::key::{Maker, Recipe};
+use tamis::params::{Common, GroupParams, Name, Params};
+use tamis::sizing::Kind;
+
+fn page() -> String {
+    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/format.md")).unwrap()
+}
+
+fn assert_shows(page: &str, line: &str) {
+    assert!(page.lines().any(|other| other == line), "docs/format.md does not show: {line}");
+}
+
+fn list<T: ToString>(numbers: impl IntoIterator<Item = T>) -> String {
+    numbers.into_iter().map(|number| number.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+/// The file of one key, as section 19 makes it.
+fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
+    let key = b"tt0111161";
+    let recipe = Recipe {
+        key: vec!["tconst".parse().unwrap()],
+        group: Some("averageRating:round".parse().unwrap()),
+        null: None,
+    };
+    let group = Name(Maker::new(&recipe).group(Some(b"9.3")).unwrap().to_vec());
+    let shape = match hash {
+        Scheme::Murmur3 => document_shape(1, 0.01).unwrap(),
+        Scheme::Xxh3 { .. } => kind.shape_for_rate(1, 0.01).unwrap(),
+    };
+    let group = GroupParams { group, keys: 1, fpr: 0.01, shape };
+    let params = Params::new(Common { kind, hash, recipe }, vec![group]).unwrap();
+    let mut data = vec![0; params.layout().1];
+    let section = &mut data[..shape.words(kind) as usize];
+    let mut seed = 0;
+    match (kind, hash) {
+        (Kind::Blocked, _) => {
+            Blocked::from_words(&mut *section, shape.hashes).unwrap().insert_hash(hash.identity(key));
+        }
+        (Kind::Bloom, Scheme::Murmur3) => {
+            let lanes: Vec<u32> = (0..shape.hashes).map(|seed| murmur3(key, seed)).collect();
+            Bloom::from_words(&mut *section, shape.slots, shape.hashes).unwrap().insert_lanes(&lanes);
+        }
+        (Kind::Bloom, _) => {
+            let mut filter = Bloom::from_words(&mut *section, shape.slots, shape.hashes).unwrap();
+            filter.insert_hash(hash.identity(key));
+        }
+        (Kind::Fuse, _) => {
+            let filter = Fuse::build(&mut vec![hash.identity(key)], shape.width).unwrap();
+            section.copy_from_slice(filter.words());
+            seed = filter.seed();
+        }
+    }
+    let tally = seal(section, 1, seed);
+    let mut bytes = Vec::new();
+    write(&mut bytes, &params, &[tally], &data).unwrap();
+    (params, bytes)
+}
+
+/// The bytes of the dump that follows the mark.
+fn dumped(page: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let lines = page.lines().skip_while(|line| !line.starts_with("<!-- example:")).skip(2);
+    for line in lines.take_while(|line| *line != "```") {
+        let (at, rest) = line.split_once(": ").unwrap();
+        assert_eq!(usize::from_str_radix(at, 16).unwrap(), bytes.len(), "{line}");
+        let (hex, _) = rest.split_once(" ; ").unwrap();
+        match hex.split_once(" x ") {
+            Some((_, times)) => bytes.resize(bytes.len() + times.trim().parse::<usize>().unwrap(), 0),
+            None => {
+                bytes.extend(hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()));
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn the_file_of_the_specification_is_what_is_written() {
+    let (_, written) = file_of_one_key(Kind::Blocked, Scheme::DEFAULT);
+    assert_eq!(dumped(&page()), written);
+}
+
+#[test]
+fn the_file_of_the_specification_is_read() {
+    let bytes = dumped(&page());
+    // A vector of words begins where a container must.
+    let words: Vec<u64> =
+        bytes.as_chunks().0.iter().map(|word: &[u8; 8]| u64::from_le_bytes(*word)).collect();
+    let container = Container::open(bytemuck::cast_slice::<u64, u8>(&words)).unwrap();
+    container.verify(0).unwrap();
+    assert_eq!(container.params().groups[0].group, Name::from("9"));
+    assert!(container.sketch(0).unwrap().contains_hash(xxh3(b"tt0111161", 0)));
+    assert!(!container.sketch(0).unwrap().contains_hash(xxh3(b"tt0111162", 0)));
+}
+
+#[test]
+fn the_files_of_the_other_kinds_are_what_is_written() {
+    let page = page();
+    let schemes =
+        [(Kind::Bloom, Scheme::DEFAULT), (Kind::Bloom, Scheme::Murmur3), (Kind::Fuse, Scheme::DEFAULT)];
+    for (kind, hash) in schemes {
+        let (params, bytes) = file_of_one_key(kind, hash);
+        let shape = params.groups[0].shape;
+        let end = bytes.iter().rposition(|&byte| byte != 0).unwrap();
+        let section: Vec<String> = bytes[0x200..=end].iter().map(|byte| format!("{byte:02x}")).collect();
+        let line = format!(
+            "| `{kind}` | {hash} | {} | {} | {} | 0 | `{}` | 0x{:016x} |",
+            shape.slots,
+            shape.width,
+            shape.hashes,
+            section.join(" "),
+            xxh3(&bytes, 0)
+        );
+        assert_shows(&page, &line);
+    }
+}
+
+#[test]
+fn the_vectors_of_the_specification_are_those_of_the_library() {
+    let page = page();
+    let key = b"tt0111161";
+    let hash = xxh3(key, 0);
+    assert_shows(
+        &page,
+        &format!(
+            "Of the key `tt0111161`; its XXH3 is 0x{hash:016x} with the seed 0, and 0x{:016x} with the seed 7.",
+            xxh3(key, 7)
+        ),
+    );
+    for k in [1, 2, 4, 8, 16, 32] {
+        let mut filter = Blocked::zeroed(1000, k).unwrap();
+        filter.insert_hash(hash);
+        let set = |bit: &u64| filter.words()[(bit / 64) as usize] >> (bit % 64) & 1 == 1;
+        let bits: Vec<u64> = (0..512_000).filter(set).collect();
+        assert!(bits.iter().all(|bit| bit / 512 == 947));
+        assert_shows(&page, &format!("| {k} | {} |", list(bits.iter().map(|bit| bit % 512))));
+    }
+    assert_shows(&page, &format!("| xxh3 | 10000 | 7 | {} |", list(positions(hash, 10_000, 7))));
+    assert_shows(&page, &format!("| xxh3 | 2³³ | 3 | {} |", list(positions(hash, 1 << 33, 3))));
+    let murmur = (0..7).map(|seed| murmur3(key, seed) % 10_000);
+    assert_shows(&page, &format!("| murmur3 | 10000 | 7 | {} |", list(murmur)));
+}
+
+#[test]
+fn the_parameters_of_the_specification_are_read() {
+    let page = page();
+    let json = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let (params, _) = file_of_one_key(Kind::Blocked, Scheme::DEFAULT);
+    assert_eq!(Params::from_json(json).unwrap(), params);
+}

@@ -1,0 +1,130 @@
+//! Writes the seeds that are not text: sound containers and Parquet files, as small as they get.
+//!
+//! `cargo run --example seeds` in this folder.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DoubleType, FixedLenByteArray, FixedLenByteArrayType, Int32Type,
+    Int64Type,
+};
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use tamis::Params;
+use tamis::blocked::Blocked;
+use tamis::bloom::Bloom;
+use tamis::format::{seal, write};
+use tamis::fuse::Fuse;
+use tamis::hash::{Scheme, xxh3};
+use tamis::key::Recipe;
+use tamis::params::{Common, GroupParams, Name};
+use tamis::sizing::Kind;
+
+fn main() {
+    for kind in Kind::ALL {
+        save("container", kind.name(), &container(kind, &[5, 1, 20]));
+    }
+    save("container", "empty", &container(Kind::Blocked, &[]));
+
+    let plain = || WriterProperties::builder().set_dictionary_enabled(false);
+    save("parquet", "plain", &table(plain()));
+    let zstd = Compression::ZSTD(ZstdLevel::default());
+    save("parquet", "dictionary", &table(WriterProperties::builder().set_compression(zstd)));
+    let v2 = plain().set_writer_version(WriterVersion::PARQUET_2_0);
+    save("parquet", "delta", &table(v2.set_compression(Compression::SNAPPY)));
+    let lengths = plain().set_encoding(Encoding::DELTA_LENGTH_BYTE_ARRAY);
+    save("parquet", "lengths", &strings(lengths));
+}
+
+fn save(target: &str, name: &str, bytes: &[u8]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus-seeds").join(target);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(name), bytes).unwrap();
+}
+
+/// A container of groups of so many keys each.
+fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
+    let key = vec![":trim,before=@".parse().unwrap()];
+    let recipe = Recipe { key, group: Some("rating:round".parse().unwrap()), null: None };
+    let common = Common { kind, hash: Scheme::DEFAULT, recipe };
+    let group = |(i, &keys): (usize, &u64)| GroupParams {
+        group: Name::from(i.to_string().as_str()),
+        keys,
+        fpr: 0.01,
+        shape: kind.shape_for_rate(keys, 0.01).unwrap(),
+    };
+    let params = Params::new(common, sizes.iter().enumerate().map(group).collect()).unwrap();
+    let (starts, words) = params.layout();
+    let mut data = vec![0; words];
+    let mut tallies = Vec::new();
+    for (group, &start) in params.groups.iter().zip(&starts) {
+        let section = &mut data[start..start + group.shape.words(kind) as usize];
+        let mut keys: Vec<u64> = (0..group.keys).map(|key| xxh3(&key.to_le_bytes(), 0)).collect();
+        let mut seed = 0;
+        match kind {
+            Kind::Blocked => {
+                Blocked::from_words(&mut *section, group.shape.hashes).unwrap().insert_hashes(&keys)
+            }
+            Kind::Bloom => Bloom::from_words(&mut *section, group.shape.slots, group.shape.hashes)
+                .unwrap()
+                .insert_hashes(&keys),
+            Kind::Fuse => {
+                let built = Fuse::build(&mut keys, group.shape.width).unwrap();
+                section.copy_from_slice(built.words());
+                seed = built.seed();
+            }
+        }
+        tallies.push(seal(section, group.keys, seed));
+    }
+    let mut bytes = Vec::new();
+    write(&mut bytes, &params, &tallies, &data).unwrap();
+    bytes
+}
+
+/// A table of three rows, with a column of most kinds.
+fn table(properties: WriterPropertiesBuilder) -> Vec<u8> {
+    let schema = "message m {
+        required binary id (UTF8); optional int64 at (TIMESTAMP(MICROS,true)); required boolean seen;
+        optional group user { optional double score; }
+        required fixed_len_byte_array(3) price (DECIMAL(5,2)); required int32 day (DATE); }";
+    let mut out = Vec::new();
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut writer = SerializedFileWriter::new(&mut out, schema, Arc::new(properties.build())).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    macro_rules! column {
+        ($kind:ty, $values:expr, $levels:expr) => {
+            let mut column = group.next_column().unwrap().unwrap();
+            column.typed::<$kind>().write_batch(&$values, $levels, None).unwrap();
+            column.close().unwrap();
+        };
+    }
+    column!(ByteArrayType, ["a", "bb", "a"].map(ByteArray::from), None);
+    column!(Int64Type, [1_600_000_000_000_000, -1], Some(&[1, 0, 1]));
+    column!(BoolType, [true, false, true], None);
+    column!(DoubleType, [6.5], Some(&[0, 1, 2]));
+    let fixed = |bytes: &[u8; 3]| FixedLenByteArray::from(bytes.to_vec());
+    column!(FixedLenByteArrayType, [fixed(b"\0\0\x07"), fixed(b"\xff\xff\x9c"), fixed(b"\x01\0\0")], None);
+    column!(Int32Type, [0, 19_000, -800_000], None);
+    group.close().unwrap();
+    writer.close().unwrap();
+    out
+}
+
+/// A table of one column of strings.
+fn strings(properties: WriterPropertiesBuilder) -> Vec<u8> {
+    let mut out = Vec::new();
+    let schema = Arc::new(parse_message_type("message m { required binary id (UTF8); }").unwrap());
+    let mut writer = SerializedFileWriter::new(&mut out, schema, Arc::new(properties.build())).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let values: Vec<ByteArray> = (0..40).map(|i| ByteArray::from(&*"x".repeat(i % 5))).collect();
+    column.typed::<ByteArrayType>().write_batch(&values, None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    out
+}
