@@ -54,7 +54,6 @@ impl Scratch {
 #[derive(Default)]
 struct TamisBlocked {
     filter: Option<Blocked<Words>>,
-    scratch: Scratch,
 }
 
 impl Contestant for TamisBlocked {
@@ -73,12 +72,14 @@ impl Contestant for TamisBlocked {
 
     fn insert(&mut self, numbers: Range<u64>) {
         let filter = self.filter.as_mut().expect("started");
-        in_batches(numbers, &mut self.scratch.hashes, FEW, |hashes| filter.insert_hashes(hashes));
+        filter.insert_all(numbers.map(hash));
     }
 
     fn count(&mut self, numbers: Range<u64>) -> u64 {
         let filter = self.filter.as_ref().expect("started");
-        self.scratch.count(numbers, FEW, |hashes, found| filter.contains_hashes(hashes, found))
+        let mut count = 0;
+        filter.contains_all(numbers.map(hash), |found| count += u64::from(found));
+        count
     }
 
     fn bits(&self) -> u64 {
