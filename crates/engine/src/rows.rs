@@ -110,6 +110,9 @@ pub struct KeyRows<'a, T> {
 
 const RECENT: usize = 1024;
 
+/// Values of groups whose number is remembered.
+const REMEMBERED: usize = 1 << 17;
+
 impl<'a, T: Take> KeyRows<'a, T> {
     /// A sink for one thread.
     pub fn new(recipe: &'a Recipe, hash: Scheme, bad_rows: BadRows, groups: Groups<'a>, take: T) -> Self {
@@ -184,6 +187,10 @@ impl<'a, T: Take> KeyRows<'a, T> {
             },
         };
         if let Some(value) = value {
+            // Many values may make few groups (a day of a time): what is remembered is bounded.
+            if self.numbers.len() >= REMEMBERED {
+                self.numbers.clear();
+            }
             self.numbers.insert(value.into(), number);
         }
         Ok(number)
