@@ -99,7 +99,7 @@ fn words_that_make_no_filter_are_refused() {
 /// Filters of 40 MB, so that many keys take the way through ranges.
 #[test]
 fn many_keys_at_once_set_and_find_the_same_bits_as_one_by_one() {
-    let bits = 40 * 8 << 20 | 12345;
+    let bits = (40 << 23) + 12345;
     let members = hashes(0, 400_000);
     let mut filter = Bloom::zeroed(bits, 7).unwrap();
     let mut one_by_one = Bloom::zeroed(bits, 7).unwrap();
@@ -117,7 +117,7 @@ fn many_keys_at_once_set_and_find_the_same_bits_as_one_by_one() {
 
 #[test]
 fn keys_that_repeat_overflow_their_ranges_and_lose_nothing() {
-    let bits = 40 * 8 << 20;
+    let bits = 40 << 23;
     let repeated = vec![hashes(7, 1)[0]; 400_000];
     let mut filter = Bloom::zeroed(bits, 7).unwrap();
     filter.insert_hashes(&repeated);
