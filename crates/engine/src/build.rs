@@ -62,6 +62,8 @@ pub struct Report {
     pub skipped: u64,
     /// Whether the keys were estimated, not counted.
     pub estimated: bool,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
     /// The time of each phase.
     pub phases: Vec<(&'static str, Duration)>,
 }
@@ -82,7 +84,8 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
     output::check(output)?;
     refuse_early(job)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
-    output::check_is_no_input(output, sources.explain().iter().map(|input| &input.path))?;
+    let inputs = sources.explain();
+    output::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
     let mut phases = vec![("open", start.elapsed())];
     let mut phase = |name, since: Instant| phases.push((name, since.elapsed()));
 
@@ -147,7 +150,7 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
     let Built { params, rows, seeds, arena, skipped, estimated } = built;
     let tallies = output::write_container(output, &params, &rows, &seeds, &arena, job.threads)?;
     phase("write", writing);
-    Ok(Report { params, tallies, skipped, estimated, phases })
+    Ok(Report { params, tallies, skipped, estimated, inputs, phases })
 }
 
 /// The parameters for a table: the first phase alone.
@@ -204,7 +207,8 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         container.verify(group).map_err(Error::file(path))
     })?;
     let sources = Sources::open(&addition.inputs, &addition.options, &addition.recipe.columns())?;
-    output::check_is_no_input(path, sources.explain().iter().map(|input| &input.path))?;
+    let inputs = sources.explain();
+    output::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
     let hash = params.common.hash;
     let making = Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows };
     let mut words = Placing::new(&params).empty()?;
@@ -215,7 +219,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     built.rows.iter_mut().zip(before).for_each(|(rows, before)| *rows = rows.saturating_add(before));
     let Built { params, rows, seeds, arena, skipped, .. } = built;
     let tallies = output::write_container(path, &params, &rows, &seeds, &arena, addition.threads)?;
-    Ok(Report { params, tallies, skipped, estimated: false, phases: vec![("add", start.elapsed())] })
+    Ok(Report { params, tallies, skipped, estimated: false, inputs, phases: vec![("add", start.elapsed())] })
 }
 
 /// Puts all keys of the input into an arena, straight from the rows.

@@ -74,6 +74,12 @@ impl Build {
                 }
                 let mut common = params.common.clone();
                 common.recipe = replace_columns(&common.recipe, &self.keys.key, self.keys.group.as_ref())?;
+                if common.recipe != params.common.recipe {
+                    output.warn(format!(
+                        "the keys come from other columns ({}) than the parameters name, and the file will name ({})",
+                        common.recipe, params.common.recipe
+                    ));
+                }
                 (common, Sizing::Params(params))
             }
             None => {
@@ -95,6 +101,13 @@ impl Build {
         }
         let path = self.output.expect("clap asks for it");
         let report = progress::run(output, "building", |control| build::build(&job, &path, control))?;
+        for input in report.inputs.iter().filter(|input| numbers_for_names(input)) {
+            output.warn(format!(
+                "{}: its first line ({}) was taken for the names of columns; --no-header takes it for data",
+                input.path.display(),
+                input.columns.join(", ")
+            ));
+        }
         if report.estimated {
             output.note("more than 2^24 distinct keys: their number was estimated, with a margin of three standard errors (2.4 %)");
         }
@@ -114,6 +127,11 @@ impl Build {
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
         inspect::summary(output, &path, &report.params, &report.tallies)
     }
+}
+
+/// Whether the names of columns look like values.
+fn numbers_for_names(input: &Explained) -> bool {
+    input.header && input.columns.iter().any(|name| name.parse::<f64>().is_ok())
 }
 
 /// Parameters from a file.

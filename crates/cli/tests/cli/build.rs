@@ -251,3 +251,22 @@ fn explain_shows_how_the_input_is_understood_and_builds_nothing() {
     assert!(table.contains("id, city") && table.contains("OSLO"), "{table}");
     assert_eq!(folder.names(), ["t.csv"]);
 }
+
+#[test]
+fn a_first_line_of_numbers_taken_for_names_is_said() {
+    let folder = Folder::new();
+    folder.write("numbers.csv", "1001,5\n1002,6\n1003,7\n");
+    let done = folder.run("build numbers.csv --key 1 -o a.tamis");
+    assert!(done.err.contains("--no-header"), "{}", done.err);
+    let done = folder.run("build numbers.csv --key 1 --no-header -o a.tamis");
+    assert!(!done.err.contains("--no-header"), "{}", done.err);
+}
+
+#[test]
+fn other_columns_than_those_of_the_parameters_are_said() {
+    let folder = Folder::new();
+    folder.write("users.csv", "mail,name\na@b,ann\n");
+    folder.ok("plan --keys 100 --fpr 0.01 --key email -o params.json");
+    let done = folder.run("build users.csv --params params.json --key mail -o a.tamis");
+    assert!(done.err.contains("other columns"), "{}", done.err);
+}
