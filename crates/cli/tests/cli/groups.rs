@@ -8,7 +8,7 @@ use crate::support::Folder;
 #[test]
 fn ten_thousand_groups_are_built_tested_and_inspected() {
     let folder = Folder::new();
-    let rows: String = (0..20_000).map(|i| format!("key{i},group {}\n", i * 7919 % 10_000)).collect();
+    let rows: String = (0..100_000).map(|i| format!("key{i},group {}\n", i * 7919 % 10_000)).collect();
     folder.write("t.csv", format!("k,g\n{rows}"));
     folder.ok("build t.csv --key k --group g -o t.tamis");
     let test = folder.json("test t.tamis t.csv");
