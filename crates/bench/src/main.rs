@@ -1,1 +1,55 @@
-fn main() {}
+//! tamis beside its peers, measured in one run. Reports ratios; asserts no times.
+
+mod contestants;
+mod filters;
+mod rounds;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(about = "tamis beside its peers, measured in one run")]
+struct Arguments {
+    #[command(subcommand)]
+    what: What,
+    /// Write the figures, too
+    #[arg(long, global = true, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// ns per key of filters, beside the limit and beside each other
+    Filters {
+        /// The sizes of the sets
+        #[arg(long, value_delimiter = ',', value_parser = count, default_value = "1M,10M,100M")]
+        keys: Vec<u64>,
+        /// Only contestants whose name holds one of these
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+    },
+}
+
+fn main() -> std::io::Result<()> {
+    let Arguments { what, json } = Arguments::parse();
+    let figures = match what {
+        What::Filters { keys, only } => filters::run(&keys, &only),
+    };
+    match json {
+        Some(path) => std::fs::write(path, format!("{figures:#}\n")),
+        None => Ok(()),
+    }
+}
+
+/// A number of keys: `1000000`, `1e6`, `1M`.
+fn count(text: &str) -> Result<u64, String> {
+    let (digits, factor) = match text.strip_suffix(['M', 'm']) {
+        Some(digits) => (digits, 1e6),
+        None => (text, 1.0),
+    };
+    match digits.parse::<f64>() {
+        Ok(number) if (1.0..1e12).contains(&(number * factor)) => Ok((number * factor) as u64),
+        _ => Err("a number of keys, such as 1000000, 1e6 or 1M".into()),
+    }
+}

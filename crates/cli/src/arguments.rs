@@ -208,7 +208,7 @@ impl Kinds {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Size")]
 pub struct Sizes {
-    /// The rate of false positives to stay below [default: 0.01]
+    /// The expected rate of false positives, not to be exceeded [default: 0.01]
     #[arg(long, value_parser = rate, conflicts_with_all = ["bits_per_key", "size"])]
     pub fpr: Option<f64>,
     /// Bits per key
@@ -223,7 +223,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The size asked for, and whether it was asked for at all.
+    /// The size asked for.
     pub fn size(&self) -> Size {
         match (self.fpr, self.bits_per_key, self.size) {
             (_, Some(bits), _) => Size::BitsPerKey(bits),

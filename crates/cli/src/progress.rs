@@ -24,12 +24,21 @@ pub fn run<T>(
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let watcher = scope.spawn(|| watch(what, control, &done));
-            let result = job(control);
-            done.store(true, Relaxed);
-            watcher.thread().unpark();
-            Ok(result?)
+            // Also when the job panics: the scope waits for the watcher.
+            let _done = Done(&done, watcher.thread().clone());
+            Ok(job(control)?)
         })
     })
+}
+
+/// Ends the watcher when it goes out of scope.
+struct Done<'a>(&'a AtomicBool, thread::Thread);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+        self.1.unpark();
+    }
 }
 
 /// Shows a bar from the first half second on: short jobs stay silent.

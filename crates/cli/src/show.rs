@@ -46,12 +46,19 @@ impl Output {
     }
 }
 
-/// Text for standard output. A reader that has gone away (`| head`) ends the program quietly.
+/// Text for standard output.
 pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        result => Ok(result?),
+    unless_closed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
+    Ok(())
+}
+
+/// Whether there is still a reader: one that has gone away (`| head`) is no error.
+pub fn unless_closed(result: io::Result<()>) -> io::Result<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -80,6 +80,7 @@ struct Built {
 pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
     let start = Instant::now();
     output::check(output)?;
+    refuse_early(job)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
     output::check_is_no_input(output, sources.explain().iter().map(|input| &input.path))?;
     let mut phases = vec![("open", start.elapsed())];
@@ -151,12 +152,24 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
 
 /// The parameters for a table: the first phase alone.
 pub fn plan(job: &Job, size: Size, control: &Control) -> Result<(Params, Counted)> {
+    refuse_early(job)?;
     let sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
     let making = Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows };
     let limit = if job.common.kind == Kind::Fuse { usize::MAX } else { EXACT };
     let counted = count::distinct_keys(&sources, making, limit, job.threads, control)?;
     let params = plan::parameters(job.common.clone(), counted.planned(), size)?;
     Ok((params, counted))
+}
+
+/// What cannot be served whatever the input holds is refused before it is read.
+fn refuse_early(job: &Job) -> Result<()> {
+    match &job.sizing {
+        Sizing::Keys(..) if job.common.kind == Kind::Fuse => Err(Error::Refused(
+            "a fuse filter is sized by its own keys, which are counted: leave out --keys".into(),
+        )),
+        Sizing::Count(size) | Sizing::Keys(_, size) => plan::check(&job.common, *size),
+        Sizing::Params(_) => Ok(()),
+    }
 }
 
 /// Rows to be added to filters that exist.
@@ -191,6 +204,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         container.verify(group).map_err(Error::file(path))
     })?;
     let sources = Sources::open(&addition.inputs, &addition.options, &addition.recipe.columns())?;
+    output::check_is_no_input(path, sources.explain().iter().map(|input| &input.path))?;
     let hash = params.common.hash;
     let making = Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows };
     let mut words = Placing::new(&params).empty()?;
@@ -293,11 +307,7 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     plan::refuse_empty(&counted.planned())?;
     let params = match &job.sizing {
         Sizing::Count(size) => plan::parameters(job.common.clone(), counted.planned(), *size)?,
-        Sizing::Keys(..) => {
-            return Err(Error::Refused(
-                "a fuse filter is sized by its own keys, which are counted: leave out --keys".into(),
-            ));
-        }
+        Sizing::Keys(..) => unreachable!("refused before the input is read"),
         Sizing::Params(given) => {
             // Width and rate as planned; the number of slots follows from the keys.
             let mut groups = Vec::new();

@@ -1,5 +1,6 @@
 //! What a filter's fill tells: how many keys it holds, its rate now, and how many more fit.
 
+use tamis::blocked::LINE_BITS;
 use tamis::format::Tally;
 use tamis::params::GroupParams;
 use tamis::sizing::Kind;
@@ -33,7 +34,14 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     let keys = estimated_keys(tally.ones, bits, group.shape.hashes);
     let rate = if keys.is_finite() { kind.expected_rate(&group.shape, keys.round() as u64) } else { 1.0 };
     let load = f64::from(group.shape.hashes) * most as f64 / bits as f64;
-    let standard_error = (bits as f64 * (load.exp() - load - 1.0)).sqrt() / f64::from(group.shape.hashes);
+    let hashes = f64::from(group.shape.hashes);
+    let mut variance = load.exp() - load - 1.0;
+    if kind == Kind::Blocked {
+        // Lines get more or fewer keys than others, and so their bits vary more.
+        let line = LINE_BITS as f64;
+        variance += line * (1.0 - 1.0 / hashes) * (load * hashes / line).exp_m1() - (hashes - 1.0) * load;
+    }
+    let standard_error = (bits as f64 * variance.max(0.0)).sqrt() / hashes;
     // The document's sizes, which are rounded, may miss their rate by a little from the start.
     let allowed = most.max(group.keys) as f64;
     Health { fill, keys, rate, capacity, overfull: keys > allowed + 3.0 * standard_error + 1.0 }

@@ -35,13 +35,19 @@ pub fn merge(
     for (file, path) in files.iter().zip(inputs) {
         mergeable(&files[0], &inputs[0], file, path)?;
     }
-    let mut groups: BTreeMap<&Name, &GroupParams> = BTreeMap::new();
-    for file in &files {
+    // Each group with the file it was first seen in: a later file may differ from that one, not
+    // from the first of all.
+    let mut groups: BTreeMap<&Name, (&GroupParams, usize)> = BTreeMap::new();
+    for (i, file) in files.iter().enumerate() {
         for group in &file.params().groups {
-            groups.insert(&group.group, group);
+            let (known, first) = *groups.entry(&group.group).or_insert((group, i));
+            if known != group {
+                mergeable(&files[first], &inputs[first], file, &inputs[i])?;
+            }
         }
     }
-    let params = Params::new(files[0].params().common.clone(), groups.into_values().cloned().collect())?;
+    let groups = groups.into_values().map(|(group, _)| group.clone()).collect();
+    let params = Params::new(files[0].params().common.clone(), groups)?;
     let mut data = Placing::new(&params).empty()?;
     let sections = arena::sections(&params, &mut data);
     control.begin(params.groups.len() as u64);
@@ -131,7 +137,7 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
             _ => first + second,
         };
         // Noise may push the estimate of the overlap of strangers a little below zero.
-        let both = (first + second - union).clamp(0.0, first.min(second));
+        let both = (first + second - union).min(first.min(second)).max(0.0);
         Ok(Overlap { group: name.clone(), first, second, union, both })
     })
 }

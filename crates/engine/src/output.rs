@@ -28,7 +28,9 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result
         }
         file.file().sync_all()?;
         file.persist(&target.file)?;
-        File::open(&target.folder)?.sync_all()
+        // The file is in its place; that a folder cannot be opened or synced takes nothing back.
+        let _ = File::open(&target.folder).and_then(|folder| folder.sync_all());
+        Ok(())
     };
     attempt().map_err(Error::io(path))
 }

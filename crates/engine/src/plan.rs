@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use tamis::blocked::LINE_BITS;
 use tamis::bloom;
 use tamis::hash::Scheme;
 use tamis::params::{Common, GroupParams, Name, Params};
@@ -22,27 +23,24 @@ pub enum Size {
 
 /// The parameters of groups with so many keys each.
 pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size) -> Result<Params> {
+    check(&common, size)?;
     refuse_empty(&counts)?;
     let groups = match size {
         Size::Fpr(fpr) => at_rate(&common, &counts, fpr)?,
         Size::BitsPerKey(bits) => {
-            refuse_murmur(&common, "--bits-per-key")?;
-            if !(bits > 0.0 && bits <= 10_000.0) {
-                return Err(Error::Refused(format!(
-                    "--bits-per-key must lie between 0 and 10,000: {bits} does not"
-                )));
-            }
-            let shape = |keys: u64| common.kind.shape_for_bits(keys, ((keys as f64 * bits) as u64).max(512));
+            // A blocked filter has whole lines: rounded up, so that no key gets fewer bits.
+            let unit = if common.kind == Kind::Blocked { LINE_BITS } else { 1 };
+            let shape = |keys: u64| {
+                let bits = (keys as f64 * bits).ceil() as u64;
+                common.kind.shape_for_bits(keys, bits.next_multiple_of(unit))
+            };
             let mut groups = shaped(&common, &counts, shape)?;
             // The best number of hashes for these bits, not for what rounding to whole lines made of them.
             let best = common.kind.shape_for_bits(1 << 30, ((1u64 << 30) as f64 * bits) as u64)?.hashes;
             groups.iter_mut().for_each(|group| group.shape.hashes = best);
             groups
         }
-        Size::Total(bytes) => {
-            refuse_murmur(&common, "--size")?;
-            within(&common, &counts, bytes)?
-        }
+        Size::Total(bytes) => within(&common, &counts, bytes)?,
     };
     let mut groups = groups;
     if !matches!(size, Size::Fpr(_)) {
@@ -63,6 +61,21 @@ pub fn refuse_empty(counts: &[(Name, u64)]) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a size that does not go with the kind and the hash, whatever the number of keys.
+pub fn check(common: &Common, size: Size) -> Result<()> {
+    match size {
+        Size::Fpr(fpr) => common.kind.at_rate(fpr).map(drop).map_err(Error::from),
+        Size::BitsPerKey(bits) => {
+            refuse_murmur(common, "--bits-per-key")?;
+            if bits > 0.0 && bits <= 10_000.0 {
+                return Ok(());
+            }
+            Err(Error::Refused(format!("--bits-per-key must lie between 0 and 10,000: {bits} does not")))
+        }
+        Size::Total(_) => refuse_murmur(common, "--size"),
+    }
+}
+
 fn refuse_murmur(common: &Common, flag: &str) -> Result<()> {
     match common.hash {
         Scheme::Murmur3 => Err(Error::Refused(format!(
@@ -73,10 +86,13 @@ fn refuse_murmur(common: &Common, flag: &str) -> Result<()> {
 }
 
 fn at_rate(common: &Common, counts: &[(Name, u64)], fpr: f64) -> Result<Vec<GroupParams>> {
-    let mut groups = shaped(common, counts, |keys| match common.hash {
-        Scheme::Murmur3 => bloom::document_shape(keys, fpr),
-        Scheme::Xxh3 { .. } => common.kind.shape_for_rate(keys, fpr),
-    })?;
+    let mut groups = match common.hash {
+        Scheme::Murmur3 => shaped(common, counts, |keys| bloom::document_shape(keys, fpr)),
+        Scheme::Xxh3 { .. } => {
+            let sizes = common.kind.at_rate(fpr)?;
+            shaped(common, counts, |keys| sizes.shape(keys))
+        }
+    }?;
     groups.iter_mut().for_each(|group| group.fpr = fpr);
     Ok(groups)
 }

@@ -108,7 +108,10 @@ pub struct KeyRows<'a, T> {
     pub take: T,
 }
 
-const RECENT: usize = 256;
+const RECENT: usize = 1024;
+
+/// Values of groups whose number is remembered.
+const REMEMBERED: usize = 1 << 17;
 
 impl<'a, T: Take> KeyRows<'a, T> {
     /// A sink for one thread.
@@ -155,7 +158,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
             }
             _ => 0,
         };
-        let slot = (packed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize;
+        let slot = (packed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
         if packed != 0 && self.recent[slot].0 == packed {
             return Ok(self.recent[slot].1);
         }
@@ -184,6 +187,10 @@ impl<'a, T: Take> KeyRows<'a, T> {
             },
         };
         if let Some(value) = value {
+            // Many values may make few groups (a day of a time): what is remembered is bounded.
+            if self.numbers.len() >= REMEMBERED {
+                self.numbers.clear();
+            }
             self.numbers.insert(value.into(), number);
         }
         Ok(number)

@@ -167,3 +167,29 @@ fn a_total_size_is_kept_and_shared_fairly() {
         assert!(high / low < 1.1, "{kind}: {rates:?}");
     }
 }
+
+/// Each was compared with the first file only, which knows nothing of the groups that it lacks.
+#[test]
+fn files_that_differ_in_a_group_which_the_first_one_lacks_are_not_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, group: u8, keys: u16| -> PathBuf {
+        let rows: Rows = (0..keys).map(|key| (group, key)).collect();
+        let input = table(&folder.path().join(format!("{name}.csv")), &rows);
+        let path = folder.path().join(format!("{name}.tamis"));
+        build::build(
+            &job(vec![input], SCHEMES[0], Sizing::Count(Size::Fpr(0.01)), 1),
+            &path,
+            &Control::default(),
+        )
+        .unwrap();
+        path
+    };
+    let (a, b, c) = (file("a", 1, 50), file("b", 2, 100), file("c", 2, 5000));
+    let merged = folder.path().join("merged.tamis");
+    let merge = |inputs: &[PathBuf]| merge::merge(inputs, &merged, 2, &Control::default());
+    assert!(merge(&[a.clone(), b.clone()]).is_ok());
+    for inputs in [[a.clone(), b.clone(), c.clone()], [a, c, b]] {
+        let error = merge(&inputs).unwrap_err().to_string();
+        assert!(error.contains("group 2") && error.contains("5000 keys"), "{error}");
+    }
+}

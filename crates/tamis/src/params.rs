@@ -197,6 +197,10 @@ impl Params {
         if murmur && kind != Kind::Bloom {
             return Err(Error::Corrupt(format!("murmur3 goes with bloom, not with {kind}")));
         }
+        let named_none = matches!(&self.groups[..], [only] if only.group.0.is_empty());
+        if self.common.recipe.group.is_none() && !named_none {
+            return Err(Error::Corrupt("a recipe without groups goes with one group without a name".into()));
+        }
         if self.groups.windows(2).any(|pair| pair[0].group >= pair[1].group) {
             return Err(Error::Corrupt("a group stands there twice, or out of order".into()));
         }
@@ -261,6 +265,17 @@ mod tests {
         assert_eq!(name("ff0a").unwrap(), Name(vec![0xff, 0x0a]));
         for hex in ["+f", "f", "-1", " f", "fg", "é"] {
             assert!(name(hex).is_err(), "{hex}");
+        }
+    }
+
+    #[test]
+    fn a_recipe_without_groups_goes_with_one_group_without_a_name() {
+        let common = Common { kind: Kind::Bloom, hash: Scheme::DEFAULT, recipe: Recipe::lines() };
+        let shape = Shape { slots: 1000, width: 1, hashes: 7 };
+        let group = |name: &str| GroupParams { group: Name::from(name), keys: 100, fpr: 0.01, shape };
+        assert!(Params::new(common.clone(), vec![group("")]).is_ok());
+        for groups in [vec![], vec![group("a")], vec![group(""), group("a")]] {
+            assert!(Params::new(common.clone(), groups).is_err());
         }
     }
 }

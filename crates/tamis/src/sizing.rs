@@ -104,30 +104,61 @@ fn check(keys: u64, fpr: f64) -> Result<()> {
     Ok(())
 }
 
-impl Kind {
-    /// The smallest shape whose expected rate, with so many keys, is at most `fpr`.
-    pub fn shape_for_rate(self, keys: u64, fpr: f64) -> Result<Shape> {
+/// A kind and a rate: all that does not depend on the number of keys, worked out once for many
+/// groups.
+#[derive(Debug, Clone, Copy)]
+pub struct AtRate {
+    kind: Kind,
+    fpr: f64,
+    /// Hashes, or the width of a `fuse`.
+    hashes: u32,
+    /// Lines (`blocked`) or bits (`bloom`) that a key takes in a large filter.
+    per_key: f64,
+}
+
+impl AtRate {
+    /// The smallest shape whose expected rate, with so many keys, is at most this rate.
+    pub fn shape(&self, keys: u64) -> Result<Shape> {
+        let AtRate { kind, fpr, hashes, per_key } = *self;
         check(keys, fpr)?;
-        let shape = match self {
+        let guess = (keys as f64 * per_key) as u64;
+        let shape = match kind {
             Kind::Blocked => {
-                let hashes = blocked::hashes_for_rate(fpr);
-                let lines = blocked::lines_for_rate(keys, fpr, hashes);
+                let lines = smallest(guess, |lines| blocked::expected_rate(keys, lines, hashes) <= fpr);
                 Shape { slots: lines.saturating_mul(LINE_BITS), width: 1, hashes }
             }
             Kind::Bloom => {
-                let hashes = bloom::hashes_for_rate(fpr);
-                Shape { slots: bloom::bits_for_rate(keys, fpr, hashes), width: 1, hashes }
+                let bits = smallest(guess, |bits| bloom::expected_rate(keys, bits, hashes) <= fpr);
+                Shape { slots: bits, width: 1, hashes }
             }
-            Kind::Fuse => {
-                let too_low =
-                    || Error::Shape(format!("the lowest rate of a fuse filter is 2^-32; {fpr} is below it"));
-                fuse_shape(keys, fuse::width_for(fpr).ok_or_else(too_low)?)?
-            }
+            Kind::Fuse => fuse_shape(keys, hashes)?,
         };
         if shape.bits() > MOST_BITS {
             return Err(Error::TooLarge { bits: shape.bits() });
         }
         Ok(shape)
+    }
+}
+
+impl Kind {
+    /// Sizes filters for this rate.
+    pub fn at_rate(self, fpr: f64) -> Result<AtRate> {
+        check(1, fpr)?;
+        let (hashes, per_key) = match self {
+            Kind::Blocked => blocked::best_for_rate(fpr),
+            Kind::Bloom => bloom::best_for_rate(fpr),
+            Kind::Fuse => {
+                let too_low =
+                    || Error::Shape(format!("the lowest rate of a fuse filter is 2^-32; {fpr} is below it"));
+                (fuse::width_for(fpr).ok_or_else(too_low)?, 0.0)
+            }
+        };
+        Ok(AtRate { kind: self, fpr, hashes, per_key })
+    }
+
+    /// The smallest shape whose expected rate, with so many keys, is at most `fpr`.
+    pub fn shape_for_rate(self, keys: u64, fpr: f64) -> Result<Shape> {
+        self.at_rate(fpr)?.shape(keys)
     }
 
     /// The shape with the lowest expected rate among those of at most so many bits.

@@ -1,3 +1,4 @@
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,7 +9,7 @@ use tamis_engine::report::number;
 use tamis_engine::{generate, output};
 
 use crate::arguments;
-use crate::show::Output;
+use crate::show::{Output, unless_closed};
 
 /// Make data to try things on: the same bytes for the same seed, everywhere
 #[derive(Debug, Args)]
@@ -50,10 +51,7 @@ impl Generate {
         let What::Ratings(Ratings { rows, seed, output: path }) = self.what;
         if path == Path::new("-") {
             let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-            match generate::ratings(&mut out, rows, seed).and_then(|()| std::io::Write::flush(&mut out)) {
-                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-                result => result?,
-            }
+            unless_closed(generate::ratings(&mut out, rows, seed).and_then(|()| out.flush()))?;
             return Ok(ExitCode::SUCCESS);
         }
         output::write_whole(&path, |out| generate::ratings(out, rows, seed))?;

@@ -100,13 +100,13 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
     output.result(Sheet { table, lines }, json)?;
     for (group, _, health) in groups.iter().filter(|(.., health)| health.overfull).take(20) {
         output.warn(format!(
-            "{} holds about {} keys, more than the {} it can hold at a rate of {}; its rate is now {}",
+            "{} holds {} keys, more than the {} it can hold at a rate of {}; its rate is now {}",
             if group.group.0.is_empty() {
                 "the filter".into()
             } else {
                 format!("group {}", shown(&group.group))
             },
-            keys(health.keys),
+            if health.keys.is_finite() { format!("about {}", keys(health.keys)) } else { "countless".into() },
             number::count(health.capacity.unwrap_or(0)),
             number::rate(group.fpr),
             number::rate(health.rate)

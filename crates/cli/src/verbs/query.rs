@@ -12,7 +12,7 @@ use tamis_engine::query::Asker;
 use tamis_engine::report::printable;
 
 use super::inspect::shown;
-use crate::show::{Output, usage};
+use crate::show::{Output, unless_closed, usage};
 
 /// Ask which groups keys may be in
 #[derive(Debug, Args)]
@@ -66,14 +66,16 @@ impl Query {
             while input.read_until(b'\n', &mut line)? > 0 {
                 let key = line.strip_suffix(b"\n").unwrap_or(&line);
                 let key = key.strip_suffix(b"\r").unwrap_or(key);
-                if !key.is_empty() {
-                    answers.answer(asker, key)?;
+                if !key.is_empty() && !answers.answer(asker, key)? {
+                    return Ok(());
                 }
                 line.clear();
             }
         } else {
             for key in &self.keys {
-                answers.answer(asker, key.as_encoded_bytes())?;
+                if !answers.answer(asker, key.as_encoded_bytes())? {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -88,7 +90,8 @@ struct Answers<W: Write> {
 }
 
 impl<W: Write> Answers<W> {
-    fn answer(&mut self, asker: &mut Asker<'_>, key: &[u8]) -> Result<()> {
+    /// Writes an answer; whether there is still a reader.
+    fn answer(&mut self, asker: &mut Asker<'_>, key: &[u8]) -> Result<bool> {
         let groups =
             asker.ask(key).map_err(|bad| anyhow::anyhow!("key {:?}: {bad}", String::from_utf8_lossy(key)))?;
         self.any |= !groups.is_empty();
@@ -104,7 +107,7 @@ impl<W: Write> Answers<W> {
             writeln!(self.out, "{}\t{}", printable(key), groups.join(","))
         };
         self.first = false;
-        unless_closed(written)
+        Ok(unless_closed(written)?)
     }
 
     fn finish(mut self) -> Result<bool> {
@@ -113,13 +116,5 @@ impl<W: Write> Answers<W> {
         }
         unless_closed(self.out.flush())?;
         Ok(self.any)
-    }
-}
-
-/// A reader that has gone away (`| head`) ends the program quietly.
-fn unless_closed(result: io::Result<()>) -> Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        result => Ok(result?),
     }
 }

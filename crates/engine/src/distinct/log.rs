@@ -41,6 +41,7 @@ impl HashLog {
         let mut fresh = self.hashes.split_off(self.sorted);
         fresh.sort_unstable();
         fresh.dedup();
+        fresh.shrink_to_fit(); // many groups with few keys each must not keep room for all their rows
         if self.sorted == 0 {
             self.hashes = fresh;
         } else {

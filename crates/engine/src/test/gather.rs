@@ -2,7 +2,8 @@
 //! beyond.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, Mutex};
 
 use tamis::hash::murmur3;
 
@@ -25,7 +26,16 @@ pub(super) struct Part {
     pub records: Vec<Record>,
     /// So many murmur3 hashes for each record as the file's filters need: none, mostly.
     pub lanes: Vec<u32>,
-    spilled: Option<File>,
+    /// What of it is on disk.
+    runs: Vec<Run>,
+}
+
+/// Records on disk, one after the other. All runs of a thread share one file.
+#[derive(Debug)]
+struct Run {
+    file: Arc<Mutex<File>>,
+    offset: u64,
+    records: u64,
 }
 
 /// Gathers the keys of one thread.
@@ -35,28 +45,52 @@ pub(super) struct Gather {
     lanes: u32,
     held: usize,
     most: usize,
+    disk: Option<Arc<Mutex<File>>>,
     /// The first failure to write to disk: it cannot be returned from inside a row.
     failed: Option<io::Error>,
 }
 
 impl Gather {
-    /// With so many murmur3 hashes per key; holds at most so many keys in memory.
+    /// With so many murmur3 hashes per key; holds at most so many keys in memory (fewer, where
+    /// hashes come with them).
     pub fn new(lanes: u32, most: usize) -> Self {
         let mut parts = Vec::new();
         parts.resize_with(PARTS, Part::default);
-        Gather { parts, lanes, held: 0, most, failed: None }
+        let most = (most * 4 / (4 + lanes as usize)).max(1);
+        Gather { parts, lanes, held: 0, most, disk: None, failed: None }
     }
 
+    #[cold]
     fn spill(&mut self) {
-        for part in &mut self.parts {
-            if self.failed.is_none() {
-                self.failed = part.spill(self.lanes).err();
-            }
-            // After a failure, too: what cannot be written must not fill the memory.
-            part.records.clear();
-            part.lanes.clear();
+        let spilled = self.try_spill();
+        if let Err(error) = spilled {
+            self.failed.get_or_insert(error);
+            self.parts.iter_mut().for_each(Part::clear);
         }
         self.held = 0;
+    }
+
+    fn try_spill(&mut self) -> io::Result<()> {
+        let disk = match &self.disk {
+            Some(disk) => Arc::clone(disk),
+            None => Arc::clone(self.disk.insert(Arc::new(Mutex::new(tempfile::tempfile()?)))),
+        };
+        let mut file = disk.lock().expect("no holder panics");
+        let mut offset = file.seek(SeekFrom::End(0))?;
+        let mut out = BufWriter::with_capacity(1 << 20, &mut *file);
+        for part in &mut self.parts {
+            // A key that comes again and again is kept once.
+            part.records.sort_unstable();
+            part.records.dedup_by_key(|record| (record.hash, record.group));
+            let records = part.records.len() as u64;
+            part.write(&mut out, self.lanes)?;
+            part.clear();
+            if records > 0 {
+                part.runs.push(Run { file: Arc::clone(&disk), offset, records });
+            }
+            offset += records * record_bytes(self.lanes) as u64;
+        }
+        out.flush()
     }
 
     /// The parts.
@@ -80,13 +114,18 @@ impl Take for Gather {
     }
 }
 
+/// Bytes of a record on disk: hash, group, murmur3 hashes.
+fn record_bytes(lanes: u32) -> usize {
+    12 + 4 * lanes as usize
+}
+
 impl Part {
-    fn spill(&mut self, lanes: u32) -> io::Result<()> {
-        let file = match &mut self.spilled {
-            Some(file) => file,
-            none => none.insert(tempfile::tempfile()?),
-        };
-        let mut out = BufWriter::with_capacity(1 << 16, file);
+    fn clear(&mut self) {
+        self.records.clear();
+        self.lanes.clear();
+    }
+
+    fn write(&self, out: &mut impl Write, lanes: u32) -> io::Result<()> {
         for record in &self.records {
             let first = record.slot as usize * lanes as usize;
             out.write_all(&record.hash.to_le_bytes())?;
@@ -95,19 +134,19 @@ impl Part {
                 out.write_all(&lane.to_le_bytes())?;
             }
         }
-        out.flush()
+        Ok(())
     }
 
     /// Brings all of another thread's part, from memory and from disk, into this one.
     pub fn absorb(&mut self, mut other: Part, lanes: u32) -> io::Result<()> {
-        if let Some(mut file) = other.spilled.take() {
-            let len = file.stream_position()?;
-            file.rewind()?;
-            let mut input = BufReader::with_capacity(1 << 16, file);
-            let mut bytes = vec![0; 12 + 4 * lanes as usize];
-            for _ in 0..len / bytes.len() as u64 {
-                input.read_exact(&mut bytes)?;
-                let (hash, rest) = bytes.split_at(8);
+        for run in &other.runs {
+            let mut bytes = vec![0; run.records as usize * record_bytes(lanes)];
+            let mut file = run.file.lock().expect("no holder panics");
+            file.seek(SeekFrom::Start(run.offset))?;
+            file.read_exact(&mut bytes)?;
+            drop(file);
+            for record in bytes.chunks_exact(record_bytes(lanes)) {
+                let (hash, rest) = record.split_at(8);
                 let (group, rest) = rest.split_at(4);
                 let hash = u64::from_le_bytes(hash.try_into().expect("eight bytes"));
                 let group = u32::from_le_bytes(group.try_into().expect("four bytes"));

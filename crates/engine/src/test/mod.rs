@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{Column, Recipe};
 use tamis::params::Name;
+use tamis::sketch::Sketch;
 
 pub use self::render::{overfull_text, phases_json};
 
@@ -226,7 +227,12 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     found.iter().for_each(|found| total.add(found));
     phase("test");
 
-    let rates = parallel::each(job.threads, sketches.len(), |group| Ok(sketches[group].rate_now()))?;
+    let rates = parallel::each(job.threads, sketches.len(), |group| {
+        Ok(match &sketches[group] {
+            Sketch::Bloom(filter) if lanes > 0 => filter.rate_now_lanes(),
+            sketch => sketch.rate_now(),
+        })
+    })?;
     let (mut mean, mut variance, mut false_positives, mut least) = (0.0, 0.0, 0, 1.0f64);
     let mut groups = Vec::new();
     for (i, (params_of, hits)) in params.groups.iter().zip(&total.filters).enumerate() {
@@ -255,7 +261,14 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
             filter: Some(filter),
         });
     }
-    for (name, &keys) in others.into_inner().expect("no holder panics").list.iter().zip(&total.strangers) {
+    for (name, &keys) in others
+        .into_inner()
+        .expect("no holder panics")
+        .list
+        .iter()
+        .zip(&total.strangers)
+        .filter(|(_, keys)| **keys > 0)
+    {
         groups.push(GroupResult { group: name.clone(), keys, false_negatives: keys, filter: None });
     }
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
@@ -285,7 +298,10 @@ fn open_negatives(job: &Job) -> Result<(Sources, Recipe)> {
         Err(error) => error,
     };
     let mut lines = recipe;
-    if let [field] = &mut lines.key[..] {
+    // Standard input cannot be begun again.
+    if let [field] = &mut lines.key[..]
+        && !job.negatives.iter().any(|input| input == "-")
+    {
         field.column = Column::Line;
         if let Ok(sources) = Sources::open(&job.negatives, &job.options, &lines.columns()) {
             return Ok((sources, lines));

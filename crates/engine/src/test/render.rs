@@ -32,12 +32,16 @@ impl Report {
                     row.extend([
                         number::count(filter.bits),
                         filter.hashes.to_string(),
-                        format!("{:.2}", filter.bits as f64 / group.keys.max(1) as f64),
+                        if group.keys == 0 {
+                            "-".into()
+                        } else {
+                            format!("{:.2}", filter.bits as f64 / group.keys as f64)
+                        },
                         number::rate(filter.expected),
                         number::count(filter.false_positives),
                         number::count(filter.negatives),
-                        number::rate(filter.rate()),
-                        number::interval(low, high),
+                        if filter.negatives == 0 { "-".into() } else { number::rate(filter.rate()) },
+                        if filter.negatives == 0 { "-".into() } else { number::interval(low, high) },
                     ]);
                 }
                 None => row.extend(vec!["no filter".into(); 1].into_iter().chain(vec![String::new(); 7])),
@@ -68,7 +72,14 @@ impl Report {
                 String::new()
             }
         )];
+        if negatives == 0 {
+            lines[0] =
+                "No rate was measured: there are no keys outside. --random N or --negatives FILE gives some."
+                    .into();
+        }
+        let members: u64 = self.groups.iter().map(|group| group.keys).sum();
         lines.push(match self.false_negatives() {
+            0 if members == 0 => "False negatives were not looked for: no members were given.".into(),
             0 => "No false negatives.".into(),
             some => format!(
                 "{} FALSE NEGATIVES: keys of this data that their own filter does not know; \
@@ -105,7 +116,7 @@ impl Report {
                 let more = json!({
                     "bits": filter.bits, "hashes": filter.hashes, "ones": filter.ones,
                     "false_positives": filter.false_positives, "negatives": filter.negatives,
-                    "fpr": filter.rate(), "fpr_low": low, "fpr_high": high,
+                    "fpr": (filter.negatives > 0).then(|| filter.rate()), "fpr_low": low, "fpr_high": high,
                     "expected_fpr": filter.expected, "target_fpr": filter.target, "overfull": filter.health.overfull,
                 });
                 object.extend(more.as_object().cloned().unwrap_or_default());
@@ -235,7 +246,11 @@ pub fn overfull_text(group: &GroupResult, filter: &FilterResult) -> String {
     };
     format!(
         "{of} holds about {} keys and was planned to hold {} at a rate of {}; its rate is now {}",
-        number::count(filter.health.keys.min(1e18).round() as u64),
+        if filter.health.keys.is_finite() {
+            number::count(filter.health.keys.round() as u64)
+        } else {
+            "countless (it is full)".into()
+        },
         number::count(filter.health.capacity.unwrap_or(0)),
         number::rate(filter.target),
         number::rate(filter.expected),

@@ -33,9 +33,11 @@ pub fn vectored<V: Vectored>(work: V) -> V::Output {
         fn with_avx2<V: Vectored>(work: V) -> V::Output {
             work.run()
         }
-        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("bmi2") {
-            // SAFETY: the features were just detected (BMI1 came with or before AVX2 and BMI2
-            // on every processor that has them).
+        let detected = std::is_x86_feature_detected!("avx2")
+            && std::is_x86_feature_detected!("bmi1")
+            && std::is_x86_feature_detected!("bmi2");
+        if detected {
+            // SAFETY: the features were just detected.
             return unsafe { with_avx2(work) };
         }
     }

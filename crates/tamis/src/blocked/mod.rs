@@ -38,7 +38,7 @@
 mod params;
 mod sketch;
 
-pub use params::{LINE_BITS, expected_rate, hashes_for_bits_per_key, hashes_for_rate, lines_for_rate};
+pub use params::{LINE_BITS, best_for_rate, expected_rate, hashes_for_bits_per_key};
 pub use sketch::{Blocked, Mask, line_of, set_line};
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Sizing: exact, and the same on every machine.
 
-use crate::real::{expm1, log1p, power};
+use crate::real::{exp, log1p, power};
 
 /// Bits in a line.
 pub const LINE_BITS: u64 = 512;
@@ -13,46 +13,44 @@ pub fn expected_rate(keys: u64, lines: u64, hashes: u32) -> f64 {
     if keys == 0 {
         return 0.0;
     }
-    let q = 1.0 / lines as f64;
+    let n = keys as f64;
+    let lane = f64::from(hashes) / LINE_BITS as f64;
+    // The share of a lane that j keys leave empty, and the probability that another key hits.
+    let empty = |j: f64| exp(j * log1p(-lane));
+    let hit = |empty: f64| power(1.0 - empty, hashes);
     if lines == 1 {
-        return hit_given(keys as f64, hashes);
+        return hit(empty(n));
     }
     // Walk from the mode outwards with weights relative to it, and divide by their sum: no
     // factorials, no underflow.
+    let q = 1.0 / lines as f64;
     let odds = q / (1.0 - q);
-    let n = keys as f64;
     let mode = ((n + 1.0) * q).floor().min(n);
     let (mut sum, mut weights) = (0.0, 0.0);
-    let mut weight = 1.0;
-    let mut j = mode;
+    let (mut j, mut weight, mut left) = (mode, 1.0, empty(mode));
     while weight > 1e-18 {
-        sum += weight * hit_given(j, hashes);
+        sum += weight * hit(left);
         weights += weight;
         if j >= n {
             break;
         }
         weight *= (n - j) / (j + 1.0) * odds;
+        left *= 1.0 - lane;
         j += 1.0;
     }
-    let mut weight = 1.0;
-    let mut j = mode;
+    let (mut j, mut weight, mut left) = (mode, 1.0, empty(mode));
     while j > 0.0 {
         weight *= j / ((n - j + 1.0) * odds);
+        left /= 1.0 - lane;
         j -= 1.0;
         if weight <= 1e-18 {
             break;
         }
-        sum += weight * hit_given(j, hashes);
+        // Close to no keys the quotient may overshoot by a rounding error.
+        sum += weight * hit(left.min(1.0));
         weights += weight;
     }
     sum / weights
-}
-
-/// The probability that a key hits in a line that holds j others.
-fn hit_given(j: f64, hashes: u32) -> f64 {
-    let lane = f64::from(hashes) / LINE_BITS as f64;
-    let set = -expm1(j * log1p(-lane));
-    power(set, hashes)
 }
 
 /// The rate of a very large filter with so many keys in a line on average.
@@ -71,17 +69,18 @@ fn load_for_rate(fpr: f64, hashes: u32) -> f64 {
     low
 }
 
-/// The number of hashes that needs the fewest bits for this rate. It depends on the rate
-/// alone, so that all groups of a file share it and a key's mask is made once for all.
-pub fn hashes_for_rate(fpr: f64) -> u32 {
-    let mut best = (0.0, HASHES[0]);
+/// The number of hashes that needs the fewest bits for this rate, and the lines that a key takes
+/// in a large filter. It depends on the rate alone, so that all groups of a file share it and a
+/// key's mask is made once for all.
+pub fn best_for_rate(fpr: f64) -> (u32, f64) {
+    let mut best = (HASHES[0], 0.0);
     for hashes in HASHES {
         let load = load_for_rate(fpr, hashes);
-        if load > best.0 {
-            best = (load, hashes);
+        if load > best.1 {
+            best = (hashes, load);
         }
     }
-    best.1
+    (best.0, 1.0 / best.1.max(1e-3))
 }
 
 /// The number of hashes with the lowest rate for these bits per key.
@@ -89,10 +88,4 @@ pub fn hashes_for_bits_per_key(bits_per_key: f64) -> u32 {
     let load = LINE_BITS as f64 / bits_per_key;
     let rate = |hashes: &u32| rate_at_load(load, *hashes);
     HASHES.into_iter().min_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap_or(8)
-}
-
-/// The fewest lines with which so many keys stay within this rate.
-pub fn lines_for_rate(keys: u64, fpr: f64, hashes: u32) -> u64 {
-    let fits = |lines: u64| expected_rate(keys, lines, hashes) <= fpr;
-    crate::sizing::smallest((keys as f64 / load_for_rate(fpr, hashes).max(1e-3)) as u64, fits)
 }

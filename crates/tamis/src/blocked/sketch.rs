@@ -98,7 +98,7 @@ fn covers(line: &Mask, mask: &Mask) -> bool {
     missing == 0
 }
 
-/// A blocked Bloom filter; see the [module](self) for the idea.
+/// A blocked Bloom filter; see the [module](super) for the idea.
 #[derive(Debug, Clone)]
 pub struct Blocked<W> {
     words: W,
@@ -140,6 +140,11 @@ impl<W: AsRef<[u64]>> Blocked<W> {
         self.words.as_ref()
     }
 
+    /// The words themselves, given back.
+    pub fn into_words(self) -> W {
+        self.words
+    }
+
     /// Bits set per key.
     pub fn hashes(&self) -> u32 {
         self.hashes
@@ -155,7 +160,20 @@ impl<W: AsRef<[u64]>> Blocked<W> {
     /// The same for many keys, in `found`, one for each hash: asks for lines ahead of their use.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
-        with_hashes!(self.hashes, K => vectored(Contains::<K> { lines: self.lines(), hashes, found }));
+        let mut found = found.iter_mut();
+        self.contains_all(hashes.iter().copied(), |hit| {
+            if let Some(found) = found.next() {
+                *found = hit;
+            }
+        });
+    }
+
+    /// The same for hashes that are made on the way; the answers come in the same order. Making
+    /// them then takes no time of its own where memory is waited for.
+    #[inline]
+    pub fn contains_all(&self, hashes: impl Iterator<Item = u64>, found: impl FnMut(bool)) {
+        let lines = self.lines();
+        with_hashes!(self.hashes, K => vectored(Contains::<K, _, _> { lines, hashes, found }));
     }
 
     /// How many of these keys may be in the set. `masks` come from [`masks`](Self::masks) and
@@ -209,25 +227,74 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
 
     /// Adds many keys, asking for lines ahead of their use.
     pub fn insert_hashes(&mut self, hashes: &[u64]) {
+        self.insert_all(hashes.iter().copied());
+    }
+
+    /// Adds keys whose hashes are made on the way. Making them then takes no time of its own
+    /// where memory is waited for.
+    #[inline]
+    pub fn insert_all(&mut self, hashes: impl Iterator<Item = u64>) {
         let lines = self.words.as_mut().as_chunks_mut().0;
-        with_hashes!(self.hashes, K => vectored(Insert::<K> { lines, hashes }));
+        with_hashes!(self.hashes, K => vectored(Insert::<K, _> { lines, hashes }));
     }
 }
 
-struct Insert<'a, const K: usize> {
-    lines: &'a mut [Mask],
-    hashes: &'a [u64],
+/// Hashes on their way: the line of each is asked for when it comes in, and it goes out, in
+/// order, when so many others have come in after it.
+struct Ahead<H> {
+    hashes: H,
+    ring: [u64; AHEAD],
+    /// The place of the oldest.
+    oldest: usize,
+    /// How many are on their way.
+    waiting: usize,
 }
 
-impl<const K: usize> Vectored for Insert<'_, K> {
+impl<H: Iterator<Item = u64>> Ahead<H> {
+    #[inline(always)]
+    fn new(mut hashes: H, lines: &[Mask]) -> Self {
+        let mut ring = [0; AHEAD];
+        let mut waiting = 0;
+        while waiting < AHEAD
+            && let Some(hash) = hashes.next()
+        {
+            prefetch(lines, line_of(hash, lines.len() as u64));
+            ring[waiting] = hash;
+            waiting += 1;
+        }
+        Ahead { hashes, ring, oldest: 0, waiting }
+    }
+
+    /// The oldest, and another comes in.
+    #[inline(always)]
+    fn next(&mut self, lines: &[Mask]) -> Option<u64> {
+        let oldest = self.ring[self.oldest];
+        match self.hashes.next() {
+            Some(hash) => {
+                prefetch(lines, line_of(hash, lines.len() as u64));
+                self.ring[self.oldest] = hash;
+            }
+            None if self.waiting == 0 => return None,
+            None => self.waiting -= 1,
+        }
+        self.oldest = (self.oldest + 1) % AHEAD;
+        Some(oldest)
+    }
+}
+
+struct Insert<'a, const K: usize, H> {
+    lines: &'a mut [Mask],
+    hashes: H,
+}
+
+impl<const K: usize, H: Iterator<Item = u64>> Vectored for Insert<'_, K, H> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         let count = self.lines.len() as u64;
-        for (i, &hash) in self.hashes.iter().enumerate() {
-            let ahead = self.hashes[(i + AHEAD).min(self.hashes.len() - 1)];
-            prefetch(self.lines, line_of(ahead, count));
+        let mut ahead = Ahead::new(self.hashes, self.lines);
+        while let Some(hash) = ahead.next(self.lines) {
             let mask = mask::<K>(hash);
             for (word, bits) in self.lines[line_of(hash, count)].iter_mut().zip(mask) {
                 *word |= bits;
@@ -236,22 +303,21 @@ impl<const K: usize> Vectored for Insert<'_, K> {
     }
 }
 
-struct Contains<'a, const K: usize> {
+struct Contains<'a, const K: usize, H, F> {
     lines: &'a [Mask],
-    hashes: &'a [u64],
-    found: &'a mut [bool],
+    hashes: H,
+    found: F,
 }
 
-impl<const K: usize> Vectored for Contains<'_, K> {
+impl<const K: usize, H: Iterator<Item = u64>, F: FnMut(bool)> Vectored for Contains<'_, K, H, F> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run(mut self) {
         let count = self.lines.len() as u64;
-        for (i, (&hash, found)) in self.hashes.iter().zip(self.found).enumerate() {
-            let ahead = self.hashes[(i + AHEAD).min(self.hashes.len() - 1)];
-            prefetch(self.lines, line_of(ahead, count));
-            *found = covers(&self.lines[line_of(hash, count)], &mask::<K>(hash));
+        let mut ahead = Ahead::new(self.hashes, self.lines);
+        while let Some(hash) = ahead.next(self.lines) {
+            (self.found)(covers(&self.lines[line_of(hash, count)], &mask::<K>(hash)));
         }
     }
 }

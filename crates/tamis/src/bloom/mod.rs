@@ -33,11 +33,10 @@
 //! ```
 
 mod params;
+mod ranges;
 mod sketch;
 
-pub use params::{
-    MOST_HASHES, bits_for_rate, document_shape, expected_rate, hashes_for_bits_per_key, hashes_for_rate,
-};
+pub use params::{MOST_HASHES, best_for_rate, document_shape, expected_rate, hashes_for_bits_per_key};
 pub use sketch::{Bloom, Draws, positions};
 
 #[cfg(test)]

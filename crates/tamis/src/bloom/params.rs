@@ -51,11 +51,11 @@ fn bits_per_key(fpr: f64, hashes: u32) -> f64 {
     -k / log1p(-pow(fpr, 1.0 / k))
 }
 
-/// The number of hashes that needs the fewest bits for this rate. It depends on the rate
-/// alone, so that all groups of a file share it.
-pub fn hashes_for_rate(fpr: f64) -> u32 {
-    let cost = |hashes: &u32| bits_per_key(fpr, *hashes);
-    (1..=MOST_HASHES).min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(1)
+/// The number of hashes that needs the fewest bits for this rate, and those bits per key in a
+/// large filter. It depends on the rate alone, so that all groups of a file share it.
+pub fn best_for_rate(fpr: f64) -> (u32, f64) {
+    let cost = |hashes: u32| (hashes, bits_per_key(fpr, hashes));
+    (1..=MOST_HASHES).map(cost).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((1, 1.0))
 }
 
 /// The number of hashes with the lowest rate for these bits per key.
@@ -65,12 +65,6 @@ pub fn hashes_for_bits_per_key(bits_per_key: f64) -> u32 {
         k * log1p(-exp(-k / bits_per_key))
     };
     (1..=MOST_HASHES).min_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap_or(1)
-}
-
-/// The fewest bits with which so many keys stay within this rate.
-pub fn bits_for_rate(keys: u64, fpr: f64, hashes: u32) -> u64 {
-    let guess = (keys as f64 * bits_per_key(fpr, hashes)) as u64;
-    crate::sizing::smallest(guess, |bits| expected_rate(keys, bits, hashes) <= fpr)
 }
 
 /// m = round(−n ln p / (ln 2)²), k = round((m/n) ln 2), as the first phase of the MapReduce

@@ -1,6 +1,7 @@
 //! The filter itself, over words that it owns or borrows.
 
 use super::params::{self, MOST_HASHES};
+use super::ranges::Touches;
 use crate::arch::cpu::prefetch;
 use crate::arch::map::Words;
 use crate::error::{Error, Result};
@@ -10,12 +11,22 @@ use crate::real::power;
 const STEP: u64 = 0xa076_1d64_78bd_642f;
 const TWIST: u64 = 0xe703_7ed1_a0b4_28db;
 
-/// How many keys ahead the words of a key are asked for.
-const AHEAD: usize = 8;
+/// How many words ahead of its use a word is asked for.
+const AHEAD: usize = 32;
 
-/// A draw of the generator, from its state.
+/// Keys whose answers are sought together, probe by probe.
+const BATCH: usize = 1024;
+
+/// One of the positions of the key with this hash among so many bits.
 #[inline(always)]
-fn draw(state: u64) -> u64 {
+pub(super) fn position(hash: u64, number: u32, bits: u64) -> u64 {
+    place(draw(hash, number), bits)
+}
+
+/// One of the draws of the key with this hash.
+#[inline(always)]
+fn draw(hash: u64, number: u32) -> u64 {
+    let state = hash.wrapping_add(STEP.wrapping_mul(u64::from(number) + 1));
     fold(state, state ^ TWIST)
 }
 
@@ -28,11 +39,7 @@ fn place(draw: u64, bits: u64) -> u64 {
 /// The positions of the key with this hash among so many bits.
 #[inline(always)]
 pub fn positions(hash: u64, bits: u64, hashes: u32) -> impl Iterator<Item = u64> {
-    let mut state = hash;
-    (0..hashes).map(move |_| {
-        state = state.wrapping_add(STEP);
-        place(draw(state), bits)
-    })
+    (0..hashes).map(move |number| position(hash, number, bits))
 }
 
 /// The positions of a key whose murmur3 hashes are given, seed by seed.
@@ -45,7 +52,7 @@ fn lane_positions(lanes: &[u32], bits: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// A Bloom filter; see the [module](self) for the idea.
+/// A Bloom filter; see the [module](super) for the idea.
 #[derive(Debug, Clone)]
 pub struct Bloom<W> {
     words: W,
@@ -84,6 +91,11 @@ impl<W: AsRef<[u64]>> Bloom<W> {
         self.words.as_ref()
     }
 
+    /// The words themselves, given back.
+    pub fn into_words(self) -> W {
+        self.words
+    }
+
     /// The number of bits.
     pub fn bits(&self) -> u64 {
         self.bits
@@ -114,45 +126,85 @@ impl<W: AsRef<[u64]>> Bloom<W> {
 
     /// The same as [`contains_hash`](Self::contains_hash) for many keys, one for each hash.
     ///
-    /// Probe by probe, for those keys that are still in: so that every load is asked for ahead
-    /// of its use, and none is made for a key that is already out.
+    /// The more keys at a time, the better: with millions of them, a filter beyond the cache is
+    /// gone through in order, if most keys are in it. This takes memory for a while, at most
+    /// half as much as the filter.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
-        const BATCH: usize = 256;
-        let words = self.words.as_ref();
-        let mut alive = [0u16; BATCH];
-        let mut at = [0u64; BATCH];
-        for (hashes, found) in hashes.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-            found.fill(true);
-            let mut states = [0u64; BATCH];
-            states[..hashes.len()].copy_from_slice(hashes);
-            let mut count = hashes.len();
-            for (i, slot) in alive[..count].iter_mut().enumerate() {
-                *slot = i as u16;
-            }
-            for _ in 0..self.hashes {
-                for i in 0..count {
-                    let state = &mut states[usize::from(alive[i])];
-                    *state = state.wrapping_add(STEP);
-                    at[i] = place(draw(*state), self.bits);
-                    prefetch(words, (at[i] / 64) as usize);
-                }
-                let mut kept = 0;
-                for i in 0..count {
-                    let hit = words[(at[i] / 64) as usize] >> (at[i] % 64) & 1 == 1;
-                    found[usize::from(alive[i])] = hit;
-                    alive[kept] = alive[i];
-                    kept += usize::from(hit);
-                }
-                count = kept;
+        let Some(mut touches) = Touches::new(hashes.len(), self.bits, self.hashes) else {
+            self.probe_all(hashes, found);
+            return;
+        };
+        for (hashes, found) in hashes.chunks(touches.batch()).zip(found.chunks_mut(touches.batch())) {
+            // Keys that are not in the filter mostly fail at their first probes: it is left to
+            // a few of the batch to tell which way is the shorter.
+            let (some, others) = hashes.split_at(hashes.len().min(4 * BATCH));
+            let (found_some, found_others) = found.split_at_mut(some.len());
+            let probes = self.probe_all(some, found_some);
+            let most = probes > some.len() * self.hashes as usize * 3 / 4;
+            if !(most && touches.test(self.words.as_ref(), others, found_others)) {
+                self.probe_all(others, found_others);
             }
         }
+    }
+
+    /// Looks up keys batch by batch; gives the number of probes.
+    fn probe_all(&self, hashes: &[u64], found: &mut [bool]) -> usize {
+        let batches = hashes.chunks(BATCH).zip(found.chunks_mut(BATCH));
+        batches.map(|(hashes, found)| self.probe(hashes, found)).sum()
+    }
+
+    /// Looks up a batch of keys, and gives the number of probes.
+    ///
+    /// Probe by probe, for those keys that are still in: so that every load is asked for ahead
+    /// of its use, and none is made for a key that is already out.
+    fn probe(&self, hashes: &[u64], found: &mut [bool]) -> usize {
+        let words = self.words.as_ref();
+        let mut alive: [u16; BATCH] = std::array::from_fn(|i| i as u16);
+        let mut ring = [0u64; AHEAD];
+        let mut count = hashes.len();
+        let mut probes = 0;
+        found.fill(true);
+        for number in 0..self.hashes {
+            let ask = |key: u16| {
+                let at = position(hashes[usize::from(key)], number, self.bits);
+                prefetch(words, (at / 64) as usize);
+                at
+            };
+            for (slot, &key) in ring.iter_mut().zip(&alive[..count]) {
+                *slot = ask(key);
+            }
+            let mut kept = 0;
+            for i in 0..count {
+                let at = ring[i % AHEAD];
+                ring[i % AHEAD] = ask(alive[(i + AHEAD).min(count - 1)]);
+                let hit = words[(at / 64) as usize] >> (at % 64) & 1 == 1;
+                let key = alive[i];
+                found[usize::from(key)] = hit;
+                alive[kept] = key;
+                kept += usize::from(hit);
+            }
+            probes += count;
+            count = kept;
+        }
+        probes
     }
 
     /// The rate of false positives of just this filter, from the bits that are set.
     pub fn rate_now(&self) -> f64 {
         let ones: u64 = self.words().iter().map(|word| u64::from(word.count_ones())).sum();
         power(ones as f64 / self.bits as f64, self.hashes)
+    }
+
+    /// The same where positions are 32-bit hashes modulo the bits: those below 2³² mod m come up
+    /// once more often than the others, which shows in filters of hundreds of millions of bits.
+    pub fn rate_now_lanes(&self) -> f64 {
+        let (times, rest) = ((1u64 << 32) / self.bits, (1u64 << 32) % self.bits);
+        let ones = |words: &[u64]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        let (whole, part) = ((rest / 64) as usize, rest % 64);
+        let last = if part == 0 { 0 } else { self.words()[whole] & ((1 << part) - 1) };
+        let hits = times * ones(self.words()) + ones(&self.words()[..whole]) + u64::from(last.count_ones());
+        power(hits as f64 / (1u64 << 32) as f64, self.hashes)
     }
 
     /// The expected rate after so many keys.
@@ -174,8 +226,8 @@ impl Draws {
     pub fn make(&mut self, hashes: &[u64], hash_count: u32) {
         self.keys = hashes.len();
         self.draws.clear();
-        for probe in 1..=u64::from(hash_count) {
-            self.draws.extend(hashes.iter().map(|hash| draw(hash.wrapping_add(STEP.wrapping_mul(probe)))));
+        for number in 0..hash_count {
+            self.draws.extend(hashes.iter().map(|&hash| draw(hash, number)));
         }
     }
 
@@ -225,18 +277,38 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Bloom<W> {
         }
     }
 
-    /// Adds many keys, asking for words ahead of their use.
+    /// Adds many keys. The more at a time, the better: with millions of them, a filter beyond
+    /// the cache is gone through in order. This takes memory for a while, at most half as much
+    /// as the filter.
     pub fn insert_hashes(&mut self, hashes: &[u64]) {
         let (bits, count) = (self.bits, self.hashes);
         let words = self.words.as_mut();
-        for (i, &hash) in hashes.iter().enumerate() {
-            let ahead = hashes[(i + AHEAD).min(hashes.len() - 1)];
-            for position in positions(ahead, bits, count) {
-                prefetch(words, (position / 64) as usize);
-            }
-            for position in positions(hash, bits, count) {
-                words[(position / 64) as usize] |= 1 << (position % 64);
+        let Some(mut touches) = Touches::new(hashes.len(), bits, count) else {
+            return set_all(words, hashes, bits, count);
+        };
+        for hashes in hashes.chunks(touches.batch()) {
+            if !touches.set(words, hashes) {
+                set_all(words, hashes, bits, count);
             }
         }
+    }
+}
+
+/// Sets the bits of some keys, asking for words ahead of their use.
+fn set_all(words: &mut [u64], hashes: &[u64], bits: u64, count: u32) {
+    let Some(&first) = hashes.first() else { return };
+    // What was asked for and is not yet set. To begin with, any position of a key will do.
+    let mut ring = [position(first, 0, bits); AHEAD];
+    for keys in hashes.chunks(AHEAD) {
+        for number in 0..count {
+            for (slot, &hash) in ring.iter_mut().zip(keys) {
+                let at = std::mem::replace(slot, position(hash, number, bits));
+                prefetch(words, (*slot / 64) as usize);
+                words[(at / 64) as usize] |= 1 << (at % 64);
+            }
+        }
+    }
+    for at in ring {
+        words[(at / 64) as usize] |= 1 << (at % 64);
     }
 }

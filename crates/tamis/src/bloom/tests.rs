@@ -95,3 +95,21 @@ fn words_that_make_no_filter_are_refused() {
         );
     }
 }
+
+#[test]
+fn the_rate_of_murmur_positions_weighs_those_that_come_up_more_often() {
+    let bits = 3000;
+    let mut words = vec![0u64; 47];
+    words[..10].fill(u64::MAX);
+    let filter = Bloom::from_words(words, bits, 1).unwrap();
+    let hits = (0..1u64 << 32).step_by(997).filter(|hash| hash % bits < 640).count();
+    let share = hits as f64 / (1u64 << 32).div_ceil(997) as f64;
+    assert!((filter.rate_now_lanes() - share).abs() < 1e-5, "{} {share}", filter.rate_now_lanes());
+    // 2^32 mod m is 2^24 here: the positions below it come up 86 times, the others 85.
+    let bits = ((1u64 << 32) - (1 << 24)) / 85;
+    let mut words = vec![0u64; bits.div_ceil(64) as usize];
+    words[..1 << 18].fill(u64::MAX);
+    let filter = Bloom::from_words(words, bits, 1).unwrap();
+    let expected = 86.0 * (1u64 << 24) as f64 / (1u64 << 32) as f64;
+    assert!((filter.rate_now_lanes() / expected - 1.0).abs() < 1e-6);
+}

@@ -6,7 +6,7 @@ use super::header::{Entry, Header};
 use super::{ENTRY_BYTES, Extents, Tally, checksum};
 use crate::error::{Error, Result};
 use crate::params::{Common, GroupParams, Name, Params};
-use crate::sizing::Shape;
+use crate::sizing::{Kind, Shape};
 use crate::sketch::Sketch;
 
 /// An opened container over bytes that begin at a cache line or page: a memory map, mostly.
@@ -141,6 +141,13 @@ impl<B: Deref<Target = [u8]>> Container<B> {
             let part =
                 if name.0.is_empty() { "the filter".into() } else { format!("the filter of group {name}") };
             return Err(Error::Checksum { part });
+        }
+        let beyond = self.params.groups[group].shape.bits() % 64;
+        if self.params.common.kind == Kind::Bloom
+            && beyond > 0
+            && section.last().is_some_and(|last| last >> beyond != 0)
+        {
+            return Err(Error::Corrupt(format!("bits are set beyond the filter of group {name:?}")));
         }
         let next = self.starts.get(group + 1).copied().unwrap_or(self.data().len());
         if self.data()[self.starts[group] + section.len()..next].iter().any(|&word| word != 0) {
