@@ -2,9 +2,12 @@
 
 mod contestants;
 mod filters;
+mod jobs;
 mod rounds;
+mod statics;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -29,17 +32,37 @@ enum What {
         #[arg(long, value_delimiter = ',')]
         only: Vec<String>,
     },
+    /// Bits per key of static sets
+    Static {
+        /// The sizes of the sets
+        #[arg(long, value_delimiter = ',', value_parser = count, default_value = "1M,10M")]
+        keys: Vec<u64>,
+    },
+    /// Whole commands, with their start
+    Jobs(jobs::Jobs),
 }
 
-fn main() -> std::io::Result<()> {
-    let Arguments { what, json } = Arguments::parse();
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(Arguments { what, json }: Arguments) -> Result<(), String> {
     let figures = match what {
         What::Filters { keys, only } => filters::run(&keys, &only),
+        What::Static { keys } => statics::run(&keys),
+        What::Jobs(jobs) => jobs::run(&jobs)?,
     };
-    match json {
-        Some(path) => std::fs::write(path, format!("{figures:#}\n")),
-        None => Ok(()),
+    if let Some(path) = json {
+        std::fs::write(&path, format!("{figures:#}\n"))
+            .map_err(|error| format!("{}: {error}", path.display()))?;
     }
+    Ok(())
 }
 
 /// A number of keys: `1000000`, `1e6`, `1M`.

@@ -23,7 +23,7 @@ pub fn key(number: u64) -> u64 {
 /// The hash of the key of a number, for all that take hashes: foldhash, the fastest of the usual
 /// ones. Those that hash by themselves are given the same hasher.
 #[inline(always)]
-fn hash(number: u64) -> u64 {
+pub fn hash(number: u64) -> u64 {
     FixedState::default().hash_one(key(number))
 }
 

@@ -180,7 +180,8 @@ fn bits_per_key_are_kept() {
     for kind in ["blocked", "bloom", "fuse"] {
         let line = format!("build ratings.tsv --key tconst --kind {kind} --bits-per-key 12 -o a.tamis");
         let bits = folder.json(&line)["groups"][0]["bits"].as_f64().unwrap() / 20_000.0;
-        assert!(bits <= 12.0 + 512.0 / 20_000.0 && bits > 9.0, "{kind}: {bits}"); // whole cache lines
+        // A blocked filter has whole lines of 512 bits.
+        assert!(bits <= 12.0 + 512.0 / 20_000.0 && bits > 9.0, "{kind}: {bits}");
         assert_eq!(folder.json("test a.tamis ratings.tsv --random 1e5")["passed"], true, "{kind}");
     }
     for bits in ["0", "-1", "nan", "x"] {

@@ -15,7 +15,7 @@ use super::sketch::position;
 use crate::arch::map::Words;
 
 /// In filters smaller than this, in words, most positions are in the cache anyway.
-const SMALL: usize = (32 << 20) / 8;
+pub(super) const CACHED: usize = (32 << 20) / 8;
 
 /// Ranges have at least 2²¹ bits, 256 KiB, and stay in the second cache while they are used.
 const SHORTEST: u32 = 21;
@@ -51,7 +51,7 @@ impl Touches {
     pub(super) fn new(keys: usize, bits: u64, hashes: u32) -> Option<Touches> {
         let lines = usize::try_from(bits / 512).ok()?;
         let all = keys.checked_mul(hashes as usize)?;
-        if lines * 8 < SMALL || all < lines * TOUCHES_PER_LINE.start() {
+        if lines * 8 < CACHED || all < lines * TOUCHES_PER_LINE.start() {
             return None;
         }
         let shift = (SHORTEST..=LONGEST).find(|&shift| bits >> shift < MOST_RANGES)?;

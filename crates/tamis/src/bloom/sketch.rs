@@ -1,7 +1,7 @@
 //! The filter itself, over words that it owns or borrows.
 
 use super::params::{self, MOST_HASHES};
-use super::ranges::Touches;
+use super::ranges::{CACHED, Touches};
 use crate::arch::cpu::prefetch;
 use crate::arch::map::Words;
 use crate::error::{Error, Result};
@@ -132,7 +132,7 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
         let Some(mut touches) = Touches::new(hashes.len(), self.bits, self.hashes) else {
-            self.probe_all(hashes, found);
+            self.look_up(hashes, found);
             return;
         };
         for (hashes, found) in hashes.chunks(touches.batch()).zip(found.chunks_mut(touches.batch())) {
@@ -140,30 +140,64 @@ impl<W: AsRef<[u64]>> Bloom<W> {
             // a few of the batch to tell which way is the shorter.
             let (some, others) = hashes.split_at(hashes.len().min(4 * BATCH));
             let (found_some, found_others) = found.split_at_mut(some.len());
-            let probes = self.probe_all(some, found_some);
-            let most = probes > some.len() * self.hashes as usize * 3 / 4;
+            let most = self.look_up(some, found_some) * 3 > some.len() * 2;
             if !(most && touches.test(self.words.as_ref(), others, found_others)) {
-                self.probe_all(others, found_others);
+                self.look_up(others, found_others);
             }
         }
     }
 
-    /// Looks up keys batch by batch; gives the number of probes.
-    fn probe_all(&self, hashes: &[u64], found: &mut [bool]) -> usize {
-        let batches = hashes.chunks(BATCH).zip(found.chunks_mut(BATCH));
-        batches.map(|(hashes, found)| self.probe(hashes, found)).sum()
+    /// Looks up keys batch by batch, and gives the number of those found.
+    ///
+    /// In the cache, a probe costs less than to find out whether it is needed, unless most keys
+    /// are not in the filter; the batch before tells.
+    fn look_up(&self, hashes: &[u64], found: &mut [bool]) -> usize {
+        let cached = self.words.as_ref().len() < CACHED;
+        let (mut all, mut most) = (0, false);
+        for (hashes, found) in hashes.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+            if cached && most {
+                self.probe_fully(hashes, found);
+            } else {
+                self.probe(hashes, found);
+            }
+            let hits = found.iter().filter(|&&found| found).count();
+            most = hits * 2 > hashes.len();
+            all += hits;
+        }
+        all
     }
 
-    /// Looks up a batch of keys, and gives the number of probes.
+    /// Looks up a batch of keys with all of their probes.
+    fn probe_fully(&self, hashes: &[u64], found: &mut [bool]) {
+        let words = self.words.as_ref();
+        let ask = |hash: u64, number: u32| {
+            let at = position(hash, number, self.bits);
+            prefetch(words, (at / 64) as usize);
+            at
+        };
+        for (hashes, found) in hashes.chunks(2 * AHEAD).zip(found.chunks_mut(2 * AHEAD)) {
+            let mut asked = [0; 2 * AHEAD];
+            asked.iter_mut().zip(hashes).for_each(|(at, &hash)| *at = ask(hash, 0));
+            found.fill(true);
+            for next in 1..=self.hashes {
+                for ((at, &hash), found) in asked.iter_mut().zip(hashes).zip(&mut *found) {
+                    // The one past the last is asked for in vain, and does no harm.
+                    let at = std::mem::replace(at, ask(hash, next));
+                    *found &= words[(at / 64) as usize] >> (at % 64) & 1 == 1;
+                }
+            }
+        }
+    }
+
+    /// Looks up a batch of keys.
     ///
     /// Probe by probe, for those keys that are still in: so that every load is asked for ahead
     /// of its use, and none is made for a key that is already out.
-    fn probe(&self, hashes: &[u64], found: &mut [bool]) -> usize {
+    fn probe(&self, hashes: &[u64], found: &mut [bool]) {
         let words = self.words.as_ref();
         let mut alive: [u16; BATCH] = std::array::from_fn(|i| i as u16);
         let mut ring = [0u64; AHEAD];
         let mut count = hashes.len();
-        let mut probes = 0;
         found.fill(true);
         for number in 0..self.hashes {
             let ask = |key: u16| {
@@ -184,10 +218,8 @@ impl<W: AsRef<[u64]>> Bloom<W> {
                 alive[kept] = key;
                 kept += usize::from(hit);
             }
-            probes += count;
             count = kept;
         }
-        probes
     }
 
     /// The rate of false positives of just this filter, from the bits that are set.

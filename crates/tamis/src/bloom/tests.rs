@@ -113,3 +113,36 @@ fn the_rate_of_murmur_positions_weighs_those_that_come_up_more_often() {
     let expected = 86.0 * (1u64 << 24) as f64 / (1u64 << 32) as f64;
     assert!((filter.rate_now_lanes() / expected - 1.0).abs() < 1e-6);
 }
+
+/// Filters of 40 MB, so that many keys take the way through ranges.
+#[test]
+fn many_keys_at_once_set_and_find_the_same_bits_as_one_by_one() {
+    let bits = (40 << 23) + 12345;
+    let members = hashes(0, 400_000);
+    let mut filter = Bloom::zeroed(bits, 7).unwrap();
+    let mut one_by_one = Bloom::zeroed(bits, 7).unwrap();
+    filter.insert_hashes(&members);
+    members.iter().for_each(|&hash| one_by_one.insert_hash(hash));
+    assert!(filter.words() == one_by_one.words());
+    let mostly_members: Vec<u64> = members.iter().copied().chain(hashes(1 << 40, 60_000)).collect();
+    let mostly_others: Vec<u64> = hashes(1 << 41, 400_000).into_iter().chain(hashes(0, 1000)).collect();
+    for probes in [mostly_members, mostly_others] {
+        let mut found = vec![false; probes.len()];
+        filter.contains_hashes(&probes, &mut found);
+        assert!(probes.iter().zip(&found).all(|(&hash, &found)| found == filter.contains_hash(hash)));
+    }
+}
+
+#[test]
+fn keys_that_repeat_overflow_their_ranges_and_lose_nothing() {
+    let bits = 40 << 23;
+    let repeated = vec![hashes(7, 1)[0]; 400_000];
+    let mut filter = Bloom::zeroed(bits, 7).unwrap();
+    filter.insert_hashes(&repeated);
+    let mut one_by_one = Bloom::zeroed(bits, 7).unwrap();
+    one_by_one.insert_hash(repeated[0]);
+    assert!(filter.words() == one_by_one.words());
+    let mut found = vec![false; repeated.len()];
+    filter.contains_hashes(&repeated, &mut found);
+    assert!(found.iter().all(|&found| found));
+}

@@ -1,0 +1,111 @@
+//! More and more rows: time must grow in proportion, and memory must be the filter and a fixed
+//! buffer, whatever the number of threads.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tamis_engine::report::{Column, Table, number};
+
+use super::data::Data;
+use super::limit::{Limit, filter_bytes};
+use super::process::{best, peak_memory, time};
+use super::{build_lines, verdict};
+
+const THREADS: [usize; 3] = [1, 2, 8];
+const ROUNDS: usize = 3;
+
+/// What a build may have besides the filter: as much for a hundred million keys as for one.
+const BUFFER: u64 = 64 << 20;
+
+struct Point {
+    keys: u64,
+    threads: usize,
+    ns: f64,
+    /// Divided by the limit on one thread.
+    beside: f64,
+    /// Memory besides the filter.
+    rest: u64,
+}
+
+pub fn run(tamis: &Path, rows: &[u64], data: &Data) -> Result<Value, String> {
+    let mut points = Vec::new();
+    for &keys in rows {
+        let input = data.lines(keys).map_err(|error| format!("the keys could not be written: {error}"))?;
+        let output = data.path("growth.tamis");
+        let mut limits = Vec::new();
+        let mut times = [f64::INFINITY; THREADS.len()];
+        let mut limit = Limit::new(keys);
+        for _ in 0..ROUNDS {
+            limits.push(limit.time(keys, 1));
+            for (threads, least) in THREADS.into_iter().zip(&mut times) {
+                // The processors' time: with more threads than there are, the clock tells little.
+                let took = time(&mut build_lines(tamis, &input, keys, threads, &output))?;
+                *least = least.min(took.cpu);
+            }
+        }
+        drop(limit);
+        for (threads, seconds) in THREADS.into_iter().zip(times) {
+            let peak = peak_memory(&mut build_lines(tamis, &input, keys, threads, &output))?;
+            points.push(Point {
+                keys,
+                threads,
+                ns: 1e9 * seconds / keys as f64,
+                beside: seconds / best(limits.iter().copied()),
+                rest: peak.saturating_sub(filter_bytes(keys)),
+            });
+        }
+        let _ = std::fs::remove_file(input); // room for the next
+    }
+
+    let row = |point: &Point| {
+        vec![
+            number::count(point.keys),
+            point.threads.to_string(),
+            format!("{:.1}", point.ns),
+            format!("{:.2}", point.beside),
+            number::bytes(filter_bytes(point.keys)),
+            number::bytes(point.rest),
+        ]
+    };
+    let table = Table {
+        caption: format!("tamis build --keys, one key per line: CPU time, best of {ROUNDS}"),
+        columns: ["keys", "threads", "ns/key", "÷ limit", "filter", "memory besides"]
+            .map(Column::right)
+            .to_vec(),
+        rows: points.iter().map(row).collect(),
+        notes: vec!["Memory of the program's own; pages of the mapped input are not counted.".into()],
+    };
+    println!("{}", table.text());
+    for threads in THREADS {
+        let mut these = points.iter().filter(|point| point.threads == threads);
+        if let (Some(first), Some(last)) = (these.next(), these.next_back()) {
+            // A larger filter lies farther from the processor: that much, the limit grows too.
+            let growth = last.beside / first.beside;
+            println!(
+                "{threads} threads: from {} to {} keys, time per key beside the limit grows {growth:.2}x (target: at most 1.2): {}",
+                number::short(first.keys as f64),
+                number::short(last.keys as f64),
+                verdict(growth <= 1.2)
+            );
+        }
+        let most = points.iter().filter(|point| point.threads == threads).map(|point| point.rest).max();
+        let most = most.unwrap_or(0);
+        println!(
+            "{threads} threads: at most {} besides the filter (target: {}): {}",
+            number::bytes(most),
+            number::bytes(BUFFER),
+            verdict(most <= BUFFER)
+        );
+    }
+    println!();
+    let figures = points.iter().map(|point| {
+        json!({
+            "keys": point.keys,
+            "threads": point.threads,
+            "cpu_ns_per_key": point.ns,
+            "beside_limit": point.beside,
+            "memory_besides_filter": point.rest,
+        })
+    });
+    Ok(figures.collect())
+}

@@ -1,0 +1,82 @@
+//! `jobs`: whole commands, with their start, on data that is made for them and removed.
+
+mod data;
+mod document;
+mod growth;
+mod limit;
+mod lines;
+mod process;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use data::Data;
+
+/// Which commands, and on what.
+#[derive(Debug, Args)]
+pub struct Jobs {
+    /// The program
+    #[arg(long, default_value = "target/release/tamis")]
+    tamis: PathBuf,
+    /// Only some of them
+    #[arg(long, value_delimiter = ',', value_enum, default_value = "document,lines,growth")]
+    only: Vec<Part>,
+    /// Keys of the file with one key per line
+    #[arg(long, value_parser = crate::count, default_value = "20M")]
+    keys: u64,
+    /// Rows of the tables whose cost must grow in proportion
+    #[arg(long, value_delimiter = ',', value_parser = crate::count, default_value = "1M,10M,100M")]
+    rows: Vec<u64>,
+    /// Where the data goes [default: the folder for temporary files]
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// A Python with rbloom
+    #[arg(long, default_value = "target/bench-python/bin/python")]
+    python: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Document 000: build and test filters of ten groups
+    Document,
+    /// One key per line
+    Lines,
+    /// The same for more and more rows
+    Growth,
+}
+
+/// Runs them.
+pub fn run(jobs: &Jobs) -> Result<Value, String> {
+    if !jobs.tamis.is_file() {
+        return Err(format!(
+            "there is no program {}; cargo build --release makes it, --tamis names another",
+            jobs.tamis.display()
+        ));
+    }
+    let data = Data::new(jobs.folder.as_deref()).map_err(|error| format!("no place for data: {error}"))?;
+    let mut results = serde_json::Map::new();
+    for part in &jobs.only {
+        let (name, result) = match part {
+            Part::Document => ("document", document::run(&jobs.tamis, &jobs.python, &data)?),
+            Part::Lines => ("lines", lines::run(&jobs.tamis, jobs.keys, &data)?),
+            Part::Growth => ("growth", growth::run(&jobs.tamis, &jobs.rows, &data)?),
+        };
+        results.insert(name.into(), result);
+    }
+    Ok(json!({ "jobs": results }))
+}
+
+/// `tamis build` of a file with one key per line, planned for so many keys.
+fn build_lines(tamis: &Path, input: &Path, keys: u64, threads: usize, output: &Path) -> Command {
+    let mut command = Command::new(tamis);
+    command.arg("build").arg(input).args(["--format", "lines", "--keys", &keys.to_string()]);
+    command.args(["--threads", &threads.to_string(), "--output"]).arg(output);
+    command
+}
+
+fn verdict(met: bool) -> &'static str {
+    if met { "met" } else { "NOT met" }
+}
