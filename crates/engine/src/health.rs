@@ -11,14 +11,15 @@ use tamis::sketch::estimated_keys;
 pub struct Health {
     /// The share of bits that is set.
     pub fill: f64,
-    /// Distinct keys, estimated from the fill; infinite in a full filter.
+    /// Distinct keys, estimated from the fill, and no more than rows were added; infinite in a
+    /// full filter.
     pub keys: f64,
     /// The rate of false positives to expect with so many keys.
     pub rate: f64,
     /// The keys that it can hold within its target rate; none for a static one.
     pub capacity: Option<u64>,
     /// Whether it surely holds more than that and more than it was planned for: by more than
-    /// three standard errors.
+    /// five standard errors, so that of thousands of sound filters none is suspected by chance.
     pub overfull: bool,
 }
 
@@ -31,8 +32,11 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
         let rate = kind.expected_rate(&group.shape, group.keys);
         return Health { fill, keys: group.keys as f64, rate, capacity, overfull: false };
     };
-    let keys = estimated_keys(tally.ones, bits, group.shape.hashes);
-    let rate = if keys.is_finite() { kind.expected_rate(&group.shape, keys.round() as u64) } else { 1.0 };
+    let estimate = estimated_keys(tally.ones, bits, group.shape.hashes);
+    let (keys, rate) = match estimate.is_finite() {
+        true => (estimate.min(tally.rows as f64), kind.expected_rate(&group.shape, estimate.round() as u64)),
+        false => (estimate, 1.0),
+    };
     let load = f64::from(group.shape.hashes) * most as f64 / bits as f64;
     let hashes = f64::from(group.shape.hashes);
     let mut variance = load.exp() - load - 1.0;
@@ -44,5 +48,5 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     let standard_error = (bits as f64 * variance.max(0.0)).sqrt() / hashes;
     // The document's sizes, which are rounded, may miss their rate by a little from the start.
     let allowed = most.max(group.keys) as f64;
-    Health { fill, keys, rate, capacity, overfull: keys > allowed + 3.0 * standard_error + 1.0 }
+    Health { fill, keys, rate, capacity, overfull: keys > allowed + 5.0 * standard_error + 1.0 }
 }
