@@ -235,7 +235,7 @@ fn insert(
     let sink = |take| KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Known(&params), take);
     let (arena, rows, skipped) = if arena::share(&placing, threads) {
         let mut words = words.map_or_else(|| placing.empty(), Ok)?;
-        let ranges = Ranges::new(&placing, &mut words);
+        let ranges = Ranges::new(&placing, &mut words, threads);
         let sinks = (0..threads).map(|_| sink(Shared::new(&placing, &ranges))).collect();
         let (takes, rows, skipped) = taken(sources.scan(sinks, control)?, params.groups.len());
         takes.into_iter().for_each(Shared::finish);
