@@ -3,6 +3,8 @@
 mod render;
 mod sieve;
 mod tag;
+#[cfg(test)]
+mod tests;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -105,6 +107,11 @@ impl Report {
 
 /// Sieves records.
 pub fn filter(job: &Job, control: &Control) -> Result<Report> {
+    filter_in_chunks(job, None, control)
+}
+
+/// The same, reading so much at a time: the result does not depend on it.
+fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Result<Report> {
     let start = Instant::now();
     let file = output::open(&job.filters)?;
     let params = file.params();
@@ -114,6 +121,9 @@ pub fn filter(job: &Job, control: &Control) -> Result<Report> {
     let group = if job.ask == Ask::Own { job.recipe.group.clone() } else { None };
     let recipe = Recipe { group, ..job.recipe.clone() };
     let mut sources = open(job, &recipe, params)?;
+    if let Some(chunk) = chunk {
+        sources.in_chunks_of(chunk);
+    }
     let form = sources.form(job.format, usual_format(job))?;
     let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
     let mut outlets = open_outlets(job, &sources)?;
@@ -203,7 +213,8 @@ fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
 
 /// What records of Parquet become, by the name of the output.
 fn usual_format(job: &Job) -> Format {
-    let name = job.output.path().or(job.rejected.as_deref()).map(|path| path.display().to_string().to_lowercase());
+    let name =
+        job.output.path().or(job.rejected.as_deref()).map(|path| path.display().to_string().to_lowercase());
     let name = name.unwrap_or_default();
     let plain = [".gz", ".zst", ".bz2", ".xz"].iter().find_map(|packed| name.strip_suffix(packed));
     match plain.unwrap_or(&name).rsplit('.').next() {
@@ -329,7 +340,8 @@ fn expectation(sieving: &Sieving<'_>, counts: &Counts, rates: &[f64]) -> (f64, f
             (rate, passed(rejected as f64, rate))
         }
         Asked::Own => {
-            let by_group = counts.rejected.iter().zip(rates).map(|(&rejected, &rate)| passed(rejected as f64, rate));
+            let by_group =
+                counts.rejected.iter().zip(rates).map(|(&rejected, &rate)| passed(rejected as f64, rate));
             let expected: f64 = by_group.sum();
             let rejected: u64 = counts.rejected.iter().sum();
             let outside = expected + rejected as f64;
