@@ -60,7 +60,7 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
     }
     let tally = seal(section, 1, seed);
     let mut bytes = Vec::new();
-    write(&mut bytes, &params, &[tally], &data).unwrap();
+    write(&mut bytes, &params, &[tally], &data, b"").unwrap();
     (params, bytes)
 }
 
