@@ -103,7 +103,12 @@ impl<B: Deref<Target = [u8]>> Container<B> {
                 "the bytes of a container must begin at a multiple of 8 in memory".into(),
             ));
         }
-        Ok(Container { journal: extents.journal.0 as usize, bytes, params, tallies, data, starts })
+        let container =
+            Container { journal: extents.journal.0 as usize, bytes, params, tallies, data, starts };
+        if container.params.common.kind == Kind::Scalable {
+            container.sketches()?; // the keys of the newest layer stand outside the parameters
+        }
+        Ok(container)
     }
 
     /// Its parameters.
