@@ -250,7 +250,8 @@ fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-fn threads(text: &str) -> Result<usize, String> {
+/// A number of threads.
+pub fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(threads @ 1..=1024) => Ok(threads),
         _ => Err("a number of threads lies between 1 and 1024".into()),
