@@ -45,6 +45,18 @@ pub enum FormatName {
     Parquet,
 }
 
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Format {
+        match name {
+            FormatName::Lines => Format::Lines,
+            FormatName::Csv => Format::Csv,
+            FormatName::Tsv => Format::Tsv,
+            FormatName::Ndjson => Format::Ndjson,
+            FormatName::Parquet => Format::Parquet,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum BadRowsName {
     Fail,
@@ -55,13 +67,7 @@ impl Reading {
     /// What the source layer needs.
     pub fn options(&self) -> Options {
         Options {
-            format: self.format.map(|format| match format {
-                FormatName::Lines => Format::Lines,
-                FormatName::Csv => Format::Csv,
-                FormatName::Tsv => Format::Tsv,
-                FormatName::Ndjson => Format::Ndjson,
-                FormatName::Parquet => Format::Parquet,
-            }),
+            format: self.format.map(Format::from),
             delimiter: self.delimiter,
             no_header: self.no_header,
             no_quotes: self.no_quotes,
