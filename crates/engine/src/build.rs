@@ -101,7 +101,7 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
             built
         }
         (Sizing::Count(size), _) => {
-            sources.keep()?; // a second pass may be needed
+            sources.keep(); // a second pass may be needed
             let counted = count::distinct_keys(&sources, making, EXACT, job.threads, control)?;
             let params = plan::parameters(job.common.clone(), counted.planned(), *size)?;
             phase("count", counting);
@@ -123,7 +123,7 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
                         "a total --size is shared by the keys of each group: leave out --keys, or size by --fpr or --bits-per-key".into(),
                     ));
                 }
-                sources.keep()?;
+                sources.keep();
                 let names = count::group_names(&sources, making, job.threads, control)?;
                 if names.is_empty() {
                     return Err(Error::Refused("the input has no rows, and so no groups to build".into()));
@@ -232,11 +232,12 @@ fn insert(
     control: &Control,
 ) -> Result<Built> {
     let placing = Placing::new(&params);
-    let sink = |take| KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Known(&params), take);
     let (arena, rows, skipped) = if arena::share(&placing, threads) {
         let mut words = words.map_or_else(|| placing.empty(), Ok)?;
         let ranges = Ranges::new(&placing, &mut words);
-        let sinks = (0..threads).map(|_| sink(Shared::new(&placing, &ranges))).collect();
+        let sinks = (0..threads)
+            .map(|_| making.rows(Groups::Known(&params), Shared::new(&placing, &ranges)))
+            .collect();
         let (takes, rows, skipped) = taken(sources.scan(sinks, control)?, params.groups.len());
         takes.into_iter().for_each(Shared::finish);
         drop(ranges);
@@ -248,13 +249,7 @@ fn insert(
             let private = words
                 .take()
                 .map_or_else(|| Private::new(&placing), |words| Ok(Private::with(&placing, words)))?;
-            sinks.push(KeyRows::new(
-                making.recipe,
-                making.hash,
-                making.bad_rows,
-                Groups::Known(&params),
-                private,
-            ));
+            sinks.push(making.rows(Groups::Known(&params), private));
         }
         let (takes, rows, skipped) = taken(sources.scan(sinks, control)?, params.groups.len());
         let mut arenas = takes.into_iter().map(Private::finish);

@@ -127,9 +127,8 @@ impl Sources {
 
     /// Makes sure that the rows can be scanned more than once: standard input is kept in an
     /// unnamed temporary file while it is read the first time.
-    pub fn keep(&mut self) -> Result<()> {
+    pub fn keep(&mut self) {
         self.inputs.iter_mut().for_each(|input| input.origin.keep());
-        Ok(())
     }
 
     /// Gives every row to one of the sinks, on as many threads as there are sinks.
