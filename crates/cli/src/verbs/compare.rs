@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use tamis_engine::merge::{self, Overlap};
+use tamis_engine::compare::{self, Overlap};
 use tamis_engine::parallel;
 use tamis_engine::report::{Column, Table, number};
 
@@ -29,7 +29,7 @@ pub struct Compare {
 impl Compare {
     /// Compares them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let overlaps = merge::compare(&self.first, &self.second, parallel::default_threads())?;
+        let overlaps = compare::compare(&self.first, &self.second, parallel::default_threads())?;
         let names = ["first", "second", "either", "both", "both/either"];
         let mut columns = vec![Column::left("group")];
         columns.extend(names.map(Column::right));
