@@ -28,7 +28,7 @@ pub struct Reading {
     /// Quotes are ordinary characters
     #[arg(long)]
     pub no_quotes: bool,
-    /// What to do with rows that have no key: stop, or leave them out and count them
+    /// What to do with rows that have no key or cannot be read: stop, or leave them out and count them
     #[arg(long, value_enum, default_value = "fail")]
     pub bad_rows: BadRowsName,
     /// Threads [default: all cores]

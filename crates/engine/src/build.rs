@@ -153,15 +153,26 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
     Ok(Report { params, tallies, skipped, estimated, inputs, phases })
 }
 
+/// What was planned for a table.
+#[derive(Debug)]
+pub struct Planned {
+    /// The parameters.
+    pub params: Params,
+    /// The counts that they come from.
+    pub counted: Counted,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
+}
+
 /// The parameters for a table: the first phase alone.
-pub fn plan(job: &Job, size: Size, control: &Control) -> Result<(Params, Counted)> {
+pub fn plan(job: &Job, size: Size, control: &Control) -> Result<Planned> {
     refuse_early(job)?;
     let sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
     let making = Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows };
     let limit = if job.common.kind == Kind::Fuse { usize::MAX } else { EXACT };
     let counted = count::distinct_keys(&sources, making, limit, job.threads, control)?;
     let params = plan::parameters(job.common.clone(), counted.planned(), size)?;
-    Ok((params, counted))
+    Ok(Planned { params, counted, inputs: sources.explain() })
 }
 
 /// What cannot be served whatever the input holds is refused before it is read.

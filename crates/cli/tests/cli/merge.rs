@@ -158,7 +158,7 @@ fn a_group_that_was_not_planned_stops_the_build_naming_it() {
     folder.refused("add a.tamis b.csv", 1, &["b.csv, line 3", "\"z\"", "--bad-rows skip"]);
     assert!(folder.read("a.tamis") == before);
     let done = folder.run("add a.tamis b.csv --bad-rows skip");
-    assert!(done.code == 0 && done.err.contains("1 rows"), "{}", done.err);
+    assert!(done.code == 0 && done.err.contains("left out 1 bad row"), "{}", done.err);
 }
 
 #[test]

@@ -67,6 +67,14 @@ pub trait Sink: Send {
     ///
     /// An error names what is wrong with the row; the scan adds file and line, and stops.
     fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String>;
+
+    /// Hears of a row that has no values to take (too few fields, no JSON object), and why.
+    ///
+    /// An error stops the scan, as that of [`row`](Self::row) does; without one it goes on with
+    /// the next row.
+    fn bad_row(&mut self, why: fmt::Arguments<'_>) -> Result<(), String> {
+        Err(why.to_string())
+    }
 }
 
 /// How one input was understood.

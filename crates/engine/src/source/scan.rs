@@ -246,7 +246,10 @@ fn text<S: Sink>(rows: &Rows, chunk: Chunk, data: &[u8], sink: &mut S) -> Result
             let mut extractor = ndjson::Extractor::new(paths);
             lines::each(data, |line| match line.trim_ascii() {
                 [] => Ok(()),
-                object => extractor.extract(object, |values| sink.row(values)),
+                object => match extractor.extract(object, |values| sink.row(values)) {
+                    Ok(taken) => taken,
+                    Err(fault) => sink.bad_row(format_args!("{fault}")),
+                },
             })
         }
         Rows::Parquet(..) => Ok(()),

@@ -94,7 +94,7 @@ impl Report {
             ));
         }
         if self.skipped > 0 {
-            lines.push(format!("{} rows without a key were left out.", number::count(self.skipped)));
+            lines.push(format!("Left out: {}.", number::counted(self.skipped, "bad row")));
         }
         lines
     }
