@@ -6,9 +6,8 @@ use clap::Args;
 use serde_json::json;
 use tamis_engine::compare::{self, Overlap};
 use tamis_engine::parallel;
-use tamis_engine::report::{Column, Table, number};
+use tamis_engine::report::{Column, Table, group_name, number};
 
-use super::inspect::shown;
 use crate::show::{Output, Sheet};
 
 /// Estimate how far two sets overlap, from their filters alone
@@ -38,7 +37,7 @@ impl Compare {
         let row = |overlap: &Overlap| {
             let Overlap { group, first, second, union, both } = overlap;
             vec![
-                shown(group),
+                group_name(group),
                 keys(*first),
                 keys(*second),
                 keys(*union),

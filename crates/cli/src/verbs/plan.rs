@@ -8,10 +8,9 @@ use tamis::params::{GroupParams, Name, Params};
 use tamis_engine::build::{self, Job, Planned, Sizing};
 use tamis_engine::design::{self, Design, Wishes};
 use tamis_engine::plan::Size;
-use tamis_engine::report::{Column, Table, number, plot, stacked_svg};
+use tamis_engine::report::{Column, Table, group_name, number, plot, stacked_svg};
 use tamis_engine::{output as files, plan};
 
-use super::inspect::shown;
 use crate::arguments::{self, Keys, Kinds, Reading};
 use crate::notes;
 use crate::progress;
@@ -202,7 +201,7 @@ fn groups_table(params: &Params) -> Table {
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
     let row = |group: &&GroupParams| {
         vec![
-            shown(&group.group),
+            group_name(&group.group),
             number::count(group.keys),
             number::count(group.shape.bits()),
             format!("{:.3}", group.shape.bits() as f64 / group.keys as f64),

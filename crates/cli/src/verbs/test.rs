@@ -82,8 +82,6 @@ impl Test {
 /// Shows what a test found; exit code 1 where a check did not hold.
 pub fn show(output: &Output, report: &Report) -> Result<ExitCode> {
     output.result(Sheet { table: report.table(), lines: report.verdict() }, report.json())?;
-    for (group, filter) in report.overfull().take(20) {
-        output.warn(test::overfull_text(group, filter));
-    }
+    report.overfull().take(20).for_each(|warning| output.warn(warning));
     Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

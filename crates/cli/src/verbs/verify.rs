@@ -7,7 +7,6 @@ use serde_json::json;
 use tamis_engine::report::number;
 use tamis_engine::{Error, parallel, verify};
 
-use super::inspect::counted_groups;
 use crate::progress;
 use crate::show::{self, Output};
 
@@ -55,7 +54,7 @@ impl Verify {
             (Some(groups), Some(bytes)) if damage.is_empty() => format!(
                 "{}: sound ({}, {} of filters)\n",
                 self.file.display(),
-                counted_groups(groups),
+                number::counted(groups as u64, "group"),
                 number::bytes(bytes)
             ),
             _ => String::new(),

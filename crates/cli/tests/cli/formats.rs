@@ -95,6 +95,7 @@ fn formats_and_compressions_do_not_change_a_byte() {
         for input in [
             "a.csv",
             "b.csv --delimiter ;",
+            "b.csv --delimiter semicolon",
             "c",
             "quoted.csv",
             "a.ndjson",

@@ -18,7 +18,7 @@ use tamis::key::{Column, Recipe};
 use tamis::params::Name;
 use tamis::sketch::Sketch;
 
-pub use self::render::{overfull_text, phases_json};
+pub use self::render::phases_json;
 
 use self::gather::{Gather, PARTS, Part};
 use self::judge::{Found, judge};
