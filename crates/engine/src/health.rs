@@ -2,10 +2,12 @@
 
 use tamis::blocked::LINE_BITS;
 use tamis::format::Tally;
-use tamis::params::GroupParams;
+use tamis::params::{GroupParams, Name};
 use tamis::scalable;
 use tamis::sizing::Kind;
 use tamis::sketch::estimated_keys;
+
+use crate::report::{number, printable};
 
 /// The state of one group's sketch, as its fill tells it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,6 +25,32 @@ pub struct Health {
     /// Whether it surely holds more than that and more than it was planned for: by more than
     /// five standard errors, so that of thousands of sound filters none is suspected by chance.
     pub overfull: bool,
+}
+
+impl Health {
+    /// The keys for people.
+    pub fn keys_text(&self) -> String {
+        if self.keys.is_finite() { number::count(self.keys.round() as u64) } else { "full".into() }
+    }
+
+    /// A warning about an overfull filter, of this group and target, whose rate is now this.
+    pub fn overfull_text(&self, group: &Name, target: f64, rate: f64) -> String {
+        let of = if group.0.is_empty() {
+            "the filter".into()
+        } else {
+            format!("the filter of group {}", printable(&group.0))
+        };
+        let holds = match self.keys.is_finite() {
+            true => format!("about {} keys", self.keys_text()),
+            false => "countless keys (it is full)".into(),
+        };
+        format!(
+            "{of} holds {holds}, more than the {} it can hold at a rate of {}; its rate is now {}",
+            number::count(self.capacity.unwrap_or(0)),
+            number::rate(target),
+            number::rate(rate)
+        )
+    }
 }
 
 /// Reads the state of a sketch from its directory entry alone.

@@ -58,15 +58,6 @@ impl<W: AsRef<[u64]>> Sketch<W> {
         }
     }
 
-    /// The same for many keys, in `found`, one for each hash.
-    pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
-        match self {
-            Sketch::Blocked(filter) => filter.contains_hashes(hashes, found),
-            Sketch::Bloom(filter) => filter.contains_hashes(hashes, found),
-            Sketch::Fuse(filter) => filter.contains_hashes(hashes, found),
-        }
-    }
-
     /// The rate of false positives of just this sketch, from what it holds.
     pub fn rate_now(&self) -> f64 {
         match self {

@@ -112,7 +112,7 @@ impl Generate {
         if output.json {
             output.result("", json!({ "path": path, "rows": rows, "seed": seed }))?;
         } else {
-            output.note(format!("{}: {} rows", path.display(), number::count(rows)));
+            output.note(format!("{}: {}", path.display(), number::counted(rows, "row")));
         }
         Ok(ExitCode::SUCCESS)
     }

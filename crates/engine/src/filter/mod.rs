@@ -203,7 +203,8 @@ fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
 
 /// What records of Parquet become, by the name of the output.
 fn usual_format(job: &Job) -> Format {
-    let name = job.output.path().or(job.rejected.as_deref()).map(|path| path.display().to_string().to_lowercase());
+    let name =
+        job.output.path().or(job.rejected.as_deref()).map(|path| path.display().to_string().to_lowercase());
     let name = name.unwrap_or_default();
     let plain = [".gz", ".zst", ".bz2", ".xz"].iter().find_map(|packed| name.strip_suffix(packed));
     match plain.unwrap_or(&name).rsplit('.').next() {
@@ -329,7 +330,8 @@ fn expectation(sieving: &Sieving<'_>, counts: &Counts, rates: &[f64]) -> (f64, f
             (rate, passed(rejected as f64, rate))
         }
         Asked::Own => {
-            let by_group = counts.rejected.iter().zip(rates).map(|(&rejected, &rate)| passed(rejected as f64, rate));
+            let by_group =
+                counts.rejected.iter().zip(rates).map(|(&rejected, &rate)| passed(rejected as f64, rate));
             let expected: f64 = by_group.sum();
             let rejected: u64 = counts.rejected.iter().sum();
             let outside = expected + rejected as f64;

@@ -17,7 +17,11 @@ impl Report {
         row("hash functions", hashes);
         row("bits", number::count(self.bits));
         let keys = self.keys.map_or("countless: a filter is full".into(), |keys| {
-            format!("about {} keys (planned for {})", number::count(keys.round() as u64), number::count(self.planned))
+            format!(
+                "about {} keys (planned for {})",
+                number::count(keys.round() as u64),
+                number::count(self.planned)
+            )
         });
         row("size of the set", keys);
         row("records analysed", number::count(self.records));
@@ -37,7 +41,12 @@ impl Report {
             "false admissions: of records not in the set a share r passes, the rate; for each rejected record with a key, r / (1 − r) are to be expected".to_owned(),
         ];
         let notes = if self.rate.is_some() { notes } else { Vec::new() };
-        Table { columns: vec![Column::left("what"), Column::right("how much")], rows, notes, ..Table::default() }
+        Table {
+            columns: vec![Column::left("what"), Column::right("how much")],
+            rows,
+            notes,
+            ..Table::default()
+        }
     }
 
     fn share(&self, part: u64) -> String {

@@ -114,7 +114,8 @@ mod tests {
 
     fn tagged(format: Format, quotes: bool, record: &str, groups: &[u32]) -> String {
         let delimiter = if format == Format::Tsv { b'\t' } else { b',' };
-        let form = Form { format, delimiter, quotes, header: true, columns: Vec::new(), prelude: b"a\r\n".into() };
+        let form =
+            Form { format, delimiter, quotes, header: true, columns: Vec::new(), prelude: b"a\r\n".into() };
         let names = [Name::from("x"), Name::from("y \"z\""), Name::from("t\tu")];
         let tag = Tag::new(&form, "groups", names.iter().collect());
         let mut out = Vec::new();
@@ -134,14 +135,21 @@ mod tests {
 
     #[test]
     fn in_json_they_are_a_list() {
-        assert_eq!(tagged(Format::Ndjson, true, "{\"a\":{}}\n", &[0, 1]), "{\"a\":{},\"groups\":[\"x\",\"y \\\"z\\\"\"]}\n");
+        assert_eq!(
+            tagged(Format::Ndjson, true, "{\"a\":{}}\n", &[0, 1]),
+            "{\"a\":{},\"groups\":[\"x\",\"y \\\"z\\\"\"]}\n"
+        );
         assert_eq!(tagged(Format::Ndjson, true, " { } \r\n", &[]), " { \"groups\":[]} \r\n");
     }
 
     #[test]
     fn the_header_names_them() {
         let form = Form {
-            format: Format::Csv, delimiter: b';', quotes: true, header: true, columns: Vec::new(),
+            format: Format::Csv,
+            delimiter: b';',
+            quotes: true,
+            header: true,
+            columns: Vec::new(),
             prelude: b"\xef\xbb\xbfa;b\r\n".into(),
         };
         assert_eq!(Tag::new(&form, "my;groups", Vec::new()).prelude(), b"\xef\xbb\xbfa;b;\"my;groups\"\r\n");

@@ -196,8 +196,8 @@ impl Head {
         // A slow stream may hold less for now: its first line tells enough.
         let dry = |pace: &Option<Pace>| pace.as_ref().is_some_and(|pace| !pace.ready(Duration::ZERO));
         let mut magic = [0; 16];
-        let (len, _) = fill_until(&mut bytes, &mut magic, |got| has_line(got) && dry(&pace))
-            .map_err(Error::io(path))?;
+        let (len, _) =
+            fill_until(&mut bytes, &mut magic, |got| has_line(got) && dry(&pace)).map_err(Error::io(path))?;
         let compression = Compression::of(&magic[..len]);
         let all: Bytes = Box::new(Cursor::new(magic[..len].to_vec()).chain(bytes));
         let rest = match compression {

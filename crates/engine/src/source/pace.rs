@@ -105,8 +105,7 @@ impl Read for Shared {
 #[cfg(unix)]
 fn has_something(file: &File, patience: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let timeout =
-        Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos() as _ };
+    let timeout = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos() as _ };
     let mut asked = [PollFd::new(file, PollFlags::IN)];
     match poll(&mut asked, Some(&timeout)) {
         Ok(count) => count > 0,

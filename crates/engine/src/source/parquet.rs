@@ -114,12 +114,7 @@ impl ParquetFile {
         let bare = |kind: Kind| {
             matches!(
                 kind,
-                Kind::Bool
-                    | Kind::Signed
-                    | Kind::Unsigned
-                    | Kind::Float
-                    | Kind::Half
-                    | Kind::Decimal(_)
+                Kind::Bool | Kind::Signed | Kind::Unsigned | Kind::Float | Kind::Half | Kind::Decimal(_)
             )
         };
         self.kind(column).is_ok_and(bare)

@@ -131,7 +131,10 @@ mod tests {
     #[test]
     fn numbers_stand_without_quotes_in_json_and_what_is_none_with_them() {
         let style = Style::ndjson(&[("a\"b".into(), true), ("c".into(), false)]);
-        assert_eq!(record(&style, &[Some(b"-1.5"), Some(b"x\ty\x01")]), "{\"a\\\"b\":-1.5,\"c\":\"x\\ty\\u0001\"}\n");
+        assert_eq!(
+            record(&style, &[Some(b"-1.5"), Some(b"x\ty\x01")]),
+            "{\"a\\\"b\":-1.5,\"c\":\"x\\ty\\u0001\"}\n"
+        );
         assert_eq!(record(&style, &[Some(b"NaN"), None]), "{\"a\\\"b\":\"NaN\",\"c\":null}\n");
         assert_eq!(record(&style, &[Some(b"-inf"), Some(b"")]), "{\"a\\\"b\":\"-inf\",\"c\":\"\"}\n");
     }
