@@ -7,6 +7,7 @@ use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_engine::plan::Size;
+use tamis_engine::report::number;
 use tamis_engine::rows::BadRows;
 use tamis_engine::source::{Format, Options};
 
@@ -19,7 +20,7 @@ pub struct Reading {
     /// The format, where recognising it would go wrong
     #[arg(long, value_enum)]
     pub format: Option<FormatName>,
-    /// The delimiter of delimited text: one character, or `tab`
+    /// The delimiter of delimited text: one character, or its name: tab, comma, semicolon, pipe, space
     #[arg(long, value_parser = delimiter)]
     pub delimiter: Option<u8>,
     /// Delimited text has no header line; columns go by number
@@ -28,7 +29,7 @@ pub struct Reading {
     /// Quotes are ordinary characters
     #[arg(long)]
     pub no_quotes: bool,
-    /// What to do with rows that have no key: stop, or leave them out and count them
+    /// What to do with rows that have no key or cannot be read: stop, or leave them out and count them
     #[arg(long, value_enum, default_value = "fail")]
     pub bad_rows: BadRowsName,
     /// Threads [default: all cores]
@@ -148,9 +149,9 @@ pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) ->
     if !key.is_empty() {
         if key.len() != recipe.key.len() {
             return usage(format!(
-                "the stored key has {} parts; --key was given {} times",
-                recipe.key.len(),
-                key.len()
+                "the stored key has {}; --key was given {}",
+                number::counted(recipe.key.len() as u64, "part"),
+                number::counted(key.len() as u64, "time")
             ));
         }
         recipe.key.iter_mut().zip(key).try_for_each(|(field, with)| replace(field, with))?;
@@ -247,16 +248,20 @@ impl Sizes {
 fn delimiter(text: &str) -> Result<u8, String> {
     match text {
         "tab" | "\\t" => Ok(b'\t'),
+        "comma" => Ok(b','),
+        "semicolon" => Ok(b';'),
+        "pipe" => Ok(b'|'),
         "space" => Ok(b' '),
         _ => match text.as_bytes() {
             [b'\n' | b'\r' | b'"'] => Err("a line end or a quote cannot delimit values".into()),
             [byte] => Ok(*byte),
-            _ => Err("a delimiter is one byte, `tab` or `space`".into()),
+            _ => Err("a delimiter is one byte, or tab, comma, semicolon, pipe or space".into()),
         },
     }
 }
 
-fn threads(text: &str) -> Result<usize, String> {
+/// A number of threads.
+pub fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(threads @ 1..=1024) => Ok(threads),
         _ => Err("a number of threads lies between 1 and 1024".into()),
@@ -356,7 +361,8 @@ mod tests {
         assert!(bytes("64XB").is_err() && bytes("0").is_err() && bytes("MB").is_err());
         assert_eq!(rate("1%"), Ok(0.01));
         assert!(rate("0").is_err() && rate("1").is_err() && rate("nan").is_err());
-        assert_eq!(delimiter("tab"), Ok(b'\t'));
+        let names = ["tab", "\\t", "comma", "semicolon", "pipe", "space", ";", ":"];
+        assert_eq!(names.map(delimiter), *b"\t\t,;| ;:".each_ref().map(|byte| Ok(*byte)).as_slice());
         assert!(delimiter("||").is_err());
     }
 

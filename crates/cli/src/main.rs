@@ -2,6 +2,7 @@
 
 mod arguments;
 mod interrupt;
+mod notes;
 mod progress;
 mod show;
 mod verbs;

@@ -42,6 +42,18 @@ pub struct Making<'a> {
     pub bad_rows: BadRows,
 }
 
+impl<'a> Making<'a> {
+    /// A sink for one thread.
+    pub fn rows<T: Take>(self, groups: Groups<'a>, take: T) -> KeyRows<'a, T> {
+        KeyRows::new(self.recipe, self.hash, self.bad_rows, groups, take)
+    }
+
+    /// The same, for groups that are numbered as they appear.
+    fn discovering<T: Take>(self, take: T) -> KeyRows<'a, T> {
+        self.rows(Groups::Discover(Names::default()), take)
+    }
+}
+
 struct See(Counts);
 
 impl Take for See {
@@ -59,7 +71,7 @@ pub fn distinct_keys(
     threads: usize,
     control: &Control,
 ) -> Result<Counted> {
-    let sinks = (0..threads).map(|_| key_rows(making, See(Counts::new(limit)))).collect();
+    let sinks = (0..threads).map(|_| making.discovering(See(Counts::new(limit)))).collect();
     let sinks = sources.scan(sinks, control)?;
     let skipped = sinks.iter().map(|sink| sink.skipped).sum();
     let (groups, parts) = join_names(sinks);
@@ -75,13 +87,9 @@ pub fn group_names(
     threads: usize,
     control: &Control,
 ) -> Result<Vec<Name>> {
-    let sinks = (0..threads).map(|_| key_rows(making, Ignore)).collect();
+    let sinks = (0..threads).map(|_| making.discovering(Ignore)).collect();
     let (groups, _) = join_names(sources.scan(sinks, control)?);
     Ok(groups.into_iter().map(|(name, _)| name).collect())
-}
-
-fn key_rows<T: Take>(making: Making<'_>, take: T) -> KeyRows<'_, T> {
-    KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Discover(Names::default()), take)
 }
 
 /// The names and rows of all groups, sorted, and for each thread the place of its groups there.

@@ -4,6 +4,7 @@
 
 pub mod arena;
 pub mod build;
+pub mod compare;
 pub mod control;
 pub mod count;
 pub mod design;
@@ -25,6 +26,7 @@ pub mod rows;
 pub mod source;
 pub mod statistics;
 pub mod test;
+pub mod verify;
 
 pub use control::Control;
 pub use error::{Error, Result};

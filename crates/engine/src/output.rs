@@ -147,7 +147,7 @@ pub fn write_container(
         let section = &arena[starts[group]..starts[group] + words];
         Ok(format::seal(section, rows[group], seeds[group]))
     })?;
-    write_whole(path, |mut out| format::write(&mut out, params, &tallies, arena))?;
+    write_whole(path, |mut out| format::write(&mut out, params, &tallies, arena, b""))?;
     Ok(tallies)
 }
 

@@ -1,6 +1,7 @@
 //! From rows to keys: the recipe applied, groups numbered, keys hashed, bad rows dealt with.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Mutex;
 
@@ -216,6 +217,9 @@ impl<'a, T: Take> KeyRows<'a, T> {
     }
 }
 
+/// What helps with a row that cannot be used.
+const ADVICE: &str = "--bad-rows skip leaves such rows out";
+
 impl<T: Take> Sink for KeyRows<'_, T> {
     #[inline]
     fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
@@ -227,9 +231,17 @@ impl<T: Take> Sink for KeyRows<'_, T> {
             }
             Err(message) => {
                 let shown: Vec<String> = values.iter().map(|value| show(*value)).collect();
-                Err(format!("{message} (values {}); --bad-rows skip leaves such rows out", shown.join(", ")))
+                Err(format!("{message} (values {}); {ADVICE}", shown.join(", ")))
             }
         }
+    }
+
+    fn bad_row(&mut self, why: fmt::Arguments<'_>) -> Result<(), String> {
+        if self.bad_rows == BadRows::Fail {
+            return Err(format!("{why}; {ADVICE}"));
+        }
+        self.skipped += 1;
+        Ok(())
     }
 }
 

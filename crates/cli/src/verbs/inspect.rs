@@ -9,7 +9,7 @@ use tamis::format::Tally;
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
 use tamis_engine::health::{Health, health};
-use tamis_engine::report::{Column, Table, number, printable};
+use tamis_engine::report::{Column, Table, group_name, number};
 use tamis_engine::{Error, output as files};
 
 use crate::show::{Output, Sheet, usage};
@@ -41,7 +41,7 @@ impl Inspect {
             let Some(at) = params.find(name.as_encoded_bytes()) else {
                 let mut names: Vec<&Name> = params.groups.iter().map(|group| &group.group).collect();
                 names.sort_by(|a, b| a.compare_naturally(b));
-                let some: Vec<String> = names.iter().take(20).map(|name| shown(name)).collect();
+                let some: Vec<String> = names.iter().take(20).map(|name| group_name(name)).collect();
                 let message = format!("has no group {name:?}; it has {}", some.join(", "));
                 return Err(Error::Input { path: self.file, message }.into());
             };
@@ -90,7 +90,7 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
         params.common.hash,
         params.common.recipe,
         number::bytes(bytes),
-        counted_groups(groups.len())
+        number::counted(groups.len() as u64, "group")
     )];
     let table = table(kind, &groups);
     let json = json!({
@@ -99,34 +99,27 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
     });
     output.result(Sheet { table, lines }, json)?;
     for (group, _, health) in groups.iter().filter(|(.., health)| health.overfull).take(20) {
-        output.warn(format!(
-            "{} holds {} keys, more than the {} it can hold at a rate of {}; its rate is now {}",
-            if group.group.0.is_empty() {
-                "the filter".into()
-            } else {
-                format!("group {}", shown(&group.group))
-            },
-            if health.keys.is_finite() { format!("about {}", keys(health.keys)) } else { "countless".into() },
-            number::count(health.capacity.unwrap_or(0)),
-            number::rate(group.fpr),
-            number::rate(health.rate)
-        ));
+        output.warn(health.overfull_text(&group.group, group.fpr, health.rate));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
     let mut columns = vec![Column::left("group")];
-    let size = if kind == Kind::Fuse { "width" } else { "k" };
+    let size = match kind {
+        Kind::Fuse => "width",
+        Kind::Scalable => "layers",
+        _ => "k",
+    };
     let names =
         ["rows", "planned keys", "estimated keys", "bits", size, "fill", "rate now", "target", "room for"];
     columns.extend(names.map(Column::right));
     let row = |(group, tally, health): &(&GroupParams, &Tally, Health)| {
         vec![
-            shown(&group.group),
+            group_name(&group.group),
             number::count(tally.rows),
             number::count(group.keys),
-            keys(health.keys),
+            health.keys_text(),
             number::count(group.shape.bits()),
             if kind == Kind::Fuse { group.shape.width } else { group.shape.hashes }.to_string(),
             number::percent(health.fill),
@@ -134,6 +127,7 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
             number::rate(group.fpr),
             match health.capacity {
                 Some(capacity) => number::count((capacity as f64 - health.keys).max(0.0) as u64),
+                None if kind == Kind::Scalable => "any".into(),
                 None => "static".into(),
             },
         ]
@@ -149,18 +143,4 @@ fn as_json((group, tally, health): &(&GroupParams, &Tally, Health)) -> Value {
         "ones": tally.ones, "fill": health.fill, "fpr_now": health.rate, "fpr_target": group.fpr,
         "capacity": health.capacity, "overfull": health.overfull,
     })
-}
-
-fn keys(keys: f64) -> String {
-    if keys.is_finite() { number::count(keys.round() as u64) } else { "full".into() }
-}
-
-/// How many groups there are, in words.
-pub fn counted_groups(groups: usize) -> String {
-    if groups == 1 { "1 group".into() } else { format!("{} groups", number::count(groups as u64)) }
-}
-
-/// The name of a group for people.
-pub fn shown(name: &Name) -> String {
-    if name.0.is_empty() { "(all)".into() } else { printable(&name.0) }
 }

@@ -9,9 +9,8 @@ use serde_json::json;
 use tamis::params::Name;
 use tamis_engine::output as files;
 use tamis_engine::query::Asker;
-use tamis_engine::report::printable;
+use tamis_engine::report::{group_name, printable};
 
-use super::inspect::shown;
 use crate::show::{Output, unless_closed, usage};
 
 /// Ask which groups keys may be in
@@ -102,7 +101,7 @@ impl<W: Write> Answers<W> {
         } else {
             let groups: Vec<String> = groups
                 .iter()
-                .map(|name| if name.0.is_empty() { "yes".into() } else { shown(name) })
+                .map(|name| if name.0.is_empty() { "yes".into() } else { group_name(name) })
                 .collect();
             writeln!(self.out, "{}\t{}", printable(key), groups.join(","))
         };

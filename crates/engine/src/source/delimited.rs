@@ -53,10 +53,12 @@ pub(super) fn rows<S: Sink>(
     }
 }
 
+/// Tells the sink of a row that starts here and has fewer fields than are asked for.
 #[cold]
-fn too_few(at: usize, got: usize, width: usize) -> Fault {
+fn too_few<S: Sink>(sink: &mut S, at: usize, got: usize, width: usize) -> Result<(), Fault> {
     let fields = if got == 1 { "field" } else { "fields" };
-    Fault { at, message: format!("this row has {got} {fields}, too few for column {width}") }
+    sink.bad_row(format_args!("this row has {got} {fields}, too few for column {width}"))
+        .map_err(|message| Fault { at, message })
 }
 
 /// How much is looked through at a time: a list of its delimiters fits in the nearest cache.
@@ -123,7 +125,8 @@ fn walk<'a, S: Sink>(
             continue;
         }
         if got < width {
-            return Err(too_few(start, got, width));
+            too_few(sink, start, got, width)?;
+            continue;
         }
         for (value, &field) in values.iter_mut().zip(fields) {
             let from = row[field].wrapping_add(1) as usize;
@@ -231,7 +234,9 @@ fn any_rows<S: Sink>(
             continue;
         }
         if got < picks.width {
-            return Err(too_few(start, got, picks.width));
+            too_few(sink, start, got, picks.width)?;
+            start = next;
+            continue;
         }
         built.clear();
         texts.clear();
@@ -413,7 +418,7 @@ mod tests {
             let long = "x".repeat(len);
             let text = format!("a,b\n{long},{long}\nc,{long}\nd\n");
             let fault = read(&text, CSV, &[1]).unwrap_err();
-            assert_eq!(fault, too_few(text.len() - 2, 1, 2));
+            assert_eq!(Err(fault), too_few(&mut Rows::default(), text.len() - 2, 1, 2));
             assert_eq!(read(&text[..text.len() - 2], CSV, &[1]).unwrap(), [["b"], [&long], [&long]]);
         }
     }

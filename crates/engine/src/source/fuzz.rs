@@ -68,7 +68,7 @@ pub fn delimited(bytes: &[u8]) {
 
 /// The value at a path in one line of NDJSON.
 pub fn ndjson(line: &[u8], path: &str) -> Result<Option<Vec<u8>>, String> {
-    Extractor::new(&[path.to_owned()]).extract(line, |values| Ok(values[0].map(<[u8]>::to_vec)))
+    Extractor::new(&[path.to_owned()]).extract(line, |values| values[0].map(<[u8]>::to_vec))
 }
 
 /// Recognises any bytes, under a name and with columns that the first byte picks.

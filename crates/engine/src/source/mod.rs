@@ -79,6 +79,14 @@ pub trait Sink: Send {
         let _ = place;
         self.row(values)
     }
+
+    /// Hears of a row that has no values to take (too few fields, no JSON object), and why.
+    ///
+    /// An error stops the scan, as that of [`row`](Self::row) does; without one it goes on with
+    /// the next row.
+    fn bad_row(&mut self, why: fmt::Arguments<'_>) -> Result<(), String> {
+        Err(why.to_string())
+    }
 }
 
 /// How the records of all inputs are written.
@@ -156,9 +164,8 @@ impl Sources {
 
     /// Makes sure that the rows can be scanned more than once: standard input is kept in an
     /// unnamed temporary file while it is read the first time.
-    pub fn keep(&mut self) -> Result<()> {
+    pub fn keep(&mut self) {
         self.inputs.iter_mut().for_each(|input| input.origin.keep());
-        Ok(())
     }
 
     /// Reads so much at a time; the result does not depend on it.

@@ -240,7 +240,10 @@ pub(super) fn text<S: Sink>(
             let mut extractor = ndjson::Extractor::new(paths);
             lines::each(data, |line| match line.trim_ascii() {
                 [] => Ok(()),
-                object => extractor.extract(object, |values| sink.record(place(data, line), values)),
+                object => match extractor.extract(object, |values| sink.record(place(data, line), values)) {
+                    Ok(taken) => taken,
+                    Err(fault) => sink.bad_row(format_args!("{fault}")),
+                },
             })
         }
         Rows::Parquet(..) => Ok(()),

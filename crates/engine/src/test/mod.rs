@@ -18,15 +18,15 @@ use tamis::key::{Column, Recipe};
 use tamis::params::Name;
 use tamis::sketch::Sketch;
 
-pub use self::render::{overfull_text, phases_json};
+pub use self::render::phases_json;
 
 use self::gather::{Gather, PARTS, Part};
-use self::judge::{Found, judge};
+use self::judge::{Found, by_size, judge};
 use crate::error::{Error, Result};
 use crate::health::{self, Health};
 use crate::output;
 use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
-use crate::source::{self, Sources};
+use crate::source::{self, Explained, Sources};
 use crate::statistics::{surprise, wilson};
 use crate::{Control, parallel};
 
@@ -111,6 +111,8 @@ pub struct Report {
     pub rows: u64,
     /// Rows left out.
     pub skipped: u64,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
     /// Keys given as outside that are members after all.
     pub removed: u64,
     /// How probable false positives so far from their expectation are, all groups together.
@@ -181,7 +183,9 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     let others = Mutex::new(Names::default());
     let mut gathered: Vec<Gather> = Vec::new();
     let (mut rows, mut skipped) = (0, 0);
+    let mut inputs = Vec::new();
     let mut scan = |sources: &Sources, recipe: &Recipe, negatives: bool| -> Result<()> {
+        inputs.extend(sources.explain());
         let sink = |_| {
             let known = Groups::KnownFirst { params, first: outside + 1, others: &others };
             let groups = if negatives { Groups::One(outside) } else { known };
@@ -212,6 +216,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         of_thread.into_iter().zip(&mut parts).for_each(|(part, parts)| parts.push(part));
     }
     let parts: Vec<Mutex<Vec<Part>>> = parts.into_iter().map(Mutex::new).collect();
+    let order = by_size(&sketches);
     control.begin(PARTS as u64);
     let found = parallel::each(job.threads, PARTS, |part| {
         control.check()?;
@@ -219,7 +224,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         for part in std::mem::take(&mut *parts[part].lock().expect("no holder panics")) {
             all.absorb(part, lanes).map_err(disk)?;
         }
-        let found = judge(all, lanes, &sketches);
+        let found = judge(all, lanes, &sketches, &order);
         control.advance(1);
         Ok(found)
     })?;
@@ -278,6 +283,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         keys: total.keys,
         rows,
         skipped,
+        inputs,
         removed: total.removed,
         surprise: if total.shared == 0 && !job.inputs.is_empty() {
             surprise(false_positives, mean, variance)
