@@ -10,6 +10,7 @@ pub mod count;
 pub mod design;
 pub mod distinct;
 pub mod error;
+pub mod exact;
 pub mod filter;
 pub mod generate;
 pub mod health;
