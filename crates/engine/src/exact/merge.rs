@@ -72,13 +72,13 @@ pub(super) fn readers<'s>(
 /// Records of one hash, which have come from several sources and are yet to be sorted.
 #[derive(Default)]
 struct Alike {
-    records: Vec<(usize, usize, u32, u32)>,
+    records: Vec<(usize, usize, u32)>,
     keys: Vec<u8>,
 }
 
 impl Alike {
     fn push(&mut self, record: Record<'_>) {
-        // A key that comes again and again, with other groups or numbers, is kept once.
+        // A key that comes again and again, with other groups, is kept once.
         let range = match self.records.last() {
             Some(&(start, end, ..)) if self.keys[start..end] == *record.key => (start, end),
             _ => {
@@ -87,25 +87,18 @@ impl Alike {
                 (start, self.keys.len())
             }
         };
-        self.records.push((range.0, range.1, record.group, record.number));
+        self.records.push((range.0, range.1, record.group));
     }
 
-    fn take(
-        &mut self,
-        hash: u64,
-        distinct: bool,
-        take: &mut impl FnMut(Record<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let record = |&(start, end, group, number): &(usize, usize, u32, u32)| Record {
+    fn take(&mut self, hash: u64, take: &mut impl FnMut(Record<'_>) -> Result<()>) -> Result<()> {
+        let record = |&(start, end, group): &(usize, usize, u32)| Record {
             hash,
             group,
-            number,
+            number: 0,
             key: &self.keys[start..end],
         };
         self.records.sort_unstable_by(|a, b| record(a).order(&record(b)));
-        if distinct {
-            self.records.dedup_by(|a, b| record(a).is_same_pair(&record(b)));
-        }
+        self.records.dedup_by(|a, b| record(a).is_same_pair(&record(b)));
         self.records.iter().try_for_each(|found| take(record(found)))?;
         self.records.clear();
         self.keys.clear();
@@ -113,7 +106,8 @@ impl Alike {
     }
 }
 
-/// Gives the records of all sources in order; each pair once, where that is asked.
+/// Gives the records of all sources in the order of their hashes; where each pair is wanted once,
+/// also in that of keys and groups.
 pub(super) fn merge(
     mut sources: Vec<Source<'_>>,
     distinct: bool,
@@ -136,8 +130,9 @@ pub(super) fn merge(
         }
         let next_hash = heap.peek().map(|Reverse((hash, _))| *hash);
         let source = &mut sources[i];
-        if next_hash != Some(hash) && alike.records.is_empty() {
-            // The rule: no other source has this hash. Within one, records are in order.
+        if !distinct || next_hash != Some(hash) && alike.records.is_empty() {
+            // The rule: no other source has this hash, or it does not matter. Within one, records
+            // are in order.
             let mut goes_on = true;
             while goes_on && source.record().hash == hash {
                 take(source.record())?;
@@ -153,7 +148,7 @@ pub(super) fn merge(
             heap.push(Reverse((source.record().hash, i)));
         }
         if heap.peek().is_none_or(|Reverse((next, _))| *next != hash) {
-            alike.take(hash, distinct, &mut take)?;
+            alike.take(hash, &mut take)?;
         }
     }
     Ok(())

@@ -18,13 +18,12 @@ pub(crate) struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// By hash, key, group and number.
+    /// By hash, key and group.
     pub(super) fn order(&self, other: &Record<'_>) -> Ordering {
-        let rest = |record: &Record<'_>| (record.group, record.number);
         self.hash
             .cmp(&other.hash)
             .then_with(|| self.key.cmp(other.key))
-            .then_with(|| rest(self).cmp(&rest(other)))
+            .then_with(|| self.group.cmp(&other.group))
     }
 
     /// Whether both are the same key in the same group.
@@ -46,7 +45,8 @@ struct Held {
 /// Bytes of a record on disk, without its key.
 const FIXED: usize = 20;
 
-/// Collects records and gives them back sorted, in bounded memory.
+/// Collects records and gives them back sorted, in bounded memory: by hash; where each pair is
+/// kept once, also by key and group.
 #[derive(Debug)]
 pub(crate) struct Sorter {
     held: Vec<Held>,
@@ -107,13 +107,15 @@ impl Sorter {
     /// Sorts what is in memory.
     fn sort(&mut self) {
         let keys = &self.keys;
+        if !self.distinct {
+            // Nothing asks for an order among records of one hash, and to look at keys is slow.
+            return self.held.sort_unstable_by_key(|held| held.hash);
+        }
         self.held.sort_unstable_by(|a, b| match a.hash.cmp(&b.hash) {
             Ordering::Equal => Self::record(keys, a).order(&Self::record(keys, b)),
             unequal => unequal,
         });
-        if self.distinct {
-            self.held.dedup_by(|a, b| Self::record(keys, a).is_same_pair(&Self::record(keys, b)));
-        }
+        self.held.dedup_by(|a, b| Self::record(keys, a).is_same_pair(&Self::record(keys, b)));
     }
 
     /// Writes what is in memory to disk, sorted.

@@ -6,7 +6,7 @@ use tamis::hash::murmur3;
 use tamis::sketch::Sketch;
 
 use super::tag::Tag;
-use super::tape::{Item, Suspects};
+use super::tape::Suspects;
 use crate::exact::ANY_GROUP;
 use crate::rows::{Key, KeyRows, Take};
 use crate::source::{Sift, Sink};
@@ -323,7 +323,7 @@ impl<'a> Sieve<'a> {
             }
             let record = if wanted_at_all { &data[place.range()] } else { &[] };
             suspects.raw.extend_from_slice(record);
-            suspects.items.push(Item { len: record.len() as u32, questions, asked });
+            suspects.items.push([record.len() as u32, questions, asked]);
         }
     }
 

@@ -78,11 +78,11 @@ impl<'a> Strict<'a> {
         let mut groups = suspects.groups.iter();
         let mut start = 0;
         let keys = suspects.hashes.iter().zip(&suspects.ends);
-        let items = suspects.items.iter().filter(|item| item.questions > 0);
-        for (item, (&hash, &end)) in items.zip(keys) {
+        let questions = suspects.items.iter().map(|[_, questions, _]| *questions).filter(|count| *count > 0);
+        for (questions, (&hash, &end)) in questions.zip(keys) {
             let key = &suspects.keys[start..end as usize];
             start = end as usize;
-            for &group in groups.by_ref().take(item.questions as usize) {
+            for &group in groups.by_ref().take(questions as usize) {
                 self.questions.ask(hash, key, group)?;
             }
         }
@@ -122,8 +122,8 @@ fn replay(
 ) -> u64 {
     let (mut at, mut question, mut count) = (0, 0, 0);
     let mut found = Vec::new();
-    for item in &suspects.items {
-        let asked = &suspects.groups[question..question + item.questions as usize];
+    for &[len, questions, decides] in &suspects.items {
+        let asked = &suspects.groups[question..question + questions as usize];
         question += asked.len();
         found.clear();
         for &group in asked {
@@ -132,12 +132,12 @@ fn replay(
             }
             *number += 1;
         }
-        let admitted = match item.asked {
+        let admitted = match decides {
             ANY_GROUP => !found.is_empty(),
             group => found.contains(&group),
         };
         count += u64::from(admitted);
-        let place = at..at + item.len as usize;
+        let place = at..at + len as usize;
         at = place.end;
         let to = usize::from(admitted == sieving.invert);
         if sieving.wanted[to] {

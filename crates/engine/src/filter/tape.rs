@@ -23,16 +23,9 @@ pub(super) struct Suspects {
     pub(super) ends: Vec<u32>,
 }
 
-/// A record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Item {
-    /// Its length in the raw bytes.
-    pub(super) len: u32,
-    /// How many questions there are about it; without any, it is not admitted.
-    pub(super) questions: u32,
-    /// The group whose answer decides whether it is admitted, or any.
-    pub(super) asked: u32,
-}
+/// A record: its length in the raw bytes; how many questions there are about it (without any, it
+/// is not admitted); the group whose answer decides whether it is admitted, or any.
+pub(super) type Item = [u32; 3];
 
 impl Suspects {
     pub(super) fn clear(&mut self) {
@@ -54,12 +47,8 @@ impl Suspects {
             out.write_all(&(len as u64).to_le_bytes())?;
         }
         out.write_all(&self.raw)?;
-        for item in &self.items {
-            for number in [item.len, item.questions, item.asked] {
-                out.write_all(&number.to_le_bytes())?;
-            }
-        }
-        self.groups.iter().try_for_each(|group| out.write_all(&group.to_le_bytes()))
+        out.write_all(bytemuck::cast_slice(&self.items))?;
+        out.write_all(bytemuck::cast_slice(&self.groups))
     }
 
     /// Reads what was written; false at the end.
@@ -71,19 +60,10 @@ impl Suspects {
         let len = |i: usize| lens[8 * i..8 * i + 8].try_into().map_or(0, u64::from_le_bytes) as usize;
         self.raw.resize(len(0), 0);
         from.read_exact(&mut self.raw)?;
-        let mut number = || -> io::Result<u32> {
-            let mut bytes = [0; 4];
-            from.read_exact(&mut bytes)?;
-            Ok(u32::from_le_bytes(bytes))
-        };
-        self.items.clear();
-        for _ in 0..len(1) {
-            self.items.push(Item { len: number()?, questions: number()?, asked: number()? });
-        }
-        self.groups.clear();
-        for _ in 0..len(2) {
-            self.groups.push(number()?);
-        }
+        self.items.resize(len(1), [0; 3]);
+        from.read_exact(bytemuck::cast_slice_mut(&mut self.items))?;
+        self.groups.resize(len(2), 0);
+        from.read_exact(bytemuck::cast_slice_mut(&mut self.groups))?;
         Ok(true)
     }
 }
@@ -164,7 +144,7 @@ mod tests {
     fn suspects(number: u32) -> Suspects {
         Suspects {
             raw: vec![number as u8; number as usize % 7],
-            items: vec![Item { len: number, questions: 1, asked: number }; number as usize % 3],
+            items: vec![[number, 1, number]; number as usize % 3],
             groups: (0..number % 5).collect(),
             ..Suspects::default()
         }
