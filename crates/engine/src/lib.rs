@@ -7,6 +7,7 @@ pub mod build;
 pub mod compare;
 pub mod control;
 pub mod count;
+pub mod dedup;
 pub mod design;
 pub mod distinct;
 pub mod error;

@@ -31,6 +31,8 @@ pub(super) struct Input {
     prelude: Vec<u8>,
     /// How rows become records, where they have no text of their own.
     pub(super) style: Option<Style>,
+    /// Nothing of it is to be sifted: that was done before.
+    pub(super) left_out: bool,
 }
 
 /// How the asked values are taken from the rows.
@@ -84,7 +86,19 @@ impl Input {
                 Rows::Parquet(file, found)
             }
         };
-        Ok(Input { path, origin, compression, beginning, kind, header, names, rows, prelude, style: None })
+        Ok(Input {
+            path,
+            origin,
+            compression,
+            beginning,
+            kind,
+            header,
+            names,
+            rows,
+            prelude,
+            style: None,
+            left_out: false,
+        })
     }
 
     pub(super) fn explain(&self) -> Explained {
