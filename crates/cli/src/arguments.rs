@@ -88,7 +88,7 @@ impl Reading {
 #[command(next_help_heading = "Keys")]
 pub struct Keys {
     /// The column of the key, by name or number, with steps: `email:trim,lower`. Several make a
-    /// compound key. Steps: trim, lower, upper, round, floor, ceil, prefix=N, suffix=N,
+    /// compound key. A number beyond the last column is a name (`2024`). Steps: trim, lower, upper, round, floor, ceil, prefix=N, suffix=N,
     /// before=TEXT, after=TEXT
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     pub key: Vec<Field>,

@@ -7,6 +7,13 @@ use crate::show::Output;
 
 /// How the inputs were understood, where that may not be what was meant.
 pub fn inputs(output: &Output, inputs: &[Explained]) {
+    for input in inputs.iter().filter(|input| input.delimiter_by_look) {
+        output.note(format!(
+            "{}: its delimiter is {:?}, by the look of its first rows (--delimiter says otherwise)",
+            input.path.display(),
+            char::from(input.delimiter.unwrap_or_default())
+        ));
+    }
     for input in inputs.iter().filter(|input| numbers_for_names(input)) {
         output.warn(format!(
             "{}: its first line ({}) was taken for the names of columns; --no-header takes it for data",

@@ -10,6 +10,7 @@ pub mod count;
 pub mod design;
 pub mod distinct;
 pub mod error;
+pub mod explain;
 pub mod generate;
 pub mod health;
 pub mod leftovers;

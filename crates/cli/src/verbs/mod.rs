@@ -5,6 +5,7 @@ mod build;
 mod compare;
 mod completions;
 mod demo;
+mod explain;
 mod generate;
 mod inspect;
 mod merge;
