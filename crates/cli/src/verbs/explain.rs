@@ -21,9 +21,8 @@ const ROWS: usize = 5;
 pub fn show(output: &Output, job: &Job) -> Result<ExitCode> {
     let found = progress::run(output, "reading", |control| explain::explain(job, ROWS, control))?;
     let mut text = inputs_table(&found.inputs).text();
-    text += &format!("\n{}\n", job.common.recipe);
     if !found.rows.is_empty() {
-        text += &format!("\n{}", rows_table(job, &found.rows).text());
+        text += &format!("\n{}\n\n{}", job.common.recipe, rows_table(job, &found.rows).text());
     }
     output.result(text, as_json(job, &found))?;
     notes::inputs(output, &found.inputs);
