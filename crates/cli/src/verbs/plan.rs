@@ -26,8 +26,9 @@ Examples:
   tamis plan ratings.tsv --key tconst --group averageRating:round --fpr 0.01 -o params.json
   tamis plan --keys 1e6 --fpr 0.01 -o params.json      parameters without data
 
-Two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest. Filters that are built
-with the same saved parameters can be merged.")]
+Two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest. All kinds are shown, or
+the one that --kind or --hash names; parameters are saved for that one, or for blocked filters.
+Filters that are built with the same saved parameters can be merged.")]
 pub struct Plan {
     /// A table whose keys are counted: files, globs, folders, or `-`
     inputs: Vec<String>,
@@ -68,7 +69,14 @@ impl Plan {
 
     fn of_numbers(self, output: &Output) -> Result<ExitCode> {
         let bits = self.bits.or(self.size.map(|bytes| bytes.saturating_mul(8)));
-        let wishes = Wishes { keys: self.count, fpr: self.fpr, bits, bits_per_key: self.bits_per_key };
+        let common = self.kinds.common(self.keys.recipe())?;
+        let wishes = Wishes {
+            keys: self.count,
+            fpr: self.fpr,
+            bits,
+            bits_per_key: self.bits_per_key,
+            only: self.kinds.chosen().then_some((common.kind, common.hash)),
+        };
         let design = design::design(wishes).or_else(|error| usage(error.to_string()))?;
         let charts = design.charts();
         if let Some(path) = &self.chart {
@@ -83,7 +91,6 @@ impl Plan {
             if self.keys.group.is_some() {
                 return usage("the groups are found in a table: give one, or leave out --group");
             }
-            let common = self.kinds.common(self.keys.recipe())?;
             let size = match (wishes.fpr, wishes.bits_per_key, bits) {
                 (Some(fpr), ..) => Size::Fpr(fpr),
                 (_, Some(each), _) => Size::BitsPerKey(each),
@@ -95,7 +102,7 @@ impl Plan {
         for (kind, reason) in &design.refused {
             text += &format!("{kind}: {reason}\n");
         }
-        if !design.by_hashes.is_empty() {
+        if wishes.fpr.is_none() && !design.by_hashes.is_empty() {
             text += &format!("\n{}", hashes_table(&design).text());
         }
         for chart in &charts {
@@ -159,7 +166,8 @@ impl Plan {
 
 fn save(output: &Output, path: &Path, params: &Params) -> Result<()> {
     files::write_whole(path, |out| out.write_all(params.to_json().as_bytes()))?;
-    output.note(format!("{}: the parameters", path.display()));
+    let (kind, hash) = (params.common.kind, params.common.hash);
+    output.note(format!("{}: the parameters of {kind} filters, hash {hash}", path.display()));
     Ok(())
 }
 
