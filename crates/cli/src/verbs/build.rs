@@ -9,7 +9,8 @@ use tamis_engine::output as files;
 use tamis_engine::plan::Size;
 use tamis_engine::report::number;
 
-use super::{explain, inspect};
+use super::explain;
+use super::inspect::{self, Listed};
 use crate::arguments::{Keys, Kinds, Reading, Sizes, replace_columns};
 use crate::notes;
 use crate::progress;
@@ -114,7 +115,7 @@ impl Build {
         let phases: Vec<String> =
             report.phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
-        inspect::summary(output, &path, &report.params, &report.tallies)
+        inspect::summary(output, &path, &report.params, &report.tallies, Listed::Largest)
     }
 }
 

@@ -1,3 +1,4 @@
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -5,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use tamis::params::{GroupParams, Name, Params};
+use tamis::sizing::Kind;
 use tamis_engine::build::{self, Job, Planned, Sizing};
 use tamis_engine::design::{self, Design, Wishes};
 use tamis_engine::plan::Size;
@@ -14,7 +16,7 @@ use tamis_engine::{output as files, plan};
 use crate::arguments::{self, Keys, Kinds, Reading};
 use crate::notes;
 use crate::progress;
-use crate::show::{Output, Sheet, usage};
+use crate::show::{FEW, Output, Sheet, few, usage};
 
 /// Work out sizes and rates: for numbers, or for a table, whose parameters are then saved
 #[derive(Debug, Args)]
@@ -158,8 +160,14 @@ impl Plan {
         if let Some(path) = &self.output {
             save(output, path, &params)?;
         }
-        let text = groups_table(&params).text();
-        output.result(text, serde_json::to_value(&params)?)?;
+        let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
+        groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
+        let cut = few(&mut groups, |group| Reverse(group.keys));
+        let cut = cut.map(|all| {
+            format!("These are the {FEW} largest of {} groups; --json has all.", number::count(all))
+        });
+        let table = groups_table(params.common.kind, &groups);
+        output.result(Sheet { table, lines: cut.into_iter().collect() }, serde_json::to_value(&params)?)?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -201,12 +209,9 @@ fn hashes_table(design: &Design) -> Table {
     Table { columns, rows: design.by_hashes.iter().map(row).collect(), ..Table::default() }
 }
 
-fn groups_table(params: &Params) -> Table {
-    let kind = params.common.kind;
+fn groups_table(kind: Kind, groups: &[&GroupParams]) -> Table {
     let mut columns = vec![Column::left("group")];
     columns.extend(["keys", "bits", "bits/key", "hashes", "memory", "expected rate"].map(Column::right));
-    let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
-    groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
     let row = |group: &&GroupParams| {
         vec![
             group_name(&group.group),

@@ -10,6 +10,11 @@ use crate::report::{
 impl Report {
     /// One row per group.
     pub fn table(&self) -> Table {
+        Report::table_of(&self.groups)
+    }
+
+    /// One row for each of these groups.
+    pub fn table_of<'a>(groups: impl IntoIterator<Item = &'a GroupResult>) -> Table {
         let mut columns = vec![Column::left("group")];
         let names = [
             "keys",
@@ -49,7 +54,7 @@ impl Report {
             row.push(number::count(group.false_negatives));
             row
         };
-        let rows = self.groups.iter().map(row).collect();
+        let rows = groups.into_iter().map(row).collect();
         Table { columns, rows, ..Table::default() }
     }
 
