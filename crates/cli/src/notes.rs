@@ -1,9 +1,18 @@
 //! What several verbs have to say on the side, in one wording.
 
-use tamis_engine::report::number;
+use std::time::SystemTime;
+
+use tamis_engine::calendar;
+use tamis_engine::report::{Section, number};
 use tamis_engine::source::Explained;
 
 use crate::show::Output;
+
+/// By what and when a page was made. Pages alone have a date: all else is the same every time.
+pub fn made() -> Section {
+    let day = calendar::day(SystemTime::now());
+    Section::Text(format!("Made by tamis {} on {day}.", env!("CARGO_PKG_VERSION")))
+}
 
 /// How the inputs were understood, where that may not be what was meant.
 pub fn inputs(output: &Output, inputs: &[Explained]) {

@@ -4,6 +4,7 @@
 
 pub mod arena;
 pub mod build;
+pub mod calendar;
 pub mod compare;
 pub mod control;
 pub mod count;

@@ -8,6 +8,7 @@ use tamis_engine::leftovers::TemporaryFolder;
 use tamis_engine::reproduce::{self, Run};
 use tamis_engine::{generate, output as files};
 
+use crate::notes;
 use crate::progress;
 use crate::show::Output;
 
@@ -61,8 +62,9 @@ impl Reproduce {
         let found = progress::run(output, "measuring", |control| {
             reproduce::ratings(&table, scratch.path(), repeats, control)
         })?;
-        let html = found.page().html();
-        files::write_whole(&report, |out| out.write_all(html.as_bytes()))?;
+        let mut page = found.page();
+        page.sections.push(notes::made());
+        files::write_whole(&report, |out| out.write_all(page.html().as_bytes()))?;
         output.note(format!("{}: the same as a page, with charts", report.display()));
         let run = |run: &Run| {
             json!({

@@ -73,8 +73,9 @@ impl Test {
         notes::inputs(output, &report.inputs);
         if let Some(path) = &self.report {
             let subtitle = format!("{} tested with {}", job.filters.display(), job.inputs.join(", "));
-            let page = report.page("How well the filters do", &subtitle, &[]).html();
-            files::write_whole(path, |out| out.write_all(page.as_bytes()))?;
+            let mut page = report.page("How well the filters do", &subtitle, &[]);
+            page.sections.push(notes::made());
+            files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
             output.note(format!("{}: the report", path.display()));
         }
         show(output, &report)
