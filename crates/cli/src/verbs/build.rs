@@ -1,9 +1,13 @@
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use tamis::format::MAGIC;
 use tamis::params::Params;
+use tamis_engine::Error;
 use tamis_engine::build::{self, Job, Sizing};
 use tamis_engine::output as files;
 use tamis_engine::plan::Size;
@@ -62,7 +66,7 @@ impl Build {
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let given = match (&self.params, &self.like) {
             (Some(path), _) => Some(read_params(path)?),
-            (_, Some(path)) => Some(files::open(path)?.params().clone()),
+            (_, Some(path)) => Some(like(path)?),
             _ => None,
         };
         let (common, sizing) = match given {
@@ -120,7 +124,26 @@ impl Build {
 }
 
 /// Parameters from a file.
-pub fn read_params(path: &PathBuf) -> Result<Params> {
-    let text = std::fs::read_to_string(path).map_err(tamis_engine::Error::io(path))?;
-    Params::from_json(&text).with_context(|| path.display().to_string())
+fn read_params(path: &Path) -> Result<Params> {
+    let mut file = File::open(path).map_err(Error::io(path))?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(Error::io(path))?;
+    if bytes.starts_with(&MAGIC) {
+        let message = "this is a file of filters; --like takes its parameters".into();
+        return Err(Error::Input { path: path.into(), message }.into());
+    }
+    file.read_to_end(&mut bytes).map_err(Error::io(path))?;
+    Params::from_json(&String::from_utf8_lossy(&bytes)).with_context(|| path.display().to_string())
+}
+
+/// The parameters of a file of filters.
+fn like(path: &Path) -> Result<Params> {
+    match files::open(path) {
+        Ok(file) => Ok(file.params().clone()),
+        Err(Error::File { source: tamis::Error::Magic, .. }) if read_params(path).is_ok() => {
+            let message = "these are saved parameters, not filters: --params takes them".into();
+            Err(Error::Input { path: path.into(), message }.into())
+        }
+        Err(error) => Err(error.into()),
+    }
 }

@@ -203,8 +203,8 @@ fn parameters_that_nobody_planned_are_refused() {
         folder.write("p.json", params.replacen(from, to, 1));
         folder.refused("build k.txt --params p.json -o k.tamis", 1, &["p.json"]);
     }
-    folder.refused("build k.txt --params none.json -o k.tamis", 1, &["none.json", "No such file"]);
-    folder.refused("build k.txt --like none.tamis -o k.tamis", 1, &["none.tamis", "No such file"]);
+    folder.refused("build k.txt --params none.json -o k.tamis", 1, &["none.json", "no such file"]);
+    folder.refused("build k.txt --like none.tamis -o k.tamis", 1, &["none.tamis", "no such file"]);
     folder.refused("build k.txt --like k.txt -o k.tamis", 1, &["k.txt", "not a tamis file"]);
     assert!(!folder.names().contains(&"k.tamis".into()));
 }

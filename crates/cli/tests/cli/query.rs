@@ -25,7 +25,7 @@ fn the_exit_code_is_that_of_grep() {
     assert_eq!((done.code, done.out.as_str()), (0, "x\t\na\tyes\ny\t\n"));
     let done = folder.run("query keys.tamis x y");
     assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (1, "x\t\ny\t\n", ""));
-    folder.refused("query none.tamis a", 2, &["none.tamis", "No such file"]);
+    folder.refused("query none.tamis a", 2, &["none.tamis", "no such file"]);
     folder.refused("query keys.txt a", 2, &["keys.txt", "not a tamis file"]);
     folder.refused("query", 2, &["required"]);
     folder.refused("query .", 2, &["not a regular file"]);
