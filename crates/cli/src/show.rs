@@ -133,7 +133,7 @@ pub fn usage<T>(text: impl Into<String>) -> Result<T> {
 pub fn failure(error: &anyhow::Error) -> ExitCode {
     self::error(message(error));
     match error.downcast_ref::<Error>() {
-        Some(Error::Interrupted) => ExitCode::from(interrupt::EXIT_CODE),
+        Some(Error::Interrupted) => ExitCode::from(interrupt::exit_code()),
         _ if error.is::<Usage>() => ExitCode::from(2),
         _ => ExitCode::FAILURE,
     }
