@@ -178,6 +178,19 @@ fn given_parameters_fix_size_kind_and_recipe() {
     );
 }
 
+/// A misspelt field was passed over.
+#[test]
+fn parameters_with_fields_that_are_not_known_are_refused() {
+    let folder = Folder::new();
+    folder.write("k.txt", "a\n");
+    folder.ok("plan --keys 10 --fpr 0.1 -o p.json");
+    let params = folder.text("p.json");
+    for (known, more) in [("\"keys\"", "\"kys\": 1, \"keys\""), ("\"kind\"", "\"seed\": 3, \"kind\"")] {
+        folder.write("more.json", params.replacen(known, more, 1));
+        folder.refused("build k.txt --params more.json -o k.tamis", 1, &["more.json", "unknown field"]);
+    }
+}
+
 #[test]
 fn parameters_that_nobody_planned_are_refused() {
     let folder = Folder::new();
