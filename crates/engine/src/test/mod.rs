@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{Column, Recipe};
-use tamis::params::Name;
+use tamis::params::{Common, Name};
 use tamis::sketch::Sketch;
 
 pub use self::render::phases_json;
@@ -103,6 +103,8 @@ impl FilterResult {
 /// What was found.
 #[derive(Debug, Clone)]
 pub struct Report {
+    /// Kind, hash and recipe of the filters.
+    pub filters: Common,
     /// By group, in natural order.
     pub groups: Vec<GroupResult>,
     /// Distinct keys in all.
@@ -279,6 +281,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
     phase("count");
     Ok(Report {
+        filters: params.common.clone(),
         groups,
         keys: total.keys,
         rows,
@@ -349,7 +352,6 @@ fn random_keys(
 mod tests {
     use std::fs;
 
-    use tamis::params::Common;
     use tamis::sizing::Kind;
 
     use super::*;
