@@ -7,6 +7,9 @@
 //! A stream that comes slowly is not waited for: a chunk ends where nothing more can be read for
 //! now, and its batch is handed over at once.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::mem;
 use std::ops::{ControlFlow, Range};
@@ -241,7 +244,6 @@ where
     }
 
     /// The next chunk in the order of the inputs, with its number and its input.
-    #[expect(clippy::type_complexity)]
     fn next(&self, buffer: &mut Buffer) -> Option<(u64, usize, Result<Task, Trouble>)> {
         let mut intake = lock(&self.intake);
         loop {
