@@ -46,6 +46,18 @@ pub enum FormatName {
     Parquet,
 }
 
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Format {
+        match name {
+            FormatName::Lines => Format::Lines,
+            FormatName::Csv => Format::Csv,
+            FormatName::Tsv => Format::Tsv,
+            FormatName::Ndjson => Format::Ndjson,
+            FormatName::Parquet => Format::Parquet,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum BadRowsName {
     Fail,
@@ -56,13 +68,7 @@ impl Reading {
     /// What the source layer needs.
     pub fn options(&self) -> Options {
         Options {
-            format: self.format.map(|format| match format {
-                FormatName::Lines => Format::Lines,
-                FormatName::Csv => Format::Csv,
-                FormatName::Tsv => Format::Tsv,
-                FormatName::Ndjson => Format::Ndjson,
-                FormatName::Parquet => Format::Parquet,
-            }),
+            format: self.format.map(Format::from),
             delimiter: self.delimiter,
             no_header: self.no_header,
             no_quotes: self.no_quotes,
@@ -259,7 +265,8 @@ fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-fn threads(text: &str) -> Result<usize, String> {
+/// A number of threads.
+pub fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(threads @ 1..=1024) => Ok(threads),
         _ => Err("a number of threads lies between 1 and 1024".into()),

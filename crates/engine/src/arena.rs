@@ -7,13 +7,13 @@
 //! Small arenas: each thread has one of its own, and they are OR-ed at the end. Large ones exist
 //! once, cut into ranges with a lock each; a thread gathers touches by range and makes a whole
 //! batch while it holds the lock. Memory is then that of the filter and a fixed buffer per
-//! thread, and each batch stays within a part of the filter that fits the cache.
+//! thread.
 
 use std::sync::Mutex;
 
-use tamis::arch::cpu::{Vectored, prefetch, vectored};
+use tamis::arch::cpu::prefetch;
 use tamis::arch::map::Words;
-use tamis::blocked::{LINE_BITS, line_of, set_line};
+use tamis::blocked::{LINE_BITS, line_of, set_lines};
 use tamis::bloom::positions;
 use tamis::hash::{Scheme, murmur3};
 use tamis::params::Params;
@@ -26,11 +26,16 @@ use crate::rows::{Key, Take};
 const PRIVATE_BYTES: usize = 8 << 20;
 
 /// Touches gathered before they are made.
-const BATCH: usize = 256;
+const BATCH: usize = 512;
 
-/// Ranges of a shared arena: many more than threads, so that locks are mostly free, and few
-/// enough that the gathered touches fit the cache.
-const RANGES: usize = 128;
+/// How many touches ahead memory is asked for.
+const AHEAD: usize = 32;
+
+/// Ranges of a shared arena for so many threads: more than threads, so that locks are mostly
+/// free, and few, so that the gathered touches stay in the cache.
+fn ranges_for(threads: usize) -> usize {
+    (4 * threads).clamp(8, 128)
+}
 
 /// Where the sketch of a group stands in the arena, and its shape.
 #[derive(Debug, Clone, Copy)]
@@ -54,13 +59,9 @@ pub struct Placing {
     hashes: Option<u32>,
 }
 
-/// A change to one line: `at` is the line, `what` the hash; or to one bit: `at` is the word,
-/// `what` the bit.
-#[derive(Debug, Clone, Copy)]
-struct Touch {
-    at: usize,
-    what: u64,
-}
+/// A change to one line: its number and the key's hash; or to one bit: the number of its word,
+/// and its number there.
+type Touch = (usize, u64);
 
 impl Placing {
     /// For filters with these parameters.
@@ -86,7 +87,7 @@ impl Placing {
         })
     }
 
-    /// Words per unit of [`Touch::at`].
+    /// Words per line or word: what a [`Touch`] counts.
     fn unit(&self) -> usize {
         if self.kind == Kind::Blocked { 8 } else { 1 }
     }
@@ -100,11 +101,9 @@ impl Placing {
     #[inline(always)]
     fn touch(&self, key: Key<'_>, mut touch: impl FnMut(Touch)) {
         let place = self.places[key.group as usize];
-        let bit = |position: u64| Touch { at: place.start + (position / 64) as usize, what: position % 64 };
+        let bit = |position: u64| (place.start + (position / 64) as usize, position % 64);
         match (self.kind, self.hash) {
-            (Kind::Blocked, _) => {
-                touch(Touch { at: place.start / 8 + line_of(key.hash, place.size), what: key.hash })
-            }
+            (Kind::Blocked, _) => touch((place.start / 8 + line_of(key.hash, place.size), key.hash)),
             (_, Scheme::Xxh3 { .. }) => {
                 positions(key.hash, place.size, place.hashes).for_each(|p| touch(bit(p)))
             }
@@ -116,29 +115,22 @@ impl Placing {
     }
 }
 
-/// Touches made together.
-struct Make<'a> {
-    placing: &'a Placing,
-    words: &'a mut [u64],
-    /// The first unit of these words in the arena.
-    first: usize,
-    touches: &'a [Touch],
-}
-
-impl Vectored for Make<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        if self.placing.kind == Kind::Blocked {
-            let lines = self.words.as_chunks_mut().0;
-            for touch in self.touches {
-                let hashes = self.placing.hashes.unwrap_or_else(|| self.placing.hashes_of_line(touch.at));
-                set_line(&mut lines[touch.at - self.first], touch.what, hashes);
+/// Makes touches, asking for memory ahead of its use. The words begin with the line or word of
+/// number `first`.
+fn make(placing: &Placing, words: &mut [u64], first: usize, touches: &[Touch]) {
+    match (placing.kind, placing.hashes) {
+        (Kind::Blocked, Some(hashes)) => set_lines(words, first, touches, hashes),
+        (Kind::Blocked, None) => {
+            for touch in touches {
+                set_lines(words, first, std::slice::from_ref(touch), placing.hashes_of_line(touch.0));
             }
-        } else {
-            for touch in self.touches {
-                self.words[touch.at - self.first] |= 1 << touch.what;
+        }
+        _ => {
+            touches.iter().take(AHEAD).for_each(|(word, _)| prefetch(words, word - first));
+            for (i, &(word, bit)) in touches.iter().enumerate() {
+                let (ahead, _) = touches[(i + AHEAD).min(touches.len() - 1)];
+                prefetch(words, ahead - first);
+                words[word - first] |= 1 << bit;
             }
         }
     }
@@ -164,7 +156,7 @@ impl<'a> Private<'a> {
     }
 
     fn flush(&mut self) {
-        vectored(Make { placing: self.placing, words: &mut self.words, first: 0, touches: &self.touches });
+        make(self.placing, &mut self.words, 0, &self.touches);
         self.touches.clear();
     }
 
@@ -178,11 +170,7 @@ impl<'a> Private<'a> {
 impl Take for Private<'_> {
     #[inline]
     fn take(&mut self, key: Key<'_>) {
-        let (words, unit) = (&self.words, self.placing.unit());
-        self.placing.touch(key, |touch| {
-            prefetch(words, touch.at * unit);
-            self.touches.push(touch);
-        });
+        self.placing.touch(key, |touch| self.touches.push(touch));
         if self.touches.len() >= BATCH {
             self.flush();
         }
@@ -193,17 +181,32 @@ impl Take for Private<'_> {
 #[derive(Debug)]
 pub struct Ranges<'w> {
     ranges: Vec<Mutex<&'w mut [u64]>>,
-    /// Units in a range (the last may have fewer).
-    length: usize,
+    /// log2 of the units in a range (the last may have fewer).
+    shift: u32,
 }
 
 impl<'w> Ranges<'w> {
-    /// Cuts an arena into ranges.
-    pub fn new(placing: &Placing, words: &'w mut [u64]) -> Self {
+    /// Cuts an arena into ranges for so many threads.
+    pub fn new(placing: &Placing, words: &'w mut [u64], threads: usize) -> Self {
         let unit = placing.unit();
-        let length = (words.len() / unit).div_ceil(RANGES).max(1);
+        let length = (words.len() / unit).div_ceil(ranges_for(threads)).next_power_of_two();
         let ranges = words.chunks_mut(length * unit).map(Mutex::new).collect();
-        Ranges { ranges, length }
+        Ranges { ranges, shift: length.ilog2() }
+    }
+
+    /// Makes the touches of a range, or puts it off for a while where another thread is there.
+    fn flush(&self, placing: &Placing, range: usize, touches: &mut Vec<Touch>) {
+        let range_words = &self.ranges[range];
+        match range_words.try_lock() {
+            Ok(mut words) => self.make(placing, range, touches, &mut words),
+            Err(_) if touches.len() < 2 * BATCH => {}
+            Err(_) => self.make(placing, range, touches, &mut range_words.lock().expect("no holder panics")),
+        }
+    }
+
+    fn make(&self, placing: &Placing, range: usize, touches: &mut Vec<Touch>, words: &mut [u64]) {
+        make(placing, words, range << self.shift, touches);
+        touches.clear();
     }
 }
 
@@ -218,26 +221,21 @@ pub struct Shared<'a, 'w> {
 impl<'a, 'w> Shared<'a, 'w> {
     /// A way into these ranges.
     pub fn new(placing: &'a Placing, ranges: &'a Ranges<'w>) -> Self {
-        let gathered = ranges.ranges.iter().map(|_| Vec::with_capacity(BATCH)).collect();
+        let gathered = ranges.ranges.iter().map(|_| Vec::with_capacity(2 * BATCH)).collect();
         Shared { placing, ranges, gathered }
     }
 
     /// Makes the touches that are still gathered.
     pub fn finish(mut self) {
-        for range in 0..self.gathered.len() {
-            flush(self.placing, self.ranges, range, &mut self.gathered[range]);
+        for (range, touches) in self.gathered.iter_mut().enumerate() {
+            self.ranges.make(
+                self.placing,
+                range,
+                touches,
+                &mut self.ranges.ranges[range].lock().expect("no holder panics"),
+            );
         }
     }
-}
-
-fn flush(placing: &Placing, ranges: &Ranges<'_>, range: usize, touches: &mut Vec<Touch>) {
-    let mut words = ranges.ranges[range].lock().expect("no holder panics");
-    let first = range * ranges.length;
-    for touch in touches.iter() {
-        prefetch(&words, (touch.at - first) * placing.unit());
-    }
-    vectored(Make { placing, words: &mut words, first, touches });
-    touches.clear();
 }
 
 impl Take for Shared<'_, '_> {
@@ -246,11 +244,11 @@ impl Take for Shared<'_, '_> {
         let (placing, ranges) = (self.placing, self.ranges);
         let gathered = &mut self.gathered;
         placing.touch(key, |touch| {
-            let range = touch.at / ranges.length;
+            let range = touch.0 >> ranges.shift;
             let touches = &mut gathered[range];
             touches.push(touch);
-            if touches.len() == BATCH {
-                flush(placing, ranges, range, touches);
+            if touches.len() >= BATCH {
+                ranges.flush(placing, range, touches);
             }
         });
     }

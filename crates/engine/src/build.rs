@@ -91,6 +91,7 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
     let counting = Instant::now();
     let making = Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows };
     let built = match (&job.sizing, job.common.kind) {
+        (_, Kind::Scalable) => unreachable!("refused before the input is read"),
         (_, Kind::Fuse) => {
             let counted = count::distinct_keys(&sources, making, usize::MAX, job.threads, control)?;
             phase("count", counting);
@@ -176,6 +177,13 @@ pub fn plan(job: &Job, size: Size, control: &Control) -> Result<Planned> {
 
 /// What cannot be served whatever the input holds is refused before it is read.
 fn refuse_early(job: &Job) -> Result<()> {
+    if job.common.kind == Kind::Scalable {
+        return Err(Error::Refused(
+            "a scalable filter is for keys that cannot be counted first (tamis dedup makes one); \
+             here they are: use --kind blocked"
+                .into(),
+        ));
+    }
     match &job.sizing {
         Sizing::Keys(..) if job.common.kind == Kind::Fuse => Err(Error::Refused(
             "a fuse filter is sized by its own keys, which are counted: leave out --keys".into(),
@@ -206,6 +214,13 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     output::check(path)?;
     let container = output::open(path)?;
     let params = container.params().clone();
+    if params.common.kind == Kind::Scalable {
+        return Err(Error::Refused(format!(
+            "{}: what a scalable filter holds depends on the order of its keys, and several threads have none; \
+             add to it with the verb that made it (tamis dedup --state)",
+            path.display()
+        )));
+    }
     if params.common.kind == Kind::Fuse {
         return Err(Error::Refused(format!(
             "{}: a fuse filter is static and takes no more keys; build it again from all of the data, or build --kind blocked",
@@ -244,7 +259,7 @@ fn insert(
     let placing = Placing::new(&params);
     let (arena, rows, skipped) = if arena::share(&placing, threads) {
         let mut words = words.map_or_else(|| placing.empty(), Ok)?;
-        let ranges = Ranges::new(&placing, &mut words);
+        let ranges = Ranges::new(&placing, &mut words, threads);
         let sinks = (0..threads)
             .map(|_| making.rows(Groups::Known(&params), Shared::new(&placing, &ranges)))
             .collect();
@@ -302,6 +317,7 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
                 Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(log.hashes())
             }
             Kind::Fuse => unreachable!("a fuse filter is built from hashes of its own"),
+            Kind::Scalable => unreachable!("refused before the input is read"),
         }
         Ok(())
     })?;

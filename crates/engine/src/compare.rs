@@ -35,10 +35,13 @@ impl Overlap {
 /// Compares two files, group by group; a group that only one has is compared with none.
 pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overlap>> {
     let (a, b) = (output::open(a_path)?, output::open(b_path)?);
-    if [&a, &b].iter().any(|file| file.params().common.kind == Kind::Fuse) {
-        return Err(Error::Refused(
-            "the bits of fuse filters tell nothing about overlap; build --kind blocked or bloom".into(),
-        ));
+    for file in [&a, &b] {
+        let kind = file.params().common.kind;
+        if matches!(kind, Kind::Fuse | Kind::Scalable) {
+            return Err(Error::Refused(format!(
+                "the bits of {kind} filters tell nothing about overlap; build --kind blocked or bloom"
+            )));
+        }
     }
     mergeable(&a, a_path, &b, b_path)?;
     let mut names: Vec<&Name> =

@@ -73,7 +73,7 @@ pub fn design(wishes: Wishes) -> Result<Design> {
             "murmur3 has the document's m and k, which follow from --keys and --fpr: give both".into(),
         ));
     }
-    let kinds = wishes.only.map_or(Kind::ALL.to_vec(), |(kind, _)| vec![kind]);
+    let kinds = wishes.only.map_or(Kind::PLANNED.to_vec(), |(kind, _)| vec![kind]);
     let mut design = Design { options: Vec::new(), refused: Vec::new(), by_hashes: Vec::new() };
     for kind in kinds {
         let option = match (wishes.keys, wishes.fpr) {
@@ -168,7 +168,7 @@ impl Design {
             Mark::line(kind.name(), points)
         };
         let offered = |kind: &Kind| self.options.iter().any(|option| option.kind == *kind);
-        let mut marks: Vec<Mark> = Kind::ALL.into_iter().filter(offered).map(curve).collect();
+        let mut marks: Vec<Mark> = Kind::PLANNED.into_iter().filter(offered).map(curve).collect();
         if let Some(first) = self.options.first() {
             let each = first.shape.bits() as f64 / first.keys as f64;
             if (1.0..=24.0).contains(&each) {

@@ -3,6 +3,7 @@
 use tamis::blocked::LINE_BITS;
 use tamis::format::Tally;
 use tamis::params::{GroupParams, Name};
+use tamis::scalable;
 use tamis::sizing::Kind;
 use tamis::sketch::estimated_keys;
 
@@ -18,7 +19,8 @@ pub struct Health {
     pub keys: f64,
     /// The rate of false positives to expect with so many keys.
     pub rate: f64,
-    /// The keys that it can hold within its target rate; none for a static one.
+    /// The keys that it can hold within its target rate; none for a static one, nor for one that
+    /// grows.
     pub capacity: Option<u64>,
     /// Whether it surely holds more than that and more than it was planned for: by more than
     /// five standard errors, so that of thousands of sound filters none is suspected by chance.
@@ -55,6 +57,10 @@ impl Health {
 pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     let bits = group.shape.bits();
     let fill = tally.ones as f64 / bits as f64;
+    if kind == Kind::Scalable {
+        let (keys, rate) = layers(group, tally.seed);
+        return Health { fill, keys: keys as f64, rate, capacity: None, overfull: false };
+    }
     let capacity = kind.capacity(&group.shape, group.fpr);
     let Some(most) = capacity else {
         let rate = kind.expected_rate(&group.shape, group.keys);
@@ -77,4 +83,15 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     // The document's sizes, which are rounded, may miss their rate by a little from the start.
     let allowed = most.max(group.keys) as f64;
     Health { fill, keys, rate, capacity, overfull: keys > allowed + 5.0 * standard_error + 1.0 }
+}
+
+/// The keys of a scalable filter, and the rate to expect with them: the sum over its layers.
+fn layers(group: &GroupParams, newest: u64) -> (u64, f64) {
+    let layers = group.shape.hashes;
+    let held = |number| {
+        let layer = scalable::layer(group.keys, group.fpr, number).ok()?;
+        let keys = if number + 1 == layers { newest } else { layer.keys };
+        Some((keys, layer.expected_rate(keys)))
+    };
+    (0..layers).filter_map(held).fold((0, 0.0), |(keys, rate), (more, its)| (keys + more, rate + its))
 }

@@ -31,6 +31,15 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
     let files = output::open_all(inputs)?;
     // Before all differences: those of static filters cannot be mended.
     if let Some((_, path)) =
+        files.iter().zip(inputs).find(|(file, _)| file.params().common.kind == Kind::Scalable)
+    {
+        return Err(Error::Refused(format!(
+            "{}: which layer of a scalable filter a key is in depends on what came before it, so two cannot be merged; \
+             build --kind blocked",
+            path.display()
+        )));
+    }
+    if let Some((_, path)) =
         files.iter().zip(inputs).find(|(file, _)| file.params().common.kind == Kind::Fuse)
     {
         return Err(Error::Refused(format!(

@@ -1,4 +1,7 @@
-//! Document 000's tables, measured again and set beside its own figures.
+//! The documents' tables, measured again and set beside their own figures: here those of
+//! document 000.
+
+pub mod design;
 
 use std::path::Path;
 use std::time::Duration;

@@ -86,6 +86,8 @@ pub enum Groups<'a> {
         /// The other names.
         others: &'a Mutex<Names>,
     },
+    /// As they stand in the parameters; all others have this number.
+    KnownOr(&'a Params, u32),
     /// All keys belong to the group of this number, whatever the row says.
     One(u32),
 }
@@ -118,9 +120,8 @@ impl<'a, T: Take> KeyRows<'a, T> {
     /// A sink for one thread.
     pub fn new(recipe: &'a Recipe, hash: Scheme, bad_rows: BadRows, groups: Groups<'a>, take: T) -> Self {
         let groups = match groups {
-            Groups::Discover(_) | Groups::Known(_) | Groups::KnownFirst { .. } if recipe.group.is_none() => {
-                Groups::One(0)
-            }
+            Groups::One(number) => Groups::One(number),
+            _ if recipe.group.is_none() => Groups::One(0),
             groups => groups,
         };
         KeyRows {
@@ -181,6 +182,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
                 let name = String::from_utf8_lossy(name);
                 format!("group {name:?} is not in the parameters; plan over all of the data, or build without them")
             })?,
+            Groups::KnownOr(params, other) => params.find(name).map_or(*other, |at| at as u32),
             Groups::Discover(names) => names.number(name),
             Groups::KnownFirst { params, first, others } => match params.find(name) {
                 Some(at) => at as u32,

@@ -68,7 +68,7 @@ proptest! {
 
         // Large ones: one arena in ranges.
         let mut words = placing.empty().unwrap();
-        let ranges = Ranges::new(&placing, &mut words);
+        let ranges = Ranges::new(&placing, &mut words, threads);
         std::thread::scope(|scope| {
             for keys in shuffled.chunks(share) {
                 let (placing, ranges) = (&placing, &ranges);

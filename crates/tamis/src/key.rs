@@ -340,11 +340,18 @@ impl<'r> Maker<'r> {
     }
 
     /// The bytes of the key whose parts have these values.
-    #[inline]
+    #[inline(always)]
     pub fn key<'a>(&'a mut self, parts: &[Option<&'a [u8]>]) -> Result<&'a [u8], BadValue> {
+        match (&self.recipe.key[..], parts) {
+            ([field], [Some(part)]) if field.steps.is_empty() && is_present(part) => Ok(part),
+            _ => self.made_key(parts),
+        }
+    }
+
+    /// The same where the key is not just the value.
+    fn made_key<'a>(&'a mut self, parts: &[Option<&'a [u8]>]) -> Result<&'a [u8], BadValue> {
         let null = self.recipe.null.as_deref();
         match (&self.recipe.key[..], parts) {
-            ([field], [part]) if field.steps.is_empty() => present(*part, null),
             ([field], [part]) => canonical(&field.steps, *part, null, &mut self.key),
             (fields, parts) if fields.len() == parts.len() => {
                 self.key.clear();
@@ -390,10 +397,14 @@ fn canonical<'a>(
     if buffer.is_empty() { present(None, null) } else { Ok(buffer) }
 }
 
-#[inline]
+#[inline(always)]
+fn is_present(value: &[u8]) -> bool {
+    !value.is_empty() && value != b"\\N"
+}
+
 fn present<'a>(value: Option<&'a [u8]>, null: Option<&'a str>) -> Result<&'a [u8], BadValue> {
     match value {
-        Some(value) if !value.is_empty() && value != b"\\N" => Ok(value),
+        Some(value) if is_present(value) => Ok(value),
         _ => null.map(str::as_bytes).ok_or(BadValue::Missing),
     }
 }

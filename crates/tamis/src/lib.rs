@@ -13,6 +13,7 @@ pub mod hash;
 pub mod key;
 pub mod params;
 mod real;
+pub mod scalable;
 pub mod sizing;
 pub mod sketch;
 

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::fuse;
 use crate::hash::Scheme;
 use crate::key::Recipe;
+use crate::scalable;
 use crate::sizing::{Kind, MOST_BITS, Shape};
 
 /// The name of a group: bytes, mostly text.
@@ -240,12 +241,6 @@ impl Params {
         if self.groups.windows(2).any(|pair| pair[0].group >= pair[1].group) {
             return Err(Error::Corrupt("a group stands there twice, or out of order".into()));
         }
-        let nameless = |groups: &[GroupParams]| matches!(groups, [only] if only.group.0.is_empty());
-        if self.common.recipe.group.is_none() && !nameless(&self.groups) {
-            return Err(Error::Corrupt(
-                "the recipe names no group, so there is one filter without a name".into(),
-            ));
-        }
         let mut total = 0u64;
         for GroupParams { group, keys, fpr, shape } in &self.groups {
             let fits = match kind {
@@ -265,6 +260,7 @@ impl Params {
                         && shape.hashes == fuse::PROBES
                         && fuse::shape(*keys).is_ok_and(|fuse| fuse.slots == shape.slots)
                 }
+                Kind::Scalable => scalable::shape_has_layers(shape, *keys, *fpr),
             };
             if !fits || shape.slots == 0 || shape.bits() > MOST_BITS || !(*fpr > 0.0 && *fpr <= 1.0) {
                 return Err(Error::Corrupt(format!(

@@ -19,6 +19,7 @@ use crate::bloom;
 use crate::error::{Error, Result};
 use crate::fuse;
 use crate::real;
+use crate::scalable;
 
 /// The kinds of sketches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -30,11 +31,16 @@ pub enum Kind {
     Bloom,
     /// Static, and the smallest. See [`fuse`].
     Fuse,
+    /// Grows with its keys. See [`scalable`].
+    Scalable,
 }
 
 impl Kind {
     /// All kinds, the default first.
-    pub const ALL: [Kind; 3] = [Kind::Blocked, Kind::Bloom, Kind::Fuse];
+    pub const ALL: [Kind; 4] = [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Scalable];
+
+    /// Those that are planned for a number of keys.
+    pub const PLANNED: [Kind; 3] = [Kind::Blocked, Kind::Bloom, Kind::Fuse];
 
     /// Its name in files and on the command line.
     pub fn name(self) -> &'static str {
@@ -42,6 +48,7 @@ impl Kind {
             Kind::Blocked => "blocked",
             Kind::Bloom => "bloom",
             Kind::Fuse => "fuse",
+            Kind::Scalable => "scalable",
         }
     }
 }
@@ -58,7 +65,8 @@ impl FromStr for Kind {
     fn from_str(name: &str) -> Result<Self> {
         let found = Kind::ALL.into_iter().find(|kind| kind.name() == name);
         found.ok_or_else(|| {
-            Error::Shape(format!("no kind is called {name:?}; there are blocked, bloom and fuse"))
+            let names = Kind::ALL.map(Kind::name).join(", ");
+            Error::Shape(format!("no kind is called {name:?}; there are {names}"))
         })
     }
 }
@@ -132,6 +140,7 @@ impl AtRate {
                 Shape { slots: bits, width: 1, hashes }
             }
             Kind::Fuse => fuse_shape(keys, hashes)?,
+            Kind::Scalable => scalable::shape(keys, fpr, 1)?,
         };
         if shape.bits() > MOST_BITS {
             return Err(Error::TooLarge { bits: shape.bits() });
@@ -152,6 +161,7 @@ impl Kind {
                     || Error::Shape(format!("the lowest rate of a fuse filter is 2^-32; {fpr} is below it"));
                 (fuse::width_for(fpr).ok_or_else(too_low)?, 0.0)
             }
+            Kind::Scalable => (1, 0.0),
         };
         Ok(AtRate { kind: self, fpr, hashes, per_key })
     }
@@ -187,22 +197,27 @@ impl Kind {
                     width => fuse_shape(keys, width.min(32) as u32),
                 }
             }
+            Kind::Scalable => Err(Error::Shape(
+                "a scalable filter grows with its keys and cannot be given a size; give it a rate".into(),
+            )),
         }
     }
 
-    /// The expected rate of a sketch of this shape that holds so many keys.
+    /// The expected rate of a sketch of this shape that holds so many keys. The shape of a
+    /// scalable filter does not tell: not a number.
     pub fn expected_rate(self, shape: &Shape, keys: u64) -> f64 {
         match self {
             Kind::Blocked => blocked::expected_rate(keys, shape.slots / LINE_BITS, shape.hashes),
             Kind::Bloom => bloom::expected_rate(keys, shape.slots, shape.hashes),
             Kind::Fuse => fuse::rate(shape.width),
+            Kind::Scalable => f64::NAN,
         }
     }
 
     /// The most keys that a sketch of this shape holds within the rate. A `fuse` holds what it
-    /// was built of: none.
+    /// was built of, and a `scalable` grows: none.
     pub fn capacity(self, shape: &Shape, fpr: f64) -> Option<u64> {
-        if self == Kind::Fuse {
+        if matches!(self, Kind::Fuse | Kind::Scalable) {
             return None;
         }
         if fpr >= 1.0 {

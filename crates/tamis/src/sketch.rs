@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::fuse::Fuse;
 use crate::params::GroupParams;
 use crate::real::log1p;
+use crate::scalable::Scalable;
 use crate::sizing::Kind;
 
 /// A sketch of any kind, over words that it owns or borrows.
@@ -17,15 +18,22 @@ pub enum Sketch<W> {
     Bloom(Bloom<W>),
     /// See [`crate::fuse`].
     Fuse(Fuse<W>),
+    /// See [`crate::scalable`].
+    Scalable(Scalable<W>),
 }
 
 impl<W: AsRef<[u64]>> Sketch<W> {
-    /// The sketch of a group, in these words. The seed is that of a `fuse`.
+    /// The sketch of a group, in these words. The seed is that of a `fuse`, or the keys in the
+    /// newest layer of a `scalable`.
     pub fn from_words(kind: Kind, group: &GroupParams, seed: u64, words: W) -> Result<Self> {
         Ok(match kind {
             Kind::Blocked => Sketch::Blocked(Blocked::from_words(words, group.shape.hashes)?),
             Kind::Bloom => Sketch::Bloom(Bloom::from_words(words, group.shape.slots, group.shape.hashes)?),
             Kind::Fuse => Sketch::Fuse(Fuse::from_words(words, group.keys, group.shape.width, seed)?),
+            Kind::Scalable => {
+                let layers = group.shape.hashes;
+                Sketch::Scalable(Scalable::from_words(words, group.keys, group.fpr, layers, seed)?)
+            }
         })
     }
 
@@ -36,6 +44,17 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Blocked(filter) => filter.contains_hash(hash),
             Sketch::Bloom(filter) => filter.contains_hash(hash),
             Sketch::Fuse(filter) => filter.contains_hash(hash),
+            Sketch::Scalable(filter) => filter.contains_hash(hash),
+        }
+    }
+
+    /// The same for many keys, in `found`, one for each hash.
+    pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+        match self {
+            Sketch::Blocked(filter) => filter.contains_hashes(hashes, found),
+            Sketch::Bloom(filter) => filter.contains_hashes(hashes, found),
+            Sketch::Fuse(filter) => filter.contains_hashes(hashes, found),
+            Sketch::Scalable(filter) => filter.contains_hashes(hashes, found),
         }
     }
 
@@ -45,6 +64,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Blocked(filter) => filter.rate_now(),
             Sketch::Bloom(filter) => filter.rate_now(),
             Sketch::Fuse(filter) => crate::fuse::rate(filter.width()),
+            Sketch::Scalable(filter) => filter.rate_now(),
         }
     }
 }

@@ -134,7 +134,11 @@ pub fn summary(
 
 fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
     let mut columns = vec![Column::left("group")];
-    let size = if kind == Kind::Fuse { "width" } else { "k" };
+    let size = match kind {
+        Kind::Fuse => "width",
+        Kind::Scalable => "layers",
+        _ => "k",
+    };
     let names =
         ["rows", "planned keys", "estimated keys", "bits", size, "fill", "rate now", "target", "room for"];
     columns.extend(names.map(Column::right));
@@ -151,6 +155,7 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
             number::rate(group.fpr),
             match health.capacity {
                 Some(capacity) => number::count((capacity as f64 - health.keys).max(0.0) as u64),
+                None if kind == Kind::Scalable => "any".into(),
                 None => "static".into(),
             },
         ]

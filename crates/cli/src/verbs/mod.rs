@@ -6,6 +6,7 @@ mod compare;
 mod completions;
 mod demo;
 mod explain;
+mod filter;
 mod generate;
 mod inspect;
 mod merge;
@@ -33,6 +34,7 @@ pub enum Verb {
     Merge(merge::Merge),
     Test(test::Test),
     Query(query::Query),
+    Filter(filter::Filter),
     Inspect(inspect::Inspect),
     Compare(compare::Compare),
     Verify(verify::Verify),
@@ -52,6 +54,7 @@ impl Verb {
             Verb::Merge(verb) => verb.run(output),
             Verb::Test(verb) => verb.run(output),
             Verb::Query(verb) => verb.run(output),
+            Verb::Filter(verb) => verb.run(output),
             Verb::Inspect(verb) => verb.run(output),
             Verb::Compare(verb) => verb.run(output),
             Verb::Verify(verb) => verb.run(output),

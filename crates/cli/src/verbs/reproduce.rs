@@ -1,23 +1,24 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tamis_engine::leftovers::TemporaryFolder;
-use tamis_engine::reproduce::{self, Run};
-use tamis_engine::{generate, output as files};
+use tamis_engine::report::Page;
+use tamis_engine::reproduce::{self, Run, design};
+use tamis_engine::{generate, output as files, parallel};
 
-use crate::notes;
-use crate::progress;
 use crate::show::Output;
+use crate::{arguments, notes, progress};
 
 /// Measure the documents' experiments again, their figures beside ours
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tamis reproduce ratings
-  tamis reproduce ratings title.ratings.tsv.gz --report ratings.html")]
+  tamis reproduce ratings title.ratings.tsv.gz --report ratings.html
+  tamis reproduce design")]
 pub struct Reproduce {
     #[command(subcommand)]
     what: What,
@@ -26,6 +27,7 @@ pub struct Reproduce {
 #[derive(Debug, Subcommand)]
 enum What {
     Ratings(Ratings),
+    Design(Design),
 }
 
 /// Document 000: ten filters of film ratings, by rate, scheme and threads
@@ -45,10 +47,79 @@ struct Ratings {
     repeats: usize,
 }
 
+/// Document 004: the rate of 8 bits per key for every number of hash functions
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis reproduce design
+  tamis reproduce design --full          a billion addresses in one gigabyte, k = 1, 2 and 6")]
+struct Design {
+    /// The addresses in the set
+    #[arg(long, value_parser = arguments::count, default_value_t = 1_000_000)]
+    keys: u64,
+    /// The addresses outside that are looked up
+    #[arg(long, value_parser = arguments::count, default_value_t = 10_000_000)]
+    probes: u64,
+    /// A billion addresses, k = 1, 2 and 6
+    #[arg(long, conflicts_with = "keys")]
+    full: bool,
+    /// The seed of the addresses
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads [default: all]
+    #[arg(long, value_parser = arguments::threads)]
+    threads: Option<usize>,
+    /// Write a page with charts
+    #[arg(long, value_name = "FILE.html", default_value = "reproduce-design.html")]
+    report: PathBuf,
+}
+
+impl Design {
+    fn run(self, output: &Output) -> Result<ExitCode> {
+        files::check(&self.report)?;
+        let (keys, hashes) =
+            if self.full { (1_000_000_000, vec![1, 2, 6]) } else { (self.keys, (1..=12).collect()) };
+        let threads = self.threads.unwrap_or_else(parallel::default_threads);
+        let job = design::Job { keys, probes: self.probes, hashes, seed: self.seed, threads };
+        let found = progress::run(output, "measuring", |control| design::design(&job, control))?;
+        write_page(&self.report, &found.page(), output)?;
+        let point = |point: &design::Point| {
+            json!({
+                "hashes": point.hashes, "predicted": found.predicted(point), "measured": point.rate(),
+                "false_positives": point.found, "probes": point.probes, "ones": point.ones,
+                "build_seconds": point.build.as_secs_f64(), "probe_seconds": point.probe.as_secs_f64(),
+            })
+        };
+        let text = format!("{}\n{}", found.table().text(), design::REMARKS);
+        let points: Vec<_> = found.points.iter().map(point).collect();
+        output.result(text, json!({ "keys": keys, "points": points }))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Writes a page, and says so.
+fn write_page(path: &Path, page: &Page, output: &Output) -> Result<()> {
+    let mut page = page.clone();
+    page.sections.push(notes::made());
+    let html = page.html();
+    files::write_whole(path, |out| out.write_all(html.as_bytes()))?;
+    output.note(format!("{}: the same as a page, with charts", path.display()));
+    Ok(())
+}
+
 impl Reproduce {
     /// Measures it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let What::Ratings(Ratings { table, report, repeats }) = self.what;
+        match self.what {
+            What::Ratings(ratings) => ratings.run(output),
+            What::Design(design) => design.run(output),
+        }
+    }
+}
+
+impl Ratings {
+    fn run(self, output: &Output) -> Result<ExitCode> {
+        let Ratings { table, report, repeats } = self;
         files::check(&report)?;
         let scratch = TemporaryFolder::new()?;
         let table = match table {
@@ -62,10 +133,7 @@ impl Reproduce {
         let found = progress::run(output, "measuring", |control| {
             reproduce::ratings(&table, scratch.path(), repeats, control)
         })?;
-        let mut page = found.page();
-        page.sections.push(notes::made());
-        files::write_whole(&report, |out| out.write_all(page.html().as_bytes()))?;
-        output.note(format!("{}: the same as a page, with charts", report.display()));
+        write_page(&report, &found.page(), output)?;
         let run = |run: &Run| {
             json!({
                 "fpr": run.fpr, "scheme": format!("{:?}", run.scheme).to_lowercase(), "threads": run.threads,

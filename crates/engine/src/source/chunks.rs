@@ -8,13 +8,15 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use memchr::memchr;
 
 use super::delimited::{Cut, Dialect, cut, newlines};
 use super::lines::Fault;
 use super::origin::{Counted, Origin, damaged};
-use super::reader::{Bytes, Compression, fill};
+use super::pace::Pace;
+use super::reader::{Bytes, Compression, fill, fill_until};
 use crate::{Error, Result};
 
 /// How much is read at a time, and how long a row may be.
@@ -61,14 +63,17 @@ impl Buffer {
         self.bytes[self.begin..self.end].copy_from_slice(data);
     }
 
-    /// Reads so many bytes more; false where the stream ends before.
-    fn read(&mut self, bytes: &mut impl Read, more: usize) -> io::Result<bool> {
+    /// Reads so many bytes more, or what there is of a stream that has a pace; false where the
+    /// stream ends before.
+    fn read(&mut self, bytes: &mut impl Read, more: usize, pace: Option<&Pace>) -> io::Result<bool> {
         let full = self.end + more;
         if self.bytes.len() < full {
             self.bytes.resize(full, 0);
         }
-        self.end += fill(bytes, &mut self.bytes[self.end..full])?;
-        Ok(self.end == full)
+        let dry = |_: &[u8]| pace.is_some_and(|pace| !pace.ready(Duration::ZERO));
+        let (len, ended) = fill_until(bytes, &mut self.bytes[self.end..full], dry)?;
+        self.end += len;
+        Ok(!ended)
     }
 }
 
@@ -136,6 +141,8 @@ pub(super) struct Feed {
     /// The beginning of the next chunk: a row whose end was not read yet.
     carry: Vec<u8>,
     ended: bool,
+    /// Where rows shall not wait until a chunk is full: whether more can be read just now.
+    pace: Option<Pace>,
 }
 
 impl Feed {
@@ -164,7 +171,18 @@ impl Feed {
             skip: beginning.bytes,
             carry: Vec::new(),
             ended: false,
+            pace: None,
         })
+    }
+
+    /// Lets chunks end where the stream has nothing more for now.
+    pub(super) fn paced(self, pace: Option<&Pace>) -> Feed {
+        Feed { pace: pace.cloned(), ..self }
+    }
+
+    /// Whether there is something to read, or soon will be.
+    pub(super) fn ready(&self, patience: Duration) -> bool {
+        self.ended || self.pace.as_ref().is_none_or(|pace| pace.ready(patience))
     }
 
     /// Where the next chunk begins.
@@ -179,17 +197,24 @@ impl Feed {
         }
         let mut more = self.sizes.chunk;
         buffer.set(&self.carry, more);
+        let mut looked = 0;
         let (end, quoted) = loop {
-            let full = buffer
-                .read(&mut self.bytes, more)
+            let goes_on = buffer
+                .read(&mut self.bytes, more, self.pace.as_ref())
                 .map_err(|source| damaged(path, self.compression, source))?;
             let skipped = self.skip.min(buffer.data().len());
             self.skip -= skipped;
             buffer.begin += skipped;
             let data = buffer.data();
-            if !full {
+            if !goes_on {
                 self.ended = true;
                 break (data.len(), memchr(b'"', data).is_some());
+            }
+            // A row that comes drop by drop is not looked through again at each of them.
+            let fresh = &data[looked..];
+            looked = data.len();
+            if self.pace.is_some() && memchr(b'\n', fresh).is_none() && looked < self.sizes.row {
+                continue;
             }
             match cut(data, self.dialect) {
                 Cut { end: Some(end), quoted, .. } => break (end, quoted),

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use tamis::key::Column;
 
-use super::chunks::Beginning;
+use super::chunks::{Beginning, Feed, Sizes};
 use super::delimited::{self, Dialect, Picks, newlines};
 use super::detect::{self, BYTE_ORDER_MARK, Kind};
 use super::origin::{self, Head, Origin};
+use super::pace::Flow;
 use super::parquet::ParquetFile;
-use super::reader::{Bytes, Compression};
-use super::{Explained, Options, columns, lines, ndjson};
+use super::reader::Compression;
+use super::render::Style;
+use super::{Explained, Form, Format, Options, columns, lines, ndjson};
 use crate::{Error, Result};
 
 /// An input, and what of its rows is asked.
@@ -22,6 +24,10 @@ pub(super) struct Input {
     pub(super) beginning: Beginning,
     pub(super) explained: Explained,
     pub(super) rows: Rows,
+    /// What stands before the first row: a byte order mark, a header.
+    prelude: Vec<u8>,
+    /// How rows become records, where they have no text of their own.
+    pub(super) style: Option<Style>,
 }
 
 /// An input that was recognised, whether or not it has what is asked of it.
@@ -48,6 +54,7 @@ struct Seen {
     names: Vec<String>,
     /// None where that is not told by the head; an error where columns are asked that it has not.
     rows: Result<Option<Rows>, String>,
+    prelude: Vec<u8>,
 }
 
 impl Input {
@@ -55,7 +62,7 @@ impl Input {
     /// columns that are asked.
     pub(super) fn open(
         path: PathBuf,
-        stdin: Option<Bytes>,
+        stdin: Option<Flow>,
         options: &Options,
         asked: &[Column],
     ) -> Result<Input> {
@@ -65,13 +72,13 @@ impl Input {
     /// The same, but that columns are not there is no reason to say nothing of the input.
     pub(super) fn understand(
         path: PathBuf,
-        stdin: Option<Bytes>,
+        stdin: Option<Flow>,
         options: &Options,
         asked: &[Column],
     ) -> Result<Understood> {
         let (origin, compression, seen) =
             origin::open(&path, stdin, |head| look(&path, head, options, asked))?;
-        let Seen { kind, beginning, header, names, rows } = seen;
+        let Seen { kind, beginning, header, names, rows, prelude } = seen;
         let delimiter = match kind {
             Kind::Delimited { delimiter, .. } => Some(delimiter),
             _ => None,
@@ -101,7 +108,7 @@ impl Input {
         };
         let input = rows.map(|rows| {
             let explained = explained.clone();
-            Input { path, origin, compression, beginning, explained, rows }
+            Input { path, origin, compression, beginning, explained, rows, prelude, style: None }
         });
         Ok(Understood { explained, input })
     }
@@ -112,6 +119,54 @@ impl Input {
             Rows::Delimited(dialect, _) => dialect,
             _ => Dialect { delimiter: b'\n', quotes: false },
         }
+    }
+
+    /// Its text, to be read from the beginning.
+    pub(super) fn feed(&self, sizes: Sizes) -> Result<Feed> {
+        Feed::open(&self.path, &self.origin, self.compression, self.beginning, self.dialect(), sizes)
+    }
+
+    /// How its records are written. Those of Parquet become text, in the wanted format or this
+    /// usual one; all others stay as they are.
+    pub(super) fn form(&mut self, wanted: Option<Format>, usual: Format) -> Result<Form> {
+        let refused = |path: &Path, message: String| Error::Input { path: path.to_owned(), message };
+        let format = self.explained.format;
+        let Rows::Parquet(file, columns) = &mut self.rows else {
+            if wanted.is_some_and(|wanted| wanted != format) {
+                let message = "its records leave as they came; leave out --output-format".into();
+                return Err(refused(&self.path, message));
+            }
+            let dialect = self.dialect();
+            return Ok(Form {
+                format,
+                delimiter: dialect.delimiter,
+                quotes: dialect.quotes,
+                header: self.explained.header,
+                columns: if self.explained.header { self.explained.columns.clone() } else { Vec::new() },
+                prelude: self.prelude.clone(),
+            });
+        };
+        let format = wanted.unwrap_or(usual);
+        let delimiter = if format == Format::Tsv { b'\t' } else { b',' };
+        for column in 0..self.explained.columns.len() {
+            file.check(column)?;
+        }
+        let (style, prelude) = match format {
+            Format::Csv | Format::Tsv => Style::delimited(&self.explained.columns, delimiter),
+            Format::Ndjson => {
+                let names = self.explained.columns.iter().enumerate();
+                let names: Vec<_> = names.map(|(i, name)| (name.clone(), file.is_bare(i))).collect();
+                (Style::ndjson(&names), Vec::new())
+            }
+            Format::Lines | Format::Parquet => {
+                let message = "its records can leave as CSV, TSV or NDJSON: --output-format".into();
+                return Err(refused(&self.path, message));
+            }
+        };
+        columns.extend(0..self.explained.columns.len());
+        self.style = Some(style);
+        let header = format != Format::Ndjson;
+        Ok(Form { format, delimiter, quotes: true, header, columns: self.explained.columns.clone(), prelude })
     }
 
     /// Its length in bytes, where that is known.
@@ -134,7 +189,8 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
         *delimiter = seen.unwrap_or(*delimiter);
     }
     let beginning = Beginning { bytes: mark, lines: 0 };
-    let seen = |names, rows| Seen { kind, beginning, header: false, names, rows };
+    let prelude = head.bytes[..mark].to_vec();
+    let seen = |names, rows| Seen { kind, beginning, header: false, names, rows, prelude };
     match kind {
         Kind::Parquet => Ok(seen(Vec::new(), Ok(None))),
         Kind::Lines => {
@@ -184,7 +240,8 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
                 true => Beginning { bytes: end, lines: newlines(&head.bytes[..end]) },
                 false => beginning,
             };
-            Ok(Seen { kind, beginning, header, names, rows })
+            let prelude = head.bytes[..beginning.bytes].to_vec();
+            Ok(Seen { kind, beginning, header, names, rows, prelude })
         }
     }
 }

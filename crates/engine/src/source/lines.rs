@@ -1,6 +1,9 @@
 //! Text cut at line ends.
 
-use tamis::arch::text::{BLOCK, mask};
+use tamis::arch::text::Places;
+
+/// How much is looked through at a time: the list of its newlines stays in the nearest cache.
+const WINDOW: usize = 4 << 10;
 
 /// A row that cannot be used: where it starts in the chunk, and why.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,17 +27,11 @@ pub(super) fn each<'a>(
             text => line(text).map_err(|message| Fault { at, message }),
         }
     };
-    let (blocks, tail) = data.as_chunks::<BLOCK>();
-    for (i, block) in blocks.iter().enumerate() {
-        let mut ends = mask(block, b'\n');
-        while ends != 0 {
-            take(i * BLOCK + ends.trailing_zeros() as usize)?;
-            ends &= ends - 1;
+    let mut newlines = Places::default();
+    for (i, window) in data.chunks(WINDOW).enumerate() {
+        for &at in newlines.find(window, b'\n') {
+            take(i * WINDOW + at as usize)?;
         }
-    }
-    let tail_at = data.len() - tail.len();
-    for at in memchr::memchr_iter(b'\n', tail) {
-        take(tail_at + at)?;
     }
     if start < data.len() {
         line(&data[start..]).map_err(|message| Fault { at: start, message })?;

@@ -50,7 +50,10 @@ fn open(
 }
 
 fn open_stdin(data: &[u8], options: &Options, columns: &[Column]) -> Result<Sources> {
-    Sources::open_with(&["-".into()], options, columns, || Box::new(Cursor::new(data.to_vec())))
+    Sources::open_with(&["-".into()], options, columns, || {
+        let bytes: reader::Bytes = Box::new(Cursor::new(data.to_vec()));
+        bytes.into()
+    })
 }
 
 /// The rows of one file of this name and content.

@@ -2,7 +2,7 @@
 
 use tamis::arch::map::Words;
 use tamis::blocked::{Blocked, Mask};
-use tamis::bloom::Draws;
+use tamis::bloom::Positions;
 use tamis::sketch::Sketch;
 
 use super::gather::{Part, Record};
@@ -56,8 +56,9 @@ impl Found {
 }
 
 /// Tests the keys of a part. Numbers of groups: those of the filters first, then `outside`, the
-/// number of the filters, for keys of none; then groups without a filter.
-pub(super) fn judge(mut part: Part, lanes: u32, sketches: &[Sketch<&[u64]>]) -> Found {
+/// number of the filters, for keys of none; then groups without a filter. `order` is that of
+/// [`by_size`].
+pub(super) fn judge(mut part: Part, lanes: u32, sketches: &[Sketch<&[u64]>], order: &[usize]) -> Found {
     let outside = sketches.len() as u32;
     let mut found = Found { filters: vec![Hits::default(); sketches.len()], ..Found::default() };
     part.records.sort_unstable();
@@ -85,12 +86,25 @@ pub(super) fn judge(mut part: Part, lanes: u32, sketches: &[Sketch<&[u64]>]) -> 
 
     let mut tile = Tile::default();
     for records in keys.chunks(TILE) {
-        tile.load(records, sketches);
-        for (sketch, hits) in sketches.iter().zip(&mut found.filters) {
-            hits.all += tile.count(sketch, records, &part.lanes, lanes);
+        tile.load(records, &part.lanes, lanes);
+        for &filter in order {
+            found.filters[filter].all += tile.count(&sketches[filter]);
         }
     }
     found
+}
+
+/// The numbers of the filters, those of equal size one after the other: they share what is made
+/// of a tile for that size. A million keys make filters of some thousand different sizes at most.
+pub(super) fn by_size(sketches: &[Sketch<&[u64]>]) -> Vec<usize> {
+    let size = |&filter: &usize| match &sketches[filter] {
+        Sketch::Bloom(filter) => (filter.bits(), filter.hashes()),
+        Sketch::Blocked(filter) => (0, filter.hashes()),
+        Sketch::Fuse(_) | Sketch::Scalable(_) => (0, 0),
+    };
+    let mut order: Vec<usize> = (0..sketches.len()).collect();
+    order.sort_by_key(size);
+    order
 }
 
 fn has(sketch: &Sketch<&[u64]>, record: &Record, all_lanes: &[u32], lanes: u32) -> bool {
@@ -102,48 +116,59 @@ fn has(sketch: &Sketch<&[u64]>, record: &Record, all_lanes: &[u32], lanes: u32) 
     }
 }
 
-/// Up to [`TILE`] keys, and what is computed once for all filters.
+/// Up to [`TILE`] keys, and what is made once for all filters of a size.
 #[derive(Default)]
-struct Tile {
+struct Tile<'a> {
     hashes: Vec<u64>,
+    /// Those of each key, where the filters are placed by murmur3.
+    lanes: Vec<&'a [u32]>,
     masks: Vec<Mask>,
     /// The number of hashes for which the masks are.
     masks_for: u32,
-    draws: Draws,
+    positions: Positions,
+    /// The bits and hashes for which the positions are.
+    positions_for: (u64, u32),
     found: Vec<bool>,
 }
 
-impl Tile {
-    fn load(&mut self, records: &[Record], sketches: &[Sketch<&[u64]>]) {
+impl<'a> Tile<'a> {
+    fn load(&mut self, records: &[Record], all_lanes: &'a [u32], lanes: u32) {
         self.hashes.clear();
         self.hashes.extend(records.iter().map(|record| record.hash));
-        self.found.resize(records.len(), false);
+        self.lanes.clear();
+        if lanes > 0 {
+            self.lanes
+                .extend(records.iter().map(|record| &all_lanes[record.slot as usize * lanes as usize..]));
+        }
         self.masks_for = 0;
-        let bloom_hashes =
-            |sketch: &Sketch<&[u64]>| if let Sketch::Bloom(filter) = sketch { filter.hashes() } else { 0 };
-        let most = sketches.iter().map(bloom_hashes).max().unwrap_or(0);
-        self.draws.make(&self.hashes, most);
+        self.positions_for = (0, 0);
     }
 
-    fn mask(&mut self, hashes: u32) {
-        Blocked::<Words>::masks(hashes, &self.hashes, &mut self.masks);
-        self.masks_for = hashes;
-    }
-
-    fn count(&mut self, sketch: &Sketch<&[u64]>, records: &[Record], all_lanes: &[u32], lanes: u32) -> u64 {
+    fn count(&mut self, sketch: &Sketch<&[u64]>) -> u64 {
         let hits = match sketch {
             Sketch::Blocked(filter) => {
-                if filter.hashes() != self.masks_for {
-                    self.mask(filter.hashes());
+                if self.masks_for != filter.hashes() {
+                    Blocked::<Words>::masks(filter.hashes(), &self.hashes, &mut self.masks);
+                    self.masks_for = filter.hashes();
                 }
                 filter.count_masks(&self.hashes, &self.masks)
             }
-            Sketch::Bloom(filter) if lanes == 0 => filter.count_draws(&self.draws),
-            Sketch::Fuse(filter) => {
-                filter.contains_hashes(&self.hashes, &mut self.found);
+            Sketch::Bloom(filter) => {
+                let size @ (bits, hashes) = (filter.bits(), filter.hashes());
+                if self.positions_for != size {
+                    match &self.lanes[..] {
+                        [] => self.positions.of_hashes(&self.hashes, bits, hashes),
+                        lanes => self.positions.of_lanes(lanes, bits, hashes),
+                    }
+                    self.positions_for = size;
+                }
+                filter.count_at(&self.positions)
+            }
+            Sketch::Fuse(_) | Sketch::Scalable(_) => {
+                self.found.resize(self.hashes.len(), false);
+                sketch.contains_hashes(&self.hashes, &mut self.found);
                 self.found.iter().filter(|&&hit| hit).count()
             }
-            sketch => records.iter().filter(|record| has(sketch, record, all_lanes, lanes)).count(),
         };
         hits as u64
     }

@@ -21,7 +21,7 @@ use tamis::sketch::Sketch;
 pub use self::render::phases_json;
 
 use self::gather::{Gather, PARTS, Part};
-use self::judge::{Found, judge};
+use self::judge::{Found, by_size, judge};
 use crate::error::{Error, Result};
 use crate::health::{self, Health};
 use crate::output;
@@ -218,6 +218,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         of_thread.into_iter().zip(&mut parts).for_each(|(part, parts)| parts.push(part));
     }
     let parts: Vec<Mutex<Vec<Part>>> = parts.into_iter().map(Mutex::new).collect();
+    let order = by_size(&sketches);
     control.begin(PARTS as u64);
     let found = parallel::each(job.threads, PARTS, |part| {
         control.check()?;
@@ -225,7 +226,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         for part in std::mem::take(&mut *parts[part].lock().expect("no holder panics")) {
             all.absorb(part, lanes).map_err(disk)?;
         }
-        let found = judge(all, lanes, &sketches);
+        let found = judge(all, lanes, &sketches, &order);
         control.advance(1);
         Ok(found)
     })?;

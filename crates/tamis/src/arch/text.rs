@@ -47,6 +47,114 @@ fn scalar(block: &[u8; BLOCK], byte: u8) -> u64 {
     })
 }
 
+/// The places of a byte in a text.
+#[derive(Debug, Default, Clone)]
+pub struct Places {
+    /// What stands beyond those that were found means nothing.
+    places: Vec<u32>,
+}
+
+impl Places {
+    /// Lists where the byte stands.
+    ///
+    /// # Panics
+    /// Where the text is longer than 2 GiB.
+    pub fn find(&mut self, text: &[u8], byte: u8) -> &[u32] {
+        assert!(text.len() < 1 << 31);
+        // A block writes up to 64 places, whatever it has.
+        let room = text.len().next_multiple_of(BLOCK) + BLOCK;
+        if self.places.len() < room {
+            self.places.resize(room, 0);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if has_avx2() {
+            // SAFETY: the machine has what the function needs, as was just seen.
+            let found = unsafe { self.list_avx2(text, byte) };
+            return &self.places[..found];
+        }
+        let found = self.list(text, |block| mask(block, byte));
+        &self.places[..found]
+    }
+
+    /// # Safety
+    /// The machine must have AVX2, BMI1 and POPCNT.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,popcnt")]
+    unsafe fn list_avx2(&mut self, text: &[u8], byte: u8) -> usize {
+        self.list(text, |block| {
+            // SAFETY: AVX2 is there.
+            unsafe { avx2(block, byte) }
+        })
+    }
+
+    #[inline(always)]
+    fn list(&mut self, text: &[u8], mask: impl Fn(&[u8; BLOCK]) -> u64) -> usize {
+        let mut found = 0;
+        let (blocks, tail) = text.as_chunks::<BLOCK>();
+        for (i, block) in blocks.iter().enumerate() {
+            let mask = mask(block);
+            list_places(mask, i * BLOCK, &mut self.places[found..]);
+            found += mask.count_ones() as usize;
+        }
+        if !tail.is_empty() {
+            let (block, present) = padded(tail);
+            let mask = mask(&block) & present;
+            list_places(mask, blocks.len() * BLOCK, &mut self.places[found..]);
+            found += mask.count_ones() as usize;
+        }
+        found
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt")
+}
+
+/// Another twin of `sse2`.
+///
+/// # Safety
+/// The machine must have AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn avx2(block: &[u8; BLOCK], byte: u8) -> u64 {
+    use std::arch::x86_64::{_mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8};
+    let half = |i: usize| -> u64 {
+        // SAFETY: AVX2 is there. `i` is 0 or 1, so the 32 bytes read lie in the block, and the
+        // load asks for no alignment.
+        unsafe {
+            let bytes = _mm256_loadu_si256(block.as_ptr().add(32 * i).cast());
+            let equal = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte as i8));
+            u64::from(_mm256_movemask_epi8(equal) as u32) << (32 * i)
+        }
+    };
+    half(0) | half(1)
+}
+
+/// The end of a text as a block, and which of its bytes are the text's.
+fn padded(tail: &[u8]) -> ([u8; BLOCK], u64) {
+    let mut block = [0; BLOCK];
+    block[..tail.len()].copy_from_slice(tail);
+    (block, (1 << tail.len()) - 1)
+}
+
+/// Writes where the bits of a mask stand, and a few places more: branches on their number cannot
+/// be foreseen.
+#[inline(always)]
+fn list_places(mask: u64, base: usize, places: &mut [u32]) {
+    let mut rest = mask;
+    for eight in places[..BLOCK].as_chunks_mut::<8>().0 {
+        for place in eight {
+            *place = (base as u32).wrapping_add(rest.trailing_zeros());
+            rest &= rest.wrapping_sub(1);
+        }
+        if rest == 0 {
+            break;
+        }
+    }
+}
+
 /// The ends of fields and of rows in a text.
 #[derive(Debug, Default, Clone)]
 pub struct Ends {
@@ -76,10 +184,7 @@ impl Ends {
             self.rows.resize(room, 0);
         }
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("popcnt")
-        {
+        if has_avx2() {
             // SAFETY: the machine has what the function needs, as was just seen.
             unsafe { self.list_avx2(text, delimiter) };
             return;
@@ -118,23 +223,9 @@ impl Ends {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,popcnt")]
     unsafe fn list_avx2(&mut self, text: &[u8], delimiter: u8) {
-        use std::arch::x86_64::{
-            _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8,
-        };
         self.list(text, |block| {
-            // SAFETY: AVX2 is there. The loads read the two halves of the block and ask for no
-            // alignment.
-            unsafe {
-                let low = _mm256_loadu_si256(block.as_ptr().cast());
-                let high = _mm256_loadu_si256(block.as_ptr().add(32).cast());
-                let mask = |byte: u8| {
-                    let byte = _mm256_set1_epi8(byte as i8);
-                    let low = _mm256_movemask_epi8(_mm256_cmpeq_epi8(low, byte)) as u32;
-                    let high = _mm256_movemask_epi8(_mm256_cmpeq_epi8(high, byte)) as u32;
-                    u64::from(high) << 32 | u64::from(low)
-                };
-                (mask(b'\n'), mask(delimiter))
-            }
+            // SAFETY: AVX2 is there.
+            unsafe { (avx2(block, b'\n'), avx2(block, delimiter)) }
         });
     }
 
@@ -148,9 +239,7 @@ impl Ends {
             list_block(masks(block), i * BLOCK, fields, rows, &mut listed);
         }
         if !tail.is_empty() {
-            let mut block = [0; BLOCK];
-            block[..tail.len()].copy_from_slice(tail);
-            let present = (1 << tail.len()) - 1;
+            let (block, present) = padded(tail);
             let (newlines, delimiters) = masks(&block);
             let present = (newlines & present, delimiters & present);
             list_block(present, blocks.len() * BLOCK, fields, rows, &mut listed);
@@ -159,7 +248,7 @@ impl Ends {
     }
 }
 
-/// Writes a few more ends than there are: branches on their number cannot be foreseen.
+/// Writes a few more ends than there are, as [`list_places`] does.
 #[inline(always)]
 fn list_block(
     (newlines, delimiters): (u64, u64),
@@ -169,16 +258,7 @@ fn list_block(
     listed: &mut (usize, usize),
 ) {
     let both = newlines | delimiters;
-    let mut rest = both;
-    for eight in fields[listed.0..][..BLOCK].as_chunks_mut::<8>().0 {
-        for place in eight {
-            *place = (base as u32).wrapping_add(rest.trailing_zeros());
-            rest &= rest.wrapping_sub(1);
-        }
-        if rest == 0 {
-            break;
-        }
-    }
+    list_places(both, base, &mut fields[listed.0..]);
     let mut rest = newlines;
     for four in rows[listed.1..][..BLOCK].as_chunks_mut::<4>().0 {
         for place in four {
@@ -213,6 +293,23 @@ mod tests {
             let block: [u8; BLOCK] = block.try_into().unwrap();
             prop_assert_eq!(mask(&block, byte), naive(&block, byte));
             prop_assert_eq!(scalar(&block, byte), naive(&block, byte));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn places_are_those_where_the_byte_stands(
+            text in prop::collection::vec(prop::sample::select(&b"ab\n\n\0"[..]), 0..500),
+        ) {
+            let model: Vec<u32> = (0..text.len() as u32).filter(|&at| text[at as usize] == b'\n').collect();
+            let mut places = Places::default();
+            // What a longer text left behind must not show.
+            places.find(&[b'\n'; 600], b'\n');
+            prop_assert_eq!(places.find(&text, b'\n'), &model);
+            for mask in [mask, scalar] {
+                let found = places.list(&text, |block| mask(block, b'\n'));
+                prop_assert_eq!(&places.places[..found], &model);
+            }
         }
     }
 

@@ -39,7 +39,7 @@ mod params;
 mod sketch;
 
 pub use params::{LINE_BITS, best_for_rate, expected_rate, hashes_for_bits_per_key};
-pub use sketch::{Blocked, Mask, line_of, set_line};
+pub use sketch::{Blocked, Mask, line_of, set_lines};
 
 #[cfg(test)]
 mod tests;

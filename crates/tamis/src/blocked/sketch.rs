@@ -82,10 +82,39 @@ macro_rules! with_hashes {
 
 /// Sets the bits of a key in its line.
 #[inline(always)]
-pub fn set_line(line: &mut Mask, hash: u64, hashes: u32) {
-    let mask = with_hashes!(hashes, K => mask::<K>(hash));
-    for (word, bits) in line.iter_mut().zip(mask) {
+fn set_line<const K: usize>(line: &mut Mask, hash: u64) {
+    for (word, bits) in line.iter_mut().zip(mask::<K>(hash)) {
         *word |= bits;
+    }
+}
+
+/// Sets the bits of keys in lines that were found for them already, asking for lines ahead of
+/// their use. Each key is the number of its line and its hash; `first` is the number of the
+/// first of these lines.
+pub fn set_lines(words: &mut [u64], first: usize, keys: &[(usize, u64)], hashes: u32) {
+    let lines = words.as_chunks_mut().0;
+    with_hashes!(hashes, K => vectored(SetLines::<K> { lines, first, keys }));
+}
+
+struct SetLines<'a, const K: usize> {
+    lines: &'a mut [Mask],
+    first: usize,
+    keys: &'a [(usize, u64)],
+}
+
+impl<const K: usize> Vectored for SetLines<'_, K> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for &(line, _) in self.keys.iter().take(AHEAD) {
+            prefetch(self.lines, line - self.first);
+        }
+        for (i, &(line, hash)) in self.keys.iter().enumerate() {
+            let (ahead, _) = self.keys[(i + AHEAD).min(self.keys.len() - 1)];
+            prefetch(self.lines, ahead - self.first);
+            set_line::<K>(&mut self.lines[line - self.first], hash);
+        }
     }
 }
 
@@ -222,7 +251,8 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
     #[inline]
     pub fn insert_hash(&mut self, hash: u64) {
         let line = line_of(hash, self.lines);
-        set_line(&mut self.words.as_mut().as_chunks_mut().0[line], hash, self.hashes);
+        let line = &mut self.words.as_mut().as_chunks_mut().0[line];
+        with_hashes!(self.hashes, K => set_line::<K>(line, hash));
     }
 
     /// Adds many keys, asking for lines ahead of their use.
@@ -282,6 +312,44 @@ impl<H: Iterator<Item = u64>> Ahead<H> {
     }
 }
 
+impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
+    /// Of the keys that are marked `fresh`, adds those that are not found, one after the other,
+    /// and takes the mark from the others. Gives the number of those added.
+    pub fn insert_fresh(&mut self, hashes: &[u64], fresh: &mut [bool]) -> u64 {
+        assert_eq!(hashes.len(), fresh.len());
+        let lines = self.words.as_mut().as_chunks_mut().0;
+        with_hashes!(self.hashes, K => vectored(InsertFresh::<K> { lines, hashes, fresh }))
+    }
+}
+
+struct InsertFresh<'a, const K: usize> {
+    lines: &'a mut [Mask],
+    hashes: &'a [u64],
+    fresh: &'a mut [bool],
+}
+
+impl<const K: usize> Vectored for InsertFresh<'_, K> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run(self) -> u64 {
+        let count = self.lines.len() as u64;
+        let mut added = 0;
+        let mut fresh = self.fresh.iter_mut();
+        let mut ahead = Ahead::new(self.hashes.iter().copied(), self.lines);
+        while let (Some(hash), Some(fresh)) = (ahead.next(self.lines), fresh.next()) {
+            let line = &mut self.lines[line_of(hash, count)];
+            let mask = mask::<K>(hash);
+            *fresh &= !covers(line, &mask);
+            if *fresh {
+                line.iter_mut().zip(mask).for_each(|(word, bits)| *word |= bits);
+                added += 1;
+            }
+        }
+        added
+    }
+}
+
 struct Insert<'a, const K: usize, H> {
     lines: &'a mut [Mask],
     hashes: H,
@@ -295,10 +363,7 @@ impl<const K: usize, H: Iterator<Item = u64>> Vectored for Insert<'_, K, H> {
         let count = self.lines.len() as u64;
         let mut ahead = Ahead::new(self.hashes, self.lines);
         while let Some(hash) = ahead.next(self.lines) {
-            let mask = mask::<K>(hash);
-            for (word, bits) in self.lines[line_of(hash, count)].iter_mut().zip(mask) {
-                *word |= bits;
-            }
+            set_line::<K>(&mut self.lines[line_of(hash, count)], hash);
         }
     }
 }

@@ -20,19 +20,8 @@ const BATCH: usize = 1024;
 /// One of the positions of the key with this hash among so many bits.
 #[inline(always)]
 pub(super) fn position(hash: u64, number: u32, bits: u64) -> u64 {
-    place(draw(hash, number), bits)
-}
-
-/// One of the draws of the key with this hash.
-#[inline(always)]
-fn draw(hash: u64, number: u32) -> u64 {
     let state = hash.wrapping_add(STEP.wrapping_mul(u64::from(number) + 1));
-    fold(state, state ^ TWIST)
-}
-
-/// The position that a draw gives among so many bits.
-#[inline(always)]
-fn place(draw: u64, bits: u64) -> u64 {
+    let draw = fold(state, state ^ TWIST);
     ((u128::from(draw) * u128::from(bits)) >> 64) as u64
 }
 
@@ -42,14 +31,20 @@ pub fn positions(hash: u64, bits: u64, hashes: u32) -> impl Iterator<Item = u64>
     (0..hashes).map(move |number| position(hash, number, bits))
 }
 
+/// The position that a murmur3 hash gives.
+#[inline(always)]
+fn lane_position(lane: u32, bits: u64) -> u64 {
+    // A 32-bit division is several times faster than a 64-bit one.
+    match u32::try_from(bits) {
+        Ok(bits) => u64::from(lane % bits),
+        Err(_) => u64::from(lane),
+    }
+}
+
 /// The positions of a key whose murmur3 hashes are given, seed by seed.
 #[inline(always)]
 fn lane_positions(lanes: &[u32], bits: u64) -> impl Iterator<Item = u64> {
-    // A 32-bit division is several times faster than a 64-bit one.
-    lanes.iter().map(move |&lane| match u32::try_from(bits) {
-        Ok(bits) => u64::from(lane % bits),
-        Err(_) => u64::from(lane),
-    })
+    lanes.iter().map(move |&lane| lane_position(lane, bits))
 }
 
 /// A Bloom filter; see the [module](super) for the idea.
@@ -245,45 +240,67 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     }
 }
 
-/// The draws of keys, from which their positions in a filter of any size follow: made once for
-/// many filters. Probe by probe, each for all keys.
+/// The positions of some keys among so many bits: made once for all filters of that size.
+/// Probe by probe, each for all keys.
 #[derive(Debug, Clone, Default)]
-pub struct Draws {
-    draws: Vec<u64>,
+pub struct Positions {
+    positions: Vec<u64>,
     keys: usize,
 }
 
-impl Draws {
-    /// Makes the draws of these keys for filters of up to so many hashes.
-    pub fn make(&mut self, hashes: &[u64], hash_count: u32) {
-        self.keys = hashes.len();
-        self.draws.clear();
+impl Positions {
+    /// Those of the keys with these hashes.
+    pub fn of_hashes(&mut self, hashes: &[u64], bits: u64, hash_count: u32) {
+        self.begin(hashes.len());
         for number in 0..hash_count {
-            self.draws.extend(hashes.iter().map(|&hash| draw(hash, number)));
+            self.positions.extend(hashes.iter().map(|&hash| position(hash, number, bits)));
         }
+    }
+
+    /// Those of the keys with these murmur3 hashes (seeds 0, 1, …; at least k of each key).
+    pub fn of_lanes(&mut self, lanes: &[&[u32]], bits: u64, hash_count: u32) {
+        self.begin(lanes.len());
+        for number in 0..hash_count as usize {
+            self.positions.extend(lanes.iter().map(|lanes| lane_position(lanes[number], bits)));
+        }
+    }
+
+    fn begin(&mut self, keys: usize) {
+        self.keys = keys;
+        self.positions.clear();
     }
 
     #[inline(always)]
     fn probe(&self, probe: usize) -> &[u64] {
-        &self.draws[probe * self.keys..(probe + 1) * self.keys]
+        &self.positions[probe * self.keys..(probe + 1) * self.keys]
     }
 }
 
 impl<W: AsRef<[u64]>> Bloom<W> {
-    /// How many of these keys may be in the set.
+    /// How many of these keys, with their positions for filters of this size, may be in the set.
     ///
     /// Three probes are made without asking in between whether the key is still in: a branch
     /// that goes either way half of the time costs more than they do.
-    pub fn count_draws(&self, draws: &Draws) -> usize {
-        let hit = |draw: u64| self.has(place(draw, self.bits));
+    pub fn count_at(&self, positions: &Positions) -> usize {
+        let hashes = self.hashes as usize;
         let rest =
-            |key: usize, from: usize| (from..self.hashes as usize).all(|probe| hit(draws.probe(probe)[key]));
-        if self.hashes < 3 {
-            return (0..draws.keys).filter(|&key| rest(key, 0)).count();
+            |key: usize, from: usize| (from..hashes).all(|probe| self.has(positions.probe(probe)[key]));
+        if hashes < 3 {
+            return (0..positions.keys).filter(|&key| rest(key, 0)).count();
         }
-        let firsts = draws.probe(0).iter().zip(draws.probe(1)).zip(draws.probe(2));
-        let passed = |(_, ((a, b), c)): &(usize, ((&u64, &u64), &u64))| hit(**a) & hit(**b) & hit(**c);
-        firsts.enumerate().filter(passed).filter(|(key, _)| rest(*key, 3)).count()
+        let mut count = 0;
+        let mut alive = [0u16; BATCH];
+        for from in (0..positions.keys).step_by(BATCH) {
+            let to = positions.keys.min(from + BATCH);
+            let [a, b, c] = [0, 1, 2].map(|probe| &positions.probe(probe)[from..to]);
+            let mut kept = 0;
+            for (key, ((&a, &b), &c)) in a.iter().zip(b).zip(c).enumerate() {
+                alive[kept] = key as u16;
+                kept += usize::from(self.has(a) & self.has(b) & self.has(c));
+            }
+            count += alive[..kept].iter().filter(|&&key| rest(from + usize::from(key), 3)).count();
+        }
+        count
     }
 }
 

@@ -15,9 +15,9 @@ proptest! {
         for probes in [members, others] {
             let mut found = vec![false; probes.len()];
             filter.contains_hashes(&probes, &mut found);
-            let mut draws = Draws::default();
-            draws.make(&probes, k + 2);
-            prop_assert_eq!(filter.count_draws(&draws), found.iter().filter(|&&hit| hit).count());
+            let mut at = Positions::default();
+            at.of_hashes(&probes, bits, k);
+            prop_assert_eq!(filter.count_at(&at), found.iter().filter(|&&hit| hit).count());
             for (&hash, found) in probes.iter().zip(found) {
                 prop_assert_eq!(found, filter.contains_hash(hash));
                 prop_assert_eq!(found, positions(hash, bits, k).all(|p| filter.words()[(p / 64) as usize] >> (p % 64) & 1 == 1));
@@ -32,6 +32,10 @@ proptest! {
         let mut filter = Bloom::zeroed(bits, k).unwrap();
         filter.insert_lanes(&lanes);
         prop_assert!(filter.contains_lanes(&lanes));
+        let other: Vec<u32> = lanes.iter().map(|lane| !lane).collect();
+        let mut at = Positions::default();
+        at.of_lanes(&[&lanes, &other, &lanes], bits, k);
+        prop_assert_eq!(filter.count_at(&at), 2 + usize::from(filter.contains_lanes(&other)));
         for lane in lanes {
             let at = u64::from(lane) % bits;
             prop_assert!(filter.words()[(at / 64) as usize] >> (at % 64) & 1 == 1);

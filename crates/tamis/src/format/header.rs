@@ -27,6 +27,9 @@ pub(super) struct Header {
     pub description_sum: u64,
     pub directory_sum: u64,
     pub names_sum: u64,
+    pub journal_len: u64,
+    /// Zero where there is no journal, as in files of before there was any.
+    pub journal_sum: u64,
 }
 
 impl Header {
@@ -43,6 +46,8 @@ impl Header {
             self.description_sum,
             self.directory_sum,
             self.names_sum,
+            self.journal_len,
+            self.journal_sum,
         ];
         for (i, field) in fields.iter().enumerate() {
             bytes[16 + 8 * i..][..8].copy_from_slice(&field.to_le_bytes());
@@ -66,7 +71,7 @@ impl Header {
         if u64_at(bytes, 120) != checksum(&bytes[..120]) {
             return Err(Error::Checksum { part: "the header".into() });
         }
-        if u32_at(bytes, 12) != 0 || bytes[80..120].iter().any(|&byte| byte != 0) {
+        if u32_at(bytes, 12) != 0 || bytes[96..120].iter().any(|&byte| byte != 0) {
             return Err(Error::Corrupt("the reserved part of the header is not zero".into()));
         }
         let field = |i: usize| u64_at(bytes, 16 + 8 * i);
@@ -79,6 +84,8 @@ impl Header {
             description_sum: field(5),
             directory_sum: field(6),
             names_sum: field(7),
+            journal_len: field(8),
+            journal_sum: field(9),
         })
     }
 }
