@@ -1,5 +1,7 @@
 //! Arguments that several verbs share: their syntax, then what they mean.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tamis::hash::Scheme;
@@ -109,12 +111,17 @@ pub struct Keys {
 impl Keys {
     /// A recipe of their own.
     pub fn recipe(&self) -> Recipe {
-        let mut recipe = Recipe::lines();
-        if !self.key.is_empty() {
-            recipe.key = self.key.clone();
-        }
-        Recipe { group: self.group.clone(), null: self.null.clone(), ..recipe }
+        Recipe { group: self.group.clone(), null: self.null.clone(), ..key_recipe(&self.key) }
     }
+}
+
+/// The recipe of a key alone; without columns, the line is the key.
+pub fn key_recipe(key: &[Field]) -> Recipe {
+    let mut recipe = Recipe::lines();
+    if !key.is_empty() {
+        recipe.key = key.to_vec();
+    }
+    recipe
 }
 
 /// Other columns for a stored recipe.
@@ -315,6 +322,23 @@ pub fn count(text: &str) -> Result<u64, String> {
         Some(number) if number.fract() != 0.0 => Err("must be a whole number".into()),
         Some(number) => Ok(number as u64),
     }
+}
+
+/// A time: `500ms`, `10s`, `5m`, `24h`, `7d`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let factor = match unit {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err("a time has a unit: 500ms, 10s, 5m, 24h, 7d".into()),
+    };
+    let number = digits.parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
+    let number = number.ok_or("not a time (500ms, 10s, 5m, 24h, 7d)")?;
+    Ok(Duration::from_secs_f64(number * factor))
 }
 
 /// A number of bytes: `64MB`, `1.5GiB`, `1000`.

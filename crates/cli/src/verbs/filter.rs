@@ -69,11 +69,22 @@ pub struct Filter {
     reading: Reading,
 }
 
+/// How records of Parquet are written.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum OutputFormat {
+pub enum OutputFormat {
     Csv,
     Tsv,
     Ndjson,
+}
+
+impl OutputFormat {
+    pub fn format(self) -> Format {
+        match self {
+            OutputFormat::Csv => Format::Csv,
+            OutputFormat::Tsv => Format::Tsv,
+            OutputFormat::Ndjson => Format::Ndjson,
+        }
+    }
 }
 
 impl Filter {
@@ -96,12 +107,6 @@ impl Filter {
             (_, Some(_)) => Ask::Own,
             _ => Ask::Any,
         };
-        let format = match self.output_format {
-            Some(OutputFormat::Csv) => Some(Format::Csv),
-            Some(OutputFormat::Tsv) => Some(Format::Tsv),
-            Some(OutputFormat::Ndjson) => Some(Format::Ndjson),
-            None => None,
-        };
         let job = Job {
             recipe: replace_columns(stored, &self.key, own_column)?,
             filters: self.file,
@@ -112,7 +117,7 @@ impl Filter {
             tag: self.tag,
             output: destination,
             rejected: self.rejected,
-            format,
+            format: self.output_format.map(OutputFormat::format),
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };

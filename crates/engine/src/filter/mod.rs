@@ -114,7 +114,7 @@ pub fn filter(job: &Job, control: &Control) -> Result<Report> {
     let group = if job.ask == Ask::Own { job.recipe.group.clone() } else { None };
     let recipe = Recipe { group, ..job.recipe.clone() };
     let mut sources = open(job, &recipe, params)?;
-    let form = sources.form(job.format, usual_format(job))?;
+    let form = sources.form(job.format, Format::for_output(job.output.path().or(job.rejected.as_deref())))?;
     let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
     let mut outlets = open_outlets(job, &sources)?;
     let asked = asked(job, params)?;
@@ -148,7 +148,7 @@ pub fn filter(job: &Job, control: &Control) -> Result<Report> {
     let sieves = sources.sift(
         sieves,
         |next| {
-            let Next::Batch(sieved) = next else { return Ok(ControlFlow::Continue(())) };
+            let Next::Batch(sieved, _) = next else { return Ok(ControlFlow::Continue(())) };
             outlets[0].write(sieved.passed())?;
             outlets[1].write(sieved.rejected())?;
             // Without a reader of what passes, there may still be a file to complete.
@@ -199,19 +199,6 @@ fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
         }
         error => error,
     })
-}
-
-/// What records of Parquet become, by the name of the output.
-fn usual_format(job: &Job) -> Format {
-    let name =
-        job.output.path().or(job.rejected.as_deref()).map(|path| path.display().to_string().to_lowercase());
-    let name = name.unwrap_or_default();
-    let plain = [".gz", ".zst", ".bz2", ".xz"].iter().find_map(|packed| name.strip_suffix(packed));
-    match plain.unwrap_or(&name).rsplit('.').next() {
-        Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
-        Some("tsv" | "tab") => Format::Tsv,
-        _ => Format::Csv,
-    }
 }
 
 /// Opens what passing records and the others go to; refuses to write over what is read.

@@ -28,6 +28,8 @@ pub(super) struct Input {
     prelude: Vec<u8>,
     /// How rows become records, where they have no text of their own.
     pub(super) style: Option<Style>,
+    /// Nothing of it is to be sifted: that was done before.
+    pub(super) left_out: bool,
 }
 
 /// An input that was recognised, whether or not it has what is asked of it.
@@ -108,7 +110,17 @@ impl Input {
         };
         let input = rows.map(|rows| {
             let explained = explained.clone();
-            Input { path, origin, compression, beginning, explained, rows, prelude, style: None }
+            Input {
+                path,
+                origin,
+                compression,
+                beginning,
+                explained,
+                rows,
+                prelude,
+                style: None,
+                left_out: false,
+            }
         });
         Ok(Understood { explained, input })
     }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::ops::{ControlFlow, Range};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tamis::key::Column;
 
@@ -32,7 +32,7 @@ mod tests;
 
 #[doc(hidden)]
 pub use ndjson::fuzz_ndjson;
-pub use ordered::{Next, Sift};
+pub use ordered::{Next, Position, Sift};
 
 use chunks::Sizes;
 use input::{Input, Understood};
@@ -51,6 +51,19 @@ pub enum Format {
     Ndjson,
     /// Apache Parquet.
     Parquet,
+}
+
+impl Format {
+    /// What records of Parquet become, by the name of the file they go to.
+    pub fn for_output(path: Option<&Path>) -> Format {
+        let name = path.map(|path| path.display().to_string().to_lowercase()).unwrap_or_default();
+        let plain = [".gz", ".zst", ".bz2", ".xz"].iter().find_map(|packed| name.strip_suffix(packed));
+        match plain.unwrap_or(&name).rsplit('.').next() {
+            Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
+            Some("tsv" | "tab") => Format::Tsv,
+            _ => Format::Csv,
+        }
+    }
 }
 
 /// What the user said about the input; all else is recognised.
@@ -214,6 +227,17 @@ impl Sources {
             }
         }
         Ok(first)
+    }
+
+    /// Begins an input of plain text at this place, where a row must begin; never before its first.
+    pub fn begin_at(&mut self, position: Position) {
+        let beginning = &mut self.inputs[position.input].beginning;
+        beginning.bytes = beginning.bytes.max(usize::try_from(position.offset).unwrap_or(usize::MAX));
+    }
+
+    /// Reads nothing of an input.
+    pub fn leave_out(&mut self, input: usize) {
+        self.inputs[input].left_out = true;
     }
 
     /// Gives every record, with its place in the text, to one of the sifters, on as many threads
