@@ -93,11 +93,13 @@ pub trait Sink: Send {
         self.row(values)
     }
 
-    /// Hears of a row that has no values to take (too few fields, no JSON object), and why.
+    /// Hears of a row that has no values to take (too few fields, no JSON object): its place in the
+    /// text, with its line end, and why.
     ///
     /// An error stops the scan, as that of [`row`](Self::row) does; without one it goes on with
     /// the next row.
-    fn bad_row(&mut self, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        let _ = place;
         Err(why.to_string())
     }
 }
