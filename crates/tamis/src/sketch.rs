@@ -4,6 +4,9 @@ use crate::blocked::Blocked;
 use crate::bloom::Bloom;
 use crate::error::Result;
 use crate::fuse::Fuse;
+use crate::hash::{Scheme, murmur3};
+use crate::key::keywords_of;
+use crate::layered::Layered;
 use crate::params::GroupParams;
 use crate::real::log1p;
 use crate::sizing::Kind;
@@ -17,6 +20,8 @@ pub enum Sketch<W> {
     Bloom(Bloom<W>),
     /// See [`crate::fuse`].
     Fuse(Fuse<W>),
+    /// See [`crate::layered`].
+    Layered(Layered<W>),
 }
 
 impl<W: AsRef<[u64]>> Sketch<W> {
@@ -26,16 +31,35 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Kind::Blocked => Sketch::Blocked(Blocked::from_words(words, group.shape.hashes)?),
             Kind::Bloom => Sketch::Bloom(Bloom::from_words(words, group.shape.slots, group.shape.hashes)?),
             Kind::Fuse => Sketch::Fuse(Fuse::from_words(words, group.keys, group.shape.width, seed)?),
+            Kind::Layered => Sketch::Layered(Layered::from_words(words, group.shape)?),
         })
     }
 
-    /// Whether the key with this hash may be in the set.
+    /// Whether the key with this hash may be in the set; in a `layered`, the record of this one
+    /// keyword.
     #[inline]
     pub fn contains_hash(&self, hash: u64) -> bool {
         match self {
             Sketch::Blocked(filter) => filter.contains_hash(hash),
             Sketch::Bloom(filter) => filter.contains_hash(hash),
             Sketch::Fuse(filter) => filter.contains_hash(hash),
+            Sketch::Layered(filter) => filter.contains_keywords(&[hash]),
+        }
+    }
+
+    /// Whether the key of these bytes, whose [identity](Scheme::identity) is given too, may be in
+    /// the set: whatever the kind and the hash.
+    pub fn contains_key(&self, scheme: Scheme, hash: u64, key: &[u8]) -> bool {
+        match (self, scheme) {
+            (Sketch::Layered(filter), _) => {
+                let keywords: Vec<u64> = keywords_of(key).map(|word| scheme.identity(word)).collect();
+                filter.contains_keywords(&keywords)
+            }
+            (Sketch::Bloom(filter), Scheme::Murmur3) => {
+                let lanes: Vec<u32> = (0..filter.hashes()).map(|seed| murmur3(key, seed)).collect();
+                filter.contains_lanes(&lanes)
+            }
+            _ => self.contains_hash(hash),
         }
     }
 
@@ -45,6 +69,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Blocked(filter) => filter.rate_now(),
             Sketch::Bloom(filter) => filter.rate_now(),
             Sketch::Fuse(filter) => crate::fuse::rate(filter.width()),
+            Sketch::Layered(filter) => filter.rate_now(),
         }
     }
 }

@@ -57,6 +57,10 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
             section.copy_from_slice(filter.words());
             seed = filter.seed();
         }
+        (Kind::Layered, _) => {
+            let keywords: Vec<u64> = keywords_of(key).map(|word| hash.identity(word)).collect();
+            Layered::from_words(&mut *section, shape).unwrap().insert_keywords(&keywords);
+        }
     }
     let tally = seal(section, 1, seed);
     let mut bytes = Vec::new();

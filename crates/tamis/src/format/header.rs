@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 /// changed it.
 pub const MAGIC: [u8; 8] = *b"\x89TAMIS\r\n";
 
-/// The version written here, and the only one there is.
-pub const VERSION: u32 = 1;
+/// The latest version. A file is written in the first version that has all it needs.
+pub const VERSION: u32 = 2;
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 128;
@@ -19,6 +19,7 @@ pub const ENTRY_BYTES: usize = 96;
 /// Lengths and checksums of the parts that follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
+    pub version: u32,
     pub file_len: u64,
     pub description_len: u64,
     pub groups: u64,
@@ -33,7 +34,7 @@ impl Header {
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
         let fields = [
             self.file_len,
             self.description_len,
@@ -60,7 +61,7 @@ impl Header {
             return Err(Error::Length { expected: HEADER_BYTES as u64, got: file.len() as u64 });
         };
         let version = u32_at(bytes, 8);
-        if version != VERSION {
+        if !(1..=VERSION).contains(&version) {
             return Err(Error::Version { expected: VERSION, got: version });
         }
         if u64_at(bytes, 120) != checksum(&bytes[..120]) {
@@ -71,6 +72,7 @@ impl Header {
         }
         let field = |i: usize| u64_at(bytes, 16 + 8 * i);
         Ok(Header {
+            version,
             file_len: field(0),
             description_len: field(1),
             groups: field(2),

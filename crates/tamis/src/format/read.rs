@@ -80,6 +80,12 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let count = params.len();
         let params = Params { common, groups: params };
         params.check()?;
+        if header.version != params.version() {
+            let (got, expected) = (header.version, params.version());
+            return Err(Error::Corrupt(format!(
+                "its content is that of version {expected}, and it says version {got}"
+            )));
+        }
         let (starts, words) = params.layout();
         if 8 * words as u64 != data_len {
             return Err(Error::Corrupt("the sections do not fill the data area".into()));

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::fuse::Fuse;
 use crate::hash::Scheme;
 use crate::key::Recipe;
+use crate::layered::Layered;
 use crate::params::{Common, GroupParams, Name, Params};
 use crate::sizing::Kind;
 use crate::testing::hashes;
@@ -33,7 +34,10 @@ impl std::ops::Deref for Aligned {
 
 /// A file of groups of these sizes, named 0, 1, 2 …, whose keys are consecutive hashes.
 fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
-    let recipe = Recipe { group: Some("rating:round".parse().unwrap()), ..Recipe::lines() };
+    let mut recipe = Recipe { group: Some("rating:round".parse().unwrap()), ..Recipe::lines() };
+    if kind == Kind::Layered {
+        recipe.key = vec![":split=,,lower".parse().unwrap()];
+    }
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
     let group = |(i, &keys): (usize, &usize)| GroupParams {
         group: Name::from(i.to_string().as_str()),
@@ -61,6 +65,10 @@ fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
                 let built = Fuse::build(&mut keys, group.shape.width).unwrap();
                 section.copy_from_slice(built.words());
                 seed = built.seed();
+            }
+            Kind::Layered => {
+                let mut filter = Layered::from_words(&mut *section, group.shape).unwrap();
+                keys.iter().for_each(|&hash| filter.insert_keywords(&[hash]));
             }
         }
         tallies.push(seal(section, group.keys, seed));
@@ -124,7 +132,13 @@ fn each_field_of_the_header_is_checked() {
         open(&bytes).unwrap_err()
     };
     assert!(matches!(broken(0, 1, true), Error::Magic));
-    assert!(matches!(broken(8, 1, true), Error::Version { expected: 1, got: 2 }));
+    assert!(matches!(broken(8, 2, true), Error::Version { expected: 2, got: 3 }));
+    assert!(matches!(broken(8, 255, true), Error::Version { expected: 2, got: 0 }));
+    assert!(matches!(broken(8, 1, true), Error::Corrupt(_)), "a version that has more than is needed");
+    let mut keywords = file(Kind::Layered, &[100, 10]);
+    keywords[8] = 1;
+    reseal(&mut keywords);
+    assert!(matches!(open(&keywords), Err(Error::Corrupt(_))), "a version that lacks keywords");
     assert!(matches!(broken(12, 1, true), Error::Corrupt(_)), "reserved");
     assert!(matches!(broken(16, 1, true), Error::Length { .. }), "file length");
     for at in [24, 32, 40, 48] {
@@ -200,6 +214,32 @@ fn names_that_share_bytes_or_leave_some_are_refused() {
 }
 
 #[test]
+fn layers_that_make_no_sense_are_refused() {
+    let good = file(Kind::Layered, &[100]);
+    let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
+    let entry = Extents::of(field(24), 1, 1, field(48)).unwrap().directory.0 as usize;
+    let put = |at: usize, value: u32| {
+        let mut bytes = good.clone();
+        bytes[entry + at..entry + at + 4].copy_from_slice(&value.to_le_bytes());
+        reseal(&mut bytes);
+        open(&bytes)
+    };
+    assert!(put(12, 7).is_ok());
+    // hashes; slots that are no power of two, or too few; width
+    for (at, value) in [(12, 0), (12, 65), (16, 1000), (16, 32), (16, 0), (24, 0), (24, 1), (24, 258)] {
+        assert!(matches!(put(at, value), Err(Error::Corrupt(_))), "{value} at {at}");
+    }
+}
+
+#[test]
+fn a_layered_filter_of_keys_that_are_no_records_is_refused() {
+    let common = Common { kind: Kind::Layered, hash: Scheme::DEFAULT, recipe: Recipe::lines() };
+    let shape = Kind::Layered.shape_for_rate(10, 0.05).unwrap();
+    let group = GroupParams { group: Name::default(), keys: 10, fpr: 0.05, shape };
+    assert!(matches!(Params::new(common, vec![group]), Err(Error::Corrupt(_))));
+}
+
+#[test]
 fn a_description_with_anything_unknown_is_refused() {
     let good = file(Kind::Blocked, &[1]);
     let mut bytes = good.clone();
@@ -239,7 +279,7 @@ fn a_flipped_bit_anywhere_is_found() {
 
 proptest! {
     #[test]
-    fn hostile_bytes_never_panic(changes in prop::collection::vec((0usize..2000, any::<u8>()), 1..6), kind in 0usize..3) {
+    fn hostile_bytes_never_panic(changes in prop::collection::vec((0usize..2000, any::<u8>()), 1..6), kind in 0usize..4) {
         let mut bytes = file(Kind::ALL[kind], &[40, 3]);
         for (at, value) in changes {
             let at = at % bytes.len();

@@ -64,6 +64,7 @@ pub fn write(out: &mut impl Write, params: &Params, tallies: &[Tally], data: &[u
         name_offset += u64::from(name_len);
     }
     let header = Header {
+        version: params.version(),
         file_len: extents.data.1,
         description_len: description.len() as u64,
         groups,
