@@ -133,6 +133,7 @@ fn run(
         options: Options::default(),
         common: scheme.common(),
         sizing: Sizing::Count(Size::Fpr(fpr)),
+        layers: None,
         bad_rows: BadRows::Fail,
         threads,
     };

@@ -11,7 +11,7 @@ use tamis_engine::plan::Size;
 use tamis_engine::report::{Column, Table, number, printable};
 use tamis_engine::source::{Explained, Format};
 
-use super::inspect;
+use super::inspect::{self, key_text};
 use crate::arguments::{Keys, Kinds, Reading, Sizes, replace_columns};
 use crate::progress;
 use crate::show::{Output, Sheet, usage};
@@ -25,6 +25,7 @@ Examples:
   tamis build ratings.tsv --key tconst --group averageRating:round -o ratings.tamis
   tamis build 'logs/*.ndjson.gz' --key user.id --size 64MB -o users.tamis
   tamis build visits.parquet --key user --key day -o visits.tamis      a compound key
+  tamis build movies.csv --kind layered --keywords keywords:split=',' --fpr 0.05 -o movies.tamis
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
 
@@ -69,11 +70,12 @@ impl Build {
             Some(params) => {
                 if self.sizes.given() || self.kinds.given() || self.keys.null.is_some() {
                     return usage(
-                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --hash, --seed and --null",
+                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --layers, --hash, --seed and --null",
                     );
                 }
                 let mut common = params.common.clone();
-                common.recipe = replace_columns(&common.recipe, &self.keys.key, self.keys.group.as_ref())?;
+                common.recipe =
+                    replace_columns(&common.recipe, self.keys.columns(), self.keys.group.as_ref())?;
                 if common.recipe != params.common.recipe {
                     output.warn(format!(
                         "the keys come from other columns ({}) than the parameters name, and the file will name ({})",
@@ -93,6 +95,7 @@ impl Build {
             options: self.reading.options(),
             common,
             sizing,
+            layers: self.kinds.layers,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };
@@ -113,6 +116,9 @@ impl Build {
         }
         if report.skipped > 0 {
             output.warn(format!("{} rows without a key were left out", number::count(report.skipped)));
+        }
+        if report.lone_keywords {
+            output.warn(super::plan::LONE_KEYWORDS);
         }
         if let (Sizing::Count(Size::Total(_)), Some(rate)) =
             (&job.sizing, report.params.groups.iter().map(|group| group.fpr).reduce(f64::max))
@@ -165,7 +171,7 @@ fn explain(output: &Output, job: &Job) -> Result<ExitCode> {
     let mut lines = vec![format!("{}", job.common.recipe), "first keys:".into()];
     for (group, key) in &keys {
         let group = if group.is_empty() { String::new() } else { format!("  in group {}", printable(group)) };
-        lines.push(format!("  {}{group}", printable(key)));
+        lines.push(format!("  {}{group}", key_text(&job.common.recipe, key)));
     }
     let json = json!({
         "inputs": inputs.iter().map(|input| json!({
@@ -174,7 +180,7 @@ fn explain(output: &Output, job: &Job) -> Result<ExitCode> {
             "header": input.header, "columns": input.columns,
         })).collect::<Vec<_>>(),
         "recipe": job.common.recipe,
-        "first_keys": keys.iter().map(|(group, key)| json!({ "group": printable(group), "key": printable(key) })).collect::<Vec<_>>(),
+        "first_keys": keys.iter().map(|(group, key)| json!({ "group": printable(group), "key": key_text(&job.common.recipe, key) })).collect::<Vec<_>>(),
     });
     output.result(Sheet { table, lines }, json)?;
     Ok(ExitCode::SUCCESS)

@@ -6,9 +6,10 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use tamis::format::Tally;
+use tamis::key::{Recipe, keywords_of};
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
-use tamis_engine::health::{Health, health};
+use tamis_engine::health::{Health, health, of_sketch};
 use tamis_engine::report::{Column, Table, number, printable};
 use tamis_engine::{Error, output as files};
 
@@ -75,12 +76,19 @@ impl Inspect {
 /// Shows the state of all groups, and warns of those that are overfull.
 pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally]) -> Result<ExitCode> {
     let kind = params.common.kind;
-    let mut groups: Vec<(&GroupParams, &Tally, Health)> = params
-        .groups
-        .iter()
-        .zip(tallies)
-        .map(|(group, tally)| (group, tally, health(kind, group, tally)))
-        .collect();
+    // The layers of a layered filter are read: they are not filled alike.
+    let layers = if kind == Kind::Layered { Some(files::open(path)?) } else { None };
+    let health_of = |group: &GroupParams, tally: &Tally| -> Result<Health> {
+        let found = layers.as_ref().and_then(|file| Some((file, file.params().find(&group.group.0)?)));
+        Ok(match found {
+            Some((file, at)) => of_sketch(kind, group, tally, &file.sketch(at)?),
+            None => health(kind, group, tally),
+        })
+    };
+    let mut groups: Vec<(&GroupParams, &Tally, Health)> = Vec::new();
+    for (group, tally) in params.groups.iter().zip(tallies) {
+        groups.push((group, tally, health_of(group, tally)?));
+    }
     groups.sort_by(|a, b| a.0.group.compare_naturally(&b.0.group));
 
     let bytes: u64 = groups.iter().map(|(group, ..)| group.shape.words(kind) * 8).sum();
@@ -100,13 +108,17 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
     output.result(Sheet { table, lines }, json)?;
     for (group, _, health) in groups.iter().filter(|(.., health)| health.overfull).take(20) {
         output.warn(format!(
-            "{} holds {} keys, more than the {} it can hold at a rate of {}; its rate is now {}",
+            "{} holds {}, more than the {} it can hold at a rate of {}; its rate is now {}",
             if group.group.0.is_empty() {
                 "the filter".into()
             } else {
                 format!("group {}", shown(&group.group))
             },
-            if health.keys.is_finite() { format!("about {}", keys(health.keys)) } else { "countless".into() },
+            match () {
+                _ if kind == Kind::Layered => "too much in one of its layers".into(),
+                _ if health.keys.is_finite() => format!("about {} keys", keys(health.keys)),
+                _ => "countless keys".into(),
+            },
             number::count(health.capacity.unwrap_or(0)),
             number::rate(group.fpr),
             number::rate(health.rate)
@@ -115,8 +127,51 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
     Ok(ExitCode::SUCCESS)
 }
 
+/// A key for people: the keywords of a record, separated by bars.
+pub fn key_text(recipe: &Recipe, key: &[u8]) -> String {
+    if !recipe.of_keywords() {
+        return printable(key);
+    }
+    keywords_of(key).map(printable).collect::<Vec<_>>().join(" | ")
+}
+
+fn layers_table(mut columns: Vec<Column>, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
+    let names = [
+        "rows",
+        "estimated records",
+        "planned per layer",
+        "layers",
+        "bits of a layer",
+        "k",
+        "fullest layer",
+        "its rate now",
+        "target",
+        "whole, random records",
+    ];
+    columns.extend(names.map(Column::right));
+    let row = |(group, tally, health): &(&GroupParams, &Tally, Health)| {
+        vec![
+            shown(&group.group),
+            number::count(tally.rows),
+            keys(health.keys),
+            number::count(group.keys),
+            format!("{} + XOR", group.shape.layers()),
+            number::count(group.shape.slots),
+            group.shape.hashes.to_string(),
+            number::percent(health.fill),
+            number::rate(health.rate),
+            number::rate(group.fpr),
+            number::rate(health.whole.unwrap_or(1.0)),
+        ]
+    };
+    Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
+}
+
 fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
     let mut columns = vec![Column::left("group")];
+    if kind == Kind::Layered {
+        return layers_table(columns, groups);
+    }
     let size = if kind == Kind::Fuse { "width" } else { "k" };
     let names =
         ["rows", "planned keys", "estimated keys", "bits", size, "fill", "rate now", "target", "room for"];
@@ -142,13 +197,19 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
 }
 
 fn as_json((group, tally, health): &(&GroupParams, &Tally, Health)) -> Value {
-    json!({
+    let mut json = json!({
         "group": group.group, "rows": tally.rows, "planned_keys": group.keys,
         "estimated_keys": health.keys.is_finite().then_some(health.keys),
         "bits": group.shape.bits(), "hashes": group.shape.hashes, "width": group.shape.width,
         "ones": tally.ones, "fill": health.fill, "fpr_now": health.rate, "fpr_target": group.fpr,
         "capacity": health.capacity, "overfull": health.overfull,
-    })
+    });
+    if let Some(whole) = health.whole {
+        json["layers"] = group.shape.layers().into();
+        json["layer_bits"] = group.shape.slots.into();
+        json["fpr_random_records"] = whole.into();
+    }
+    json
 }
 
 fn keys(keys: f64) -> String {

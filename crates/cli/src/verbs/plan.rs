@@ -5,6 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use tamis::params::{GroupParams, Name, Params};
+use tamis::sizing::Kind;
 use tamis_engine::build::{self, Job, Sizing};
 use tamis_engine::design::{self, Design, Wishes};
 use tamis_engine::plan::Size;
@@ -66,7 +67,40 @@ impl Plan {
         if self.inputs.is_empty() { self.of_numbers(output) } else { self.of_data(output) }
     }
 
+    /// Layered filters are planned on their own: they hold records, not keys.
+    fn of_layers(self, output: &Output) -> Result<ExitCode> {
+        let bits = self.bits.or(self.size.map(|bytes| bytes.saturating_mul(8)));
+        let size = match (self.fpr, self.bits_per_key, bits) {
+            (Some(fpr), None, None) => Size::Fpr(fpr),
+            (None, Some(each), None) => Size::BitsPerKey(each),
+            (None, None, Some(bits)) => Size::Total(bits / 8),
+            _ => return usage("give one of --fpr, --bits-per-key (of a layer), --bits and --size"),
+        };
+        let (Some(items), Some(layers)) = (self.count, self.kinds.layers) else {
+            return usage(
+                "a layered filter is planned for --keys N different keywords or records, whichever are more, in --layers N; or for a table, from which both follow",
+            );
+        };
+        if self.keys.group.is_some() {
+            return usage("the groups are found in a table: give one, or leave out --group");
+        }
+        let mut recipe = self.keys.recipe();
+        if !recipe.of_keywords() && self.output.is_none() {
+            recipe.key = vec![":whole".parse()?]; // rates do not depend on how keywords are made
+        }
+        let common = self.kinds.common(recipe)?;
+        let layers = plan::layers(&common, size, Some(layers), None)?;
+        let params = plan::parameters(common, vec![(Name::default(), items)], size, layers)?;
+        if let Some(path) = &self.output {
+            save(output, path, &params)?;
+        }
+        show(output, &params)
+    }
+
     fn of_numbers(self, output: &Output) -> Result<ExitCode> {
+        if self.kinds.kind == Some(Kind::Layered) {
+            return self.of_layers(output);
+        }
         let bits = self.bits.or(self.size.map(|bytes| bytes.saturating_mul(8)));
         let wishes = Wishes { keys: self.count, fpr: self.fpr, bits, bits_per_key: self.bits_per_key };
         let design = design::design(wishes).or_else(|error| usage(error.to_string()))?;
@@ -89,7 +123,8 @@ impl Plan {
                 (_, Some(each), _) => Size::BitsPerKey(each),
                 (.., bits) => Size::Total(bits.unwrap_or(0) / 8),
             };
-            save(output, path, &plan::parameters(common, vec![(Name::default(), keys)], size)?)?;
+            let layers = plan::layers(&common, size, self.kinds.layers, None)?;
+            save(output, path, &plan::parameters(common, vec![(Name::default(), keys)], size, layers)?)?;
         }
         let mut text = Sheet { table: kinds_table(&design), lines: Vec::new() }.to_string();
         for (kind, reason) in &design.refused {
@@ -140,6 +175,7 @@ impl Plan {
             options: self.reading.options(),
             common: self.kinds.common(self.keys.recipe())?,
             sizing: Sizing::Count(size),
+            layers: self.kinds.layers,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };
@@ -148,16 +184,44 @@ impl Plan {
         if counted.skipped > 0 {
             output.warn(format!("{} rows without a key were left out", number::count(counted.skipped)));
         }
-        if counted.counts.estimating() {
+        if counted.lone_keywords() {
+            output.warn(LONE_KEYWORDS);
+        }
+        if counted.estimating() {
             output.note("more than 2^24 distinct keys: their number was estimated, with a margin of three standard errors (2.4 %)");
         }
         if let Some(path) = &self.output {
             save(output, path, &params)?;
         }
-        let text = groups_table(&params).text();
-        output.result(text, serde_json::to_value(&params)?)?;
-        Ok(ExitCode::SUCCESS)
+        show(output, &params)
     }
+}
+
+/// What there is to say where no record has more than one keyword.
+pub const LONE_KEYWORDS: &str = "no record has more than one keyword: does the delimiter of --keywords occur in the column? (build --explain shows the first records)";
+
+fn show(output: &Output, params: &Params) -> Result<ExitCode> {
+    let table = groups_table(params);
+    let mut json = serde_json::to_value(params)?;
+    if params.common.kind == Kind::Layered
+        && let Some(groups) = json["groups"].as_array_mut()
+    {
+        for (json, group) in groups.iter_mut().zip(&params.groups) {
+            let (layer, whole) = layered_rates(group);
+            json["layers"] = group.shape.layers().into();
+            json["fpr_layer"] = layer.into();
+            json["fpr_random_records"] = whole.into();
+        }
+    }
+    output.result(table.text(), json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The expected rate of a layer, which is that for recombined records too, and that of the whole
+/// for random ones.
+fn layered_rates(group: &GroupParams) -> (f64, f64) {
+    let layer = Kind::Layered.expected_rate(&group.shape, group.keys);
+    (layer, tamis::layered::whole_rate(layer, group.shape.layers()))
 }
 
 fn save(output: &Output, path: &Path, params: &Params) -> Result<()> {
@@ -199,6 +263,9 @@ fn hashes_table(design: &Design) -> Table {
 fn groups_table(params: &Params) -> Table {
     let kind = params.common.kind;
     let mut columns = vec![Column::left("group")];
+    if kind == Kind::Layered {
+        return layers_table(params, columns);
+    }
     columns.extend(["keys", "bits", "bits/key", "hashes", "memory", "expected rate"].map(Column::right));
     let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
@@ -214,4 +281,40 @@ fn groups_table(params: &Params) -> Table {
         ]
     };
     Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
+}
+
+fn layers_table(params: &Params, mut columns: Vec<Column>) -> Table {
+    let names = [
+        "most in a layer",
+        "layers",
+        "bits of a layer",
+        "hashes",
+        "memory",
+        "rate of a layer",
+        "random records",
+        "recombined",
+    ];
+    columns.extend(names.map(Column::right));
+    let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
+    groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
+    let row = |group: &&GroupParams| {
+        let (layer, whole) = layered_rates(group);
+        vec![
+            shown(&group.group),
+            number::count(group.keys),
+            format!("{} + XOR", group.shape.layers()),
+            number::count(group.shape.slots),
+            group.shape.hashes.to_string(),
+            number::bytes(group.shape.words(Kind::Layered) * 8),
+            number::rate(layer),
+            number::rate(whole),
+            number::rate(layer),
+        ]
+    };
+    let notes = vec![
+        "Rates at most, for records of one keyword in each layer: random ones must pass all layers, those recombined \
+         from members' keywords the XOR layer alone."
+            .into(),
+    ];
+    Table { columns, rows: groups.iter().map(row).collect(), notes, ..Table::default() }
 }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use tamis::params::Name;
+use tamis::sizing::Kind;
 use tamis_engine::output as files;
 use tamis_engine::query::Asker;
 use tamis_engine::report::printable;
@@ -20,11 +21,15 @@ use crate::show::{Output, unless_closed, usage};
 Examples:
   tamis query ratings.tamis tt0111161 tt0000001
   cut -f1 titles.tsv | tamis query ratings.tamis
+  tamis query movies.tamis 'space, alien, survival'          a record of keywords
   printf 'ann\\t2026-11-15\\n' | tamis query visits.tamis     a compound key, parts separated by tabs
 
 Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes`
-where there are no groups; nothing where it is in none). Exit code as grep's: 0 if any key may
-be in, 1 if none, 2 on error.")]
+where there are no groups; nothing where it is in none). Keywords are given as they stand in the
+data; those of a JSON list may be separated by commas instead, those of several columns by tabs.
+`part` says that each keyword may be at its place, but no record of just these is known: they may
+be the first of a longer record, for which the XOR layer could not be asked. Exit code as grep's: 0 if any key may
+be in (as a whole or a part), 1 if none, 2 on error.")]
 pub struct Query {
     /// The file of filters
     file: PathBuf,
@@ -48,8 +53,13 @@ impl Query {
     fn ask(self, output: &Output) -> Result<bool> {
         let file = files::open(&self.file)?;
         let mut asker = Asker::new(&file)?;
-        let mut answers =
-            Answers { out: BufWriter::new(io::stdout().lock()), json: output.json, any: false, first: true };
+        let mut answers = Answers {
+            out: BufWriter::new(io::stdout().lock()),
+            json: output.json,
+            any: false,
+            first: true,
+            records: file.params().common.kind == Kind::Layered,
+        };
         if self.keys.is_empty() && io::stdin().is_terminal() {
             return usage("no keys: give them as arguments, or one per line on standard input");
         }
@@ -87,23 +97,35 @@ struct Answers<W: Write> {
     json: bool,
     any: bool,
     first: bool,
+    /// Whether keys are records of keywords in layers.
+    records: bool,
 }
 
 impl<W: Write> Answers<W> {
     /// Writes an answer; whether there is still a reader.
     fn answer(&mut self, asker: &mut Asker<'_>, key: &[u8]) -> Result<bool> {
-        let groups =
-            asker.ask(key).map_err(|bad| anyhow::anyhow!("key {:?}: {bad}", String::from_utf8_lossy(key)))?;
-        self.any |= !groups.is_empty();
+        let found = asker
+            .ask_records(key)
+            .map_err(|bad| anyhow::anyhow!("key {:?}: {bad}", String::from_utf8_lossy(key)))?;
+        let (groups, part) = (found.whole, found.part);
+        self.any |= !groups.is_empty() || !part.is_empty();
         let written = if self.json {
             let before = if self.first { "[\n" } else { ",\n" };
-            let answer = json!({ "key": Name(key.to_vec()), "found": !groups.is_empty(), "groups": groups });
+            let mut answer =
+                json!({ "key": Name(key.to_vec()), "found": !groups.is_empty(), "groups": groups });
+            if self.records {
+                answer["part"] = json!(part);
+                answer["xor_layer"] =
+                    if groups.is_empty() && !part.is_empty() { "could not be asked" } else { "asked" }.into();
+            }
             write!(self.out, "{before}{answer}")
         } else {
-            let groups: Vec<String> = groups
-                .iter()
-                .map(|name| if name.0.is_empty() { "yes".into() } else { shown(name) })
-                .collect();
+            let whole = groups.iter().map(|name| if name.0.is_empty() { "yes".into() } else { shown(name) });
+            let part = part.iter().map(|name| match name.0.is_empty() {
+                true => "part (the XOR layer could not be asked)".into(),
+                false => format!("{} (part: the XOR layer could not be asked)", shown(name)),
+            });
+            let groups: Vec<String> = whole.chain(part).collect();
             writeln!(self.out, "{}\t{}", printable(key), groups.join(","))
         };
         self.first = false;
