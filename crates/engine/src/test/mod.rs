@@ -122,6 +122,9 @@ pub struct Report {
     /// is that of the least probable group, times their number, which holds however they depend
     /// on each other.
     pub surprise: f64,
+    /// Whether that cannot be told: what a layered filter lets pass depends on the keywords that
+    /// records share. Only of random ones is it known.
+    pub unjudged: bool,
     /// False positives to expect, all groups together, from the bits that are set.
     pub expected_false_positives: f64,
     /// The time of each phase.
@@ -279,17 +282,16 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     }
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
     phase("count");
+    let unjudged =
+        params.common.kind == Kind::Layered && !(job.inputs.is_empty() && job.negatives.is_empty());
     Ok(Report {
         groups,
         keys: total.keys,
         rows,
         skipped,
         removed: total.removed,
-        // What a layered filter lets pass depends on the keywords that the records share: only of
-        // random ones is it known.
-        surprise: if params.common.kind == Kind::Layered
-            && !(job.inputs.is_empty() && job.negatives.is_empty())
-        {
+        unjudged,
+        surprise: if unjudged {
             1.0
         } else if total.shared == 0 && !job.inputs.is_empty() {
             surprise(false_positives, mean, variance)
@@ -393,9 +395,19 @@ mod tests {
         fs::write(&data, table()).unwrap();
         let recipe =
             Recipe { key: vec!["key".parse().unwrap()], group: Some("group".parse().unwrap()), null: None };
-        for (kind, hash) in
-            [(Kind::Blocked, Scheme::DEFAULT), (Kind::Bloom, Scheme::Murmur3), (Kind::Fuse, Scheme::DEFAULT)]
-        {
+        let of_keywords = Recipe {
+            key: ["key:whole", "key:whole,suffix=1", "key:whole,suffix=2"]
+                .map(|field| field.parse().unwrap())
+                .into(),
+            ..recipe.clone()
+        };
+        for (kind, hash) in [
+            (Kind::Blocked, Scheme::DEFAULT),
+            (Kind::Bloom, Scheme::Murmur3),
+            (Kind::Fuse, Scheme::DEFAULT),
+            (Kind::Layered, Scheme::DEFAULT),
+        ] {
+            let recipe = if kind == Kind::Layered { of_keywords.clone() } else { recipe.clone() };
             let filters = folder.path().join("t.tamis");
             let build = build::Job {
                 inputs: vec![data.display().to_string()],
