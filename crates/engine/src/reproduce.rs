@@ -1,4 +1,10 @@
-//! Document 000's tables, measured again and set beside its own figures.
+//! Document 000's tables, measured again and set beside its own figures. Document 003's are in
+//! [`layers`] and [`search`].
+
+pub mod layers;
+mod layers_report;
+pub use self::layers_report::Layers;
+pub mod search;
 
 use std::path::Path;
 use std::time::Duration;
