@@ -39,7 +39,9 @@ impl Measured {
 }
 
 fn signed(part: f64) -> String {
-    format!("{}{:.1} %", if part < 0.0 { "−" } else { "+" }, part.abs() * 100.0)
+    let tenths = (part * 1000.0).round();
+    let sign = if tenths < 0.0 { "−" } else { "+" };
+    format!("{sign}{:.1} %", tenths.abs() / 10.0)
 }
 
 impl Layers {
@@ -232,7 +234,7 @@ impl Layers {
                 signed(high)
             ));
         }
-        let better = |probe: Probe| {
+        let worse_in = |probe: Probe| {
             let worse = |set: &&Measured| {
                 set.layered(probe).rate() > set.count(Subject::Whole, Memory::Total, probe).rate()
             };
@@ -242,9 +244,9 @@ impl Layers {
             "With equal memory in all, the multi-layer filter errs more often than the classic filter of whole records for \
              the rows in {} of {sets} data sets, for recombined records in {}, for members in another order in {}: there the \
              XOR layer, a filter of one layer's bits, decides alone, or cannot tell.",
-            better(Probe::Rows),
-            better(Probe::Recombined),
-            better(Probe::Reordered)
+            worse_in(Probe::Rows),
+            worse_in(Probe::Recombined),
+            worse_in(Probe::Reordered)
         ));
         lines
     }
