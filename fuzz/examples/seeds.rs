@@ -23,6 +23,7 @@ use tamis::hash::{Scheme, xxh3};
 use tamis::key::Recipe;
 use tamis::layered::Layered;
 use tamis::params::{Common, GroupParams, Name};
+use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
 
 fn main() {
@@ -83,11 +84,17 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
                 let mut filter = Layered::from_words(&mut *section, group.shape).unwrap();
                 keys.chunks(3).for_each(|record| filter.insert_keywords(record));
             }
+            Kind::Scalable => {
+                let mut filter = Scalable::new(group.keys, group.fpr).unwrap();
+                filter.insert_hashes(&keys, &mut vec![false; keys.len()]).unwrap();
+                section.copy_from_slice(filter.words());
+                seed = filter.newest();
+            }
         }
         tallies.push(seal(section, group.keys, seed));
     }
     let mut bytes = Vec::new();
-    write(&mut bytes, &params, &tallies, &data).unwrap();
+    write(&mut bytes, &params, &tallies, &data, b"").unwrap();
     bytes
 }
 

@@ -36,11 +36,12 @@ fn probe(file: &[u8]) {
     make(&params.common.recipe);
 
     let mut again = Vec::new();
-    write(&mut again, params, tallies, container.data()).expect("a vector takes all");
+    write(&mut again, params, tallies, container.data(), container.journal()).expect("a vector takes all");
     let again = Aligned::from(&again[..]);
     let twin = Container::open(&again[..]).expect("what is written is read back");
     assert_eq!((twin.params(), twin.tallies()), (params, tallies));
     assert_eq!(twin.data(), container.data());
+    assert_eq!(twin.journal(), container.journal());
 }
 
 /// A recipe from a file is not one that was parsed from text: it may hold anything.
@@ -76,9 +77,13 @@ fn seal(file: &mut [u8]) {
         }
         put(file, sum, xxh3(&file[start..end], 0));
     }
-    let data = end.checked_next_multiple_of(64).and_then(|start| file.len().checked_sub(start));
-    if let Some(data) = data {
-        put(file, 48, data as u64);
+    // What remains is data, and a journal of less than a line of it.
+    if let Some(rest) = end.checked_next_multiple_of(64).and_then(|start| file.len().checked_sub(start)) {
+        let journal = rest % 64;
+        put(file, 48, (rest - journal) as u64);
+        put(file, 80, journal as u64);
+        let sum = if journal == 0 { 0 } else { xxh3(&file[file.len() - journal..], 0) };
+        put(file, 88, sum);
     }
     let sum = xxh3(&file[..120], 0);
     put(file, 120, sum);

@@ -1,5 +1,7 @@
 //! Arguments that several verbs share: their syntax, then what they mean.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tamis::hash::Scheme;
@@ -7,6 +9,7 @@ use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_engine::plan::Size;
+use tamis_engine::report::number;
 use tamis_engine::rows::BadRows;
 use tamis_engine::source::{Format, Options};
 
@@ -19,7 +22,7 @@ pub struct Reading {
     /// The format, where recognising it would go wrong
     #[arg(long, value_enum)]
     pub format: Option<FormatName>,
-    /// The delimiter of delimited text: one character, or `tab`
+    /// The delimiter of delimited text: one character, or its name: tab, comma, semicolon, pipe, space
     #[arg(long, value_parser = delimiter)]
     pub delimiter: Option<u8>,
     /// Delimited text has no header line; columns go by number
@@ -28,7 +31,7 @@ pub struct Reading {
     /// Quotes are ordinary characters
     #[arg(long)]
     pub no_quotes: bool,
-    /// What to do with rows that have no key: stop, or leave them out and count them
+    /// What to do with rows that have no key or cannot be read: stop, or leave them out and count them
     #[arg(long, value_enum, default_value = "fail")]
     pub bad_rows: BadRowsName,
     /// Threads [default: all cores]
@@ -45,6 +48,18 @@ pub enum FormatName {
     Parquet,
 }
 
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Format {
+        match name {
+            FormatName::Lines => Format::Lines,
+            FormatName::Csv => Format::Csv,
+            FormatName::Tsv => Format::Tsv,
+            FormatName::Ndjson => Format::Ndjson,
+            FormatName::Parquet => Format::Parquet,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum BadRowsName {
     Fail,
@@ -55,13 +70,7 @@ impl Reading {
     /// What the source layer needs.
     pub fn options(&self) -> Options {
         Options {
-            format: self.format.map(|format| match format {
-                FormatName::Lines => Format::Lines,
-                FormatName::Csv => Format::Csv,
-                FormatName::Tsv => Format::Tsv,
-                FormatName::Ndjson => Format::Ndjson,
-                FormatName::Parquet => Format::Parquet,
-            }),
+            format: self.format.map(Format::from),
             delimiter: self.delimiter,
             no_header: self.no_header,
             no_quotes: self.no_quotes,
@@ -112,15 +121,21 @@ impl Keys {
 
     /// A recipe of their own.
     pub fn recipe(&self) -> Recipe {
-        let mut recipe = Recipe::lines();
-        if !self.key.is_empty() {
-            recipe.key = self.key.clone();
-        }
         if !self.keywords.is_empty() {
-            recipe.key = self.keywords.iter().cloned().map(Field::of_keywords).collect();
+            let key = self.keywords.iter().cloned().map(Field::of_keywords).collect();
+            return Recipe { key, group: self.group.clone(), null: self.null.clone() };
         }
-        Recipe { group: self.group.clone(), null: self.null.clone(), ..recipe }
+        Recipe { group: self.group.clone(), null: self.null.clone(), ..key_recipe(&self.key) }
     }
+}
+
+/// The recipe of a key alone; without columns, the line is the key.
+pub fn key_recipe(key: &[Field]) -> Recipe {
+    let mut recipe = Recipe::lines();
+    if !key.is_empty() {
+        recipe.key = key.to_vec();
+    }
+    recipe
 }
 
 /// Other columns for a stored recipe.
@@ -155,9 +170,9 @@ pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) ->
     if !key.is_empty() {
         if key.len() != recipe.key.len() {
             return usage(format!(
-                "the stored key has {} parts; --key was given {} times",
-                recipe.key.len(),
-                key.len()
+                "the stored key has {}; --key was given {}",
+                number::counted(recipe.key.len() as u64, "part"),
+                number::counted(key.len() as u64, "time")
             ));
         }
         recipe.key.iter_mut().zip(key).try_for_each(|(field, with)| replace(field, with))?;
@@ -272,16 +287,20 @@ impl Sizes {
 fn delimiter(text: &str) -> Result<u8, String> {
     match text {
         "tab" | "\\t" => Ok(b'\t'),
+        "comma" => Ok(b','),
+        "semicolon" => Ok(b';'),
+        "pipe" => Ok(b'|'),
         "space" => Ok(b' '),
         _ => match text.as_bytes() {
             [b'\n' | b'\r' | b'"'] => Err("a line end or a quote cannot delimit values".into()),
             [byte] => Ok(*byte),
-            _ => Err("a delimiter is one byte, `tab` or `space`".into()),
+            _ => Err("a delimiter is one byte, or tab, comma, semicolon, pipe or space".into()),
         },
     }
 }
 
-fn threads(text: &str) -> Result<usize, String> {
+/// A number of threads.
+pub fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(threads @ 1..=1024) => Ok(threads),
         _ => Err("a number of threads lies between 1 and 1024".into()),
@@ -325,6 +344,23 @@ pub fn count(text: &str) -> Result<u64, String> {
         return Err("must lie between 1 and 1e18".into());
     }
     Ok(number.round() as u64)
+}
+
+/// A time: `500ms`, `10s`, `5m`, `24h`, `7d`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let factor = match unit {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err("a time has a unit: 500ms, 10s, 5m, 24h, 7d".into()),
+    };
+    let number = digits.parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
+    let number = number.ok_or("not a time (500ms, 10s, 5m, 24h, 7d)")?;
+    Ok(Duration::from_secs_f64(number * factor))
 }
 
 /// A number of bytes: `64MB`, `1.5GiB`, `1000`.
@@ -381,7 +417,8 @@ mod tests {
         assert!(bytes("64XB").is_err() && bytes("0").is_err() && bytes("MB").is_err());
         assert_eq!(rate("1%"), Ok(0.01));
         assert!(rate("0").is_err() && rate("1").is_err() && rate("nan").is_err());
-        assert_eq!(delimiter("tab"), Ok(b'\t'));
+        let names = ["tab", "\\t", "comma", "semicolon", "pipe", "space", ";", ":"];
+        assert_eq!(names.map(delimiter), *b"\t\t,;| ;:".each_ref().map(|byte| Ok(*byte)).as_slice());
         assert!(delimiter("||").is_err());
     }
 

@@ -48,6 +48,6 @@ pub fn run<T>(job: impl FnOnce(&Control) -> T) -> T {
 
 fn end() -> ! {
     leftovers::remove_all();
-    show::complain(format_args!("error: {}", Error::Interrupted));
+    show::error(Error::Interrupted);
     exit(EXIT_CODE.into())
 }

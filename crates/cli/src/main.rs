@@ -2,6 +2,7 @@
 
 mod arguments;
 mod interrupt;
+mod notes;
 mod progress;
 mod show;
 mod verbs;
@@ -21,6 +22,7 @@ Examples:
   tamis demo                                            the main job, on data it makes itself
   tamis build users.csv --key email:trim,lower -o users.tamis
   tamis query users.tamis ann@example.org
+  tamis filter users.tamis mail.csv --key sender -o known.csv
   tamis build ratings.tsv --key tconst --group averageRating:round --fpr 0.01 -o ratings.tamis
   tamis test ratings.tamis ratings.tsv --report report.html
 

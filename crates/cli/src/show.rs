@@ -67,6 +67,11 @@ pub fn complain(line: impl fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
+/// A line that says what is wrong.
+pub fn error(text: impl fmt::Display) {
+    complain(format_args!("error: {text}"));
+}
+
 /// A table and what stands below it.
 pub struct Sheet {
     /// The table.
@@ -104,7 +109,7 @@ pub fn usage<T>(text: impl Into<String>) -> Result<T> {
 
 /// Says what went wrong, and the exit code for it.
 pub fn failure(error: &anyhow::Error) -> ExitCode {
-    complain(format_args!("error: {}", message(error)));
+    self::error(message(error));
     match error.downcast_ref::<Error>() {
         Some(Error::Interrupted) => ExitCode::from(interrupt::EXIT_CODE),
         _ if error.is::<Usage>() => ExitCode::from(2),

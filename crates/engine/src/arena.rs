@@ -269,13 +269,14 @@ impl Take for Shared<'_, '_> {
 
 /// The sections of an arena, each for one thread at a time.
 pub fn sections<'w>(params: &Params, arena: &'w mut [u64]) -> Vec<Mutex<&'w mut [u64]>> {
-    let mut sections = Vec::with_capacity(params.groups.len());
-    let mut rest = arena;
-    for group in &params.groups {
+    let (starts, _) = params.layout();
+    let mut sections = Vec::with_capacity(starts.len());
+    let (mut rest, mut passed) = (arena, 0);
+    for (group, start) in params.groups.iter().zip(starts) {
         let words = group.shape.words(params.common.kind) as usize;
-        let (section, after) = rest.split_at_mut(words.next_multiple_of(8));
-        sections.push(Mutex::new(&mut section[..words]));
-        rest = after;
+        let (section, after) = rest[start - passed..].split_at_mut(words);
+        sections.push(Mutex::new(section));
+        (rest, passed) = (after, start + words);
     }
     sections
 }

@@ -99,6 +99,7 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
     let making =
         Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows, count_keywords };
     let built = match (&job.sizing, job.common.kind) {
+        (_, Kind::Scalable) => unreachable!("refused before the input is read"),
         (_, Kind::Fuse) => {
             let counted = count::distinct_keys(&sources, making, usize::MAX, job.threads, control)?;
             phase("count", counting);
@@ -108,7 +109,7 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
             built
         }
         (Sizing::Count(size), _) => {
-            sources.keep()?; // a second pass may be needed
+            sources.keep(); // a second pass may be needed
             let counted = count::distinct_keys(&sources, making, EXACT, job.threads, control)?;
             let params = planned(job, &counted, *size)?;
             phase("count", counting);
@@ -133,7 +134,7 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
                         "a total --size is shared by the keys of each group: leave out --keys, or size by --fpr or --bits-per-key".into(),
                     ));
                 }
-                sources.keep()?;
+                sources.keep();
                 let names = count::group_names(&sources, making, job.threads, control)?;
                 if names.is_empty() {
                     return Err(Error::Refused("the input has no rows, and so no groups to build".into()));
@@ -164,8 +165,19 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
     Ok(Report { params, tallies, skipped, estimated, lone_keywords, inputs, phases })
 }
 
+/// What was planned for a table.
+#[derive(Debug)]
+pub struct Planned {
+    /// The parameters.
+    pub params: Params,
+    /// The counts that they come from.
+    pub counted: Counted,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
+}
+
 /// The parameters for a table: the first phase alone.
-pub fn plan(job: &Job, size: Size, control: &Control) -> Result<(Params, Counted)> {
+pub fn plan(job: &Job, size: Size, control: &Control) -> Result<Planned> {
     refuse_early(job)?;
     let sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
     let count_keywords = job.common.kind == Kind::Layered;
@@ -174,7 +186,7 @@ pub fn plan(job: &Job, size: Size, control: &Control) -> Result<(Params, Counted
     let limit = if job.common.kind == Kind::Fuse { usize::MAX } else { EXACT };
     let counted = count::distinct_keys(&sources, making, limit, job.threads, control)?;
     let params = planned(job, &counted, size)?;
-    Ok((params, counted))
+    Ok(Planned { params, counted, inputs: sources.explain() })
 }
 
 /// The parameters that follow from what was counted.
@@ -187,6 +199,13 @@ fn planned(job: &Job, counted: &Counted, size: Size) -> Result<Params> {
 
 /// What cannot be served whatever the input holds is refused before it is read.
 fn refuse_early(job: &Job) -> Result<()> {
+    if job.common.kind == Kind::Scalable {
+        return Err(Error::Refused(
+            "a scalable filter is for keys that cannot be counted first (tamis dedup makes one); \
+             here they are: use --kind blocked"
+                .into(),
+        ));
+    }
     match &job.sizing {
         Sizing::Keys(..) if job.common.kind == Kind::Fuse => Err(Error::Refused(
             "a fuse filter is sized by its own keys, which are counted: leave out --keys".into(),
@@ -221,6 +240,13 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     output::check(path)?;
     let container = output::open(path)?;
     let params = container.params().clone();
+    if params.common.kind == Kind::Scalable {
+        return Err(Error::Refused(format!(
+            "{}: what a scalable filter holds depends on the order of its keys, and several threads have none; \
+             add to it with the verb that made it (tamis dedup --state)",
+            path.display()
+        )));
+    }
     if params.common.kind == Kind::Fuse {
         return Err(Error::Refused(format!(
             "{}: a fuse filter is static and takes no more keys; build it again from all of the data, or build --kind blocked",
@@ -266,11 +292,12 @@ fn insert(
     control: &Control,
 ) -> Result<Built> {
     let placing = Placing::new(&params);
-    let sink = |take| KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Known(&params), take);
     let (arena, rows, skipped) = if arena::share(&placing, threads) {
         let mut words = words.map_or_else(|| placing.empty(), Ok)?;
         let ranges = Ranges::new(&placing, &mut words, threads);
-        let sinks = (0..threads).map(|_| sink(Shared::new(&placing, &ranges))).collect();
+        let sinks = (0..threads)
+            .map(|_| making.rows(Groups::Known(&params), Shared::new(&placing, &ranges)))
+            .collect();
         let (takes, rows, skipped) = taken(sources.scan(sinks, control)?, params.groups.len());
         takes.into_iter().for_each(Shared::finish);
         drop(ranges);
@@ -282,13 +309,7 @@ fn insert(
             let private = words
                 .take()
                 .map_or_else(|| Private::new(&placing), |words| Ok(Private::with(&placing, words)))?;
-            sinks.push(KeyRows::new(
-                making.recipe,
-                making.hash,
-                making.bad_rows,
-                Groups::Known(&params),
-                private,
-            ));
+            sinks.push(making.rows(Groups::Known(&params), private));
         }
         let (takes, rows, skipped) = taken(sources.scan(sinks, control)?, params.groups.len());
         let mut arenas = takes.into_iter().map(Private::finish);
@@ -332,6 +353,7 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
             }
             Kind::Fuse => unreachable!("a fuse filter is built from hashes of its own"),
             Kind::Layered => unreachable!("records are added from their keywords"),
+            Kind::Scalable => unreachable!("refused before the input is read"),
         }
         Ok(())
     })?;

@@ -77,6 +77,18 @@ pub struct Making<'a> {
     pub count_keywords: bool,
 }
 
+impl<'a> Making<'a> {
+    /// A sink for one thread.
+    pub fn rows<T: Take>(self, groups: Groups<'a>, take: T) -> KeyRows<'a, T> {
+        KeyRows::new(self.recipe, self.hash, self.bad_rows, groups, take)
+    }
+
+    /// The same, for groups that are numbered as they appear.
+    fn discovering<T: Take>(self, take: T) -> KeyRows<'a, T> {
+        self.rows(Groups::Discover(Names::default()), take)
+    }
+}
+
 struct See {
     counts: Counts,
     hash: Scheme,
@@ -109,7 +121,7 @@ pub fn distinct_keys(
         hash: making.hash,
         keywords: making.count_keywords.then(|| Keywords { counts: Counts::new(limit), total: 0 }),
     };
-    let sinks = (0..threads).map(|_| key_rows(making, see())).collect();
+    let sinks = (0..threads).map(|_| making.discovering(see())).collect();
     let sinks = sources.scan(sinks, control)?;
     let skipped = sinks.iter().map(|sink| sink.skipped).sum();
     let (groups, parts) = join_names(sinks);
@@ -136,13 +148,9 @@ pub fn group_names(
     threads: usize,
     control: &Control,
 ) -> Result<Vec<Name>> {
-    let sinks = (0..threads).map(|_| key_rows(making, Ignore)).collect();
+    let sinks = (0..threads).map(|_| making.discovering(Ignore)).collect();
     let (groups, _) = join_names(sources.scan(sinks, control)?);
     Ok(groups.into_iter().map(|(name, _)| name).collect())
-}
-
-fn key_rows<T: Take>(making: Making<'_>, take: T) -> KeyRows<'_, T> {
-    KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Discover(Names::default()), take)
 }
 
 /// The names and rows of all groups, sorted, and for each thread the place of its groups there.

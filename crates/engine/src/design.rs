@@ -65,7 +65,7 @@ pub fn design(wishes: Wishes) -> Result<Design> {
         ));
     }
     let mut design = Design { options: Vec::new(), refused: Vec::new(), by_hashes: Vec::new() };
-    for kind in Kind::OF_KEYS {
+    for kind in Kind::PLANNED {
         let option = match (wishes.keys, wishes.fpr) {
             (Some(keys), Some(fpr)) => kind.shape_for_rate(keys, fpr).map(|shape| (keys, shape)),
             (Some(keys), None) => {
@@ -157,7 +157,7 @@ impl Design {
             });
             Mark::line(kind.name(), points)
         };
-        let mut marks: Vec<Mark> = Kind::OF_KEYS.map(curve).into();
+        let mut marks: Vec<Mark> = Kind::PLANNED.map(curve).into();
         if let Some(first) = self.options.first() {
             let each = first.shape.bits() as f64 / first.keys as f64;
             if (1.0..=24.0).contains(&each) {

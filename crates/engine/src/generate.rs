@@ -84,6 +84,94 @@ fn tenths(rating: u64, random: &mut Random) -> u64 {
     low + random.below(high - low + 1)
 }
 
+const CONSONANTS: &[u8] = b"bcdfghjklmnprstvz";
+const VOWELS: &[u8] = b"aeiou";
+
+/// Appends a pronounceable word of so many letters: consonants and vowels by turns, now and then
+/// with a second consonant.
+fn word(random: &mut Random, letters: usize, out: &mut Vec<u8>) {
+    let end = out.len() + letters;
+    let mut bits = 0;
+    let mut draw = |from: &[u8], random: &mut Random| {
+        if bits < 256 {
+            bits = random.next();
+        }
+        // Few letters are drawn of one number: the rest stays nearly uniform.
+        let letter = from[(bits % from.len() as u64) as usize];
+        bits /= from.len() as u64;
+        letter
+    };
+    while out.len() < end {
+        out.push(draw(CONSONANTS, random));
+        if out.len() < end {
+            out.push(draw(VOWELS, random));
+        }
+        if out.len() + 2 < end && draw(b"nnnnyyy", random) == b'y' {
+            out.push(draw(b"lmnrst", random));
+        }
+    }
+}
+
+/// Words of so many letters, from a seed.
+#[derive(Debug)]
+pub struct Words {
+    random: Random,
+    letters: usize,
+}
+
+impl Words {
+    /// A stream of words.
+    pub fn new(letters: usize, seed: u64) -> Words {
+        Words { random: Random { seed, drawn: 0 }, letters }
+    }
+
+    /// Appends the next word.
+    pub fn next(&mut self, out: &mut Vec<u8>) {
+        word(&mut self.random, self.letters, out);
+    }
+}
+
+/// Writes pronounceable words of so many letters, one per line.
+pub fn words(out: &mut dyn Write, rows: u64, letters: usize, seed: u64) -> io::Result<()> {
+    let mut words = Words::new(letters, seed);
+    lines(out, rows, |_, line| words.next(line))
+}
+
+/// Makes the e-mail address of this number; those of different numbers differ.
+pub fn email(number: u64, seed: u64, out: &mut Vec<u8>) {
+    const DOMAINS: [&[u8]; 4] = [b"mail.example", b"post.example", b"inbox.example", b"letters.example"];
+    let mut random = Random { seed: xxh3(&number.to_le_bytes(), seed), drawn: 0 };
+    let choice = random.next();
+    word(&mut random, 4 + (choice % 5) as usize, out);
+    out.push(b'.');
+    let mut rest = number;
+    loop {
+        out.push(b"0123456789abcdefghijklmnopqrstuvwxyz"[(rest % 36) as usize]);
+        rest /= 36;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.push(b'@');
+    out.extend_from_slice(DOMAINS[(choice >> 32) as usize % DOMAINS.len()]);
+}
+
+/// Writes distinct e-mail addresses, one per line.
+pub fn emails(out: &mut dyn Write, rows: u64, seed: u64) -> io::Result<()> {
+    lines(out, rows, |number, line| email(number, seed, line))
+}
+
+fn lines(out: &mut dyn Write, rows: u64, mut make: impl FnMut(u64, &mut Vec<u8>)) -> io::Result<()> {
+    let mut line = Vec::new();
+    for number in 0..rows {
+        line.clear();
+        make(number, &mut line);
+        line.push(b'\n');
+        out.write_all(&line)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,12 +207,46 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_bytes() {
-        let make = |seed| {
-            let mut bytes = Vec::new();
-            ratings(&mut bytes, 100, seed).unwrap();
-            bytes
-        };
-        assert_eq!(make(1), make(1));
-        assert_ne!(make(1), make(2));
+        type Make = fn(&mut dyn Write, u64) -> io::Result<()>;
+        let all: [Make; 3] = [
+            |out, seed| ratings(out, 100, seed),
+            |out, seed| words(out, 100, 30, seed),
+            |out, seed| emails(out, 100, seed),
+        ];
+        for write in all {
+            let make = |seed| {
+                let mut bytes = Vec::new();
+                write(&mut bytes, seed).unwrap();
+                bytes
+            };
+            assert_eq!(make(1), make(1));
+            assert_ne!(make(1), make(2));
+        }
+    }
+
+    #[test]
+    fn words_have_their_letters_and_rarely_repeat() {
+        let mut bytes = Vec::new();
+        words(&mut bytes, 50_000, 30, 1).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.lines().all(|word| word.len() == 30 && word.bytes().all(|c| c.is_ascii_lowercase())));
+        let vowels = text.bytes().filter(|c| VOWELS.contains(c)).count();
+        assert!(vowels * 3 > 30 * 50_000, "a third of the letters at least");
+        let mut distinct: Vec<&str> = text.lines().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 50_000);
+    }
+
+    #[test]
+    fn addresses_differ() {
+        let mut bytes = Vec::new();
+        emails(&mut bytes, 100_000, 3).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let mut distinct: Vec<&str> = text.lines().collect();
+        assert!(distinct.iter().all(|line| line.ends_with(".example") && line.matches('@').count() == 1));
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 100_000);
     }
 }

@@ -3,9 +3,12 @@
 use tamis::blocked::LINE_BITS;
 use tamis::format::Tally;
 use tamis::layered;
-use tamis::params::GroupParams;
+use tamis::params::{GroupParams, Name};
+use tamis::scalable;
 use tamis::sizing::Kind;
 use tamis::sketch::{Sketch, estimated_keys};
+
+use crate::report::{number, printable};
 
 /// The state of one group's sketch, as its fill tells it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,11 +23,39 @@ pub struct Health {
     pub rate: f64,
     /// The rate of a `layered` as a whole, for random records of one keyword in each layer.
     pub whole: Option<f64>,
-    /// The keys that it (or a layer of it) can hold within its target rate; none for a static one.
+    /// The keys that it (or a layer of it) can hold within its target rate; none for a static one,
+    /// nor for one that grows.
     pub capacity: Option<u64>,
     /// Whether it surely holds more than that and more than it was planned for: by more than
     /// five standard errors, so that of thousands of sound filters none is suspected by chance.
     pub overfull: bool,
+}
+
+impl Health {
+    /// The keys for people.
+    pub fn keys_text(&self) -> String {
+        if self.keys.is_finite() { number::count(self.keys.round() as u64) } else { "full".into() }
+    }
+
+    /// A warning about an overfull filter, of this group and target, whose rate is now this.
+    pub fn overfull_text(&self, group: &Name, target: f64, rate: f64) -> String {
+        let of = if group.0.is_empty() {
+            "the filter".into()
+        } else {
+            format!("the filter of group {}", printable(&group.0))
+        };
+        let holds = match self.keys.is_finite() {
+            _ if self.whole.is_some() => "too many keywords or records in one of its layers".into(),
+            true => format!("about {} keys", self.keys_text()),
+            false => "countless keys (it is full)".into(),
+        };
+        format!(
+            "{of} holds {holds}, more than the {} it can hold at a rate of {}; its rate is now {}",
+            number::count(self.capacity.unwrap_or(0)),
+            number::rate(target),
+            number::rate(rate)
+        )
+    }
 }
 
 /// The state of a sketch: of a `layered` from its layers, of others from the directory entry.
@@ -53,6 +84,10 @@ fn of_layers(group: &GroupParams, ones: &[u64]) -> Health {
 pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     let bits = group.shape.bits();
     let fill = tally.ones as f64 / bits as f64;
+    if kind == Kind::Scalable {
+        let (keys, rate) = layers(group, tally.seed);
+        return Health { fill, keys: keys as f64, rate, whole: None, capacity: None, overfull: false };
+    }
     let capacity = kind.capacity(&group.shape, group.fpr);
     let Some(most) = capacity else {
         let rate = kind.expected_rate(&group.shape, group.keys);
@@ -75,4 +110,15 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     // The document's sizes, which are rounded, may miss their rate by a little from the start.
     let allowed = most.max(group.keys) as f64;
     Health { fill, keys, rate, whole: None, capacity, overfull: keys > allowed + 5.0 * standard_error + 1.0 }
+}
+
+/// The keys of a scalable filter, and the rate to expect with them: the sum over its layers.
+fn layers(group: &GroupParams, newest: u64) -> (u64, f64) {
+    let layers = group.shape.hashes;
+    let held = |number| {
+        let layer = scalable::layer(group.keys, group.fpr, number).ok()?;
+        let keys = if number + 1 == layers { newest } else { layer.keys };
+        Some((keys, layer.expected_rate(keys)))
+    };
+    (0..layers).filter_map(held).fold((0, 0.0), |(keys, rate), (more, its)| (keys + more, rate + its))
 }

@@ -4,15 +4,19 @@
 
 pub mod arena;
 pub mod build;
+pub mod compare;
 pub mod control;
 pub mod count;
+pub mod dedup;
 pub mod design;
 pub mod distinct;
 pub mod error;
+pub mod filter;
 pub mod generate;
 pub mod health;
 pub mod leftovers;
 pub mod merge;
+pub mod outlet;
 pub mod output;
 pub mod parallel;
 pub mod plan;
@@ -23,6 +27,7 @@ pub mod rows;
 pub mod source;
 pub mod statistics;
 pub mod test;
+pub mod verify;
 
 pub use control::Control;
 pub use error::{Error, Result};

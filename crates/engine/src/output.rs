@@ -16,23 +16,59 @@ use crate::parallel;
 /// Writes a file under a temporary name in the same folder, then puts it in its place: a reader
 /// sees the old file or the new one, and a failure leaves the old one untouched.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let target = Target::of(path)?;
-    let attempt = || -> io::Result<()> {
-        let mut file = target.temporary()?;
-        let mut out = BufWriter::with_capacity(1 << 20, file.file());
-        write(&mut out)?;
-        out.flush()?;
-        drop(out);
-        if let Some(permissions) = &target.permissions {
-            file.file().set_permissions(permissions.clone())?;
-        }
-        file.file().sync_all()?;
-        file.persist(&target.file)?;
-        // The file is in its place; that a folder cannot be opened or synced takes nothing back.
-        let _ = File::open(&target.folder).and_then(|folder| folder.sync_all());
+    let mut draft = Draft::new(path)?;
+    let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
+    write(&mut out).and_then(|()| out.flush()).map_err(Error::io(path))?;
+    drop(out);
+    draft.finish()
+}
+
+/// A file that is being written under a temporary name; dropped, it leaves nothing.
+#[derive(Debug)]
+pub struct Draft {
+    path: PathBuf,
+    target: Target,
+    file: TemporaryFile,
+}
+
+impl Draft {
+    /// Begins a file that will have this name.
+    pub fn new(path: &Path) -> Result<Draft> {
+        let target = Target::of(path)?;
+        let file = target.temporary().map_err(Error::io(path))?;
+        Ok(Draft { path: path.to_owned(), target, file })
+    }
+
+    /// The file itself.
+    pub fn file(&mut self) -> &mut File {
+        self.file.file()
+    }
+
+    /// Puts the file in its place.
+    pub fn finish(self) -> Result<()> {
+        let Draft { path, target, mut file } = self;
+        let attempt = || -> io::Result<()> {
+            if let Some(permissions) = &target.permissions {
+                file.file().set_permissions(permissions.clone())?;
+            }
+            file.file().sync_all()?;
+            file.persist(&target.file)?;
+            // The file is in its place; that a folder cannot be opened or synced takes nothing back.
+            let _ = File::open(&target.folder).and_then(|folder| folder.sync_all());
+            Ok(())
+        };
+        attempt().map_err(Error::io(path))
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.file().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    };
-    attempt().map_err(Error::io(path))
+    }
 }
 
 /// Refuses an output that cannot be written: before the work that would be lost.
@@ -52,6 +88,7 @@ pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<
 }
 
 /// Where a file is to be written.
+#[derive(Debug)]
 struct Target {
     /// The folder, in which it is made under a temporary name.
     folder: PathBuf,
@@ -110,7 +147,7 @@ pub fn write_container(
         let section = &arena[starts[group]..starts[group] + words];
         Ok(format::seal(section, rows[group], seeds[group]))
     })?;
-    write_whole(path, |mut out| format::write(&mut out, params, &tallies, arena))?;
+    write_whole(path, |mut out| format::write(&mut out, params, &tallies, arena, b""))?;
     Ok(tallies)
 }
 

@@ -1,10 +1,12 @@
-//! Document 000's tables, measured again and set beside its own figures. Document 003's are in
-//! [`layers`] and [`search`].
+//! The documents' tables, measured again and set beside their own figures: here those of
+//! document 000.
 
+pub mod design;
 pub mod layers;
 mod layers_report;
-pub use self::layers_report::Layers;
 pub mod search;
+
+pub use self::layers_report::Layers;
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! From rows to keys: the recipe applied, groups numbered, keys hashed, bad rows dealt with.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Mutex;
 
@@ -85,6 +86,8 @@ pub enum Groups<'a> {
         /// The other names.
         others: &'a Mutex<Names>,
     },
+    /// As they stand in the parameters; all others have this number.
+    KnownOr(&'a Params, u32),
     /// All keys belong to the group of this number, whatever the row says.
     One(u32),
 }
@@ -117,9 +120,8 @@ impl<'a, T: Take> KeyRows<'a, T> {
     /// A sink for one thread.
     pub fn new(recipe: &'a Recipe, hash: Scheme, bad_rows: BadRows, groups: Groups<'a>, take: T) -> Self {
         let groups = match groups {
-            Groups::Discover(_) | Groups::Known(_) | Groups::KnownFirst { .. } if recipe.group.is_none() => {
-                Groups::One(0)
-            }
+            Groups::One(number) => Groups::One(number),
+            _ if recipe.group.is_none() => Groups::One(0),
             groups => groups,
         };
         KeyRows {
@@ -180,6 +182,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
                 let name = String::from_utf8_lossy(name);
                 format!("group {name:?} is not in the parameters; plan over all of the data, or build without them")
             })?,
+            Groups::KnownOr(params, other) => params.find(name).map_or(*other, |at| at as u32),
             Groups::Discover(names) => names.number(name),
             Groups::KnownFirst { params, first, others } => match params.find(name) {
                 Some(at) => at as u32,
@@ -214,6 +217,9 @@ impl<'a, T: Take> KeyRows<'a, T> {
     }
 }
 
+/// What helps with a row that cannot be used.
+const ADVICE: &str = "--bad-rows skip leaves such rows out";
+
 impl<T: Take> Sink for KeyRows<'_, T> {
     #[inline]
     fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
@@ -225,9 +231,17 @@ impl<T: Take> Sink for KeyRows<'_, T> {
             }
             Err(message) => {
                 let shown: Vec<String> = values.iter().map(|value| show(*value)).collect();
-                Err(format!("{message} (values {}); --bad-rows skip leaves such rows out", shown.join(", ")))
+                Err(format!("{message} (values {}); {ADVICE}", shown.join(", ")))
             }
         }
+    }
+
+    fn bad_row(&mut self, why: fmt::Arguments<'_>) -> Result<(), String> {
+        if self.bad_rows == BadRows::Fail {
+            return Err(format!("{why}; {ADVICE}"));
+        }
+        self.skipped += 1;
+        Ok(())
     }
 }
 

@@ -90,7 +90,7 @@ proptest! {
         let (a, b) = (table(&folder.path().join("a.csv"), &left), table(&folder.path().join("b.csv"), &right));
         let both = vec![a.clone(), b.clone()];
         let size = Size::Fpr(0.02);
-        let (params, _) = build::plan(&job(both.clone(), scheme, Sizing::Count(size), threads), size, &Control::default()).unwrap();
+        let params = build::plan(&job(both.clone(), scheme, Sizing::Count(size), threads), size, &Control::default()).unwrap().params;
         let params = Params::from_json(&params.to_json()).unwrap();
         let one = |inputs: Vec<String>, name: &str| -> PathBuf {
             let path = folder.path().join(name);

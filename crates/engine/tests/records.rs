@@ -159,7 +159,7 @@ proptest! {
         let (a, b) = (table(&folder.path().join("a.csv"), &left), table(&folder.path().join("b.csv"), &right));
         let both = vec![a.clone(), b.clone()];
         let size = Size::Fpr(0.05);
-        let (params, _) = build::plan(&job(both.clone(), Sizing::Count(size), None, threads), size, &Control::default()).unwrap();
+        let params = build::plan(&job(both.clone(), Sizing::Count(size), None, threads), size, &Control::default()).unwrap().params;
         let params = Params::from_json(&params.to_json()).unwrap();
         let one = |inputs: Vec<String>, name: &str| built(&job(inputs, Sizing::Params(params.clone()), None, threads), folder.path(), name);
         let (a_file, b_file) = (one(vec![a], "a.tamis"), one(vec![b.clone()], "b.tamis"));

@@ -14,6 +14,7 @@ pub mod key;
 pub mod layered;
 pub mod params;
 mod real;
+pub mod scalable;
 pub mod sizing;
 pub mod sketch;
 

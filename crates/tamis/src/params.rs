@@ -12,6 +12,7 @@ use crate::fuse;
 use crate::hash::Scheme;
 use crate::key::Recipe;
 use crate::layered;
+use crate::scalable;
 use crate::sizing::{Kind, MOST_BITS, Shape};
 
 /// The name of a group: bytes, mostly text.
@@ -144,11 +145,6 @@ impl Params {
         serde_json::to_string_pretty(self).expect("parameters are plain data") + "\n"
     }
 
-    /// The first version of the format that has all that these parameters need.
-    pub fn version(&self) -> u32 {
-        if self.common.recipe.of_keywords() { 2 } else { 1 }
-    }
-
     /// The group of this name.
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         self.groups.binary_search_by(|group| group.group.0.as_slice().cmp(name)).ok()
@@ -213,12 +209,6 @@ impl Params {
         if self.groups.windows(2).any(|pair| pair[0].group >= pair[1].group) {
             return Err(Error::Corrupt("a group stands there twice, or out of order".into()));
         }
-        let nameless = |groups: &[GroupParams]| matches!(groups, [only] if only.group.0.is_empty());
-        if self.common.recipe.group.is_none() && !nameless(&self.groups) {
-            return Err(Error::Corrupt(
-                "the recipe names no group, so there is one filter without a name".into(),
-            ));
-        }
         let mut total = 0u64;
         for GroupParams { group, keys, fpr, shape } in &self.groups {
             let fits = match kind {
@@ -239,6 +229,7 @@ impl Params {
                         && fuse::shape(*keys).is_ok_and(|fuse| fuse.slots == shape.slots)
                 }
                 Kind::Layered => layered::possible(shape),
+                Kind::Scalable => scalable::shape_has_layers(shape, *keys, *fpr),
             };
             if !fits || shape.slots == 0 || shape.bits() > MOST_BITS || !(*fpr > 0.0 && *fpr <= 1.0) {
                 return Err(Error::Corrupt(format!(

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::fuse;
 use crate::layered;
 use crate::real;
+use crate::scalable;
 
 /// The kinds of sketches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -33,14 +34,16 @@ pub enum Kind {
     Fuse,
     /// Records of several keywords. See [`layered`].
     Layered,
+    /// Grows with its keys. See [`scalable`].
+    Scalable,
 }
 
 impl Kind {
     /// All kinds, the default first.
-    pub const ALL: [Kind; 4] = [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Layered];
+    pub const ALL: [Kind; 5] = [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Scalable, Kind::Layered];
 
-    /// The kinds for single keys, whose sizes can be compared with each other.
-    pub const OF_KEYS: [Kind; 3] = [Kind::Blocked, Kind::Bloom, Kind::Fuse];
+    /// Those of single keys that are planned for a number of them.
+    pub const PLANNED: [Kind; 3] = [Kind::Blocked, Kind::Bloom, Kind::Fuse];
 
     /// Its name in files and on the command line.
     pub fn name(self) -> &'static str {
@@ -49,6 +52,7 @@ impl Kind {
             Kind::Bloom => "bloom",
             Kind::Fuse => "fuse",
             Kind::Layered => "layered",
+            Kind::Scalable => "scalable",
         }
     }
 }
@@ -65,7 +69,8 @@ impl FromStr for Kind {
     fn from_str(name: &str) -> Result<Self> {
         let found = Kind::ALL.into_iter().find(|kind| kind.name() == name);
         found.ok_or_else(|| {
-            Error::Shape(format!("no kind is called {name:?}; there are blocked, bloom, fuse and layered"))
+            let names = Kind::ALL.map(Kind::name).join(", ");
+            Error::Shape(format!("no kind is called {name:?}; there are {names}"))
         })
     }
 }
@@ -155,6 +160,7 @@ impl AtRate {
                 Shape { slots: bits.max(layered::LEAST_BITS), width: 2, hashes }
             }
             Kind::Fuse => fuse_shape(keys, hashes)?,
+            Kind::Scalable => scalable::shape(keys, fpr, 1)?,
         };
         if shape.bits() > MOST_BITS {
             return Err(Error::TooLarge { bits: shape.bits() });
@@ -175,6 +181,7 @@ impl Kind {
                     || Error::Shape(format!("the lowest rate of a fuse filter is 2^-32; {fpr} is below it"));
                 (fuse::width_for(fpr).ok_or_else(too_low)?, 0.0)
             }
+            Kind::Scalable => (1, 0.0),
         };
         Ok(AtRate { kind: self, fpr, hashes, per_key })
     }
@@ -211,23 +218,28 @@ impl Kind {
                 }
             }
             Kind::Layered => layered::shape_for_bits(keys, bits, 1),
+            Kind::Scalable => Err(Error::Shape(
+                "a scalable filter grows with its keys and cannot be given a size; give it a rate".into(),
+            )),
         }
     }
 
-    /// The expected rate of a sketch of this shape that holds so many keys; of a `layered`, that
-    /// of a layer which holds so many.
+    /// The expected rate of a sketch of this shape that holds so many keys. Of a
+    /// layered one it is that of a layer which holds so many. The shape of a scalable filter does
+    /// not tell: not a number.
     pub fn expected_rate(self, shape: &Shape, keys: u64) -> f64 {
         match self {
             Kind::Blocked => blocked::expected_rate(keys, shape.slots / LINE_BITS, shape.hashes),
             Kind::Bloom | Kind::Layered => bloom::expected_rate(keys, shape.slots, shape.hashes),
             Kind::Fuse => fuse::rate(shape.width),
+            Kind::Scalable => f64::NAN,
         }
     }
 
-    /// The most keys that a sketch of this shape (a layer of a `layered`) holds within the rate. A
-    /// `fuse` holds what it was built of: none.
+    /// The most keys that a sketch of this shape (or a layer of it) holds within the rate. A `fuse`
+    /// holds what it was built of, and a `scalable` grows: none.
     pub fn capacity(self, shape: &Shape, fpr: f64) -> Option<u64> {
-        if self == Kind::Fuse {
+        if matches!(self, Kind::Fuse | Kind::Scalable) {
             return None;
         }
         if fpr >= 1.0 {

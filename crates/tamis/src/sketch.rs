@@ -9,6 +9,7 @@ use crate::key::keywords_of;
 use crate::layered::Layered;
 use crate::params::GroupParams;
 use crate::real::log1p;
+use crate::scalable::Scalable;
 use crate::sizing::Kind;
 
 /// A sketch of any kind, over words that it owns or borrows.
@@ -22,16 +23,23 @@ pub enum Sketch<W> {
     Fuse(Fuse<W>),
     /// See [`crate::layered`].
     Layered(Layered<W>),
+    /// See [`crate::scalable`].
+    Scalable(Scalable<W>),
 }
 
 impl<W: AsRef<[u64]>> Sketch<W> {
-    /// The sketch of a group, in these words. The seed is that of a `fuse`.
+    /// The sketch of a group, in these words. The seed is that of a `fuse`, or the keys in the
+    /// newest layer of a `scalable`.
     pub fn from_words(kind: Kind, group: &GroupParams, seed: u64, words: W) -> Result<Self> {
         Ok(match kind {
             Kind::Blocked => Sketch::Blocked(Blocked::from_words(words, group.shape.hashes)?),
             Kind::Bloom => Sketch::Bloom(Bloom::from_words(words, group.shape.slots, group.shape.hashes)?),
             Kind::Fuse => Sketch::Fuse(Fuse::from_words(words, group.keys, group.shape.width, seed)?),
             Kind::Layered => Sketch::Layered(Layered::from_words(words, group.shape)?),
+            Kind::Scalable => {
+                let layers = group.shape.hashes;
+                Sketch::Scalable(Scalable::from_words(words, group.keys, group.fpr, layers, seed)?)
+            }
         })
     }
 
@@ -44,6 +52,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Bloom(filter) => filter.contains_hash(hash),
             Sketch::Fuse(filter) => filter.contains_hash(hash),
             Sketch::Layered(filter) => filter.contains_keywords(&[hash]),
+            Sketch::Scalable(filter) => filter.contains_hash(hash),
         }
     }
 
@@ -63,6 +72,19 @@ impl<W: AsRef<[u64]>> Sketch<W> {
         }
     }
 
+    /// The same for many keys, in `found`, one for each hash.
+    pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+        match self {
+            Sketch::Blocked(filter) => filter.contains_hashes(hashes, found),
+            Sketch::Bloom(filter) => filter.contains_hashes(hashes, found),
+            Sketch::Fuse(filter) => filter.contains_hashes(hashes, found),
+            Sketch::Scalable(filter) => filter.contains_hashes(hashes, found),
+            Sketch::Layered(_) => {
+                found.iter_mut().zip(hashes).for_each(|(found, &hash)| *found = self.contains_hash(hash));
+            }
+        }
+    }
+
     /// The rate of false positives of just this sketch, from what it holds.
     pub fn rate_now(&self) -> f64 {
         match self {
@@ -70,6 +92,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Bloom(filter) => filter.rate_now(),
             Sketch::Fuse(filter) => crate::fuse::rate(filter.width()),
             Sketch::Layered(filter) => filter.rate_now(),
+            Sketch::Scalable(filter) => filter.rate_now(),
         }
     }
 }

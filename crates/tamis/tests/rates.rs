@@ -19,7 +19,7 @@ fn hashes(start: u64, count: u64) -> Vec<u64> {
 #[test]
 #[ignore = "takes minutes"]
 fn rates_agree_with_the_formulas_from_ten_to_ten_million_keys() {
-    for kind in Kind::OF_KEYS {
+    for kind in Kind::PLANNED {
         for keys in [10u64, 1000, 100_000, 10_000_000] {
             for fpr in [0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-6] {
                 let shape = kind.shape_for_rate(keys, fpr).unwrap();
@@ -36,19 +36,14 @@ fn rates_agree_with_the_formulas_from_ten_to_ten_million_keys() {
                 match &mut sketch {
                     Sketch::Blocked(filter) => filter.insert_hashes(&members),
                     Sketch::Bloom(filter) => filter.insert_hashes(&members),
-                    Sketch::Fuse(_) | Sketch::Layered(_) => {}
+                    Sketch::Fuse(_) | Sketch::Scalable(_) | Sketch::Layered(_) => {}
                 }
                 let rounds: u64 = if fpr < 1e-5 { 100 } else { 10 };
                 let mut hits = 0;
                 for round in 0..rounds {
                     let probes = hashes((1 << 40) + round * 1_000_000, 1_000_000);
                     let mut found = vec![false; probes.len()];
-                    match &sketch {
-                        Sketch::Blocked(filter) => filter.contains_hashes(&probes, &mut found),
-                        Sketch::Bloom(filter) => filter.contains_hashes(&probes, &mut found),
-                        Sketch::Fuse(filter) => filter.contains_hashes(&probes, &mut found),
-                        Sketch::Layered(_) => unreachable!("it holds records"),
-                    }
+                    sketch.contains_hashes(&probes, &mut found);
                     hits += found.iter().filter(|&&hit| hit).count();
                 }
                 let probes = (rounds * 1_000_000) as f64;

@@ -8,6 +8,7 @@ use tamis::fuse::Fuse;
 use tamis::hash::{Scheme, murmur3, xxh3};
 use tamis::key::{Maker, Recipe};
 use tamis::params::{Common, GroupParams, Name, Params};
+use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
 
 fn page() -> String {
@@ -57,14 +58,17 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
             section.copy_from_slice(filter.words());
             seed = filter.seed();
         }
-        (Kind::Layered, _) => {
-            let keywords: Vec<u64> = keywords_of(key).map(|word| hash.identity(word)).collect();
-            Layered::from_words(&mut *section, shape).unwrap().insert_keywords(&keywords);
+        (Kind::Layered, _) => unreachable!("it holds records, which have a file of their own"),
+        (Kind::Scalable, _) => {
+            let mut filter = Scalable::new(params.groups[0].keys, params.groups[0].fpr).unwrap();
+            filter.insert_hash(hash.identity(key)).unwrap();
+            section.copy_from_slice(filter.words());
+            seed = filter.newest();
         }
     }
     let tally = seal(section, 1, seed);
     let mut bytes = Vec::new();
-    write(&mut bytes, &params, &[tally], &data).unwrap();
+    write(&mut bytes, &params, &[tally], &data, b"").unwrap();
     (params, bytes)
 }
 

@@ -5,10 +5,10 @@ use anyhow::Result;
 use clap::Args;
 use tamis_engine::build::{self, Addition};
 use tamis_engine::output as files;
-use tamis_engine::report::number;
 
 use super::inspect;
 use crate::arguments::{Columns, Reading};
+use crate::notes;
 use crate::progress;
 use crate::show::Output;
 
@@ -44,9 +44,8 @@ impl Add {
             threads: self.reading.threads(),
         };
         let report = progress::run(output, "adding", |control| build::add(&self.file, &addition, control))?;
-        if report.skipped > 0 {
-            output.warn(format!("{} rows without a key were left out", number::count(report.skipped)));
-        }
+        notes::inputs(output, &report.inputs);
+        notes::skipped(output, report.skipped);
         inspect::summary(output, &self.file, &report.params, &report.tallies)
     }
 }

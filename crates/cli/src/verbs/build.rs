@@ -13,6 +13,7 @@ use tamis_engine::source::{Explained, Format};
 
 use super::inspect::{self, key_text};
 use crate::arguments::{Keys, Kinds, Reading, Sizes, replace_columns};
+use crate::notes;
 use crate::progress;
 use crate::show::{Output, Sheet, usage};
 
@@ -104,22 +105,10 @@ impl Build {
         }
         let path = self.output.expect("clap asks for it");
         let report = progress::run(output, "building", |control| build::build(&job, &path, control))?;
-        for input in report.inputs.iter().filter(|input| numbers_for_names(input)) {
-            output.warn(format!(
-                "{}: its first line ({}) was taken for the names of columns; --no-header takes it for data",
-                input.path.display(),
-                input.columns.join(", ")
-            ));
-        }
-        if report.estimated {
-            output.note("more than 2^24 distinct keys: their number was estimated, with a margin of three standard errors (2.4 %)");
-        }
-        if report.skipped > 0 {
-            output.warn(format!("{} rows without a key were left out", number::count(report.skipped)));
-        }
-        if report.lone_keywords {
-            output.warn(super::plan::LONE_KEYWORDS);
-        }
+        notes::inputs(output, &report.inputs);
+        notes::estimated(output, report.estimated);
+        notes::skipped(output, report.skipped);
+        notes::lone_keywords(output, report.lone_keywords);
         if let (Sizing::Count(Size::Total(_)), Some(rate)) =
             (&job.sizing, report.params.groups.iter().map(|group| group.fpr).reduce(f64::max))
         {
@@ -133,11 +122,6 @@ impl Build {
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
         inspect::summary(output, &path, &report.params, &report.tallies)
     }
-}
-
-/// Whether the names of columns look like values.
-fn numbers_for_names(input: &Explained) -> bool {
-    input.header && input.columns.iter().any(|name| name.parse::<f64>().is_ok())
 }
 
 /// Parameters from a file.

@@ -4,11 +4,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use tamis_engine::merge::{self, Overlap};
+use tamis_engine::compare::{self, Overlap};
 use tamis_engine::parallel;
-use tamis_engine::report::{Column, Table, number};
+use tamis_engine::report::{Column, Table, group_name, number};
 
-use super::inspect::shown;
 use crate::show::{Output, Sheet};
 
 /// Estimate how far two sets overlap, from their filters alone
@@ -29,7 +28,7 @@ pub struct Compare {
 impl Compare {
     /// Compares them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let overlaps = merge::compare(&self.first, &self.second, parallel::default_threads())?;
+        let overlaps = compare::compare(&self.first, &self.second, parallel::default_threads())?;
         let names = ["first", "second", "either", "both", "both/either"];
         let mut columns = vec![Column::left("group")];
         columns.extend(names.map(Column::right));
@@ -38,7 +37,7 @@ impl Compare {
         let row = |overlap: &Overlap| {
             let Overlap { group, first, second, union, both } = overlap;
             vec![
-                shown(group),
+                group_name(group),
                 keys(*first),
                 keys(*second),
                 keys(*union),

@@ -90,7 +90,7 @@ impl Demo {
         let code = super::test::show(output, &report)?;
         let times: Vec<String> =
             phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
-        output.note(format!("{} ({threads} threads)", times.join(", ")));
+        output.note(format!("{} ({})", times.join(", "), number::counted(threads as u64, "thread")));
         output.note(format!(
             "data, filters and report: {}, {}, {}",
             data.display(),

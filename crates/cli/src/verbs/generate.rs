@@ -1,4 +1,4 @@
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,7 +16,9 @@ use crate::show::{Output, unless_closed};
 #[command(after_help = "\
 Examples:
   tamis generate ratings -o ratings.tsv
-  tamis generate ratings --rows 1e4 --seed 7 -o - | head")]
+  tamis generate ratings --rows 1e4 --seed 7 -o - | head
+  tamis generate words --rows 2M -o people.txt
+  tamis generate emails --rows 1e6 -o allow.txt")]
 pub struct Generate {
     #[command(subcommand)]
     what: What,
@@ -25,6 +27,8 @@ pub struct Generate {
 #[derive(Debug, Subcommand)]
 enum What {
     Ratings(Ratings),
+    Words(Words),
+    Emails(Emails),
 }
 
 /// Film ratings like IMDb's title.ratings.tsv, with the counts per rating of document 000
@@ -37,6 +41,43 @@ struct Ratings {
     /// The rows; another number than the default has the same proportions
     #[arg(long, value_parser = arguments::count, default_value_t = generate::TITLES)]
     rows: u64,
+    #[command(flatten)]
+    to: To,
+}
+
+/// Pronounceable words, one per line, as document 002 uses them
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis generate words --rows 2M -o people.txt
+  tamis generate words --rows 10 --letters 8 -o -")]
+struct Words {
+    /// The words
+    #[arg(long, value_parser = arguments::count, default_value_t = 1_000_000)]
+    rows: u64,
+    /// The letters of each
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    letters: u16,
+    #[command(flatten)]
+    to: To,
+}
+
+/// Distinct e-mail addresses, one per line, as document 004 has a billion of
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis generate emails --rows 1e6 -o allow.txt
+  tamis generate emails --rows 5 -o -")]
+struct Emails {
+    /// The addresses
+    #[arg(long, value_parser = arguments::count, default_value_t = 1_000_000)]
+    rows: u64,
+    #[command(flatten)]
+    to: To,
+}
+
+#[derive(Debug, Args)]
+struct To {
     /// The seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -48,18 +89,30 @@ struct Ratings {
 impl Generate {
     /// Makes it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let What::Ratings(Ratings { rows, seed, output: path }) = self.what;
+        type Make = Box<dyn Fn(&mut dyn Write, u64) -> io::Result<()>>;
+        let (rows, to, make): (u64, To, Make) = match self.what {
+            What::Ratings(Ratings { rows, to }) => {
+                (rows, to, Box::new(move |out, seed| generate::ratings(out, rows, seed)))
+            }
+            What::Words(Words { rows, letters, to }) => {
+                let letters = usize::from(letters);
+                (rows, to, Box::new(move |out, seed| generate::words(out, rows, letters, seed)))
+            }
+            What::Emails(Emails { rows, to }) => {
+                (rows, to, Box::new(move |out, seed| generate::emails(out, rows, seed)))
+            }
+        };
+        let To { seed, output: path } = to;
         if path == Path::new("-") {
-            let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-            unless_closed(generate::ratings(&mut out, rows, seed).and_then(|()| out.flush()))?;
+            let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+            unless_closed(make(&mut out, seed).and_then(|()| out.flush()))?;
             return Ok(ExitCode::SUCCESS);
         }
-        output::write_whole(&path, |out| generate::ratings(out, rows, seed))?;
-        let counts = generate::rating_counts(rows);
+        output::write_whole(&path, |out| make(out, seed))?;
         if output.json {
-            output.result("", json!({ "path": path, "rows": rows, "seed": seed, "counts": counts }))?;
+            output.result("", json!({ "path": path, "rows": rows, "seed": seed }))?;
         } else {
-            output.note(format!("{}: {} rows", path.display(), number::count(rows)));
+            output.note(format!("{}: {}", path.display(), number::counted(rows, "row")));
         }
         Ok(ExitCode::SUCCESS)
     }

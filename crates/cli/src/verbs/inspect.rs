@@ -10,7 +10,7 @@ use tamis::key::{Recipe, keywords_of};
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
 use tamis_engine::health::{Health, health, of_sketch};
-use tamis_engine::report::{Column, Table, number, printable};
+use tamis_engine::report::{Column, Table, group_name, number, printable};
 use tamis_engine::{Error, output as files};
 
 use crate::show::{Output, Sheet, usage};
@@ -42,7 +42,7 @@ impl Inspect {
             let Some(at) = params.find(name.as_encoded_bytes()) else {
                 let mut names: Vec<&Name> = params.groups.iter().map(|group| &group.group).collect();
                 names.sort_by(|a, b| a.compare_naturally(b));
-                let some: Vec<String> = names.iter().take(20).map(|name| shown(name)).collect();
+                let some: Vec<String> = names.iter().take(20).map(|name| group_name(name)).collect();
                 let message = format!("has no group {name:?}; it has {}", some.join(", "));
                 return Err(Error::Input { path: self.file, message }.into());
             };
@@ -98,7 +98,7 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
         params.common.hash,
         params.common.recipe,
         number::bytes(bytes),
-        counted_groups(groups.len())
+        number::counted(groups.len() as u64, "group")
     )];
     let table = table(kind, &groups);
     let json = json!({
@@ -107,22 +107,7 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
     });
     output.result(Sheet { table, lines }, json)?;
     for (group, _, health) in groups.iter().filter(|(.., health)| health.overfull).take(20) {
-        output.warn(format!(
-            "{} holds {}, more than the {} it can hold at a rate of {}; its rate is now {}",
-            if group.group.0.is_empty() {
-                "the filter".into()
-            } else {
-                format!("group {}", shown(&group.group))
-            },
-            match () {
-                _ if kind == Kind::Layered => "too much in one of its layers".into(),
-                _ if health.keys.is_finite() => format!("about {} keys", keys(health.keys)),
-                _ => "countless keys".into(),
-            },
-            number::count(health.capacity.unwrap_or(0)),
-            number::rate(group.fpr),
-            number::rate(health.rate)
-        ));
+        output.warn(health.overfull_text(&group.group, group.fpr, health.rate));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -151,9 +136,9 @@ fn layers_table(mut columns: Vec<Column>, groups: &[(&GroupParams, &Tally, Healt
     columns.extend(names.map(Column::right));
     let row = |(group, tally, health): &(&GroupParams, &Tally, Health)| {
         vec![
-            shown(&group.group),
+            group_name(&group.group),
             number::count(tally.rows),
-            keys(health.keys),
+            health.keys_text(),
             number::count(group.keys),
             format!("{} + XOR", group.shape.layers()),
             number::count(group.shape.slots),
@@ -172,16 +157,20 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
     if kind == Kind::Layered {
         return layers_table(columns, groups);
     }
-    let size = if kind == Kind::Fuse { "width" } else { "k" };
+    let size = match kind {
+        Kind::Fuse => "width",
+        Kind::Scalable => "layers",
+        _ => "k",
+    };
     let names =
         ["rows", "planned keys", "estimated keys", "bits", size, "fill", "rate now", "target", "room for"];
     columns.extend(names.map(Column::right));
     let row = |(group, tally, health): &(&GroupParams, &Tally, Health)| {
         vec![
-            shown(&group.group),
+            group_name(&group.group),
             number::count(tally.rows),
             number::count(group.keys),
-            keys(health.keys),
+            health.keys_text(),
             number::count(group.shape.bits()),
             if kind == Kind::Fuse { group.shape.width } else { group.shape.hashes }.to_string(),
             number::percent(health.fill),
@@ -189,6 +178,7 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
             number::rate(group.fpr),
             match health.capacity {
                 Some(capacity) => number::count((capacity as f64 - health.keys).max(0.0) as u64),
+                None if kind == Kind::Scalable => "any".into(),
                 None => "static".into(),
             },
         ]
@@ -210,18 +200,4 @@ fn as_json((group, tally, health): &(&GroupParams, &Tally, Health)) -> Value {
         json["fpr_random_records"] = whole.into();
     }
     json
-}
-
-fn keys(keys: f64) -> String {
-    if keys.is_finite() { number::count(keys.round() as u64) } else { "full".into() }
-}
-
-/// How many groups there are, in words.
-pub fn counted_groups(groups: usize) -> String {
-    if groups == 1 { "1 group".into() } else { format!("{} groups", number::count(groups as u64)) }
-}
-
-/// The name of a group for people.
-pub fn shown(name: &Name) -> String {
-    if name.0.is_empty() { "(all)".into() } else { printable(&name.0) }
 }

@@ -29,9 +29,17 @@ pub struct Merge {
 impl Merge {
     /// Merges them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let (params, tallies) = progress::run(output, "merging", |control| {
+        let merged = progress::run(output, "merging", |control| {
             merge::merge(&self.inputs, &self.output, parallel::default_threads(), control)
         })?;
-        inspect::summary(output, &self.output, &params, &tallies)
+        for (first, second) in &merged.twice {
+            let (first, second) = (first.display(), second.display());
+            output.warn(if first.to_string() == second.to_string() {
+                format!("{first} was given twice: its rows are counted twice")
+            } else {
+                format!("{first} and {second} hold the same: the rows are counted twice")
+            });
+        }
+        inspect::summary(output, &self.output, &merged.params, &merged.tallies)
     }
 }

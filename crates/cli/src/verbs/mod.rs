@@ -4,7 +4,9 @@ mod add;
 mod build;
 mod compare;
 mod completions;
+mod dedup;
 mod demo;
+mod filter;
 mod generate;
 mod inspect;
 mod merge;
@@ -32,6 +34,8 @@ pub enum Verb {
     Merge(merge::Merge),
     Test(test::Test),
     Query(query::Query),
+    Filter(filter::Filter),
+    Dedup(dedup::Dedup),
     Inspect(inspect::Inspect),
     Compare(compare::Compare),
     Verify(verify::Verify),
@@ -51,6 +55,8 @@ impl Verb {
             Verb::Merge(verb) => verb.run(output),
             Verb::Test(verb) => verb.run(output),
             Verb::Query(verb) => verb.run(output),
+            Verb::Filter(verb) => verb.run(output),
+            Verb::Dedup(verb) => verb.run(output),
             Verb::Inspect(verb) => verb.run(output),
             Verb::Compare(verb) => verb.run(output),
             Verb::Verify(verb) => verb.run(output),

@@ -6,14 +6,14 @@ use clap::Args;
 use serde_json::json;
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
-use tamis_engine::build::{self, Job, Sizing};
+use tamis_engine::build::{self, Job, Planned, Sizing};
 use tamis_engine::design::{self, Design, Wishes};
 use tamis_engine::plan::Size;
-use tamis_engine::report::{Column, Table, number, plot, stacked_svg};
+use tamis_engine::report::{Column, Table, group_name, number, plot, stacked_svg};
 use tamis_engine::{output as files, plan};
 
-use super::inspect::shown;
 use crate::arguments::{self, Keys, Kinds, Reading};
+use crate::notes;
 use crate::progress;
 use crate::show::{Output, Sheet, usage};
 
@@ -179,26 +179,18 @@ impl Plan {
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };
-        let (params, counted) =
+        let Planned { params, counted, inputs } =
             progress::run(output, "counting", |control| build::plan(&job, size, control))?;
-        if counted.skipped > 0 {
-            output.warn(format!("{} rows without a key were left out", number::count(counted.skipped)));
-        }
-        if counted.lone_keywords() {
-            output.warn(LONE_KEYWORDS);
-        }
-        if counted.estimating() {
-            output.note("more than 2^24 distinct keys: their number was estimated, with a margin of three standard errors (2.4 %)");
-        }
+        notes::inputs(output, &inputs);
+        notes::estimated(output, counted.estimating());
+        notes::skipped(output, counted.skipped);
+        notes::lone_keywords(output, counted.lone_keywords());
         if let Some(path) = &self.output {
             save(output, path, &params)?;
         }
         show(output, &params)
     }
 }
-
-/// What there is to say where no record has more than one keyword.
-pub const LONE_KEYWORDS: &str = "no record has more than one keyword: does the delimiter of --keywords occur in the column? (build --explain shows the first records)";
 
 fn show(output: &Output, params: &Params) -> Result<ExitCode> {
     let table = groups_table(params);
@@ -271,7 +263,7 @@ fn groups_table(params: &Params) -> Table {
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
     let row = |group: &&GroupParams| {
         vec![
-            shown(&group.group),
+            group_name(&group.group),
             number::count(group.keys),
             number::count(group.shape.bits()),
             format!("{:.3}", group.shape.bits() as f64 / group.keys as f64),
@@ -300,7 +292,7 @@ fn layers_table(params: &Params, mut columns: Vec<Column>) -> Table {
     let row = |group: &&GroupParams| {
         let (layer, whole) = layered_rates(group);
         vec![
-            shown(&group.group),
+            group_name(&group.group),
             number::count(group.keys),
             format!("{} + XOR", group.shape.layers()),
             number::count(group.shape.slots),

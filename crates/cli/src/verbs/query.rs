@@ -10,9 +10,8 @@ use tamis::params::Name;
 use tamis::sizing::Kind;
 use tamis_engine::output as files;
 use tamis_engine::query::Asker;
-use tamis_engine::report::printable;
+use tamis_engine::report::{group_name, printable};
 
-use super::inspect::shown;
 use crate::show::{Output, unless_closed, usage};
 
 /// Ask which groups keys may be in
@@ -120,10 +119,11 @@ impl<W: Write> Answers<W> {
             }
             write!(self.out, "{before}{answer}")
         } else {
-            let whole = groups.iter().map(|name| if name.0.is_empty() { "yes".into() } else { shown(name) });
+            let whole =
+                groups.iter().map(|name| if name.0.is_empty() { "yes".into() } else { group_name(name) });
             let part = part.iter().map(|name| match name.0.is_empty() {
                 true => "part (the XOR layer could not be asked)".into(),
-                false => format!("{} (part: the XOR layer could not be asked)", shown(name)),
+                false => format!("{} (part: the XOR layer could not be asked)", group_name(name)),
             });
             let groups: Vec<String> = whole.chain(part).collect();
             writeln!(self.out, "{}\t{}", printable(key), groups.join(","))

@@ -1,17 +1,18 @@
+mod records;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use tamis::key::{Column, Field};
 use tamis_engine::leftovers::TemporaryFolder;
-use tamis_engine::reproduce::{self, Run, layers, search};
-use tamis_engine::{generate, output as files};
+use tamis_engine::report::Page;
+use tamis_engine::reproduce::{self, Run, design};
+use tamis_engine::{generate, output as files, parallel};
 
-use crate::arguments;
-use crate::progress;
 use crate::show::Output;
+use crate::{arguments, progress};
 
 /// Measure the documents' experiments again, their figures beside ours
 #[derive(Debug, Args)]
@@ -20,7 +21,8 @@ Examples:
   tamis reproduce ratings
   tamis reproduce ratings title.ratings.tsv.gz --report ratings.html
   tamis reproduce layers netflix_titles.csv tmdb_5000_movies.csv
-  tamis reproduce search movies.csv --key title")]
+  tamis reproduce search movies.csv --key title
+  tamis reproduce design")]
 pub struct Reproduce {
     #[command(subcommand)]
     what: What,
@@ -29,8 +31,9 @@ pub struct Reproduce {
 #[derive(Debug, Subcommand)]
 enum What {
     Ratings(Ratings),
-    Layers(Layers),
-    Search(Search),
+    Layers(records::Layers),
+    Search(records::Search),
+    Design(Design),
 }
 
 /// Document 000: ten filters of film ratings, by rate, scheme and threads
@@ -50,109 +53,62 @@ struct Ratings {
     repeats: usize,
 }
 
-/// Document 003: classic and multi-layer filters of records, with several sorts of probes
+/// Document 004: the rate of 8 bits per key for every number of hash functions
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tamis reproduce layers
-  tamis reproduce layers netflix_titles.csv tmdb_5000_movies.csv
-  tamis reproduce layers films.csv --keywords tags:split=';' --csv films-layers.csv")]
-struct Layers {
-    /// netflix_titles.csv, tmdb_5000_movies.csv or others; without any the data is generated
-    tables: Vec<String>,
-    /// The columns of keywords, as `build` takes them [default: those known of the two tables]
-    #[arg(long, value_name = "COLUMN[:STEPS]")]
-    keywords: Vec<Field>,
-    /// Write the results as CSV
-    #[arg(long, value_name = "FILE.csv", default_value = "reproduce-layers.csv")]
-    csv: PathBuf,
+  tamis reproduce design
+  tamis reproduce design --full          a billion addresses in one gigabyte, k = 1, 2 and 6")]
+struct Design {
+    /// The addresses in the set
+    #[arg(long, value_parser = arguments::count, default_value_t = 1_000_000)]
+    keys: u64,
+    /// The addresses outside that are looked up
+    #[arg(long, value_parser = arguments::count, default_value_t = 10_000_000)]
+    probes: u64,
+    /// A billion addresses, k = 1, 2 and 6
+    #[arg(long, conflicts_with = "keys")]
+    full: bool,
+    /// The seed of the addresses
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads [default: all]
+    #[arg(long, value_parser = arguments::threads)]
+    threads: Option<usize>,
     /// Write a page with charts
-    #[arg(long, value_name = "FILE.html", default_value = "reproduce-layers.html")]
+    #[arg(long, value_name = "FILE.html", default_value = "reproduce-design.html")]
     report: PathBuf,
 }
 
-/// Document 003: linear and binary search, hash table, Bloom and multi-layer filter
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  tamis reproduce search movies.csv --key title
-  tamis reproduce search --most 1e6")]
-struct Search {
-    /// A table; without one the data is generated
-    table: Option<String>,
-    /// The column of the records, with steps
-    #[arg(long, value_name = "COLUMN[:STEPS]", requires = "table")]
-    key: Option<Field>,
-    /// Measure from a thousand up to so many records
-    #[arg(long, value_parser = arguments::count, default_value = "10000000")]
-    most: u64,
-    /// The rate of the filters; for the multi-layer filter, of a layer
-    #[arg(long, value_parser = arguments::rate, default_value_t = layers::FPR)]
-    fpr: f64,
-    /// Write the results as CSV
-    #[arg(long, value_name = "FILE.csv", default_value = "reproduce-search.csv")]
-    csv: PathBuf,
-    /// Write a page with charts
-    #[arg(long, value_name = "FILE.html", default_value = "reproduce-search.html")]
-    report: PathBuf,
-}
-
-/// Writes the results as CSV and as a page.
-fn write_both(output: &Output, csv: (&Path, String), page: (&Path, String)) -> Result<()> {
-    files::write_whole(csv.0, |out| out.write_all(csv.1.as_bytes()))?;
-    files::write_whole(page.0, |out| out.write_all(page.1.as_bytes()))?;
-    output.note(format!("{}: the results; {}: a page with charts", csv.0.display(), page.0.display()));
-    Ok(())
-}
-
-impl Layers {
+impl Design {
     fn run(self, output: &Output) -> Result<ExitCode> {
-        for path in [&self.csv, &self.report] {
-            files::check(path)?;
-            files::check_is_no_input(path, &self.tables)?;
-        }
-        let sets = progress::run(output, "measuring", |control| {
-            let mut sets = if self.tables.is_empty() { layers::generated() } else { Vec::new() };
-            for table in &self.tables {
-                if self.keywords.is_empty() {
-                    for field in layers::known_columns(table)? {
-                        sets.push(layers::read(table, vec![field.parse()?], control)?);
-                    }
-                } else {
-                    sets.push(layers::read(table, self.keywords.clone(), control)?);
-                }
-            }
-            sets.iter().map(|set| layers::measure(set, control)).collect()
-        })?;
-        let found = reproduce::Layers { sets };
-        write_both(output, (&self.csv, found.csv()), (&self.report, found.page().html()))?;
-        let mut text = format!("{}\n{}\n", found.rates().text(), found.gains().text());
-        text.extend(found.verdict().into_iter().map(|line| line + "\n"));
-        output.result(text, found.json())?;
+        files::check(&self.report)?;
+        let (keys, hashes) =
+            if self.full { (1_000_000_000, vec![1, 2, 6]) } else { (self.keys, (1..=12).collect()) };
+        let threads = self.threads.unwrap_or_else(parallel::default_threads);
+        let job = design::Job { keys, probes: self.probes, hashes, seed: self.seed, threads };
+        let found = progress::run(output, "measuring", |control| design::design(&job, control))?;
+        write_page(&self.report, &found.page(), output)?;
+        let point = |point: &design::Point| {
+            json!({
+                "hashes": point.hashes, "predicted": found.predicted(point), "measured": point.rate(),
+                "false_positives": point.found, "probes": point.probes, "ones": point.ones,
+                "build_seconds": point.build.as_secs_f64(), "probe_seconds": point.probe.as_secs_f64(),
+            })
+        };
+        let text = format!("{}\n{}", found.table().text(), design::REMARKS);
+        let points: Vec<_> = found.points.iter().map(point).collect();
+        output.result(text, json!({ "keys": keys, "points": points }))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-impl Search {
-    fn run(self, output: &Output) -> Result<ExitCode> {
-        for path in [&self.csv, &self.report] {
-            files::check(path)?;
-            files::check_is_no_input(path, self.table.iter())?;
-        }
-        let key = self.key.unwrap_or(Field { column: Column::Line, steps: Vec::new() });
-        let found = progress::run(output, "measuring", |control| {
-            let (name, records) = match &self.table {
-                Some(table) => (format!("{table} {key}"), search::read(table, &key, control)?),
-                None => ("generated titles".into(), search::generated()),
-            };
-            search::search(name, &records, self.most, self.fpr, control)
-        })?;
-        write_both(output, (&self.csv, found.csv()), (&self.report, found.page().html()))?;
-        let text: Vec<String> = found.sizes().into_iter().map(|size| found.at(size).text()).collect();
-        output.result(text.join("\n"), found.json())?;
-        let sound = found.runs.iter().all(|run| run.false_negatives == 0);
-        Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-    }
+/// Writes a page, and says so.
+fn write_page(path: &Path, page: &Page, output: &Output) -> Result<()> {
+    let html = page.html();
+    files::write_whole(path, |out| out.write_all(html.as_bytes()))?;
+    output.note(format!("{}: the same as a page, with charts", path.display()));
+    Ok(())
 }
 
 impl Reproduce {
@@ -162,6 +118,7 @@ impl Reproduce {
             What::Ratings(ratings) => ratings.run(output),
             What::Layers(layers) => layers.run(output),
             What::Search(search) => search.run(output),
+            What::Design(design) => design.run(output),
         }
     }
 }
@@ -182,9 +139,7 @@ impl Ratings {
         let found = progress::run(output, "measuring", |control| {
             reproduce::ratings(&table, scratch.path(), repeats, control)
         })?;
-        let html = found.page().html();
-        files::write_whole(&report, |out| out.write_all(html.as_bytes()))?;
-        output.note(format!("{}: the same as a page, with charts", report.display()));
+        write_page(&report, &found.page(), output)?;
         let run = |run: &Run| {
             json!({
                 "fpr": run.fpr, "scheme": format!("{:?}", run.scheme).to_lowercase(), "threads": run.threads,

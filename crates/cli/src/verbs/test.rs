@@ -7,6 +7,7 @@ use tamis_engine::output as files;
 use tamis_engine::test::{self, Job, Report};
 
 use crate::arguments::{self, Columns, Reading};
+use crate::notes;
 use crate::progress;
 use crate::show::{Output, Sheet, usage};
 
@@ -67,6 +68,7 @@ impl Test {
             threads: self.reading.threads(),
         };
         let report = progress::run(output, "testing", |control| test::test(&job, control))?;
+        notes::inputs(output, &report.inputs);
         if let Some(path) = &self.report {
             let subtitle = format!("{} tested with {}", job.filters.display(), job.inputs.join(", "));
             let page = report.page("How well the filters do", &subtitle, &[]).html();
@@ -80,8 +82,6 @@ impl Test {
 /// Shows what a test found; exit code 1 where a check did not hold.
 pub fn show(output: &Output, report: &Report) -> Result<ExitCode> {
     output.result(Sheet { table: report.table(), lines: report.verdict() }, report.json())?;
-    for (group, filter) in report.overfull().take(20) {
-        output.warn(test::overfull_text(group, filter));
-    }
+    report.overfull().take(20).for_each(|warning| output.warn(warning));
     Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -61,6 +61,46 @@ fn a_row_with_too_few_columns_is_named_by_its_line() {
     folder.ok("build q.csv --key b --no-quotes -o x.tamis");
 }
 
+/// Only rows with an empty value were.
+#[test]
+fn rows_that_cannot_be_read_are_left_out_where_that_is_asked() {
+    let folder = Folder::new();
+    let rows: String =
+        (0..50_000).map(|i| if i % 100 == 7 { "x\n".into() } else { format!("a,{i}\n") }).collect();
+    folder.write("plain.csv", format!("g,k\n{rows}"));
+    folder.write("quoted.csv", format!("g,k\n\"a\",\"-1\"\n{rows}"));
+    let odd = |i: u32| match i % 400 {
+        7 => "null\n".to_owned(),
+        107 => "{\"k\": 1\n".to_owned(),
+        207 => "{\"k\": [1]}\n".to_owned(),
+        307 => "words\n".to_owned(),
+        _ => format!("{{\"k\":{i}}}\n"),
+    };
+    folder.write("odd.ndjson", (0..50_000).map(odd).collect::<String>());
+    for (input, says) in [
+        ("plain.csv --key k", ["plain.csv, line 9", "1 field, too few"]),
+        ("quoted.csv --key k", ["quoted.csv, line 10", "1 field, too few"]),
+        ("odd.ndjson --key k", ["odd.ndjson, line 8", "not a JSON object"]),
+    ] {
+        for threads in [1, 3] {
+            let line = format!("build {input} --threads {threads} -o x.tamis");
+            folder.refused(&line, 1, &says);
+            folder.refused(&line, 1, &["--bad-rows skip"]);
+            let done = folder.run(&format!("{line} --bad-rows skip --json"));
+            assert!(done.code == 0 && done.err.contains("left out 500 bad rows"), "{}", done.err);
+            let built: serde_json::Value = done.out.parse().unwrap();
+            let rows = if input.starts_with("quoted") { 49_501 } else { 49_500 };
+            assert_eq!(built["groups"][0]["rows"], rows, "{input}");
+        }
+    }
+    folder.write("open.csv", "g,k\na,1\nx\na,\"2\n");
+    folder.refused(
+        "build open.csv --key k --bad-rows skip -o y.tamis",
+        1,
+        &["open.csv, line 4", "never closes"],
+    );
+}
+
 #[test]
 fn a_parquet_file_with_another_name_is_recognised_and_a_damaged_one_is_refused() {
     let folder = Folder::new();
@@ -159,7 +199,7 @@ fn a_value_that_is_no_key_stops_the_job_with_file_line_and_value() {
         folder.refused(&format!("plan {input}"), 1, &says);
 
         let done = folder.run(&format!("build {input} --bad-rows skip -o skipped.tamis"));
-        assert!(done.code == 0 && done.err.contains("1 rows without a key were left out"), "{}", done.err);
+        assert!(done.code == 0 && done.err.contains("left out 1 bad row"), "{}", done.err);
         let file = input.split(' ').next().unwrap();
         let test = folder.json(&format!("test skipped.tamis {file} --bad-rows skip"));
         assert_eq!((&test["skipped_rows"], &test["false_negatives"]), (&1.into(), &0.into()), "{input}");

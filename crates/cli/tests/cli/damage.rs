@@ -103,13 +103,48 @@ fn a_flipped_bit_in_a_filter_is_seen_by_every_verb_that_reads_it_whole() {
     }
 }
 
+/// `--json` printed nothing.
+#[test]
+fn verify_tells_programs_what_is_damaged() {
+    let folder = filters("");
+    let good = folder.read("good.tamis");
+    let verify = |code: i32| -> serde_json::Value {
+        let done = folder.run("verify bad.tamis --json");
+        assert_eq!(done.code, code, "{}", done.err);
+        done.out.parse().expect("an object")
+    };
+    folder.write("bad.tamis", &good);
+    assert_eq!(verify(0)["sound"], true);
+    assert_eq!(verify(0)["damage"], serde_json::json!([]));
+    let data = good.len() - 8 * container(&folder.path("good.tamis")).data().len();
+    let mut bad = good.clone();
+    bad[data] ^= 1;
+    *bad.last_mut().unwrap() ^= 1;
+    folder.write("bad.tamis", &bad);
+    let found = verify(1);
+    assert_eq!((&found["sound"], &found["groups"]), (&false.into(), &2.into()));
+    let damage = found["damage"].as_array().unwrap();
+    assert_eq!(damage.len(), 2, "{found:#}");
+    for (what, group) in damage.iter().zip(["group x", "group y"]) {
+        assert!(what.as_str().unwrap().contains(group), "{what}");
+    }
+    for bytes in [&good[..100], b"", b"words"] {
+        folder.write("bad.tamis", bytes);
+        let found = verify(1);
+        assert_eq!((&found["sound"], found["damage"].as_array().unwrap().len()), (&false.into(), 1));
+    }
+    fs::remove_file(folder.path("bad.tamis")).unwrap();
+    let done = folder.run("verify bad.tamis --json");
+    assert_eq!((done.code, done.out.as_str()), (1, ""), "nothing is known of a file that is not there");
+}
+
 #[test]
 fn a_file_of_a_later_version_says_which_it_is() {
     let folder = filters("");
     let mut later = folder.read("good.tamis");
     later[8] = 9;
     folder.write("bad.tamis", later);
-    folder.refused("inspect bad.tamis", 1, &["version 9", "reads versions up to 2", "newer tamis"]);
+    folder.refused("inspect bad.tamis", 1, &["version 9", "reads version 1", "newer tamis"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod bad_input;
 mod build;
 mod damage;
+mod dedup;
 mod formats;
 mod golden;
 mod groups;

@@ -62,6 +62,27 @@ fn parameters_without_data_serve_as_well() {
     }
 }
 
+/// The rows of a file that was given twice were doubled without a word.
+#[test]
+fn a_merge_says_where_rows_count_twice() {
+    let folder = parts();
+    folder.ok("plan ratings.tsv --key tconst --group averageRating:round -o params.json");
+    for part in 0..2 {
+        folder.ok(&format!("build {part}.tsv --params params.json -o {part}.tamis"));
+    }
+    std::fs::copy(folder.path("0.tamis"), folder.path("copy.tamis")).unwrap();
+    let said = |line: &str| folder.run(line).err;
+    assert_eq!(said("merge 0.tamis 1.tamis -o all.tamis"), "");
+    assert!(said("merge 0.tamis 1.tamis 0.tamis -o all.tamis").contains("0.tamis was given twice"));
+    let copied = said("merge 0.tamis 1.tamis copy.tamis -o all.tamis");
+    assert!(copied.contains("0.tamis and copy.tamis hold the same"), "{copied}");
+    assert!(said("merge 0.tamis ./0.tamis -o all.tamis -q").contains("warning: 0.tamis and ./0.tamis"));
+    folder.ok("plan --keys 10 --fpr 0.1 -o empty.json");
+    folder.write("none.txt", "");
+    folder.ok("build none.txt --params empty.json -o none.tamis");
+    assert_eq!(said("merge none.tamis none.tamis -o all.tamis"), "", "no rows, none twice");
+}
+
 #[test]
 fn groups_that_only_one_side_has_are_kept() {
     let folder = Folder::new();
@@ -137,7 +158,7 @@ fn a_group_that_was_not_planned_stops_the_build_naming_it() {
     folder.refused("add a.tamis b.csv", 1, &["b.csv, line 3", "\"z\"", "--bad-rows skip"]);
     assert!(folder.read("a.tamis") == before);
     let done = folder.run("add a.tamis b.csv --bad-rows skip");
-    assert!(done.code == 0 && done.err.contains("1 rows"), "{}", done.err);
+    assert!(done.code == 0 && done.err.contains("left out 1 bad row"), "{}", done.err);
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn the_keys_of_a_table_are_counted() {
     let folder = Folder::new();
     folder.write("t.csv", "k,g\n1,a\n2,a\n1,a\n3,b\n,b\n");
     let done = folder.run("plan t.csv --key k --group g --bad-rows skip --json");
-    assert!(done.err.contains("1 rows without a key"), "{}", done.err);
+    assert!(done.err.contains("left out 1 bad row"), "{}", done.err);
     let plan: serde_json::Value = done.out.parse().unwrap();
     let keys = |group: usize| plan["groups"][group]["keys"].as_u64().unwrap();
     assert_eq!((keys(0), keys(1)), (2, 1));

@@ -84,7 +84,7 @@ fn a_forged_filter_fails_the_test() {
         section[..words / 2].fill(0);
         tallies[last] = format::seal(section, tallies[last].rows, tallies[last].seed);
         let mut forged = File::create(folder.path("forged.tamis")).unwrap();
-        format::write(&mut forged, &params, &tallies, &data).unwrap();
+        format::write(&mut forged, &params, &tallies, &data, b"").unwrap();
         folder.ok("verify forged.tamis");
         let done = folder.run("test forged.tamis ratings.tsv");
         assert_eq!(done.code, 1, "{kind}");

@@ -193,6 +193,26 @@ fn quiet_silences_notes_and_keeps_the_result() {
 }
 
 #[test]
+fn one_of_a_thing_is_not_many() {
+    let folder = Folder::new();
+    assert!(folder.run("generate ratings --rows 1 -o r.tsv").err.contains("r.tsv: 1 row\n"));
+    folder.write("t.csv", "k,g\n1,a\n,a\n");
+    let said = |line: &str| {
+        let done = folder.run(line);
+        done.out + &done.err
+    };
+    assert!(said("build t.csv --key k --bad-rows skip -o t.tamis").contains("left out 1 bad row\n"));
+    assert!(said("inspect t.tamis").contains("in 1 group\n"));
+    assert!(said("verify t.tamis").contains("(1 group, "));
+    folder.write("other.csv", "k,g\n1,a\n2,a\n");
+    let tested = said("test t.tamis t.csv --bad-rows skip --negatives t.csv --random 1");
+    assert!(tested.contains("0 false positives in 1 test ("), "{tested}");
+    assert!(tested.contains("Not counted: 1 key given as negatives"), "{tested}");
+    assert!(tested.contains("Left out: 2 bad rows."), "{tested}");
+    assert!(said("test t.tamis other.csv").contains("1 FALSE NEGATIVE:"));
+}
+
+#[test]
 fn a_result_that_nobody_reads_to_its_end_is_no_error() {
     let folder = Folder::with_ratings(20_000);
     folder.ok("build ratings.tsv --key tconst --group numVotes -o a.tamis");

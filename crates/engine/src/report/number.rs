@@ -10,6 +10,11 @@ pub fn count(n: u64) -> String {
     grouped(&n.to_string())
 }
 
+/// So many of something: `1 row`, `1,260,817 rows`.
+pub fn counted(n: u64, what: &str) -> String {
+    format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
 /// A rate or any other plain number, to four significant digits: `0.0101`, `9.8e-7`, `12,346`.
 pub fn rate(value: f64) -> String {
     significant(value, 4)

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use tamis::params::Name;
+
 /// The text of arbitrary bytes: what is not UTF-8 is shown as `\xff`, control characters likewise.
 pub fn printable(bytes: &[u8]) -> String {
     let mut out = String::new();
@@ -13,6 +15,11 @@ pub fn printable(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+/// The name of a group for people; `(all)` where there are no groups.
+pub fn group_name(name: &Name) -> String {
+    if name.0.is_empty() { "(all)".into() } else { printable(&name.0) }
 }
 
 /// Shows what would otherwise be unseen or would disturb the text around it: control characters,

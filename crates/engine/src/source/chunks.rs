@@ -4,17 +4,20 @@
 //! processor's cache costs half of the page faults of a map, and a file that shrinks meanwhile is
 //! a short read instead of a bus error.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use memchr::memchr;
 
 use super::delimited::{Cut, Dialect, cut, newlines};
 use super::lines::Fault;
 use super::origin::{Counted, Origin, damaged};
-use super::reader::{Bytes, Compression, fill};
+use super::pace::Pace;
+use super::reader::{Bytes, Compression, fill, fill_until};
 use crate::{Error, Result};
 
 /// How much is read at a time, and how long a row may be.
@@ -61,14 +64,17 @@ impl Buffer {
         self.bytes[self.begin..self.end].copy_from_slice(data);
     }
 
-    /// Reads so many bytes more; false where the stream ends before.
-    fn read(&mut self, bytes: &mut impl Read, more: usize) -> io::Result<bool> {
+    /// Reads so many bytes more, or what there is of a stream that has a pace; false where the
+    /// stream ends before.
+    fn read(&mut self, bytes: &mut impl Read, more: usize, pace: Option<&Pace>) -> io::Result<bool> {
         let full = self.end + more;
         if self.bytes.len() < full {
             self.bytes.resize(full, 0);
         }
-        self.end += fill(bytes, &mut self.bytes[self.end..full])?;
-        Ok(self.end == full)
+        let dry = |_: &[u8]| pace.is_some_and(|pace| !pace.ready(Duration::ZERO));
+        let (len, ended) = fill_until(bytes, &mut self.bytes[self.end..full], dry)?;
+        self.end += len;
+        Ok(!ended)
     }
 }
 
@@ -136,6 +142,8 @@ pub(super) struct Feed {
     /// The beginning of the next chunk: a row whose end was not read yet.
     carry: Vec<u8>,
     ended: bool,
+    /// Where rows shall not wait until a chunk is full: whether more can be read just now.
+    pace: Option<Pace>,
 }
 
 impl Feed {
@@ -149,9 +157,16 @@ impl Feed {
         sizes: Sizes,
     ) -> Result<Feed> {
         let count = Arc::new(AtomicU64::new(0));
-        let bytes = open(path, origin, compression, &count)?;
+        let plain = origin.is_file() && compression.is_none();
+        // Rows of a plain file may begin far behind its beginning.
+        let (bytes, skip) = if plain {
+            let from = beginning.bytes / PAGE * PAGE;
+            (open_at(path, from as u64, &count)?, beginning.bytes - from)
+        } else {
+            (open(path, origin, compression, &count)?, beginning.bytes)
+        };
         // Lines of a plain file are counted when an error needs it.
-        let line = if origin.is_file() && compression.is_none() { None } else { Some(beginning.lines + 1) };
+        let line = if plain { None } else { Some(beginning.lines + 1) };
         Ok(Feed {
             bytes,
             compression,
@@ -161,10 +176,21 @@ impl Feed {
             counted: 0,
             start: beginning.bytes as u64,
             line,
-            skip: beginning.bytes,
+            skip,
             carry: Vec::new(),
             ended: false,
+            pace: None,
         })
+    }
+
+    /// Lets chunks end where the stream has nothing more for now.
+    pub(super) fn paced(self, pace: Option<&Pace>) -> Feed {
+        Feed { pace: pace.cloned(), ..self }
+    }
+
+    /// Whether there is something to read, or soon will be.
+    pub(super) fn ready(&self, patience: Duration) -> bool {
+        self.ended || self.pace.as_ref().is_none_or(|pace| pace.ready(patience))
     }
 
     /// Where the next chunk begins.
@@ -179,17 +205,24 @@ impl Feed {
         }
         let mut more = self.sizes.chunk;
         buffer.set(&self.carry, more);
+        let mut looked = 0;
         let (end, quoted) = loop {
-            let full = buffer
-                .read(&mut self.bytes, more)
+            let goes_on = buffer
+                .read(&mut self.bytes, more, self.pace.as_ref())
                 .map_err(|source| damaged(path, self.compression, source))?;
             let skipped = self.skip.min(buffer.data().len());
             self.skip -= skipped;
             buffer.begin += skipped;
             let data = buffer.data();
-            if !full {
+            if !goes_on {
                 self.ended = true;
                 break (data.len(), memchr(b'"', data).is_some());
+            }
+            // A row that comes drop by drop is not looked through again at each of them.
+            let fresh = &data[looked..];
+            looked = data.len();
+            if self.pace.is_some() && memchr(b'\n', fresh).is_none() && looked < self.sizes.row {
+                continue;
             }
             match cut(data, self.dialect) {
                 Cut { end: Some(end), quoted, .. } => break (end, quoted),
@@ -236,6 +269,14 @@ fn open(
         Some(compression) => compression.decoder(bytes).map_err(Error::io(path)),
         None => Ok(bytes),
     }
+}
+
+/// The bytes of a plain file from this place on. Those before count as read.
+fn open_at(path: &Path, at: u64, count: &Arc<AtomicU64>) -> Result<Bytes> {
+    let mut file = File::open(path).map_err(Error::io(path))?;
+    file.seek(SeekFrom::Start(at)).map_err(Error::io(path))?;
+    count.store(at, Relaxed);
+    Ok(Box::new(Counted { bytes: Box::new(file), count: Arc::clone(count) }))
 }
 
 /// The number of the line at this place of a plain file.

@@ -47,16 +47,18 @@ pub(super) fn rows<S: Sink>(
     sink: &mut S,
 ) -> Result<(), Fault> {
     if dialect.quotes && quoted {
-        any_rows(data, dialect, picks, sink)
+        any_rows(data, 0, dialect, picks, sink)
     } else {
         plain_rows(data, dialect.delimiter, picks, sink)
     }
 }
 
+/// Tells the sink of a row that starts here and has fewer fields than are asked for.
 #[cold]
-fn too_few(at: usize, got: usize, width: usize) -> Fault {
+fn too_few<S: Sink>(sink: &mut S, at: usize, got: usize, width: usize) -> Result<(), Fault> {
     let fields = if got == 1 { "field" } else { "fields" };
-    Fault { at, message: format!("this row has {got} {fields}, too few for column {width}") }
+    sink.bad_row(format_args!("this row has {got} {fields}, too few for column {width}"))
+        .map_err(|message| Fault { at, message })
 }
 
 /// How much is looked through at a time: a list of its delimiters fits in the nearest cache.
@@ -85,16 +87,15 @@ fn plain_rows<S: Sink>(data: &[u8], delimiter: u8, picks: &Picks, sink: &mut S) 
             if size <= LONGEST_LISTED {
                 continue;
             }
-            return any_rows(&data[start..], Dialect { delimiter, quotes: false }, picks, sink)
-                .map_err(|fault| Fault { at: start + fault.at, ..fault });
+            return any_rows(data, start, Dialect { delimiter, quotes: false }, picks, sink);
         };
         // Few columns are the rule; with their number known, the loop over them is unrolled.
         let walked = match picks.fields[..] {
-            [a] => walk(window, &ends, picks.width, &[a], &mut [None; 1], sink),
-            [a, b] => walk(window, &ends, picks.width, &[a, b], &mut [None; 2], sink),
+            [a] => walk(window, start, &ends, picks.width, &[a], &mut [None; 1], sink),
+            [a, b] => walk(window, start, &ends, picks.width, &[a, b], &mut [None; 2], sink),
             _ => {
                 let mut values = vec![None; picks.fields.len()];
-                walk(window, &ends, picks.width, &picks.fields, &mut values, sink)
+                walk(window, start, &ends, picks.width, &picks.fields, &mut values, sink)
             }
         };
         walked.map_err(|fault| Fault { at: start + fault.at, ..fault })?;
@@ -104,10 +105,11 @@ fn plain_rows<S: Sink>(data: &[u8], delimiter: u8, picks: &Picks, sink: &mut S) 
     Ok(())
 }
 
-/// Gives the rows of a window.
+/// Gives the rows of a window, which begins at `base` of the text.
 #[inline(always)]
 fn walk<'a, S: Sink>(
     data: &'a [u8],
+    base: usize,
     ends: &Ends,
     width: usize,
     fields: &[usize],
@@ -123,7 +125,8 @@ fn walk<'a, S: Sink>(
             continue;
         }
         if got < width {
-            return Err(too_few(start, got, width));
+            too_few(sink, start, got, width)?;
+            continue;
         }
         for (value, &field) in values.iter_mut().zip(fields) {
             let from = row[field].wrapping_add(1) as usize;
@@ -133,7 +136,10 @@ fn walk<'a, S: Sink>(
             }
             *value = Some(&data[from..to]);
         }
-        sink.row(values).map_err(|message| Fault { at: start, message })?;
+        // After the newline; a last row may lack it.
+        let end = data.len().min(row[got] as usize + 1);
+        let place = base + start..base + end;
+        sink.record(place, values).map_err(|message| Fault { at: start, message })?;
     }
     Ok(())
 }
@@ -195,14 +201,20 @@ fn put_together(data: &[u8], span: Span, text: &mut Vec<u8>) {
     text.extend_from_slice(&data[span.close + 1..span.to]);
 }
 
-/// Rows of any length, in which delimiters and newlines may be quoted.
-fn any_rows<S: Sink>(data: &[u8], dialect: Dialect, picks: &Picks, sink: &mut S) -> Result<(), Fault> {
+/// Rows of any length from here on, in which delimiters and newlines may be quoted.
+fn any_rows<S: Sink>(
+    data: &[u8],
+    mut start: usize,
+    dialect: Dialect,
+    picks: &Picks,
+    sink: &mut S,
+) -> Result<(), Fault> {
     let mut spans = vec![Span::default(); picks.width];
     let mut built = Vec::new();
     let mut texts: Vec<Range<usize>> = Vec::with_capacity(picks.fields.len());
     let mut spare: Vec<Option<&[u8]>> = Vec::with_capacity(picks.fields.len());
     let mut ends = Cursor::new(data, dialect.delimiter);
-    let mut start = 0;
+    ends.go_to(start);
     while start < data.len() {
         let mut got = 0;
         let mut from = start;
@@ -222,7 +234,9 @@ fn any_rows<S: Sink>(data: &[u8], dialect: Dialect, picks: &Picks, sink: &mut S)
             continue;
         }
         if got < picks.width {
-            return Err(too_few(start, got, picks.width));
+            too_few(sink, start, got, picks.width)?;
+            start = next;
+            continue;
         }
         built.clear();
         texts.clear();
@@ -239,7 +253,8 @@ fn any_rows<S: Sink>(data: &[u8], dialect: Dialect, picks: &Picks, sink: &mut S)
             let text = if span.close == 0 { &data[span.from..span.to] } else { &built[text.clone()] };
             values.push(Some(text));
         }
-        sink.row(&values).map_err(|message| Fault { at: start, message })?;
+        let place = start..next.min(data.len());
+        sink.record(place, &values).map_err(|message| Fault { at: start, message })?;
         spare = emptied(values);
         start = next;
     }
@@ -403,7 +418,7 @@ mod tests {
             let long = "x".repeat(len);
             let text = format!("a,b\n{long},{long}\nc,{long}\nd\n");
             let fault = read(&text, CSV, &[1]).unwrap_err();
-            assert_eq!(fault, too_few(text.len() - 2, 1, 2));
+            assert_eq!(Err(fault), too_few(&mut Rows::default(), text.len() - 2, 1, 2));
             assert_eq!(read(&text[..text.len() - 2], CSV, &[1]).unwrap(), [["b"], [&long], [&long]]);
         }
     }

@@ -9,6 +9,7 @@ use super::delimited::{self, Dialect, Picks};
 use super::input::Input;
 use super::lines::Fault;
 use super::ndjson::Extractor;
+use super::reader::Bytes;
 use super::{Options, Sink, Sources, detect};
 use crate::{Control, Error};
 
@@ -47,9 +48,9 @@ pub fn delimited(bytes: &[u8]) {
         ..Options::default()
     };
     let columns = fields.iter().map(|field| Column::Number(field + 1)).collect::<Vec<_>>();
-    let stdin = Box::new(std::io::Cursor::new(text.to_vec()));
+    let stdin: Bytes = Box::new(std::io::Cursor::new(text.to_vec()));
     // What looks like something else is not read as delimited text.
-    let Ok(input) = Input::open(PathBuf::from("-"), Some(stdin), &options, &columns) else { return };
+    let Ok(input) = Input::open(PathBuf::from("-"), Some(stdin.into()), &options, &columns) else { return };
     if input.compression.is_some() || text.starts_with(detect::BYTE_ORDER_MARK) || input.dialect() != dialect
     {
         return;
@@ -67,7 +68,7 @@ pub fn delimited(bytes: &[u8]) {
 
 /// The value at a path in one line of NDJSON.
 pub fn ndjson(line: &[u8], path: &str) -> Result<Option<Vec<u8>>, String> {
-    Extractor::new(&[path.to_owned()]).extract(line, |values| Ok(values[0].map(<[u8]>::to_vec)))
+    Extractor::new(&[path.to_owned()]).extract(line, |values| values[0].map(<[u8]>::to_vec))
 }
 
 /// Recognises any bytes, under a name and with columns that the first byte picks.
@@ -78,8 +79,8 @@ pub fn detect(bytes: &[u8]) {
     let columns = &columns[usize::from(shape / 8 % 3)..][..1];
     let options = Options { no_quotes: shape & 128 != 0, ..Options::default() };
     let _ = detect::kind(Path::new(name), head, &options, columns);
-    let stdin = Box::new(std::io::Cursor::new(head.to_vec()));
-    if let Ok(input) = Input::open(PathBuf::from(name), Some(stdin), &options, columns) {
+    let stdin: Bytes = Box::new(std::io::Cursor::new(head.to_vec()));
+    if let Ok(input) = Input::open(PathBuf::from(name), Some(stdin.into()), &options, columns) {
         input.explain();
     }
 }

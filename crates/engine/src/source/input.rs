@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use tamis::key::Column;
 
-use super::chunks::Beginning;
+use super::chunks::{Beginning, Feed, Sizes};
 use super::delimited::{self, Dialect, Picks, newlines};
 use super::detect::{self, BYTE_ORDER_MARK, Kind};
 use super::origin::{self, Head, Origin};
+use super::pace::Flow;
 use super::parquet::ParquetFile;
-use super::reader::{Bytes, Compression};
-use super::{Explained, Options, columns, lines, ndjson};
+use super::reader::Compression;
+use super::render::Style;
+use super::{Explained, Form, Format, Options, columns, lines, ndjson};
 use crate::{Error, Result};
 
 /// An input, and what of its rows is asked.
@@ -25,6 +27,12 @@ pub(super) struct Input {
     /// The columns there are, where that can be told.
     names: Vec<String>,
     pub(super) rows: Rows,
+    /// What stands before the first row: a byte order mark, a header.
+    prelude: Vec<u8>,
+    /// How rows become records, where they have no text of their own.
+    pub(super) style: Option<Style>,
+    /// Nothing of it is to be sifted: that was done before.
+    pub(super) left_out: bool,
 }
 
 /// How the asked values are taken from the rows.
@@ -44,19 +52,20 @@ struct Seen {
     header: bool,
     names: Vec<String>,
     rows: Option<Rows>,
+    prelude: Vec<u8>,
 }
 
 impl Input {
     /// Opens an input (standard input where its bytes are given) and recognises it.
     pub(super) fn open(
         path: PathBuf,
-        stdin: Option<Bytes>,
+        stdin: Option<Flow>,
         options: &Options,
         asked: &[Column],
     ) -> Result<Input> {
         let (origin, compression, seen) =
             origin::open(&path, stdin, |head| look(&path, head, options, asked))?;
-        let Seen { kind, beginning, header, mut names, rows } = seen;
+        let Seen { kind, beginning, header, mut names, rows, prelude } = seen;
         let rows = match rows {
             Some(rows) => rows,
             None => {
@@ -77,7 +86,19 @@ impl Input {
                 Rows::Parquet(file, found)
             }
         };
-        Ok(Input { path, origin, compression, beginning, kind, header, names, rows })
+        Ok(Input {
+            path,
+            origin,
+            compression,
+            beginning,
+            kind,
+            header,
+            names,
+            rows,
+            prelude,
+            style: None,
+            left_out: false,
+        })
     }
 
     pub(super) fn explain(&self) -> Explained {
@@ -102,6 +123,54 @@ impl Input {
         }
     }
 
+    /// Its text, to be read from the beginning.
+    pub(super) fn feed(&self, sizes: Sizes) -> Result<Feed> {
+        Feed::open(&self.path, &self.origin, self.compression, self.beginning, self.dialect(), sizes)
+    }
+
+    /// How its records are written. Those of Parquet become text, in the wanted format or this
+    /// usual one; all others stay as they are.
+    pub(super) fn form(&mut self, wanted: Option<Format>, usual: Format) -> Result<Form> {
+        let refused = |path: &Path, message: String| Error::Input { path: path.to_owned(), message };
+        let format = self.kind.format();
+        let Rows::Parquet(file, columns) = &mut self.rows else {
+            if wanted.is_some_and(|wanted| wanted != format) {
+                let message = "its records leave as they came; leave out --output-format".into();
+                return Err(refused(&self.path, message));
+            }
+            let dialect = self.dialect();
+            return Ok(Form {
+                format,
+                delimiter: dialect.delimiter,
+                quotes: dialect.quotes,
+                header: self.header,
+                columns: if self.header { self.names.clone() } else { Vec::new() },
+                prelude: self.prelude.clone(),
+            });
+        };
+        let format = wanted.unwrap_or(usual);
+        let delimiter = if format == Format::Tsv { b'\t' } else { b',' };
+        for column in 0..self.names.len() {
+            file.check(column)?;
+        }
+        let (style, prelude) = match format {
+            Format::Csv | Format::Tsv => Style::delimited(&self.names, delimiter),
+            Format::Ndjson => {
+                let names = self.names.iter().enumerate();
+                let names: Vec<_> = names.map(|(i, name)| (name.clone(), file.is_bare(i))).collect();
+                (Style::ndjson(&names), Vec::new())
+            }
+            Format::Lines | Format::Parquet => {
+                let message = "its records can leave as CSV, TSV or NDJSON: --output-format".into();
+                return Err(refused(&self.path, message));
+            }
+        };
+        columns.extend(0..self.names.len());
+        self.style = Some(style);
+        let header = format != Format::Ndjson;
+        Ok(Form { format, delimiter, quotes: true, header, columns: self.names.clone(), prelude })
+    }
+
     /// Its length in bytes, where that is known.
     pub(super) fn len(&self) -> Result<Option<u64>> {
         match &self.rows {
@@ -116,7 +185,8 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
     let kind = detect::kind(path, &head.bytes, options, asked).map_err(refused)?;
     let mark = if head.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     let beginning = Beginning { bytes: mark, lines: 0 };
-    let seen = |names, rows| Seen { kind, beginning, header: false, names, rows };
+    let prelude = head.bytes[..mark].to_vec();
+    let seen = |names, rows| Seen { kind, beginning, header: false, names, rows, prelude };
     match kind {
         Kind::Parquet => Ok(seen(Vec::new(), None)),
         Kind::Lines => {
@@ -164,7 +234,8 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
                 true => Beginning { bytes: end, lines: newlines(&head.bytes[..end]) },
                 false => beginning,
             };
-            Ok(Seen { kind, beginning, header, names, rows: Some(Rows::Delimited(dialect, picks)) })
+            let prelude = head.bytes[..beginning.bytes].to_vec();
+            Ok(Seen { kind, beginning, header, names, rows: Some(Rows::Delimited(dialect, picks)), prelude })
         }
     }
 }

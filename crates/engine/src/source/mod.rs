@@ -2,11 +2,12 @@
 //! compressed, from files, folders, globs and standard input.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
 
 use tamis::key::Column;
 
-use crate::{Control, Result};
+use crate::{Control, Error, Result};
 
 mod chunks;
 mod columns;
@@ -19,19 +20,23 @@ mod input;
 mod inputs;
 mod lines;
 mod ndjson;
+mod ordered;
 mod origin;
+pub(crate) mod pace;
 mod parquet;
 mod reader;
+pub mod render;
 mod scan;
 #[cfg(test)]
 mod tests;
 
 #[doc(hidden)]
 pub use ndjson::fuzz_ndjson;
+pub use ordered::{Next, Position, Sift};
 
 use chunks::Sizes;
 use input::Input;
-use reader::Bytes;
+use pace::Flow;
 
 /// How the bytes of a file are cut into rows and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +51,19 @@ pub enum Format {
     Ndjson,
     /// Apache Parquet.
     Parquet,
+}
+
+impl Format {
+    /// What records of Parquet become, by the name of the file they go to.
+    pub fn for_output(path: Option<&Path>) -> Format {
+        let name = path.map(|path| path.display().to_string().to_lowercase()).unwrap_or_default();
+        let plain = [".gz", ".zst", ".bz2", ".xz"].iter().find_map(|packed| name.strip_suffix(packed));
+        match plain.unwrap_or(&name).rsplit('.').next() {
+            Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
+            Some("tsv" | "tab") => Format::Tsv,
+            _ => Format::Csv,
+        }
+    }
 }
 
 /// What the user said about the input; all else is recognised.
@@ -67,6 +85,38 @@ pub trait Sink: Send {
     ///
     /// An error names what is wrong with the row; the scan adds file and line, and stops.
     fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String>;
+
+    /// The same where it matters where the row stands in the text, with its line end.
+    #[inline(always)]
+    fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
+        let _ = place;
+        self.row(values)
+    }
+
+    /// Hears of a row that has no values to take (too few fields, no JSON object), and why.
+    ///
+    /// An error stops the scan, as that of [`row`](Self::row) does; without one it goes on with
+    /// the next row.
+    fn bad_row(&mut self, why: fmt::Arguments<'_>) -> Result<(), String> {
+        Err(why.to_string())
+    }
+}
+
+/// How the records of all inputs are written.
+#[derive(Debug, Clone)]
+pub struct Form {
+    /// Their format: no longer Parquet.
+    pub format: Format,
+    /// The delimiter of delimited text.
+    pub delimiter: u8,
+    /// Whether quotes quote.
+    pub quotes: bool,
+    /// Whether a header names the columns.
+    pub header: bool,
+    /// The columns, where they have names.
+    pub columns: Vec<String>,
+    /// What stands before the first record: a byte order mark, a header.
+    pub prelude: Vec<u8>,
 }
 
 /// How one input was understood.
@@ -101,14 +151,14 @@ impl fmt::Debug for Sources {
 impl Sources {
     /// Finds the inputs (files, globs, folders, `-`), recognises each, and finds the columns.
     pub fn open(inputs: &[String], options: &Options, columns: &[Column]) -> Result<Sources> {
-        Sources::open_with(inputs, options, columns, || Box::new(std::io::stdin()))
+        Sources::open_with(inputs, options, columns, Flow::stdin)
     }
 
     fn open_with(
         inputs: &[String],
         options: &Options,
         columns: &[Column],
-        stdin: impl Fn() -> Bytes,
+        stdin: impl Fn() -> Flow,
     ) -> Result<Sources> {
         let inputs = inputs::expand(inputs)?
             .into_iter()
@@ -127,9 +177,54 @@ impl Sources {
 
     /// Makes sure that the rows can be scanned more than once: standard input is kept in an
     /// unnamed temporary file while it is read the first time.
-    pub fn keep(&mut self) -> Result<()> {
+    pub fn keep(&mut self) {
         self.inputs.iter_mut().for_each(|input| input.origin.keep());
-        Ok(())
+    }
+
+    /// How the records of these inputs are written; must be known before they are
+    /// [sifted](Self::sift). Records of Parquet become text, in the wanted format or this usual
+    /// one; all others stay as they are. Inputs whose records cannot follow each other in one
+    /// file are refused.
+    pub fn form(&mut self, wanted: Option<Format>, usual: Format) -> Result<Form> {
+        let mut forms = Vec::new();
+        for input in &mut self.inputs {
+            forms.push(input.form(wanted, usual)?);
+        }
+        let first = forms.remove(0);
+        let likeness = |form: &Form| (form.format, form.delimiter, form.header);
+        for (form, input) in forms.iter().zip(self.inputs.iter().skip(1)) {
+            let same = likeness(form) == likeness(&first) && (!form.header || form.columns == first.columns);
+            if !same {
+                let message = format!(
+                    "its format or its columns are not those of {}: sieve them one after the other",
+                    self.inputs[0].path.display()
+                );
+                return Err(Error::Input { path: input.path.clone(), message });
+            }
+        }
+        Ok(first)
+    }
+
+    /// Begins an input of plain text at this place, where a row must begin; never before its first.
+    pub fn begin_at(&mut self, position: Position) {
+        let beginning = &mut self.inputs[position.input].beginning;
+        beginning.bytes = beginning.bytes.max(usize::try_from(position.offset).unwrap_or(usize::MAX));
+    }
+
+    /// Reads nothing of an input.
+    pub fn leave_out(&mut self, input: usize) {
+        self.inputs[input].left_out = true;
+    }
+
+    /// Gives every record, with its place in the text, to one of the sifters, on as many threads
+    /// as there are sifters; what they make of them goes to `take`, in the order of the input.
+    pub fn sift<S: Sift>(
+        &self,
+        sifters: Vec<S>,
+        take: impl FnMut(Next<'_, S::Batch>) -> Result<ControlFlow<()>> + Send,
+        control: &Control,
+    ) -> Result<Vec<S>> {
+        ordered::sift(&self.inputs, self.sizes, sifters, take, control)
     }
 
     /// Gives every row to one of the sinks, on as many threads as there are sinks.

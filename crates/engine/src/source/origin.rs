@@ -6,8 +6,11 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use super::reader::{Bytes, Compression, fill};
+use super::lines;
+use super::pace::{Flow, Pace};
+use super::reader::{Bytes, Compression, fill_until};
 use crate::{Error, Result};
 
 /// A regular file can be read at any time; all else is a stream that comes once.
@@ -19,6 +22,7 @@ pub(super) enum Origin {
 /// Standard input, or a named pipe.
 pub(super) struct Stream {
     keep: bool,
+    pace: Option<Pace>,
     state: Arc<Mutex<State>>,
 }
 
@@ -58,6 +62,14 @@ impl Origin {
     /// Whether opening it once more gives the same bytes.
     pub(super) fn is_file(&self) -> bool {
         matches!(self, Origin::File(_))
+    }
+
+    /// Whether it has something to read just now, where that can be told.
+    pub(super) fn pace(&self) -> Option<&Pace> {
+        match self {
+            Origin::File(_) => None,
+            Origin::Stream(stream) => stream.pace.as_ref(),
+        }
     }
 
     /// Its bytes from the beginning.
@@ -169,6 +181,7 @@ pub(super) struct Head {
     pub(super) compression: Option<Compression>,
     path: PathBuf,
     rest: Bytes,
+    pace: Option<Pace>,
 }
 
 /// What is looked at first; enough for any header that people write.
@@ -178,27 +191,40 @@ const FIRST_LOOK: usize = 64 << 10;
 const LONGEST_LOOK: usize = 1 << 30;
 
 impl Head {
-    fn of(path: &Path, mut bytes: Bytes) -> Result<Head> {
+    fn of(path: &Path, flow: Flow) -> Result<Head> {
+        let Flow { mut bytes, pace } = flow;
+        // A slow stream may hold less for now: its first line tells enough.
+        let dry = |pace: &Option<Pace>| pace.as_ref().is_some_and(|pace| !pace.ready(Duration::ZERO));
         let mut magic = [0; 16];
-        let len = fill(&mut bytes, &mut magic).map_err(Error::io(path))?;
+        let (len, _) =
+            fill_until(&mut bytes, &mut magic, |got| has_line(got) && dry(&pace)).map_err(Error::io(path))?;
         let compression = Compression::of(&magic[..len]);
         let all: Bytes = Box::new(Cursor::new(magic[..len].to_vec()).chain(bytes));
         let rest = match compression {
             Some(compression) => compression.decoder(all).map_err(Error::io(path))?,
             None => all,
         };
-        let mut head = Head { bytes: Vec::new(), whole: false, compression, path: path.to_owned(), rest };
-        head.look_further(FIRST_LOOK)?;
+        let mut head =
+            Head { bytes: Vec::new(), whole: false, compression, path: path.to_owned(), rest, pace };
+        while !head.whole && head.bytes.len() < FIRST_LOOK {
+            head.look_further(FIRST_LOOK - head.bytes.len())?;
+            if has_line(&head.bytes) && dry(&head.pace) {
+                break;
+            }
+        }
         Ok(head)
     }
 
+    /// So many bytes more; of a stream that comes slowly, what there is.
     fn look_further(&mut self, more: usize) -> Result<()> {
         let len = self.bytes.len();
         self.bytes.resize(len + more, 0);
-        let got = fill(&mut self.rest, &mut self.bytes[len..])
+        let pace = &self.pace;
+        let dry = |_: &[u8]| pace.as_ref().is_some_and(|pace| !pace.ready(Duration::ZERO));
+        let (got, ended) = fill_until(&mut self.rest, &mut self.bytes[len..], dry)
             .map_err(|source| damaged(&self.path, self.compression, source))?;
         self.bytes.truncate(len + got);
-        self.whole = got < more;
+        self.whole = ended;
         Ok(())
     }
 
@@ -212,34 +238,49 @@ impl Head {
     }
 }
 
+/// Whether a line that is not empty has its end in there.
+fn has_line(data: &[u8]) -> bool {
+    let first = lines::first(data);
+    !first.is_empty() && {
+        let end = first.as_ptr() as usize - data.as_ptr() as usize + first.len();
+        data[end..].contains(&b'\n')
+    }
+}
+
 /// Opens an input and lets `look` see its head; no byte is lost by looking.
 pub(super) fn open<T>(
     path: &Path,
-    stdin: Option<Bytes>,
+    stdin: Option<Flow>,
     look: impl FnOnce(&mut Head) -> Result<T>,
 ) -> Result<(Origin, Option<Compression>, T)> {
-    let bytes = match stdin {
-        Some(bytes) => bytes,
+    let Flow { bytes, pace } = match stdin {
+        Some(flow) => flow,
         None => {
             let file = File::open(path).map_err(Error::io(path))?;
             if file.metadata().map_err(Error::io(path))?.is_file() {
-                let mut head = Head::of(path, Box::new(file))?;
+                let bytes: Bytes = Box::new(file);
+                let mut head = Head::of(path, bytes.into())?;
                 let seen = look(&mut head)?;
                 return Ok((Origin::File(path.to_owned()), head.compression, seen));
             }
-            Box::new(file)
+            Flow::of(file)
         }
     };
     let record = Arc::new(Mutex::new(Record { bytes, seen: Vec::new() }));
-    let mut head = Head::of(path, Box::new(Recording(Arc::clone(&record))))?;
+    let recording = Flow { bytes: Box::new(Recording(Arc::clone(&record))), pace: pace.clone() };
+    let mut head = Head::of(path, recording)?;
     let seen = look(&mut head)?;
     let compression = head.compression;
     drop(head);
     let mut record = lock(&record);
-    let again = Cursor::new(mem::take(&mut record.seen));
+    let again = mem::take(&mut record.seen);
     let rest = mem::replace(&mut record.bytes, Box::new(io::empty()));
-    let state = Arc::new(Mutex::new(State::Fresh(Box::new(again.chain(rest)))));
-    Ok((Origin::Stream(Stream { keep: false, state }), compression, seen))
+    let bytes: Bytes = match &pace {
+        Some(pace) => Box::new(pace.again(again).chain(rest)),
+        None => Box::new(Cursor::new(again).chain(rest)),
+    };
+    let state = Arc::new(Mutex::new(State::Fresh(bytes)));
+    Ok((Origin::Stream(Stream { keep: false, pace, state }), compression, seen))
 }
 
 /// What a failure to read means: that of a decompressor is about what the file holds.
@@ -280,7 +321,7 @@ mod tests {
             assert_eq!(head.bytes, text.as_bytes());
             Ok(())
         };
-        open(Path::new("-"), Some(bytes), look).unwrap().0
+        open(Path::new("-"), Some(bytes.into()), look).unwrap().0
     }
 
     fn read(origin: &Origin) -> Result<String> {
@@ -326,7 +367,7 @@ mod tests {
             assert_eq!((head.bytes.len(), head.whole), (200_000, true));
             Ok(())
         };
-        let (origin, ..) = open(Path::new("-"), Some(bytes), look).unwrap();
+        let (origin, ..) = open(Path::new("-"), Some(bytes.into()), look).unwrap();
         assert_eq!(read(&origin).unwrap(), text);
     }
 }

@@ -109,6 +109,17 @@ impl ParquetFile {
         self.kind(column).map(|_| ())
     }
 
+    /// Whether the values of this column are numbers or truth values.
+    pub(super) fn is_bare(&self, column: usize) -> bool {
+        let bare = |kind: Kind| {
+            matches!(
+                kind,
+                Kind::Bool | Kind::Signed | Kind::Unsigned | Kind::Float | Kind::Half | Kind::Decimal(_)
+            )
+        };
+        self.kind(column).is_ok_and(bare)
+    }
+
     fn kind(&self, column: usize) -> Result<Kind> {
         let descriptor = &self.descriptors()[column];
         Kind::of(descriptor).map_err(|why| {

@@ -63,16 +63,29 @@ impl Compression {
 
 /// Reads until the buffer is full or the stream ends, and says how much that was.
 pub(super) fn fill(bytes: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(fill_until(bytes, buffer, |_| false)?.0)
+}
+
+/// Reads until the buffer is full, the stream ends, or what was read is enough. Says how much
+/// that was, and whether the stream ended.
+pub(super) fn fill_until(
+    bytes: &mut impl Read,
+    buffer: &mut [u8],
+    enough: impl Fn(&[u8]) -> bool,
+) -> io::Result<(usize, bool)> {
     let mut len = 0;
     while len < buffer.len() {
         match bytes.read(&mut buffer[len..]) {
-            Ok(0) => break,
+            Ok(0) => return Ok((len, true)),
             Ok(n) => len += n,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         }
+        if enough(&buffer[..len]) {
+            break;
+        }
     }
-    Ok(len)
+    Ok((len, false))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! has been given out or belongs to an earlier input; threads finish that and nothing else, and the
 //! first error in the order of the input is the one reported, however many threads there are.
 
+use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -84,22 +85,17 @@ pub(super) fn scan<S: Sink>(
     };
     match scan.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         None => Ok(sinks),
-        Some(failure) => Err(failure.into_error(inputs)?),
+        Some(failure) => Err(into_error(failure.trouble, &inputs[failure.input])),
     }
 }
 
-impl Failure {
-    fn into_error(self, inputs: &[Input]) -> Result<Error> {
-        let input = &inputs[self.input];
-        match self.trouble {
-            Trouble::Input(error) => Ok(error),
-            Trouble::Row { at, line, message } => {
-                let line = match line {
-                    Some(line) => line,
-                    None => line_at(&input.path, &input.origin, at)?,
-                };
-                Ok(Error::Row { path: input.path.clone(), line, message })
-            }
+/// What a trouble in an input means for the user.
+pub(super) fn into_error(trouble: Trouble, input: &Input) -> Error {
+    match trouble {
+        Trouble::Input(error) => error,
+        Trouble::Row { at, line, message } => {
+            let line = line.map_or_else(|| line_at(&input.path, &input.origin, at), Ok);
+            line.map_or_else(|error| error, |line| Error::Row { path: input.path.clone(), line, message })
         }
     }
 }
@@ -200,14 +196,7 @@ impl Scan<'_> {
         if let Reading::NotBegun = reading {
             *reading = match &input.rows {
                 Rows::Parquet(..) => Reading::RowGroup(0),
-                _ => Reading::Text(Feed::open(
-                    &input.path,
-                    &input.origin,
-                    input.compression,
-                    input.beginning,
-                    input.dialect(),
-                    self.sizes,
-                )?),
+                _ => Reading::Text(input.feed(self.sizes)?),
             };
         }
         match (reading, &input.rows) {
@@ -230,15 +219,20 @@ impl Scan<'_> {
     }
 }
 
-/// Gives the rows of a chunk to the sink.
-fn text<S: Sink>(rows: &Rows, chunk: Chunk, data: &[u8], sink: &mut S) -> Result<(), lines::Fault> {
+/// Gives the rows of a chunk to the sink, each with its place in the data.
+pub(super) fn text<S: Sink>(
+    rows: &Rows,
+    chunk: Chunk,
+    data: &[u8],
+    sink: &mut S,
+) -> Result<(), lines::Fault> {
     match rows {
-        Rows::Lines(1) => lines::each(data, |line| sink.row(&[Some(line)])),
+        Rows::Lines(1) => lines::each(data, |line| sink.record(place(data, line), &[Some(line)])),
         Rows::Lines(columns) => {
             let mut values = vec![None; *columns];
             lines::each(data, |line| {
                 values.fill(Some(line));
-                sink.row(&values)
+                sink.record(place(data, line), &values)
             })
         }
         Rows::Delimited(dialect, picks) => delimited::rows(data, *dialect, chunk.quoted, picks, sink),
@@ -246,9 +240,25 @@ fn text<S: Sink>(rows: &Rows, chunk: Chunk, data: &[u8], sink: &mut S) -> Result
             let mut extractor = ndjson::Extractor::new(paths);
             lines::each(data, |line| match line.trim_ascii() {
                 [] => Ok(()),
-                object => extractor.extract(object, |values| sink.row(values)),
+                object => match extractor.extract(object, |values| sink.record(place(data, line), values)) {
+                    Ok(taken) => taken,
+                    Err(fault) => sink.bad_row(format_args!("{fault}")),
+                },
             })
         }
         Rows::Parquet(..) => Ok(()),
+    }
+}
+
+/// Where a line of the data stands there, with its end.
+#[inline(always)]
+fn place(data: &[u8], line: &[u8]) -> Range<usize> {
+    let start = line.as_ptr() as usize - data.as_ptr() as usize;
+    let end = start + line.len();
+    // A CR there is one that was cut off, before an LF; the last line may lack its end.
+    start..match data.get(end) {
+        Some(b'\r') => end + 2,
+        Some(_) => end + 1,
+        None => end,
     }
 }

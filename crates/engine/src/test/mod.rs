@@ -20,7 +20,7 @@ use tamis::params::{Name, Params};
 use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
 
-pub use self::render::{overfull_text, phases_json};
+pub use self::render::phases_json;
 
 use self::gather::{Beside, Gather, PARTS, Part};
 use self::judge::{Found, by_size, judge};
@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::health::{self, Health};
 use crate::output;
 use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
-use crate::source::{self, Sources};
+use crate::source::{self, Explained, Sources};
 use crate::statistics::{surprise, wilson};
 use crate::{Control, parallel};
 
@@ -113,6 +113,8 @@ pub struct Report {
     pub rows: u64,
     /// Rows left out.
     pub skipped: u64,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
     /// Keys given as outside that are members after all.
     pub removed: u64,
     /// How probable false positives so far from their expectation are, all groups together.
@@ -189,7 +191,9 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     let others = Mutex::new(Names::default());
     let mut gathered: Vec<Gather> = Vec::new();
     let (mut rows, mut skipped) = (0, 0);
+    let mut inputs = Vec::new();
     let mut scan = |sources: &Sources, recipe: &Recipe, negatives: bool| -> Result<()> {
+        inputs.extend(sources.explain());
         let sink = |_| {
             let known = Groups::KnownFirst { params, first: outside + 1, others: &others };
             let groups = if negatives { Groups::One(outside) } else { known };
@@ -289,6 +293,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         keys: total.keys,
         rows,
         skipped,
+        inputs,
         removed: total.removed,
         unjudged,
         surprise: if unjudged {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{FilterResult, GroupResult, IMPROBABLE, Report};
 use crate::report::{
-    Axis, Chart, Column, Figure, Format, Kind, Mark, Page, Section, Table, number, printable,
+    Axis, Chart, Column, Figure, Format, Kind, Mark, Page, Section, Table, group_name, number,
 };
 
 impl Report {
@@ -25,7 +25,7 @@ impl Report {
         ];
         columns.extend(names.map(Column::right));
         let row = |group: &GroupResult| {
-            let mut row = vec![shown(group), number::count(group.keys)];
+            let mut row = vec![group_name(&group.group), number::count(group.keys)];
             match &group.filter {
                 Some(filter) => {
                     let (low, high) = filter.interval();
@@ -58,9 +58,9 @@ impl Report {
         let (hits, negatives) = self.false_positives();
         let rate = if negatives == 0 { 0.0 } else { hits as f64 / negatives as f64 };
         let mut lines = vec![format!(
-            "{} false positives in {} tests ({}); {} expected from the bits that are set{}.",
-            number::count(hits),
-            number::count(negatives),
+            "{} in {} ({}); {} expected from the bits that are set{}.",
+            number::counted(hits, "false positive"),
+            number::counted(negatives, "test"),
             number::rate(rate),
             number::count(self.expected_false_positives.round() as u64),
             if self.unjudged {
@@ -84,27 +84,29 @@ impl Report {
             0 if members == 0 => "False negatives were not looked for: no members were given.".into(),
             0 => "No false negatives.".into(),
             some => format!(
-                "{} FALSE NEGATIVES: keys of this data that their own filter does not know; \
+                "{}: keys of this data that their own filter does not know; \
                  the filters were built from other data, or with another recipe.",
-                number::count(some)
+                number::counted(some, "false negative").to_uppercase()
             ),
         });
         if self.removed > 0 {
             lines.push(format!(
-                "{} keys given as negatives are members after all, and were not counted.",
-                number::count(self.removed)
+                "Not counted: {} given as negatives and members after all.",
+                number::counted(self.removed, "key")
             ));
         }
         if self.skipped > 0 {
-            lines.push(format!("{} rows without a key were left out.", number::count(self.skipped)));
+            lines.push(format!("Left out: {}.", number::counted(self.skipped, "bad row")));
         }
         lines
     }
 
-    /// Groups whose filter holds more keys than its target rate allows.
-    pub fn overfull(&self) -> impl Iterator<Item = (&GroupResult, &FilterResult)> {
+    /// A warning for each filter that holds more keys than its target rate allows.
+    pub fn overfull(&self) -> impl Iterator<Item = String> {
         let filters = self.groups.iter().filter_map(|group| Some((group, group.filter.as_ref()?)));
-        filters.filter(|(_, filter)| filter.health.overfull)
+        filters
+            .filter(|(_, filter)| filter.health.overfull)
+            .map(|(group, filter)| filter.health.overfull_text(&group.group, filter.target, filter.expected))
     }
 
     /// Everything, for programs.
@@ -159,8 +161,8 @@ impl Report {
         for line in self.verdict() {
             sections.push(Section::Note(if self.passed() { Kind::Info } else { Kind::Error }, line));
         }
-        for (group, filter) in self.overfull().take(20) {
-            sections.push(Section::Note(Kind::Warning, overfull_text(group, filter)));
+        for warning in self.overfull().take(20) {
+            sections.push(Section::Note(Kind::Warning, warning));
         }
         sections.push(Section::Charts(self.charts(earlier)));
         sections.push(Section::Heading("Every group".into()));
@@ -179,7 +181,8 @@ impl Report {
     fn charts(&self, earlier: &[(&'static str, std::time::Duration)]) -> Vec<Chart> {
         let with: Vec<(&GroupResult, &FilterResult)> =
             self.groups.iter().filter_map(|group| Some((group, group.filter.as_ref()?))).collect();
-        let names = || Axis::categories("group", with.iter().map(|(group, _)| shown(group)).collect());
+        let names =
+            || Axis::categories("group", with.iter().map(|(group, _)| group_name(&group.group)).collect());
         let whisker = |(i, (_, filter)): (usize, &(&GroupResult, &FilterResult))| {
             let (low, high) = filter.interval();
             (i as f64, low, filter.rate(), high)
@@ -237,28 +240,4 @@ pub fn phases_json(phases: &[(&'static str, std::time::Duration)]) -> Value {
         .map(|(name, time)| ((*name).to_owned(), Value::from(time.as_secs_f64())))
         .collect::<serde_json::Map<_, _>>()
         .into()
-}
-
-/// A warning about a filter that is fuller than its target allows.
-pub fn overfull_text(group: &GroupResult, filter: &FilterResult) -> String {
-    let of = if group.group.0.is_empty() {
-        "the filter".into()
-    } else {
-        format!("the filter of group {}", shown(group))
-    };
-    format!(
-        "{of} holds about {} keys and was planned to hold {} at a rate of {}; its rate is now {}",
-        if filter.health.keys.is_finite() {
-            number::count(filter.health.keys.round() as u64)
-        } else {
-            "countless (it is full)".into()
-        },
-        number::count(filter.health.capacity.unwrap_or(0)),
-        number::rate(filter.target),
-        number::rate(filter.expected),
-    )
-}
-
-fn shown(group: &GroupResult) -> String {
-    if group.group.0.is_empty() { "(all)".into() } else { printable(&group.group.0) }
 }

@@ -312,6 +312,44 @@ impl<H: Iterator<Item = u64>> Ahead<H> {
     }
 }
 
+impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
+    /// Of the keys that are marked `fresh`, adds those that are not found, one after the other,
+    /// and takes the mark from the others. Gives the number of those added.
+    pub fn insert_fresh(&mut self, hashes: &[u64], fresh: &mut [bool]) -> u64 {
+        assert_eq!(hashes.len(), fresh.len());
+        let lines = self.words.as_mut().as_chunks_mut().0;
+        with_hashes!(self.hashes, K => vectored(InsertFresh::<K> { lines, hashes, fresh }))
+    }
+}
+
+struct InsertFresh<'a, const K: usize> {
+    lines: &'a mut [Mask],
+    hashes: &'a [u64],
+    fresh: &'a mut [bool],
+}
+
+impl<const K: usize> Vectored for InsertFresh<'_, K> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run(self) -> u64 {
+        let count = self.lines.len() as u64;
+        let mut added = 0;
+        let mut fresh = self.fresh.iter_mut();
+        let mut ahead = Ahead::new(self.hashes.iter().copied(), self.lines);
+        while let (Some(hash), Some(fresh)) = (ahead.next(self.lines), fresh.next()) {
+            let line = &mut self.lines[line_of(hash, count)];
+            let mask = mask::<K>(hash);
+            *fresh &= !covers(line, &mask);
+            if *fresh {
+                line.iter_mut().zip(mask).for_each(|(word, bits)| *word |= bits);
+                added += 1;
+            }
+        }
+        added
+    }
+}
+
 struct Insert<'a, const K: usize, H> {
     lines: &'a mut [Mask],
     hashes: H,

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 /// changed it.
 pub const MAGIC: [u8; 8] = *b"\x89TAMIS\r\n";
 
-/// The latest version. A file is written in the first version that has all it needs.
-pub const VERSION: u32 = 2;
+/// The version written here, and the only one there is.
+pub const VERSION: u32 = 1;
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 128;
@@ -19,7 +19,6 @@ pub const ENTRY_BYTES: usize = 96;
 /// Lengths and checksums of the parts that follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
-    pub version: u32,
     pub file_len: u64,
     pub description_len: u64,
     pub groups: u64,
@@ -28,13 +27,16 @@ pub(super) struct Header {
     pub description_sum: u64,
     pub directory_sum: u64,
     pub names_sum: u64,
+    pub journal_len: u64,
+    /// Zero where there is no journal, as in files of before there was any.
+    pub journal_sum: u64,
 }
 
 impl Header {
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
         let fields = [
             self.file_len,
             self.description_len,
@@ -44,6 +46,8 @@ impl Header {
             self.description_sum,
             self.directory_sum,
             self.names_sum,
+            self.journal_len,
+            self.journal_sum,
         ];
         for (i, field) in fields.iter().enumerate() {
             bytes[16 + 8 * i..][..8].copy_from_slice(&field.to_le_bytes());
@@ -61,18 +65,17 @@ impl Header {
             return Err(Error::Length { expected: HEADER_BYTES as u64, got: file.len() as u64 });
         };
         let version = u32_at(bytes, 8);
-        if !(1..=VERSION).contains(&version) {
+        if version != VERSION {
             return Err(Error::Version { expected: VERSION, got: version });
         }
         if u64_at(bytes, 120) != checksum(&bytes[..120]) {
             return Err(Error::Checksum { part: "the header".into() });
         }
-        if u32_at(bytes, 12) != 0 || bytes[80..120].iter().any(|&byte| byte != 0) {
+        if u32_at(bytes, 12) != 0 || bytes[96..120].iter().any(|&byte| byte != 0) {
             return Err(Error::Corrupt("the reserved part of the header is not zero".into()));
         }
         let field = |i: usize| u64_at(bytes, 16 + 8 * i);
         Ok(Header {
-            version,
             file_len: field(0),
             description_len: field(1),
             groups: field(2),
@@ -81,6 +84,8 @@ impl Header {
             description_sum: field(5),
             directory_sum: field(6),
             names_sum: field(7),
+            journal_len: field(8),
+            journal_sum: field(9),
         })
     }
 }

@@ -19,14 +19,16 @@ struct Extents {
     directory: (u64, u64),
     names: (u64, u64),
     data: (u64, u64),
+    journal: (u64, u64),
 }
 
 /// Every part begins at a cache line.
 const ALIGN: u64 = 64;
 
 impl Extents {
-    /// From the lengths of the parts; `None` on overflow.
-    fn of(description: u64, groups: u64, names: u64, data: u64) -> Option<Extents> {
+    /// From the lengths of description, names, data and journal, and the number of groups;
+    /// `None` on overflow.
+    fn of([description, groups, names, data]: [u64; 4], journal: u64) -> Option<Extents> {
         let part = |after: u64, len: u64| -> Option<(u64, u64)> {
             let start = after.checked_next_multiple_of(ALIGN)?;
             Some((start, start.checked_add(len)?))
@@ -35,7 +37,8 @@ impl Extents {
         let directory = part(description.1, groups.checked_mul(ENTRY_BYTES as u64)?)?;
         let names = part(directory.1, names)?;
         let data = part(names.1, data)?;
-        Some(Extents { description, directory, names, data })
+        let journal = part(data.1, journal)?;
+        Some(Extents { description, directory, names, data, journal })
     }
 }
 

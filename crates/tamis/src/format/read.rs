@@ -19,6 +19,8 @@ pub struct Container<B> {
     data: (usize, usize),
     /// First word of each section within it.
     starts: Vec<usize>,
+    /// First byte of the journal.
+    journal: usize,
 }
 
 impl<B: Deref<Target = [u8]>> Container<B> {
@@ -30,9 +32,9 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         if header.file_len != file.len() as u64 {
             return Err(length(header.file_len));
         }
-        let Header { description_len, groups, names_len, data_len, .. } = header;
-        let extents = Extents::of(description_len, groups, names_len, data_len)
-            .filter(|extents| extents.data.1 == header.file_len)
+        let Header { description_len, groups, names_len, data_len, journal_len, .. } = header;
+        let extents = Extents::of([description_len, groups, names_len, data_len], journal_len)
+            .filter(|extents| extents.journal.1 == header.file_len)
             .ok_or_else(|| Error::Corrupt("the lengths in the header do not add up".into()))?;
         // From here on every extent lies within the file.
         let part = |(start, end): (u64, u64)| &file[start as usize..end as usize];
@@ -43,6 +45,9 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let description = sealed(extents.description, header.description_sum, "the description")?;
         let directory = sealed(extents.directory, header.directory_sum, "the directory")?;
         let names = sealed(extents.names, header.names_sum, "the list of group names")?;
+        if journal_len > 0 || header.journal_sum != 0 {
+            sealed(extents.journal, header.journal_sum, "the journal")?;
+        }
         let gaps = [
             (extents.description.1, extents.directory.0),
             (extents.directory.1, extents.names.0),
@@ -80,12 +85,6 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let count = params.len();
         let params = Params { common, groups: params };
         params.check()?;
-        if header.version != params.version() {
-            let (got, expected) = (header.version, params.version());
-            return Err(Error::Corrupt(format!(
-                "its content is that of version {expected}, and it says version {got}"
-            )));
-        }
         let (starts, words) = params.layout();
         if 8 * words as u64 != data_len {
             return Err(Error::Corrupt("the sections do not fill the data area".into()));
@@ -104,7 +103,12 @@ impl<B: Deref<Target = [u8]>> Container<B> {
                 "the bytes of a container must begin at a multiple of 8 in memory".into(),
             ));
         }
-        Ok(Container { bytes, params, tallies, data, starts })
+        let container =
+            Container { journal: extents.journal.0 as usize, bytes, params, tallies, data, starts };
+        if container.params.common.kind == Kind::Scalable {
+            container.sketches()?; // the keys of the newest layer stand outside the parameters
+        }
+        Ok(container)
     }
 
     /// Its parameters.
@@ -120,6 +124,11 @@ impl<B: Deref<Target = [u8]>> Container<B> {
     /// The data area: all sections.
     pub fn data(&self) -> &[u64] {
         bytemuck::cast_slice(&self.bytes[self.data.0..self.data.0 + self.data.1])
+    }
+
+    /// What a job that goes on must remember; empty in all other files.
+    pub fn journal(&self) -> &[u8] {
+        &self.bytes[self.journal..]
     }
 
     /// The words of a group's sketch.

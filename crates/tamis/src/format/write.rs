@@ -13,7 +13,7 @@ pub struct Tally {
     pub rows: u64,
     /// Bits that are set.
     pub ones: u64,
-    /// The seed with which a `fuse` could be built.
+    /// The seed with which a `fuse` could be built; the keys in the newest layer of a `scalable`.
     pub seed: u64,
     /// The checksum of the section.
     pub sum: u64,
@@ -30,16 +30,23 @@ pub fn seal(section: &[u64], rows: u64, seed: u64) -> Tally {
 }
 
 /// Writes a container. `data` is the data area as [`Params::layout`] lays it out; the tallies
-/// stand in the order of the groups.
-pub fn write(out: &mut impl Write, params: &Params, tallies: &[Tally], data: &[u64]) -> io::Result<()> {
+/// stand in the order of the groups. The journal is what a job that goes on must remember; it is
+/// empty in all other files.
+pub fn write(
+    out: &mut impl Write,
+    params: &Params,
+    tallies: &[Tally],
+    data: &[u64],
+    journal: &[u8],
+) -> io::Result<()> {
     let (starts, words) = params.layout();
     assert_eq!(tallies.len(), params.groups.len());
     assert_eq!(data.len(), words);
     let description = serde_json::to_vec(&params.common)?;
     let names: Vec<u8> = params.groups.iter().flat_map(|group| group.group.0.iter().copied()).collect();
     let groups = params.groups.len() as u64;
-    let extents = Extents::of(description.len() as u64, groups, names.len() as u64, 8 * data.len() as u64)
-        .ok_or(io::ErrorKind::FileTooLarge)?;
+    let lengths = [description.len() as u64, groups, names.len() as u64, 8 * data.len() as u64];
+    let extents = Extents::of(lengths, journal.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
 
     let mut directory = Vec::with_capacity(params.groups.len() * super::ENTRY_BYTES);
     let mut name_offset = 0;
@@ -64,8 +71,7 @@ pub fn write(out: &mut impl Write, params: &Params, tallies: &[Tally], data: &[u
         name_offset += u64::from(name_len);
     }
     let header = Header {
-        version: params.version(),
-        file_len: extents.data.1,
+        file_len: extents.journal.1,
         description_len: description.len() as u64,
         groups,
         names_len: names.len() as u64,
@@ -73,11 +79,14 @@ pub fn write(out: &mut impl Write, params: &Params, tallies: &[Tally], data: &[u
         description_sum: checksum(&description),
         directory_sum: checksum(&directory),
         names_sum: checksum(&names),
+        journal_len: journal.len() as u64,
+        journal_sum: if journal.is_empty() { 0 } else { checksum(journal) },
     };
     for part in [&header.encode()[..], &description, &directory, &names] {
         out.write_all(part)?;
         let padding = part.len().next_multiple_of(ALIGN as usize) - part.len();
         out.write_all(&[0; ALIGN as usize][..padding])?;
     }
-    out.write_all(bytemuck::cast_slice(data))
+    out.write_all(bytemuck::cast_slice(data))?;
+    out.write_all(journal)
 }

@@ -1,0 +1,47 @@
+//! What several verbs have to say on the side, in one wording.
+
+use tamis_engine::report::number;
+use tamis_engine::source::Explained;
+
+use crate::show::Output;
+
+/// How the inputs were understood, where that may not be what was meant.
+pub fn inputs(output: &Output, inputs: &[Explained]) {
+    for input in inputs.iter().filter(|input| numbers_for_names(input)) {
+        output.warn(format!(
+            "{}: its first line ({}) was taken for the names of columns; --no-header takes it for data",
+            input.path.display(),
+            input.columns.join(", ")
+        ));
+    }
+}
+
+/// Whether the names of columns look like values.
+fn numbers_for_names(input: &Explained) -> bool {
+    input.header && input.columns.iter().any(|name| name.parse::<f64>().is_ok())
+}
+
+/// Rows that were left out.
+pub fn skipped(output: &Output, rows: u64) {
+    if rows > 0 {
+        output.warn(format!("left out {}", number::counted(rows, "bad row")));
+    }
+}
+
+/// That the keys were too many to be counted one by one.
+pub fn estimated(output: &Output, estimated: bool) {
+    if estimated {
+        output.note(
+            "more than 2^24 distinct keys: their number was estimated, with a margin of three standard errors (2.4 %)",
+        );
+    }
+}
+
+/// That keywords were looked for, and no record has more than one.
+pub fn lone_keywords(output: &Output, lone: bool) {
+    if lone {
+        output.warn(
+            "no record has more than one keyword: does the delimiter of --keywords occur in the column? (build --explain shows the first records)",
+        );
+    }
+}

@@ -1,0 +1,133 @@
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use tamis::key::Field;
+use tamis::params::Name;
+use tamis_engine::filter::{self, Ask, Job};
+use tamis_engine::outlet::Destination;
+use tamis_engine::output as files;
+use tamis_engine::report::number;
+use tamis_engine::source::Format;
+
+use crate::arguments::{Reading, replace_columns};
+use crate::progress;
+use crate::show::{Output, Sheet, usage};
+
+/// Let records pass whose key may be in the set, unchanged and in order
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis filter allow.tamis mail.csv --key sender -o admitted.csv
+  tamis filter seen.tamis new.txt --invert > unseen.txt
+  tail -f access.log | tamis filter seen.tamis - --key 1 --delimiter ' '
+  tamis filter people.tamis people.txt --count              numbers only
+  tamis filter ratings.tamis titles.tsv --key id --group 8  in one group
+  tamis filter ratings.tamis titles.tsv --key id --tag      which groups, as one more column
+  tamis filter users.tamis visits.parquet -o known.csv.gz --rejected unknown.csv.gz
+
+Records leave as they came, byte for byte, headers too; those of Parquet leave as CSV or, by the
+name of the output or --output-format, as NDJSON. A file appears when all is written, compressed
+if its name ends in gz, zst, bz2 or xz. From a stream, records leave as they come.")]
+pub struct Filter {
+    /// The file of filters
+    file: PathBuf,
+    /// Files, globs, folders, or `-` for standard input
+    #[arg(required = true)]
+    inputs: Vec<String>,
+    /// Where the records go that pass [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write the other records, too
+    #[arg(long, value_name = "FILE")]
+    rejected: Option<PathBuf>,
+    /// Let the others pass: those whose key is not in the set
+    #[arg(long)]
+    invert: bool,
+    /// Print how many pass and how many do not, and write no records
+    #[arg(long, conflicts_with = "output")]
+    count: bool,
+    /// Ask this group only
+    #[arg(long, value_name = "NAME", conflicts_with = "own_group")]
+    group: Option<OsString>,
+    /// Ask the record's own group, by the stored group column (or this one)
+    #[arg(long, value_name = "COLUMN", num_args = 0..=1, require_equals = true)]
+    own_group: Option<Option<Field>>,
+    /// Add the groups that the key may be in, as a column of this name
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true,
+          default_missing_value = "tamis_groups")]
+    tag: Option<String>,
+    /// Another column for the key, where this input names it differently; the stored steps stay
+    #[arg(long, value_name = "COLUMN", help_heading = "Keys")]
+    key: Vec<Field>,
+    /// How records of Parquet are written [default: by the name of the output, or CSV]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    output_format: Option<OutputFormat>,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// How records of Parquet are written.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum OutputFormat {
+    Csv,
+    Tsv,
+    Ndjson,
+}
+
+impl OutputFormat {
+    pub fn format(self) -> Format {
+        match self {
+            OutputFormat::Csv => Format::Csv,
+            OutputFormat::Tsv => Format::Tsv,
+            OutputFormat::Ndjson => Format::Ndjson,
+        }
+    }
+}
+
+impl Filter {
+    /// Sieves them.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let destination = match self.output {
+            Some(path) if path == Path::new("-") => Destination::Stdout,
+            Some(path) => Destination::File(path),
+            None if self.count => Destination::Nowhere,
+            None => Destination::Stdout,
+        };
+        let to_stdout = destination == Destination::Stdout;
+        if to_stdout && output.json {
+            return usage("the records go to standard output: --json goes with --count or -o FILE");
+        }
+        let stored = &files::open(&self.file)?.params().common.recipe.clone();
+        let own_column = self.own_group.as_ref().and_then(Option::as_ref);
+        let ask = match (self.group, &self.own_group) {
+            (Some(name), _) => Ask::Group(Name(name.into_encoded_bytes())),
+            (_, Some(_)) => Ask::Own,
+            _ => Ask::Any,
+        };
+        let job = Job {
+            recipe: replace_columns(stored, &self.key, own_column)?,
+            filters: self.file,
+            inputs: self.inputs,
+            options: self.reading.options(),
+            ask,
+            invert: self.invert,
+            tag: self.tag,
+            output: destination,
+            rejected: self.rejected,
+            format: self.output_format.map(OutputFormat::format),
+            bad_rows: self.reading.bad_rows(),
+            threads: self.reading.threads(),
+        };
+        let report = progress::run(output, "sieving", |control| filter::filter(&job, control))?;
+        if report.keyless > 0 {
+            output.warn(format!("{} records without a key were not admitted", number::count(report.keyless)));
+        }
+        if !to_stdout {
+            output.result(Sheet { table: report.table(), lines: Vec::new() }, report.json())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

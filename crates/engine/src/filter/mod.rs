@@ -1,0 +1,337 @@
+//! Records pass if, and only if, their key may be in the set; unchanged and in their order.
+
+mod render;
+mod sieve;
+mod tag;
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use tamis::hash::Scheme;
+use tamis::key::Recipe;
+use tamis::params::{Name, Params};
+use tamis::sizing::Kind;
+use tamis::sketch::Sketch;
+
+use self::sieve::{Asked, Counts, Keys, Sieve, Sieving};
+use self::tag::Tag;
+use crate::error::{Error, Result};
+use crate::health::of_sketch;
+use crate::outlet::{Destination, Outlet};
+use crate::output::{self, Mapped};
+use crate::rows::{BadRows, Groups, KeyRows};
+use crate::source::{self, Format, Next, Sources};
+use crate::{Control, parallel};
+
+/// Which groups a key is sought in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// All of them; one that has it is enough.
+    Any,
+    /// This one.
+    Group(Name),
+    /// The record's own, by the group column of the recipe.
+    Own,
+}
+
+/// Records to be sieved.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The file of filters.
+    pub filters: PathBuf,
+    /// Files, globs, folders, `-`.
+    pub inputs: Vec<String>,
+    /// How to read them.
+    pub options: source::Options,
+    /// The recipe, with the columns of these inputs.
+    pub recipe: Recipe,
+    /// Which groups are asked.
+    pub ask: Ask,
+    /// Whether the others pass.
+    pub invert: bool,
+    /// The name of a column for the groups that a key may be in.
+    pub tag: Option<String>,
+    /// Where the records go that pass.
+    pub output: Destination,
+    /// Where the others go.
+    pub rejected: Option<PathBuf>,
+    /// How records of Parquet are written.
+    pub format: Option<Format>,
+    /// Records without a key; left out, they are among the others.
+    pub bad_rows: BadRows,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// What was done.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The kind of the filters.
+    pub kind: Kind,
+    /// Hash functions, the fewest and the most of any filter that was asked.
+    pub hashes: (u32, u32),
+    /// Filters that were asked.
+    pub filters: u64,
+    /// Their bits.
+    pub bits: u64,
+    /// Their distinct keys, estimated from their fill: the size of the set. None where one is full.
+    pub keys: Option<f64>,
+    /// The keys that they were planned for.
+    pub planned: u64,
+    /// Records read.
+    pub records: u64,
+    /// Records whose key may be in the set.
+    pub admitted: u64,
+    /// Records without a key, which are not admitted.
+    pub keyless: u64,
+    /// The rate of false positives of the filters asked, from the bits that are set; that of own
+    /// groups is a mean over the records. None where nobody will see it.
+    pub rate: Option<f64>,
+    /// How many of the admitted are to be expected not to be in the set.
+    pub false_admissions: Option<f64>,
+    /// The reader of the output went away before the end.
+    pub closed: bool,
+    /// The time of each phase.
+    pub phases: Vec<(&'static str, Duration)>,
+}
+
+impl Report {
+    /// Records that were not admitted.
+    pub fn rejected(&self) -> u64 {
+        self.records - self.admitted
+    }
+}
+
+/// Sieves records.
+pub fn filter(job: &Job, control: &Control) -> Result<Report> {
+    let start = Instant::now();
+    let file = output::open(&job.filters)?;
+    let params = file.params();
+    refuse(job, params)?;
+    let sketches = file.sketches()?;
+    // Whatever the record's group is, it is not looked at unless it is asked.
+    let group = if job.ask == Ask::Own { job.recipe.group.clone() } else { None };
+    let recipe = Recipe { group, ..job.recipe.clone() };
+    let mut sources = open(job, &recipe, params)?;
+    let form = sources.form(job.format, Format::for_output(job.output.path().or(job.rejected.as_deref())))?;
+    let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
+    let mut outlets = open_outlets(job, &sources)?;
+    let asked = asked(job, params)?;
+    let sieving = Sieving {
+        sketches: &sketches,
+        order: order(params),
+        invert: job.invert,
+        wanted: [outlets[0].takes(), outlets[1].takes()],
+        lanes: match params.common.hash {
+            Scheme::Murmur3 => params.groups.iter().map(|group| group.shape.hashes).max().unwrap_or(0),
+            Scheme::Xxh3 { .. } => 0,
+        },
+        asked,
+        tag,
+    };
+    let prelude = sieving.tag.as_ref().map_or_else(|| form.prelude.clone(), Tag::prelude);
+    for outlet in &mut outlets {
+        outlet.write(&prelude)?;
+    }
+    let sieves = (0..job.threads).map(|_| {
+        let groups = match job.ask {
+            Ask::Own => Groups::KnownOr(params, params.groups.len() as u32),
+            _ => Groups::One(0),
+        };
+        let own = job.ask == Ask::Own;
+        let keys = match params.common.kind {
+            Kind::Layered => Keys::of_keywords(params.common.hash, own),
+            _ => Keys::new(sieving.lanes, own),
+        };
+        Sieve::new(&sieving, KeyRows::new(&recipe, params.common.hash, job.bad_rows, groups, keys))
+    });
+    let sieves = sieves.collect();
+    let mut phases = vec![("open", start.elapsed())];
+    let analysing = Instant::now();
+    let sieves = sources.sift(
+        sieves,
+        |next| {
+            let Next::Batch(sieved, _) = next else { return Ok(ControlFlow::Continue(())) };
+            outlets[0].write(sieved.passed())?;
+            outlets[1].write(sieved.rejected())?;
+            // Without a reader of what passes, there may still be a file to complete.
+            let done = outlets[0].is_closed() && !outlets[1].takes();
+            Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        },
+        control,
+    )?;
+    phases.push(("analyse", analysing.elapsed()));
+    let closed = outlets.iter().any(Outlet::is_closed);
+    let writing = Instant::now();
+    for outlet in outlets {
+        outlet.finish()?;
+    }
+    if job.output.path().is_some() || job.rejected.is_some() {
+        phases.push(("write", writing.elapsed()));
+    }
+    let counts = sum(sieves.into_iter().map(|sieve| sieve.counts));
+    report(job, &file, &sieving, counts, closed, phases)
+}
+
+/// What these filters cannot be asked.
+fn refuse(job: &Job, params: &Params) -> Result<()> {
+    let grouped = params.common.recipe.group.is_some();
+    let option = match (&job.ask, &job.tag) {
+        (Ask::Group(_), _) => "--group",
+        (Ask::Own, _) => "--own-group",
+        (_, Some(_)) => "--tag",
+        _ => return Ok(()),
+    };
+    if grouped {
+        return Ok(());
+    }
+    let message = format!("these filters have no groups: leave out {option}");
+    Err(Error::Input { path: job.filters.clone(), message })
+}
+
+/// Opens the inputs. Where they lack the columns that the filters were built from, that is said.
+fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
+    let stored = params.common.recipe.key == recipe.key;
+    Sources::open(&job.inputs, &job.options, &recipe.columns()).map_err(|error| match error {
+        Error::Input { path, message } if stored && message.contains("column") => {
+            let message = format!(
+                "{message}. The filters were built with ({}); --key names another column for the key here",
+                params.common.recipe
+            );
+            Error::Input { path, message }
+        }
+        error => error,
+    })
+}
+
+/// Opens what passing records and the others go to; refuses to write over what is read.
+fn open_outlets(job: &Job, sources: &Sources) -> Result<[Outlet; 2]> {
+    let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
+    let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
+    for path in [job.output.path(), rejected.path()].into_iter().flatten() {
+        output::check_is_no_input(path, inputs.iter().chain([&job.filters]))?;
+    }
+    if let (Some(output), Some(rejected)) = (job.output.path(), rejected.path()) {
+        let place = |path: &std::path::Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        if place(output) == place(rejected) {
+            let message = "cannot take both the records that pass and the others: name two files".into();
+            return Err(Error::Input { path: output.to_owned(), message });
+        }
+    }
+    Ok([Outlet::open(&job.output)?, Outlet::open(&rejected)?])
+}
+
+fn asked(job: &Job, params: &Params) -> Result<Asked> {
+    match &job.ask {
+        Ask::Any => Ok(Asked::Any((0..params.groups.len()).collect())),
+        Ask::Own => Ok(Asked::Own),
+        Ask::Group(name) => match params.find(&name.0) {
+            Some(at) => Ok(Asked::Any(vec![at])),
+            None => {
+                let names: Vec<String> =
+                    order(params).iter().take(20).map(|&at| params.groups[at].group.to_string()).collect();
+                let message = format!("has no group {name:?}; it has {}", names.join(", "));
+                Err(Error::Input { path: job.filters.clone(), message })
+            }
+        },
+    }
+}
+
+/// The groups in the order for people.
+fn order(params: &Params) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..params.groups.len()).collect();
+    order.sort_by(|&a, &b| params.groups[a].group.compare_naturally(&params.groups[b].group));
+    order
+}
+
+fn names(params: &Params) -> Vec<&Name> {
+    params.groups.iter().map(|group| &group.group).collect()
+}
+
+fn sum(counts: impl Iterator<Item = Counts>) -> Counts {
+    let mut total = Counts::default();
+    for counts in counts {
+        total.records += counts.records;
+        total.admitted += counts.admitted;
+        total.keyless += counts.keyless;
+        total.rejected.resize(total.rejected.len().max(counts.rejected.len()), 0);
+        total.rejected.iter_mut().zip(&counts.rejected).for_each(|(all, some)| *all += some);
+    }
+    total
+}
+
+fn report(
+    job: &Job,
+    file: &Mapped,
+    sieving: &Sieving<'_>,
+    counts: Counts,
+    closed: bool,
+    phases: Vec<(&'static str, Duration)>,
+) -> Result<Report> {
+    let params = file.params();
+    let groups = match &sieving.asked {
+        Asked::Any(groups) => groups.clone(),
+        Asked::Own => (0..params.groups.len()).collect(),
+    };
+    let kind = params.common.kind;
+    let hashes = groups.iter().map(|&group| params.groups[group].shape.hashes);
+    let keys: f64 = groups
+        .iter()
+        .map(|&group| {
+            of_sketch(kind, &params.groups[group], &file.tallies()[group], &sieving.sketches[group]).keys
+        })
+        .sum();
+    let mut report = Report {
+        kind,
+        hashes: (hashes.clone().min().unwrap_or(0), hashes.max().unwrap_or(0)),
+        filters: groups.len() as u64,
+        bits: groups.iter().map(|&group| params.groups[group].shape.bits()).sum(),
+        keys: keys.is_finite().then_some(keys),
+        planned: groups.iter().map(|&group| params.groups[group].keys).sum(),
+        records: counts.records,
+        admitted: counts.admitted,
+        keyless: counts.keyless,
+        rate: None,
+        false_admissions: None,
+        closed,
+        phases,
+    };
+    // What layers let pass depends on the keywords that records share: nothing is known of it.
+    if job.output != Destination::Stdout && params.common.kind != Kind::Layered {
+        // The rate comes from every bit of the filters: only where somebody will see it.
+        let rates = parallel::each(job.threads, groups.len(), |i| {
+            Ok(match &sieving.sketches[groups[i]] {
+                Sketch::Bloom(filter) if sieving.lanes > 0 => filter.rate_now_lanes(),
+                sketch => sketch.rate_now(),
+            })
+        })?;
+        let (rate, false_admissions) = expectation(sieving, &counts, &rates);
+        report.rate = Some(rate);
+        report.false_admissions = Some(false_admissions.min(counts.admitted as f64));
+    }
+    Ok(report)
+}
+
+/// The rate of the filters that were asked, and the false admissions to expect.
+///
+/// Of N records whose key is not in the set, N·r pass and N·(1 − r) do not; so for every record
+/// that did not, r / (1 − r) records are to be expected that should not have passed.
+fn expectation(sieving: &Sieving<'_>, counts: &Counts, rates: &[f64]) -> (f64, f64) {
+    let passed = |rejected: f64, rate: f64| if rejected > 0.0 { rejected * rate / (1.0 - rate) } else { 0.0 };
+    match &sieving.asked {
+        Asked::Any(_) => {
+            let rate = 1.0 - rates.iter().map(|rate| 1.0 - rate).product::<f64>();
+            let rejected = counts.records - counts.admitted - counts.keyless;
+            (rate, passed(rejected as f64, rate))
+        }
+        Asked::Own => {
+            let by_group =
+                counts.rejected.iter().zip(rates).map(|(&rejected, &rate)| passed(rejected as f64, rate));
+            let expected: f64 = by_group.sum();
+            let rejected: u64 = counts.rejected.iter().sum();
+            let outside = expected + rejected as f64;
+            (if outside > 0.0 { expected / outside } else { 0.0 }, expected)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The sizes of layers: functions of the first one's keys, the rate and the layer's number.
+
+use crate::blocked::{self, LINE_BITS};
+use crate::error::{Error, Result};
+use crate::sizing::{Kind, MOST_BITS, Shape};
+
+/// One layer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Layer {
+    /// The keys that it takes.
+    pub keys: u64,
+    /// The rate that it keeps with them.
+    pub fpr: f64,
+    /// Its shape, that of a blocked filter.
+    pub shape: Shape,
+}
+
+impl Layer {
+    /// The expected rate with so many keys.
+    pub fn expected_rate(&self, keys: u64) -> f64 {
+        blocked::expected_rate(keys, self.shape.slots / LINE_BITS, self.shape.hashes)
+    }
+}
+
+/// The layer of this number, from 0, of a filter whose first one is for so many keys.
+pub fn layer(keys: u64, fpr: f64, number: u32) -> Result<Layer> {
+    if !(fpr > 0.0 && fpr < 1.0) {
+        return Err(Error::Rate(fpr));
+    }
+    let too_large = Error::TooLarge { bits: u64::MAX };
+    let keys = 1u64.checked_shl(number).and_then(|times| keys.checked_mul(times)).ok_or(too_large)?;
+    let fpr = fpr / (f64::from(number + 1) * f64::from(number + 2));
+    Ok(Layer { keys, fpr, shape: Kind::Blocked.shape_for_rate(keys, fpr)? })
+}
+
+/// The shape of all layers together: the bits of all, and as "hashes" the number of layers.
+pub fn shape(keys: u64, fpr: f64, layers: u32) -> Result<Shape> {
+    let mut slots = 0u64;
+    for number in 0..layers {
+        slots = slots.saturating_add(layer(keys, fpr, number)?.shape.slots);
+        if slots > MOST_BITS {
+            return Err(Error::TooLarge { bits: slots });
+        }
+    }
+    Ok(Shape { slots, width: 1, hashes: layers })
+}
+
+/// Whether this is the shape of so many layers, for so many keys first, at this rate.
+pub fn shape_has_layers(of: &Shape, keys: u64, fpr: f64) -> bool {
+    // Each layer has at least twice the bits of the one before: there cannot be many.
+    (1..=48).contains(&of.hashes) && shape(keys, fpr, of.hashes).is_ok_and(|shape| shape == *of)
+}
