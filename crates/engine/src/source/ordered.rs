@@ -39,7 +39,10 @@ pub trait Sift: Send {
     fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String>;
 
     /// Hears of a record that has no values, and why; an error stops the scan, too.
-    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String>;
+    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        let _ = place;
+        Err(why.to_string())
+    }
 
     /// Makes a batch of the records since the last one, whose places are in this data.
     fn batch(&mut self, data: &[u8], batch: &mut Self::Batch);
