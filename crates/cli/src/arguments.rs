@@ -1,5 +1,7 @@
 //! Arguments that several verbs share: their syntax, then what they mean.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tamis::hash::Scheme;
@@ -95,10 +97,15 @@ impl Reading {
 #[command(next_help_heading = "Keys")]
 pub struct Keys {
     /// The column of the key, by name or number, with steps: `email:trim,lower`. Several make a
-    /// compound key. Steps: trim, lower, upper, round, floor, ceil, prefix=N, suffix=N,
+    /// compound key. A number beyond the last column is a name (`2024`). Steps: trim, lower, upper, round, floor, ceil, prefix=N, suffix=N,
     /// before=TEXT, after=TEXT
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     pub key: Vec<Field>,
+    /// A column of keywords, which make the row a record: `keywords:split=','`. Several columns
+    /// add up. Steps as for --key, and split=TEXT, words, json[=MEMBER] (of a JSON list), whole
+    /// (the value is one keyword, the default), sort. Steps after these go to each keyword
+    #[arg(long, value_name = "COLUMN[:STEPS]", conflicts_with = "key")]
+    pub keywords: Vec<Field>,
     /// The column of the group, with steps: `averageRating:round`
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     pub group: Option<Field>,
@@ -108,14 +115,28 @@ pub struct Keys {
 }
 
 impl Keys {
+    /// The columns of the key or of the keywords, as they were given.
+    pub fn columns(&self) -> &[Field] {
+        if self.keywords.is_empty() { &self.key } else { &self.keywords }
+    }
+
     /// A recipe of their own.
     pub fn recipe(&self) -> Recipe {
-        let mut recipe = Recipe::lines();
-        if !self.key.is_empty() {
-            recipe.key = self.key.clone();
+        if !self.keywords.is_empty() {
+            let key = self.keywords.iter().cloned().map(Field::of_keywords).collect();
+            return Recipe { key, group: self.group.clone(), null: self.null.clone() };
         }
-        Recipe { group: self.group.clone(), null: self.null.clone(), ..recipe }
+        Recipe { group: self.group.clone(), null: self.null.clone(), ..key_recipe(&self.key) }
     }
+}
+
+/// The recipe of a key alone; without columns, the line is the key.
+pub fn key_recipe(key: &[Field]) -> Recipe {
+    let mut recipe = Recipe::lines();
+    if !key.is_empty() {
+        recipe.key = key.to_vec();
+    }
+    recipe
 }
 
 /// Other columns for a stored recipe.
@@ -123,7 +144,7 @@ impl Keys {
 #[command(next_help_heading = "Keys")]
 pub struct Columns {
     /// Another column for the key, where this input names it differently; the stored steps stay
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", visible_alias = "keywords")]
     pub key: Vec<Field>,
     /// Another column for the group; the stored steps stay
     #[arg(long, value_name = "COLUMN")]
@@ -169,9 +190,13 @@ pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) ->
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Filters")]
 pub struct Kinds {
-    /// The kind: blocked (fastest, default), bloom (classic), fuse (static, smallest)
+    /// The kind: blocked (fastest, default), bloom (classic), fuse (static, smallest), layered
+    /// (records of several keywords; --fpr is then the rate of a single layer)
     #[arg(long)]
     pub kind: Option<Kind>,
+    /// The layers of a layered filter [default: the mean number of keywords / hashes, rounded]
+    #[arg(long, value_name = "N")]
+    pub layers: Option<u32>,
     /// The hash: xxh3 (default), or murmur3 for the document's positions, m and k (implies bloom)
     #[arg(long, value_enum)]
     pub hash: Option<HashName>,
@@ -189,7 +214,12 @@ pub enum HashName {
 impl Kinds {
     /// Whether any of them was given.
     pub fn given(&self) -> bool {
-        self.kind.is_some() || self.hash.is_some() || self.seed.is_some()
+        self.kind.is_some() || self.hash.is_some() || self.seed.is_some() || self.layers.is_some()
+    }
+
+    /// Whether a kind was chosen, or a hash that implies one.
+    pub fn chosen(&self) -> bool {
+        self.kind.is_some() || self.hash == Some(HashName::Murmur3)
     }
 
     /// Kind, hash and recipe together.
@@ -208,6 +238,20 @@ impl Kinds {
                 (kind.unwrap_or(Kind::Blocked), Scheme::Xxh3 { seed: self.seed.unwrap_or(0) })
             }
         };
+        if kind == Kind::Layered && !recipe.of_keywords() {
+            return usage("layered filters hold records of keywords: give --keywords COLUMN:split=','");
+        }
+        if kind != Kind::Layered && self.layers.is_some() {
+            return usage(format!(
+                "{kind} filters have no layers: leave out --layers, or give --kind layered"
+            ));
+        }
+        let of_keys = recipe.key.iter().filter(|field| field.splitting().is_none()).count();
+        if recipe.group.as_ref().is_some_and(|group| group.splitting().is_some())
+            || (0 < of_keys && of_keys < recipe.key.len())
+        {
+            return usage("steps that make keywords (split, words, json, whole, sort) go with --keywords");
+        }
         Ok(Common { kind, hash, recipe })
     }
 }
@@ -293,19 +337,41 @@ pub fn count(text: &str) -> Result<u64, String> {
     if let Ok(number) = plain.parse::<u64>() {
         return if number > 0 { Ok(number) } else { Err("must be at least 1".into()) };
     }
-    let (digits, factor) = match plain.chars().last() {
-        Some('k' | 'K') => (&plain[..plain.len() - 1], 1e3),
-        Some('M') => (&plain[..plain.len() - 1], 1e6),
-        Some('G' | 'B') => (&plain[..plain.len() - 1], 1e9),
-        Some('T') => (&plain[..plain.len() - 1], 1e12),
-        _ => (plain.as_str(), 1.0),
+    let (digits, zeros) = match plain.chars().last() {
+        Some('k' | 'K') => (&plain[..plain.len() - 1], 3),
+        Some('M') => (&plain[..plain.len() - 1], 6),
+        Some('G' | 'B') => (&plain[..plain.len() - 1], 9),
+        Some('T') => (&plain[..plain.len() - 1], 12),
+        _ => (plain.as_str(), 0),
     };
-    let number =
-        digits.parse::<f64>().map_err(|_| "not a number (1000000, 1e6 and 1M are)".to_owned())? * factor;
-    if !(1.0..1e18).contains(&number) {
-        return Err("must lie between 1 and 1e18".into());
+    let (digits, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
+    let number = exponent.parse::<i16>().ok().and_then(|exponent| {
+        // Read as one number: a product of two could miss an integer by a rounding error.
+        format!("{digits}e{}", i32::from(exponent) + zeros).parse::<f64>().ok()
+    });
+    match number {
+        None => Err("not a number (1000000, 1e6 and 1M are)".into()),
+        Some(number) if !(1.0..1e18).contains(&number) => Err("must lie between 1 and 1e18".into()),
+        Some(number) if number.fract() != 0.0 => Err("must be a whole number".into()),
+        Some(number) => Ok(number as u64),
     }
-    Ok(number.round() as u64)
+}
+
+/// A time: `500ms`, `10s`, `5m`, `24h`, `7d`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let factor = match unit {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err("a time has a unit: 500ms, 10s, 5m, 24h, 7d".into()),
+    };
+    let number = digits.parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
+    let number = number.ok_or("not a time (500ms, 10s, 5m, 24h, 7d)")?;
+    Ok(Duration::from_secs_f64(number * factor))
 }
 
 /// A number of bytes: `64MB`, `1.5GiB`, `1000`.
@@ -361,7 +427,11 @@ mod tests {
         for text in ["1000000", "1e6", "1M", "1_000_000", "1,000,000", "1000k", "0.001G"] {
             assert_eq!(count(text), Ok(1_000_000), "{text}");
         }
-        for text in ["0", "-1", "x", "", "1e30", "NaN", "inf"] {
+        assert_eq!((count("1.5M"), count("1.1e6"), count("4.35k")), (Ok(1_500_000), Ok(1_100_000), Ok(4350)));
+        for text in [
+            "0", "-1", "x", "", "e", "M", "1e", "1e30", "1e99999", "1e32767T", "NaN", "inf", "1.5",
+            "1.23456k", "0.5",
+        ] {
             assert!(count(text).is_err(), "{text}");
         }
         assert_eq!(bytes("64MB"), Ok(64_000_000));

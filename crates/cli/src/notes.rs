@@ -1,15 +1,30 @@
 //! What several verbs have to say on the side, in one wording.
 
 use std::path::Path;
+use std::time::SystemTime;
 
+use tamis_engine::calendar;
 use tamis_engine::exact::path_beside;
-use tamis_engine::report::number;
+use tamis_engine::report::{Section, number};
 use tamis_engine::source::Explained;
 
 use crate::show::Output;
 
+/// By what and when a page was made. Pages alone have a date: all else is the same every time.
+pub fn made() -> Section {
+    let day = calendar::day(SystemTime::now());
+    Section::Text(format!("Made by tamis {} on {day}.", env!("CARGO_PKG_VERSION")))
+}
+
 /// How the inputs were understood, where that may not be what was meant.
 pub fn inputs(output: &Output, inputs: &[Explained]) {
+    for input in inputs.iter().filter(|input| input.delimiter_by_look) {
+        output.note(format!(
+            "{}: its delimiter is {:?}, by the look of its first rows (--delimiter says otherwise)",
+            input.path.display(),
+            char::from(input.delimiter.unwrap_or_default())
+        ));
+    }
     for input in inputs.iter().filter(|input| numbers_for_names(input)) {
         output.warn(format!(
             "{}: its first line ({}) was taken for the names of columns; --no-header takes it for data",
@@ -45,5 +60,14 @@ pub fn exact(output: &Output, path: &Path, pairs: Option<u64>) {
     if let Some(pairs) = pairs {
         let path = path_beside(path);
         output.note(format!("{}: {} kept", path.display(), number::counted(pairs, "key")));
+    }
+}
+
+/// That keywords were looked for, and no record has more than one.
+pub fn lone_keywords(output: &Output, lone: bool) {
+    if lone {
+        output.warn(
+            "no record has more than one keyword: does the delimiter of --keywords occur in the column? (build --explain shows the first records)",
+        );
     }
 }

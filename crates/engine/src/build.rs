@@ -1,7 +1,6 @@
 //! The second phase: the sketches themselves.
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tamis::arch::map::Words;
@@ -10,7 +9,7 @@ use tamis::bloom::Bloom;
 use tamis::format::Tally;
 use tamis::fuse::{self, Fuse};
 use tamis::hash::Scheme;
-use tamis::key::{Maker, Recipe};
+use tamis::key::Recipe;
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::sizing::{Kind, Shape};
 
@@ -20,8 +19,8 @@ use crate::distinct::{Distinct, EXACT};
 use crate::error::{Error, Result};
 use crate::exact::{self, Gathered, Store};
 use crate::plan::{self, Size};
-use crate::rows::{BadRows, Groups, Ignore, KeyRows, Names, Take};
-use crate::source::{self, Explained, Sink, Sources};
+use crate::rows::{BadRows, Groups, KeyRows, Take};
+use crate::source::{self, Explained, Sources};
 use crate::{Control, output, parallel};
 
 /// Where the parameters come from.
@@ -46,6 +45,8 @@ pub struct Job {
     pub common: Common,
     /// How large.
     pub sizing: Sizing,
+    /// The layers of a `layered`, where they are not to follow from the data.
+    pub layers: Option<u32>,
     /// Rows without a key.
     pub bad_rows: BadRows,
     /// Threads.
@@ -63,6 +64,8 @@ pub struct Report {
     pub skipped: u64,
     /// Whether the keys were estimated, not counted.
     pub estimated: bool,
+    /// Whether keywords were counted, and no record has more than one.
+    pub lone_keywords: bool,
     /// How the inputs were understood.
     pub inputs: Vec<Explained>,
     /// The time of each phase.
@@ -79,6 +82,7 @@ struct Built {
     arena: Words,
     skipped: u64,
     estimated: bool,
+    lone_keywords: bool,
 }
 
 /// Builds the filters and writes them to a file.
@@ -99,6 +103,11 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
     let inputs = sources.explain();
     output::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
     if exact.is_some() {
+        if job.common.kind == Kind::Layered {
+            return Err(Error::Refused(
+                "a layered filter is asked for some keywords of a record, and exact keys are whole ones: leave out --exact, or build another kind".into(),
+            ));
+        }
         let keys = exact::path_beside(output);
         output::check(&keys)?;
         output::check_is_no_input(&keys, inputs.iter().map(|input| &input.path))?;
@@ -108,7 +117,9 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
     let mut phase = |name, since: Instant| phases.push((name, since.elapsed()));
 
     let counting = Instant::now();
-    let making = Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows };
+    let count_keywords = job.common.kind == Kind::Layered;
+    let making =
+        Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows, count_keywords };
     let built = match (&job.sizing, job.common.kind) {
         (_, Kind::Scalable) => unreachable!("refused before the input is read"),
         (_, Kind::Fuse) => {
@@ -122,12 +133,15 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
         (Sizing::Count(size), _) => {
             sources.keep(); // a second pass may be needed
             let counted = count::distinct_keys(&sources, making, EXACT, job.threads, control)?;
-            let params = plan::parameters(job.common.clone(), counted.planned(), *size)?;
+            let params = planned(job, &counted, *size)?;
             phase("count", counting);
             let building = Instant::now();
-            let built = if job.common.hash == Scheme::Murmur3 || counted.counts.estimating() {
+            // Positions by murmur3 and those of records need the keys themselves.
+            let from_hashes = job.common.hash != Scheme::Murmur3 && job.common.kind != Kind::Layered;
+            let built = if !from_hashes || counted.estimating() {
                 let mut built = insert(&sources, making, params, None, job.threads, control)?;
-                built.estimated = counted.counts.estimating();
+                built.estimated = counted.estimating();
+                built.lone_keywords = counted.lone_keywords();
                 built
             } else {
                 from_logs(params, counted, job.threads, control)?
@@ -153,7 +167,8 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
                 vec![Name::default()]
             };
             let counts = names.into_iter().map(|name| (name, *keys)).collect();
-            let params = plan::parameters(job.common.clone(), counts, *size)?;
+            let layers = plan::layers(&job.common, *size, job.layers, None)?;
+            let params = plan::parameters(job.common.clone(), counts, *size, layers)?;
             let building = Instant::now();
             let built = insert(&sources, making, params, None, job.threads, control)?;
             phase("build", building);
@@ -175,10 +190,10 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
         None => None,
     };
     let writing = Instant::now();
-    let (skipped, estimated) = (built.skipped, built.estimated);
+    let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
     let (params, tallies, exact) = finish(built, gathered, None, output, job.threads, control)?;
     phase("write", writing);
-    Ok(Report { params, tallies, skipped, estimated, inputs, phases, exact })
+    Ok(Report { params, tallies, skipped, estimated, lone_keywords, inputs, phases, exact })
 }
 
 /// Collects the keys of rows that went into filters.
@@ -239,11 +254,21 @@ pub struct Planned {
 pub fn plan(job: &Job, size: Size, control: &Control) -> Result<Planned> {
     refuse_early(job)?;
     let sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
-    let making = Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows };
+    let count_keywords = job.common.kind == Kind::Layered;
+    let making =
+        Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows, count_keywords };
     let limit = if job.common.kind == Kind::Fuse { usize::MAX } else { EXACT };
     let counted = count::distinct_keys(&sources, making, limit, job.threads, control)?;
-    let params = plan::parameters(job.common.clone(), counted.planned(), size)?;
+    let params = planned(job, &counted, size)?;
     Ok(Planned { params, counted, inputs: sources.explain() })
+}
+
+/// The parameters that follow from what was counted.
+fn planned(job: &Job, counted: &Counted, size: Size) -> Result<Params> {
+    let groups = counted.planned();
+    plan::refuse_empty(&groups)?;
+    let layers = plan::layers(&job.common, size, job.layers, counted.keywords_and_records())?;
+    plan::parameters(job.common.clone(), groups, size, layers)
 }
 
 /// What cannot be served whatever the input holds is refused before it is read.
@@ -259,7 +284,11 @@ fn refuse_early(job: &Job) -> Result<()> {
         Sizing::Keys(..) if job.common.kind == Kind::Fuse => Err(Error::Refused(
             "a fuse filter is sized by its own keys, which are counted: leave out --keys".into(),
         )),
-        Sizing::Count(size) | Sizing::Keys(_, size) => plan::check(&job.common, *size),
+        Sizing::Count(size) | Sizing::Keys(_, size) => {
+            let counted = matches!(job.sizing, Sizing::Count(_)).then_some((1, 1));
+            plan::layers(&job.common, *size, job.layers, counted)?;
+            plan::check(&job.common, *size)
+        }
         Sizing::Params(_) => Ok(()),
     }
 }
@@ -311,7 +340,8 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         sources.keep();
     }
     let hash = params.common.hash;
-    let making = Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows };
+    let making =
+        Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows, count_keywords: false };
     let mut words = Placing::new(&params).empty()?;
     words.copy_from_slice(container.data());
     let before: Vec<u64> = container.tallies().iter().map(|tally| tally.rows).collect();
@@ -324,8 +354,16 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     built.rows.iter_mut().zip(before).for_each(|(rows, before)| *rows = rows.saturating_add(before));
     let skipped = built.skipped;
     let (params, tallies, exact) = finish(built, gathered, store.as_ref(), path, addition.threads, control)?;
-    let phases = vec![("add", start.elapsed())];
-    Ok(Report { params, tallies, skipped, estimated: false, inputs, phases, exact })
+    Ok(Report {
+        params,
+        tallies,
+        skipped,
+        estimated: false,
+        lone_keywords: false,
+        inputs,
+        phases: vec![("add", start.elapsed())],
+        exact,
+    })
 }
 
 /// Puts all keys of the input into an arena, straight from the rows.
@@ -364,7 +402,7 @@ fn insert(
         (all, rows, skipped)
     };
     let seeds = vec![0; params.groups.len()];
-    Ok(Built { params, rows, seeds, arena, skipped, estimated: false })
+    Ok(Built { params, rows, seeds, arena, skipped, estimated: false, lone_keywords: false })
 }
 
 /// What took the keys, with the rows of each group and those left out, summed over threads.
@@ -398,6 +436,7 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
                 Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(log.hashes())
             }
             Kind::Fuse => unreachable!("a fuse filter is built from hashes of its own"),
+            Kind::Layered => unreachable!("records are added from their keywords"),
             Kind::Scalable => unreachable!("refused before the input is read"),
         }
         Ok(())
@@ -405,14 +444,14 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
     drop(sections);
     let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
     let seeds = vec![0; params.groups.len()];
-    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false })
+    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false, lone_keywords: false })
 }
 
 /// Static filters, from the sets of all groups.
 fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     plan::refuse_empty(&counted.planned())?;
     let params = match &job.sizing {
-        Sizing::Count(size) => plan::parameters(job.common.clone(), counted.planned(), *size)?,
+        Sizing::Count(size) => planned(job, &counted, *size)?,
         Sizing::Keys(..) => unreachable!("refused before the input is read"),
         Sizing::Params(given) => {
             // Width and rate as planned; the number of slots follows from the keys.
@@ -443,57 +482,5 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     })?;
     drop(sections);
     let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
-    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false })
-}
-
-/// The first keys of a table, as the recipe makes them, with their groups.
-type FirstKeys = Vec<(Vec<u8>, Vec<u8>)>;
-
-/// Takes rows as a build would, and keeps the keys of the first ones.
-struct Explaining<'a> {
-    rows: KeyRows<'a, Ignore>,
-    maker: Maker<'a>,
-    parts: usize,
-    most: usize,
-    /// Outside the sink, which is lost when the scan is ended.
-    found: &'a Mutex<FirstKeys>,
-}
-
-impl Sink for Explaining<'_> {
-    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
-        let mut found = self.found.lock().expect("no holder panics");
-        if found.len() == self.most {
-            return Err("enough".into()); // ends the scan
-        }
-        let skipped = self.rows.skipped;
-        self.rows.row(values)?;
-        if self.rows.skipped > skipped {
-            return Ok(());
-        }
-        let of_group = values.get(self.parts).copied().flatten();
-        let group = self.maker.group(of_group).map_err(|bad| bad.to_string())?.to_vec();
-        let key = self.maker.key(&values[..self.parts]).map_err(|bad| bad.to_string())?.to_vec();
-        found.push((group, key));
-        Ok(())
-    }
-}
-
-/// How the inputs of a job are understood, and the groups and keys of its first rows.
-pub fn explain(job: &Job, keys: usize, control: &Control) -> Result<(Vec<Explained>, FirstKeys)> {
-    let recipe = &job.common.recipe;
-    let sources = Sources::open(&job.inputs, &job.options, &recipe.columns())?;
-    let found = Mutex::new(Vec::new());
-    let groups = Groups::Discover(Names::default());
-    let sink = Explaining {
-        rows: KeyRows::new(recipe, job.common.hash, job.bad_rows, groups, Ignore),
-        maker: Maker::new(recipe),
-        parts: recipe.key.len(),
-        most: keys,
-        found: &found,
-    };
-    match sources.scan(vec![sink], control) {
-        Err(error) if found.lock().expect("no holder panics").len() < keys => return Err(error),
-        _ => {}
-    }
-    Ok((sources.explain(), found.into_inner().expect("no holder panics")))
+    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false, lone_keywords: false })
 }

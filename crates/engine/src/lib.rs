@@ -4,13 +4,16 @@
 
 pub mod arena;
 pub mod build;
+pub mod calendar;
 pub mod compare;
 pub mod control;
 pub mod count;
+pub mod dedup;
 pub mod design;
 pub mod distinct;
 pub mod error;
 pub mod exact;
+pub mod explain;
 pub mod filter;
 pub mod generate;
 pub mod health;

@@ -110,7 +110,7 @@ pub fn run(tamis: &Path, python: &Path, lines: u64, data: &Data) -> Result<Value
         notes,
     };
     println!("{}", table.text());
-    let mut judge = |name: &str, other: &str, target: f64| {
+    let judge = |name: &str, other: &str, target: f64| {
         let ratio = least(other) / least(name);
         println!("{name}: {ratio:.1}x as fast as {other} (target: {target}): {}", verdict(ratio >= target));
     };

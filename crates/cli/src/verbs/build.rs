@@ -1,21 +1,24 @@
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use serde_json::json;
+use tamis::format::MAGIC;
 use tamis::params::Params;
+use tamis_engine::Error;
 use tamis_engine::build::{self, Job, Sizing};
 use tamis_engine::output as files;
 use tamis_engine::plan::Size;
-use tamis_engine::report::{Column, Table, number, printable};
-use tamis_engine::source::{Explained, Format};
+use tamis_engine::report::number;
 
-use super::inspect;
+use super::explain;
+use super::inspect::{self, Listed};
 use crate::arguments::{Keys, Kinds, Reading, Sizes, memory, replace_columns};
 use crate::notes;
 use crate::progress;
-use crate::show::{Output, Sheet, usage};
+use crate::show::{Output, usage};
 
 /// Build filters from a table: one, or one per group
 #[derive(Debug, Args)]
@@ -26,6 +29,7 @@ Examples:
   tamis build ratings.tsv --key tconst --group averageRating:round -o ratings.tamis
   tamis build 'logs/*.ndjson.gz' --key user.id --size 64MB -o users.tamis
   tamis build visits.parquet --key user --key day -o visits.tamis      a compound key
+  tamis build movies.csv --kind layered --keywords keywords:split=',' --fpr 0.05 -o movies.tamis
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
   tamis build allow.csv --key email:trim,lower --exact -o allow.tamis  keeps the keys, too
@@ -58,7 +62,7 @@ pub struct Build {
     /// Memory for collecting the keys of --exact; the rest waits on disk
     #[arg(long, value_parser = memory, requires = "exact", default_value = "256MB", hide_default_value = true)]
     memory: u64,
-    /// Show how the input is understood and the first keys, and build nothing
+    /// Show how the input is understood and the keys of its first rows, and build nothing
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
@@ -70,18 +74,19 @@ impl Build {
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let given = match (&self.params, &self.like) {
             (Some(path), _) => Some(read_params(path)?),
-            (_, Some(path)) => Some(files::open(path)?.params().clone()),
+            (_, Some(path)) => Some(like(path)?),
             _ => None,
         };
         let (common, sizing) = match given {
             Some(params) => {
                 if self.sizes.given() || self.kinds.given() || self.keys.null.is_some() {
                     return usage(
-                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --hash, --seed and --null",
+                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --layers, --hash, --seed and --null",
                     );
                 }
                 let mut common = params.common.clone();
-                common.recipe = replace_columns(&common.recipe, &self.keys.key, self.keys.group.as_ref())?;
+                common.recipe =
+                    replace_columns(&common.recipe, self.keys.columns(), self.keys.group.as_ref())?;
                 if common.recipe != params.common.recipe {
                     output.warn(format!(
                         "the keys come from other columns ({}) than the parameters name, and the file will name ({})",
@@ -101,11 +106,12 @@ impl Build {
             options: self.reading.options(),
             common,
             sizing,
+            layers: self.kinds.layers,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };
         if self.explain {
-            return explain(output, &job);
+            return explain::show(output, &job);
         }
         let path = self.output.expect("clap asks for it");
         let report = progress::run(output, "building", |control| match self.exact {
@@ -115,6 +121,7 @@ impl Build {
         notes::inputs(output, &report.inputs);
         notes::estimated(output, report.estimated);
         notes::skipped(output, report.skipped);
+        notes::lone_keywords(output, report.lone_keywords);
         if let (Sizing::Count(Size::Total(_)), Some(rate)) =
             (&job.sizing, report.params.groups.iter().map(|group| group.fpr).reduce(f64::max))
         {
@@ -127,52 +134,31 @@ impl Build {
             report.phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
         notes::exact(output, &path, report.exact);
-        inspect::summary(output, &path, &report.params, &report.tallies)
+        inspect::summary(output, &path, &report.params, &report.tallies, Listed::Largest)
     }
 }
 
 /// Parameters from a file.
-pub fn read_params(path: &PathBuf) -> Result<Params> {
-    let text = std::fs::read_to_string(path).map_err(tamis_engine::Error::io(path))?;
-    Params::from_json(&text).with_context(|| path.display().to_string())
+fn read_params(path: &Path) -> Result<Params> {
+    let mut file = File::open(path).map_err(Error::io(path))?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(Error::io(path))?;
+    if bytes.starts_with(&MAGIC) {
+        let message = "this is a file of filters; --like takes its parameters".into();
+        return Err(Error::Input { path: path.into(), message }.into());
+    }
+    file.read_to_end(&mut bytes).map_err(Error::io(path))?;
+    Params::from_json(&String::from_utf8_lossy(&bytes)).with_context(|| path.display().to_string())
 }
 
-fn explain(output: &Output, job: &Job) -> Result<ExitCode> {
-    let (inputs, keys) = progress::run(output, "reading", |control| build::explain(job, 5, control))?;
-    let format = |input: &Explained| match input.format {
-        Format::Lines => "one key per line",
-        Format::Csv => "csv",
-        Format::Tsv => "tsv",
-        Format::Ndjson => "ndjson",
-        Format::Parquet => "parquet",
-    };
-    let columns =
-        ["input", "format", "compression", "delimiter", "header", "columns"].map(Column::left).to_vec();
-    let row = |input: &Explained| {
-        vec![
-            input.path.display().to_string(),
-            format(input).into(),
-            input.compression.unwrap_or("-").into(),
-            input.delimiter.map_or("-".into(), |byte| format!("{:?}", char::from(byte))),
-            if input.header { "yes" } else { "no" }.into(),
-            input.columns.join(", "),
-        ]
-    };
-    let table = Table { columns, rows: inputs.iter().map(row).collect(), ..Table::default() };
-    let mut lines = vec![format!("{}", job.common.recipe), "first keys:".into()];
-    for (group, key) in &keys {
-        let group = if group.is_empty() { String::new() } else { format!("  in group {}", printable(group)) };
-        lines.push(format!("  {}{group}", printable(key)));
+/// The parameters of a file of filters.
+fn like(path: &Path) -> Result<Params> {
+    match files::open(path) {
+        Ok(file) => Ok(file.params().clone()),
+        Err(Error::File { source: tamis::Error::Magic, .. }) if read_params(path).is_ok() => {
+            let message = "these are saved parameters, not filters: --params takes them".into();
+            Err(Error::Input { path: path.into(), message }.into())
+        }
+        Err(error) => Err(error.into()),
     }
-    let json = json!({
-        "inputs": inputs.iter().map(|input| json!({
-            "path": input.path, "format": format(input), "compression": input.compression,
-            "delimiter": input.delimiter.map(|byte| char::from(byte).to_string()),
-            "header": input.header, "columns": input.columns,
-        })).collect::<Vec<_>>(),
-        "recipe": job.common.recipe,
-        "first_keys": keys.iter().map(|(group, key)| json!({ "group": printable(group), "key": printable(key) })).collect::<Vec<_>>(),
-    });
-    output.result(Sheet { table, lines }, json)?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -76,11 +76,22 @@ pub struct Filter {
     reading: Reading,
 }
 
+/// How records of Parquet are written.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum OutputFormat {
+pub enum OutputFormat {
     Csv,
     Tsv,
     Ndjson,
+}
+
+impl OutputFormat {
+    pub fn format(self) -> Format {
+        match self {
+            OutputFormat::Csv => Format::Csv,
+            OutputFormat::Tsv => Format::Tsv,
+            OutputFormat::Ndjson => Format::Ndjson,
+        }
+    }
 }
 
 impl Filter {
@@ -103,12 +114,6 @@ impl Filter {
             (_, Some(_)) => Ask::Own,
             _ => Ask::Any,
         };
-        let format = match self.output_format {
-            Some(OutputFormat::Csv) => Some(Format::Csv),
-            Some(OutputFormat::Tsv) => Some(Format::Tsv),
-            Some(OutputFormat::Ndjson) => Some(Format::Ndjson),
-            None => None,
-        };
         let job = Job {
             recipe: replace_columns(stored, &self.key, own_column)?,
             filters: self.file,
@@ -119,14 +124,16 @@ impl Filter {
             tag: self.tag,
             output: destination,
             rejected: self.rejected,
-            format,
+            format: self.output_format.map(OutputFormat::format),
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
             strict: self.strict.then_some(self.memory),
         };
         let report = progress::run(output, "sieving", |control| filter::filter(&job, control))?;
         if report.keyless > 0 {
-            output.warn(format!("{} records without a key were not admitted", number::count(report.keyless)));
+            let records = number::counted(report.keyless, "record");
+            let were = if report.keyless == 1 { "was" } else { "were" };
+            output.warn(format!("{records} without a key {were} not admitted"));
         }
         if !to_stdout {
             output.result(Sheet { table: report.table(), lines: Vec::new() }, report.json())?;

@@ -1,3 +1,4 @@
+use std::cmp::Reverse;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -6,13 +7,14 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use tamis::format::Tally;
+use tamis::key::{Recipe, keywords_of};
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
-use tamis_engine::health::{Health, health};
-use tamis_engine::report::{Column, Table, group_name, number};
+use tamis_engine::health::{Health, health, of_sketch};
+use tamis_engine::report::{Column, Table, group_name, number, printable};
 use tamis_engine::{Error, output as files};
 
-use crate::show::{Output, Sheet, usage};
+use crate::show::{FEW, Output, Sheet, few, usage};
 
 /// Show what a file holds: kind, recipe, and the state of every group
 #[derive(Debug, Args)]
@@ -68,23 +70,45 @@ impl Inspect {
             })?;
             output.note(format!("{}: {} of bits", path.display(), number::bytes(bytes as u64)));
         }
-        summary(output, &self.file, &params, &tallies)
+        summary(output, &self.file, &params, &tallies, Listed::All)
     }
 }
 
-/// Shows the state of all groups, and warns of those that are overfull.
-pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally]) -> Result<ExitCode> {
+/// Which groups a table lists; JSON has all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listed {
+    /// All.
+    All,
+    /// The largest, where they are very many.
+    Largest,
+}
+
+/// Shows the state of the groups, and warns of those that are overfull.
+pub fn summary(
+    output: &Output,
+    path: &Path,
+    params: &Params,
+    tallies: &[Tally],
+    listed: Listed,
+) -> Result<ExitCode> {
     let kind = params.common.kind;
-    let mut groups: Vec<(&GroupParams, &Tally, Health)> = params
-        .groups
-        .iter()
-        .zip(tallies)
-        .map(|(group, tally)| (group, tally, health(kind, group, tally)))
-        .collect();
+    // The layers of a layered filter are read: they are not filled alike.
+    let layers = if kind == Kind::Layered { Some(files::open(path)?) } else { None };
+    let health_of = |group: &GroupParams, tally: &Tally| -> Result<Health> {
+        let found = layers.as_ref().and_then(|file| Some((file, file.params().find(&group.group.0)?)));
+        Ok(match found {
+            Some((file, at)) => of_sketch(kind, group, tally, &file.sketch(at)?),
+            None => health(kind, group, tally),
+        })
+    };
+    let mut groups: Vec<(&GroupParams, &Tally, Health)> = Vec::new();
+    for (group, tally) in params.groups.iter().zip(tallies) {
+        groups.push((group, tally, health_of(group, tally)?));
+    }
     groups.sort_by(|a, b| a.0.group.compare_naturally(&b.0.group));
 
     let bytes: u64 = groups.iter().map(|(group, ..)| group.shape.words(kind) * 8).sum();
-    let lines = vec![format!(
+    let mut lines = vec![format!(
         "{}: {kind}, hash {}, {}; {} in {}",
         path.display(),
         params.common.hash,
@@ -92,20 +116,75 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
         number::bytes(bytes),
         number::counted(groups.len() as u64, "group")
     )];
-    let table = table(kind, &groups);
     let json = json!({
         "path": path, "kind": kind, "hash": params.common.hash, "recipe": params.common.recipe,
         "bytes": bytes, "groups": groups.iter().map(as_json).collect::<Vec<_>>(),
     });
-    output.result(Sheet { table, lines }, json)?;
-    for (group, _, health) in groups.iter().filter(|(.., health)| health.overfull).take(20) {
-        output.warn(health.overfull_text(&group.group, group.fpr, health.rate));
+    let overfull: Vec<String> = groups
+        .iter()
+        .filter(|(.., health)| health.overfull)
+        .take(20)
+        .map(|(group, _, health)| health.overfull_text(&group.group, group.fpr, health.rate))
+        .collect();
+    if listed == Listed::Largest
+        && let Some(all) = few(&mut groups, |(group, ..)| Reverse(group.keys))
+    {
+        let path = path.display();
+        lines.push(format!(
+            "These are the {FEW} largest of {} groups; tamis inspect {path} shows all, and so does --json.",
+            number::count(all)
+        ));
     }
+    output.result(Sheet { table: table(kind, &groups), lines }, json)?;
+    overfull.iter().for_each(|warning| output.warn(warning));
     Ok(ExitCode::SUCCESS)
+}
+
+/// A key for people: the keywords of a record, separated by bars.
+pub fn key_text(recipe: &Recipe, key: &[u8]) -> String {
+    if !recipe.of_keywords() {
+        return printable(key);
+    }
+    keywords_of(key).map(printable).collect::<Vec<_>>().join(" | ")
+}
+
+fn layers_table(mut columns: Vec<Column>, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
+    let names = [
+        "rows",
+        "estimated records",
+        "planned per layer",
+        "layers",
+        "bits of a layer",
+        "k",
+        "fullest layer",
+        "its rate now",
+        "target",
+        "whole, random records",
+    ];
+    columns.extend(names.map(Column::right));
+    let row = |(group, tally, health): &(&GroupParams, &Tally, Health)| {
+        vec![
+            group_name(&group.group),
+            number::count(tally.rows),
+            health.keys_text(),
+            number::count(group.keys),
+            format!("{} + XOR", group.shape.layers()),
+            number::count(group.shape.slots),
+            group.shape.hashes.to_string(),
+            number::percent(health.fill),
+            number::rate(health.rate),
+            number::rate(group.fpr),
+            number::rate(health.whole.unwrap_or(1.0)),
+        ]
+    };
+    Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
 }
 
 fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
     let mut columns = vec![Column::left("group")];
+    if kind == Kind::Layered {
+        return layers_table(columns, groups);
+    }
     let size = match kind {
         Kind::Fuse => "width",
         Kind::Scalable => "layers",
@@ -136,11 +215,17 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
 }
 
 fn as_json((group, tally, health): &(&GroupParams, &Tally, Health)) -> Value {
-    json!({
+    let mut json = json!({
         "group": group.group, "rows": tally.rows, "planned_keys": group.keys,
         "estimated_keys": health.keys.is_finite().then_some(health.keys),
         "bits": group.shape.bits(), "hashes": group.shape.hashes, "width": group.shape.width,
         "ones": tally.ones, "fill": health.fill, "fpr_now": health.rate, "fpr_target": group.fpr,
         "capacity": health.capacity, "overfull": health.overfull,
-    })
+    });
+    if let Some(whole) = health.whole {
+        json["layers"] = group.shape.layers().into();
+        json["layer_bits"] = group.shape.slots.into();
+        json["fpr_random_records"] = whole.into();
+    }
+    json
 }

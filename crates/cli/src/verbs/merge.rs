@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use tamis_engine::{merge, parallel};
 
-use super::inspect;
+use super::inspect::{self, Listed};
 use crate::notes;
 use crate::progress;
 use crate::show::Output;
@@ -42,6 +42,6 @@ impl Merge {
             });
         }
         notes::exact(output, &self.output, merged.exact);
-        inspect::summary(output, &self.output, &merged.params, &merged.tallies)
+        inspect::summary(output, &self.output, &merged.params, &merged.tallies, Listed::Largest)
     }
 }

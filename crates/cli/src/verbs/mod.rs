@@ -4,7 +4,9 @@ mod add;
 mod build;
 mod compare;
 mod completions;
+mod dedup;
 mod demo;
+mod explain;
 mod filter;
 mod generate;
 mod inspect;
@@ -34,6 +36,7 @@ pub enum Verb {
     Test(test::Test),
     Query(query::Query),
     Filter(filter::Filter),
+    Dedup(dedup::Dedup),
     Inspect(inspect::Inspect),
     Compare(compare::Compare),
     Verify(verify::Verify),
@@ -54,6 +57,7 @@ impl Verb {
             Verb::Test(verb) => verb.run(output),
             Verb::Query(verb) => verb.run(output),
             Verb::Filter(verb) => verb.run(output),
+            Verb::Dedup(verb) => verb.run(output),
             Verb::Inspect(verb) => verb.run(output),
             Verb::Compare(verb) => verb.run(output),
             Verb::Verify(verb) => verb.run(output),

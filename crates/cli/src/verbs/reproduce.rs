@@ -1,3 +1,5 @@
+mod records;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +12,7 @@ use tamis_engine::reproduce::{self, Run, design};
 use tamis_engine::{generate, output as files, parallel};
 
 use crate::show::Output;
-use crate::{arguments, progress};
+use crate::{arguments, notes, progress};
 
 /// Measure the documents' experiments again, their figures beside ours
 #[derive(Debug, Args)]
@@ -18,6 +20,8 @@ use crate::{arguments, progress};
 Examples:
   tamis reproduce ratings
   tamis reproduce ratings title.ratings.tsv.gz --report ratings.html
+  tamis reproduce layers netflix_titles.csv tmdb_5000_movies.csv
+  tamis reproduce search movies.csv --key title
   tamis reproduce design")]
 pub struct Reproduce {
     #[command(subcommand)]
@@ -27,6 +31,8 @@ pub struct Reproduce {
 #[derive(Debug, Subcommand)]
 enum What {
     Ratings(Ratings),
+    Layers(records::Layers),
+    Search(records::Search),
     Design(Design),
 }
 
@@ -82,7 +88,7 @@ impl Design {
         let threads = self.threads.unwrap_or_else(parallel::default_threads);
         let job = design::Job { keys, probes: self.probes, hashes, seed: self.seed, threads };
         let found = progress::run(output, "measuring", |control| design::design(&job, control))?;
-        write_page(&self.report, &found.page(), output)?;
+        write_page(&self.report, found.page(), output)?;
         let point = |point: &design::Point| {
             json!({
                 "hashes": point.hashes, "predicted": found.predicted(point), "measured": point.rate(),
@@ -98,7 +104,8 @@ impl Design {
 }
 
 /// Writes a page, and says so.
-fn write_page(path: &Path, page: &Page, output: &Output) -> Result<()> {
+fn write_page(path: &Path, mut page: Page, output: &Output) -> Result<()> {
+    page.sections.push(notes::made());
     let html = page.html();
     files::write_whole(path, |out| out.write_all(html.as_bytes()))?;
     output.note(format!("{}: the same as a page, with charts", path.display()));
@@ -110,6 +117,8 @@ impl Reproduce {
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         match self.what {
             What::Ratings(ratings) => ratings.run(output),
+            What::Layers(layers) => layers.run(output),
+            What::Search(search) => search.run(output),
             What::Design(design) => design.run(output),
         }
     }
@@ -131,7 +140,7 @@ impl Ratings {
         let found = progress::run(output, "measuring", |control| {
             reproduce::ratings(&table, scratch.path(), repeats, control)
         })?;
-        write_page(&report, &found.page(), output)?;
+        write_page(&report, found.page(), output)?;
         let run = |run: &Run| {
             json!({
                 "fpr": run.fpr, "scheme": format!("{:?}", run.scheme).to_lowercase(), "threads": run.threads,

@@ -4,11 +4,13 @@
 mod bad_input;
 mod build;
 mod damage;
+mod dedup;
 mod filter;
 mod formats;
 mod golden;
 mod groups;
 mod interrupt;
+mod layered;
 mod merge;
 mod output;
 mod plan;

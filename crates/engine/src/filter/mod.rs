@@ -23,7 +23,7 @@ use self::strict::Strict;
 use self::tag::Tag;
 use crate::error::{Error, Result};
 use crate::exact::Store;
-use crate::health::health;
+use crate::health::of_sketch;
 use crate::outlet::{Destination, Outlet};
 use crate::output::{self, Mapped};
 use crate::rows::{BadRows, Groups, KeyRows};
@@ -133,7 +133,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     if let Some(chunk) = chunk {
         sources.in_chunks_of(chunk);
     }
-    let form = sources.form(job.format, usual_format(job))?;
+    let form = sources.form(job.format, Format::for_output(job.output.path().or(job.rejected.as_deref())))?;
     let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
     let mut outlets = open_outlets(job, &sources)?;
     let asked = asked(job, params)?;
@@ -160,7 +160,11 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
             Ask::Own => Groups::KnownOr(params, params.groups.len() as u32),
             _ => Groups::One(0),
         };
-        let keys = Keys::new(sieving.lanes, job.ask == Ask::Own, sieving.strict);
+        let own = job.ask == Ask::Own;
+        let keys = match params.common.kind {
+            Kind::Layered => Keys::of_keywords(params.common.hash, own),
+            _ => Keys::new(sieving.lanes, own, sieving.strict),
+        };
         Sieve::new(&sieving, KeyRows::new(&recipe, params.common.hash, job.bad_rows, groups, keys))
     });
     let sieves = sieves.collect();
@@ -173,9 +177,9 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
         sieves,
         |next| {
             match (next, &mut strict) {
-                (Next::Batch(sieved), Some(strict)) => strict.take(&mut sieved.suspects, &mut outlets)?,
+                (Next::Batch(sieved, _), Some(strict)) => strict.take(&mut sieved.suspects, &mut outlets)?,
                 (Next::Pause, Some(strict)) => strict.settle(&mut outlets)?,
-                (Next::Batch(sieved), None) => {
+                (Next::Batch(sieved, _), None) => {
                     outlets[0].write(sieved.passed())?;
                     outlets[1].write(sieved.rejected())?;
                 }
@@ -237,19 +241,6 @@ fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
         }
         error => error,
     })
-}
-
-/// What records of Parquet become, by the name of the output.
-fn usual_format(job: &Job) -> Format {
-    let name =
-        job.output.path().or(job.rejected.as_deref()).map(|path| path.display().to_string().to_lowercase());
-    let name = name.unwrap_or_default();
-    let plain = [".gz", ".zst", ".bz2", ".xz"].iter().find_map(|packed| name.strip_suffix(packed));
-    match plain.unwrap_or(&name).rsplit('.').next() {
-        Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
-        Some("tsv" | "tab") => Format::Tsv,
-        _ => Format::Csv,
-    }
 }
 
 /// Opens what passing records and the others go to; refuses to write over what is read.
@@ -324,8 +315,12 @@ fn report(
     };
     let kind = params.common.kind;
     let hashes = groups.iter().map(|&group| params.groups[group].shape.hashes);
-    let keys: f64 =
-        groups.iter().map(|&group| health(kind, &params.groups[group], &file.tallies()[group]).keys).sum();
+    let keys: f64 = groups
+        .iter()
+        .map(|&group| {
+            of_sketch(kind, &params.groups[group], &file.tallies()[group], &sieving.sketches[group]).keys
+        })
+        .sum();
     let mut report = Report {
         kind,
         hashes: (hashes.clone().min().unwrap_or(0), hashes.max().unwrap_or(0)),
@@ -344,7 +339,10 @@ fn report(
     };
     if exactly.is_some() {
         report.false_admissions = Some(0.0);
-    } else if job.output != Destination::Stdout {
+        return Ok(report);
+    }
+    // What layers let pass depends on the keywords that records share: nothing is known of it.
+    if job.output != Destination::Stdout && params.common.kind != Kind::Layered {
         // The rate comes from every bit of the filters: only where somebody will see it.
         let rates = parallel::each(job.threads, groups.len(), |i| {
             Ok(match &sieving.sketches[groups[i]] {

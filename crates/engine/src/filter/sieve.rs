@@ -1,8 +1,10 @@
 //! What one thread does with a chunk: keys of all records, then lookups in batches, then copies.
 
+use std::fmt;
 use std::ops::Range;
 
-use tamis::hash::murmur3;
+use tamis::hash::{Scheme, murmur3};
+use tamis::key::keywords_of;
 use tamis::sketch::Sketch;
 
 use super::tag::Tag;
@@ -47,6 +49,24 @@ pub(super) struct Keys {
     lane_count: u32,
     /// Their bytes one after the other, and where each ends; where they are looked at again.
     bytes: Option<(Vec<u8>, Vec<u32>)>,
+    /// The hashes of their keywords, where they are records in layers.
+    keywords: Option<Keywords>,
+}
+
+/// Keywords of records.
+#[derive(Debug)]
+struct Keywords {
+    scheme: Scheme,
+    hashes: Vec<u64>,
+    /// Where those of each record end.
+    ends: Vec<usize>,
+}
+
+impl Keywords {
+    fn of(&self, record: usize) -> &[u64] {
+        let start = if record == 0 { 0 } else { self.ends[record - 1] };
+        &self.hashes[start..self.ends[record]]
+    }
 }
 
 impl Keys {
@@ -55,9 +75,19 @@ impl Keys {
         Keys { lane_count, groups: own.then(Vec::new), bytes, ..Keys::default() }
     }
 
+    /// The same for records in layers.
+    pub(super) fn of_keywords(scheme: Scheme, own: bool) -> Self {
+        let keywords = Some(Keywords { scheme, hashes: Vec::new(), ends: Vec::new() });
+        Keys { keywords, ..Keys::new(0, own, false) }
+    }
+
     fn clear(&mut self) {
         self.hashes.clear();
         self.lanes.clear();
+        if let Some(keywords) = &mut self.keywords {
+            keywords.hashes.clear();
+            keywords.ends.clear();
+        }
         self.groups.iter_mut().for_each(Vec::clear);
         if let Some((bytes, ends)) = &mut self.bytes {
             bytes.clear();
@@ -69,6 +99,9 @@ impl Keys {
     fn skip(&mut self, nowhere: u32) {
         self.hashes.push(0);
         self.lanes.resize(self.lanes.len() + self.lane_count as usize, 0);
+        if let Some(keywords) = &mut self.keywords {
+            keywords.ends.push(keywords.hashes.len());
+        }
         self.groups.iter_mut().for_each(|groups| groups.push(nowhere));
         if let Some((bytes, ends)) = &mut self.bytes {
             ends.push(bytes.len() as u32);
@@ -89,6 +122,10 @@ impl Take for Keys {
         self.hashes.push(key.hash);
         if self.lane_count > 0 {
             self.lanes.extend((0..self.lane_count).map(|seed| murmur3(key.bytes, seed)));
+        }
+        if let Some(Keywords { scheme, hashes, ends }) = &mut self.keywords {
+            hashes.extend(keywords_of(key.bytes).map(|word| scheme.identity(word)));
+            ends.push(hashes.len());
         }
         if let Some(groups) = &mut self.groups {
             groups.push(key.group);
@@ -187,6 +224,13 @@ impl<'a> Sieve<'a> {
                 for (i, answer) in self.answers.iter_mut().enumerate() {
                     let at = who.map_or(i, |who| who[i] as usize) * width;
                     *answer = filter.contains_lanes(&keys.lanes[at..at + width]);
+                }
+            }
+            (Sketch::Layered(filter), _) => {
+                for (i, answer) in self.answers.iter_mut().enumerate() {
+                    let record = who.map_or(i, |who| who[i] as usize);
+                    let keywords = keys.keywords.as_ref().map_or(&[][..], |keywords| keywords.of(record));
+                    *answer = filter.contains_keywords(keywords);
                 }
             }
             (sketch, None) => sketch.contains_hashes(&keys.hashes, &mut self.answers),
@@ -356,6 +400,14 @@ fn count_rejected(counts: &mut Vec<u64>, group: u32, known: usize) {
     }
 }
 
+impl Sieve<'_> {
+    /// Notes that the next record has no key.
+    fn pass_over(&mut self) {
+        self.keyless.push(self.places.len() as u32);
+        self.rows.take.skip(u32::MAX);
+    }
+}
+
 impl Sift for Sieve<'_> {
     type Batch = Sieved;
 
@@ -364,9 +416,15 @@ impl Sift for Sieve<'_> {
         let skipped = self.rows.skipped;
         self.rows.row(values)?;
         if self.rows.skipped > skipped {
-            self.keyless.push(self.places.len() as u32);
-            self.rows.take.skip(u32::MAX);
+            self.pass_over();
         }
+        self.places.push(Place { start: place.start as u32, end: place.end as u32 });
+        Ok(())
+    }
+
+    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        self.rows.bad_row(place.clone(), why)?;
+        self.pass_over();
         self.places.push(Place { start: place.start as u32, end: place.end as u32 });
         Ok(())
     }

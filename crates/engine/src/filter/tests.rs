@@ -28,6 +28,7 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
         common: Common { kind, hash, recipe },
         sizing: Sizing::Count(Size::Fpr(0.1)),
         bad_rows: BadRows::Fail,
+        layers: None,
         threads: 1,
     };
     let path = folder.join("members.tamis");
@@ -169,6 +170,7 @@ fn strict_is_a_join_whatever_the_filters_say() {
         options: source::Options::default(),
         common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: Recipe::lines() },
         sizing: Sizing::Keys(1, Size::Fpr(0.5)),
+        layers: None,
         bad_rows: BadRows::Fail,
         threads: 2,
     };

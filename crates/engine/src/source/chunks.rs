@@ -4,7 +4,8 @@
 //! processor's cache costs half of the page faults of a map, and a file that shrinks meanwhile is
 //! a short read instead of a bus error.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -156,9 +157,16 @@ impl Feed {
         sizes: Sizes,
     ) -> Result<Feed> {
         let count = Arc::new(AtomicU64::new(0));
-        let bytes = open(path, origin, compression, &count)?;
+        let plain = origin.is_file() && compression.is_none();
+        // Rows of a plain file may begin far behind its beginning.
+        let (bytes, skip) = if plain {
+            let from = beginning.bytes / PAGE * PAGE;
+            (open_at(path, from as u64, &count)?, beginning.bytes - from)
+        } else {
+            (open(path, origin, compression, &count)?, beginning.bytes)
+        };
         // Lines of a plain file are counted when an error needs it.
-        let line = if origin.is_file() && compression.is_none() { None } else { Some(beginning.lines + 1) };
+        let line = if plain { None } else { Some(beginning.lines + 1) };
         Ok(Feed {
             bytes,
             compression,
@@ -168,7 +176,7 @@ impl Feed {
             counted: 0,
             start: beginning.bytes as u64,
             line,
-            skip: beginning.bytes,
+            skip,
             carry: Vec::new(),
             ended: false,
             pace: None,
@@ -261,6 +269,14 @@ fn open(
         Some(compression) => compression.decoder(bytes).map_err(Error::io(path)),
         None => Ok(bytes),
     }
+}
+
+/// The bytes of a plain file from this place on. Those before count as read.
+fn open_at(path: &Path, at: u64, count: &Arc<AtomicU64>) -> Result<Bytes> {
+    let mut file = File::open(path).map_err(Error::io(path))?;
+    file.seek(SeekFrom::Start(at)).map_err(Error::io(path))?;
+    count.store(at, Relaxed);
+    Ok(Box::new(Counted { bytes: Box::new(file), count: Arc::clone(count) }))
 }
 
 /// The number of the line at this place of a plain file.

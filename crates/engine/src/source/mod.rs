@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::ops::{ControlFlow, Range};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tamis::key::Column;
 
@@ -32,10 +32,10 @@ mod tests;
 
 #[doc(hidden)]
 pub use ndjson::fuzz_ndjson;
-pub use ordered::{Next, Sift};
+pub use ordered::{Next, Position, Sift};
 
 use chunks::Sizes;
-use input::Input;
+use input::{Input, Understood};
 use pace::Flow;
 
 /// How the bytes of a file are cut into rows and values.
@@ -51,6 +51,19 @@ pub enum Format {
     Ndjson,
     /// Apache Parquet.
     Parquet,
+}
+
+impl Format {
+    /// What records of Parquet become, by the name of the file they go to.
+    pub fn for_output(path: Option<&Path>) -> Format {
+        let name = path.map(|path| path.display().to_string().to_lowercase()).unwrap_or_default();
+        let plain = [".gz", ".zst", ".bz2", ".xz"].iter().find_map(|packed| name.strip_suffix(packed));
+        match plain.unwrap_or(&name).rsplit('.').next() {
+            Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
+            Some("tsv" | "tab") => Format::Tsv,
+            _ => Format::Csv,
+        }
+    }
 }
 
 /// What the user said about the input; all else is recognised.
@@ -80,11 +93,13 @@ pub trait Sink: Send {
         self.row(values)
     }
 
-    /// Hears of a row that has no values to take (too few fields, no JSON object), and why.
+    /// Hears of a row that has no values to take (too few fields, no JSON object): its place in the
+    /// text, with its line end, and why.
     ///
     /// An error stops the scan, as that of [`row`](Self::row) does; without one it goes on with
     /// the next row.
-    fn bad_row(&mut self, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        let _ = place;
         Err(why.to_string())
     }
 }
@@ -117,6 +132,8 @@ pub struct Explained {
     pub compression: Option<&'static str>,
     /// The delimiter of delimited text.
     pub delimiter: Option<u8>,
+    /// Whether the first rows told the delimiter, in a file that is called CSV and has no commas.
+    pub delimiter_by_look: bool,
     /// Whether the first line names the columns.
     pub header: bool,
     /// The columns there are, where that can be told.
@@ -135,6 +152,19 @@ impl fmt::Debug for Sources {
     }
 }
 
+fn understand(
+    inputs: &[String],
+    options: &Options,
+    columns: &[Column],
+    stdin: impl Fn() -> Flow,
+) -> Result<Vec<Understood>> {
+    let understand = |path: PathBuf| {
+        let stdin = (path.as_os_str() == inputs::STDIN).then(&stdin);
+        Input::understand(path, stdin, options, columns)
+    };
+    inputs::expand(inputs)?.into_iter().map(understand).collect()
+}
+
 impl Sources {
     /// Finds the inputs (files, globs, folders, `-`), recognises each, and finds the columns.
     pub fn open(inputs: &[String], options: &Options, columns: &[Column]) -> Result<Sources> {
@@ -147,19 +177,28 @@ impl Sources {
         columns: &[Column],
         stdin: impl Fn() -> Flow,
     ) -> Result<Sources> {
-        let inputs = inputs::expand(inputs)?
+        let inputs = understand(inputs, options, columns, stdin)?
             .into_iter()
-            .map(|path| {
-                let stdin = (path.as_os_str() == inputs::STDIN).then(&stdin);
-                Input::open(path, stdin, options, columns)
-            })
+            .map(|understood| understood.input)
             .collect::<Result<_>>()?;
         Ok(Sources { inputs, sizes: Sizes::default() })
     }
 
+    /// How the inputs are understood and, if they have the columns, the inputs themselves.
+    pub fn look(
+        inputs: &[String],
+        options: &Options,
+        columns: &[Column],
+    ) -> Result<(Vec<Explained>, Result<Sources>)> {
+        let understood = understand(inputs, options, columns, Flow::stdin)?;
+        let explained = understood.iter().map(|understood| understood.explained.clone()).collect();
+        let inputs: Result<_> = understood.into_iter().map(|understood| understood.input).collect();
+        Ok((explained, inputs.map(|inputs| Sources { inputs, sizes: Sizes::default() })))
+    }
+
     /// How each input was understood.
     pub fn explain(&self) -> Vec<Explained> {
-        self.inputs.iter().map(Input::explain).collect()
+        self.inputs.iter().map(|input| input.explained.clone()).collect()
     }
 
     /// Makes sure that the rows can be scanned more than once: standard input is kept in an
@@ -200,6 +239,17 @@ impl Sources {
             }
         }
         Ok(first)
+    }
+
+    /// Begins an input of plain text at this place, where a row must begin; never before its first.
+    pub fn begin_at(&mut self, position: Position) {
+        let beginning = &mut self.inputs[position.input].beginning;
+        beginning.bytes = beginning.bytes.max(usize::try_from(position.offset).unwrap_or(usize::MAX));
+    }
+
+    /// Reads nothing of an input.
+    pub fn leave_out(&mut self, input: usize) {
+        self.inputs[input].left_out = true;
     }
 
     /// Gives every record, with its place in the text, to one of the sifters, on as many threads

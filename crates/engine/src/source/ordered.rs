@@ -11,6 +11,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::mem;
 use std::ops::{ControlFlow, Range};
 use std::panic::resume_unwind;
@@ -37,6 +38,12 @@ pub trait Sift: Send {
     /// An error names what is wrong with the record; the scan adds file and line, and stops.
     fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String>;
 
+    /// Hears of a record that has no values, and why; an error stops the scan, too.
+    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        let _ = place;
+        Err(why.to_string())
+    }
+
     /// Makes a batch of the records since the last one, whose places are in this data.
     fn batch(&mut self, data: &[u8], batch: &mut Self::Batch);
 }
@@ -44,10 +51,19 @@ pub trait Sift: Send {
 /// What comes next, in the order of the input.
 #[derive(Debug)]
 pub enum Next<'b, B> {
-    /// A batch.
-    Batch(&'b mut B),
+    /// A batch, and where its records end.
+    Batch(&'b mut B, Position),
     /// Nothing, for a while: the input is a stream that makes a pause.
     Pause,
+}
+
+/// A place between two records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Position {
+    /// The number of the input.
+    pub input: usize,
+    /// Bytes of its text (decompressed) before this place; 0 in Parquet.
+    pub offset: u64,
 }
 
 /// How long a stream may be silent before that is a pause.
@@ -105,7 +121,7 @@ struct Outlet<B> {
 }
 
 struct Waiting<B> {
-    batches: Vec<B>,
+    batches: Vec<(B, Position)>,
     /// Whether no more will come of this chunk: all is well, or something is wrong.
     end: Option<Result<()>>,
 }
@@ -195,16 +211,25 @@ where
     fn work(&self, sifter: S) -> S {
         let _stop = Stop(&self.stopped, &self.moved);
         let mut buffer = Buffer::default();
-        let mut sifter = Sifting { sifter, line: self, number: 0, style: None, rendered: Vec::new() };
+        let mut sifter = Sifting {
+            sifter,
+            line: self,
+            number: 0,
+            position: Position::default(),
+            style: None,
+            rendered: Vec::new(),
+        };
         while let Some((number, index, task)) = self.next(&mut buffer) {
             let input = &self.inputs[index];
             sifter.number = number;
+            sifter.position = Position { input: index, offset: 0 };
             sifter.style = input.style.as_ref();
             let end = match task {
                 Ok(Task::Text(chunk)) => {
                     let data = buffer.data();
                     let end = text(&input.rows, chunk, data, &mut sifter)
                         .map_err(|fault| into_error(chunk.trouble(data, fault), input));
+                    sifter.position.offset = chunk.start + data.len() as u64;
                     sifter.hand_over(data);
                     self.control.advance(chunk.read);
                     end
@@ -253,6 +278,9 @@ where
 
     fn read(&self, input: &Input, intake: &mut Intake, buffer: &mut Buffer) -> Result<Option<Task>, Trouble> {
         self.control.check()?;
+        if input.left_out {
+            return Ok(None);
+        }
         if let Reading::NotBegun = intake.reading {
             intake.reading = match &input.rows {
                 Rows::Parquet(..) => Reading::RowGroup(0),
@@ -320,7 +348,7 @@ where
     }
 
     /// Puts a batch in its place.
-    fn put(&self, number: u64, batch: S::Batch) {
+    fn put(&self, number: u64, batch: (S::Batch, Position)) {
         let mut outlet = lock(&self.outlet);
         outlet.waiting.entry(number).or_default().batches.push(batch);
         outlet.batches += 1;
@@ -355,15 +383,15 @@ where
                 let wanted = outlet.failure.is_none() && !outlet.enough;
                 if wanted {
                     outlet = self.give(outlet, |take| {
-                        for batch in &mut batches {
-                            if take(Next::Batch(batch))?.is_break() {
+                        for (batch, end) in &mut batches {
+                            if take(Next::Batch(batch, *end))?.is_break() {
                                 return Ok(ControlFlow::Break(()));
                             }
                         }
                         Ok(ControlFlow::Continue(()))
                     });
                 }
-                outlet.spare.append(&mut batches);
+                outlet.spare.extend(batches.into_iter().map(|(batch, _)| batch));
             } else if let Some(end) = waiting.end.take() {
                 outlet.waiting.remove(&turn);
                 outlet.turn += 1;
@@ -387,6 +415,8 @@ struct Sifting<'l, 'a, S: Sift, F> {
     sifter: S,
     line: &'l Line<'a, S, F>,
     number: u64,
+    /// Where the records of the next batch end.
+    position: Position,
     /// How rows become text that have none, and those that did.
     style: Option<&'l Style>,
     rendered: Vec<u8>,
@@ -400,7 +430,7 @@ where
     fn hand_over(&mut self, data: &[u8]) {
         let mut batch = lock(&self.line.outlet).spare.pop().unwrap_or_default();
         self.sifter.batch(data, &mut batch);
-        self.line.put(self.number, batch);
+        self.line.put(self.number, (batch, self.position));
     }
 }
 
@@ -412,6 +442,10 @@ where
     #[inline(always)]
     fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
         self.sifter.record(place, values)
+    }
+
+    fn bad_row(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        self.sifter.bad_record(place, why)
     }
 
     /// A row that has no text of its own: the asked values, then all others.

@@ -144,6 +144,11 @@ impl<W: AsRef<[u64]>> Scalable<W> {
         self.keys
     }
 
+    /// The rate that it keeps.
+    pub fn fpr(&self) -> f64 {
+        self.fpr
+    }
+
     /// The layers.
     pub fn layers(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().map(|place| &place.layer)

@@ -41,7 +41,7 @@ fn records(sources: &Sources, threads: usize, most: usize) -> (Copies, Option<St
     let mut all = Vec::new();
     let sifters = (0..threads).map(|_| Copy::default()).collect();
     let take = |next: Next<'_, Copies>| {
-        if let Next::Batch(batch) = next {
+        if let Next::Batch(batch, _) = next {
             all.append(batch);
         }
         Ok(if all.len() >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -178,7 +178,7 @@ fn what_waits_for_its_turn_is_bounded() {
         Sources::open(&[path.display().to_string()], &Options::default(), &[Column::Line]).unwrap();
     sources.in_chunks_of(100);
     let take = |next: Next<'_, ()>| {
-        DONE.fetch_add(u64::from(matches!(next, Next::Batch(_))), Relaxed);
+        DONE.fetch_add(u64::from(matches!(next, Next::Batch(..))), Relaxed);
         Ok(ControlFlow::Continue(()))
     };
     sources.sift(vec![Slow, Slow], take, &Control::default()).unwrap();
