@@ -96,7 +96,7 @@ impl Reading {
 #[command(next_help_heading = "Keys")]
 pub struct Keys {
     /// The column of the key, by name or number, with steps: `email:trim,lower`. Several make a
-    /// compound key. Steps: trim, lower, upper, round, floor, ceil, prefix=N, suffix=N,
+    /// compound key. A number beyond the last column is a name (`2024`). Steps: trim, lower, upper, round, floor, ceil, prefix=N, suffix=N,
     /// before=TEXT, after=TEXT
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     pub key: Vec<Field>,
@@ -216,6 +216,11 @@ impl Kinds {
         self.kind.is_some() || self.hash.is_some() || self.seed.is_some() || self.layers.is_some()
     }
 
+    /// Whether a kind was chosen, or a hash that implies one.
+    pub fn chosen(&self) -> bool {
+        self.kind.is_some() || self.hash == Some(HashName::Murmur3)
+    }
+
     /// Kind, hash and recipe together.
     pub fn common(&self, recipe: Recipe) -> Result<Common> {
         let (kind, hash) = match (self.hash.unwrap_or(HashName::Xxh3), self.kind) {
@@ -331,19 +336,24 @@ pub fn count(text: &str) -> Result<u64, String> {
     if let Ok(number) = plain.parse::<u64>() {
         return if number > 0 { Ok(number) } else { Err("must be at least 1".into()) };
     }
-    let (digits, factor) = match plain.chars().last() {
-        Some('k' | 'K') => (&plain[..plain.len() - 1], 1e3),
-        Some('M') => (&plain[..plain.len() - 1], 1e6),
-        Some('G' | 'B') => (&plain[..plain.len() - 1], 1e9),
-        Some('T') => (&plain[..plain.len() - 1], 1e12),
-        _ => (plain.as_str(), 1.0),
+    let (digits, zeros) = match plain.chars().last() {
+        Some('k' | 'K') => (&plain[..plain.len() - 1], 3),
+        Some('M') => (&plain[..plain.len() - 1], 6),
+        Some('G' | 'B') => (&plain[..plain.len() - 1], 9),
+        Some('T') => (&plain[..plain.len() - 1], 12),
+        _ => (plain.as_str(), 0),
     };
-    let number =
-        digits.parse::<f64>().map_err(|_| "not a number (1000000, 1e6 and 1M are)".to_owned())? * factor;
-    if !(1.0..1e18).contains(&number) {
-        return Err("must lie between 1 and 1e18".into());
+    let (digits, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
+    let number = exponent.parse::<i16>().ok().and_then(|exponent| {
+        // Read as one number: a product of two could miss an integer by a rounding error.
+        format!("{digits}e{}", i32::from(exponent) + zeros).parse::<f64>().ok()
+    });
+    match number {
+        None => Err("not a number (1000000, 1e6 and 1M are)".into()),
+        Some(number) if !(1.0..1e18).contains(&number) => Err("must lie between 1 and 1e18".into()),
+        Some(number) if number.fract() != 0.0 => Err("must be a whole number".into()),
+        Some(number) => Ok(number as u64),
     }
-    Ok(number.round() as u64)
 }
 
 /// A time: `500ms`, `10s`, `5m`, `24h`, `7d`.
@@ -408,7 +418,11 @@ mod tests {
         for text in ["1000000", "1e6", "1M", "1_000_000", "1,000,000", "1000k", "0.001G"] {
             assert_eq!(count(text), Ok(1_000_000), "{text}");
         }
-        for text in ["0", "-1", "x", "", "1e30", "NaN", "inf"] {
+        assert_eq!((count("1.5M"), count("1.1e6"), count("4.35k")), (Ok(1_500_000), Ok(1_100_000), Ok(4350)));
+        for text in [
+            "0", "-1", "x", "", "e", "M", "1e", "1e30", "1e99999", "1e32767T", "NaN", "inf", "1.5",
+            "1.23456k", "0.5",
+        ] {
             assert!(count(text).is_err(), "{text}");
         }
         assert_eq!(bytes("64MB"), Ok(64_000_000));

@@ -1,42 +1,73 @@
-//! Ctrl-C: a job is asked to stop and clean up. One that cannot hear it, because it waits for
-//! input or for the disk, is ended soon after; nothing half-written is left either way.
+//! Ctrl-C, `kill` and a closed terminal: a job is asked to stop and clean up. One that cannot hear
+//! it, because it waits for input or for the disk, is ended soon after; nothing half-written is left
+//! either way.
 
 use std::process::exit;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 use tamis_engine::{Control, Error, leftovers};
 
 use crate::show;
 
-/// How long a job may take to hear that it should stop.
-const GRACE: Duration = Duration::from_millis(500);
-
-/// What a shell reports of a program that Ctrl-C ended.
-pub const EXIT_CODE: u8 = 130;
+/// The signal of Ctrl-C, which is the same everywhere.
+const INTERRUPT: u8 = 2;
 
 /// The jobs of this process run one after the other; all of them obey this.
 static CONTROL: LazyLock<Control> = LazyLock::new(Control::default);
 static RUNNING: AtomicBool = AtomicBool::new(false);
+static SIGNAL: AtomicU8 = AtomicU8::new(INTERRUPT);
 
-/// Listens to Ctrl-C from now on.
+/// What a shell reports of a program that the signal ended: 130 after Ctrl-C, 143 after `kill`.
+pub fn exit_code() -> u8 {
+    128 + SIGNAL.load(Relaxed)
+}
+
+/// Listens from now on.
+#[cfg(unix)]
 pub fn listen() {
-    let before = AtomicBool::new(false);
-    // Where the program was started so that it ignores Ctrl-C, as the background jobs of scripts
-    // are, it goes on to ignore it.
-    let _ = ctrlc::try_set_handler(move || {
-        if before.swap(true, Relaxed) || !RUNNING.load(Relaxed) {
-            end();
+    use std::thread;
+    use std::time::Duration;
+
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    /// How long a job may take to hear that it should stop.
+    const GRACE: Duration = Duration::from_millis(500);
+
+    // What the program was started to ignore (Ctrl-C in the background jobs of scripts, the end of
+    // a terminal under nohup) it goes on to ignore.
+    let ignored = ignored();
+    let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+    let Ok(mut signals) = Signals::new(heard) else { return };
+    thread::spawn(move || {
+        let mut before = false;
+        for signal in signals.forever() {
+            SIGNAL.store(signal as u8, Relaxed);
+            if before || !RUNNING.load(Relaxed) {
+                end();
+            }
+            before = true;
+            CONTROL.stop();
+            thread::spawn(|| {
+                thread::sleep(GRACE);
+                end()
+            });
         }
-        CONTROL.stop();
-        thread::spawn(|| {
-            thread::sleep(GRACE);
-            end()
-        });
     });
 }
+
+/// The signals that the process ignores, the first in the lowest bit; none where that is not told.
+#[cfg(unix)]
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Elsewhere the system ends the program.
+#[cfg(not(unix))]
+pub fn listen() {}
 
 /// Runs a job that listens.
 pub fn run<T>(job: impl FnOnce(&Control) -> T) -> T {
@@ -46,8 +77,9 @@ pub fn run<T>(job: impl FnOnce(&Control) -> T) -> T {
     result
 }
 
+#[cfg(unix)]
 fn end() -> ! {
     leftovers::remove_all();
     show::error(Error::Interrupted);
-    exit(EXIT_CODE.into())
+    exit(exit_code().into())
 }

@@ -1,12 +1,28 @@
 //! What several verbs have to say on the side, in one wording.
 
-use tamis_engine::report::number;
+use std::time::SystemTime;
+
+use tamis_engine::calendar;
+use tamis_engine::report::{Section, number};
 use tamis_engine::source::Explained;
 
 use crate::show::Output;
 
+/// By what and when a page was made. Pages alone have a date: all else is the same every time.
+pub fn made() -> Section {
+    let day = calendar::day(SystemTime::now());
+    Section::Text(format!("Made by tamis {} on {day}.", env!("CARGO_PKG_VERSION")))
+}
+
 /// How the inputs were understood, where that may not be what was meant.
 pub fn inputs(output: &Output, inputs: &[Explained]) {
+    for input in inputs.iter().filter(|input| input.delimiter_by_look) {
+        output.note(format!(
+            "{}: its delimiter is {:?}, by the look of its first rows (--delimiter says otherwise)",
+            input.path.display(),
+            char::from(input.delimiter.unwrap_or_default())
+        ));
+    }
     for input in inputs.iter().filter(|input| numbers_for_names(input)) {
         output.warn(format!(
             "{}: its first line ({}) was taken for the names of columns; --no-header takes it for data",

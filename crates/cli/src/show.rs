@@ -72,6 +72,28 @@ pub fn error(text: impl fmt::Display) {
     complain(format_args!("error: {text}"));
 }
 
+/// Tables of more groups than this are cut.
+const MANY: usize = 40;
+
+/// So many groups are left of them.
+pub const FEW: usize = 20;
+
+/// Of very many groups the few that come first in an order of their own, in the order they had; and
+/// how many there are in all.
+pub fn few<T, K: Ord>(groups: &mut Vec<T>, first: impl Fn(&T) -> K) -> Option<u64> {
+    let all = groups.len();
+    if all <= MANY {
+        return None;
+    }
+    let mut ranked: Vec<usize> = (0..all).collect();
+    ranked.sort_by_key(|&at| first(&groups[at])); // stable
+    let mut kept = vec![false; all];
+    ranked[..FEW].iter().for_each(|&at| kept[at] = true);
+    let mut kept = kept.into_iter();
+    groups.retain(|_| kept.next() == Some(true));
+    Some(all as u64)
+}
+
 /// A table and what stands below it.
 pub struct Sheet {
     /// The table.
@@ -111,7 +133,7 @@ pub fn usage<T>(text: impl Into<String>) -> Result<T> {
 pub fn failure(error: &anyhow::Error) -> ExitCode {
     self::error(message(error));
     match error.downcast_ref::<Error>() {
-        Some(Error::Interrupted) => ExitCode::from(interrupt::EXIT_CODE),
+        Some(Error::Interrupted) => ExitCode::from(interrupt::exit_code()),
         _ if error.is::<Usage>() => ExitCode::from(2),
         _ => ExitCode::FAILURE,
     }

@@ -1,7 +1,6 @@
 //! The second phase: the sketches themselves.
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tamis::arch::map::Words;
@@ -10,7 +9,7 @@ use tamis::bloom::Bloom;
 use tamis::format::Tally;
 use tamis::fuse::{self, Fuse};
 use tamis::hash::Scheme;
-use tamis::key::{Maker, Recipe};
+use tamis::key::Recipe;
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::sizing::{Kind, Shape};
 
@@ -19,8 +18,8 @@ use crate::count::{self, Counted, Making};
 use crate::distinct::{Distinct, EXACT};
 use crate::error::{Error, Result};
 use crate::plan::{self, Size};
-use crate::rows::{BadRows, Groups, Ignore, KeyRows, Names, Take};
-use crate::source::{self, Explained, Sink, Sources};
+use crate::rows::{BadRows, Groups, KeyRows, Take};
+use crate::source::{self, Explained, Sources};
 use crate::{Control, output, parallel};
 
 /// Where the parameters come from.
@@ -399,56 +398,4 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     drop(sections);
     let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
     Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false, lone_keywords: false })
-}
-
-/// The first keys of a table, as the recipe makes them, with their groups.
-type FirstKeys = Vec<(Vec<u8>, Vec<u8>)>;
-
-/// Takes rows as a build would, and keeps the keys of the first ones.
-struct Explaining<'a> {
-    rows: KeyRows<'a, Ignore>,
-    maker: Maker<'a>,
-    parts: usize,
-    most: usize,
-    /// Outside the sink, which is lost when the scan is ended.
-    found: &'a Mutex<FirstKeys>,
-}
-
-impl Sink for Explaining<'_> {
-    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
-        let mut found = self.found.lock().expect("no holder panics");
-        if found.len() == self.most {
-            return Err("enough".into()); // ends the scan
-        }
-        let skipped = self.rows.skipped;
-        self.rows.row(values)?;
-        if self.rows.skipped > skipped {
-            return Ok(());
-        }
-        let of_group = values.get(self.parts).copied().flatten();
-        let group = self.maker.group(of_group).map_err(|bad| bad.to_string())?.to_vec();
-        let key = self.maker.key(&values[..self.parts]).map_err(|bad| bad.to_string())?.to_vec();
-        found.push((group, key));
-        Ok(())
-    }
-}
-
-/// How the inputs of a job are understood, and the groups and keys of its first rows.
-pub fn explain(job: &Job, keys: usize, control: &Control) -> Result<(Vec<Explained>, FirstKeys)> {
-    let recipe = &job.common.recipe;
-    let sources = Sources::open(&job.inputs, &job.options, &recipe.columns())?;
-    let found = Mutex::new(Vec::new());
-    let groups = Groups::Discover(Names::default());
-    let sink = Explaining {
-        rows: KeyRows::new(recipe, job.common.hash, job.bad_rows, groups, Ignore),
-        maker: Maker::new(recipe),
-        parts: recipe.key.len(),
-        most: keys,
-        found: &found,
-    };
-    match sources.scan(vec![sink], control) {
-        Err(error) if found.lock().expect("no holder panics").len() < keys => return Err(error),
-        _ => {}
-    }
-    Ok((sources.explain(), found.into_inner().expect("no holder panics")))
 }

@@ -1,6 +1,7 @@
 //! Design before there is data: what keys, bits and rates make of each other, and the charts.
 
 use tamis::bloom;
+use tamis::hash::Scheme;
 use tamis::sizing::{Kind, Shape};
 
 use crate::error::{Error, Result};
@@ -17,6 +18,8 @@ pub struct Wishes {
     pub bits: Option<u64>,
     /// Bits per key.
     pub bits_per_key: Option<f64>,
+    /// The only kind and hash of interest; all kinds where there is none.
+    pub only: Option<(Kind, Scheme)>,
 }
 
 /// What one kind makes of the wishes.
@@ -32,14 +35,14 @@ pub struct Offer {
     pub rate: f64,
 }
 
-/// What all kinds make of the wishes.
+/// What the kinds make of the wishes.
 #[derive(Debug, Clone)]
 pub struct Design {
-    /// By kind; a kind that cannot serve is left out, with the reason in `refused`.
+    /// One for each kind that can serve.
     pub options: Vec<Offer>,
     /// Kinds that cannot serve, and why.
     pub refused: Vec<(Kind, String)>,
-    /// Where bits were given: the rate of the classic filter for each number of hashes.
+    /// The rate of the classic filter, if it is among them, for each number of hashes.
     pub by_hashes: Vec<(u32, f64)>,
 }
 
@@ -64,9 +67,17 @@ pub fn design(wishes: Wishes) -> Result<Design> {
             "two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest: leave one out".into(),
         ));
     }
+    let murmur = matches!(wishes.only, Some((_, Scheme::Murmur3)));
+    if murmur && (wishes.keys.is_none() || wishes.fpr.is_none()) {
+        return Err(Error::Refused(
+            "murmur3 has the document's m and k, which follow from --keys and --fpr: give both".into(),
+        ));
+    }
+    let kinds = wishes.only.map_or(Kind::PLANNED.to_vec(), |(kind, _)| vec![kind]);
     let mut design = Design { options: Vec::new(), refused: Vec::new(), by_hashes: Vec::new() };
-    for kind in Kind::PLANNED {
+    for kind in kinds {
         let option = match (wishes.keys, wishes.fpr) {
+            (Some(keys), Some(fpr)) if murmur => bloom::document_shape(keys, fpr).map(|shape| (keys, shape)),
             (Some(keys), Some(fpr)) => kind.shape_for_rate(keys, fpr).map(|shape| (keys, shape)),
             (Some(keys), None) => {
                 kind.shape_for_bits(keys, bits_for(keys).ok_or_else(missing)?).map(|shape| (keys, shape))
@@ -91,14 +102,11 @@ pub fn design(wishes: Wishes) -> Result<Design> {
             Err(error) => design.refused.push((kind, error.to_string())),
         }
     }
-    let Some(classic) = design.options.iter().find(|option| option.kind == Kind::Bloom) else {
-        // What no kind can serve is refused as a whole.
+    if design.options.is_empty() {
         let reason = design.refused.into_iter().next().map(|(_, reason)| reason);
         return Err(Error::Refused(reason.unwrap_or_default()));
-    };
-    if wishes.bits.is_some() || wishes.bits_per_key.is_some() {
-        design.by_hashes = rates_by_hashes(classic);
     }
+    design.by_hashes = design.classic().map(rates_by_hashes).unwrap_or_default();
     Ok(design)
 }
 
@@ -126,14 +134,16 @@ fn rates_by_hashes(classic: &Offer) -> Vec<(u32, f64)> {
 }
 
 impl Design {
+    fn classic(&self) -> Option<&Offer> {
+        self.options.iter().find(|option| option.kind == Kind::Bloom)
+    }
+
     /// The rate against the number of hashes, and against bits per key.
     pub fn charts(&self) -> Vec<Chart> {
         let mut charts = Vec::new();
-        if let Some(classic) = self.options.iter().find(|option| option.kind == Kind::Bloom) {
-            let points: Vec<(f64, f64)> = rates_by_hashes(classic)
-                .into_iter()
-                .map(|(hashes, rate)| (f64::from(hashes), rate))
-                .collect();
+        if let Some(classic) = self.classic() {
+            let points: Vec<(f64, f64)> =
+                self.by_hashes.iter().map(|&(hashes, rate)| (f64::from(hashes), rate)).collect();
             let best = (f64::from(classic.shape.hashes), classic.rate);
             charts.push(Chart {
                 title: format!(
@@ -157,7 +167,8 @@ impl Design {
             });
             Mark::line(kind.name(), points)
         };
-        let mut marks: Vec<Mark> = Kind::PLANNED.map(curve).into();
+        let offered = |kind: &Kind| self.options.iter().any(|option| option.kind == *kind);
+        let mut marks: Vec<Mark> = Kind::PLANNED.into_iter().filter(offered).map(curve).collect();
         if let Some(first) = self.options.first() {
             let each = first.shape.bits() as f64 / first.keys as f64;
             if (1.0..=24.0).contains(&each) {

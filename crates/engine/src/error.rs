@@ -14,7 +14,7 @@ pub enum Error {
     #[error("interrupted; nothing half-written is left")]
     Interrupted,
     /// The operating system refused something.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), plain(source))]
     Io {
         /// The file concerned.
         path: PathBuf,
@@ -53,6 +53,15 @@ pub enum Error {
     /// A failure in the library.
     #[error(transparent)]
     Library(#[from] tamis::Error),
+}
+
+/// What the operating system said. What people meet most often has the same words everywhere.
+fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound if error.raw_os_error().is_some() => "no such file or folder".into(),
+        io::ErrorKind::PermissionDenied if error.raw_os_error().is_some() => "permission denied".into(),
+        _ => error.to_string(),
+    }
 }
 
 impl Error {

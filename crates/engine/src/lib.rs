@@ -4,6 +4,7 @@
 
 pub mod arena;
 pub mod build;
+pub mod calendar;
 pub mod compare;
 pub mod control;
 pub mod count;
@@ -11,6 +12,7 @@ pub mod dedup;
 pub mod design;
 pub mod distinct;
 pub mod error;
+pub mod explain;
 pub mod filter;
 pub mod generate;
 pub mod health;

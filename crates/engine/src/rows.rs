@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 use std::sync::Mutex;
 
 use tamis::hash::{Scheme, xxh3};
-use tamis::key::{Maker, Recipe};
+use tamis::key::{BadValue, Maker, Recipe};
 use tamis::params::{Name, Params};
 
 use crate::source::Sink;
@@ -175,7 +176,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
         if let Some(&number) = value.and_then(|value| self.numbers.get(value)) {
             return Ok(number);
         }
-        let name = self.maker.group(value).map_err(|bad| format!("in the group: {bad}"))?;
+        let name = self.maker.group(value).map_err(in_group)?;
         let number = match &mut self.groups {
             Groups::One(number) => *number,
             Groups::Known(params) => params.find(name).map(|at| at as u32).ok_or_else(|| {
@@ -205,7 +206,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
             Groups::One(number) => number,
             _ => self.group(values[self.parts])?,
         };
-        let bytes = self.maker.key(&values[..self.parts]).map_err(|bad| format!("in the key: {bad}"))?;
+        let bytes = self.maker.key(&values[..self.parts]).map_err(in_key)?;
         let hash = self.hash.identity(bytes);
         self.take.take(Key { group, hash, bytes });
         let group = group as usize;
@@ -220,6 +221,27 @@ impl<'a, T: Take> KeyRows<'a, T> {
 /// What helps with a row that cannot be used.
 const ADVICE: &str = "--bad-rows skip leaves such rows out";
 
+/// What is said of a row of which no key can be made.
+pub fn refusal(why: &str, values: &[Option<&[u8]>]) -> String {
+    let shown: Vec<String> = values.iter().map(|value| show(*value)).collect();
+    format!("{why} (values {}); {ADVICE}", shown.join(", "))
+}
+
+/// What is said of a row that has no values to take.
+pub fn unreadable(why: fmt::Arguments<'_>) -> String {
+    format!("{why}; {ADVICE}")
+}
+
+/// Why a value makes no group.
+pub fn in_group(bad: BadValue) -> String {
+    format!("in the group: {bad}")
+}
+
+/// Why values make no key.
+pub fn in_key(bad: BadValue) -> String {
+    format!("in the key: {bad}")
+}
+
 impl<T: Take> Sink for KeyRows<'_, T> {
     #[inline]
     fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
@@ -229,23 +251,21 @@ impl<T: Take> Sink for KeyRows<'_, T> {
                 self.skipped += 1;
                 Ok(())
             }
-            Err(message) => {
-                let shown: Vec<String> = values.iter().map(|value| show(*value)).collect();
-                Err(format!("{message} (values {}); {ADVICE}", shown.join(", ")))
-            }
+            Err(message) => Err(refusal(&message, values)),
         }
     }
 
-    fn bad_row(&mut self, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, _: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
         if self.bad_rows == BadRows::Fail {
-            return Err(format!("{why}; {ADVICE}"));
+            return Err(unreadable(why));
         }
         self.skipped += 1;
         Ok(())
     }
 }
 
-fn show(value: Option<&[u8]>) -> String {
+/// A value for people: quoted, and cut where it is long.
+pub fn show(value: Option<&[u8]>) -> String {
     match value {
         None => "null".into(),
         Some(value) if value.len() > 60 => format!("{:?}…", String::from_utf8_lossy(&value[..60])),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How keys are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(tag = "name", rename_all = "lowercase", from = "SchemeInJson")]
 pub enum Scheme {
     /// XXH3, 64 bits, with a seed: one hash per key, from which all positions are drawn.
     Xxh3 {
@@ -29,6 +29,23 @@ impl Scheme {
         match self {
             Scheme::Xxh3 { seed } => xxh3(key, seed),
             Scheme::Murmur3 => xxh3(key, 0),
+        }
+    }
+}
+
+/// A scheme as it is read: a variant without braces would not refuse unknown fields.
+#[derive(Deserialize)]
+#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
+enum SchemeInJson {
+    Xxh3 { seed: u64 },
+    Murmur3 {},
+}
+
+impl From<SchemeInJson> for Scheme {
+    fn from(scheme: SchemeInJson) -> Self {
+        match scheme {
+            SchemeInJson::Xxh3 { seed } => Scheme::Xxh3 { seed },
+            SchemeInJson::Murmur3 {} => Scheme::Murmur3,
         }
     }
 }

@@ -40,7 +40,7 @@ pub enum Column {
     Line,
     /// A column by its name (in NDJSON and Parquet a path such as `user.id`).
     Name(String),
-    /// A column by its number, from 1.
+    /// A column by its number, from 1; where a table has fewer columns, the one of that name.
     Number(usize),
 }
 
@@ -291,11 +291,13 @@ impl FromStr for Field {
             }
         }
         check_steps(&steps).map_err(|why| Error::Recipe(why.into()))?;
-        let column = match column.parse::<usize>() {
-            Ok(0) => return Err(Error::Recipe("columns are numbered from 1".into())),
-            Ok(number) => Column::Number(number),
-            Err(_) if matches!(column, "" | "(line)") => Column::Line,
-            Err(_) => Column::Name(column.to_owned()),
+        // `007` and `+7` are names: they would not be written so.
+        let number = column.parse::<usize>().ok().filter(|number| number.to_string() == column);
+        let column = match number {
+            Some(0) => return Err(Error::Recipe("columns are numbered from 1".into())),
+            Some(number) => Column::Number(number),
+            None if matches!(column, "" | "(line)") => Column::Line,
+            None => Column::Name(column.to_owned()),
         };
         Ok(Field { column, steps })
     }

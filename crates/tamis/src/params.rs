@@ -52,7 +52,7 @@ impl From<&str> for Name {
 
 /// In JSON a name is a string; one that is not UTF-8 is `{"hex": "…"}`.
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 enum NameInJson {
     Text(String),
     Bytes { hex: String },
@@ -102,6 +102,7 @@ pub struct Common {
 
 /// What is particular to one group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "GroupInJson")]
 pub struct GroupParams {
     /// Its name; empty where there are no groups.
     pub group: Name,
@@ -116,12 +117,47 @@ pub struct GroupParams {
 
 /// Everything that must be equal for two sketches to be merged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "ParamsInJson")]
 pub struct Params {
     /// What is common to all groups.
     #[serde(flatten)]
     pub common: Common,
     /// The groups, sorted by name.
     pub groups: Vec<GroupParams>,
+}
+
+/// A group as it is read. What is flattened cannot refuse unknown fields, so this is flat.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GroupInJson {
+    group: Name,
+    keys: u64,
+    fpr: f64,
+    slots: u64,
+    width: u32,
+    hashes: u32,
+}
+
+impl From<GroupInJson> for GroupParams {
+    fn from(GroupInJson { group, keys, fpr, slots, width, hashes }: GroupInJson) -> Self {
+        GroupParams { group, keys, fpr, shape: Shape { slots, width, hashes } }
+    }
+}
+
+/// Parameters as they are read, likewise.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ParamsInJson {
+    kind: Kind,
+    hash: Scheme,
+    recipe: Recipe,
+    groups: Vec<GroupParams>,
+}
+
+impl From<ParamsInJson> for Params {
+    fn from(ParamsInJson { kind, hash, recipe, groups }: ParamsInJson) -> Self {
+        Params { common: Common { kind, hash, recipe }, groups }
+    }
 }
 
 impl Params {
@@ -257,6 +293,36 @@ mod tests {
             let group = GroupParams { group: Name(name), keys: 100, fpr: f64::from_bits(bits), shape };
             let params = Params::new(common, vec![group]).unwrap();
             prop_assert_eq!(Params::from_json(&params.to_json()).unwrap(), params);
+        }
+    }
+
+    /// What is not known here could mean other keys, and wrong keys are false negatives.
+    #[test]
+    fn fields_that_are_not_known_are_refused_at_every_level() {
+        use serde_json::{Value, json};
+        let params = json!({
+            "kind": "bloom", "hash": { "name": "xxh3", "seed": 0 },
+            "recipe": {
+                "key": [{ "column": { "name": "a" }, "steps": ["trim"] }],
+                "group": { "column": { "number": 2 } },
+            },
+            "groups": [{ "group": { "hex": "ff" }, "keys": 1, "fpr": 0.01, "slots": 512, "width": 1, "hashes": 7 }],
+        });
+        let read = |params: &Value| Params::from_json(&params.to_string());
+        read(&params).unwrap();
+        let mut murmur = params.clone();
+        murmur["hash"] = json!({ "name": "murmur3" });
+        read(&murmur).unwrap();
+        for (params, places) in [
+            (&params, ["", "/hash", "/recipe", "/recipe/key/0", "/recipe/key/0/column", "/recipe/group"]),
+            (&params, ["/recipe/group/column", "/groups/0", "/groups/0/group", "", "", ""]),
+            (&murmur, ["/hash", "", "", "", "", ""]),
+        ] {
+            for place in places {
+                let mut more = params.clone();
+                more.pointer_mut(place).unwrap()["more"] = json!(1);
+                assert!(read(&more).is_err(), "{place}: {more}");
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use tamis_engine::build::{self, Addition};
 use tamis_engine::output as files;
 
-use super::inspect;
+use super::inspect::{self, Listed};
 use crate::arguments::{Columns, Reading};
 use crate::notes;
 use crate::progress;
@@ -46,6 +46,6 @@ impl Add {
         let report = progress::run(output, "adding", |control| build::add(&self.file, &addition, control))?;
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.skipped);
-        inspect::summary(output, &self.file, &report.params, &report.tallies)
+        inspect::summary(output, &self.file, &report.params, &report.tallies, Listed::Largest)
     }
 }

@@ -1,21 +1,24 @@
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use serde_json::json;
+use tamis::format::MAGIC;
 use tamis::params::Params;
+use tamis_engine::Error;
 use tamis_engine::build::{self, Job, Sizing};
 use tamis_engine::output as files;
 use tamis_engine::plan::Size;
-use tamis_engine::report::{Column, Table, number, printable};
-use tamis_engine::source::{Explained, Format};
+use tamis_engine::report::number;
 
-use super::inspect::{self, key_text};
+use super::explain;
+use super::inspect::{self, Listed};
 use crate::arguments::{Keys, Kinds, Reading, Sizes, replace_columns};
 use crate::notes;
 use crate::progress;
-use crate::show::{Output, Sheet, usage};
+use crate::show::{Output, usage};
 
 /// Build filters from a table: one, or one per group
 #[derive(Debug, Args)]
@@ -52,7 +55,7 @@ pub struct Build {
     /// The parameters of another file of filters
     #[arg(long, value_name = "FILE.tamis")]
     like: Option<PathBuf>,
-    /// Show how the input is understood and the first keys, and build nothing
+    /// Show how the input is understood and the keys of its first rows, and build nothing
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
@@ -64,7 +67,7 @@ impl Build {
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let given = match (&self.params, &self.like) {
             (Some(path), _) => Some(read_params(path)?),
-            (_, Some(path)) => Some(files::open(path)?.params().clone()),
+            (_, Some(path)) => Some(like(path)?),
             _ => None,
         };
         let (common, sizing) = match given {
@@ -101,7 +104,7 @@ impl Build {
             threads: self.reading.threads(),
         };
         if self.explain {
-            return explain(output, &job);
+            return explain::show(output, &job);
         }
         let path = self.output.expect("clap asks for it");
         let report = progress::run(output, "building", |control| build::build(&job, &path, control))?;
@@ -120,52 +123,31 @@ impl Build {
         let phases: Vec<String> =
             report.phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
-        inspect::summary(output, &path, &report.params, &report.tallies)
+        inspect::summary(output, &path, &report.params, &report.tallies, Listed::Largest)
     }
 }
 
 /// Parameters from a file.
-pub fn read_params(path: &PathBuf) -> Result<Params> {
-    let text = std::fs::read_to_string(path).map_err(tamis_engine::Error::io(path))?;
-    Params::from_json(&text).with_context(|| path.display().to_string())
+fn read_params(path: &Path) -> Result<Params> {
+    let mut file = File::open(path).map_err(Error::io(path))?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(Error::io(path))?;
+    if bytes.starts_with(&MAGIC) {
+        let message = "this is a file of filters; --like takes its parameters".into();
+        return Err(Error::Input { path: path.into(), message }.into());
+    }
+    file.read_to_end(&mut bytes).map_err(Error::io(path))?;
+    Params::from_json(&String::from_utf8_lossy(&bytes)).with_context(|| path.display().to_string())
 }
 
-fn explain(output: &Output, job: &Job) -> Result<ExitCode> {
-    let (inputs, keys) = progress::run(output, "reading", |control| build::explain(job, 5, control))?;
-    let format = |input: &Explained| match input.format {
-        Format::Lines => "one key per line",
-        Format::Csv => "csv",
-        Format::Tsv => "tsv",
-        Format::Ndjson => "ndjson",
-        Format::Parquet => "parquet",
-    };
-    let columns =
-        ["input", "format", "compression", "delimiter", "header", "columns"].map(Column::left).to_vec();
-    let row = |input: &Explained| {
-        vec![
-            input.path.display().to_string(),
-            format(input).into(),
-            input.compression.unwrap_or("-").into(),
-            input.delimiter.map_or("-".into(), |byte| format!("{:?}", char::from(byte))),
-            if input.header { "yes" } else { "no" }.into(),
-            input.columns.join(", "),
-        ]
-    };
-    let table = Table { columns, rows: inputs.iter().map(row).collect(), ..Table::default() };
-    let mut lines = vec![format!("{}", job.common.recipe), "first keys:".into()];
-    for (group, key) in &keys {
-        let group = if group.is_empty() { String::new() } else { format!("  in group {}", printable(group)) };
-        lines.push(format!("  {}{group}", key_text(&job.common.recipe, key)));
+/// The parameters of a file of filters.
+fn like(path: &Path) -> Result<Params> {
+    match files::open(path) {
+        Ok(file) => Ok(file.params().clone()),
+        Err(Error::File { source: tamis::Error::Magic, .. }) if read_params(path).is_ok() => {
+            let message = "these are saved parameters, not filters: --params takes them".into();
+            Err(Error::Input { path: path.into(), message }.into())
+        }
+        Err(error) => Err(error.into()),
     }
-    let json = json!({
-        "inputs": inputs.iter().map(|input| json!({
-            "path": input.path, "format": format(input), "compression": input.compression,
-            "delimiter": input.delimiter.map(|byte| char::from(byte).to_string()),
-            "header": input.header, "columns": input.columns,
-        })).collect::<Vec<_>>(),
-        "recipe": job.common.recipe,
-        "first_keys": keys.iter().map(|(group, key)| json!({ "group": printable(group), "key": key_text(&job.common.recipe, key) })).collect::<Vec<_>>(),
-    });
-    output.result(Sheet { table, lines }, json)?;
-    Ok(ExitCode::SUCCESS)
 }

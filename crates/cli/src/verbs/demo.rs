@@ -17,6 +17,7 @@ use tamis_engine::source::Options;
 use tamis_engine::{generate, output as files, parallel, test};
 
 use crate::arguments;
+use crate::notes;
 use crate::progress;
 use crate::show::Output;
 
@@ -83,9 +84,10 @@ impl Demo {
             "Ten blocked Bloom filters of {} generated film ratings, p = 0.01",
             number::count(self.rows)
         );
-        let html = report.page("tamis demo", &subtitle, &phases).html();
+        let mut report_page = report.page("tamis demo", &subtitle, &phases);
+        report_page.sections.push(notes::made());
         phases.push(("test", start.elapsed()));
-        files::write_whole(&page, |out| out.write_all(html.as_bytes()))?;
+        files::write_whole(&page, |out| out.write_all(report_page.html().as_bytes()))?;
 
         let code = super::test::show(output, &report)?;
         let times: Vec<String> =

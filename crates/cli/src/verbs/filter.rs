@@ -123,7 +123,9 @@ impl Filter {
         };
         let report = progress::run(output, "sieving", |control| filter::filter(&job, control))?;
         if report.keyless > 0 {
-            output.warn(format!("{} records without a key were not admitted", number::count(report.keyless)));
+            let records = number::counted(report.keyless, "record");
+            let were = if report.keyless == 1 { "was" } else { "were" };
+            output.warn(format!("{records} without a key {were} not admitted"));
         }
         if !to_stdout {
             output.result(Sheet { table: report.table(), lines: Vec::new() }, report.json())?;

@@ -1,3 +1,4 @@
+use std::cmp::Reverse;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,7 +14,7 @@ use tamis_engine::health::{Health, health, of_sketch};
 use tamis_engine::report::{Column, Table, group_name, number, printable};
 use tamis_engine::{Error, output as files};
 
-use crate::show::{Output, Sheet, usage};
+use crate::show::{FEW, Output, Sheet, few, usage};
 
 /// Show what a file holds: kind, recipe, and the state of every group
 #[derive(Debug, Args)]
@@ -69,12 +70,27 @@ impl Inspect {
             })?;
             output.note(format!("{}: {} of bits", path.display(), number::bytes(bytes as u64)));
         }
-        summary(output, &self.file, &params, &tallies)
+        summary(output, &self.file, &params, &tallies, Listed::All)
     }
 }
 
-/// Shows the state of all groups, and warns of those that are overfull.
-pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally]) -> Result<ExitCode> {
+/// Which groups a table lists; JSON has all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listed {
+    /// All.
+    All,
+    /// The largest, where they are very many.
+    Largest,
+}
+
+/// Shows the state of the groups, and warns of those that are overfull.
+pub fn summary(
+    output: &Output,
+    path: &Path,
+    params: &Params,
+    tallies: &[Tally],
+    listed: Listed,
+) -> Result<ExitCode> {
     let kind = params.common.kind;
     // The layers of a layered filter are read: they are not filled alike.
     let layers = if kind == Kind::Layered { Some(files::open(path)?) } else { None };
@@ -92,7 +108,7 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
     groups.sort_by(|a, b| a.0.group.compare_naturally(&b.0.group));
 
     let bytes: u64 = groups.iter().map(|(group, ..)| group.shape.words(kind) * 8).sum();
-    let lines = vec![format!(
+    let mut lines = vec![format!(
         "{}: {kind}, hash {}, {}; {} in {}",
         path.display(),
         params.common.hash,
@@ -100,15 +116,27 @@ pub fn summary(output: &Output, path: &Path, params: &Params, tallies: &[Tally])
         number::bytes(bytes),
         number::counted(groups.len() as u64, "group")
     )];
-    let table = table(kind, &groups);
     let json = json!({
         "path": path, "kind": kind, "hash": params.common.hash, "recipe": params.common.recipe,
         "bytes": bytes, "groups": groups.iter().map(as_json).collect::<Vec<_>>(),
     });
-    output.result(Sheet { table, lines }, json)?;
-    for (group, _, health) in groups.iter().filter(|(.., health)| health.overfull).take(20) {
-        output.warn(health.overfull_text(&group.group, group.fpr, health.rate));
+    let overfull: Vec<String> = groups
+        .iter()
+        .filter(|(.., health)| health.overfull)
+        .take(20)
+        .map(|(group, _, health)| health.overfull_text(&group.group, group.fpr, health.rate))
+        .collect();
+    if listed == Listed::Largest
+        && let Some(all) = few(&mut groups, |(group, ..)| Reverse(group.keys))
+    {
+        let path = path.display();
+        lines.push(format!(
+            "These are the {FEW} largest of {} groups; tamis inspect {path} shows all, and so does --json.",
+            number::count(all)
+        ));
     }
+    output.result(Sheet { table: table(kind, &groups), lines }, json)?;
+    overfull.iter().for_each(|warning| output.warn(warning));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use tamis_engine::{merge, parallel};
 
-use super::inspect;
+use super::inspect::{self, Listed};
 use crate::progress;
 use crate::show::Output;
 
@@ -40,6 +40,6 @@ impl Merge {
                 format!("{first} and {second} hold the same: the rows are counted twice")
             });
         }
-        inspect::summary(output, &self.output, &merged.params, &merged.tallies)
+        inspect::summary(output, &self.output, &merged.params, &merged.tallies, Listed::Largest)
     }
 }

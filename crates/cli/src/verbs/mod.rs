@@ -6,6 +6,7 @@ mod compare;
 mod completions;
 mod dedup;
 mod demo;
+mod explain;
 mod filter;
 mod generate;
 mod inspect;

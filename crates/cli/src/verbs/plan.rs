@@ -1,3 +1,4 @@
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,7 +16,7 @@ use tamis_engine::{output as files, plan};
 use crate::arguments::{self, Keys, Kinds, Reading};
 use crate::notes;
 use crate::progress;
-use crate::show::{Output, Sheet, usage};
+use crate::show::{FEW, Output, Sheet, few, usage};
 
 /// Work out sizes and rates: for numbers, or for a table, whose parameters are then saved
 #[derive(Debug, Args)]
@@ -27,8 +28,9 @@ Examples:
   tamis plan ratings.tsv --key tconst --group averageRating:round --fpr 0.01 -o params.json
   tamis plan --keys 1e6 --fpr 0.01 -o params.json      parameters without data
 
-Two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest. Filters that are built
-with the same saved parameters can be merged.")]
+Two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest. All kinds are shown, or
+the one that --kind or --hash names; parameters are saved for that one, or for blocked filters.
+Filters that are built with the same saved parameters can be merged.")]
 pub struct Plan {
     /// A table whose keys are counted: files, globs, folders, or `-`
     inputs: Vec<String>,
@@ -102,7 +104,14 @@ impl Plan {
             return self.of_layers(output);
         }
         let bits = self.bits.or(self.size.map(|bytes| bytes.saturating_mul(8)));
-        let wishes = Wishes { keys: self.count, fpr: self.fpr, bits, bits_per_key: self.bits_per_key };
+        let common = self.kinds.common(self.keys.recipe())?;
+        let wishes = Wishes {
+            keys: self.count,
+            fpr: self.fpr,
+            bits,
+            bits_per_key: self.bits_per_key,
+            only: self.kinds.chosen().then_some((common.kind, common.hash)),
+        };
         let design = design::design(wishes).or_else(|error| usage(error.to_string()))?;
         let charts = design.charts();
         if let Some(path) = &self.chart {
@@ -117,7 +126,6 @@ impl Plan {
             if self.keys.group.is_some() {
                 return usage("the groups are found in a table: give one, or leave out --group");
             }
-            let common = self.kinds.common(self.keys.recipe())?;
             let size = match (wishes.fpr, wishes.bits_per_key, bits) {
                 (Some(fpr), ..) => Size::Fpr(fpr),
                 (_, Some(each), _) => Size::BitsPerKey(each),
@@ -130,7 +138,7 @@ impl Plan {
         for (kind, reason) in &design.refused {
             text += &format!("{kind}: {reason}\n");
         }
-        if !design.by_hashes.is_empty() {
+        if wishes.fpr.is_none() && !design.by_hashes.is_empty() {
             text += &format!("\n{}", hashes_table(&design).text());
         }
         for chart in &charts {
@@ -193,7 +201,12 @@ impl Plan {
 }
 
 fn show(output: &Output, params: &Params) -> Result<ExitCode> {
-    let table = groups_table(params);
+    let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
+    groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
+    let cut = few(&mut groups, |group| Reverse(group.keys));
+    let cut = cut
+        .map(|all| format!("These are the {FEW} largest of {} groups; --json has all.", number::count(all)));
+    let table = groups_table(params.common.kind, &groups);
     let mut json = serde_json::to_value(params)?;
     if params.common.kind == Kind::Layered
         && let Some(groups) = json["groups"].as_array_mut()
@@ -205,7 +218,7 @@ fn show(output: &Output, params: &Params) -> Result<ExitCode> {
             json["fpr_random_records"] = whole.into();
         }
     }
-    output.result(table.text(), json)?;
+    output.result(Sheet { table, lines: cut.into_iter().collect() }, json)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -218,7 +231,8 @@ fn layered_rates(group: &GroupParams) -> (f64, f64) {
 
 fn save(output: &Output, path: &Path, params: &Params) -> Result<()> {
     files::write_whole(path, |out| out.write_all(params.to_json().as_bytes()))?;
-    output.note(format!("{}: the parameters", path.display()));
+    let (kind, hash) = (params.common.kind, params.common.hash);
+    output.note(format!("{}: the parameters of {kind} filters, hash {hash}", path.display()));
     Ok(())
 }
 
@@ -252,15 +266,12 @@ fn hashes_table(design: &Design) -> Table {
     Table { columns, rows: design.by_hashes.iter().map(row).collect(), ..Table::default() }
 }
 
-fn groups_table(params: &Params) -> Table {
-    let kind = params.common.kind;
+fn groups_table(kind: Kind, groups: &[&GroupParams]) -> Table {
     let mut columns = vec![Column::left("group")];
     if kind == Kind::Layered {
-        return layers_table(params, columns);
+        return layers_table(groups, columns);
     }
     columns.extend(["keys", "bits", "bits/key", "hashes", "memory", "expected rate"].map(Column::right));
-    let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
-    groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
     let row = |group: &&GroupParams| {
         vec![
             group_name(&group.group),
@@ -275,7 +286,7 @@ fn groups_table(params: &Params) -> Table {
     Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
 }
 
-fn layers_table(params: &Params, mut columns: Vec<Column>) -> Table {
+fn layers_table(groups: &[&GroupParams], mut columns: Vec<Column>) -> Table {
     let names = [
         "most in a layer",
         "layers",
@@ -287,8 +298,6 @@ fn layers_table(params: &Params, mut columns: Vec<Column>) -> Table {
         "recombined",
     ];
     columns.extend(names.map(Column::right));
-    let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
-    groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
     let row = |group: &&GroupParams| {
         let (layer, whole) = layered_rates(group);
         vec![

@@ -10,9 +10,9 @@ use tamis::params::Name;
 use tamis::sizing::Kind;
 use tamis_engine::output as files;
 use tamis_engine::query::Asker;
-use tamis_engine::report::{group_name, printable};
+use tamis_engine::report::printable;
 
-use crate::show::{Output, unless_closed, usage};
+use crate::show::{self, Output, unless_closed, usage};
 
 /// Ask which groups keys may be in
 #[derive(Debug, Args)]
@@ -24,11 +24,18 @@ Examples:
   printf 'ann\\t2026-11-15\\n' | tamis query visits.tamis     a compound key, parts separated by tabs
 
 Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes`
-where there are no groups; nothing where it is in none). Keywords are given as they stand in the
-data; those of a JSON list may be separated by commas instead, those of several columns by tabs.
-`part` says that each keyword may be at its place, but no record of just these is known: they may
-be the first of a longer record, for which the XOR layer could not be asked. Exit code as grep's: 0 if any key may
-be in (as a whole or a part), 1 if none, 2 on error.")]
+where there are no groups; nothing where it is in none). In the name of a group a comma is
+written \\, and a backslash \\\\. With --json: a list of objects with `key`, `found` (whether it may
+be in any) and, where there are groups, `groups`.
+
+Keywords are given as they stand in the data; those of a JSON list may be separated by commas
+instead, those of several columns by tabs. `part` says that each keyword may be at its place, but
+no record of just these is known: they may be the first of a longer record, for which the XOR layer
+could not be asked.
+
+A key of which the recipe makes none (a wrong number of parts, a text where a number is rounded)
+is named on standard error, and the others are answered. Exit code as grep's: 0 if any key may be
+in (as a whole or a part), 1 if none, 2 on error.")]
 pub struct Query {
     /// The file of filters
     file: PathBuf,
@@ -40,22 +47,24 @@ impl Query {
     /// Asks. Every error is exit code 2, as grep has it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         match self.ask(output) {
-            Ok(true) => Ok(ExitCode::SUCCESS),
-            Ok(false) => Ok(ExitCode::FAILURE),
+            Ok(Asked { bad: true, .. }) => Ok(ExitCode::from(2)),
+            Ok(Asked { any: true, .. }) => Ok(ExitCode::SUCCESS),
+            Ok(_) => Ok(ExitCode::FAILURE),
             Err(error) => {
-                crate::show::failure(&error);
+                show::failure(&error);
                 Ok(ExitCode::from(2))
             }
         }
     }
 
-    fn ask(self, output: &Output) -> Result<bool> {
+    fn ask(self, output: &Output) -> Result<Asked> {
         let file = files::open(&self.file)?;
         let mut asker = Asker::new(&file)?;
         let mut answers = Answers {
             out: BufWriter::new(io::stdout().lock()),
             json: output.json,
-            any: false,
+            grouped: file.params().common.recipe.group.is_some(),
+            asked: Asked::default(),
             first: true,
             records: file.params().common.kind == Kind::Layered,
         };
@@ -64,8 +73,8 @@ impl Query {
         }
         // What was answered before an error is shown, and as JSON it is whole.
         let asked = self.ask_all(&mut asker, &mut answers);
-        let any = answers.finish()?;
-        asked.map(|()| any)
+        let answered = answers.finish()?;
+        asked.map(|()| answered)
     }
 
     fn ask_all<W: Write>(&self, asker: &mut Asker<'_>, answers: &mut Answers<W>) -> Result<()> {
@@ -91,10 +100,20 @@ impl Query {
     }
 }
 
+/// What was asked, as a whole.
+#[derive(Debug, Default, Clone, Copy)]
+struct Asked {
+    /// Whether any key may be in.
+    any: bool,
+    /// Whether any could not be asked.
+    bad: bool,
+}
+
 struct Answers<W: Write> {
     out: W,
     json: bool,
-    any: bool,
+    grouped: bool,
+    asked: Asked,
     first: bool,
     /// Whether keys are records of keywords in layers.
     records: bool,
@@ -103,27 +122,33 @@ struct Answers<W: Write> {
 impl<W: Write> Answers<W> {
     /// Writes an answer; whether there is still a reader.
     fn answer(&mut self, asker: &mut Asker<'_>, key: &[u8]) -> Result<bool> {
-        let found = asker
-            .ask_records(key)
-            .map_err(|bad| anyhow::anyhow!("key {:?}: {bad}", String::from_utf8_lossy(key)))?;
+        let found = match asker.ask_records(key) {
+            Ok(found) => found,
+            Err(bad) => {
+                show::error(format!("key {:?}: {bad}", String::from_utf8_lossy(key)));
+                self.asked.bad = true;
+                return Ok(true);
+            }
+        };
         let (groups, part) = (found.whole, found.part);
-        self.any |= !groups.is_empty() || !part.is_empty();
+        self.asked.any |= !groups.is_empty() || !part.is_empty();
         let written = if self.json {
             let before = if self.first { "[\n" } else { ",\n" };
-            let mut answer =
-                json!({ "key": Name(key.to_vec()), "found": !groups.is_empty(), "groups": groups });
+            let mut answer = json!({ "key": Name(key.to_vec()), "found": !groups.is_empty() });
+            if self.grouped {
+                answer["groups"] = json!(groups);
+            }
             if self.records {
-                answer["part"] = json!(part);
+                answer["part"] = if self.grouped { json!(part) } else { json!(!part.is_empty()) };
                 answer["xor_layer"] =
                     if groups.is_empty() && !part.is_empty() { "could not be asked" } else { "asked" }.into();
             }
             write!(self.out, "{before}{answer}")
         } else {
-            let whole =
-                groups.iter().map(|name| if name.0.is_empty() { "yes".into() } else { group_name(name) });
-            let part = part.iter().map(|name| match name.0.is_empty() {
-                true => "part (the XOR layer could not be asked)".into(),
-                false => format!("{} (part: the XOR layer could not be asked)", group_name(name)),
+            let whole = groups.iter().map(|name| if self.grouped { escaped(name) } else { "yes".into() });
+            let part = part.iter().map(|name| match self.grouped {
+                false => "part (the XOR layer could not be asked)".into(),
+                true => format!("{} (part: the XOR layer could not be asked)", escaped(name)),
             });
             let groups: Vec<String> = whole.chain(part).collect();
             writeln!(self.out, "{}\t{}", printable(key), groups.join(","))
@@ -132,11 +157,21 @@ impl<W: Write> Answers<W> {
         Ok(unless_closed(written)?)
     }
 
-    fn finish(mut self) -> Result<bool> {
+    fn finish(mut self) -> Result<Asked> {
         if self.json {
             unless_closed(self.out.write_all(if self.first { b"[]\n" } else { b"\n]\n" }))?;
         }
         unless_closed(self.out.flush())?;
-        Ok(self.any)
+        Ok(self.asked)
     }
+}
+
+/// The name of a group in a list of names: what separates them is escaped, and so is what escapes.
+fn escaped(name: &Name) -> String {
+    let parts = name.0.split_inclusive(|byte| b"\\,".contains(byte));
+    let escape = |part: &[u8]| match part {
+        [before @ .., byte @ (b'\\' | b',')] => format!("{}\\{}", printable(before), char::from(*byte)),
+        part => printable(part),
+    };
+    parts.map(escape).collect()
 }

@@ -1,15 +1,17 @@
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
 use tamis_engine::output as files;
-use tamis_engine::test::{self, Job, Report};
+use tamis_engine::report::number;
+use tamis_engine::test::{self, FilterResult, GroupResult, Job, Report};
 
 use crate::arguments::{self, Columns, Reading};
 use crate::notes;
 use crate::progress;
-use crate::show::{Output, Sheet, usage};
+use crate::show::{FEW, Output, Sheet, few, usage};
 
 /// Test filters: exact false positives and false negatives of every group
 #[derive(Debug, Args)]
@@ -71,8 +73,9 @@ impl Test {
         notes::inputs(output, &report.inputs);
         if let Some(path) = &self.report {
             let subtitle = format!("{} tested with {}", job.filters.display(), job.inputs.join(", "));
-            let page = report.page("How well the filters do", &subtitle, &[]).html();
-            files::write_whole(path, |out| out.write_all(page.as_bytes()))?;
+            let mut page = report.page("How well the filters do", &subtitle, &[]);
+            page.sections.push(notes::made());
+            files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
             output.note(format!("{}: the report", path.display()));
         }
         show(output, &report)
@@ -81,7 +84,20 @@ impl Test {
 
 /// Shows what a test found; exit code 1 where a check did not hold.
 pub fn show(output: &Output, report: &Report) -> Result<ExitCode> {
-    output.result(Sheet { table: report.table(), lines: report.verdict() }, report.json())?;
+    let mut lines = report.verdict();
+    let mut groups: Vec<&GroupResult> = report.groups.iter().collect();
+    // Of very many groups those that do worst are looked for.
+    let badness = |group: &&GroupResult| {
+        let rate = group.filter.as_ref().map_or(0.0, FilterResult::rate);
+        Reverse((group.false_negatives, (rate * 1e15) as u64))
+    };
+    if let Some(all) = few(&mut groups, badness) {
+        lines.push(format!(
+            "These are the {FEW} of {} groups with the most false negatives or the highest rates; --json has all.",
+            number::count(all)
+        ));
+    }
+    output.result(Sheet { table: Report::table_of(groups), lines }, report.json())?;
     report.overfull().take(20).for_each(|warning| output.warn(warning));
     Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

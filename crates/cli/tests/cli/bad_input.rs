@@ -10,7 +10,7 @@ fn a_missing_file_is_named() {
     folder.refused("build none*.csv --key a -o x.tamis", 1, &["none*.csv", "no file matches"]);
     folder.refused("plan none.csv --key a", 1, &["none.csv"]);
     folder.refused("add a.tamis none.csv", 1, &["none.csv"]);
-    folder.refused("add none.tamis ratings.tsv", 1, &["none.tamis", "No such file"]);
+    folder.refused("add none.tamis ratings.tsv", 1, &["none.tamis", "no such file"]);
     folder.refused("test a.tamis none.csv", 1, &["none.csv"]);
     folder.refused("test a.tamis --negatives none.csv", 1, &["none.csv"]);
     folder.refused("test none.tamis ratings.tsv", 1, &["none.tamis"]);
@@ -22,12 +22,71 @@ fn a_missing_file_is_named() {
     assert_eq!(folder.names(), ["a.tamis", "ratings.tsv"]);
 }
 
+/// Some said "No such file or directory (os error 2)".
+#[test]
+fn a_missing_file_is_told_in_the_same_words_by_all_verbs() {
+    let folder = Folder::with_ratings(10);
+    folder.ok("build ratings.tsv --key tconst --keys 10 -o a.tamis");
+    for (line, code) in [
+        ("build none --key a -o x.tamis", 1),
+        ("build ratings.tsv --params none -o x.tamis", 1),
+        ("build ratings.tsv --like none -o x.tamis", 1),
+        ("plan none --key a", 1),
+        ("add a.tamis none", 1),
+        ("add none ratings.tsv", 1),
+        ("test a.tamis none", 1),
+        ("test a.tamis --negatives none", 1),
+        ("test none ratings.tsv", 1),
+        ("query none x", 2),
+        ("inspect none", 1),
+        ("verify none", 1),
+        ("compare a.tamis none", 1),
+        ("merge a.tamis none -o x.tamis", 1),
+        ("reproduce ratings none", 1),
+    ] {
+        let done = folder.run(line);
+        assert_eq!((done.code, done.err.as_str()), (code, "error: none: no such file or folder\n"), "{line}");
+    }
+}
+
+/// It complained about UTF-8.
+#[test]
+fn filters_given_as_parameters_and_parameters_given_as_filters_are_told_apart() {
+    let folder = Folder::with_ratings(10);
+    folder.ok("build ratings.tsv --key tconst --keys 10 -o a.tamis");
+    folder.ok("plan ratings.tsv --key tconst -o p.json");
+    folder.refused(
+        "build ratings.tsv --params a.tamis -o x.tamis",
+        1,
+        &["a.tamis", "file of filters", "--like"],
+    );
+    folder.refused("build ratings.tsv --like p.json -o x.tamis", 1, &["p.json", "--params"]);
+    folder.write("bytes", b"\xff\xfe");
+    folder.refused("build ratings.tsv --params bytes -o x.tamis", 1, &["bytes", "plan -o"]);
+}
+
+/// The second run read the output of the first.
+#[test]
+fn a_folder_may_hold_the_filters_that_were_made_of_it() {
+    let folder = Folder::new();
+    folder.write("in/a.csv", "k\n1\n");
+    folder.write("in/deeper/b.csv", "k\n2\n");
+    folder.ok("build in --key k -o in/out.tamis");
+    folder.write("in/deeper/out.tamis.keys", "3\n");
+    let before = folder.read("in/out.tamis");
+    folder.ok("build in --key k -o in/out.tamis");
+    assert!(folder.read("in/out.tamis") == before);
+    folder.refused("build in/* --key k -o x.tamis", 1, &["file of filters"]);
+    folder.write("only/x.tamis", &before);
+    folder.refused("build only --key k -o x.tamis", 1, &["holds no files", "filters"]);
+}
+
 /// The cause of an error stood there twice.
 #[test]
 fn the_cause_of_an_error_is_said_once() {
     let folder = Folder::new();
     for line in ["inspect none.tamis", "query none.tamis x", "build x.csv --params none.json -o x.tamis"] {
-        assert_eq!(folder.run(line).err.matches("No such file").count(), 1, "{line}");
+        assert_eq!(folder.run(line).err.matches("no such file").count(), 1, "{line}");
     }
 }
 
@@ -92,6 +151,25 @@ fn rows_that_cannot_be_read_are_left_out_where_that_is_asked() {
             let rows = if input.starts_with("quoted") { 49_501 } else { 49_500 };
             assert_eq!(built["groups"][0]["rows"], rows, "{input}");
         }
+    }
+    // A sieve rejects them, as they are.
+    for (name, rows) in [("a.csv", "g,k\na,1\nx\na,2\r\ny"), ("b.csv", "g,k\na,1\nx\n\"a\",2\r\ny")] {
+        folder.write(name, rows);
+        folder.write("one.txt", "1\n");
+        folder.ok("build one.txt --fpr 1e-6 -o one.tamis");
+        let line = format!("filter one.tamis {name} --key k -o in.csv --rejected out.csv");
+        folder.refused(&line, 1, &["line 3", "1 field, too few", "--bad-rows skip"]);
+        let done = folder.run(&format!("{line} --bad-rows skip"));
+        assert!(done.code == 0 && done.err.contains("2 records without a key"), "{}", done.err);
+        assert_eq!(folder.text("in.csv"), "g,k\na,1\n");
+        assert_eq!(folder.text("out.csv"), rows.replace("a,1\n", ""), "{name}");
+        let done = folder.run(&format!("dedup {name} --key k --bad-rows skip"));
+        assert_eq!(
+            (done.code, done.out),
+            (0, rows.replace("x\n", "").trim_end_matches('y').into()),
+            "{}",
+            done.err
+        );
     }
     folder.write("open.csv", "g,k\na,1\nx\na,\"2\n");
     folder.refused(

@@ -231,7 +231,7 @@ fn sizes_that_make_no_sense_are_refused_with_a_reason() {
     folder.refused("build ratings.tsv --key 1 --hash murmur3 --kind fuse -o a.tamis", 2, &["bloom"]);
     folder.refused("build ratings.tsv --key 1 --hash murmur3 --size 1MB -o a.tamis", 1, &["--fpr"]);
     folder.refused("build ratings.tsv --key 1 --kind fuse --fpr 1e-12 -o a.tamis", 1, &["2^-32"]);
-    folder.refused("build ratings.tsv --key 1 --kind cuckoo -o a.tamis", 2, &["blocked, bloom and fuse"]);
+    folder.refused("build ratings.tsv --key 1 --kind cuckoo -o a.tamis", 2, &["blocked, bloom, fuse"]);
     folder.refused("build ratings.tsv --key 1 --threads 0 -o a.tamis", 2, &["between 1 and 1024"]);
     assert_eq!(folder.names(), ["ratings.tsv"]);
 }
@@ -239,17 +239,102 @@ fn sizes_that_make_no_sense_are_refused_with_a_reason() {
 #[test]
 fn explain_shows_how_the_input_is_understood_and_builds_nothing() {
     let folder = Folder::new();
-    folder.write("t.csv", "id;city\n1;Rom\n;Bern\n3;Oslo\n");
-    let line = "build t.csv --delimiter ; --key id --group city:upper --explain";
-    folder.refused(line, 1, &["t.csv, line 3", "no key", "--bad-rows skip"]);
-    let shown = folder.json(&format!("{line} --bad-rows skip"));
+    folder.write("t.csv", "id;city\n1;Rom\n;Bern\n3;Oslo\n4\n");
+    let line = "build t.csv --delimiter ; --key id --group city:upper --explain --bad-rows skip";
+    let shown = folder.json(line);
     assert_eq!(shown["inputs"][0]["columns"], serde_json::json!(["id", "city"]));
     assert_eq!(shown["inputs"][0]["delimiter"], ";");
-    let keys = serde_json::json!([{"group": "ROM", "key": "1"}, {"group": "OSLO", "key": "3"}]);
-    assert_eq!(shown["first_keys"], keys);
-    let table = folder.ok(&format!("{line} --bad-rows skip"));
-    assert!(table.contains("id, city") && table.contains("OSLO"), "{table}");
+    let rows = serde_json::json!([
+        {"values": ["1", "Rom"], "key": "1", "group": "ROM"},
+        {"values": ["", "Bern"], "bad": "in the key: an empty cell, \\N or null is no key"},
+        {"values": ["3", "Oslo"], "key": "3", "group": "OSLO"},
+        {"values": [], "bad": "this row has 1 field, too few for column 2"},
+    ]);
+    assert_eq!((&shown["first_rows"], &shown["error"]), (&rows, &Value::Null));
+    let table = folder.ok(line);
+    assert!(table.contains("id, city") && table.contains("OSLO") && table.contains("none: "), "{table}");
     assert_eq!(folder.names(), ["t.csv"]);
+}
+
+/// It showed nothing where it is needed most.
+#[test]
+fn explain_shows_what_it_understood_before_a_fault() {
+    let folder = Folder::new();
+    folder.write("t.csv", "id,city\n1,Rom\n,Bern\n3,Oslo\n");
+    let line = "build t.csv --key id --group city:upper --explain";
+    let done = folder.run(line);
+    done.refused(line, 1, &["t.csv, line 3", "no key", "--bad-rows skip"]);
+    assert!(done.out.contains("id, city") && done.out.contains("\"Rom\""), "{}", done.out);
+    let done = folder.run(&format!("{line} --json"));
+    let shown: Value = done.out.parse().unwrap();
+    assert_eq!(shown["first_rows"].as_array().unwrap().len(), 1);
+    assert!(shown["error"].as_str().unwrap().contains("line 3"), "{shown:#}");
+
+    folder.write("short.csv", "id,city\n1,Rom\n2\n");
+    let done = folder.run("build short.csv --key city --explain");
+    done.refused("short.csv", 1, &["short.csv, line 3", "too few"]);
+    assert!(done.out.contains("Rom"), "{}", done.out);
+
+    folder.write("t.ndjson", "{\"id\":1,\"user\":{\"name\":\"ann\"}}\n");
+    for (line, says, columns) in [
+        ("build t.csv --explain", "pass --key", "id, city"),
+        ("build t.csv --key town --explain", "no column \"town\"", "id, city"),
+        ("build t.csv --key 3 --explain", "no column 3", "id, city"),
+        ("build t.ndjson --explain", "pass --key", "id, user.name"),
+    ] {
+        let done = folder.run(line);
+        done.refused(line, 1, &[says]);
+        assert!(done.out.contains(columns) && done.out.contains("format"), "{line}: {}", done.out);
+    }
+    folder.refused("build none.csv --explain", 1, &["none.csv"]);
+}
+
+/// It was read as one column, with a hint where a column was missing.
+#[test]
+fn a_csv_that_has_other_delimiters_than_commas_is_recognised_and_that_is_said() {
+    let folder = Folder::new();
+    folder.write("comma.csv", "id,price\n1,\"2,5\"\n2,3\n");
+    folder.ok("build comma.csv --key id --group price -o comma.tamis");
+    for (delimiter, shown) in [(";", "';'"), ("\t", "'\\t'"), ("|", "'|'")] {
+        folder.write("other.csv", format!("id{delimiter}price\n1{delimiter}2,5\n2{delimiter}3\n"));
+        let done = folder.run("build other.csv --key id --group price -o other.tamis");
+        assert!(done.code == 0 && done.err.contains(&format!("its delimiter is {shown}")), "{}", done.err);
+        assert!(folder.read("other.tamis") == folder.read("comma.tamis"), "{shown}");
+        let explained = folder.ok("build other.csv --key id --explain");
+        assert!(explained.contains(&format!("{shown}, by its look")), "{explained}");
+        let explained = folder.json("build other.csv --key id --explain");
+        assert_eq!(explained["inputs"][0]["delimiter_by_look"], true);
+        for line in ["plan other.csv --key id", "test comma.tamis other.csv", "add comma.tamis other.csv"] {
+            assert!(folder.run(line).err.contains("its delimiter is"), "{line}");
+        }
+        folder.ok("build comma.csv --key id --group price -o comma.tamis");
+        let piped = folder
+            .run_with("build - --format csv --key id --group price -o other.tamis", folder.read("other.csv"));
+        assert_eq!(piped.code, 0, "{}", piped.err);
+        assert!(folder.read("other.tamis") == folder.read("comma.tamis"), "{shown} on standard input");
+        let line = "build other.csv --delimiter comma --key id -o x.tamis";
+        folder.refused(line, 1, &["no column \"id\"", "is the delimiter"]);
+    }
+    let done = folder.run("build comma.csv --key id -o x.tamis");
+    assert!(!done.err.contains("delimiter"), "{}", done.err);
+}
+
+#[test]
+fn a_column_that_is_called_by_a_number_is_found_by_it() {
+    let folder = Folder::new();
+    folder.write("t.csv", "id,2024,007,2\n1,ann,bond,x\n");
+    let found = |key: &str, value: &str| {
+        folder.ok(&format!("build t.csv --key {key} --fpr 1e-6 -o t.tamis"));
+        folder.run(&format!("query t.tamis {value}")).code == 0
+    };
+    assert!(found("2024", "ann") && found("007", "bond"));
+    assert!(found("2", "ann"), "a number of a column comes first");
+    folder.refused("build t.csv --key 2025 -o t.tamis", 1, &["no column 2025"]);
+    folder.write("t.ndjson", "{\"2024\":\"ann\"}\n");
+    folder.ok("build t.ndjson --key 2024 --fpr 1e-6 -o t.tamis");
+    assert_eq!(folder.run("query t.tamis ann").code, 0);
+    folder.ok("test t.tamis t.ndjson");
+    folder.refused("build t.ndjson --key 1 -o t.tamis", 1, &["by its name"]);
 }
 
 #[test]

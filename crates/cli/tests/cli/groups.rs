@@ -25,6 +25,50 @@ fn ten_thousand_groups_are_built_tested_and_inspected() {
     );
 }
 
+/// A build printed all of 100,000.
+#[test]
+fn of_very_many_groups_the_largest_are_shown() {
+    let folder = Folder::new();
+    let rows = |groups: usize| -> String {
+        // Group 7 is the largest, then 8, 9, …; the others have one key each.
+        let large = (0..25).flat_map(|i| (0..50 - i).map(move |key| format!("x{key},group{}\n", i + 7)));
+        large.chain((0..groups).map(|i| format!("{i},group{i}\n"))).collect()
+    };
+    folder.write("t.csv", format!("k,g\n{}", rows(1000)));
+    folder.ok("plan t.csv --key k --group g -o p.json");
+    let shown = |line: &str| {
+        let out = folder.ok(line);
+        let shown: Vec<String> = out
+            .lines()
+            .filter(|line| line.starts_with("group") && !line.starts_with("group "))
+            .map(|line| line.split_whitespace().next().unwrap().to_owned())
+            .collect();
+        (shown, out)
+    };
+    let mut largest: Vec<String> = (7..27).map(|i| format!("group{i}")).collect();
+    largest.sort();
+    for line in [
+        "build t.csv --params p.json -o t.tamis",
+        "add t.tamis t.csv",
+        "merge t.tamis -o u.tamis",
+        "plan t.csv --key k --group g",
+    ] {
+        let (groups, out) = shown(line);
+        assert_eq!(groups, largest, "{line}");
+        assert!(out.contains("the 20 largest of 1,000 groups") && out.contains("--json"), "{line}: {out}");
+    }
+    let (groups, out) = shown("test t.tamis t.csv");
+    assert!(groups.len() == 20 && out.contains("20 of 1,000 groups"), "{out}");
+    assert_eq!(shown("inspect t.tamis").0.len(), 1000);
+    assert_eq!(folder.json("test t.tamis t.csv")["groups"].as_array().unwrap().len(), 1000);
+    // One that the filters do not know is the worst of all.
+    folder.write("more.csv", format!("k,g\n{}y,group500\n", rows(1000)));
+    assert!(folder.run("test t.tamis more.csv").out.contains("\ngroup500 "));
+
+    folder.write("few.csv", format!("k,g\n{}", rows(40)));
+    assert_eq!(shown("build few.csv --key k --group g -o few.tamis").0.len(), 40);
+}
+
 /// Of 10,000 estimates some are three standard errors off, and sound filters were warned of.
 #[test]
 fn filters_that_were_just_built_are_not_overfull() {
@@ -47,8 +91,8 @@ fn the_time_does_not_grow_with_the_square_of_the_groups() {
     let rows: String = (0..100_000).map(|i| format!("{i},group{i}\n")).collect();
     folder.write("t.csv", format!("k,g\n{rows}"));
     let since = Instant::now();
-    let plan = folder.ok("plan t.csv --key k --group g --threads 1");
-    assert_eq!(plan.lines().count(), 100_002);
+    let plan = folder.json("plan t.csv --key k --group g --threads 1");
+    assert_eq!(plan["groups"].as_array().unwrap().len(), 100_000);
     assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
 }
 

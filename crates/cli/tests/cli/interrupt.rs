@@ -1,4 +1,4 @@
-//! Ctrl-C: exit code 130, a message, nothing half-written, the old output untouched.
+//! Ctrl-C and kill: exit code 130 or 143, a message, nothing half-written, the old output untouched.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Starts tamis as a shell would start a foreground job, whatever the tests themselves ignore.
 fn start(folder: &Folder, line: &str) -> Child {
     Command::new("env")
-        .args(["--default-signal=INT", TAMIS])
+        .args(["--default-signal=INT,TERM,HUP", TAMIS])
         .args(line.split_whitespace())
         .current_dir(folder.path(""))
         .stdin(Stdio::piped())
@@ -41,7 +41,11 @@ fn listens(child: &Child) -> bool {
 }
 
 fn interrupt(child: &Child) {
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    send(child, "-INT");
+}
+
+fn send(child: &Child, signal: &str) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
 /// Waits for its end; what it exits with and said.
@@ -53,8 +57,12 @@ fn end(mut child: Child) -> (Option<i32>, String) {
 }
 
 fn is_interrupted(folder: &Folder, child: Child) {
+    is_ended(folder, child, 130);
+}
+
+fn is_ended(folder: &Folder, child: Child, with: i32) {
     let (code, said) = end(child);
-    assert_eq!(code, Some(130), "{said}");
+    assert_eq!(code, Some(with), "{said}");
     assert!(said.contains("error: interrupted"), "{said}");
     folder.is_clean();
 }
@@ -127,6 +135,20 @@ fn data_that_is_being_generated_leaves_nothing() {
     }
 }
 
+/// It left its temporary file.
+#[test]
+fn a_job_that_is_killed_or_loses_its_terminal_leaves_nothing() {
+    let folder = Folder::new();
+    for (signal, code) in [("-TERM", 143), ("-HUP", 129)] {
+        folder.write("old.tsv", "old");
+        let child = start(&folder, "generate ratings --rows 1e9 -o old.tsv");
+        until("a temporary file", || has_temporary(&folder));
+        send(&child, signal);
+        is_ended(&folder, child, code);
+        assert_eq!((folder.text("old.tsv").as_str(), folder.names().len()), ("old", 1), "{signal}");
+    }
+}
+
 /// The second job of a process obeyed the handler of the first, and could not be stopped.
 #[test]
 fn the_second_job_of_a_demo_stops_too() {
@@ -154,9 +176,22 @@ fn the_folder_of_an_experiment_is_removed() {
     assert_eq!(folder.names(), ["tmp"]);
 }
 
+/// As the background jobs of scripts ignore Ctrl-C; kill they do not.
 #[test]
 fn where_ctrl_c_is_to_be_ignored_it_is() {
     let folder = Folder::new();
+    let child = Command::new("env")
+        .args(["--ignore-signal=INT,HUP", TAMIS, "generate", "ratings", "--rows", "1e9", "-o", "x.tsv"])
+        .current_dir(folder.path(""))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("a temporary file", || has_temporary(&folder));
+    interrupt(&child);
+    send(&child, "-HUP");
+    send(&child, "-TERM");
+    is_ended(&folder, child, 143);
+
     let mut child = Command::new("sh")
         .args(["-c", "trap '' INT; exec $TAMIS build - -o keys.tamis"])
         .env("TAMIS", TAMIS)

@@ -178,6 +178,19 @@ fn given_parameters_fix_size_kind_and_recipe() {
     );
 }
 
+/// A misspelt field was passed over.
+#[test]
+fn parameters_with_fields_that_are_not_known_are_refused() {
+    let folder = Folder::new();
+    folder.write("k.txt", "a\n");
+    folder.ok("plan --keys 10 --fpr 0.1 -o p.json");
+    let params = folder.text("p.json");
+    for (known, more) in [("\"keys\"", "\"kys\": 1, \"keys\""), ("\"kind\"", "\"seed\": 3, \"kind\"")] {
+        folder.write("more.json", params.replacen(known, more, 1));
+        folder.refused("build k.txt --params more.json -o k.tamis", 1, &["more.json", "unknown field"]);
+    }
+}
+
 #[test]
 fn parameters_that_nobody_planned_are_refused() {
     let folder = Folder::new();
@@ -203,8 +216,8 @@ fn parameters_that_nobody_planned_are_refused() {
         folder.write("p.json", params.replacen(from, to, 1));
         folder.refused("build k.txt --params p.json -o k.tamis", 1, &["p.json"]);
     }
-    folder.refused("build k.txt --params none.json -o k.tamis", 1, &["none.json", "No such file"]);
-    folder.refused("build k.txt --like none.tamis -o k.tamis", 1, &["none.tamis", "No such file"]);
+    folder.refused("build k.txt --params none.json -o k.tamis", 1, &["none.json", "no such file"]);
+    folder.refused("build k.txt --like none.tamis -o k.tamis", 1, &["none.tamis", "no such file"]);
     folder.refused("build k.txt --like k.txt -o k.tamis", 1, &["k.txt", "not a tamis file"]);
     assert!(!folder.names().contains(&"k.tamis".into()));
 }

@@ -58,6 +58,8 @@ fn what_cannot_be_planned_is_refused_with_a_reason() {
     folder.refused("plan --keys 10", 2, &["give one more"]);
     folder.refused("plan --keys 10 --fpr 0.1 --bits 100", 2, &["leave one out"]);
     folder.refused("plan --keys 0 --fpr 0.1", 2, &["at least 1"]);
+    folder.refused("plan --keys 1.5 --fpr 0.1", 2, &["whole number"]); // it became 2
+    folder.refused("plan --keys 1.2345k --fpr 0.1", 2, &["whole number"]);
     for fpr in ["0", "1", "-1", "nan", "200%"] {
         folder.refused(&format!("plan --keys 10 --fpr={fpr}"), 2, &["between 0 and 1"]);
     }
@@ -72,6 +74,52 @@ fn what_cannot_be_planned_is_refused_with_a_reason() {
     folder.refused("plan --fpr 0.01 --bits 100 -o p.json", 2, &["give --keys"]);
     folder.refused("plan --keys 10 --fpr 0.01 --group x -o p.json", 2, &["--group"]);
     assert!(folder.names().is_empty());
+}
+
+/// All kinds were shown whatever was asked.
+#[test]
+fn the_kind_that_is_asked_for_is_the_only_one_shown() {
+    let folder = Folder::new();
+    let kinds = |line: &str| -> Vec<String> {
+        let plan = folder.json(line);
+        plan["kinds"].as_array().unwrap().iter().map(|kind| kind["kind"].as_str().unwrap().into()).collect()
+    };
+    assert_eq!(kinds("plan --keys 1e6 --fpr 0.01"), ["blocked", "bloom", "fuse"]);
+    for kind in ["blocked", "bloom", "fuse"] {
+        for size in ["--fpr 0.01", "--bits 1e7", "--bits-per-key 10"] {
+            let line = format!("plan --keys 1e6 {size} --kind {kind}");
+            assert_eq!(kinds(&line), [kind], "{line}");
+        }
+        let svg = format!("plan --keys 1e6 --fpr 0.01 --kind {kind} --chart {kind}.svg");
+        let plan = folder.ok(&svg);
+        for other in ["blocked", "bloom", "fuse"].iter().filter(|other| **other != kind) {
+            assert!(!plan.contains(other) && !folder.text(&format!("{kind}.svg")).contains(other), "{plan}");
+        }
+    }
+    // The document's m and k, as a build has them.
+    let plan = folder.json("plan --keys 20000 --fpr 0.01 --hash murmur3 -o p.json");
+    let saved: serde_json::Value = folder.text("p.json").parse().unwrap();
+    assert_eq!(plan["kinds"].as_array().unwrap().len(), 1);
+    assert_eq!(plan["kinds"][0]["bits"], saved["groups"][0]["slots"]);
+    folder.refused("plan --keys 1e6 --bits 1e7 --hash murmur3", 2, &["--keys and --fpr"]);
+    folder.refused("plan --keys 1e9 --fpr 0.01 --hash murmur3", 2, &["32 bits"]);
+}
+
+#[test]
+fn it_is_said_which_kind_was_saved() {
+    let folder = Folder::with_ratings(100);
+    for (kind, says) in
+        [("", "blocked filters, hash xxh3"), ("--kind bloom", "bloom filters"), ("--hash murmur3", "murmur3")]
+    {
+        for of in ["--keys 100", "ratings.tsv --key 1"] {
+            let done = folder.run(&format!("plan {of} --fpr 0.1 {kind} -o p.json"));
+            assert!(
+                done.err.contains("p.json: the parameters of ") && done.err.contains(says),
+                "{}",
+                done.err
+            );
+        }
+    }
 }
 
 #[test]

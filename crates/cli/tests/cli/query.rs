@@ -25,7 +25,7 @@ fn the_exit_code_is_that_of_grep() {
     assert_eq!((done.code, done.out.as_str()), (0, "x\t\na\tyes\ny\t\n"));
     let done = folder.run("query keys.tamis x y");
     assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (1, "x\t\ny\t\n", ""));
-    folder.refused("query none.tamis a", 2, &["none.tamis", "No such file"]);
+    folder.refused("query none.tamis a", 2, &["none.tamis", "no such file"]);
     folder.refused("query keys.txt a", 2, &["keys.txt", "not a tamis file"]);
     folder.refused("query", 2, &["required"]);
     folder.refused("query .", 2, &["not a regular file"]);
@@ -80,19 +80,39 @@ fn the_steps_of_the_recipe_are_applied_to_what_is_asked() {
     assert_eq!(folder.run_with("query visits.tamis", " BOB\t2026-11-16 \n").code, 0);
 }
 
+/// It ended all of them.
 #[test]
-fn a_wrong_number_of_parts_is_an_error_after_the_answers_before_it() {
+fn a_key_that_cannot_be_asked_is_named_and_the_others_are_answered() {
     let folder = visits();
-    for stdin in ["ann\t2026-11-15\nann\n", "ann\t2026-11-15\nann\tx\ty\n"] {
+    for stdin in ["ann\nann\t2026-11-15\nx\ty\n", "ann\tx\ty\nann\t2026-11-15\nx\ty\n"] {
         let done = folder.run_with("query visits.tamis", stdin);
         done.refused("query", 2, &["the key has 2 parts, separated by tabs", "ann"]);
-        assert_eq!(done.out.lines().count(), 1, "{}", done.out);
+        assert_eq!(done.out, "ann\\t2026-11-15\tyes\nx\\ty\t\n");
+        assert_eq!(done.err.lines().count(), 1, "{}", done.err);
         let done = folder.run_with("query visits.tamis --json", stdin);
         assert_eq!(done.code, 2);
         let answers: serde_json::Value = done.out.parse().expect("whole JSON");
-        assert_eq!(answers.as_array().unwrap().len(), 1);
+        assert_eq!(answers.as_array().unwrap().len(), 2);
     }
     folder.refused("query visits.tamis ann", 2, &["\"ann\""]);
+}
+
+/// A list of names could not be told from one name with a comma.
+#[test]
+fn commas_and_backslashes_in_names_are_escaped() {
+    let folder = Folder::new();
+    folder.write("t.csv", "k,g\nx,\"a,b\"\nx,a\nx,b\\\nx,\"\\,\"\n");
+    folder.ok("build t.csv --key k --group g --fpr 1e-6 -o t.tamis");
+    assert_eq!(folder.run("query t.tamis x").out, "x\t\\\\\\,,a,a\\,b,b\\\\\n");
+    assert_eq!(folder.json("query t.tamis x")[0]["groups"], serde_json::json!(["\\,", "a", "a,b", "b\\"]));
+}
+
+/// Its groups were one without a name.
+#[test]
+fn a_file_without_groups_answers_programs_with_none() {
+    let folder = keys();
+    let answers = folder.json("query keys.tamis a x");
+    assert_eq!(answers, serde_json::json!([{"key": "a", "found": true}, {"key": "x", "found": false}]));
 }
 
 #[test]

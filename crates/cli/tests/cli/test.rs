@@ -189,3 +189,32 @@ fn the_report_is_one_page_that_needs_nothing_else() {
         assert!(!page.contains(foreign), "{foreign}");
     }
 }
+
+#[test]
+fn the_report_says_what_was_tested_by_what_and_when() {
+    let folder = Folder::with_ratings(1000);
+    for (kind, says) in
+        [("--seed 7", "Kind blocked, hash xxh3 (seed 7)"), ("--hash murmur3", "Kind bloom, hash murmur3")]
+    {
+        folder.ok(&format!("build ratings.tsv {RATINGS} {kind} -o a.tamis"));
+        folder.ok("test a.tamis ratings.tsv --report report.html");
+        let page = folder.text("report.html");
+        for text in [says, "key tconst, group averageRating:round", "Made by tamis 0.", " on 20"] {
+            assert!(page.contains(text), "{text}");
+        }
+    }
+}
+
+/// A failed one called "0 false positives" an error.
+#[test]
+fn a_failed_report_says_what_failed() {
+    let folder = Folder::new();
+    folder.write("few.txt", lines(0..100));
+    folder.write("many.txt", lines(0..200));
+    folder.ok("build few.txt --fpr 1e-6 -o a.tamis");
+    assert_eq!(folder.run("test a.tamis many.txt --random 100 --report report.html").code, 1);
+    let page = folder.text("report.html");
+    assert!(page.contains("<strong>Note:</strong> 0 false positives"), "{page}");
+    assert!(page.contains("<strong>Failed:</strong> 100 FALSE NEGATIVES"));
+    assert_eq!(page.matches("<strong>Failed:").count(), 1);
+}

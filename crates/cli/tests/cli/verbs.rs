@@ -161,7 +161,7 @@ fn programs_get_json_with_the_promised_fields() {
     has(&folder.json("verify a.tamis"), &["path", "sound", "groups", "bytes"]);
     let explained = folder.json("build ratings.tsv --key tconst --explain");
     has(&explained["inputs"][0], &["path", "format", "compression", "delimiter", "header", "columns"]);
-    assert_eq!(explained["first_keys"].as_array().unwrap().len(), 5);
+    assert_eq!(explained["first_rows"].as_array().unwrap().len(), 5);
 
     let test = folder.json("test a.tamis ratings.tsv");
     has(&test, &["groups", "keys", "rows", "false_positives", "negatives", "false_negatives", "passed"]);

@@ -1,5 +1,6 @@
 //! What one thread does with a chunk: keys of all records, then lookups in batches, then copies.
 
+use std::fmt;
 use std::ops::Range;
 
 use tamis::hash::{Scheme, murmur3};
@@ -332,6 +333,14 @@ fn count_rejected(counts: &mut Vec<u64>, group: u32, known: usize) {
     }
 }
 
+impl Sieve<'_> {
+    /// Notes that the next record has no key.
+    fn pass_over(&mut self) {
+        self.keyless.push(self.places.len() as u32);
+        self.rows.take.skip(u32::MAX);
+    }
+}
+
 impl Sift for Sieve<'_> {
     type Batch = Sieved;
 
@@ -340,9 +349,15 @@ impl Sift for Sieve<'_> {
         let skipped = self.rows.skipped;
         self.rows.row(values)?;
         if self.rows.skipped > skipped {
-            self.keyless.push(self.places.len() as u32);
-            self.rows.take.skip(u32::MAX);
+            self.pass_over();
         }
+        self.places.push(Place { start: place.start as u32, end: place.end as u32 });
+        Ok(())
+    }
+
+    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        self.rows.bad_row(place.clone(), why)?;
+        self.pass_over();
         self.places.push(Place { start: place.start as u32, end: place.end as u32 });
         Ok(())
     }

@@ -120,7 +120,7 @@ impl Section {
                 let (class, word) = match kind {
                     Kind::Info => ("callout", "Note:"),
                     Kind::Warning => ("callout warning", "Warning:"),
-                    Kind::Error => ("callout error", "Error:"),
+                    Kind::Error => ("callout error", "Failed:"),
                 };
                 format!("<p class=\"{class}\" role=\"note\"><strong>{word}</strong> {}</p>\n", escape(text))
             }

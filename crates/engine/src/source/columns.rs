@@ -13,21 +13,26 @@ pub(super) fn find(asked: &[Column], names: &[String]) -> Result<Vec<usize>, Str
 fn find_one(column: &Column, names: &[String]) -> Result<usize, String> {
     match column {
         Column::Line => Err(no_key(names)),
-        Column::Number(number) => {
-            number.checked_sub(1).filter(|&index| index < names.len()).ok_or_else(|| missing(column, names))
-        }
-        Column::Name(name) => {
-            let mut found = names.iter().enumerate().filter(|(_, other)| *other == name);
-            match (found.next(), found.next()) {
-                (Some((index, _)), None) => Ok(index),
-                (Some((first, _)), Some((second, _))) => Err(format!(
-                    "columns {} and {} are both called {name:?}; ask for one of them by number",
-                    first + 1,
-                    second + 1
-                )),
-                (None, _) => Err(missing(column, names)),
-            }
-        }
+        Column::Number(number) => match number.checked_sub(1).filter(|&index| index < names.len()) {
+            Some(index) => Ok(index),
+            // A column may be called 2024.
+            None => find_name(&number.to_string(), names).unwrap_or_else(|| Err(missing(column, names))),
+        },
+        Column::Name(name) => find_name(name, names).unwrap_or_else(|| Err(missing(column, names))),
+    }
+}
+
+/// The column of this name, if there is one; an error if there are several.
+fn find_name(name: &str, names: &[String]) -> Option<Result<usize, String>> {
+    let mut found = names.iter().enumerate().filter(|(_, other)| *other == name);
+    match (found.next(), found.next()) {
+        (Some((index, _)), None) => Some(Ok(index)),
+        (Some((first, _)), Some((second, _))) => Some(Err(format!(
+            "columns {} and {} are both called {name:?}; ask for one of them by number",
+            first + 1,
+            second + 1
+        ))),
+        (None, _) => None,
     }
 }
 
@@ -120,6 +125,14 @@ mod tests {
         let there = names(&["id", "email", "7"]);
         let asked = [name("email"), Column::Number(1), Column::Number(3), name("email")];
         assert_eq!(find(&asked, &there), Ok(vec![1, 0, 2, 1]));
+    }
+
+    #[test]
+    fn a_number_that_no_column_has_may_be_a_name() {
+        let there = names(&["year", "2024", "2"]);
+        let find = |number| find(&[Column::Number(number)], &there);
+        assert_eq!((find(2024), find(2), find(3)), (Ok(vec![1]), Ok(vec![1]), Ok(vec![2])));
+        assert!(find(2025).is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tamis::key::Column;
 
+use super::delimited::{self, Dialect};
 use super::lines;
 use super::reader::Compression;
 use super::{Format, Options};
@@ -56,7 +57,7 @@ pub(super) fn kind(path: &Path, head: &[u8], options: &Options, columns: &[Colum
     }
     let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let first = lines::first(text);
-    let comma = options.delimiter.unwrap_or(b',');
+    let comma = options.delimiter.unwrap_or(b','); // or what other_delimiter sees
     let tab = options.delimiter.unwrap_or(b'\t');
     match options.format {
         Some(Format::Lines) => Ok(Kind::Lines),
@@ -75,6 +76,51 @@ pub(super) fn kind(path: &Path, head: &[u8], options: &Options, columns: &[Colum
             _ => Ok(by_look(first, options.delimiter, columns)),
         },
     }
+}
+
+/// Whether a text is said to be CSV, and nobody said which delimiter it has: it may have another.
+pub(super) fn says_comma(path: &Path, options: &Options) -> bool {
+    let csv = match options.format {
+        Some(format) => format == Format::Csv,
+        None => extension(path) == "csv",
+    };
+    csv && options.delimiter.is_none()
+}
+
+/// Rows that are looked at for another delimiter than a comma.
+const SAMPLE: usize = 20;
+
+/// The delimiter of a text that should have commas and has none in its first row: the one that
+/// cuts all of the first rows into equally many fields, two at least. Many people's CSV has
+/// semicolons, since their decimals have commas.
+pub(super) fn other_delimiter(text: &[u8], whole: bool, quotes: bool) -> Option<u8> {
+    let fields = |delimiter: u8| fields_of_first_rows(text, whole, Dialect { delimiter, quotes });
+    if fields(b',').first() != Some(&1) {
+        return None;
+    }
+    let serves = |delimiter: &u8| {
+        let fields = fields(*delimiter);
+        let first = *fields.first()?;
+        (first > 1 && fields.iter().all(|&other| other == first)).then_some((first, *delimiter))
+    };
+    // Of several the one that makes most fields; of equal ones the last.
+    let best = b"|\t;".iter().filter_map(serves).max_by_key(|(fields, _)| *fields);
+    best.map(|(_, delimiter)| delimiter)
+}
+
+fn fields_of_first_rows(text: &[u8], whole: bool, dialect: Dialect) -> Vec<usize> {
+    let mut counts = Vec::new();
+    let mut rest = text;
+    while counts.len() < SAMPLE {
+        match delimited::first_row(rest, dialect, whole) {
+            Ok(Some((fields, end))) if !fields.is_empty() => {
+                counts.push(fields.len());
+                rest = &rest[end..];
+            }
+            _ => break,
+        }
+    }
+    counts
 }
 
 fn name(format: Format) -> &'static str {
@@ -237,6 +283,23 @@ mod tests {
             assert!(message.contains(what) && message.contains("first"), "{message}");
         }
         assert!(look("x.json", b"[{\"a\":1}]", &LINE).unwrap_err().contains("array"));
+    }
+
+    #[test]
+    fn a_csv_without_commas_has_the_delimiter_that_cuts_its_first_rows_alike() {
+        let seen = |text: &str| other_delimiter(text.as_bytes(), true, true);
+        assert_eq!(seen("id;price\n1;2,5\n2;3,5\n"), Some(b';'));
+        assert_eq!(seen("id\tname\n1\ta;b\n"), Some(b'\t'));
+        assert_eq!(seen("id|a|b\n1|x;y|\"|\"\n"), Some(b'|'));
+        assert_eq!(seen("\"a,b\";c\n1;2"), Some(b';'), "a comma in quotes is none");
+        assert_eq!(seen("a;b|c\n1;2|3\n"), Some(b';'), "of equal ones");
+        assert_eq!(seen("a;b"), Some(b';'));
+        for text in ["id,a;b\n1,2;3\n", "id\n1;2\n", "a;b\n1\n2;3\n", "\"a;b\"\nx;y\n", "id\n1\n", "", "\n"] {
+            assert_eq!(seen(text), None, "{text:?}");
+        }
+        // A row that is not there as a whole tells nothing.
+        assert_eq!(other_delimiter(b"a;b\n1;2\n3", false, true), Some(b';'));
+        assert_eq!(other_delimiter(b"a;b", false, true), None);
     }
 
     #[test]

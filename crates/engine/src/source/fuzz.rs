@@ -80,7 +80,5 @@ pub fn detect(bytes: &[u8]) {
     let options = Options { no_quotes: shape & 128 != 0, ..Options::default() };
     let _ = detect::kind(Path::new(name), head, &options, columns);
     let stdin: Bytes = Box::new(std::io::Cursor::new(head.to_vec()));
-    if let Ok(input) = Input::open(PathBuf::from(name), Some(stdin.into()), &options, columns) {
-        input.explain();
-    }
+    let _ = Input::open(PathBuf::from(name), Some(stdin.into()), &options, columns);
 }

@@ -22,10 +22,7 @@ pub(super) struct Input {
     pub(super) origin: Origin,
     pub(super) compression: Option<Compression>,
     pub(super) beginning: Beginning,
-    pub(super) kind: Kind,
-    header: bool,
-    /// The columns there are, where that can be told.
-    names: Vec<String>,
+    pub(super) explained: Explained,
     pub(super) rows: Rows,
     /// What stands before the first row: a byte order mark, a header.
     prelude: Vec<u8>,
@@ -33,6 +30,12 @@ pub(super) struct Input {
     pub(super) style: Option<Style>,
     /// Nothing of it is to be sifted: that was done before.
     pub(super) left_out: bool,
+}
+
+/// An input that was recognised, whether or not it has what is asked of it.
+pub(super) struct Understood {
+    pub(super) explained: Explained,
+    pub(super) input: Result<Input>,
 }
 
 /// How the asked values are taken from the rows.
@@ -51,68 +54,75 @@ struct Seen {
     beginning: Beginning,
     header: bool,
     names: Vec<String>,
-    rows: Option<Rows>,
+    /// None where that is not told by the head; an error where columns are asked that it has not.
+    rows: Result<Option<Rows>, String>,
     prelude: Vec<u8>,
 }
 
 impl Input {
-    /// Opens an input (standard input where its bytes are given) and recognises it.
+    /// Opens an input (standard input where its bytes are given), recognises it, and finds the
+    /// columns that are asked.
     pub(super) fn open(
         path: PathBuf,
         stdin: Option<Flow>,
         options: &Options,
         asked: &[Column],
     ) -> Result<Input> {
-        let (origin, compression, seen) =
-            origin::open(&path, stdin, |head| look(&path, head, options, asked))?;
-        let Seen { kind, beginning, header, mut names, rows, prelude } = seen;
-        let rows = match rows {
-            Some(rows) => rows,
-            None => {
-                if compression.is_some() || !origin.is_file() {
-                    let message = "Parquet is read from plain files only: unpack it to one first".into();
-                    return Err(Error::Input { path, message });
-                }
-                let file = ParquetFile::open(&path)?;
-                names = file.columns();
-                let found = asked.iter().map(|column| match column {
-                    Column::Line => Err(columns::no_key(&names)),
-                    _ => file.find(column).ok_or_else(|| columns::missing(column, &names)),
-                });
-                let found: Vec<usize> = found
-                    .collect::<Result<_, _>>()
-                    .map_err(|message| Error::Input { path: path.clone(), message })?;
-                found.iter().try_for_each(|&column| file.check(column))?;
-                Rows::Parquet(file, found)
-            }
-        };
-        Ok(Input {
-            path,
-            origin,
-            compression,
-            beginning,
-            kind,
-            header,
-            names,
-            rows,
-            prelude,
-            style: None,
-            left_out: false,
-        })
+        Input::understand(path, stdin, options, asked)?.input
     }
 
-    pub(super) fn explain(&self) -> Explained {
-        Explained {
-            path: self.path.clone(),
-            format: self.kind.format(),
-            compression: self.compression.map(Compression::name),
-            delimiter: match self.kind {
-                Kind::Delimited { delimiter, .. } => Some(delimiter),
-                _ => None,
-            },
-            header: self.header,
-            columns: self.names.clone(),
-        }
+    /// The same, but that columns are not there is no reason to say nothing of the input.
+    pub(super) fn understand(
+        path: PathBuf,
+        stdin: Option<Flow>,
+        options: &Options,
+        asked: &[Column],
+    ) -> Result<Understood> {
+        let (origin, compression, seen) =
+            origin::open(&path, stdin, |head| look(&path, head, options, asked))?;
+        let Seen { kind, beginning, header, names, rows, prelude } = seen;
+        let delimiter = match kind {
+            Kind::Delimited { delimiter, .. } => Some(delimiter),
+            _ => None,
+        };
+        let mut explained = Explained {
+            path: path.clone(),
+            format: kind.format(),
+            compression: compression.map(Compression::name),
+            delimiter,
+            delimiter_by_look: detect::says_comma(&path, options)
+                && delimiter.is_some_and(|byte| byte != b','),
+            header,
+            columns: names,
+        };
+        let rows = match rows {
+            Ok(Some(rows)) => Ok(rows),
+            Ok(None) if compression.is_some() || !origin.is_file() => {
+                let message = "Parquet is read from plain files only: unpack it to one first".into();
+                return Err(Error::Input { path, message });
+            }
+            Ok(None) => {
+                let file = ParquetFile::open(&path)?;
+                explained.columns = file.columns();
+                parquet_rows(file, asked, &explained.columns)
+            }
+            Err(message) => Err(Error::Input { path: path.clone(), message }),
+        };
+        let input = rows.map(|rows| {
+            let explained = explained.clone();
+            Input {
+                path,
+                origin,
+                compression,
+                beginning,
+                explained,
+                rows,
+                prelude,
+                style: None,
+                left_out: false,
+            }
+        });
+        Ok(Understood { explained, input })
     }
 
     /// Where the rows of this text may be cut.
@@ -132,7 +142,7 @@ impl Input {
     /// usual one; all others stay as they are.
     pub(super) fn form(&mut self, wanted: Option<Format>, usual: Format) -> Result<Form> {
         let refused = |path: &Path, message: String| Error::Input { path: path.to_owned(), message };
-        let format = self.kind.format();
+        let format = self.explained.format;
         let Rows::Parquet(file, columns) = &mut self.rows else {
             if wanted.is_some_and(|wanted| wanted != format) {
                 let message = "its records leave as they came; leave out --output-format".into();
@@ -143,20 +153,20 @@ impl Input {
                 format,
                 delimiter: dialect.delimiter,
                 quotes: dialect.quotes,
-                header: self.header,
-                columns: if self.header { self.names.clone() } else { Vec::new() },
+                header: self.explained.header,
+                columns: if self.explained.header { self.explained.columns.clone() } else { Vec::new() },
                 prelude: self.prelude.clone(),
             });
         };
         let format = wanted.unwrap_or(usual);
         let delimiter = if format == Format::Tsv { b'\t' } else { b',' };
-        for column in 0..self.names.len() {
+        for column in 0..self.explained.columns.len() {
             file.check(column)?;
         }
         let (style, prelude) = match format {
-            Format::Csv | Format::Tsv => Style::delimited(&self.names, delimiter),
+            Format::Csv | Format::Tsv => Style::delimited(&self.explained.columns, delimiter),
             Format::Ndjson => {
-                let names = self.names.iter().enumerate();
+                let names = self.explained.columns.iter().enumerate();
                 let names: Vec<_> = names.map(|(i, name)| (name.clone(), file.is_bare(i))).collect();
                 (Style::ndjson(&names), Vec::new())
             }
@@ -165,10 +175,10 @@ impl Input {
                 return Err(refused(&self.path, message));
             }
         };
-        columns.extend(0..self.names.len());
+        columns.extend(0..self.explained.columns.len());
         self.style = Some(style);
         let header = format != Format::Ndjson;
-        Ok(Form { format, delimiter, quotes: true, header, columns: self.names.clone(), prelude })
+        Ok(Form { format, delimiter, quotes: true, header, columns: self.explained.columns.clone(), prelude })
     }
 
     /// Its length in bytes, where that is known.
@@ -182,16 +192,22 @@ impl Input {
 
 fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Result<Seen> {
     let refused = |message: String| Error::Input { path: path.to_owned(), message };
-    let kind = detect::kind(path, &head.bytes, options, asked).map_err(refused)?;
+    let mut kind = detect::kind(path, &head.bytes, options, asked).map_err(refused)?;
     let mark = if head.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    if let Kind::Delimited { delimiter, .. } = &mut kind
+        && detect::says_comma(path, options)
+    {
+        let seen = detect::other_delimiter(&head.bytes[mark..], head.whole, !options.no_quotes);
+        *delimiter = seen.unwrap_or(*delimiter);
+    }
     let beginning = Beginning { bytes: mark, lines: 0 };
     let prelude = head.bytes[..mark].to_vec();
     let seen = |names, rows| Seen { kind, beginning, header: false, names, rows, prelude };
     match kind {
-        Kind::Parquet => Ok(seen(Vec::new(), None)),
+        Kind::Parquet => Ok(seen(Vec::new(), Ok(None))),
         Kind::Lines => {
-            only_whole_lines(asked).map_err(refused)?;
-            Ok(seen(Vec::new(), Some(Rows::Lines(asked.len()))))
+            let rows = only_whole_lines(asked).map(|()| Some(Rows::Lines(asked.len())));
+            Ok(seen(Vec::new(), rows))
         }
         Kind::Ndjson => {
             while !head.whole && lines::first(&head.bytes[mark..]).len() == head.bytes.len() - mark {
@@ -201,13 +217,14 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
             let paths = asked.iter().map(|column| match column {
                 Column::Name(name) => Ok(name.clone()),
                 Column::Line => Err(columns::no_key(&names)),
+                Column::Number(number) if names.contains(&number.to_string()) => Ok(number.to_string()),
                 Column::Number(_) => Err(format!(
                     "in NDJSON columns have no numbers; ask for {column} by its name; {}",
                     columns::list(&names)
                 )),
             });
-            let paths = paths.collect::<Result<_, _>>().map_err(refused)?;
-            Ok(seen(names, Some(Rows::Ndjson(paths))))
+            let rows = paths.collect::<Result<_, _>>().map(|paths| Some(Rows::Ndjson(paths)));
+            Ok(seen(names, rows))
         }
         Kind::Delimited { delimiter, declared } => {
             let by_name = asked.iter().any(|column| matches!(column, Column::Name(_)));
@@ -223,21 +240,29 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
             } else {
                 (1..=count).map(|number| number.to_string()).collect()
             };
-            if by_name && !header {
-                return Err(refused(format!(
+            let found = match count {
+                _ if by_name && !header => Err(format!(
                     "without a header columns have no names; ask for them by number, 1 to {count}"
-                )));
-            }
-            let found = if count == 0 { unchecked(asked) } else { columns::find(asked, &names) };
-            let picks = Picks::new(found.map_err(refused)?);
+                )),
+                0 => unchecked(asked),
+                _ => columns::find(asked, &names),
+            };
+            let rows = found.map(|found| Some(Rows::Delimited(dialect, Picks::new(found))));
             let beginning = match header {
                 true => Beginning { bytes: end, lines: newlines(&head.bytes[..end]) },
                 false => beginning,
             };
             let prelude = head.bytes[..beginning.bytes].to_vec();
-            Ok(Seen { kind, beginning, header, names, rows: Some(Rows::Delimited(dialect, picks)), prelude })
+            Ok(Seen { kind, beginning, header, names, rows, prelude })
         }
     }
+}
+
+fn parquet_rows(file: ParquetFile, asked: &[Column], names: &[String]) -> Result<Rows> {
+    let found = columns::find(asked, names);
+    let found = found.map_err(|message| Error::Input { path: file.path().to_owned(), message })?;
+    found.iter().try_for_each(|&column| file.check(column))?;
+    Ok(Rows::Parquet(file, found))
 }
 
 /// Lines have one value each, which is asked as the line or as column 1.

@@ -13,6 +13,9 @@ pub(super) const STDIN: &str = "-";
 /// What Spark and Parquet writers leave beside the data.
 const MARKERS: [&str; 3] = ["_SUCCESS", "_metadata", "_common_metadata"];
 
+/// What tamis itself makes: a folder may hold what an earlier run made of it.
+const OWN: [&[u8]; 2] = [b".tamis", b".tamis.keys"];
+
 /// All files meant, in the given order; those of a glob or a folder by path.
 pub(super) fn expand(inputs: &[String]) -> Result<Vec<PathBuf>> {
     if inputs.is_empty() {
@@ -45,7 +48,7 @@ fn add(path: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
     let before = paths.len();
     below(path, paths)?;
     if paths.len() == before {
-        let message = "this folder holds no files (hidden ones do not count)".into();
+        let message = "this folder holds no files (hidden ones and files of filters do not count)".into();
         return Err(Error::Input { path: path.to_owned(), message });
     }
     paths[before..].sort();
@@ -58,13 +61,14 @@ fn below(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let entry = entry.map_err(Error::io(folder))?;
         let name = entry.file_name();
-        if name.as_encoded_bytes().starts_with(b".") || MARKERS.iter().any(|marker| name == *marker) {
+        let bytes = name.as_encoded_bytes();
+        if bytes.starts_with(b".") || MARKERS.iter().any(|marker| name == *marker) {
             continue;
         }
         let path = entry.path();
         if entry.file_type().map_err(Error::io(&path))?.is_dir() {
             below(&path, paths)?;
-        } else if path.is_file() {
+        } else if path.is_file() && !OWN.iter().any(|own| bytes.ends_with(own)) {
             paths.push(path);
         }
     }

@@ -35,7 +35,7 @@ pub use ndjson::fuzz_ndjson;
 pub use ordered::{Next, Position, Sift};
 
 use chunks::Sizes;
-use input::Input;
+use input::{Input, Understood};
 use pace::Flow;
 
 /// How the bytes of a file are cut into rows and values.
@@ -93,11 +93,13 @@ pub trait Sink: Send {
         self.row(values)
     }
 
-    /// Hears of a row that has no values to take (too few fields, no JSON object), and why.
+    /// Hears of a row that has no values to take (too few fields, no JSON object): its place in the
+    /// text, with its line end, and why.
     ///
     /// An error stops the scan, as that of [`row`](Self::row) does; without one it goes on with
     /// the next row.
-    fn bad_row(&mut self, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        let _ = place;
         Err(why.to_string())
     }
 }
@@ -130,6 +132,8 @@ pub struct Explained {
     pub compression: Option<&'static str>,
     /// The delimiter of delimited text.
     pub delimiter: Option<u8>,
+    /// Whether the first rows told the delimiter, in a file that is called CSV and has no commas.
+    pub delimiter_by_look: bool,
     /// Whether the first line names the columns.
     pub header: bool,
     /// The columns there are, where that can be told.
@@ -148,6 +152,19 @@ impl fmt::Debug for Sources {
     }
 }
 
+fn understand(
+    inputs: &[String],
+    options: &Options,
+    columns: &[Column],
+    stdin: impl Fn() -> Flow,
+) -> Result<Vec<Understood>> {
+    let understand = |path: PathBuf| {
+        let stdin = (path.as_os_str() == inputs::STDIN).then(&stdin);
+        Input::understand(path, stdin, options, columns)
+    };
+    inputs::expand(inputs)?.into_iter().map(understand).collect()
+}
+
 impl Sources {
     /// Finds the inputs (files, globs, folders, `-`), recognises each, and finds the columns.
     pub fn open(inputs: &[String], options: &Options, columns: &[Column]) -> Result<Sources> {
@@ -160,25 +177,39 @@ impl Sources {
         columns: &[Column],
         stdin: impl Fn() -> Flow,
     ) -> Result<Sources> {
-        let inputs = inputs::expand(inputs)?
+        let inputs = understand(inputs, options, columns, stdin)?
             .into_iter()
-            .map(|path| {
-                let stdin = (path.as_os_str() == inputs::STDIN).then(&stdin);
-                Input::open(path, stdin, options, columns)
-            })
+            .map(|understood| understood.input)
             .collect::<Result<_>>()?;
         Ok(Sources { inputs, sizes: Sizes::default() })
     }
 
+    /// How the inputs are understood and, if they have the columns, the inputs themselves.
+    pub fn look(
+        inputs: &[String],
+        options: &Options,
+        columns: &[Column],
+    ) -> Result<(Vec<Explained>, Result<Sources>)> {
+        let understood = understand(inputs, options, columns, Flow::stdin)?;
+        let explained = understood.iter().map(|understood| understood.explained.clone()).collect();
+        let inputs: Result<_> = understood.into_iter().map(|understood| understood.input).collect();
+        Ok((explained, inputs.map(|inputs| Sources { inputs, sizes: Sizes::default() })))
+    }
+
     /// How each input was understood.
     pub fn explain(&self) -> Vec<Explained> {
-        self.inputs.iter().map(Input::explain).collect()
+        self.inputs.iter().map(|input| input.explained.clone()).collect()
     }
 
     /// Makes sure that the rows can be scanned more than once: standard input is kept in an
     /// unnamed temporary file while it is read the first time.
     pub fn keep(&mut self) {
         self.inputs.iter_mut().for_each(|input| input.origin.keep());
+    }
+
+    /// Reads so much at a time; the result does not depend on it.
+    pub(crate) fn in_chunks_of(&mut self, bytes: usize) {
+        self.sizes.chunk = bytes;
     }
 
     /// How the records of these inputs are written; must be known before they are

@@ -91,17 +91,9 @@ impl ParquetFile {
         self.descriptors().iter().map(|column| column.path().string()).collect()
     }
 
-    /// The index of a column that is named by its path or its number.
-    pub(super) fn find(&self, column: &tamis::key::Column) -> Option<usize> {
-        match column {
-            tamis::key::Column::Line => None,
-            tamis::key::Column::Name(name) => {
-                self.descriptors().iter().position(|column| column.path().string() == *name)
-            }
-            tamis::key::Column::Number(number) => {
-                number.checked_sub(1).filter(|&index| index < self.descriptors().len())
-            }
-        }
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// An error where the values of this column have no text, and why.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{Column, Recipe};
 use tamis::layered;
-use tamis::params::{Name, Params};
+use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
 
@@ -105,6 +105,8 @@ impl FilterResult {
 /// What was found.
 #[derive(Debug, Clone)]
 pub struct Report {
+    /// Kind, hash and recipe of the filters.
+    pub filters: Common,
     /// By group, in natural order.
     pub groups: Vec<GroupResult>,
     /// Distinct keys in all.
@@ -289,6 +291,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     let unjudged =
         params.common.kind == Kind::Layered && !(job.inputs.is_empty() && job.negatives.is_empty());
     Ok(Report {
+        filters: params.common.clone(),
         groups,
         keys: total.keys,
         rows,
@@ -376,7 +379,6 @@ fn random_keys(
 mod tests {
     use std::fs;
 
-    use tamis::params::Common;
     use tamis::sizing::Kind;
 
     use super::*;

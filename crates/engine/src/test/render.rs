@@ -1,6 +1,7 @@
 //! A test's findings as a table, as JSON, and as a page.
 
 use serde_json::{Value, json};
+use tamis::params::Common;
 
 use super::{FilterResult, GroupResult, IMPROBABLE, Report};
 use crate::report::{
@@ -10,6 +11,11 @@ use crate::report::{
 impl Report {
     /// One row per group.
     pub fn table(&self) -> Table {
+        Report::table_of(&self.groups)
+    }
+
+    /// One row for each of these groups.
+    pub fn table_of<'a>(groups: impl IntoIterator<Item = &'a GroupResult>) -> Table {
         let mut columns = vec![Column::left("group")];
         let names = [
             "keys",
@@ -49,38 +55,45 @@ impl Report {
             row.push(number::count(group.false_negatives));
             row
         };
-        let rows = self.groups.iter().map(row).collect();
+        let rows = groups.into_iter().map(row).collect();
         Table { columns, rows, ..Table::default() }
     }
 
     /// What is to be said of all groups together, in one line each.
     pub fn verdict(&self) -> Vec<String> {
+        self.findings().into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// The same, each with its gravity.
+    fn findings(&self) -> Vec<(Kind, String)> {
         let (hits, negatives) = self.false_positives();
         let rate = if negatives == 0 { 0.0 } else { hits as f64 / negatives as f64 };
-        let mut lines = vec![format!(
-            "{} in {} ({}); {} expected from the bits that are set{}.",
-            number::counted(hits, "false positive"),
-            number::counted(negatives, "test"),
-            number::rate(rate),
-            number::count(self.expected_false_positives.round() as u64),
-            if self.unjudged {
-                " of random records; those that share keywords with members pass more often".into()
-            } else if self.surprise < IMPROBABLE {
-                format!(
-                    ": the difference is less probable than one in a million ({:.1e}), so something is wrong",
-                    self.surprise
-                )
-            } else {
-                String::new()
-            }
-        )];
-        if negatives == 0 {
-            lines[0] =
-                "No rate was measured: there are no keys outside. --random N or --negatives FILE gives some."
-                    .into();
-        }
+        let of_positives = if negatives == 0 {
+            "No rate was measured: there are no keys outside. --random N or --negatives FILE gives some."
+                .into()
+        } else {
+            format!(
+                "{} in {} ({}); {} expected from the bits that are set{}.",
+                number::counted(hits, "false positive"),
+                number::counted(negatives, "test"),
+                number::rate(rate),
+                number::count(self.expected_false_positives.round() as u64),
+                if self.unjudged {
+                    " of random records; those that share keywords with members pass more often".into()
+                } else if self.surprise < IMPROBABLE {
+                    format!(
+                        ": the difference is less probable than one in a million ({:.1e}), so something is wrong",
+                        self.surprise
+                    )
+                } else {
+                    String::new()
+                }
+            )
+        };
+        let grave = |fault: bool| if fault { Kind::Error } else { Kind::Info };
         let members: u64 = self.groups.iter().map(|group| group.keys).sum();
-        lines.push(match self.false_negatives() {
+        let lost = self.false_negatives();
+        let of_negatives = match lost {
             0 if members == 0 => "False negatives were not looked for: no members were given.".into(),
             0 => "No false negatives.".into(),
             some => format!(
@@ -88,17 +101,19 @@ impl Report {
                  the filters were built from other data, or with another recipe.",
                 number::counted(some, "false negative").to_uppercase()
             ),
-        });
+        };
+        let mut findings =
+            vec![(grave(self.surprise < IMPROBABLE), of_positives), (grave(lost > 0), of_negatives)];
         if self.removed > 0 {
-            lines.push(format!(
-                "Not counted: {} given as negatives and members after all.",
-                number::counted(self.removed, "key")
-            ));
+            let keys = number::counted(self.removed, "key");
+            let line = format!("Not counted: {keys} given as negatives and members after all.");
+            findings.push((Kind::Info, line));
         }
         if self.skipped > 0 {
-            lines.push(format!("Left out: {}.", number::counted(self.skipped, "bad row")));
+            let rows = number::counted(self.skipped, "bad row");
+            findings.push((Kind::Info, format!("Left out: {rows}.")));
         }
-        lines
+        findings
     }
 
     /// A warning for each filter that holds more keys than its target rate allows.
@@ -157,10 +172,10 @@ impl Report {
             Figure::new("overall rate", number::rate(rate)),
             Figure::new("verdict", if self.passed() { "passed" } else { "FAILED" }),
         ];
-        let mut sections = vec![Section::Figures(figures)];
-        for line in self.verdict() {
-            sections.push(Section::Note(if self.passed() { Kind::Info } else { Kind::Error }, line));
-        }
+        let Common { kind, hash, recipe } = &self.filters;
+        let filters = format!("Kind {kind}, hash {hash}; {recipe}.");
+        let mut sections = vec![Section::Figures(figures), Section::Text(filters)];
+        sections.extend(self.findings().into_iter().map(|(kind, line)| Section::Note(kind, line)));
         for warning in self.overfull().take(20) {
             sections.push(Section::Note(Kind::Warning, warning));
         }

@@ -104,7 +104,8 @@ fn a_field_that_is_shown_reads_back_as_itself() {
     for (text, shown) in [
         ("email:trim,lower", "email:trim,lower"),
         ("3:prefix=2", "3:prefix=2"),
-        ("+3", "3"),
+        ("+3", "+3"), // a name, like 007
+        ("007", "007"),
         ("", "(line)"),
         (":", "(line)"),
         (":before=@", "(line):before=@"),

@@ -8,7 +8,6 @@ use parquet::data_type::{
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
-use tamis::key;
 use tempfile::NamedTempFile;
 
 use super::*;
@@ -270,12 +269,6 @@ fn nulls_and_columns_in_structures_are_found() {
     );
     let opened = ParquetFile::open(file.path()).unwrap();
     assert_eq!(opened.columns(), ["name", "user.id", "user.home.zip"]);
-    let find = |name: &str| opened.find(&key::Column::Name(name.into()));
-    assert_eq!((find("user.home.zip"), find("user"), find("zip")), (Some(2), None, None));
-    let number = |number| opened.find(&key::Column::Number(number));
-    assert_eq!((number(1), number(3), number(4), number(0)), (Some(0), Some(2), None, None));
-    assert_eq!(opened.find(&key::Column::Line), None);
-
     assert_eq!(texts(file.path(), 0), ["a", "", "-", "d"]);
     assert_eq!(texts(file.path(), 1), ["1", "-", "2", "3"]);
     assert_eq!(texts(file.path(), 2), ["-", "-", "9", "-"]);

@@ -6,6 +6,8 @@ mod tests;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::schema::types::ColumnDescriptor;
 
+use crate::calendar::civil;
+
 /// Decimals may have so many digits after the point, and so many bytes; both come from the file.
 const MAX_SCALE: usize = 1000;
 const MAX_DECIMAL_BYTES: usize = 512;
@@ -320,25 +322,6 @@ pub(super) fn date(days: i64, out: &mut Vec<u8>) {
         integer(size / 10_000, out);
     }
     out.extend_from_slice(&[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2]);
-}
-
-/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar for all time.
-///
-/// Years are taken to begin in March, so that the leap day is their last; 400 such years have
-/// 146,097 days, and five months from March on have 153.
-fn civil(days: i64) -> (i64, u64, u64) {
-    const FROM_0000_03_01: i64 = 719_468;
-    const ERA: i64 = 146_097;
-    let era = (days + FROM_0000_03_01).div_euclid(ERA);
-    let day_of_era = (days + FROM_0000_03_01).rem_euclid(ERA);
-    // One day less per 4 years (1,460 days), one more per 100, one less at the very end of 400.
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    (year, month as u64, day as u64)
 }
 
 /// A time of day. What lies outside the day is counted on: `24:00:01`, `-00:00:01`.

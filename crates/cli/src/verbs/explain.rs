@@ -1,0 +1,114 @@
+//! `--explain`: how the input is understood, and what would be made of its first rows.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tamis::params::Name;
+use tamis_engine::build::Job;
+use tamis_engine::explain::{self, Explanation, Made, Row};
+use tamis_engine::report::{Column, Table, printable};
+use tamis_engine::rows;
+use tamis_engine::source::{Explained, Format};
+
+use super::inspect::key_text;
+use crate::show::{self, Output};
+use crate::{notes, progress};
+
+/// Rows that are shown.
+const ROWS: usize = 5;
+
+/// Explains a job. What would stop it is shown after all that was understood before: exit code 1.
+pub fn show(output: &Output, job: &Job) -> Result<ExitCode> {
+    let found = progress::run(output, "reading", |control| explain::explain(job, ROWS, control))?;
+    let mut text = inputs_table(&found.inputs).text();
+    if !found.rows.is_empty() {
+        text += &format!("\n{}\n\n{}", job.common.recipe, rows_table(job, &found.rows).text());
+    }
+    output.result(text, as_json(job, &found))?;
+    notes::inputs(output, &found.inputs);
+    Ok(match found.fault {
+        Some(fault) => show::failure(&fault.into()),
+        None => ExitCode::SUCCESS,
+    })
+}
+
+fn format(input: &Explained) -> &'static str {
+    match input.format {
+        Format::Lines => "one key per line",
+        Format::Csv => "csv",
+        Format::Tsv => "tsv",
+        Format::Ndjson => "ndjson",
+        Format::Parquet => "parquet",
+    }
+}
+
+fn inputs_table(inputs: &[Explained]) -> Table {
+    let columns =
+        ["input", "format", "compression", "delimiter", "header", "columns"].map(Column::left).to_vec();
+    let row = |input: &Explained| {
+        let by_look = if input.delimiter_by_look { ", by its look" } else { "" };
+        vec![
+            input.path.display().to_string(),
+            format(input).into(),
+            input.compression.unwrap_or("-").into(),
+            input.delimiter.map_or("-".into(), |byte| format!("{:?}{by_look}", char::from(byte))),
+            if input.header { "yes" } else { "no" }.into(),
+            input.columns.join(", "),
+        ]
+    };
+    Table { columns, rows: inputs.iter().map(row).collect(), ..Table::default() }
+}
+
+/// The values of the asked columns as they stand there, and what is made of them.
+fn rows_table(job: &Job, rows: &[Row]) -> Table {
+    let recipe = &job.common.recipe;
+    let mut columns: Vec<Column> =
+        recipe.columns().iter().map(|column| Column::left(column.to_string())).collect();
+    let width = columns.len();
+    columns.push(Column::left("→ key"));
+    if recipe.group.is_some() {
+        columns.push(Column::left("→ group"));
+    }
+    let row = |row: &Row| {
+        let mut cells: Vec<String> = row.values.iter().map(|value| rows::show(value.as_deref())).collect();
+        cells.resize(width, String::new());
+        match &row.made {
+            Ok(Made { group, key }) => {
+                cells.push(key_text(recipe, key));
+                cells.extend(recipe.group.is_some().then(|| printable(group)));
+            }
+            Err(why) => cells.push(format!("none: {why}")),
+        }
+        cells
+    };
+    Table { columns, rows: rows.iter().map(row).collect(), ..Table::default() }
+}
+
+fn as_json(job: &Job, found: &Explanation) -> Value {
+    let input = |input: &Explained| {
+        json!({
+            "path": input.path, "format": format(input), "compression": input.compression,
+            "delimiter": input.delimiter.map(|byte| char::from(byte).to_string()),
+            "delimiter_by_look": input.delimiter_by_look,
+            "header": input.header, "columns": input.columns,
+        })
+    };
+    let bytes = |bytes: &[u8]| Name(bytes.to_vec());
+    let row = |row: &Row| {
+        let values: Vec<Option<Name>> = row.values.iter().map(|value| value.as_deref().map(bytes)).collect();
+        match &row.made {
+            Ok(Made { group, key }) if job.common.recipe.group.is_some() => {
+                json!({ "values": values, "key": bytes(key), "group": bytes(group) })
+            }
+            Ok(Made { key, .. }) => json!({ "values": values, "key": bytes(key) }),
+            Err(why) => json!({ "values": values, "bad": why }),
+        }
+    };
+    json!({
+        "inputs": found.inputs.iter().map(input).collect::<Vec<_>>(),
+        "recipe": job.common.recipe,
+        "first_rows": found.rows.iter().map(row).collect::<Vec<_>>(),
+        "error": found.fault.as_ref().map(ToString::to_string),
+    })
+}
