@@ -82,7 +82,7 @@ impl Design {
         let threads = self.threads.unwrap_or_else(parallel::default_threads);
         let job = design::Job { keys, probes: self.probes, hashes, seed: self.seed, threads };
         let found = progress::run(output, "measuring", |control| design::design(&job, control))?;
-        write_page(&self.report, &found.page(), output)?;
+        write_page(&self.report, found.page(), output)?;
         let point = |point: &design::Point| {
             json!({
                 "hashes": point.hashes, "predicted": found.predicted(point), "measured": point.rate(),
@@ -98,8 +98,7 @@ impl Design {
 }
 
 /// Writes a page, and says so.
-fn write_page(path: &Path, page: &Page, output: &Output) -> Result<()> {
-    let mut page = page.clone();
+fn write_page(path: &Path, mut page: Page, output: &Output) -> Result<()> {
     page.sections.push(notes::made());
     let html = page.html();
     files::write_whole(path, |out| out.write_all(html.as_bytes()))?;
@@ -133,7 +132,7 @@ impl Ratings {
         let found = progress::run(output, "measuring", |control| {
             reproduce::ratings(&table, scratch.path(), repeats, control)
         })?;
-        write_page(&report, &found.page(), output)?;
+        write_page(&report, found.page(), output)?;
         let run = |run: &Run| {
             json!({
                 "fpr": run.fpr, "scheme": format!("{:?}", run.scheme).to_lowercase(), "threads": run.threads,

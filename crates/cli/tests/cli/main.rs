@@ -5,6 +5,7 @@ mod bad_input;
 mod build;
 mod damage;
 mod dedup;
+mod filter;
 mod formats;
 mod golden;
 mod groups;

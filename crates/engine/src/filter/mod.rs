@@ -3,6 +3,8 @@
 mod render;
 mod sieve;
 mod tag;
+#[cfg(test)]
+mod tests;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -105,6 +107,11 @@ impl Report {
 
 /// Sieves records.
 pub fn filter(job: &Job, control: &Control) -> Result<Report> {
+    filter_in_chunks(job, None, control)
+}
+
+/// The same, reading so much at a time: the result does not depend on it.
+fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Result<Report> {
     let start = Instant::now();
     let file = output::open(&job.filters)?;
     let params = file.params();
@@ -114,6 +121,9 @@ pub fn filter(job: &Job, control: &Control) -> Result<Report> {
     let group = if job.ask == Ask::Own { job.recipe.group.clone() } else { None };
     let recipe = Recipe { group, ..job.recipe.clone() };
     let mut sources = open(job, &recipe, params)?;
+    if let Some(chunk) = chunk {
+        sources.in_chunks_of(chunk);
+    }
     let form = sources.form(job.format, Format::for_output(job.output.path().or(job.rejected.as_deref())))?;
     let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
     let mut outlets = open_outlets(job, &sources)?;

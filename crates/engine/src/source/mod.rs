@@ -207,6 +207,11 @@ impl Sources {
         self.inputs.iter_mut().for_each(|input| input.origin.keep());
     }
 
+    /// Reads so much at a time; the result does not depend on it.
+    pub(crate) fn in_chunks_of(&mut self, bytes: usize) {
+        self.sizes.chunk = bytes;
+    }
+
     /// How the records of these inputs are written; must be known before they are
     /// [sifted](Self::sift). Records of Parquet become text, in the wanted format or this usual
     /// one; all others stay as they are. Inputs whose records cannot follow each other in one

@@ -7,6 +7,9 @@
 //! A stream that comes slowly is not waited for: a chunk ends where nothing more can be read for
 //! now, and its batch is handed over at once.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::mem;
@@ -36,7 +39,10 @@ pub trait Sift: Send {
     fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String>;
 
     /// Hears of a record that has no values, and why; an error stops the scan, too.
-    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String>;
+    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        let _ = place;
+        Err(why.to_string())
+    }
 
     /// Makes a batch of the records since the last one, whose places are in this data.
     fn batch(&mut self, data: &[u8], batch: &mut Self::Batch);
@@ -245,7 +251,6 @@ where
     }
 
     /// The next chunk in the order of the inputs, with its number and its input.
-    #[expect(clippy::type_complexity)]
     fn next(&self, buffer: &mut Buffer) -> Option<(u64, usize, Result<Task, Trouble>)> {
         let mut intake = lock(&self.intake);
         loop {

@@ -1,0 +1,189 @@
+//! The law of the sieve, against an oracle that asks key by key: the same bytes whatever the
+//! threads and chunks, for every kind and every way to ask.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use tamis::params::Common;
+
+use super::*;
+use crate::build::{self, Sizing};
+use crate::plan::Size;
+use crate::query::Asker;
+
+const GROUPS: [&str; 4] = ["1", "2", "10", "a,b"];
+
+/// Filters of 200 keys in four groups, tight enough to err now and then.
+fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
+    let table = folder.join("members.csv");
+    let rows = (0..200).map(|i| format!("k{i},\"{}\"\n", GROUPS[i % 4]));
+    fs::write(&table, "key,group\n".to_owned() + &rows.collect::<String>()).unwrap();
+    let recipe =
+        Recipe { key: vec!["key:lower".parse().unwrap()], group: Some("group".parse().unwrap()), null: None };
+    let job = build::Job {
+        inputs: vec![table.display().to_string()],
+        options: source::Options::default(),
+        common: Common { kind, hash, recipe },
+        sizing: Sizing::Count(Size::Fpr(0.1)),
+        bad_rows: BadRows::Fail,
+        threads: 1,
+    };
+    let path = folder.join("members.tamis");
+    build::build(&job, &path, &Control::default()).unwrap();
+    path
+}
+
+fn job(folder: &Path, input: &str) -> Job {
+    Job {
+        filters: folder.join("members.tamis"),
+        inputs: vec![folder.join(input).display().to_string()],
+        options: source::Options::default(),
+        recipe: Recipe {
+            key: vec!["id:lower".parse().unwrap()],
+            group: Some("of".parse().unwrap()),
+            null: None,
+        },
+        ask: Ask::Any,
+        invert: false,
+        tag: None,
+        output: Destination::File(folder.join("out")),
+        rejected: Some(folder.join("rejected")),
+        format: None,
+        bad_rows: BadRows::Skip,
+        threads: 1,
+    }
+}
+
+/// A row: its key, its group, something else, and its line end.
+#[derive(Debug, Clone)]
+struct Row {
+    key: String,
+    group: String,
+    other: String,
+    end: &'static str,
+}
+
+impl Row {
+    fn text(&self) -> String {
+        let field = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        format!("{},{},{}{}", field(&self.other), self.key, field(&self.group), self.end)
+    }
+}
+
+fn row() -> impl Strategy<Value = Row> {
+    // Some keys are members, some are not, some are none at all.
+    let key = prop_oneof![8 => (0u32..600).prop_map(|i| format!("K{i}")), 1 => Just(String::new()), 1 => Just("\\N".into())];
+    let group = prop::sample::select(&["1", "2", "10", "a,b", "none"][..]);
+    let end = prop::sample::select(&["\n", "\r\n"][..]);
+    (key, group, "[a-z,\n\"]{0,9}", end).prop_map(|(key, group, other, end)| Row {
+        key,
+        group: group.into(),
+        other,
+        end,
+    })
+}
+
+/// What the job should write: what passes, and what does not.
+fn oracle(job: &Job, rows: &[Row]) -> [String; 2] {
+    let file = output::open(&job.filters).unwrap();
+    let mut asker = Asker::new(&file).unwrap();
+    let header = match &job.tag {
+        Some(name) => format!("other,id,of,{name}\n"),
+        None => "other,id,of\n".to_owned(),
+    };
+    let mut texts = [header.clone(), header];
+    for row in rows {
+        let groups: Vec<String> = match asker.ask(row.key.as_bytes()) {
+            Ok(groups) => groups.iter().map(|name| name.to_string()).collect(),
+            Err(_) => Vec::new(),
+        };
+        let admitted = match &job.ask {
+            Ask::Any => !groups.is_empty(),
+            Ask::Group(name) => groups.contains(&name.to_string()),
+            Ask::Own => groups.contains(&row.group),
+        };
+        let mut text = row.text();
+        if job.tag.is_some() {
+            let joined = groups.join(",");
+            let quoted = if joined.contains(',') { format!("\"{joined}\"") } else { joined };
+            text = format!("{},{quoted}{}", text.strip_suffix(row.end).unwrap(), row.end);
+        }
+        texts[usize::from(admitted == job.invert)].push_str(&text);
+    }
+    texts
+}
+
+fn kinds() -> impl Strategy<Value = (Kind, Scheme)> {
+    prop::sample::select(
+        &[
+            (Kind::Blocked, Scheme::DEFAULT),
+            (Kind::Bloom, Scheme::DEFAULT),
+            (Kind::Fuse, Scheme::DEFAULT),
+            (Kind::Bloom, Scheme::Murmur3),
+        ][..],
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_passes_is_what_an_oracle_lets_pass_byte_for_byte(
+        (kind, hash) in kinds(),
+        rows in prop::collection::vec(row(), 0..60),
+        ask in prop::sample::select(vec![Ask::Any, Ask::Own, Ask::Group(Name(b"10".to_vec()))]),
+        invert: bool, tagged: bool, threads in 1usize..5, chunk in 1usize..300,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        build(folder.path(), kind, hash);
+        let text: String = rows.iter().map(Row::text).collect();
+        fs::write(folder.path().join("t.csv"), format!("other,id,of\n{text}")).unwrap();
+        let tag = tagged.then(|| "groups".to_owned());
+        let job = Job { ask, invert, tag, threads, ..job(folder.path(), "t.csv") };
+        let report = filter_in_chunks(&job, Some(chunk), &Control::default()).unwrap();
+        let [passed, rejected] = oracle(&job, &rows);
+        prop_assert_eq!(fs::read_to_string(folder.path().join("out")).unwrap(), passed);
+        prop_assert_eq!(fs::read_to_string(folder.path().join("rejected")).unwrap(), rejected);
+        let keyless = rows.iter().filter(|row| !row.key.starts_with('K')).count() as u64;
+        prop_assert_eq!((report.records, report.keyless), (rows.len() as u64, keyless));
+    }
+}
+
+/// Short records are copied whether they are wanted or not; long ones are not.
+#[test]
+fn records_of_all_lengths_are_copied_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), Kind::Blocked, Scheme::DEFAULT);
+    let rows: Vec<Row> = (0..3000)
+        .map(|i| Row {
+            key: format!("k{}", i * 7 % 400),
+            group: "1".into(),
+            other: "x".repeat(i % 97),
+            end: "\n",
+        })
+        .collect();
+    let text: String = rows.iter().map(Row::text).collect();
+    fs::write(folder.path().join("t.csv"), format!("other,id,of\n{text}")).unwrap();
+    for threads in [1, 2, 3] {
+        let job = Job { threads, ..job(folder.path(), "t.csv") };
+        filter(&job, &Control::default()).unwrap();
+        let [passed, rejected] = oracle(&job, &rows);
+        assert!(fs::read_to_string(folder.path().join("out")).unwrap() == passed);
+        assert!(fs::read_to_string(folder.path().join("rejected")).unwrap() == rejected);
+    }
+}
+
+/// The mean over many sets: the rule that the report states.
+#[test]
+fn false_admissions_are_as_many_as_the_report_expects() {
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), Kind::Blocked, Scheme::DEFAULT);
+    let table: String = (0..100_000).map(|i| format!("x,k{i},{}\n", i % 4)).collect();
+    fs::write(folder.path().join("t.csv"), format!("other,id,of\n{table}")).unwrap();
+    let job = Job { output: Destination::Nowhere, rejected: None, ..job(folder.path(), "t.csv") };
+    let report = filter(&job, &Control::default()).unwrap();
+    let (found, expected) = ((report.admitted - 200) as f64, report.false_admissions.unwrap());
+    // Five standard deviations.
+    assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{found} found, {expected} expected");
+}
