@@ -21,6 +21,7 @@ use tamis::format::{seal, write};
 use tamis::fuse::Fuse;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::Recipe;
+use tamis::layered::Layered;
 use tamis::params::{Common, GroupParams, Name};
 use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
@@ -49,7 +50,8 @@ fn save(target: &str, name: &str, bytes: &[u8]) {
 
 /// A container of groups of so many keys each.
 fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
-    let key = vec![":trim,before=@".parse().unwrap()];
+    let of_keys = if kind == Kind::Layered { ":split=,,lower,sort" } else { ":trim,before=@" };
+    let key = vec![of_keys.parse().unwrap()];
     let recipe = Recipe { key, group: Some("rating:round".parse().unwrap()), null: None };
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
     let group = |(i, &keys): (usize, &u64)| GroupParams {
@@ -77,6 +79,10 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
                 let built = Fuse::build(&mut keys, group.shape.width).unwrap();
                 section.copy_from_slice(built.words());
                 seed = built.seed();
+            }
+            Kind::Layered => {
+                let mut filter = Layered::from_words(&mut *section, group.shape).unwrap();
+                keys.chunks(3).for_each(|record| filter.insert_keywords(record));
             }
             Kind::Scalable => {
                 let mut filter = Scalable::new(group.keys, group.fpr).unwrap();

@@ -52,3 +52,12 @@ pub fn estimated(output: &Output, estimated: bool) {
         );
     }
 }
+
+/// That keywords were looked for, and no record has more than one.
+pub fn lone_keywords(output: &Output, lone: bool) {
+    if lone {
+        output.warn(
+            "no record has more than one keyword: does the delimiter of --keywords occur in the column? (build --explain shows the first records)",
+        );
+    }
+}

@@ -44,6 +44,8 @@ pub struct Job {
     pub common: Common,
     /// How large.
     pub sizing: Sizing,
+    /// The layers of a `layered`, where they are not to follow from the data.
+    pub layers: Option<u32>,
     /// Rows without a key.
     pub bad_rows: BadRows,
     /// Threads.
@@ -61,6 +63,8 @@ pub struct Report {
     pub skipped: u64,
     /// Whether the keys were estimated, not counted.
     pub estimated: bool,
+    /// Whether keywords were counted, and no record has more than one.
+    pub lone_keywords: bool,
     /// How the inputs were understood.
     pub inputs: Vec<Explained>,
     /// The time of each phase.
@@ -75,6 +79,7 @@ struct Built {
     arena: Words,
     skipped: u64,
     estimated: bool,
+    lone_keywords: bool,
 }
 
 /// Builds the filters and writes them to a file.
@@ -89,7 +94,9 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
     let mut phase = |name, since: Instant| phases.push((name, since.elapsed()));
 
     let counting = Instant::now();
-    let making = Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows };
+    let count_keywords = job.common.kind == Kind::Layered;
+    let making =
+        Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows, count_keywords };
     let built = match (&job.sizing, job.common.kind) {
         (_, Kind::Scalable) => unreachable!("refused before the input is read"),
         (_, Kind::Fuse) => {
@@ -103,12 +110,15 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
         (Sizing::Count(size), _) => {
             sources.keep(); // a second pass may be needed
             let counted = count::distinct_keys(&sources, making, EXACT, job.threads, control)?;
-            let params = plan::parameters(job.common.clone(), counted.planned(), *size)?;
+            let params = planned(job, &counted, *size)?;
             phase("count", counting);
             let building = Instant::now();
-            let built = if job.common.hash == Scheme::Murmur3 || counted.counts.estimating() {
+            // Positions by murmur3 and those of records need the keys themselves.
+            let from_hashes = job.common.hash != Scheme::Murmur3 && job.common.kind != Kind::Layered;
+            let built = if !from_hashes || counted.estimating() {
                 let mut built = insert(&sources, making, params, None, job.threads, control)?;
-                built.estimated = counted.counts.estimating();
+                built.estimated = counted.estimating();
+                built.lone_keywords = counted.lone_keywords();
                 built
             } else {
                 from_logs(params, counted, job.threads, control)?
@@ -134,7 +144,8 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
                 vec![Name::default()]
             };
             let counts = names.into_iter().map(|name| (name, *keys)).collect();
-            let params = plan::parameters(job.common.clone(), counts, *size)?;
+            let layers = plan::layers(&job.common, *size, job.layers, None)?;
+            let params = plan::parameters(job.common.clone(), counts, *size, layers)?;
             let building = Instant::now();
             let built = insert(&sources, making, params, None, job.threads, control)?;
             phase("build", building);
@@ -147,10 +158,10 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
         }
     };
     let writing = Instant::now();
-    let Built { params, rows, seeds, arena, skipped, estimated } = built;
+    let Built { params, rows, seeds, arena, skipped, estimated, lone_keywords } = built;
     let tallies = output::write_container(output, &params, &rows, &seeds, &arena, job.threads)?;
     phase("write", writing);
-    Ok(Report { params, tallies, skipped, estimated, inputs, phases })
+    Ok(Report { params, tallies, skipped, estimated, lone_keywords, inputs, phases })
 }
 
 /// What was planned for a table.
@@ -168,11 +179,21 @@ pub struct Planned {
 pub fn plan(job: &Job, size: Size, control: &Control) -> Result<Planned> {
     refuse_early(job)?;
     let sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
-    let making = Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows };
+    let count_keywords = job.common.kind == Kind::Layered;
+    let making =
+        Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows, count_keywords };
     let limit = if job.common.kind == Kind::Fuse { usize::MAX } else { EXACT };
     let counted = count::distinct_keys(&sources, making, limit, job.threads, control)?;
-    let params = plan::parameters(job.common.clone(), counted.planned(), size)?;
+    let params = planned(job, &counted, size)?;
     Ok(Planned { params, counted, inputs: sources.explain() })
+}
+
+/// The parameters that follow from what was counted.
+fn planned(job: &Job, counted: &Counted, size: Size) -> Result<Params> {
+    let groups = counted.planned();
+    plan::refuse_empty(&groups)?;
+    let layers = plan::layers(&job.common, size, job.layers, counted.keywords_and_records())?;
+    plan::parameters(job.common.clone(), groups, size, layers)
 }
 
 /// What cannot be served whatever the input holds is refused before it is read.
@@ -188,7 +209,11 @@ fn refuse_early(job: &Job) -> Result<()> {
         Sizing::Keys(..) if job.common.kind == Kind::Fuse => Err(Error::Refused(
             "a fuse filter is sized by its own keys, which are counted: leave out --keys".into(),
         )),
-        Sizing::Count(size) | Sizing::Keys(_, size) => plan::check(&job.common, *size),
+        Sizing::Count(size) | Sizing::Keys(_, size) => {
+            let counted = matches!(job.sizing, Sizing::Count(_)).then_some((1, 1));
+            plan::layers(&job.common, *size, job.layers, counted)?;
+            plan::check(&job.common, *size)
+        }
         Sizing::Params(_) => Ok(()),
     }
 }
@@ -235,7 +260,8 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     let inputs = sources.explain();
     output::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
     let hash = params.common.hash;
-    let making = Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows };
+    let making =
+        Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows, count_keywords: false };
     let mut words = Placing::new(&params).empty()?;
     words.copy_from_slice(container.data());
     let before: Vec<u64> = container.tallies().iter().map(|tally| tally.rows).collect();
@@ -244,7 +270,15 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     built.rows.iter_mut().zip(before).for_each(|(rows, before)| *rows = rows.saturating_add(before));
     let Built { params, rows, seeds, arena, skipped, .. } = built;
     let tallies = output::write_container(path, &params, &rows, &seeds, &arena, addition.threads)?;
-    Ok(Report { params, tallies, skipped, estimated: false, inputs, phases: vec![("add", start.elapsed())] })
+    Ok(Report {
+        params,
+        tallies,
+        skipped,
+        estimated: false,
+        lone_keywords: false,
+        inputs,
+        phases: vec![("add", start.elapsed())],
+    })
 }
 
 /// Puts all keys of the input into an arena, straight from the rows.
@@ -283,7 +317,7 @@ fn insert(
         (all, rows, skipped)
     };
     let seeds = vec![0; params.groups.len()];
-    Ok(Built { params, rows, seeds, arena, skipped, estimated: false })
+    Ok(Built { params, rows, seeds, arena, skipped, estimated: false, lone_keywords: false })
 }
 
 /// What took the keys, with the rows of each group and those left out, summed over threads.
@@ -317,6 +351,7 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
                 Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(log.hashes())
             }
             Kind::Fuse => unreachable!("a fuse filter is built from hashes of its own"),
+            Kind::Layered => unreachable!("records are added from their keywords"),
             Kind::Scalable => unreachable!("refused before the input is read"),
         }
         Ok(())
@@ -324,14 +359,14 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
     drop(sections);
     let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
     let seeds = vec![0; params.groups.len()];
-    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false })
+    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false, lone_keywords: false })
 }
 
 /// Static filters, from the sets of all groups.
 fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     plan::refuse_empty(&counted.planned())?;
     let params = match &job.sizing {
-        Sizing::Count(size) => plan::parameters(job.common.clone(), counted.planned(), *size)?,
+        Sizing::Count(size) => planned(job, &counted, *size)?,
         Sizing::Keys(..) => unreachable!("refused before the input is read"),
         Sizing::Params(given) => {
             // Width and rate as planned; the number of slots follows from the keys.
@@ -362,5 +397,5 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     })?;
     drop(sections);
     let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
-    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false })
+    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false, lone_keywords: false })
 }

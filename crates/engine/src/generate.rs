@@ -12,19 +12,25 @@ pub const TITLES: u64 = 1_260_817;
 
 /// A stream of random numbers from a seed.
 #[derive(Debug)]
-struct Random {
+pub(crate) struct Random {
     seed: u64,
     drawn: u64,
 }
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    /// The stream of this seed.
+    pub fn new(seed: u64) -> Self {
+        Random { seed, drawn: 0 }
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
         self.drawn += 1;
         xxh3(&self.drawn.to_le_bytes(), self.seed)
     }
 
     /// A number below `end`.
-    fn below(&mut self, end: u64) -> u64 {
+    pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 }
@@ -47,7 +53,7 @@ pub fn rating_counts(rows: u64) -> [u64; 10] {
 /// with one decimal, a number of votes. Rounded half to even, the ratings have
 /// [`rating_counts`].
 pub fn ratings(out: &mut dyn Write, rows: u64, seed: u64) -> io::Result<()> {
-    let mut random = Random { seed, drawn: 0 };
+    let mut random = Random::new(seed);
     let mut left = rating_counts(rows);
     let mut title = 0;
     writeln!(out, "tconst\taverageRating\tnumVotes")?;

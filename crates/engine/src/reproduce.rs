@@ -2,6 +2,11 @@
 //! document 000.
 
 pub mod design;
+pub mod layers;
+mod layers_report;
+pub mod search;
+
+pub use self::layers_report::Layers;
 
 use std::path::Path;
 use std::time::Duration;
@@ -136,6 +141,7 @@ fn run(
         options: Options::default(),
         common: scheme.common(),
         sizing: Sizing::Count(Size::Fpr(fpr)),
+        layers: None,
         bad_rows: BadRows::Fail,
         threads,
     };

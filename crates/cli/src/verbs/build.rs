@@ -29,6 +29,7 @@ Examples:
   tamis build ratings.tsv --key tconst --group averageRating:round -o ratings.tamis
   tamis build 'logs/*.ndjson.gz' --key user.id --size 64MB -o users.tamis
   tamis build visits.parquet --key user --key day -o visits.tamis      a compound key
+  tamis build movies.csv --kind layered --keywords keywords:split=',' --fpr 0.05 -o movies.tamis
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
 
@@ -73,11 +74,12 @@ impl Build {
             Some(params) => {
                 if self.sizes.given() || self.kinds.given() || self.keys.null.is_some() {
                     return usage(
-                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --hash, --seed and --null",
+                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --layers, --hash, --seed and --null",
                     );
                 }
                 let mut common = params.common.clone();
-                common.recipe = replace_columns(&common.recipe, &self.keys.key, self.keys.group.as_ref())?;
+                common.recipe =
+                    replace_columns(&common.recipe, self.keys.columns(), self.keys.group.as_ref())?;
                 if common.recipe != params.common.recipe {
                     output.warn(format!(
                         "the keys come from other columns ({}) than the parameters name, and the file will name ({})",
@@ -97,6 +99,7 @@ impl Build {
             options: self.reading.options(),
             common,
             sizing,
+            layers: self.kinds.layers,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };
@@ -108,6 +111,7 @@ impl Build {
         notes::inputs(output, &report.inputs);
         notes::estimated(output, report.estimated);
         notes::skipped(output, report.skipped);
+        notes::lone_keywords(output, report.lone_keywords);
         if let (Sizing::Count(Size::Total(_)), Some(rate)) =
             (&job.sizing, report.params.groups.iter().map(|group| group.fpr).reduce(f64::max))
         {

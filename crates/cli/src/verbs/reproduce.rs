@@ -1,3 +1,5 @@
+mod records;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,6 +20,8 @@ use crate::{arguments, notes, progress};
 Examples:
   tamis reproduce ratings
   tamis reproduce ratings title.ratings.tsv.gz --report ratings.html
+  tamis reproduce layers netflix_titles.csv tmdb_5000_movies.csv
+  tamis reproduce search movies.csv --key title
   tamis reproduce design")]
 pub struct Reproduce {
     #[command(subcommand)]
@@ -27,6 +31,8 @@ pub struct Reproduce {
 #[derive(Debug, Subcommand)]
 enum What {
     Ratings(Ratings),
+    Layers(records::Layers),
+    Search(records::Search),
     Design(Design),
 }
 
@@ -111,6 +117,8 @@ impl Reproduce {
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         match self.what {
             What::Ratings(ratings) => ratings.run(output),
+            What::Layers(layers) => layers.run(output),
+            What::Search(search) => search.run(output),
             What::Design(design) => design.run(output),
         }
     }

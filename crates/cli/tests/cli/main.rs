@@ -10,6 +10,7 @@ mod formats;
 mod golden;
 mod groups;
 mod interrupt;
+mod layered;
 mod merge;
 mod output;
 mod plan;

@@ -19,7 +19,7 @@ use tamis::sketch::Sketch;
 use self::sieve::{Asked, Counts, Keys, Sieve, Sieving};
 use self::tag::Tag;
 use crate::error::{Error, Result};
-use crate::health::health;
+use crate::health::of_sketch;
 use crate::outlet::{Destination, Outlet};
 use crate::output::{self, Mapped};
 use crate::rows::{BadRows, Groups, KeyRows};
@@ -149,7 +149,11 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
             Ask::Own => Groups::KnownOr(params, params.groups.len() as u32),
             _ => Groups::One(0),
         };
-        let keys = Keys::new(sieving.lanes, job.ask == Ask::Own);
+        let own = job.ask == Ask::Own;
+        let keys = match params.common.kind {
+            Kind::Layered => Keys::of_keywords(params.common.hash, own),
+            _ => Keys::new(sieving.lanes, own),
+        };
         Sieve::new(&sieving, KeyRows::new(&recipe, params.common.hash, job.bad_rows, groups, keys))
     });
     let sieves = sieves.collect();
@@ -282,8 +286,12 @@ fn report(
     };
     let kind = params.common.kind;
     let hashes = groups.iter().map(|&group| params.groups[group].shape.hashes);
-    let keys: f64 =
-        groups.iter().map(|&group| health(kind, &params.groups[group], &file.tallies()[group]).keys).sum();
+    let keys: f64 = groups
+        .iter()
+        .map(|&group| {
+            of_sketch(kind, &params.groups[group], &file.tallies()[group], &sieving.sketches[group]).keys
+        })
+        .sum();
     let mut report = Report {
         kind,
         hashes: (hashes.clone().min().unwrap_or(0), hashes.max().unwrap_or(0)),
@@ -299,7 +307,8 @@ fn report(
         closed,
         phases,
     };
-    if job.output != Destination::Stdout {
+    // What layers let pass depends on the keywords that records share: nothing is known of it.
+    if job.output != Destination::Stdout && params.common.kind != Kind::Layered {
         // The rate comes from every bit of the filters: only where somebody will see it.
         let rates = parallel::each(job.threads, groups.len(), |i| {
             Ok(match &sieving.sketches[groups[i]] {

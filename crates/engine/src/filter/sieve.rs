@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use tamis::hash::murmur3;
+use tamis::hash::{Scheme, murmur3};
+use tamis::key::keywords_of;
 use tamis::sketch::Sketch;
 
 use super::tag::Tag;
@@ -42,6 +43,24 @@ pub(super) struct Keys {
     groups: Option<Vec<u32>>,
     lanes: Vec<u32>,
     lane_count: u32,
+    /// The hashes of their keywords, where they are records in layers.
+    keywords: Option<Keywords>,
+}
+
+/// Keywords of records.
+#[derive(Debug)]
+struct Keywords {
+    scheme: Scheme,
+    hashes: Vec<u64>,
+    /// Where those of each record end.
+    ends: Vec<usize>,
+}
+
+impl Keywords {
+    fn of(&self, record: usize) -> &[u64] {
+        let start = if record == 0 { 0 } else { self.ends[record - 1] };
+        &self.hashes[start..self.ends[record]]
+    }
 }
 
 impl Keys {
@@ -49,9 +68,19 @@ impl Keys {
         Keys { lane_count, groups: own.then(Vec::new), ..Keys::default() }
     }
 
+    /// The same for records in layers.
+    pub(super) fn of_keywords(scheme: Scheme, own: bool) -> Self {
+        let keywords = Some(Keywords { scheme, hashes: Vec::new(), ends: Vec::new() });
+        Keys { keywords, ..Keys::new(0, own) }
+    }
+
     fn clear(&mut self) {
         self.hashes.clear();
         self.lanes.clear();
+        if let Some(keywords) = &mut self.keywords {
+            keywords.hashes.clear();
+            keywords.ends.clear();
+        }
         self.groups.iter_mut().for_each(Vec::clear);
     }
 
@@ -59,6 +88,9 @@ impl Keys {
     fn skip(&mut self, nowhere: u32) {
         self.hashes.push(0);
         self.lanes.resize(self.lanes.len() + self.lane_count as usize, 0);
+        if let Some(keywords) = &mut self.keywords {
+            keywords.ends.push(keywords.hashes.len());
+        }
         self.groups.iter_mut().for_each(|groups| groups.push(nowhere));
     }
 }
@@ -69,6 +101,10 @@ impl Take for Keys {
         self.hashes.push(key.hash);
         if self.lane_count > 0 {
             self.lanes.extend((0..self.lane_count).map(|seed| murmur3(key.bytes, seed)));
+        }
+        if let Some(Keywords { scheme, hashes, ends }) = &mut self.keywords {
+            hashes.extend(keywords_of(key.bytes).map(|word| scheme.identity(word)));
+            ends.push(hashes.len());
         }
         if let Some(groups) = &mut self.groups {
             groups.push(key.group);
@@ -161,6 +197,13 @@ impl<'a> Sieve<'a> {
                 for (i, answer) in self.answers.iter_mut().enumerate() {
                     let at = who.map_or(i, |who| who[i] as usize) * width;
                     *answer = filter.contains_lanes(&keys.lanes[at..at + width]);
+                }
+            }
+            (Sketch::Layered(filter), _) => {
+                for (i, answer) in self.answers.iter_mut().enumerate() {
+                    let record = who.map_or(i, |who| who[i] as usize);
+                    let keywords = keys.keywords.as_ref().map_or(&[][..], |keywords| keywords.of(record));
+                    *answer = filter.contains_keywords(keywords);
                 }
             }
             (sketch, None) => sketch.contains_hashes(&keys.hashes, &mut self.answers),

@@ -27,6 +27,7 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
         common: Common { kind, hash, recipe },
         sizing: Sizing::Count(Size::Fpr(0.1)),
         bad_rows: BadRows::Fail,
+        layers: None,
         threads: 1,
     };
     let path = folder.join("members.tamis");
