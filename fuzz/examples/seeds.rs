@@ -25,11 +25,16 @@ use tamis::layered::Layered;
 use tamis::params::{Common, GroupParams, Name};
 use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
+use tamis_engine::plan::Size;
+use tamis_engine::{build, exact};
 
 fn main() {
     for kind in Kind::ALL {
         save("container", kind.name(), &container(kind, &[5, 1, 20]));
     }
+    save("keys", "pairs", &keys("id,g\na,1\nb,2\nboth,2\nboth,3\n"));
+    let many: String = (0..6000).map(|i| format!("{i},{}\n", i % 3)).collect();
+    save("keys", "blocks", &keys(&format!("id,g\n{many}")));
     save("container", "empty", &container(Kind::Blocked, &[]));
 
     let plain = || WriterProperties::builder().set_dictionary_enabled(false);
@@ -46,6 +51,25 @@ fn save(target: &str, name: &str, bytes: &[u8]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus-seeds").join(target);
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(name), bytes).unwrap();
+}
+
+/// The exact keys of a table.
+fn keys(table: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("t.csv"), folder.path().join("t.tamis"));
+    fs::write(&input, table).unwrap();
+    let recipe = Recipe { key: vec!["id".parse().unwrap()], group: Some("g".parse().unwrap()), null: None };
+    let job = build::Job {
+        inputs: vec![input.display().to_string()],
+        options: Default::default(),
+        common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe },
+        sizing: build::Sizing::Keys(1, Size::Fpr(0.1)),
+        layers: None,
+        bad_rows: Default::default(),
+        threads: 1,
+    };
+    build::build_exact(&job, exact::MEMORY, &output, &Default::default()).unwrap();
+    fs::read(exact::path_beside(&output)).unwrap()
 }
 
 /// A container of groups of so many keys each.

@@ -8,6 +8,7 @@ use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
+use tamis_engine::exact::LEAST_MEMORY;
 use tamis_engine::plan::Size;
 use tamis_engine::report::number;
 use tamis_engine::rows::BadRows;
@@ -399,6 +400,14 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         return Err("must lie between 1 byte and 1e18 bytes".into());
     }
     Ok(number as u64)
+}
+
+/// Memory for a job that can do with little.
+pub fn memory(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        memory if memory < LEAST_MEMORY => Err("less than 1MB is of no use".into()),
+        memory => Ok(memory),
+    }
 }
 
 fn seed(text: &str) -> Result<u64, String> {

@@ -1,8 +1,10 @@
 //! What several verbs have to say on the side, in one wording.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use tamis_engine::calendar;
+use tamis_engine::exact::path_beside;
 use tamis_engine::report::{Section, number};
 use tamis_engine::source::Explained;
 
@@ -50,6 +52,14 @@ pub fn estimated(output: &Output, estimated: bool) {
         output.note(
             "more than 2^24 distinct keys: their number was estimated, with a margin of three standard errors (2.4 %)",
         );
+    }
+}
+
+/// Says where keys are kept, where they are.
+pub fn exact(output: &Output, path: &Path, pairs: Option<u64>) {
+    if let Some(pairs) = pairs {
+        let path = path_beside(path);
+        output.note(format!("{}: {} kept", path.display(), number::counted(pairs, "key")));
     }
 }
 

@@ -17,6 +17,7 @@ use crate::arena::{self, Placing, Private, Ranges, Shared};
 use crate::count::{self, Counted, Making};
 use crate::distinct::{Distinct, EXACT};
 use crate::error::{Error, Result};
+use crate::exact::{self, Gathered, Store};
 use crate::plan::{self, Size};
 use crate::rows::{BadRows, Groups, KeyRows, Take};
 use crate::source::{self, Explained, Sources};
@@ -69,6 +70,8 @@ pub struct Report {
     pub inputs: Vec<Explained>,
     /// The time of each phase.
     pub phases: Vec<(&'static str, Duration)>,
+    /// The (key, group) pairs that are kept beside the filters, where they are.
+    pub exact: Option<u64>,
 }
 
 /// Sketches in memory, on their way to a file.
@@ -84,12 +87,32 @@ struct Built {
 
 /// Builds the filters and writes them to a file.
 pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
+    build_keeping(job, None, output, control)
+}
+
+/// The same, and keeps the keys themselves in a file beside it, collected in this much memory.
+pub fn build_exact(job: &Job, memory: u64, output: &Path, control: &Control) -> Result<Report> {
+    build_keeping(job, Some(memory), output, control)
+}
+
+fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control) -> Result<Report> {
     let start = Instant::now();
     output::check(output)?;
     refuse_early(job)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
     let inputs = sources.explain();
     output::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
+    if exact.is_some() {
+        if job.common.kind == Kind::Layered {
+            return Err(Error::Refused(
+                "a layered filter is asked for some keywords of a record, and exact keys are whole ones: leave out --exact, or build another kind".into(),
+            ));
+        }
+        let keys = exact::path_beside(output);
+        output::check(&keys)?;
+        output::check_is_no_input(&keys, inputs.iter().map(|input| &input.path))?;
+        sources.keep(); // a pass of its own collects the keys
+    }
     let mut phases = vec![("open", start.elapsed())];
     let mut phase = |name, since: Instant| phases.push((name, since.elapsed()));
 
@@ -157,11 +180,63 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
             built
         }
     };
+    let collecting = Instant::now();
+    let gathered = match exact {
+        Some(memory) => {
+            let found = gather(&sources, making, &built, memory, job.threads, output, control)?;
+            phase("collect keys", collecting);
+            Some(found)
+        }
+        None => None,
+    };
     let writing = Instant::now();
-    let Built { params, rows, seeds, arena, skipped, estimated, lone_keywords } = built;
-    let tallies = output::write_container(output, &params, &rows, &seeds, &arena, job.threads)?;
+    let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
+    let (params, tallies, exact) = finish(built, gathered, None, output, job.threads, control)?;
     phase("write", writing);
-    Ok(Report { params, tallies, skipped, estimated, lone_keywords, inputs, phases })
+    Ok(Report { params, tallies, skipped, estimated, lone_keywords, inputs, phases, exact })
+}
+
+/// Collects the keys of rows that went into filters.
+fn gather(
+    sources: &Sources,
+    making: Making<'_>,
+    built: &Built,
+    memory: u64,
+    threads: usize,
+    output: &Path,
+    control: &Control,
+) -> Result<Gathered> {
+    let gathered = exact::gather(sources, making, &built.params, memory, threads, output, control)?;
+    if gathered.rows != built.rows.iter().sum::<u64>() {
+        return Err(Error::Refused(
+            "the input changed while it was read: its keys are not those of the filters; build again".into(),
+        ));
+    }
+    Ok(gathered)
+}
+
+/// Writes the filters and, where keys are kept, the keys: both are whole before one is put in
+/// its place. The filters come last; until then, what is there belongs together.
+fn finish(
+    built: Built,
+    gathered: Option<Gathered>,
+    before: Option<&(Store, Params)>,
+    output: &Path,
+    threads: usize,
+    control: &Control,
+) -> Result<(Params, Vec<Tally>, Option<u64>)> {
+    let Built { params, rows, seeds, arena, .. } = built;
+    let (mut draft, tallies) = output::draft_container(output, &params, &rows, &seeds, &arena, threads)?;
+    drop(arena);
+    let mut pairs = None;
+    if let Some(gathered) = gathered {
+        let before: Vec<_> = before.iter().map(|(store, params)| (store, params)).collect();
+        let (keys, count) = exact::write(output, draft.digest()?, &params, gathered, &before, control)?;
+        keys.finish()?;
+        pairs = Some(count);
+    }
+    draft.finish()?;
+    Ok((params, tallies, pairs))
 }
 
 /// What was planned for a table.
@@ -256,9 +331,14 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     parallel::each(addition.threads, params.groups.len(), |group| {
         container.verify(group).map_err(Error::file(path))
     })?;
-    let sources = Sources::open(&addition.inputs, &addition.options, &addition.recipe.columns())?;
+    let mut sources = Sources::open(&addition.inputs, &addition.options, &addition.recipe.columns())?;
     let inputs = sources.explain();
     output::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
+    let store = exact::beside(path, &container)?.map(|store| (store, params.clone()));
+    if store.is_some() {
+        output::check(&exact::path_beside(path))?;
+        sources.keep();
+    }
     let hash = params.common.hash;
     let making =
         Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows, count_keywords: false };
@@ -267,9 +347,13 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     let before: Vec<u64> = container.tallies().iter().map(|tally| tally.rows).collect();
     drop(container);
     let mut built = insert(&sources, making, params, Some(words), addition.threads, control)?;
+    let gathered = match &store {
+        Some(_) => Some(gather(&sources, making, &built, exact::MEMORY, addition.threads, path, control)?),
+        None => None,
+    };
     built.rows.iter_mut().zip(before).for_each(|(rows, before)| *rows = rows.saturating_add(before));
-    let Built { params, rows, seeds, arena, skipped, .. } = built;
-    let tallies = output::write_container(path, &params, &rows, &seeds, &arena, addition.threads)?;
+    let skipped = built.skipped;
+    let (params, tallies, exact) = finish(built, gathered, store.as_ref(), path, addition.threads, control)?;
     Ok(Report {
         params,
         tallies,
@@ -278,6 +362,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         lone_keywords: false,
         inputs,
         phases: vec![("add", start.elapsed())],
+        exact,
     })
 }
 

@@ -15,7 +15,7 @@ use tamis_engine::report::number;
 
 use super::explain;
 use super::inspect::{self, Listed};
-use crate::arguments::{Keys, Kinds, Reading, Sizes, replace_columns};
+use crate::arguments::{Keys, Kinds, Reading, Sizes, memory, replace_columns};
 use crate::notes;
 use crate::progress;
 use crate::show::{Output, usage};
@@ -32,6 +32,7 @@ Examples:
   tamis build movies.csv --kind layered --keywords keywords:split=',' --fpr 0.05 -o movies.tamis
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
+  tamis build allow.csv --key email:trim,lower --exact -o allow.tamis  keeps the keys, too
 
 Distinct keys are counted, so the number of keys need not be known: exactly up to 2^24, beyond
 that by an estimate with a margin (the input is then read twice). Reads CSV, TSV, one key per
@@ -55,6 +56,12 @@ pub struct Build {
     /// The parameters of another file of filters
     #[arg(long, value_name = "FILE.tamis")]
     like: Option<PathBuf>,
+    /// Keep the keys themselves, too, in a file beside it (FILE.tamis.keys): for filter --strict
+    #[arg(long)]
+    exact: bool,
+    /// Memory for collecting the keys of --exact; the rest waits on disk
+    #[arg(long, value_parser = memory, requires = "exact", default_value = "256MB", hide_default_value = true)]
+    memory: u64,
     /// Show how the input is understood and the keys of its first rows, and build nothing
     #[arg(long)]
     explain: bool,
@@ -107,7 +114,10 @@ impl Build {
             return explain::show(output, &job);
         }
         let path = self.output.expect("clap asks for it");
-        let report = progress::run(output, "building", |control| build::build(&job, &path, control))?;
+        let report = progress::run(output, "building", |control| match self.exact {
+            true => build::build_exact(&job, self.memory, &path, control),
+            false => build::build(&job, &path, control),
+        })?;
         notes::inputs(output, &report.inputs);
         notes::estimated(output, report.estimated);
         notes::skipped(output, report.skipped);
@@ -123,6 +133,7 @@ impl Build {
         let phases: Vec<String> =
             report.phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
+        notes::exact(output, &path, report.exact);
         inspect::summary(output, &path, &report.params, &report.tallies, Listed::Largest)
     }
 }

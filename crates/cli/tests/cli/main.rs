@@ -15,6 +15,7 @@ mod merge;
 mod output;
 mod plan;
 mod query;
+mod strict;
 mod support;
 mod test;
 mod verbs;

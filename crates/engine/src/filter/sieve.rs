@@ -8,6 +8,8 @@ use tamis::key::keywords_of;
 use tamis::sketch::Sketch;
 
 use super::tag::Tag;
+use super::tape::Suspects;
+use crate::exact::ANY_GROUP;
 use crate::rows::{Key, KeyRows, Take};
 use crate::source::{Sift, Sink};
 
@@ -33,6 +35,8 @@ pub(super) struct Sieving<'a> {
     pub(super) wanted: [bool; 2],
     /// How many murmur3 hashes a key needs; 0 with another scheme.
     pub(super) lanes: u32,
+    /// Whether what passes is looked at again.
+    pub(super) strict: bool,
 }
 
 /// Keys of the records of a chunk.
@@ -43,6 +47,8 @@ pub(super) struct Keys {
     groups: Option<Vec<u32>>,
     lanes: Vec<u32>,
     lane_count: u32,
+    /// Their bytes one after the other, and where each ends; where they are looked at again.
+    bytes: Option<(Vec<u8>, Vec<u32>)>,
     /// The hashes of their keywords, where they are records in layers.
     keywords: Option<Keywords>,
 }
@@ -64,14 +70,15 @@ impl Keywords {
 }
 
 impl Keys {
-    pub(super) fn new(lane_count: u32, own: bool) -> Self {
-        Keys { lane_count, groups: own.then(Vec::new), ..Keys::default() }
+    pub(super) fn new(lane_count: u32, own: bool, strict: bool) -> Self {
+        let bytes = strict.then(Default::default);
+        Keys { lane_count, groups: own.then(Vec::new), bytes, ..Keys::default() }
     }
 
     /// The same for records in layers.
     pub(super) fn of_keywords(scheme: Scheme, own: bool) -> Self {
         let keywords = Some(Keywords { scheme, hashes: Vec::new(), ends: Vec::new() });
-        Keys { keywords, ..Keys::new(0, own) }
+        Keys { keywords, ..Keys::new(0, own, false) }
     }
 
     fn clear(&mut self) {
@@ -82,6 +89,10 @@ impl Keys {
             keywords.ends.clear();
         }
         self.groups.iter_mut().for_each(Vec::clear);
+        if let Some((bytes, ends)) = &mut self.bytes {
+            bytes.clear();
+            ends.clear();
+        }
     }
 
     /// In the place of a key that there is not.
@@ -92,6 +103,16 @@ impl Keys {
             keywords.ends.push(keywords.hashes.len());
         }
         self.groups.iter_mut().for_each(|groups| groups.push(nowhere));
+        if let Some((bytes, ends)) = &mut self.bytes {
+            ends.push(bytes.len() as u32);
+        }
+    }
+
+    /// The bytes of a key.
+    fn key(&self, record: usize) -> &[u8] {
+        let Some((bytes, ends)) = &self.bytes else { return &[] };
+        let start = if record == 0 { 0 } else { ends[record - 1] as usize };
+        &bytes[start..ends[record] as usize]
     }
 }
 
@@ -108,6 +129,10 @@ impl Take for Keys {
         }
         if let Some(groups) = &mut self.groups {
             groups.push(key.group);
+        }
+        if let Some((bytes, ends)) = &mut self.bytes {
+            bytes.extend_from_slice(key.bytes);
+            ends.push(bytes.len() as u32);
         }
     }
 }
@@ -129,6 +154,8 @@ impl Place {
 #[derive(Debug, Default)]
 pub struct Sieved {
     texts: [Text; 2],
+    /// In place of the texts, where what passes is looked at again.
+    pub(super) suspects: Suspects,
 }
 
 impl Sieved {
@@ -304,6 +331,46 @@ impl<'a> Sieve<'a> {
         self.rows.take.groups = Some(groups);
     }
 
+    /// Lists the records that are not settled by the filters, and those that are and may be
+    /// written, with what is to be asked about each.
+    fn suspect(&self, data: &[u8], suspects: &mut Suspects) {
+        suspects.clear();
+        let sieving = self.sieving;
+        let keys = &self.rows.take;
+        let wanted_at_all = sieving.wanted.contains(&true);
+        let wanted_settled = sieving.wanted[usize::from(!sieving.invert)];
+        let mut marks = &self.marks[..];
+        for (i, place) in self.places.iter().enumerate() {
+            let asked = match &sieving.asked {
+                Asked::Own => keys.groups.as_ref().map_or(ANY_GROUP, |groups| groups[i]),
+                Asked::Any(groups) => match groups[..] {
+                    [group] => group as u32,
+                    _ => ANY_GROUP,
+                },
+            };
+            let before = suspects.groups.len();
+            if sieving.tag.is_some() {
+                let of = marks.partition_point(|(record, _)| *record as usize <= i);
+                let (own, rest) = marks.split_at(of);
+                marks = rest;
+                suspects.groups.extend(own.iter().map(|(_, group)| *group));
+            } else if self.found[i] {
+                suspects.groups.push(asked);
+            }
+            let questions = (suspects.groups.len() - before) as u32;
+            if questions > 0 {
+                suspects.hashes.push(keys.hashes[i]);
+                suspects.keys.extend_from_slice(keys.key(i));
+                suspects.ends.push(suspects.keys.len() as u32);
+            } else if !wanted_settled {
+                continue;
+            }
+            let record = if wanted_at_all { &data[place.range()] } else { &[] };
+            suspects.raw.extend_from_slice(record);
+            suspects.items.push([record.len() as u32, questions, asked]);
+        }
+    }
+
     /// Writes the records that pass, or those that do not.
     fn write(&self, data: &[u8], admitted: bool, text: &mut Text) {
         match &self.sieving.tag {
@@ -368,15 +435,26 @@ impl Sift for Sieve<'_> {
         self.counts.records += self.places.len() as u64;
         self.counts.admitted += admitted;
         self.counts.keyless += self.keyless.len() as u64;
+        if self.sieving.strict {
+            self.suspect(data, &mut sieved.suspects);
+        } else {
+            self.copy(data, sieved);
+        }
+        self.places.clear();
+        self.keyless.clear();
+        self.rows.take.clear();
+    }
+}
+
+impl Sieve<'_> {
+    /// Writes all records that are wanted.
+    fn copy(&self, data: &[u8], sieved: &mut Sieved) {
         for ((text, wanted), passing) in sieved.texts.iter_mut().zip(self.sieving.wanted).zip([true, false]) {
             text.len = 0;
             if wanted {
                 self.write(data, passing != self.sieving.invert, text);
             }
         }
-        self.places.clear();
-        self.keyless.clear();
-        self.rows.take.clear();
     }
 }
 

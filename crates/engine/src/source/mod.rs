@@ -207,6 +207,11 @@ impl Sources {
         self.inputs.iter_mut().for_each(|input| input.origin.keep());
     }
 
+    /// Whether any input is a stream, which may come slowly and never end.
+    pub fn are_streams(&self) -> bool {
+        self.inputs.iter().any(|input| !input.origin.is_file())
+    }
+
     /// Reads so much at a time; the result does not depend on it.
     pub(crate) fn in_chunks_of(&mut self, bytes: usize) {
         self.sizes.chunk = bytes;
