@@ -12,19 +12,24 @@ pub const TITLES: u64 = 1_260_817;
 
 /// A stream of random numbers from a seed.
 #[derive(Debug)]
-struct Random {
+pub(crate) struct Random {
     seed: u64,
     drawn: u64,
 }
 
 impl Random {
+    /// A stream of its own for each seed.
+    pub(crate) fn new(seed: u64) -> Random {
+        Random { seed, drawn: 0 }
+    }
+
     fn next(&mut self) -> u64 {
         self.drawn += 1;
         xxh3(&self.drawn.to_le_bytes(), self.seed)
     }
 
     /// A number below `end`.
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 }
@@ -47,7 +52,7 @@ pub fn rating_counts(rows: u64) -> [u64; 10] {
 /// with one decimal, a number of votes. Rounded half to even, the ratings have
 /// [`rating_counts`].
 pub fn ratings(out: &mut dyn Write, rows: u64, seed: u64) -> io::Result<()> {
-    let mut random = Random { seed, drawn: 0 };
+    let mut random = Random::new(seed);
     let mut left = rating_counts(rows);
     let mut title = 0;
     writeln!(out, "tconst\taverageRating\tnumVotes")?;
@@ -116,7 +121,7 @@ pub struct Words {
 impl Words {
     /// A stream of words.
     pub fn new(letters: usize, seed: u64) -> Words {
-        Words { random: Random { seed, drawn: 0 }, letters }
+        Words { random: Random::new(seed), letters }
     }
 
     /// Appends the next word.
@@ -134,7 +139,7 @@ pub fn words(out: &mut dyn Write, rows: u64, letters: usize, seed: u64) -> io::R
 /// Makes the e-mail address of this number; those of different numbers differ.
 pub fn email(number: u64, seed: u64, out: &mut Vec<u8>) {
     const DOMAINS: [&[u8]; 4] = [b"mail.example", b"post.example", b"inbox.example", b"letters.example"];
-    let mut random = Random { seed: xxh3(&number.to_le_bytes(), seed), drawn: 0 };
+    let mut random = Random::new(xxh3(&number.to_le_bytes(), seed));
     let choice = random.next();
     word(&mut random, 4 + (choice % 5) as usize, out);
     out.push(b'.');

@@ -2,6 +2,7 @@
 //! document 000.
 
 pub mod design;
+pub mod speedup;
 
 use std::path::Path;
 use std::time::Duration;
