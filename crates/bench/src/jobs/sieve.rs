@@ -89,7 +89,8 @@ pub fn run(tamis: &Path, python: &Path, lines: u64, data: &Data) -> Result<Value
             format!("{:.1}", least(peer(name)) / least(name)),
         ]
     };
-    let mut notes = vec!["All with their start; grep reads its keys each time, and tamis a filter.".to_owned()];
+    let mut notes =
+        vec!["All with their start; grep reads its keys each time, and tamis a filter.".to_owned()];
     if !has_rbloom {
         notes.push(format!("Python and rbloom: left out, {} has no rbloom.", python.display()));
     }
