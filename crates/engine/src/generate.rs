@@ -122,7 +122,7 @@ pub struct Words {
 impl Words {
     /// A stream of words.
     pub fn new(letters: usize, seed: u64) -> Words {
-        Words { random: Random { seed, drawn: 0 }, letters }
+        Words { random: Random::new(seed), letters }
     }
 
     /// Appends the next word.
@@ -140,7 +140,7 @@ pub fn words(out: &mut dyn Write, rows: u64, letters: usize, seed: u64) -> io::R
 /// Makes the e-mail address of this number; those of different numbers differ.
 pub fn email(number: u64, seed: u64, out: &mut Vec<u8>) {
     const DOMAINS: [&[u8]; 4] = [b"mail.example", b"post.example", b"inbox.example", b"letters.example"];
-    let mut random = Random { seed: xxh3(&number.to_le_bytes(), seed), drawn: 0 };
+    let mut random = Random::new(xxh3(&number.to_le_bytes(), seed));
     let choice = random.next();
     word(&mut random, 4 + (choice % 5) as usize, out);
     out.push(b'.');

@@ -5,6 +5,7 @@ pub mod design;
 pub mod layers;
 mod layers_report;
 pub mod search;
+pub mod speedup;
 
 pub use self::layers_report::Layers;
 

@@ -16,6 +16,14 @@ pub fn wilson(hits: u64, trials: u64) -> (f64, f64) {
     (low, high)
 }
 
+/// The mean of measured values and their standard deviation (of a sample; 0 for a single one).
+pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, (squares / (n - 1.0).max(1.0)).sqrt())
+}
+
 /// How probable it is to see a count at least as far from its mean as this one, on the same
 /// side, doubled for both sides. The count is a sum of many rare independent events with this
 /// mean and variance: nearly Poisson when they are few, nearly normal when they are many.
@@ -98,6 +106,13 @@ mod tests {
         assert!(low == 0.0 && close(high, 0.003827), "{high}");
         assert_eq!(wilson(0, 0), (0.0, 1.0));
         assert_eq!(wilson(5, 5).1, 1.0);
+    }
+
+    #[test]
+    fn the_deviation_is_that_of_a_sample() {
+        let (mean, deviation) = mean_and_deviation(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
+        assert!(mean == 5.0 && close(deviation, 2.13809), "{deviation}");
+        assert_eq!(mean_and_deviation(&[3.0]), (3.0, 0.0));
     }
 
     #[test]

@@ -6,7 +6,8 @@ use tamis::bloom::{Bloom, document_shape, positions};
 use tamis::format::{seal, write};
 use tamis::fuse::Fuse;
 use tamis::hash::{Scheme, murmur3, xxh3};
-use tamis::key::{Maker, Recipe};
+use tamis::key::{Maker, Recipe, keywords_of};
+use tamis::layered::{self, Layered};
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
@@ -163,4 +164,39 @@ fn the_parameters_of_the_specification_are_read() {
     let json = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
     let (params, _) = file_of_one_key(Kind::Blocked, Scheme::DEFAULT);
     assert_eq!(Params::from_json(json).unwrap(), params);
+}
+
+/// The file of one record, as section 20 has it.
+#[test]
+fn the_record_of_the_specification_is_what_is_written() {
+    let page = page();
+    let recipe = Recipe { key: vec![":split=,".parse().unwrap()], group: None, null: None };
+    let record = Maker::new(&recipe).key(&[Some(b"space, alien, survival")]).unwrap().to_vec();
+    let keywords: Vec<u64> = keywords_of(&record).map(|word| xxh3(word, 0)).collect();
+    let shape = layered::shape_for_rate(3, 0.05, 2).unwrap();
+    for (word, &hash) in keywords_of(&record).zip(&keywords) {
+        let word = String::from_utf8_lossy(word);
+        let addresses = list(positions(hash, shape.slots, shape.hashes));
+        assert_shows(&page, &format!("| `{word}` | 0x{hash:016x} | {addresses} |"));
+    }
+    let common = Common { kind: Kind::Layered, hash: Scheme::DEFAULT, recipe };
+    let group = GroupParams { group: Name::default(), keys: 3, fpr: 0.05, shape };
+    let params = Params::new(common, vec![group]).unwrap();
+    let mut data = vec![0; params.layout().1];
+    let section = &mut data[..shape.words(Kind::Layered) as usize];
+    Layered::from_words(&mut *section, shape).unwrap().insert_keywords(&keywords);
+    let words = list(section.iter().map(|word| format!("{word:016x}")));
+    let tally = seal(section, 1, 0);
+    let mut bytes = Vec::new();
+    write(&mut bytes, &params, &[tally], &data, b"").unwrap();
+    assert_shows(
+        &page,
+        &format!(
+            "The file has slots {}, width {}, hashes {}, the words `{words}`, and its XXH3 is 0x{:016x}.",
+            shape.slots,
+            shape.width,
+            shape.hashes,
+            xxh3(&bytes, 0)
+        ),
+    );
 }

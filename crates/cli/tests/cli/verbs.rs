@@ -32,7 +32,7 @@ fn the_help_of_every_verb_shows_examples() {
         assert!(help.contains("Examples:\n  "), "{verb}: {help}");
         assert!(help.contains(&format!("tamis {verb}")), "{verb}: {help}");
     }
-    for verb in ["generate ratings", "reproduce ratings"] {
+    for verb in ["generate ratings", "reproduce ratings", "reproduce speedup"] {
         assert!(folder.ok(&format!("{verb} --help")).contains("Examples:"), "{verb}");
     }
 }
@@ -116,6 +116,36 @@ fn the_documents_experiment_is_measured_on_any_table_of_ratings() {
     assert!(folder.text("reproduce-ratings.html").starts_with("<!doctype html>"));
     let table = folder.ok("reproduce ratings ratings.tsv --repeats 1 --report page.html -q");
     assert!(table.contains("0.001"), "{table}");
+}
+
+#[test]
+fn the_speed_up_of_threads_is_measured_with_the_same_answers() {
+    let folder = Folder::new();
+    let small = "reproduce speedup --sizes 2000,10K --threads 3,5 --repeats 2 --records 20K";
+    let found = folder.json(small);
+    let sets = found["sets"].as_array().unwrap();
+    assert_eq!(sets.iter().map(|set| &set["records"]).collect::<Vec<_>>(), [2000, 10_000, 20_000]);
+    assert_eq!(sets[1]["runs"].as_array().unwrap().len(), 2 * 4, "1, 2, 3 and 5 threads, two schemes");
+    for set in sets {
+        for run in set["runs"].as_array().unwrap() {
+            has(run, &["scheme", "threads", "hashes", "speedup", "initialise_seconds", "analyse_seconds"]);
+            assert_eq!((&run["same_answers"], &run["false_negatives"]), (&true.into(), &0.into()));
+            let sum = run["admitted"].as_u64().unwrap() + run["rejected"].as_u64().unwrap();
+            assert_eq!((set["records"].as_u64(), &run["analysed"]), (Some(sum), &set["records"]));
+        }
+    }
+    assert_eq!(sets[1]["runs"][0]["bits"], 100, "the document's filter for its 10K");
+    assert_eq!(found["document"]["by_size"][3]["sample"], 39_176);
+    assert!(folder.text("reproduce-speedup.html").contains("Speed-up by threads"));
+
+    let none = "--sizes 10K --threads 2 --repeats 1 --records 0 --report page.html -q";
+    let table = folder.ok(&format!("reproduce speedup {none}"));
+    for says in ["document prints", "2.67", "1.27", "hash functions", "39,176", "no word of S was rejected"] {
+        assert!(table.contains(says), "{says}: {table}");
+    }
+    assert!(!table.contains("100,000,000"), "{table}");
+    folder.refused("reproduce speedup --sizes 0", 2, &["at least 1"]);
+    folder.refused("reproduce speedup --records 1e17 --sizes 10", 1, &["no memory", "fewer records"]);
 }
 
 fn has(value: &Value, fields: &[&str]) {
