@@ -216,7 +216,7 @@ fn gather(
 }
 
 /// Writes the filters and, where keys are kept, the keys: both are whole before one is put in
-/// its place. The filters come last; until then, what is there belongs together.
+/// its place. Should all end between the two, the digest tells that they do not belong together.
 fn finish(
     built: Built,
     gathered: Option<Gathered>,

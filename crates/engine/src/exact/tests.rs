@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_byte_is_refused_or_does_no_harm(
+    fn a_damaged_byte_or_a_missing_end_is_refused(
         pairs in pairs(), at in any::<prop::sample::Index>(), flip in 1u8.., cut: bool,
     ) {
         let folder = tempfile::tempdir().unwrap();
@@ -128,6 +128,54 @@ proptest! {
         let found = Store::open(&path, &container).and_then(|store| store.verify(&Control::default()));
         prop_assert!(matches!(found, Err(Error::Input { .. })), "{:?}", found);
     }
+}
+
+/// Read by hand, as `docs/format.md` says.
+#[test]
+fn the_file_is_as_the_specification_draws_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, container) = filters(folder.path(), 3);
+    let mut pairs: Vec<(Vec<u8>, u32)> =
+        (0..9000u32).map(|i| (format!("key {}", i / 3 * 5).into_bytes(), i % 3)).collect();
+    pairs.extend([(Vec::new(), 2), (Vec::new(), 0), (vec![7; 100_000], 1)]);
+    write(&path, &container, &pairs, 64, 1 << 20, 2).unwrap();
+    let file = fs::read(path_beside(&path)).unwrap();
+    let u32_at = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let u64_at = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+
+    assert_eq!(file[..8], [0x89, 0x54, 0x4b, 0x45, 0x59, 0x53, 0x0d, 0x0a]);
+    assert_eq!((u32_at(8), u32_at(12), u64_at(16)), (1, 0, file.len() as u64));
+    assert_eq!(file[24..40], container.digest().to_le_bytes());
+    let (count, blocks) = (u64_at(40) as usize, u64_at(48) as usize);
+    let index = file.len() - 32 * blocks;
+    assert_eq!((u64_at(56), u64_at(120)), (xxh3(&file[index..], 0), xxh3(&file[..120], 0)));
+    assert!(file[64..120].iter().all(|&byte| byte == 0));
+
+    let mut found: Vec<(u64, Vec<u8>, u32)> = Vec::new();
+    let mut offset = 128;
+    for block in 0..blocks {
+        let entry = index + 32 * block;
+        let (n, keys) = (u32_at(entry + 16) as usize, u32_at(entry + 20) as usize);
+        let len = 16 * n + keys;
+        assert_eq!((u64_at(entry), u64_at(entry + 8)), (u64_at(offset), offset as u64));
+        assert_eq!(u64_at(entry + 24), xxh3(&file[offset..offset + len], 0));
+        assert!(len >= 65_536 || block + 1 == blocks);
+        for i in 0..n {
+            let (hash, group) = (u64_at(offset + 8 * i), u32_at(offset + 8 * n + 4 * i));
+            let end = |i: usize| offset + 16 * n + u32_at(offset + 12 * n + 4 * i) as usize;
+            let own = &file[if i == 0 { offset + 16 * n } else { end(i - 1) }..end(i)];
+            let key = match found.last() {
+                Some((before, key, _)) if own.is_empty() && *before == hash => key.clone(),
+                _ => own.to_vec(),
+            };
+            found.push((hash, key, group));
+        }
+        offset += len;
+    }
+    assert_eq!((offset, found.len()), (index, count));
+    let mut model: Vec<_> = pairs.into_iter().map(|(key, group)| (xxh3(&key, 0), key, group)).collect();
+    model.sort();
+    assert!(found == model && blocks > 2);
 }
 
 /// Many runs, of which few may be open at a time, are merged in passes.
