@@ -21,14 +21,20 @@ use tamis::format::{seal, write};
 use tamis::fuse::Fuse;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::Recipe;
+use tamis::layered::Layered;
 use tamis::params::{Common, GroupParams, Name};
 use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
+use tamis_engine::plan::Size;
+use tamis_engine::{build, exact};
 
 fn main() {
     for kind in Kind::ALL {
         save("container", kind.name(), &container(kind, &[5, 1, 20]));
     }
+    save("keys", "pairs", &keys("id,g\na,1\nb,2\nboth,2\nboth,3\n"));
+    let many: String = (0..6000).map(|i| format!("{i},{}\n", i % 3)).collect();
+    save("keys", "blocks", &keys(&format!("id,g\n{many}")));
     save("container", "empty", &container(Kind::Blocked, &[]));
 
     let plain = || WriterProperties::builder().set_dictionary_enabled(false);
@@ -47,9 +53,29 @@ fn save(target: &str, name: &str, bytes: &[u8]) {
     fs::write(folder.join(name), bytes).unwrap();
 }
 
+/// The exact keys of a table.
+fn keys(table: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("t.csv"), folder.path().join("t.tamis"));
+    fs::write(&input, table).unwrap();
+    let recipe = Recipe { key: vec!["id".parse().unwrap()], group: Some("g".parse().unwrap()), null: None };
+    let job = build::Job {
+        inputs: vec![input.display().to_string()],
+        options: Default::default(),
+        common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe },
+        sizing: build::Sizing::Keys(1, Size::Fpr(0.1)),
+        layers: None,
+        bad_rows: Default::default(),
+        threads: 1,
+    };
+    build::build_exact(&job, exact::MEMORY, &output, &Default::default()).unwrap();
+    fs::read(exact::path_beside(&output)).unwrap()
+}
+
 /// A container of groups of so many keys each.
 fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
-    let key = vec![":trim,before=@".parse().unwrap()];
+    let of_keys = if kind == Kind::Layered { ":split=,,lower,sort" } else { ":trim,before=@" };
+    let key = vec![of_keys.parse().unwrap()];
     let recipe = Recipe { key, group: Some("rating:round".parse().unwrap()), null: None };
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
     let group = |(i, &keys): (usize, &u64)| GroupParams {
@@ -77,6 +103,10 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
                 let built = Fuse::build(&mut keys, group.shape.width).unwrap();
                 section.copy_from_slice(built.words());
                 seed = built.seed();
+            }
+            Kind::Layered => {
+                let mut filter = Layered::from_words(&mut *section, group.shape).unwrap();
+                keys.chunks(3).for_each(|record| filter.insert_keywords(record));
             }
             Kind::Scalable => {
                 let mut filter = Scalable::new(group.keys, group.fpr).unwrap();

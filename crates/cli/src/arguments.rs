@@ -8,6 +8,7 @@ use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
+use tamis_engine::exact::LEAST_MEMORY;
 use tamis_engine::plan::Size;
 use tamis_engine::report::number;
 use tamis_engine::rows::BadRows;
@@ -100,6 +101,11 @@ pub struct Keys {
     /// before=TEXT, after=TEXT
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     pub key: Vec<Field>,
+    /// A column of keywords, which make the row a record: `keywords:split=','`. Several columns
+    /// add up. Steps as for --key, and split=TEXT, words, json[=MEMBER] (of a JSON list), whole
+    /// (the value is one keyword, the default), sort. Steps after these go to each keyword
+    #[arg(long, value_name = "COLUMN[:STEPS]", conflicts_with = "key")]
+    pub keywords: Vec<Field>,
     /// The column of the group, with steps: `averageRating:round`
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     pub group: Option<Field>,
@@ -109,8 +115,17 @@ pub struct Keys {
 }
 
 impl Keys {
+    /// The columns of the key or of the keywords, as they were given.
+    pub fn columns(&self) -> &[Field] {
+        if self.keywords.is_empty() { &self.key } else { &self.keywords }
+    }
+
     /// A recipe of their own.
     pub fn recipe(&self) -> Recipe {
+        if !self.keywords.is_empty() {
+            let key = self.keywords.iter().cloned().map(Field::of_keywords).collect();
+            return Recipe { key, group: self.group.clone(), null: self.null.clone() };
+        }
         Recipe { group: self.group.clone(), null: self.null.clone(), ..key_recipe(&self.key) }
     }
 }
@@ -129,7 +144,7 @@ pub fn key_recipe(key: &[Field]) -> Recipe {
 #[command(next_help_heading = "Keys")]
 pub struct Columns {
     /// Another column for the key, where this input names it differently; the stored steps stay
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", visible_alias = "keywords")]
     pub key: Vec<Field>,
     /// Another column for the group; the stored steps stay
     #[arg(long, value_name = "COLUMN")]
@@ -175,9 +190,13 @@ pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) ->
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Filters")]
 pub struct Kinds {
-    /// The kind: blocked (fastest, default), bloom (classic), fuse (static, smallest)
+    /// The kind: blocked (fastest, default), bloom (classic), fuse (static, smallest), layered
+    /// (records of several keywords; --fpr is then the rate of a single layer)
     #[arg(long)]
     pub kind: Option<Kind>,
+    /// The layers of a layered filter [default: the mean number of keywords / hashes, rounded]
+    #[arg(long, value_name = "N")]
+    pub layers: Option<u32>,
     /// The hash: xxh3 (default), or murmur3 for the document's positions, m and k (implies bloom)
     #[arg(long, value_enum)]
     pub hash: Option<HashName>,
@@ -195,7 +214,7 @@ pub enum HashName {
 impl Kinds {
     /// Whether any of them was given.
     pub fn given(&self) -> bool {
-        self.kind.is_some() || self.hash.is_some() || self.seed.is_some()
+        self.kind.is_some() || self.hash.is_some() || self.seed.is_some() || self.layers.is_some()
     }
 
     /// Whether a kind was chosen, or a hash that implies one.
@@ -219,6 +238,20 @@ impl Kinds {
                 (kind.unwrap_or(Kind::Blocked), Scheme::Xxh3 { seed: self.seed.unwrap_or(0) })
             }
         };
+        if kind == Kind::Layered && !recipe.of_keywords() {
+            return usage("layered filters hold records of keywords: give --keywords COLUMN:split=','");
+        }
+        if kind != Kind::Layered && self.layers.is_some() {
+            return usage(format!(
+                "{kind} filters have no layers: leave out --layers, or give --kind layered"
+            ));
+        }
+        let of_keys = recipe.key.iter().filter(|field| field.splitting().is_none()).count();
+        if recipe.group.as_ref().is_some_and(|group| group.splitting().is_some())
+            || (0 < of_keys && of_keys < recipe.key.len())
+        {
+            return usage("steps that make keywords (split, words, json, whole, sort) go with --keywords");
+        }
         Ok(Common { kind, hash, recipe })
     }
 }
@@ -367,6 +400,14 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         return Err("must lie between 1 byte and 1e18 bytes".into());
     }
     Ok(number as u64)
+}
+
+/// Memory for a job that can do with little.
+pub fn memory(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        memory if memory < LEAST_MEMORY => Err("less than 1MB is of no use".into()),
+        memory => Ok(memory),
+    }
 }
 
 fn seed(text: &str) -> Result<u64, String> {

@@ -1,8 +1,10 @@
 //! What several verbs have to say on the side, in one wording.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use tamis_engine::calendar;
+use tamis_engine::exact::path_beside;
 use tamis_engine::report::{Section, number};
 use tamis_engine::source::Explained;
 
@@ -49,6 +51,23 @@ pub fn estimated(output: &Output, estimated: bool) {
     if estimated {
         output.note(
             "more than 2^24 distinct keys: their number was estimated, with a margin of three standard errors (2.4 %)",
+        );
+    }
+}
+
+/// Says where keys are kept, where they are.
+pub fn exact(output: &Output, path: &Path, pairs: Option<u64>) {
+    if let Some(pairs) = pairs {
+        let path = path_beside(path);
+        output.note(format!("{}: {} kept", path.display(), number::counted(pairs, "key")));
+    }
+}
+
+/// That keywords were looked for, and no record has more than one.
+pub fn lone_keywords(output: &Output, lone: bool) {
+    if lone {
+        output.warn(
+            "no record has more than one keyword: does the delimiter of --keywords occur in the column? (build --explain shows the first records)",
         );
     }
 }

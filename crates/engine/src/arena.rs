@@ -1,7 +1,8 @@
 //! The data area of a file in the making, and the ways in which threads put keys into it.
 //!
 //! All sketches stand in one array of words, as they will stand in the file. A key becomes one
-//! or more *touches*: a line and a hash (`blocked`), or positions of bits (`bloom`). Touches are
+//! or more *touches*: a line and a hash (`blocked`), or positions of bits (`bloom`, `layered`).
+//! Touches are
 //! gathered and made in batches, so that memory is asked for ahead of its use.
 //!
 //! Small arenas: each thread has one of its own, and they are OR-ed at the end. Large ones exist
@@ -16,8 +17,10 @@ use tamis::arch::map::Words;
 use tamis::blocked::{LINE_BITS, line_of, set_lines};
 use tamis::bloom::positions;
 use tamis::hash::{Scheme, murmur3};
+use tamis::key::keywords_of;
+use tamis::layered;
 use tamis::params::Params;
-use tamis::sizing::Kind;
+use tamis::sizing::{Kind, Shape};
 
 use crate::error::{Error, Result};
 use crate::rows::{Key, Take};
@@ -45,6 +48,8 @@ struct Place {
     /// Lines (`blocked`) or bits (`bloom`).
     size: u64,
     hashes: u32,
+    /// Those of a `layered`.
+    layers: u32,
 }
 
 /// How keys become touches.
@@ -72,6 +77,7 @@ impl Placing {
             start,
             size: if kind == Kind::Blocked { group.shape.slots / LINE_BITS } else { group.shape.slots },
             hashes: group.shape.hashes,
+            layers: group.shape.layers(),
         };
         let places: Vec<Place> = params.groups.iter().zip(starts).map(place).collect();
         let hashes = places.first().map(|place| place.hashes);
@@ -104,6 +110,13 @@ impl Placing {
         let bit = |position: u64| (place.start + (position / 64) as usize, position % 64);
         match (self.kind, self.hash) {
             (Kind::Blocked, _) => touch((place.start / 8 + line_of(key.hash, place.size), key.hash)),
+            (Kind::Layered, hash) => {
+                let shape = Shape { slots: place.size, width: place.layers + 1, hashes: place.hashes };
+                let keywords = keywords_of(key.bytes).map(|word| hash.identity(word));
+                layered::addresses(keywords, &shape, |layer, address| {
+                    touch(bit(u64::from(layer) * place.size + address));
+                });
+            }
             (_, Scheme::Xxh3 { .. }) => {
                 positions(key.hash, place.size, place.hashes).for_each(|p| touch(bit(p)))
             }

@@ -17,6 +17,7 @@ use crate::arena::{self, Placing, Private, Ranges, Shared};
 use crate::count::{self, Counted, Making};
 use crate::distinct::{Distinct, EXACT};
 use crate::error::{Error, Result};
+use crate::exact::{self, Gathered, Store};
 use crate::plan::{self, Size};
 use crate::rows::{BadRows, Groups, KeyRows, Take};
 use crate::source::{self, Explained, Sources};
@@ -44,6 +45,8 @@ pub struct Job {
     pub common: Common,
     /// How large.
     pub sizing: Sizing,
+    /// The layers of a `layered`, where they are not to follow from the data.
+    pub layers: Option<u32>,
     /// Rows without a key.
     pub bad_rows: BadRows,
     /// Threads.
@@ -61,10 +64,14 @@ pub struct Report {
     pub skipped: u64,
     /// Whether the keys were estimated, not counted.
     pub estimated: bool,
+    /// Whether keywords were counted, and no record has more than one.
+    pub lone_keywords: bool,
     /// How the inputs were understood.
     pub inputs: Vec<Explained>,
     /// The time of each phase.
     pub phases: Vec<(&'static str, Duration)>,
+    /// The (key, group) pairs that are kept beside the filters, where they are.
+    pub exact: Option<u64>,
 }
 
 /// Sketches in memory, on their way to a file.
@@ -75,21 +82,44 @@ struct Built {
     arena: Words,
     skipped: u64,
     estimated: bool,
+    lone_keywords: bool,
 }
 
 /// Builds the filters and writes them to a file.
 pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
+    build_keeping(job, None, output, control)
+}
+
+/// The same, and keeps the keys themselves in a file beside it, collected in this much memory.
+pub fn build_exact(job: &Job, memory: u64, output: &Path, control: &Control) -> Result<Report> {
+    build_keeping(job, Some(memory), output, control)
+}
+
+fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control) -> Result<Report> {
     let start = Instant::now();
     output::check(output)?;
     refuse_early(job)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
     let inputs = sources.explain();
     output::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
+    if exact.is_some() {
+        if job.common.kind == Kind::Layered {
+            return Err(Error::Refused(
+                "a layered filter is asked for some keywords of a record, and exact keys are whole ones: leave out --exact, or build another kind".into(),
+            ));
+        }
+        let keys = exact::path_beside(output);
+        output::check(&keys)?;
+        output::check_is_no_input(&keys, inputs.iter().map(|input| &input.path))?;
+        sources.keep(); // a pass of its own collects the keys
+    }
     let mut phases = vec![("open", start.elapsed())];
     let mut phase = |name, since: Instant| phases.push((name, since.elapsed()));
 
     let counting = Instant::now();
-    let making = Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows };
+    let count_keywords = job.common.kind == Kind::Layered;
+    let making =
+        Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows, count_keywords };
     let built = match (&job.sizing, job.common.kind) {
         (_, Kind::Scalable) => unreachable!("refused before the input is read"),
         (_, Kind::Fuse) => {
@@ -103,12 +133,15 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
         (Sizing::Count(size), _) => {
             sources.keep(); // a second pass may be needed
             let counted = count::distinct_keys(&sources, making, EXACT, job.threads, control)?;
-            let params = plan::parameters(job.common.clone(), counted.planned(), *size)?;
+            let params = planned(job, &counted, *size)?;
             phase("count", counting);
             let building = Instant::now();
-            let built = if job.common.hash == Scheme::Murmur3 || counted.counts.estimating() {
+            // Positions by murmur3 and those of records need the keys themselves.
+            let from_hashes = job.common.hash != Scheme::Murmur3 && job.common.kind != Kind::Layered;
+            let built = if !from_hashes || counted.estimating() {
                 let mut built = insert(&sources, making, params, None, job.threads, control)?;
-                built.estimated = counted.counts.estimating();
+                built.estimated = counted.estimating();
+                built.lone_keywords = counted.lone_keywords();
                 built
             } else {
                 from_logs(params, counted, job.threads, control)?
@@ -134,7 +167,8 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
                 vec![Name::default()]
             };
             let counts = names.into_iter().map(|name| (name, *keys)).collect();
-            let params = plan::parameters(job.common.clone(), counts, *size)?;
+            let layers = plan::layers(&job.common, *size, job.layers, None)?;
+            let params = plan::parameters(job.common.clone(), counts, *size, layers)?;
             let building = Instant::now();
             let built = insert(&sources, making, params, None, job.threads, control)?;
             phase("build", building);
@@ -146,11 +180,63 @@ pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
             built
         }
     };
+    let collecting = Instant::now();
+    let gathered = match exact {
+        Some(memory) => {
+            let found = gather(&sources, making, &built, memory, job.threads, output, control)?;
+            phase("collect keys", collecting);
+            Some(found)
+        }
+        None => None,
+    };
     let writing = Instant::now();
-    let Built { params, rows, seeds, arena, skipped, estimated } = built;
-    let tallies = output::write_container(output, &params, &rows, &seeds, &arena, job.threads)?;
+    let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
+    let (params, tallies, exact) = finish(built, gathered, None, output, job.threads, control)?;
     phase("write", writing);
-    Ok(Report { params, tallies, skipped, estimated, inputs, phases })
+    Ok(Report { params, tallies, skipped, estimated, lone_keywords, inputs, phases, exact })
+}
+
+/// Collects the keys of rows that went into filters.
+fn gather(
+    sources: &Sources,
+    making: Making<'_>,
+    built: &Built,
+    memory: u64,
+    threads: usize,
+    output: &Path,
+    control: &Control,
+) -> Result<Gathered> {
+    let gathered = exact::gather(sources, making, &built.params, memory, threads, output, control)?;
+    if gathered.rows != built.rows.iter().sum::<u64>() {
+        return Err(Error::Refused(
+            "the input changed while it was read: its keys are not those of the filters; build again".into(),
+        ));
+    }
+    Ok(gathered)
+}
+
+/// Writes the filters and, where keys are kept, the keys: both are whole before one is put in
+/// its place. The filters come last; until then, what is there belongs together.
+fn finish(
+    built: Built,
+    gathered: Option<Gathered>,
+    before: Option<&(Store, Params)>,
+    output: &Path,
+    threads: usize,
+    control: &Control,
+) -> Result<(Params, Vec<Tally>, Option<u64>)> {
+    let Built { params, rows, seeds, arena, .. } = built;
+    let (mut draft, tallies) = output::draft_container(output, &params, &rows, &seeds, &arena, threads)?;
+    drop(arena);
+    let mut pairs = None;
+    if let Some(gathered) = gathered {
+        let before: Vec<_> = before.iter().map(|(store, params)| (store, params)).collect();
+        let (keys, count) = exact::write(output, draft.digest()?, &params, gathered, &before, control)?;
+        keys.finish()?;
+        pairs = Some(count);
+    }
+    draft.finish()?;
+    Ok((params, tallies, pairs))
 }
 
 /// What was planned for a table.
@@ -168,11 +254,21 @@ pub struct Planned {
 pub fn plan(job: &Job, size: Size, control: &Control) -> Result<Planned> {
     refuse_early(job)?;
     let sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
-    let making = Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows };
+    let count_keywords = job.common.kind == Kind::Layered;
+    let making =
+        Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows, count_keywords };
     let limit = if job.common.kind == Kind::Fuse { usize::MAX } else { EXACT };
     let counted = count::distinct_keys(&sources, making, limit, job.threads, control)?;
-    let params = plan::parameters(job.common.clone(), counted.planned(), size)?;
+    let params = planned(job, &counted, size)?;
     Ok(Planned { params, counted, inputs: sources.explain() })
+}
+
+/// The parameters that follow from what was counted.
+fn planned(job: &Job, counted: &Counted, size: Size) -> Result<Params> {
+    let groups = counted.planned();
+    plan::refuse_empty(&groups)?;
+    let layers = plan::layers(&job.common, size, job.layers, counted.keywords_and_records())?;
+    plan::parameters(job.common.clone(), groups, size, layers)
 }
 
 /// What cannot be served whatever the input holds is refused before it is read.
@@ -188,7 +284,11 @@ fn refuse_early(job: &Job) -> Result<()> {
         Sizing::Keys(..) if job.common.kind == Kind::Fuse => Err(Error::Refused(
             "a fuse filter is sized by its own keys, which are counted: leave out --keys".into(),
         )),
-        Sizing::Count(size) | Sizing::Keys(_, size) => plan::check(&job.common, *size),
+        Sizing::Count(size) | Sizing::Keys(_, size) => {
+            let counted = matches!(job.sizing, Sizing::Count(_)).then_some((1, 1));
+            plan::layers(&job.common, *size, job.layers, counted)?;
+            plan::check(&job.common, *size)
+        }
         Sizing::Params(_) => Ok(()),
     }
 }
@@ -231,20 +331,39 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     parallel::each(addition.threads, params.groups.len(), |group| {
         container.verify(group).map_err(Error::file(path))
     })?;
-    let sources = Sources::open(&addition.inputs, &addition.options, &addition.recipe.columns())?;
+    let mut sources = Sources::open(&addition.inputs, &addition.options, &addition.recipe.columns())?;
     let inputs = sources.explain();
     output::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
+    let store = exact::beside(path, &container)?.map(|store| (store, params.clone()));
+    if store.is_some() {
+        output::check(&exact::path_beside(path))?;
+        sources.keep();
+    }
     let hash = params.common.hash;
-    let making = Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows };
+    let making =
+        Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows, count_keywords: false };
     let mut words = Placing::new(&params).empty()?;
     words.copy_from_slice(container.data());
     let before: Vec<u64> = container.tallies().iter().map(|tally| tally.rows).collect();
     drop(container);
     let mut built = insert(&sources, making, params, Some(words), addition.threads, control)?;
+    let gathered = match &store {
+        Some(_) => Some(gather(&sources, making, &built, exact::MEMORY, addition.threads, path, control)?),
+        None => None,
+    };
     built.rows.iter_mut().zip(before).for_each(|(rows, before)| *rows = rows.saturating_add(before));
-    let Built { params, rows, seeds, arena, skipped, .. } = built;
-    let tallies = output::write_container(path, &params, &rows, &seeds, &arena, addition.threads)?;
-    Ok(Report { params, tallies, skipped, estimated: false, inputs, phases: vec![("add", start.elapsed())] })
+    let skipped = built.skipped;
+    let (params, tallies, exact) = finish(built, gathered, store.as_ref(), path, addition.threads, control)?;
+    Ok(Report {
+        params,
+        tallies,
+        skipped,
+        estimated: false,
+        lone_keywords: false,
+        inputs,
+        phases: vec![("add", start.elapsed())],
+        exact,
+    })
 }
 
 /// Puts all keys of the input into an arena, straight from the rows.
@@ -283,7 +402,7 @@ fn insert(
         (all, rows, skipped)
     };
     let seeds = vec![0; params.groups.len()];
-    Ok(Built { params, rows, seeds, arena, skipped, estimated: false })
+    Ok(Built { params, rows, seeds, arena, skipped, estimated: false, lone_keywords: false })
 }
 
 /// What took the keys, with the rows of each group and those left out, summed over threads.
@@ -317,6 +436,7 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
                 Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(log.hashes())
             }
             Kind::Fuse => unreachable!("a fuse filter is built from hashes of its own"),
+            Kind::Layered => unreachable!("records are added from their keywords"),
             Kind::Scalable => unreachable!("refused before the input is read"),
         }
         Ok(())
@@ -324,14 +444,14 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
     drop(sections);
     let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
     let seeds = vec![0; params.groups.len()];
-    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false })
+    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false, lone_keywords: false })
 }
 
 /// Static filters, from the sets of all groups.
 fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     plan::refuse_empty(&counted.planned())?;
     let params = match &job.sizing {
-        Sizing::Count(size) => plan::parameters(job.common.clone(), counted.planned(), *size)?,
+        Sizing::Count(size) => planned(job, &counted, *size)?,
         Sizing::Keys(..) => unreachable!("refused before the input is read"),
         Sizing::Params(given) => {
             // Width and rate as planned; the number of slots follows from the keys.
@@ -362,5 +482,5 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     })?;
     drop(sections);
     let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
-    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false })
+    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false, lone_keywords: false })
 }

@@ -8,6 +8,7 @@ use tamis::sketch::estimated_keys;
 
 use crate::error::{Error, Result};
 use crate::merge::mergeable;
+use crate::output::Mapped;
 use crate::{output, parallel};
 
 /// What two filters of one group tell about their sets. All numbers are estimates.
@@ -53,14 +54,24 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
         let (in_a, in_b) = (a.params().find(&name.0), b.params().find(&name.0));
         let shape = in_a.map(|at| a.params().groups[at].shape).or(in_b.map(|at| b.params().groups[at].shape));
         let shape = shape.expect("a name comes from one of the two");
-        let keys = |ones: u64| estimated_keys(ones, shape.bits(), shape.hashes);
-        let first = in_a.map_or(0.0, |at| keys(a.tallies()[at].ones));
-        let second = in_b.map_or(0.0, |at| keys(b.tallies()[at].ones));
+        // Records are counted by the XOR layer, which is the last; its bits are read.
+        let layered = a.params().common.kind == Kind::Layered;
+        let bits = if layered { shape.slots } else { shape.bits() };
+        let keys = |ones: u64| estimated_keys(ones, bits, shape.hashes);
+        let counted = |file: &Mapped, at: usize| match layered {
+            true => xor_layer(file, at, bits).iter().map(|word| u64::from(word.count_ones())).sum(),
+            false => file.tallies()[at].ones,
+        };
+        let first = in_a.map_or(0.0, |at| keys(counted(&a, at)));
+        let second = in_b.map_or(0.0, |at| keys(counted(&b, at)));
         let union = match (in_a, in_b) {
             (Some(x), Some(y)) => {
                 a.verify(x).map_err(Error::file(a_path))?;
                 b.verify(y).map_err(Error::file(b_path))?;
-                let pairs = a.section(x).iter().zip(b.section(y));
+                let pairs = match layered {
+                    true => xor_layer(&a, x, bits).iter().zip(xor_layer(&b, y, bits)),
+                    false => a.section(x).iter().zip(b.section(y)),
+                };
                 keys(pairs.map(|(x, y)| u64::from((x | y).count_ones())).sum())
             }
             _ => first + second,
@@ -69,4 +80,10 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
         let both = (first + second - union).min(first.min(second)).max(0.0);
         Ok(Overlap { group: name.clone(), first, second, union, both })
     })
+}
+
+/// The last layer of a `layered`.
+fn xor_layer(file: &Mapped, group: usize, bits: u64) -> &[u64] {
+    let section = file.section(group);
+    &section[section.len() - (bits / 64) as usize..]
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tamis::hash::Scheme;
-use tamis::key::Recipe;
+use tamis::key::{Recipe, keywords_of};
 use tamis::params::Name;
 
 use crate::Control;
@@ -19,16 +19,49 @@ pub struct Counted {
     pub groups: Vec<(Name, u64)>,
     /// Their distinct keys, in the same order.
     pub counts: Counts,
+    /// Of records their keywords, too.
+    pub keywords: Option<Keywords>,
     /// Rows left out.
     pub skipped: u64,
 }
 
 impl Counted {
-    /// The groups and the keys to plan for.
+    /// The groups and the keys to plan for. A layer for keywords holds at most all different ones,
+    /// and the XOR layer all different records: whichever are more.
     pub fn planned(&self) -> Vec<(Name, u64)> {
-        let keys = self.counts.groups().iter().map(Distinct::planned);
+        let keywords = self.keywords.as_ref().map(|keywords| keywords.counts.groups());
+        let keys = self.counts.groups().iter().enumerate().map(|(group, records)| {
+            let keywords = keywords.and_then(|groups| groups.get(group)).map_or(0, Distinct::planned);
+            records.planned().max(keywords)
+        });
         self.groups.iter().zip(keys).map(|((name, _), keys)| (name.clone(), keys)).collect()
     }
+
+    /// Whether some number was estimated.
+    pub fn estimating(&self) -> bool {
+        self.counts.estimating()
+            || self.keywords.as_ref().is_some_and(|keywords| keywords.counts.estimating())
+    }
+
+    /// The keywords and the records, repetitions included.
+    pub fn keywords_and_records(&self) -> Option<(u64, u64)> {
+        let records = self.groups.iter().map(|(_, rows)| rows).sum();
+        self.keywords.as_ref().map(|keywords| (keywords.total, records))
+    }
+
+    /// Whether these are records, and none has more than one keyword.
+    pub fn lone_keywords(&self) -> bool {
+        self.keywords_and_records().is_some_and(|(keywords, records)| keywords == records && records > 0)
+    }
+}
+
+/// The keywords of records.
+#[derive(Debug)]
+pub struct Keywords {
+    /// Different ones, in the order of the groups.
+    pub counts: Counts,
+    /// All of them, over all rows.
+    pub total: u64,
 }
 
 /// How keys are made and hashed, and what happens to rows that have none.
@@ -40,6 +73,8 @@ pub struct Making<'a> {
     pub hash: Scheme,
     /// Rows without a key.
     pub bad_rows: BadRows,
+    /// Whether keys are records whose keywords are counted as well.
+    pub count_keywords: bool,
 }
 
 impl<'a> Making<'a> {
@@ -54,12 +89,22 @@ impl<'a> Making<'a> {
     }
 }
 
-struct See(Counts);
+struct See {
+    counts: Counts,
+    hash: Scheme,
+    keywords: Option<Keywords>,
+}
 
 impl Take for See {
     #[inline]
     fn take(&mut self, key: Key<'_>) {
-        self.0.see(key.group, key.hash);
+        self.counts.see(key.group, key.hash);
+        if let Some(keywords) = &mut self.keywords {
+            for word in keywords_of(key.bytes) {
+                keywords.counts.see(key.group, self.hash.identity(word));
+                keywords.total += 1;
+            }
+        }
     }
 }
 
@@ -71,13 +116,29 @@ pub fn distinct_keys(
     threads: usize,
     control: &Control,
 ) -> Result<Counted> {
-    let sinks = (0..threads).map(|_| making.discovering(See(Counts::new(limit)))).collect();
+    let see = || See {
+        counts: Counts::new(limit),
+        hash: making.hash,
+        keywords: making.count_keywords.then(|| Keywords { counts: Counts::new(limit), total: 0 }),
+    };
+    let sinks = (0..threads).map(|_| making.discovering(see())).collect();
     let sinks = sources.scan(sinks, control)?;
     let skipped = sinks.iter().map(|sink| sink.skipped).sum();
     let (groups, parts) = join_names(sinks);
-    let parts = parts.into_iter().map(|(see, places)| (see.0, places)).collect();
-    let counts = Counts::join(threads, parts, groups.len())?;
-    Ok(Counted { groups, counts, skipped })
+    let (mut total, mut of_keys, mut of_keywords) = (0, Vec::new(), Vec::new());
+    for (see, places) in parts {
+        if let Some(keywords) = see.keywords {
+            total += keywords.total;
+            of_keywords.push((keywords.counts, places.clone()));
+        }
+        of_keys.push((see.counts, places));
+    }
+    let counts = Counts::join(threads, of_keys, groups.len())?;
+    let keywords = match making.count_keywords {
+        true => Some(Keywords { counts: Counts::join(threads, of_keywords, groups.len())?, total }),
+        false => None,
+    };
+    Ok(Counted { groups, counts, keywords, skipped })
 }
 
 /// Finds the names of the groups.

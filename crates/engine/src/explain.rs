@@ -1,6 +1,7 @@
 //! How a job understands its inputs, and what it makes of their first rows, without doing it.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Mutex;
 
 use tamis::key::Maker;
@@ -74,7 +75,7 @@ impl Sink for Explaining<'_> {
         }
     }
 
-    fn bad_row(&mut self, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, _: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
         match self.bad_rows {
             BadRows::Fail => Err(unreadable(why)),
             BadRows::Skip => self.keep(&[], Err(why.to_string())),

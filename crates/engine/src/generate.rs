@@ -18,18 +18,19 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    /// A stream of its own for each seed.
-    pub(crate) fn new(seed: u64) -> Random {
+    /// The stream of this seed.
+    pub fn new(seed: u64) -> Self {
         Random { seed, drawn: 0 }
     }
 
-    fn next(&mut self) -> u64 {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
         self.drawn += 1;
         xxh3(&self.drawn.to_le_bytes(), self.seed)
     }
 
     /// A number below `end`.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
+    pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 }

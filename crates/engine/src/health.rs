@@ -2,10 +2,11 @@
 
 use tamis::blocked::LINE_BITS;
 use tamis::format::Tally;
+use tamis::layered;
 use tamis::params::{GroupParams, Name};
 use tamis::scalable;
 use tamis::sizing::Kind;
-use tamis::sketch::estimated_keys;
+use tamis::sketch::{Sketch, estimated_keys};
 
 use crate::report::{number, printable};
 
@@ -17,10 +18,13 @@ pub struct Health {
     /// Distinct keys, estimated from the fill, and no more than rows were added; infinite in a
     /// full filter.
     pub keys: f64,
-    /// The rate of false positives to expect with so many keys.
+    /// The rate of false positives to expect with so many keys; of a `layered`, that of its
+    /// fullest layer.
     pub rate: f64,
-    /// The keys that it can hold within its target rate; none for a static one, nor for one that
-    /// grows.
+    /// The rate of a `layered` as a whole, for random records of one keyword in each layer.
+    pub whole: Option<f64>,
+    /// The keys that it (or a layer of it) can hold within its target rate; none for a static one,
+    /// nor for one that grows.
     pub capacity: Option<u64>,
     /// Whether it surely holds more than that and more than it was planned for: by more than
     /// five standard errors, so that of thousands of sound filters none is suspected by chance.
@@ -41,6 +45,7 @@ impl Health {
             format!("the filter of group {}", printable(&group.0))
         };
         let holds = match self.keys.is_finite() {
+            _ if self.whole.is_some() => "too many keywords or records in one of its layers".into(),
             true => format!("about {} keys", self.keys_text()),
             false => "countless keys (it is full)".into(),
         };
@@ -53,18 +58,40 @@ impl Health {
     }
 }
 
+/// The state of a sketch: of a `layered` from its layers, of others from the directory entry.
+pub fn of_sketch(kind: Kind, group: &GroupParams, tally: &Tally, sketch: &Sketch<&[u64]>) -> Health {
+    match sketch {
+        Sketch::Layered(filter) => of_layers(group, &filter.ones()),
+        _ => health(kind, group, tally),
+    }
+}
+
+/// The state of a `layered`: its records as the XOR layer has them, all else of the fullest layer.
+fn of_layers(group: &GroupParams, ones: &[u64]) -> Health {
+    let bits = group.shape.slots;
+    let fullest = Tally { ones: ones.iter().copied().max().unwrap_or(0), rows: u64::MAX, seed: 0, sum: 0 };
+    let one = GroupParams { shape: tamis::sizing::Shape { width: 1, ..group.shape }, ..group.clone() };
+    let layer = health(Kind::Bloom, &one, &fullest);
+    let records = estimated_keys(ones.last().copied().unwrap_or(0), bits, group.shape.hashes);
+    let rate = |layer: usize| (ones[layer] as f64 / bits as f64).powi(group.shape.hashes as i32);
+    let layers = group.shape.layers();
+    let of_keywords = (0..layered::typical_keywords(layers)).map(|i| rate((i % layers) as usize));
+    let whole = of_keywords.product::<f64>() * rate(layers as usize);
+    Health { keys: records, whole: Some(whole), ..layer }
+}
+
 /// Reads the state of a sketch from its directory entry alone.
 pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     let bits = group.shape.bits();
     let fill = tally.ones as f64 / bits as f64;
     if kind == Kind::Scalable {
         let (keys, rate) = layers(group, tally.seed);
-        return Health { fill, keys: keys as f64, rate, capacity: None, overfull: false };
+        return Health { fill, keys: keys as f64, rate, whole: None, capacity: None, overfull: false };
     }
     let capacity = kind.capacity(&group.shape, group.fpr);
     let Some(most) = capacity else {
         let rate = kind.expected_rate(&group.shape, group.keys);
-        return Health { fill, keys: group.keys as f64, rate, capacity, overfull: false };
+        return Health { fill, keys: group.keys as f64, rate, whole: None, capacity, overfull: false };
     };
     let estimate = estimated_keys(tally.ones, bits, group.shape.hashes);
     let (keys, rate) = match estimate.is_finite() {
@@ -82,7 +109,7 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     let standard_error = (bits as f64 * variance.max(0.0)).sqrt() / hashes;
     // The document's sizes, which are rounded, may miss their rate by a little from the start.
     let allowed = most.max(group.keys) as f64;
-    Health { fill, keys, rate, capacity, overfull: keys > allowed + 5.0 * standard_error + 1.0 }
+    Health { fill, keys, rate, whole: None, capacity, overfull: keys > allowed + 5.0 * standard_error + 1.0 }
 }
 
 /// The keys of a scalable filter, and the rate to expect with them: the sum over its layers.

@@ -12,6 +12,7 @@ pub mod dedup;
 pub mod design;
 pub mod distinct;
 pub mod error;
+pub mod exact;
 pub mod explain;
 pub mod filter;
 pub mod generate;

@@ -9,6 +9,7 @@ use tamis::sizing::Kind;
 
 use crate::arena::{self, Placing};
 use crate::error::{Error, Result};
+use crate::exact::{self, Gathered, Store};
 use crate::output::{self, Mapped};
 use crate::{Control, parallel};
 
@@ -22,6 +23,8 @@ pub struct Merged {
     /// Inputs that hold just what an earlier one holds (the same file, or a copy of it), after
     /// that one: the filters are none the worse, but the rows count twice.
     pub twice: Vec<(PathBuf, PathBuf)>,
+    /// The (key, group) pairs that are kept beside the filters, where those of all files are.
+    pub exact: Option<u64>,
 }
 
 /// Merges files group by group; groups that only some have are kept. What goes in is verified:
@@ -82,10 +85,23 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
     })?;
     drop(sections);
     let twice = repeated(&files, inputs);
-    drop(files);
+    // Keys are kept if those of all files are.
+    let stores = files.iter().zip(inputs).map(|(file, path)| exact::beside(path, file));
+    let stores: Option<Vec<Store>> = stores.collect::<Result<_>>()?;
     let seeds = vec![0; rows.len()];
-    let tallies = output::write_container(to, &params, &rows, &seeds, &data, threads)?;
-    Ok(Merged { params, tallies, twice })
+    let (mut draft, tallies) = output::draft_container(to, &params, &rows, &seeds, &data, threads)?;
+    drop(data);
+    let mut kept = None;
+    if let Some(stores) = stores {
+        let others: Vec<_> = stores.iter().zip(files.iter().map(|file| file.params())).collect();
+        let none = Gathered::none(exact::MEMORY);
+        let (keys, pairs) = exact::write(to, draft.digest()?, &params, none, &others, control)?;
+        keys.finish()?;
+        kept = Some(pairs);
+    }
+    drop(files);
+    draft.finish()?;
+    Ok(Merged { params, tallies, twice, exact: kept })
 }
 
 /// Files that are equal to one before them. Their sections were verified, so equal checksums say it.

@@ -141,14 +141,40 @@ pub fn write_container(
     arena: &[u64],
     threads: usize,
 ) -> Result<Vec<Tally>> {
+    let (draft, tallies) = draft_container(path, params, rows, seeds, arena, threads)?;
+    draft.finish()?;
+    Ok(tallies)
+}
+
+/// The same, but the file is not yet in its place.
+pub fn draft_container(
+    path: &Path,
+    params: &Params,
+    rows: &[u64],
+    seeds: &[u64],
+    arena: &[u64],
+    threads: usize,
+) -> Result<(Draft, Vec<Tally>)> {
     let (starts, _) = params.layout();
     let tallies = parallel::each(threads, params.groups.len(), |group| {
         let words = params.groups[group].shape.words(params.common.kind) as usize;
         let section = &arena[starts[group]..starts[group] + words];
         Ok(format::seal(section, rows[group], seeds[group]))
     })?;
-    write_whole(path, |mut out| format::write(&mut out, params, &tallies, arena, b""))?;
-    Ok(tallies)
+    let mut draft = Draft::new(path)?;
+    let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
+    let written = format::write(&mut out, params, &tallies, arena, b"").and_then(|()| out.flush());
+    written.map_err(Error::io(path))?;
+    drop(out);
+    Ok((draft, tallies))
+}
+
+impl Draft {
+    /// The digest of a container that was written here.
+    pub fn digest(&mut self) -> Result<u128> {
+        let map = Map::of(self.file.file()).map_err(Error::io(&self.path))?;
+        Ok(Container::open(map).map_err(Error::file(&self.path))?.digest())
+    }
 }
 
 /// A container on disk, mapped.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tamis::blocked::LINE_BITS;
 use tamis::bloom;
 use tamis::hash::Scheme;
+use tamis::layered;
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::sizing::{Kind, Shape};
 
@@ -21,12 +22,48 @@ pub enum Size {
     Total(u64),
 }
 
-/// The parameters of groups with so many keys each.
-pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size) -> Result<Params> {
+/// The number of layers of a `layered`: as asked for, or what follows from the keywords and the
+/// records that were counted. Other kinds have none.
+pub fn layers(common: &Common, size: Size, asked: Option<u32>, counted: Option<(u64, u64)>) -> Result<u32> {
+    if common.kind != Kind::Layered {
+        return Ok(0);
+    }
+    let hashes = match (asked, size) {
+        (Some(layers), _) => {
+            return match layers {
+                1..=layered::MOST_LAYERS => Ok(layers),
+                _ => Err(Error::Refused(format!("--layers must lie between 1 and {}", layered::MOST_LAYERS))),
+            };
+        }
+        (None, Size::Fpr(fpr)) => bloom::best_for_rate(fpr).0,
+        (None, Size::BitsPerKey(bits)) => bloom::hashes_for_bits_per_key(bits),
+        (None, Size::Total(_)) => {
+            return Err(Error::Refused(
+                "the number of layers follows from that of the hashes, and this from the size of a layer: with --size, give --layers N".into(),
+            ));
+        }
+    };
+    let (keywords, records) = counted.ok_or_else(|| {
+        Error::Refused(
+            "the number of layers follows from the keywords, which are not counted: give --layers N".into(),
+        )
+    })?;
+    Ok(layered::layers_for(keywords, records, hashes))
+}
+
+/// The parameters of groups with so many keys each; in a `layered`, so many items in a layer.
+pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size, layers: u32) -> Result<Params> {
     check(&common, size)?;
     refuse_empty(&counts)?;
     let groups = match size {
-        Size::Fpr(fpr) => at_rate(&common, &counts, fpr)?,
+        Size::Fpr(fpr) => at_rate(&common, &counts, fpr, layers)?,
+        Size::BitsPerKey(bits) if common.kind == Kind::Layered => {
+            let hashes = bloom::hashes_for_bits_per_key(bits);
+            let slots = |keys: u64| ((keys as f64 * bits).ceil() as u64).max(layered::LEAST_BITS);
+            let shape =
+                |keys| Ok(Shape { slots: slots(keys).next_power_of_two(), width: layers + 1, hashes });
+            shaped(&common, &counts, shape)?
+        }
         Size::BitsPerKey(bits) => {
             // A blocked filter has whole lines: rounded up, so that no key gets fewer bits.
             let unit = if common.kind == Kind::Blocked { LINE_BITS } else { 1 };
@@ -40,7 +77,7 @@ pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size) -> Resul
             groups.iter_mut().for_each(|group| group.shape.hashes = best);
             groups
         }
-        Size::Total(bytes) => within(&common, &counts, bytes)?,
+        Size::Total(bytes) => within(&common, &counts, bytes, layers)?,
     };
     let mut groups = groups;
     if !matches!(size, Size::Fpr(_)) {
@@ -85,12 +122,15 @@ fn refuse_murmur(common: &Common, flag: &str) -> Result<()> {
     }
 }
 
-fn at_rate(common: &Common, counts: &[(Name, u64)], fpr: f64) -> Result<Vec<GroupParams>> {
+fn at_rate(common: &Common, counts: &[(Name, u64)], fpr: f64, layers: u32) -> Result<Vec<GroupParams>> {
     let mut groups = match common.hash {
         Scheme::Murmur3 => shaped(common, counts, |keys| bloom::document_shape(keys, fpr)),
         Scheme::Xxh3 { .. } => {
             let sizes = common.kind.at_rate(fpr)?;
-            shaped(common, counts, |keys| sizes.shape(keys))
+            shaped(common, counts, |keys| match common.kind {
+                Kind::Layered => sizes.shape(keys).map(|shape| shape.with_layers(layers)),
+                _ => sizes.shape(keys),
+            })
         }
     }?;
     groups.iter_mut().for_each(|group| group.fpr = fpr);
@@ -117,7 +157,7 @@ fn shaped(
 }
 
 /// The lowest rate, the same for all groups, at which they fit into so many bytes.
-fn within(common: &Common, counts: &[(Name, u64)], bytes: u64) -> Result<Vec<GroupParams>> {
+fn within(common: &Common, counts: &[(Name, u64)], bytes: u64, layers: u32) -> Result<Vec<GroupParams>> {
     let total = |groups: &[GroupParams]| -> u64 {
         groups.iter().map(|group| (group.shape.words(common.kind) * 8).next_multiple_of(64)).sum()
     };
@@ -125,10 +165,13 @@ fn within(common: &Common, counts: &[(Name, u64)], bytes: u64) -> Result<Vec<Gro
     if let [(_, keys)] = counts {
         let padding = if common.kind == Kind::Fuse { 128 } else { 0 };
         let bits = (bytes / 64 * 64).saturating_sub(padding).saturating_mul(8);
-        return shaped(common, counts, |_| common.kind.shape_for_bits(*keys, bits));
+        return shaped(common, counts, |_| match common.kind {
+            Kind::Layered => layered::shape_for_bits(*keys, bits, layers),
+            kind => kind.shape_for_bits(*keys, bits),
+        });
     }
     let (mut low, mut high) = (-90.0f64, -0.001f64); // logarithms of the rate: too large, small enough
-    let mut best = at_rate(common, counts, high.exp())?;
+    let mut best = at_rate(common, counts, high.exp(), layers)?;
     if total(&best) > bytes {
         return Err(Error::Refused(format!(
             "{bytes} bytes are too few for {} groups: at least {} are needed",
@@ -138,7 +181,7 @@ fn within(common: &Common, counts: &[(Name, u64)], bytes: u64) -> Result<Vec<Gro
     }
     for _ in 0..40 {
         let middle = 0.5 * (low + high);
-        match at_rate(common, counts, middle.exp()) {
+        match at_rate(common, counts, middle.exp(), layers) {
             Ok(groups) if total(&groups) <= bytes => {
                 high = middle;
                 best = groups;

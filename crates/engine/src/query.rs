@@ -1,7 +1,7 @@
 //! Single keys against all groups.
 
-use tamis::hash::{Scheme, murmur3};
-use tamis::key::{BadValue, Maker};
+use tamis::key::{BadValue, Maker, Recipe, Step, keywords_of};
+use tamis::layered::Answer;
 use tamis::params::Name;
 use tamis::sketch::Sketch;
 
@@ -14,6 +14,8 @@ pub struct Asker<'f> {
     file: &'f Mapped,
     sketches: Vec<Sketch<&'f [u64]>>,
     maker: Maker<'f>,
+    /// For keywords of a JSON list that are given as people write them: separated by commas.
+    listed: Option<Recipe>,
     /// Groups in the order for people.
     order: Vec<usize>,
 }
@@ -24,25 +26,70 @@ impl<'f> Asker<'f> {
         let groups = &file.params().groups;
         let mut order: Vec<usize> = (0..groups.len()).collect();
         order.sort_by(|&a, &b| groups[a].group.compare_naturally(&groups[b].group));
-        Ok(Asker { file, sketches: file.sketches()?, maker: Maker::new(&file.params().common.recipe), order })
+        let recipe = &file.params().common.recipe;
+        let is_json = |step: &Step| matches!(step, Step::Json(_));
+        let listed = recipe.key.iter().any(|field| field.steps.iter().any(is_json)).then(|| {
+            let mut listed = recipe.clone();
+            let steps = listed.key.iter_mut().flat_map(|field| &mut field.steps);
+            steps.filter(|step| is_json(step)).for_each(|step| *step = Step::Split(",".into()));
+            listed
+        });
+        Ok(Asker { file, sketches: file.sketches()?, maker: Maker::new(recipe), listed, order })
     }
 
-    /// The groups that a key may be in. The parts of a compound key are separated by tabs.
+    /// The groups that a key may be in. The parts of a compound key, and the columns of a record's
+    /// keywords, are separated by tabs.
     pub fn ask(&mut self, key: &[u8]) -> Result<Vec<&'f Name>, BadValue> {
+        Ok(self.ask_records(key)?.whole)
+    }
+
+    /// The same, with the groups of which a record may begin with these keywords.
+    pub fn ask_records(&mut self, key: &[u8]) -> Result<Found<'f>, BadValue> {
         let params = self.file.params();
-        let parts: Vec<Option<&[u8]>> = match params.common.recipe.key.len() {
+        let recipe = &params.common.recipe;
+        let mut parts: Vec<Option<&[u8]>> = match recipe.key.len() {
             1 => vec![Some(key)],
             _ => key.split(|&byte| byte == b'\t').map(Some).collect(),
         };
-        let bytes = self.maker.key(&parts)?;
-        let hash = params.common.hash.identity(bytes);
-        let has = |group: usize| match (&self.sketches[group], params.common.hash) {
-            (Sketch::Bloom(filter), Scheme::Murmur3) => {
-                let lanes: Vec<u32> = (0..filter.hashes()).map(|seed| murmur3(bytes, seed)).collect();
-                filter.contains_lanes(&lanes)
+        if recipe.of_keywords() {
+            parts.resize(parts.len().max(recipe.key.len()), None); // the last columns may be left out
+        }
+        let mut by_commas;
+        let bytes = match &self.listed {
+            Some(listed) if !key.trim_ascii_start().starts_with(b"[") => {
+                by_commas = Maker::new(listed);
+                by_commas.key(&parts)?
             }
-            (sketch, _) => sketch.contains_hash(hash),
+            _ => self.maker.key(&parts)?,
         };
-        Ok(self.order.iter().filter(|&&group| has(group)).map(|&group| &params.groups[group].group).collect())
+        let scheme = params.common.hash;
+        let hash = scheme.identity(bytes);
+        let keywords: Vec<u64> = match self.sketches.first() {
+            Some(Sketch::Layered(_)) => keywords_of(bytes).map(|word| scheme.identity(word)).collect(),
+            _ => Vec::new(),
+        };
+        let mut found = Found::default();
+        for &group in &self.order {
+            let answer = match &self.sketches[group] {
+                Sketch::Layered(filter) => filter.ask(&keywords),
+                sketch if sketch.contains_key(scheme, hash, bytes) => Answer::Whole,
+                _ => Answer::No,
+            };
+            match answer {
+                Answer::Whole => found.whole.push(&params.groups[group].group),
+                Answer::Part => found.part.push(&params.groups[group].group),
+                Answer::No => {}
+            }
+        }
+        Ok(found)
     }
+}
+
+/// The groups that a key may be in.
+#[derive(Debug, Clone, Default)]
+pub struct Found<'f> {
+    /// As a whole.
+    pub whole: Vec<&'f Name>,
+    /// As the first keywords of a record: of these the XOR layer could not be asked.
+    pub part: Vec<&'f Name>,
 }

@@ -2,7 +2,12 @@
 //! document 000.
 
 pub mod design;
+pub mod layers;
+mod layers_report;
+pub mod search;
 pub mod speedup;
+
+pub use self::layers_report::Layers;
 
 use std::path::Path;
 use std::time::Duration;
@@ -137,6 +142,7 @@ fn run(
         options: Options::default(),
         common: scheme.common(),
         sizing: Sizing::Count(Size::Fpr(fpr)),
+        layers: None,
         bad_rows: BadRows::Fail,
         threads,
     };

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 use std::sync::Mutex;
 
 use tamis::hash::{Scheme, xxh3};
@@ -254,7 +255,7 @@ impl<T: Take> Sink for KeyRows<'_, T> {
         }
     }
 
-    fn bad_row(&mut self, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, _: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
         if self.bad_rows == BadRows::Fail {
             return Err(unreadable(why));
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::Result;
-use crate::{Control, output, parallel};
+use crate::{Control, exact, output, parallel};
 
 /// What was checked.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Verified {
     pub damage: Vec<tamis::Error>,
 }
 
-/// Reads every part of a file and checks it. A file that cannot even be opened is an error;
+/// Reads every part of a file and checks it, and the keys beside it where they are kept. A file that cannot even be opened is an error;
 /// filters that do not match their checksums are all named in the report.
 pub fn verify(path: &Path, threads: usize, control: &Control) -> Result<Verified> {
     let file = output::open(path)?;
@@ -28,5 +28,8 @@ pub fn verify(path: &Path, threads: usize, control: &Control) -> Result<Verified
         Ok(file.verify(group).err())
     })?;
     let damage = found.into_iter().flatten().collect();
+    if let Some(store) = exact::beside(path, &file)? {
+        store.verify(control)?;
+    }
     Ok(Verified { groups, bytes: 8 * file.data().len() as u64, damage })
 }

@@ -28,7 +28,7 @@ const SCHEMES: [(Kind, Scheme); 3] = [
 fn params((kind, hash): (Kind, Scheme), keys_per_group: u64) -> Params {
     let recipe = Recipe { group: Some("a:round".parse().unwrap()), ..Recipe::lines() };
     let groups = ["1", "2", "3"].map(|name| (Name::from(name), keys_per_group)).to_vec();
-    parameters(Common { kind, hash, recipe }, groups, Size::Fpr(0.01)).unwrap()
+    parameters(Common { kind, hash, recipe }, groups, Size::Fpr(0.01), 0).unwrap()
 }
 
 fn put(hash: Scheme, keys: &[(u32, u64)], take: &mut impl Take) {

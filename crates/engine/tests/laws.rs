@@ -31,7 +31,15 @@ fn table(path: &Path, rows: &[(u8, u16)]) -> String {
 
 fn job(inputs: Vec<String>, (kind, hash): (Kind, Scheme), sizing: Sizing, threads: usize) -> Job {
     let common = Common { kind, hash, recipe: recipe() };
-    Job { inputs, options: Options::default(), common, sizing, bad_rows: BadRows::Fail, threads }
+    Job {
+        inputs,
+        options: Options::default(),
+        common,
+        sizing,
+        layers: None,
+        bad_rows: BadRows::Fail,
+        threads,
+    }
 }
 
 fn built(job: &Job, folder: &Path) -> Vec<u8> {

@@ -66,6 +66,11 @@ pub fn xxh3(key: &[u8], seed: u64) -> u64 {
     xxhash_rust::xxh3::xxh3_64_with_seed(key, seed)
 }
 
+/// XXH3 (128 bits) of some bytes, for digests.
+pub(crate) fn xxh3_wide(bytes: &[u8]) -> u128 {
+    xxhash_rust::xxh3::xxh3_128(bytes)
+}
+
 /// MurmurHash3 x86 32-bit of a key: what `mmh3.hash(key, seed, signed=False)` gives.
 ///
 /// ```

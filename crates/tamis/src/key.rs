@@ -25,7 +25,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
+pub use self::keywords::keywords_of;
+
 mod decimal;
+mod keywords;
 #[cfg(test)]
 mod tests;
 
@@ -75,10 +78,20 @@ pub enum Step {
     Before(String),
     /// What stands after the last occurrence of a text; all, where it does not occur.
     After(String),
+    /// Keywords: the parts between the occurrences of a text, trimmed.
+    Split(String),
+    /// Keywords: the words of a text.
+    Words,
+    /// Keywords: this member of each element of a JSON list; of no name, the elements themselves.
+    Json(String),
+    /// One keyword: the value as it is.
+    Whole,
+    /// The keywords of this column in the order of their bytes; the last of the steps.
+    Sort,
 }
 
-const STEP_NAMES: &str =
-    "trim, lower, upper, round, floor, ceil, prefix=N, suffix=N, before=TEXT, after=TEXT";
+const STEP_NAMES: &str = "trim, lower, upper, round, floor, ceil, prefix=N, suffix=N, before=TEXT, after=TEXT, \
+     and for keywords split=TEXT, words, json=MEMBER, whole, sort";
 
 impl FromStr for Step {
     type Err = Error;
@@ -115,6 +128,17 @@ impl FromStr for Step {
             "suffix" => count().map(Step::Suffix),
             "before" => word().map(Step::Before),
             "after" => word().map(Step::After),
+            "split" => word().map(|text| {
+                Step::Split(match text.as_str() {
+                    "tab" => "\t".into(),
+                    "space" => " ".into(),
+                    _ => text,
+                })
+            }),
+            "words" => plain(Step::Words),
+            "json" => Ok(Step::Json(argument.unwrap_or_default().to_owned())),
+            "whole" => plain(Step::Whole),
+            "sort" => plain(Step::Sort),
             _ => Err(Error::Recipe(format!("no step is called {name:?}; the steps are {STEP_NAMES}"))),
         }
     }
@@ -133,11 +157,26 @@ impl fmt::Display for Step {
             Step::Suffix(n) => write!(f, "suffix={n}"),
             Step::Before(text) => write!(f, "before={text}"),
             Step::After(text) => write!(f, "after={text}"),
+            Step::Split(text) => match text.as_str() {
+                "\t" => f.write_str("split=tab"),
+                " " => f.write_str("split=space"),
+                text => write!(f, "split={text}"),
+            },
+            Step::Words => f.write_str("words"),
+            Step::Json(member) if member.is_empty() => f.write_str("json"),
+            Step::Json(member) => write!(f, "json={member}"),
+            Step::Whole => f.write_str("whole"),
+            Step::Sort => f.write_str("sort"),
         }
     }
 }
 
 impl Step {
+    /// Whether it makes keywords of a value.
+    pub fn splits(&self) -> bool {
+        matches!(self, Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole)
+    }
+
     fn apply<'a>(&self, value: &'a [u8]) -> Result<Cow<'a, [u8]>, BadValue> {
         Ok(match self {
             Step::Trim => Cow::Borrowed(value.trim_ascii()),
@@ -169,6 +208,8 @@ impl Step {
                 let at = windows(value, text).rposition(|w| w == text.as_bytes());
                 Cow::Borrowed(at.map_or(value, |at| &value[at + text.len()..]))
             }
+            // What concerns the list of keywords leaves each of them as it is.
+            Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole | Step::Sort => Cow::Borrowed(value),
         })
     }
 }
@@ -196,6 +237,32 @@ pub struct Field {
     pub steps: Vec<Step>,
 }
 
+impl Field {
+    /// The place of the step that makes keywords of the value.
+    pub fn splitting(&self) -> Option<usize> {
+        self.steps.iter().position(Step::splits)
+    }
+
+    /// The same as a source of keywords: the value is one, where no step makes more of it.
+    pub fn of_keywords(mut self) -> Field {
+        if self.splitting().is_none() {
+            self.steps.insert(0, Step::Whole);
+        }
+        self
+    }
+}
+
+/// Cuts a field's text at a step `split=`: what stands before it, its delimiter, and the steps
+/// after it. The delimiter may be a comma or a colon, or begin with one: its first character
+/// belongs to it whatever it is; from the second on it ends at a comma.
+fn cut_at_split(text: &str) -> Option<(&str, &str, &str)> {
+    let at = [":split=", ",split="].iter().filter_map(|step| text.find(step)).min()? + 1;
+    let rest = &text[at + "split=".len()..];
+    let first = rest.chars().next()?.len_utf8();
+    let end = rest[first..].find(',').map_or(rest.len(), |comma| first + comma);
+    Some((&text[..at], &rest[..end], &rest[end..]))
+}
+
 impl FromStr for Field {
     type Err = Error;
 
@@ -205,13 +272,25 @@ impl FromStr for Field {
     /// What follows the last colon is read as steps; a column whose name holds a colon is
     /// written with one more at its end (`xml:lang:`).
     fn from_str(text: &str) -> Result<Self, Error> {
-        let (column, steps) = match text.rsplit_once(':') {
+        let steps_of = |steps: &str| steps.split(',').map(Step::from_str).collect::<Result<Vec<_>, _>>();
+        let (head, split) = match cut_at_split(text) {
+            Some((head, delimiter, after)) => (head, Some((delimiter, after))),
+            None => (text, None),
+        };
+        let (column, mut steps) = match head.rsplit_once(':') {
             Some((column, "")) => (column, Vec::new()),
             Some((column, steps)) => {
-                (column, steps.split(',').map(Step::from_str).collect::<Result<_, _>>()?)
+                (column, steps_of(if split.is_some() { steps.trim_end_matches(',') } else { steps })?)
             }
-            None => (text, Vec::new()),
+            None => (head, Vec::new()),
         };
+        if let Some((delimiter, after)) = split {
+            steps.push(format!("split={delimiter}").parse()?);
+            if let Some(after) = after.strip_prefix(',') {
+                steps.extend(steps_of(after)?);
+            }
+        }
+        check_steps(&steps).map_err(|why| Error::Recipe(why.into()))?;
         // `007` and `+7` are names: they would not be written so.
         let number = column.parse::<usize>().ok().filter(|number| number.to_string() == column);
         let column = match number {
@@ -221,6 +300,21 @@ impl FromStr for Field {
             None => Column::Name(column.to_owned()),
         };
         Ok(Field { column, steps })
+    }
+}
+
+/// That the steps for keywords stand where they mean something.
+fn check_steps(steps: &[Step]) -> Result<(), &'static str> {
+    match steps.iter().filter(|step| step.splits()).count() {
+        2.. => return Err("one of split, words, json and whole makes the keywords: leave out the others"),
+        0 if steps.contains(&Step::Sort) => {
+            return Err("sort puts keywords in order: split, words or json must come before it");
+        }
+        _ => {}
+    }
+    match steps.iter().position(|step| *step == Step::Sort) {
+        Some(at) if at + 1 < steps.len() => Err("sort is the last of the steps: the others come before it"),
+        _ => Ok(()),
     }
 }
 
@@ -243,7 +337,8 @@ impl fmt::Display for Field {
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// The parts of the key. Several make a compound key, each with its length before it,
-    /// so that ("ab", "c") and ("a", "bc") differ.
+    /// so that ("ab", "c") and ("a", "bc") differ. Where all of them make keywords, the key is a
+    /// record: the different keywords of all parts, in the same form.
     pub key: Vec<Field>,
     /// The group of the row, where there are groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -259,6 +354,11 @@ impl Recipe {
         Recipe { key: vec![Field { column: Column::Line, steps: Vec::new() }], group: None, null: None }
     }
 
+    /// Whether its keys are records of keywords.
+    pub fn of_keywords(&self) -> bool {
+        self.key.first().is_some_and(|field| field.splitting().is_some())
+    }
+
     /// The columns that a row must give: those of the key, then that of the group.
     pub fn columns(&self) -> Vec<Column> {
         self.key.iter().chain(&self.group).map(|field| field.column.clone()).collect()
@@ -270,10 +370,18 @@ impl Recipe {
             field.column != Column::Number(0)
                 && field.steps.iter().all(|step| match step {
                     Step::Prefix(n) | Step::Suffix(n) => *n > 0,
-                    Step::Before(text) | Step::After(text) => !text.is_empty(),
+                    Step::Before(text) | Step::After(text) | Step::Split(text) => !text.is_empty(),
                     _ => true,
                 })
+                && check_steps(&field.steps).is_ok()
         };
+        let keywords = self.of_keywords();
+        if self.key.iter().any(|field| field.splitting().is_some() != keywords) {
+            return Err(Error::Corrupt(format!("some parts make keywords, and others none ({self})")));
+        }
+        if self.group.as_ref().is_some_and(|group| group.splitting().is_some()) {
+            return Err(Error::Corrupt(format!("a row has one group, not keywords of it ({self})")));
+        }
         if self.key.is_empty() || !self.key.iter().chain(&self.group).all(field_is_possible) {
             return Err(Error::Corrupt(format!("the recipe is impossible ({self})")));
         }
@@ -284,7 +392,7 @@ impl Recipe {
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key: Vec<String> = self.key.iter().map(Field::to_string).collect();
-        write!(f, "key {}", key.join(" + "))?;
+        write!(f, "{} {}", if self.of_keywords() { "keywords" } else { "key" }, key.join(" + "))?;
         if let Some(group) = &self.group {
             write!(f, ", group {group}")?;
         }
@@ -309,6 +417,15 @@ pub enum BadValue {
         /// As given.
         got: usize,
     },
+    /// A record without keywords.
+    NoKeywords,
+    /// A cell that holds no list of keywords.
+    NotAList {
+        /// Its column.
+        column: String,
+        /// What is wrong.
+        why: String,
+    },
 }
 
 impl fmt::Display for BadValue {
@@ -319,6 +436,8 @@ impl fmt::Display for BadValue {
             BadValue::Parts { expected, got } => {
                 write!(f, "the key has {expected} parts, separated by tabs; this has {got}")
             }
+            BadValue::NoKeywords => f.write_str("a record without keywords is none"),
+            BadValue::NotAList { column, why } => write!(f, "column {column}: {why}"),
         }
     }
 }
@@ -331,12 +450,14 @@ pub struct Maker<'r> {
     recipe: &'r Recipe,
     key: Vec<u8>,
     group: Vec<u8>,
+    record: Option<Box<keywords::Record>>,
 }
 
 impl<'r> Maker<'r> {
     /// A maker for this recipe.
     pub fn new(recipe: &'r Recipe) -> Self {
-        Maker { recipe, key: Vec::new(), group: Vec::new() }
+        let record = recipe.of_keywords().then(Box::default);
+        Maker { recipe, key: Vec::new(), group: Vec::new(), record }
     }
 
     /// The bytes of the key whose parts have these values.
@@ -351,6 +472,14 @@ impl<'r> Maker<'r> {
     /// The same where the key is not just the value.
     fn made_key<'a>(&'a mut self, parts: &[Option<&'a [u8]>]) -> Result<&'a [u8], BadValue> {
         let null = self.recipe.null.as_deref();
+        if let Some(record) = &mut self.record {
+            let (expected, got) = (self.recipe.key.len(), parts.len());
+            if expected != got {
+                return Err(BadValue::Parts { expected, got });
+            }
+            record.make(&self.recipe.key, parts, null, &mut self.key)?;
+            return Ok(&self.key);
+        }
         match (&self.recipe.key[..], parts) {
             ([field], [part]) => canonical(&field.steps, *part, null, &mut self.key),
             (fields, parts) if fields.len() == parts.len() => {

@@ -11,6 +11,7 @@ pub mod format;
 pub mod fuse;
 pub mod hash;
 pub mod key;
+pub mod layered;
 pub mod params;
 mod real;
 pub mod scalable;

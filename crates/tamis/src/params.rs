@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::fuse;
 use crate::hash::Scheme;
 use crate::key::Recipe;
+use crate::layered;
 use crate::scalable;
 use crate::sizing::{Kind, MOST_BITS, Shape};
 
@@ -105,9 +106,9 @@ pub struct Common {
 pub struct GroupParams {
     /// Its name; empty where there are no groups.
     pub group: Name,
-    /// The keys it is planned for.
+    /// The keys it is planned for; in a `layered` the items of a layer.
     pub keys: u64,
-    /// The rate that it should not exceed with them.
+    /// The rate that it (in a `layered` each layer) should not exceed with them.
     pub fpr: f64,
     /// Its shape.
     #[serde(flatten)]
@@ -234,6 +235,9 @@ impl Params {
         if murmur && kind != Kind::Bloom {
             return Err(Error::Corrupt(format!("murmur3 goes with bloom, not with {kind}")));
         }
+        if kind == Kind::Layered && !self.common.recipe.of_keywords() {
+            return Err(Error::Corrupt("a layered filter goes with a recipe that makes keywords".into()));
+        }
         let named_none = matches!(&self.groups[..], [only] if only.group.0.is_empty());
         if self.common.recipe.group.is_none() && !named_none {
             return Err(Error::Corrupt("a recipe without groups goes with one group without a name".into()));
@@ -260,6 +264,7 @@ impl Params {
                         && shape.hashes == fuse::PROBES
                         && fuse::shape(*keys).is_ok_and(|fuse| fuse.slots == shape.slots)
                 }
+                Kind::Layered => layered::possible(shape),
                 Kind::Scalable => scalable::shape_has_layers(shape, *keys, *fpr),
             };
             if !fits || shape.slots == 0 || shape.bits() > MOST_BITS || !(*fpr > 0.0 && *fpr <= 1.0) {

@@ -18,6 +18,7 @@ use crate::blocked::{self, LINE_BITS};
 use crate::bloom;
 use crate::error::{Error, Result};
 use crate::fuse;
+use crate::layered;
 use crate::real;
 use crate::scalable;
 
@@ -31,15 +32,17 @@ pub enum Kind {
     Bloom,
     /// Static, and the smallest. See [`fuse`].
     Fuse,
+    /// Records of several keywords. See [`layered`].
+    Layered,
     /// Grows with its keys. See [`scalable`].
     Scalable,
 }
 
 impl Kind {
     /// All kinds, the default first.
-    pub const ALL: [Kind; 4] = [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Scalable];
+    pub const ALL: [Kind; 5] = [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Scalable, Kind::Layered];
 
-    /// Those that are planned for a number of keys.
+    /// Those of single keys that are planned for a number of them.
     pub const PLANNED: [Kind; 3] = [Kind::Blocked, Kind::Bloom, Kind::Fuse];
 
     /// Its name in files and on the command line.
@@ -48,6 +51,7 @@ impl Kind {
             Kind::Blocked => "blocked",
             Kind::Bloom => "bloom",
             Kind::Fuse => "fuse",
+            Kind::Layered => "layered",
             Kind::Scalable => "scalable",
         }
     }
@@ -74,9 +78,9 @@ impl FromStr for Kind {
 /// The geometry of one group's sketch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shape {
-    /// Slots: bits of a filter, fingerprints of a `fuse`.
+    /// Slots: bits of a filter, fingerprints of a `fuse`, addresses in each layer of a `layered`.
     pub slots: u64,
-    /// Bits in a slot.
+    /// Bits in a slot: in a `layered` one for each layer and one for the XOR layer.
     pub width: u32,
     /// Slots that a key has.
     pub hashes: u32,
@@ -86,6 +90,16 @@ impl Shape {
     /// The bits in all slots.
     pub fn bits(&self) -> u64 {
         self.slots.saturating_mul(u64::from(self.width))
+    }
+
+    /// The layers of a `layered`, without the XOR layer.
+    pub fn layers(&self) -> u32 {
+        self.width.saturating_sub(1)
+    }
+
+    /// The same with so many layers.
+    pub fn with_layers(self, layers: u32) -> Shape {
+        Shape { width: layers.saturating_add(1), ..self }
     }
 
     /// The 64-bit words that hold them, as they stand in a file.
@@ -125,7 +139,8 @@ pub struct AtRate {
 }
 
 impl AtRate {
-    /// The smallest shape whose expected rate, with so many keys, is at most this rate.
+    /// The smallest shape whose expected rate, with so many keys, is at most this rate. A
+    /// `layered` comes with one layer and the XOR layer; its rate is that of each of them.
     pub fn shape(&self, keys: u64) -> Result<Shape> {
         let AtRate { kind, fpr, hashes, per_key } = *self;
         check(keys, fpr)?;
@@ -138,6 +153,11 @@ impl AtRate {
             Kind::Bloom => {
                 let bits = smallest(guess, |bits| bloom::expected_rate(keys, bits, hashes) <= fpr);
                 Shape { slots: bits, width: 1, hashes }
+            }
+            Kind::Layered => {
+                let bits = smallest(guess, |bits| bloom::expected_rate(keys, bits, hashes) <= fpr);
+                let bits = bits.checked_next_power_of_two().unwrap_or(u64::MAX / 2);
+                Shape { slots: bits.max(layered::LEAST_BITS), width: 2, hashes }
             }
             Kind::Fuse => fuse_shape(keys, hashes)?,
             Kind::Scalable => scalable::shape(keys, fpr, 1)?,
@@ -155,7 +175,7 @@ impl Kind {
         check(1, fpr)?;
         let (hashes, per_key) = match self {
             Kind::Blocked => blocked::best_for_rate(fpr),
-            Kind::Bloom => bloom::best_for_rate(fpr),
+            Kind::Bloom | Kind::Layered => bloom::best_for_rate(fpr),
             Kind::Fuse => {
                 let too_low =
                     || Error::Shape(format!("the lowest rate of a fuse filter is 2^-32; {fpr} is below it"));
@@ -197,25 +217,27 @@ impl Kind {
                     width => fuse_shape(keys, width.min(32) as u32),
                 }
             }
+            Kind::Layered => layered::shape_for_bits(keys, bits, 1),
             Kind::Scalable => Err(Error::Shape(
                 "a scalable filter grows with its keys and cannot be given a size; give it a rate".into(),
             )),
         }
     }
 
-    /// The expected rate of a sketch of this shape that holds so many keys. The shape of a
-    /// scalable filter does not tell: not a number.
+    /// The expected rate of a sketch of this shape that holds so many keys. Of a
+    /// layered one it is that of a layer which holds so many. The shape of a scalable filter does
+    /// not tell: not a number.
     pub fn expected_rate(self, shape: &Shape, keys: u64) -> f64 {
         match self {
             Kind::Blocked => blocked::expected_rate(keys, shape.slots / LINE_BITS, shape.hashes),
-            Kind::Bloom => bloom::expected_rate(keys, shape.slots, shape.hashes),
+            Kind::Bloom | Kind::Layered => bloom::expected_rate(keys, shape.slots, shape.hashes),
             Kind::Fuse => fuse::rate(shape.width),
             Kind::Scalable => f64::NAN,
         }
     }
 
-    /// The most keys that a sketch of this shape holds within the rate. A `fuse` holds what it
-    /// was built of, and a `scalable` grows: none.
+    /// The most keys that a sketch of this shape (or a layer of it) holds within the rate. A `fuse`
+    /// holds what it was built of, and a `scalable` grows: none.
     pub fn capacity(self, shape: &Shape, fpr: f64) -> Option<u64> {
         if matches!(self, Kind::Fuse | Kind::Scalable) {
             return None;
@@ -224,7 +246,7 @@ impl Kind {
             return Some(u64::MAX); // no number of keys is above it: a search would not end
         }
         let over = |keys: u64| self.expected_rate(shape, keys) > fpr;
-        Some(smallest((shape.bits() / 10).max(1), over).saturating_sub(1))
+        Some(smallest((shape.slots / 10).max(1), over).saturating_sub(1))
     }
 }
 

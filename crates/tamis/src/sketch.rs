@@ -4,6 +4,9 @@ use crate::blocked::Blocked;
 use crate::bloom::Bloom;
 use crate::error::Result;
 use crate::fuse::Fuse;
+use crate::hash::{Scheme, murmur3};
+use crate::key::keywords_of;
+use crate::layered::Layered;
 use crate::params::GroupParams;
 use crate::real::log1p;
 use crate::scalable::Scalable;
@@ -18,6 +21,8 @@ pub enum Sketch<W> {
     Bloom(Bloom<W>),
     /// See [`crate::fuse`].
     Fuse(Fuse<W>),
+    /// See [`crate::layered`].
+    Layered(Layered<W>),
     /// See [`crate::scalable`].
     Scalable(Scalable<W>),
 }
@@ -30,6 +35,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Kind::Blocked => Sketch::Blocked(Blocked::from_words(words, group.shape.hashes)?),
             Kind::Bloom => Sketch::Bloom(Bloom::from_words(words, group.shape.slots, group.shape.hashes)?),
             Kind::Fuse => Sketch::Fuse(Fuse::from_words(words, group.keys, group.shape.width, seed)?),
+            Kind::Layered => Sketch::Layered(Layered::from_words(words, group.shape)?),
             Kind::Scalable => {
                 let layers = group.shape.hashes;
                 Sketch::Scalable(Scalable::from_words(words, group.keys, group.fpr, layers, seed)?)
@@ -37,14 +43,32 @@ impl<W: AsRef<[u64]>> Sketch<W> {
         })
     }
 
-    /// Whether the key with this hash may be in the set.
+    /// Whether the key with this hash may be in the set; in a `layered`, the record of this one
+    /// keyword.
     #[inline]
     pub fn contains_hash(&self, hash: u64) -> bool {
         match self {
             Sketch::Blocked(filter) => filter.contains_hash(hash),
             Sketch::Bloom(filter) => filter.contains_hash(hash),
             Sketch::Fuse(filter) => filter.contains_hash(hash),
+            Sketch::Layered(filter) => filter.contains_keywords(&[hash]),
             Sketch::Scalable(filter) => filter.contains_hash(hash),
+        }
+    }
+
+    /// Whether the key of these bytes, whose [identity](Scheme::identity) is given too, may be in
+    /// the set: whatever the kind and the hash.
+    pub fn contains_key(&self, scheme: Scheme, hash: u64, key: &[u8]) -> bool {
+        match (self, scheme) {
+            (Sketch::Layered(filter), _) => {
+                let keywords: Vec<u64> = keywords_of(key).map(|word| scheme.identity(word)).collect();
+                filter.contains_keywords(&keywords)
+            }
+            (Sketch::Bloom(filter), Scheme::Murmur3) => {
+                let lanes: Vec<u32> = (0..filter.hashes()).map(|seed| murmur3(key, seed)).collect();
+                filter.contains_lanes(&lanes)
+            }
+            _ => self.contains_hash(hash),
         }
     }
 
@@ -55,6 +79,9 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Bloom(filter) => filter.contains_hashes(hashes, found),
             Sketch::Fuse(filter) => filter.contains_hashes(hashes, found),
             Sketch::Scalable(filter) => filter.contains_hashes(hashes, found),
+            Sketch::Layered(_) => {
+                found.iter_mut().zip(hashes).for_each(|(found, &hash)| *found = self.contains_hash(hash));
+            }
         }
     }
 
@@ -64,6 +91,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Blocked(filter) => filter.rate_now(),
             Sketch::Bloom(filter) => filter.rate_now(),
             Sketch::Fuse(filter) => crate::fuse::rate(filter.width()),
+            Sketch::Layered(filter) => filter.rate_now(),
             Sketch::Scalable(filter) => filter.rate_now(),
         }
     }

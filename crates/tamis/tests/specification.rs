@@ -58,6 +58,7 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
             section.copy_from_slice(filter.words());
             seed = filter.seed();
         }
+        (Kind::Layered, _) => unreachable!("it holds records, which have a file of their own"),
         (Kind::Scalable, _) => {
             let mut filter = Scalable::new(params.groups[0].keys, params.groups[0].fpr).unwrap();
             filter.insert_hash(hash.identity(key)).unwrap();

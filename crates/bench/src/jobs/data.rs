@@ -54,4 +54,16 @@ impl Data {
         out.flush()?;
         Ok(path)
     }
+
+    /// So many lines of 9 hexadecimal digits: the key of the number that each line has.
+    pub fn short_lines(&self, name: &str, lines: u64, number: impl Fn(u64) -> u64) -> io::Result<PathBuf> {
+        let path = self.path(name);
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(&path)?);
+        for line in 0..lines {
+            // Distinct, as above.
+            writeln!(out, "{:09x}", key(number(line)) & ((1 << 36) - 1))?;
+        }
+        out.flush()?;
+        Ok(path)
+    }
 }

@@ -6,6 +6,7 @@ mod growth;
 mod limit;
 mod lines;
 mod process;
+mod sieve;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +23,7 @@ pub struct Jobs {
     #[arg(long, default_value = "target/release/tamis")]
     tamis: PathBuf,
     /// Only some of them
-    #[arg(long, value_delimiter = ',', value_enum, default_value = "document,lines,growth")]
+    #[arg(long, value_delimiter = ',', value_enum, default_value = "document,lines,growth,sieve")]
     only: Vec<Part>,
     /// Keys of the file with one key per line
     #[arg(long, value_parser = crate::count, default_value = "20M")]
@@ -30,6 +31,9 @@ pub struct Jobs {
     /// Rows of the tables whose cost must grow in proportion
     #[arg(long, value_delimiter = ',', value_parser = crate::count, default_value = "1M,10M,100M")]
     rows: Vec<u64>,
+    /// Lines that are sieved
+    #[arg(long, value_parser = crate::count, default_value = "10M")]
+    lines: u64,
     /// Where the data goes [default: the folder for temporary files]
     #[arg(long)]
     folder: Option<PathBuf>,
@@ -46,6 +50,8 @@ enum Part {
     Lines,
     /// The same for more and more rows
     Growth,
+    /// Lines through a filter
+    Sieve,
 }
 
 /// Runs them.
@@ -62,6 +68,7 @@ pub fn run(jobs: &Jobs) -> Result<Value, String> {
         let (name, result) = match part {
             Part::Document => ("document", document::run(&jobs.tamis, &jobs.python, &data)?),
             Part::Lines => ("lines", lines::run(&jobs.tamis, jobs.keys, &data)?),
+            Part::Sieve => ("sieve", sieve::run(&jobs.tamis, &jobs.python, jobs.lines, &data)?),
             Part::Growth => ("growth", growth::run(&jobs.tamis, &jobs.rows, &data)?),
         };
         results.insert(name.into(), result);

@@ -19,7 +19,8 @@ Examples:
   tamis add week.tamis wednesday.tsv
   tamis add seen.tamis new-users.csv --key mail      another column, the stored steps
 
-The file is replaced whole when all rows are in: a failure leaves it as it was.")]
+The file is replaced whole when all rows are in: a failure leaves it as it was. Keys that are
+kept beside it (build --exact) are kept of the new rows, too.")]
 pub struct Add {
     /// The file of filters
     file: PathBuf,
@@ -46,6 +47,7 @@ impl Add {
         let report = progress::run(output, "adding", |control| build::add(&self.file, &addition, control))?;
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.skipped);
+        notes::exact(output, &self.file, report.exact);
         inspect::summary(output, &self.file, &report.params, &report.tallies, Listed::Largest)
     }
 }

@@ -15,7 +15,7 @@ use tamis_engine::report::number;
 
 use super::explain;
 use super::inspect::{self, Listed};
-use crate::arguments::{Keys, Kinds, Reading, Sizes, replace_columns};
+use crate::arguments::{Keys, Kinds, Reading, Sizes, memory, replace_columns};
 use crate::notes;
 use crate::progress;
 use crate::show::{Output, usage};
@@ -29,8 +29,10 @@ Examples:
   tamis build ratings.tsv --key tconst --group averageRating:round -o ratings.tamis
   tamis build 'logs/*.ndjson.gz' --key user.id --size 64MB -o users.tamis
   tamis build visits.parquet --key user --key day -o visits.tamis      a compound key
+  tamis build movies.csv --kind layered --keywords keywords:split=',' --fpr 0.05 -o movies.tamis
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
+  tamis build allow.csv --key email:trim,lower --exact -o allow.tamis  keeps the keys, too
 
 Distinct keys are counted, so the number of keys need not be known: exactly up to 2^24, beyond
 that by an estimate with a margin (the input is then read twice). Reads CSV, TSV, one key per
@@ -54,6 +56,12 @@ pub struct Build {
     /// The parameters of another file of filters
     #[arg(long, value_name = "FILE.tamis")]
     like: Option<PathBuf>,
+    /// Keep the keys themselves, too, in a file beside it (FILE.tamis.keys): for filter --strict
+    #[arg(long)]
+    exact: bool,
+    /// Memory for collecting the keys of --exact; the rest waits on disk
+    #[arg(long, value_parser = memory, requires = "exact", default_value = "256MB", hide_default_value = true)]
+    memory: u64,
     /// Show how the input is understood and the keys of its first rows, and build nothing
     #[arg(long)]
     explain: bool,
@@ -73,11 +81,12 @@ impl Build {
             Some(params) => {
                 if self.sizes.given() || self.kinds.given() || self.keys.null.is_some() {
                     return usage(
-                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --hash, --seed and --null",
+                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --layers, --hash, --seed and --null",
                     );
                 }
                 let mut common = params.common.clone();
-                common.recipe = replace_columns(&common.recipe, &self.keys.key, self.keys.group.as_ref())?;
+                common.recipe =
+                    replace_columns(&common.recipe, self.keys.columns(), self.keys.group.as_ref())?;
                 if common.recipe != params.common.recipe {
                     output.warn(format!(
                         "the keys come from other columns ({}) than the parameters name, and the file will name ({})",
@@ -97,6 +106,7 @@ impl Build {
             options: self.reading.options(),
             common,
             sizing,
+            layers: self.kinds.layers,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };
@@ -104,10 +114,14 @@ impl Build {
             return explain::show(output, &job);
         }
         let path = self.output.expect("clap asks for it");
-        let report = progress::run(output, "building", |control| build::build(&job, &path, control))?;
+        let report = progress::run(output, "building", |control| match self.exact {
+            true => build::build_exact(&job, self.memory, &path, control),
+            false => build::build(&job, &path, control),
+        })?;
         notes::inputs(output, &report.inputs);
         notes::estimated(output, report.estimated);
         notes::skipped(output, report.skipped);
+        notes::lone_keywords(output, report.lone_keywords);
         if let (Sizing::Count(Size::Total(_)), Some(rate)) =
             (&job.sizing, report.params.groups.iter().map(|group| group.fpr).reduce(f64::max))
         {
@@ -119,6 +133,7 @@ impl Build {
         let phases: Vec<String> =
             report.phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
+        notes::exact(output, &path, report.exact);
         inspect::summary(output, &path, &report.params, &report.tallies, Listed::Largest)
     }
 }

@@ -59,6 +59,7 @@ impl Demo {
             options: Options::default(),
             common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: recipe() },
             sizing: Sizing::Count(Size::Fpr(0.01)),
+            layers: None,
             bad_rows: BadRows::Fail,
             threads,
         };

@@ -11,6 +11,7 @@ use tamis_engine::report::{Column, Table, printable};
 use tamis_engine::rows;
 use tamis_engine::source::{Explained, Format};
 
+use super::inspect::key_text;
 use crate::show::{self, Output};
 use crate::{notes, progress};
 
@@ -74,7 +75,7 @@ fn rows_table(job: &Job, rows: &[Row]) -> Table {
         cells.resize(width, String::new());
         match &row.made {
             Ok(Made { group, key }) => {
-                cells.push(printable(key));
+                cells.push(key_text(recipe, key));
                 cells.extend(recipe.group.is_some().then(|| printable(group)));
             }
             Err(why) => cells.push(format!("none: {why}")),

@@ -12,7 +12,7 @@ use tamis_engine::output as files;
 use tamis_engine::report::number;
 use tamis_engine::source::Format;
 
-use crate::arguments::{Reading, replace_columns};
+use crate::arguments::{Reading, memory, replace_columns};
 use crate::progress;
 use crate::show::{Output, Sheet, usage};
 
@@ -26,6 +26,7 @@ Examples:
   tamis filter people.tamis people.txt --count              numbers only
   tamis filter ratings.tamis titles.tsv --key id --group 8  in one group
   tamis filter ratings.tamis titles.tsv --key id --tag      which groups, as one more column
+  tamis filter allow.tamis mail.csv --strict -o exact.csv   no false positives left
   tamis filter users.tamis visits.parquet -o known.csv.gz --rejected unknown.csv.gz
 
 Records leave as they came, byte for byte, headers too; those of Parquet leave as CSV or, by the
@@ -49,6 +50,12 @@ pub struct Filter {
     /// Print how many pass and how many do not, and write no records
     #[arg(long, conflicts_with = "output")]
     count: bool,
+    /// Check what passes against the keys themselves, which build --exact kept: no false positives
+    #[arg(long)]
+    strict: bool,
+    /// Memory for --strict; what does not fit waits on disk [default: 256MB]
+    #[arg(long, value_parser = memory, requires = "strict", default_value = "256MB", hide_default_value = true)]
+    memory: u64,
     /// Ask this group only
     #[arg(long, value_name = "NAME", conflicts_with = "own_group")]
     group: Option<OsString>,
@@ -120,10 +127,13 @@ impl Filter {
             format: self.output_format.map(OutputFormat::format),
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
+            strict: self.strict.then_some(self.memory),
         };
         let report = progress::run(output, "sieving", |control| filter::filter(&job, control))?;
         if report.keyless > 0 {
-            output.warn(format!("{} records without a key were not admitted", number::count(report.keyless)));
+            let records = number::counted(report.keyless, "record");
+            let were = if report.keyless == 1 { "was" } else { "were" };
+            output.warn(format!("{records} without a key {were} not admitted"));
         }
         if !to_stdout {
             output.result(Sheet { table: report.table(), lines: Vec::new() }, report.json())?;

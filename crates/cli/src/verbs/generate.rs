@@ -89,6 +89,10 @@ struct To {
 impl Generate {
     /// Makes it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let counts = match &self.what {
+            What::Ratings(Ratings { rows, .. }) => Some(generate::rating_counts(*rows)),
+            _ => None,
+        };
         type Make = Box<dyn Fn(&mut dyn Write, u64) -> io::Result<()>>;
         let (rows, to, make): (u64, To, Make) = match self.what {
             What::Ratings(Ratings { rows, to }) => {
@@ -110,7 +114,11 @@ impl Generate {
         }
         output::write_whole(&path, |out| make(out, seed))?;
         if output.json {
-            output.result("", json!({ "path": path, "rows": rows, "seed": seed }))?;
+            let mut made = json!({ "path": path, "rows": rows, "seed": seed });
+            if let Some(counts) = counts {
+                made["counts"] = json!(counts);
+            }
+            output.result("", made)?;
         } else {
             output.note(format!("{}: {}", path.display(), number::counted(rows, "row")));
         }

@@ -7,10 +7,11 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use tamis::format::Tally;
+use tamis::key::{Recipe, keywords_of};
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
-use tamis_engine::health::{Health, health};
-use tamis_engine::report::{Column, Table, group_name, number};
+use tamis_engine::health::{Health, health, of_sketch};
+use tamis_engine::report::{Column, Table, group_name, number, printable};
 use tamis_engine::{Error, output as files};
 
 use crate::show::{FEW, Output, Sheet, few, usage};
@@ -91,12 +92,19 @@ pub fn summary(
     listed: Listed,
 ) -> Result<ExitCode> {
     let kind = params.common.kind;
-    let mut groups: Vec<(&GroupParams, &Tally, Health)> = params
-        .groups
-        .iter()
-        .zip(tallies)
-        .map(|(group, tally)| (group, tally, health(kind, group, tally)))
-        .collect();
+    // The layers of a layered filter are read: they are not filled alike.
+    let layers = if kind == Kind::Layered { Some(files::open(path)?) } else { None };
+    let health_of = |group: &GroupParams, tally: &Tally| -> Result<Health> {
+        let found = layers.as_ref().and_then(|file| Some((file, file.params().find(&group.group.0)?)));
+        Ok(match found {
+            Some((file, at)) => of_sketch(kind, group, tally, &file.sketch(at)?),
+            None => health(kind, group, tally),
+        })
+    };
+    let mut groups: Vec<(&GroupParams, &Tally, Health)> = Vec::new();
+    for (group, tally) in params.groups.iter().zip(tallies) {
+        groups.push((group, tally, health_of(group, tally)?));
+    }
     groups.sort_by(|a, b| a.0.group.compare_naturally(&b.0.group));
 
     let bytes: u64 = groups.iter().map(|(group, ..)| group.shape.words(kind) * 8).sum();
@@ -132,8 +140,51 @@ pub fn summary(
     Ok(ExitCode::SUCCESS)
 }
 
+/// A key for people: the keywords of a record, separated by bars.
+pub fn key_text(recipe: &Recipe, key: &[u8]) -> String {
+    if !recipe.of_keywords() {
+        return printable(key);
+    }
+    keywords_of(key).map(printable).collect::<Vec<_>>().join(" | ")
+}
+
+fn layers_table(mut columns: Vec<Column>, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
+    let names = [
+        "rows",
+        "estimated records",
+        "planned per layer",
+        "layers",
+        "bits of a layer",
+        "k",
+        "fullest layer",
+        "its rate now",
+        "target",
+        "whole, random records",
+    ];
+    columns.extend(names.map(Column::right));
+    let row = |(group, tally, health): &(&GroupParams, &Tally, Health)| {
+        vec![
+            group_name(&group.group),
+            number::count(tally.rows),
+            health.keys_text(),
+            number::count(group.keys),
+            format!("{} + XOR", group.shape.layers()),
+            number::count(group.shape.slots),
+            group.shape.hashes.to_string(),
+            number::percent(health.fill),
+            number::rate(health.rate),
+            number::rate(group.fpr),
+            number::rate(health.whole.unwrap_or(1.0)),
+        ]
+    };
+    Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
+}
+
 fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
     let mut columns = vec![Column::left("group")];
+    if kind == Kind::Layered {
+        return layers_table(columns, groups);
+    }
     let size = match kind {
         Kind::Fuse => "width",
         Kind::Scalable => "layers",
@@ -164,11 +215,17 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
 }
 
 fn as_json((group, tally, health): &(&GroupParams, &Tally, Health)) -> Value {
-    json!({
+    let mut json = json!({
         "group": group.group, "rows": tally.rows, "planned_keys": group.keys,
         "estimated_keys": health.keys.is_finite().then_some(health.keys),
         "bits": group.shape.bits(), "hashes": group.shape.hashes, "width": group.shape.width,
         "ones": tally.ones, "fill": health.fill, "fpr_now": health.rate, "fpr_target": group.fpr,
         "capacity": health.capacity, "overfull": health.overfull,
-    })
+    });
+    if let Some(whole) = health.whole {
+        json["layers"] = group.shape.layers().into();
+        json["layer_bits"] = group.shape.slots.into();
+        json["fpr_random_records"] = whole.into();
+    }
+    json
 }

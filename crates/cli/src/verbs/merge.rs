@@ -6,6 +6,7 @@ use clap::Args;
 use tamis_engine::{merge, parallel};
 
 use super::inspect::{self, Listed};
+use crate::notes;
 use crate::progress;
 use crate::show::Output;
 
@@ -40,6 +41,7 @@ impl Merge {
                 format!("{first} and {second} hold the same: the rows are counted twice")
             });
         }
+        notes::exact(output, &self.output, merged.exact);
         inspect::summary(output, &self.output, &merged.params, &merged.tallies, Listed::Largest)
     }
 }

@@ -69,7 +69,40 @@ impl Plan {
         if self.inputs.is_empty() { self.of_numbers(output) } else { self.of_data(output) }
     }
 
+    /// Layered filters are planned on their own: they hold records, not keys.
+    fn of_layers(self, output: &Output) -> Result<ExitCode> {
+        let bits = self.bits.or(self.size.map(|bytes| bytes.saturating_mul(8)));
+        let size = match (self.fpr, self.bits_per_key, bits) {
+            (Some(fpr), None, None) => Size::Fpr(fpr),
+            (None, Some(each), None) => Size::BitsPerKey(each),
+            (None, None, Some(bits)) => Size::Total(bits / 8),
+            _ => return usage("give one of --fpr, --bits-per-key (of a layer), --bits and --size"),
+        };
+        let (Some(items), Some(layers)) = (self.count, self.kinds.layers) else {
+            return usage(
+                "a layered filter is planned for --keys N different keywords or records, whichever are more, in --layers N; or for a table, from which both follow",
+            );
+        };
+        if self.keys.group.is_some() {
+            return usage("the groups are found in a table: give one, or leave out --group");
+        }
+        let mut recipe = self.keys.recipe();
+        if !recipe.of_keywords() && self.output.is_none() {
+            recipe.key = vec![":whole".parse()?]; // rates do not depend on how keywords are made
+        }
+        let common = self.kinds.common(recipe)?;
+        let layers = plan::layers(&common, size, Some(layers), None)?;
+        let params = plan::parameters(common, vec![(Name::default(), items)], size, layers)?;
+        if let Some(path) = &self.output {
+            save(output, path, &params)?;
+        }
+        show(output, &params)
+    }
+
     fn of_numbers(self, output: &Output) -> Result<ExitCode> {
+        if self.kinds.kind == Some(Kind::Layered) {
+            return self.of_layers(output);
+        }
         let bits = self.bits.or(self.size.map(|bytes| bytes.saturating_mul(8)));
         let common = self.kinds.common(self.keys.recipe())?;
         let wishes = Wishes {
@@ -98,7 +131,8 @@ impl Plan {
                 (_, Some(each), _) => Size::BitsPerKey(each),
                 (.., bits) => Size::Total(bits.unwrap_or(0) / 8),
             };
-            save(output, path, &plan::parameters(common, vec![(Name::default(), keys)], size)?)?;
+            let layers = plan::layers(&common, size, self.kinds.layers, None)?;
+            save(output, path, &plan::parameters(common, vec![(Name::default(), keys)], size, layers)?)?;
         }
         let mut text = Sheet { table: kinds_table(&design), lines: Vec::new() }.to_string();
         for (kind, reason) in &design.refused {
@@ -149,27 +183,50 @@ impl Plan {
             options: self.reading.options(),
             common: self.kinds.common(self.keys.recipe())?,
             sizing: Sizing::Count(size),
+            layers: self.kinds.layers,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };
         let Planned { params, counted, inputs } =
             progress::run(output, "counting", |control| build::plan(&job, size, control))?;
         notes::inputs(output, &inputs);
-        notes::estimated(output, counted.counts.estimating());
+        notes::estimated(output, counted.estimating());
         notes::skipped(output, counted.skipped);
+        notes::lone_keywords(output, counted.lone_keywords());
         if let Some(path) = &self.output {
             save(output, path, &params)?;
         }
-        let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
-        groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
-        let cut = few(&mut groups, |group| Reverse(group.keys));
-        let cut = cut.map(|all| {
-            format!("These are the {FEW} largest of {} groups; --json has all.", number::count(all))
-        });
-        let table = groups_table(params.common.kind, &groups);
-        output.result(Sheet { table, lines: cut.into_iter().collect() }, serde_json::to_value(&params)?)?;
-        Ok(ExitCode::SUCCESS)
+        show(output, &params)
     }
+}
+
+fn show(output: &Output, params: &Params) -> Result<ExitCode> {
+    let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
+    groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
+    let cut = few(&mut groups, |group| Reverse(group.keys));
+    let cut = cut
+        .map(|all| format!("These are the {FEW} largest of {} groups; --json has all.", number::count(all)));
+    let table = groups_table(params.common.kind, &groups);
+    let mut json = serde_json::to_value(params)?;
+    if params.common.kind == Kind::Layered
+        && let Some(groups) = json["groups"].as_array_mut()
+    {
+        for (json, group) in groups.iter_mut().zip(&params.groups) {
+            let (layer, whole) = layered_rates(group);
+            json["layers"] = group.shape.layers().into();
+            json["fpr_layer"] = layer.into();
+            json["fpr_random_records"] = whole.into();
+        }
+    }
+    output.result(Sheet { table, lines: cut.into_iter().collect() }, json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The expected rate of a layer, which is that for recombined records too, and that of the whole
+/// for random ones.
+fn layered_rates(group: &GroupParams) -> (f64, f64) {
+    let layer = Kind::Layered.expected_rate(&group.shape, group.keys);
+    (layer, tamis::layered::whole_rate(layer, group.shape.layers()))
 }
 
 fn save(output: &Output, path: &Path, params: &Params) -> Result<()> {
@@ -211,6 +268,9 @@ fn hashes_table(design: &Design) -> Table {
 
 fn groups_table(kind: Kind, groups: &[&GroupParams]) -> Table {
     let mut columns = vec![Column::left("group")];
+    if kind == Kind::Layered {
+        return layers_table(groups, columns);
+    }
     columns.extend(["keys", "bits", "bits/key", "hashes", "memory", "expected rate"].map(Column::right));
     let row = |group: &&GroupParams| {
         vec![
@@ -224,4 +284,38 @@ fn groups_table(kind: Kind, groups: &[&GroupParams]) -> Table {
         ]
     };
     Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
+}
+
+fn layers_table(groups: &[&GroupParams], mut columns: Vec<Column>) -> Table {
+    let names = [
+        "most in a layer",
+        "layers",
+        "bits of a layer",
+        "hashes",
+        "memory",
+        "rate of a layer",
+        "random records",
+        "recombined",
+    ];
+    columns.extend(names.map(Column::right));
+    let row = |group: &&GroupParams| {
+        let (layer, whole) = layered_rates(group);
+        vec![
+            group_name(&group.group),
+            number::count(group.keys),
+            format!("{} + XOR", group.shape.layers()),
+            number::count(group.shape.slots),
+            group.shape.hashes.to_string(),
+            number::bytes(group.shape.words(Kind::Layered) * 8),
+            number::rate(layer),
+            number::rate(whole),
+            number::rate(layer),
+        ]
+    };
+    let notes = vec![
+        "Rates at most, for records of one keyword in each layer: random ones must pass all layers, those recombined \
+         from members' keywords the XOR layer alone."
+            .into(),
+    ];
+    Table { columns, rows: groups.iter().map(row).collect(), notes, ..Table::default() }
 }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use tamis::params::Name;
+use tamis::sizing::Kind;
 use tamis_engine::output as files;
 use tamis_engine::query::Asker;
 use tamis_engine::report::printable;
@@ -19,6 +20,7 @@ use crate::show::{self, Output, unless_closed, usage};
 Examples:
   tamis query ratings.tamis tt0111161 tt0000001
   cut -f1 titles.tsv | tamis query ratings.tamis
+  tamis query movies.tamis 'space, alien, survival'          a record of keywords
   printf 'ann\\t2026-11-15\\n' | tamis query visits.tamis     a compound key, parts separated by tabs
 
 Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes`
@@ -26,9 +28,14 @@ where there are no groups; nothing where it is in none). In the name of a group 
 written \\, and a backslash \\\\. With --json: a list of objects with `key`, `found` (whether it may
 be in any) and, where there are groups, `groups`.
 
+Keywords are given as they stand in the data; those of a JSON list may be separated by commas
+instead, those of several columns by tabs. `part` says that each keyword may be at its place, but
+no record of just these is known: they may be the first of a longer record, for which the XOR layer
+could not be asked.
+
 A key of which the recipe makes none (a wrong number of parts, a text where a number is rounded)
 is named on standard error, and the others are answered. Exit code as grep's: 0 if any key may be
-in, 1 if none, 2 on error.")]
+in (as a whole or a part), 1 if none, 2 on error.")]
 pub struct Query {
     /// The file of filters
     file: PathBuf,
@@ -59,6 +66,7 @@ impl Query {
             grouped: file.params().common.recipe.group.is_some(),
             asked: Asked::default(),
             first: true,
+            records: file.params().common.kind == Kind::Layered,
         };
         if self.keys.is_empty() && io::stdin().is_terminal() {
             return usage("no keys: give them as arguments, or one per line on standard input");
@@ -107,34 +115,43 @@ struct Answers<W: Write> {
     grouped: bool,
     asked: Asked,
     first: bool,
+    /// Whether keys are records of keywords in layers.
+    records: bool,
 }
 
 impl<W: Write> Answers<W> {
     /// Writes an answer; whether there is still a reader.
     fn answer(&mut self, asker: &mut Asker<'_>, key: &[u8]) -> Result<bool> {
-        let groups = match asker.ask(key) {
-            Ok(groups) => groups,
+        let found = match asker.ask_records(key) {
+            Ok(found) => found,
             Err(bad) => {
                 show::error(format!("key {:?}: {bad}", String::from_utf8_lossy(key)));
                 self.asked.bad = true;
                 return Ok(true);
             }
         };
-        let found = !groups.is_empty();
-        self.asked.any |= found;
+        let (groups, part) = (found.whole, found.part);
+        self.asked.any |= !groups.is_empty() || !part.is_empty();
         let written = if self.json {
             let before = if self.first { "[\n" } else { ",\n" };
-            let mut answer = json!({ "key": Name(key.to_vec()), "found": found });
+            let mut answer = json!({ "key": Name(key.to_vec()), "found": !groups.is_empty() });
             if self.grouped {
                 answer["groups"] = json!(groups);
             }
+            if self.records {
+                answer["part"] = if self.grouped { json!(part) } else { json!(!part.is_empty()) };
+                answer["xor_layer"] =
+                    if groups.is_empty() && !part.is_empty() { "could not be asked" } else { "asked" }.into();
+            }
             write!(self.out, "{before}{answer}")
         } else {
-            let groups = match self.grouped {
-                true => groups.iter().map(|name| escaped(name)).collect::<Vec<_>>().join(","),
-                false => if found { "yes" } else { "" }.into(),
-            };
-            writeln!(self.out, "{}\t{groups}", printable(key))
+            let whole = groups.iter().map(|name| if self.grouped { escaped(name) } else { "yes".into() });
+            let part = part.iter().map(|name| match self.grouped {
+                false => "part (the XOR layer could not be asked)".into(),
+                true => format!("{} (part: the XOR layer could not be asked)", escaped(name)),
+            });
+            let groups: Vec<String> = whole.chain(part).collect();
+            writeln!(self.out, "{}\t{}", printable(key), groups.join(","))
         };
         self.first = false;
         Ok(unless_closed(written)?)

@@ -152,6 +152,25 @@ fn rows_that_cannot_be_read_are_left_out_where_that_is_asked() {
             assert_eq!(built["groups"][0]["rows"], rows, "{input}");
         }
     }
+    // A sieve rejects them, as they are.
+    for (name, rows) in [("a.csv", "g,k\na,1\nx\na,2\r\ny"), ("b.csv", "g,k\na,1\nx\n\"a\",2\r\ny")] {
+        folder.write(name, rows);
+        folder.write("one.txt", "1\n");
+        folder.ok("build one.txt --fpr 1e-6 -o one.tamis");
+        let line = format!("filter one.tamis {name} --key k -o in.csv --rejected out.csv");
+        folder.refused(&line, 1, &["line 3", "1 field, too few", "--bad-rows skip"]);
+        let done = folder.run(&format!("{line} --bad-rows skip"));
+        assert!(done.code == 0 && done.err.contains("2 records without a key"), "{}", done.err);
+        assert_eq!(folder.text("in.csv"), "g,k\na,1\n");
+        assert_eq!(folder.text("out.csv"), rows.replace("a,1\n", ""), "{name}");
+        let done = folder.run(&format!("dedup {name} --key k --bad-rows skip"));
+        assert_eq!(
+            (done.code, done.out),
+            (0, rows.replace("x\n", "").trim_end_matches('y').into()),
+            "{}",
+            done.err
+        );
+    }
     folder.write("open.csv", "g,k\na,1\nx\na,\"2\n");
     folder.refused(
         "build open.csv --key k --bad-rows skip -o y.tamis",

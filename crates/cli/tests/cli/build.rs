@@ -231,7 +231,7 @@ fn sizes_that_make_no_sense_are_refused_with_a_reason() {
     folder.refused("build ratings.tsv --key 1 --hash murmur3 --kind fuse -o a.tamis", 2, &["bloom"]);
     folder.refused("build ratings.tsv --key 1 --hash murmur3 --size 1MB -o a.tamis", 1, &["--fpr"]);
     folder.refused("build ratings.tsv --key 1 --kind fuse --fpr 1e-12 -o a.tamis", 1, &["2^-32"]);
-    folder.refused("build ratings.tsv --key 1 --kind cuckoo -o a.tamis", 2, &["blocked, bloom and fuse"]);
+    folder.refused("build ratings.tsv --key 1 --kind cuckoo -o a.tamis", 2, &["blocked, bloom, fuse"]);
     folder.refused("build ratings.tsv --key 1 --threads 0 -o a.tamis", 2, &["between 1 and 1024"]);
     assert_eq!(folder.names(), ["ratings.tsv"]);
 }

@@ -169,7 +169,7 @@ fn records_without_a_key_stop_the_job_or_are_rejected() {
     folder.refused("filter allow.tamis mail.csv -o out.csv", 1, &["line 3"]);
     assert!(!folder.path("out.csv").exists());
     let done = folder.run("filter allow.tamis mail.csv --bad-rows skip --rejected r.csv");
-    assert!(done.err.contains("1 records without a key"), "{}", done.err);
+    assert!(done.err.contains("1 record without a key"), "{}", done.err);
     assert_eq!(done.out, "id,email\n1,ann@x.org\n3,bob@x.org\n");
     assert_eq!(folder.text("r.csv"), "id,email\n2,\n");
     folder.is_clean();

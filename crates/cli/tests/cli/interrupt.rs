@@ -83,6 +83,8 @@ fn a_job_that_waits_for_input_ends() {
         "plan - --key tconst -o old.tamis",
         "add old.tamis -",
         "test old.tamis -",
+        "filter old.tamis -",
+        "filter old.tamis - -o out.tsv",
         "query old.tamis",
     ] {
         let mut child = start(&folder, line);

@@ -9,6 +9,7 @@ mod seen;
 mod state;
 mod strict;
 
+use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -160,6 +161,10 @@ impl Sift for Sifter<'_> {
             self.places.push(place);
         }
         Ok(())
+    }
+
+    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        self.rows.bad_row(place, why)
     }
 
     fn batch(&mut self, data: &[u8], batch: &mut Batch) {

@@ -2,7 +2,9 @@
 
 mod render;
 mod sieve;
+mod strict;
 mod tag;
+mod tape;
 #[cfg(test)]
 mod tests;
 
@@ -17,9 +19,11 @@ use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
 
 use self::sieve::{Asked, Counts, Keys, Sieve, Sieving};
+use self::strict::Strict;
 use self::tag::Tag;
 use crate::error::{Error, Result};
-use crate::health::health;
+use crate::exact::Store;
+use crate::health::of_sketch;
 use crate::outlet::{Destination, Outlet};
 use crate::output::{self, Mapped};
 use crate::rows::{BadRows, Groups, KeyRows};
@@ -64,6 +68,9 @@ pub struct Job {
     pub bad_rows: BadRows,
     /// Threads.
     pub threads: usize,
+    /// Whether what passes the filters is checked against the keys themselves, and in how much
+    /// memory.
+    pub strict: Option<u64>,
 }
 
 /// What was done.
@@ -85,6 +92,8 @@ pub struct Report {
     pub records: u64,
     /// Records whose key may be in the set.
     pub admitted: u64,
+    /// Records that the filters let pass and the keys themselves did not, where these were asked.
+    pub refuted: Option<u64>,
     /// Records without a key, which are not admitted.
     pub keyless: u64,
     /// The rate of false positives of the filters asked, from the bits that are set; that of own
@@ -128,6 +137,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
     let mut outlets = open_outlets(job, &sources)?;
     let asked = asked(job, params)?;
+    let store = job.strict.map(|_| Store::open(&job.filters, &file)).transpose()?;
     let sieving = Sieving {
         sketches: &sketches,
         order: order(params),
@@ -139,6 +149,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
         },
         asked,
         tag,
+        strict: job.strict.is_some(),
     };
     let prelude = sieving.tag.as_ref().map_or_else(|| form.prelude.clone(), Tag::prelude);
     for outlet in &mut outlets {
@@ -149,24 +160,44 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
             Ask::Own => Groups::KnownOr(params, params.groups.len() as u32),
             _ => Groups::One(0),
         };
-        let keys = Keys::new(sieving.lanes, job.ask == Ask::Own);
+        let own = job.ask == Ask::Own;
+        let keys = match params.common.kind {
+            Kind::Layered => Keys::of_keywords(params.common.hash, own),
+            _ => Keys::new(sieving.lanes, own, sieving.strict),
+        };
         Sieve::new(&sieving, KeyRows::new(&recipe, params.common.hash, job.bad_rows, groups, keys))
     });
     let sieves = sieves.collect();
     let mut phases = vec![("open", start.elapsed())];
     let analysing = Instant::now();
+    let mut strict = store.as_ref().zip(job.strict).map(|(store, memory)| {
+        Strict::new(&sieving, store, memory, std::env::temp_dir(), sources.are_streams(), control)
+    });
     let sieves = sources.sift(
         sieves,
         |next| {
-            let Next::Batch(sieved, _) = next else { return Ok(ControlFlow::Continue(())) };
-            outlets[0].write(sieved.passed())?;
-            outlets[1].write(sieved.rejected())?;
+            match (next, &mut strict) {
+                (Next::Batch(sieved, _), Some(strict)) => strict.take(&mut sieved.suspects, &mut outlets)?,
+                (Next::Pause, Some(strict)) => strict.settle(&mut outlets)?,
+                (Next::Batch(sieved, _), None) => {
+                    outlets[0].write(sieved.passed())?;
+                    outlets[1].write(sieved.rejected())?;
+                }
+                (Next::Pause, None) => {}
+            }
             // Without a reader of what passes, there may still be a file to complete.
             let done = outlets[0].is_closed() && !outlets[1].takes();
             Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         },
         control,
-    )?;
+    );
+    // What stood before a record that cannot be used is settled, too.
+    if let Some(strict) = &mut strict
+        && !matches!(sieves, Err(Error::Interrupted))
+    {
+        strict.settle(&mut outlets)?;
+    }
+    let sieves = sieves?;
     phases.push(("analyse", analysing.elapsed()));
     let closed = outlets.iter().any(Outlet::is_closed);
     let writing = Instant::now();
@@ -177,7 +208,8 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
         phases.push(("write", writing.elapsed()));
     }
     let counts = sum(sieves.into_iter().map(|sieve| sieve.counts));
-    report(job, &file, &sieving, counts, closed, phases)
+    let exactly = strict.map(|strict| strict.admitted);
+    report(job, &file, &sieving, counts, exactly, closed, phases)
 }
 
 /// What these filters cannot be asked.
@@ -272,6 +304,7 @@ fn report(
     file: &Mapped,
     sieving: &Sieving<'_>,
     counts: Counts,
+    exactly: Option<u64>,
     closed: bool,
     phases: Vec<(&'static str, Duration)>,
 ) -> Result<Report> {
@@ -282,8 +315,12 @@ fn report(
     };
     let kind = params.common.kind;
     let hashes = groups.iter().map(|&group| params.groups[group].shape.hashes);
-    let keys: f64 =
-        groups.iter().map(|&group| health(kind, &params.groups[group], &file.tallies()[group]).keys).sum();
+    let keys: f64 = groups
+        .iter()
+        .map(|&group| {
+            of_sketch(kind, &params.groups[group], &file.tallies()[group], &sieving.sketches[group]).keys
+        })
+        .sum();
     let mut report = Report {
         kind,
         hashes: (hashes.clone().min().unwrap_or(0), hashes.max().unwrap_or(0)),
@@ -292,14 +329,20 @@ fn report(
         keys: keys.is_finite().then_some(keys),
         planned: groups.iter().map(|&group| params.groups[group].keys).sum(),
         records: counts.records,
-        admitted: counts.admitted,
+        admitted: exactly.unwrap_or(counts.admitted),
+        refuted: exactly.map(|admitted| counts.admitted.saturating_sub(admitted)),
         keyless: counts.keyless,
         rate: None,
         false_admissions: None,
         closed,
         phases,
     };
-    if job.output != Destination::Stdout {
+    if exactly.is_some() {
+        report.false_admissions = Some(0.0);
+        return Ok(report);
+    }
+    // What layers let pass depends on the keywords that records share: nothing is known of it.
+    if job.output != Destination::Stdout && params.common.kind != Kind::Layered {
         // The rate comes from every bit of the filters: only where somebody will see it.
         let rates = parallel::each(job.threads, groups.len(), |i| {
             Ok(match &sieving.sketches[groups[i]] {

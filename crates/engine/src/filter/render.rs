@@ -30,6 +30,9 @@ impl Report {
         if self.keyless > 0 {
             row("  without a key", self.share(self.keyless));
         }
+        if let Some(refuted) = self.refuted {
+            row("false positives removed", number::count(refuted));
+        }
         if let (Some(rate), Some(expected)) = (self.rate, self.false_admissions) {
             row("rate of false positives", number::rate(rate));
             row("false admissions to expect", number::count(expected.round() as u64));
@@ -62,7 +65,7 @@ impl Report {
             "kind": self.kind, "filters": self.filters, "hashes": self.hashes.1, "bits": self.bits,
             "set": self.keys, "planned_keys": self.planned,
             "records": self.records, "admitted": self.admitted, "rejected": self.rejected(),
-            "without_key": self.keyless, "rate": self.rate,
+            "without_key": self.keyless, "false_positives_removed": self.refuted, "rate": self.rate,
             "expected_false_admissions": self.false_admissions, "closed": self.closed,
             "phases": phases_json(&self.phases),
         })

@@ -1,11 +1,15 @@
 //! What one thread does with a chunk: keys of all records, then lookups in batches, then copies.
 
+use std::fmt;
 use std::ops::Range;
 
-use tamis::hash::murmur3;
+use tamis::hash::{Scheme, murmur3};
+use tamis::key::keywords_of;
 use tamis::sketch::Sketch;
 
 use super::tag::Tag;
+use super::tape::Suspects;
+use crate::exact::ANY_GROUP;
 use crate::rows::{Key, KeyRows, Take};
 use crate::source::{Sift, Sink};
 
@@ -31,6 +35,8 @@ pub(super) struct Sieving<'a> {
     pub(super) wanted: [bool; 2],
     /// How many murmur3 hashes a key needs; 0 with another scheme.
     pub(super) lanes: u32,
+    /// Whether what passes is looked at again.
+    pub(super) strict: bool,
 }
 
 /// Keys of the records of a chunk.
@@ -41,24 +47,72 @@ pub(super) struct Keys {
     groups: Option<Vec<u32>>,
     lanes: Vec<u32>,
     lane_count: u32,
+    /// Their bytes one after the other, and where each ends; where they are looked at again.
+    bytes: Option<(Vec<u8>, Vec<u32>)>,
+    /// The hashes of their keywords, where they are records in layers.
+    keywords: Option<Keywords>,
+}
+
+/// Keywords of records.
+#[derive(Debug)]
+struct Keywords {
+    scheme: Scheme,
+    hashes: Vec<u64>,
+    /// Where those of each record end.
+    ends: Vec<usize>,
+}
+
+impl Keywords {
+    fn of(&self, record: usize) -> &[u64] {
+        let start = if record == 0 { 0 } else { self.ends[record - 1] };
+        &self.hashes[start..self.ends[record]]
+    }
 }
 
 impl Keys {
-    pub(super) fn new(lane_count: u32, own: bool) -> Self {
-        Keys { lane_count, groups: own.then(Vec::new), ..Keys::default() }
+    pub(super) fn new(lane_count: u32, own: bool, strict: bool) -> Self {
+        let bytes = strict.then(Default::default);
+        Keys { lane_count, groups: own.then(Vec::new), bytes, ..Keys::default() }
+    }
+
+    /// The same for records in layers.
+    pub(super) fn of_keywords(scheme: Scheme, own: bool) -> Self {
+        let keywords = Some(Keywords { scheme, hashes: Vec::new(), ends: Vec::new() });
+        Keys { keywords, ..Keys::new(0, own, false) }
     }
 
     fn clear(&mut self) {
         self.hashes.clear();
         self.lanes.clear();
+        if let Some(keywords) = &mut self.keywords {
+            keywords.hashes.clear();
+            keywords.ends.clear();
+        }
         self.groups.iter_mut().for_each(Vec::clear);
+        if let Some((bytes, ends)) = &mut self.bytes {
+            bytes.clear();
+            ends.clear();
+        }
     }
 
     /// In the place of a key that there is not.
     fn skip(&mut self, nowhere: u32) {
         self.hashes.push(0);
         self.lanes.resize(self.lanes.len() + self.lane_count as usize, 0);
+        if let Some(keywords) = &mut self.keywords {
+            keywords.ends.push(keywords.hashes.len());
+        }
         self.groups.iter_mut().for_each(|groups| groups.push(nowhere));
+        if let Some((bytes, ends)) = &mut self.bytes {
+            ends.push(bytes.len() as u32);
+        }
+    }
+
+    /// The bytes of a key.
+    fn key(&self, record: usize) -> &[u8] {
+        let Some((bytes, ends)) = &self.bytes else { return &[] };
+        let start = if record == 0 { 0 } else { ends[record - 1] as usize };
+        &bytes[start..ends[record] as usize]
     }
 }
 
@@ -69,8 +123,16 @@ impl Take for Keys {
         if self.lane_count > 0 {
             self.lanes.extend((0..self.lane_count).map(|seed| murmur3(key.bytes, seed)));
         }
+        if let Some(Keywords { scheme, hashes, ends }) = &mut self.keywords {
+            hashes.extend(keywords_of(key.bytes).map(|word| scheme.identity(word)));
+            ends.push(hashes.len());
+        }
         if let Some(groups) = &mut self.groups {
             groups.push(key.group);
+        }
+        if let Some((bytes, ends)) = &mut self.bytes {
+            bytes.extend_from_slice(key.bytes);
+            ends.push(bytes.len() as u32);
         }
     }
 }
@@ -92,6 +154,8 @@ impl Place {
 #[derive(Debug, Default)]
 pub struct Sieved {
     texts: [Text; 2],
+    /// In place of the texts, where what passes is looked at again.
+    pub(super) suspects: Suspects,
 }
 
 impl Sieved {
@@ -160,6 +224,13 @@ impl<'a> Sieve<'a> {
                 for (i, answer) in self.answers.iter_mut().enumerate() {
                     let at = who.map_or(i, |who| who[i] as usize) * width;
                     *answer = filter.contains_lanes(&keys.lanes[at..at + width]);
+                }
+            }
+            (Sketch::Layered(filter), _) => {
+                for (i, answer) in self.answers.iter_mut().enumerate() {
+                    let record = who.map_or(i, |who| who[i] as usize);
+                    let keywords = keys.keywords.as_ref().map_or(&[][..], |keywords| keywords.of(record));
+                    *answer = filter.contains_keywords(keywords);
                 }
             }
             (sketch, None) => sketch.contains_hashes(&keys.hashes, &mut self.answers),
@@ -260,6 +331,46 @@ impl<'a> Sieve<'a> {
         self.rows.take.groups = Some(groups);
     }
 
+    /// Lists the records that are not settled by the filters, and those that are and may be
+    /// written, with what is to be asked about each.
+    fn suspect(&self, data: &[u8], suspects: &mut Suspects) {
+        suspects.clear();
+        let sieving = self.sieving;
+        let keys = &self.rows.take;
+        let wanted_at_all = sieving.wanted.contains(&true);
+        let wanted_settled = sieving.wanted[usize::from(!sieving.invert)];
+        let mut marks = &self.marks[..];
+        for (i, place) in self.places.iter().enumerate() {
+            let asked = match &sieving.asked {
+                Asked::Own => keys.groups.as_ref().map_or(ANY_GROUP, |groups| groups[i]),
+                Asked::Any(groups) => match groups[..] {
+                    [group] => group as u32,
+                    _ => ANY_GROUP,
+                },
+            };
+            let before = suspects.groups.len();
+            if sieving.tag.is_some() {
+                let of = marks.partition_point(|(record, _)| *record as usize <= i);
+                let (own, rest) = marks.split_at(of);
+                marks = rest;
+                suspects.groups.extend(own.iter().map(|(_, group)| *group));
+            } else if self.found[i] {
+                suspects.groups.push(asked);
+            }
+            let questions = (suspects.groups.len() - before) as u32;
+            if questions > 0 {
+                suspects.hashes.push(keys.hashes[i]);
+                suspects.keys.extend_from_slice(keys.key(i));
+                suspects.ends.push(suspects.keys.len() as u32);
+            } else if !wanted_settled {
+                continue;
+            }
+            let record = if wanted_at_all { &data[place.range()] } else { &[] };
+            suspects.raw.extend_from_slice(record);
+            suspects.items.push([record.len() as u32, questions, asked]);
+        }
+    }
+
     /// Writes the records that pass, or those that do not.
     fn write(&self, data: &[u8], admitted: bool, text: &mut Text) {
         match &self.sieving.tag {
@@ -289,6 +400,14 @@ fn count_rejected(counts: &mut Vec<u64>, group: u32, known: usize) {
     }
 }
 
+impl Sieve<'_> {
+    /// Notes that the next record has no key.
+    fn pass_over(&mut self) {
+        self.keyless.push(self.places.len() as u32);
+        self.rows.take.skip(u32::MAX);
+    }
+}
+
 impl Sift for Sieve<'_> {
     type Batch = Sieved;
 
@@ -297,9 +416,15 @@ impl Sift for Sieve<'_> {
         let skipped = self.rows.skipped;
         self.rows.row(values)?;
         if self.rows.skipped > skipped {
-            self.keyless.push(self.places.len() as u32);
-            self.rows.take.skip(u32::MAX);
+            self.pass_over();
         }
+        self.places.push(Place { start: place.start as u32, end: place.end as u32 });
+        Ok(())
+    }
+
+    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        self.rows.bad_row(place.clone(), why)?;
+        self.pass_over();
         self.places.push(Place { start: place.start as u32, end: place.end as u32 });
         Ok(())
     }
@@ -310,15 +435,26 @@ impl Sift for Sieve<'_> {
         self.counts.records += self.places.len() as u64;
         self.counts.admitted += admitted;
         self.counts.keyless += self.keyless.len() as u64;
+        if self.sieving.strict {
+            self.suspect(data, &mut sieved.suspects);
+        } else {
+            self.copy(data, sieved);
+        }
+        self.places.clear();
+        self.keyless.clear();
+        self.rows.take.clear();
+    }
+}
+
+impl Sieve<'_> {
+    /// Writes all records that are wanted.
+    fn copy(&self, data: &[u8], sieved: &mut Sieved) {
         for ((text, wanted), passing) in sieved.texts.iter_mut().zip(self.sieving.wanted).zip([true, false]) {
             text.len = 0;
             if wanted {
                 self.write(data, passing != self.sieving.invert, text);
             }
         }
-        self.places.clear();
-        self.keyless.clear();
-        self.rows.take.clear();
     }
 }
 

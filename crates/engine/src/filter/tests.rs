@@ -9,6 +9,7 @@ use tamis::params::Common;
 
 use super::*;
 use crate::build::{self, Sizing};
+use crate::exact::LEAST_MEMORY;
 use crate::plan::Size;
 use crate::query::Asker;
 
@@ -27,10 +28,11 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
         common: Common { kind, hash, recipe },
         sizing: Sizing::Count(Size::Fpr(0.1)),
         bad_rows: BadRows::Fail,
+        layers: None,
         threads: 1,
     };
     let path = folder.join("members.tamis");
-    build::build(&job, &path, &Control::default()).unwrap();
+    build::build_exact(&job, LEAST_MEMORY, &path, &Control::default()).unwrap();
     path
 }
 
@@ -52,6 +54,7 @@ fn job(folder: &Path, input: &str) -> Job {
         format: None,
         bad_rows: BadRows::Skip,
         threads: 1,
+        strict: None,
     }
 }
 
@@ -94,10 +97,14 @@ fn oracle(job: &Job, rows: &[Row]) -> [String; 2] {
     };
     let mut texts = [header.clone(), header];
     for row in rows {
-        let groups: Vec<String> = match asker.ask(row.key.as_bytes()) {
+        let mut groups: Vec<String> = match asker.ask(row.key.as_bytes()) {
             Ok(groups) => groups.iter().map(|name| name.to_string()).collect(),
             Err(_) => Vec::new(),
         };
+        if job.strict.is_some() {
+            let member = row.key.strip_prefix('K').and_then(|i| i.parse::<usize>().ok()).filter(|i| *i < 200);
+            groups = member.map(|i| GROUPS[i % 4].to_owned()).into_iter().collect();
+        }
         let admitted = match &job.ask {
             Ask::Any => !groups.is_empty(),
             Ask::Group(name) => groups.contains(&name.to_string()),
@@ -134,19 +141,57 @@ proptest! {
         rows in prop::collection::vec(row(), 0..60),
         ask in prop::sample::select(vec![Ask::Any, Ask::Own, Ask::Group(Name(b"10".to_vec()))]),
         invert: bool, tagged: bool, threads in 1usize..5, chunk in 1usize..300,
+        strict in prop::sample::select(&[None, Some(0), Some(300), Some(LEAST_MEMORY)][..]),
     ) {
         let folder = tempfile::tempdir().unwrap();
         build(folder.path(), kind, hash);
         let text: String = rows.iter().map(Row::text).collect();
         fs::write(folder.path().join("t.csv"), format!("other,id,of\n{text}")).unwrap();
         let tag = tagged.then(|| "groups".to_owned());
-        let job = Job { ask, invert, tag, threads, ..job(folder.path(), "t.csv") };
+        let job = Job { ask, invert, tag, threads, strict, ..job(folder.path(), "t.csv") };
         let report = filter_in_chunks(&job, Some(chunk), &Control::default()).unwrap();
         let [passed, rejected] = oracle(&job, &rows);
         prop_assert_eq!(fs::read_to_string(folder.path().join("out")).unwrap(), passed);
         prop_assert_eq!(fs::read_to_string(folder.path().join("rejected")).unwrap(), rejected);
         let keyless = rows.iter().filter(|row| !row.key.starts_with('K')).count() as u64;
         prop_assert_eq!((report.records, report.keyless), (rows.len() as u64, keyless));
+    }
+}
+
+/// Filters that let everything pass: only the keys themselves can tell.
+#[test]
+fn strict_is_a_join_whatever_the_filters_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let members: String = (0..3000).map(|i| format!("{}\n", i * i)).collect();
+    fs::write(folder.join("members.txt"), members).unwrap();
+    let build = build::Job {
+        inputs: vec![folder.join("members.txt").display().to_string()],
+        options: source::Options::default(),
+        common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: Recipe::lines() },
+        sizing: Sizing::Keys(1, Size::Fpr(0.5)),
+        layers: None,
+        bad_rows: BadRows::Fail,
+        threads: 2,
+    };
+    build::build_exact(&build, 0, &folder.join("members.tamis"), &Control::default()).unwrap();
+    let lines: Vec<String> = (0..20_000).map(|i| format!("{}\n", i * 7 % 20_000)).collect();
+    fs::write(folder.join("t.txt"), lines.concat()).unwrap();
+    let expected: String = lines
+        .iter()
+        .filter(|line| {
+            let root = line.trim().parse::<f64>().unwrap().sqrt();
+            root == root.floor() && root < 3000.0
+        })
+        .map(String::as_str)
+        .collect();
+    for (threads, memory) in [(1, 0), (3, 0), (2, 10_000), (2, LEAST_MEMORY)] {
+        let strict = Some(memory);
+        let job = Job { recipe: Recipe::lines(), threads, strict, ..job(folder, "t.txt") };
+        let report = filter_in_chunks(&job, Some(1000), &Control::default()).unwrap();
+        assert!(fs::read_to_string(folder.join("out")).unwrap() == expected, "{threads} {memory}");
+        assert!(report.refuted.unwrap() > 10_000, "the filter is full, nearly");
+        assert_eq!(report.admitted as usize, expected.lines().count());
     }
 }
 

@@ -53,12 +53,11 @@ pub(super) fn rows<S: Sink>(
     }
 }
 
-/// Tells the sink of a row that starts here and has fewer fields than are asked for.
+/// Tells the sink of a row at this place that has fewer fields than are asked for.
 #[cold]
-fn too_few<S: Sink>(sink: &mut S, at: usize, got: usize, width: usize) -> Result<(), Fault> {
+fn too_few<S: Sink>(sink: &mut S, place: Range<usize>, got: usize, width: usize) -> Result<(), String> {
     let fields = if got == 1 { "field" } else { "fields" };
-    sink.bad_row(format_args!("this row has {got} {fields}, too few for column {width}"))
-        .map_err(|message| Fault { at, message })
+    sink.bad_row(place, format_args!("this row has {got} {fields}, too few for column {width}"))
 }
 
 /// How much is looked through at a time: a list of its delimiters fits in the nearest cache.
@@ -124,8 +123,11 @@ fn walk<'a, S: Sink>(
             // An empty line.
             continue;
         }
+        // After the newline; a last row may lack it.
+        let end = data.len().min(row[got] as usize + 1);
+        let place = base + start..base + end;
         if got < width {
-            too_few(sink, start, got, width)?;
+            too_few(sink, place, got, width).map_err(|message| Fault { at: start, message })?;
             continue;
         }
         for (value, &field) in values.iter_mut().zip(fields) {
@@ -136,9 +138,6 @@ fn walk<'a, S: Sink>(
             }
             *value = Some(&data[from..to]);
         }
-        // After the newline; a last row may lack it.
-        let end = data.len().min(row[got] as usize + 1);
-        let place = base + start..base + end;
         sink.record(place, values).map_err(|message| Fault { at: start, message })?;
     }
     Ok(())
@@ -233,8 +232,9 @@ fn any_rows<S: Sink>(
             start = next;
             continue;
         }
+        let place = start..next.min(data.len());
         if got < picks.width {
-            too_few(sink, start, got, picks.width)?;
+            too_few(sink, place, got, picks.width).map_err(|message| Fault { at: start, message })?;
             start = next;
             continue;
         }
@@ -253,7 +253,6 @@ fn any_rows<S: Sink>(
             let text = if span.close == 0 { &data[span.from..span.to] } else { &built[text.clone()] };
             values.push(Some(text));
         }
-        let place = start..next.min(data.len());
         sink.record(place, &values).map_err(|message| Fault { at: start, message })?;
         spare = emptied(values);
         start = next;
@@ -418,7 +417,10 @@ mod tests {
             let long = "x".repeat(len);
             let text = format!("a,b\n{long},{long}\nc,{long}\nd\n");
             let fault = read(&text, CSV, &[1]).unwrap_err();
-            assert_eq!(Err(fault), too_few(&mut Rows::default(), text.len() - 2, 1, 2));
+            assert_eq!(
+                (fault.at, Err(fault.message)),
+                (text.len() - 2, too_few(&mut Rows::default(), 0..0, 1, 2))
+            );
             assert_eq!(read(&text[..text.len() - 2], CSV, &[1]).unwrap(), [["b"], [&long], [&long]]);
         }
     }

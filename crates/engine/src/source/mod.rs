@@ -93,11 +93,13 @@ pub trait Sink: Send {
         self.row(values)
     }
 
-    /// Hears of a row that has no values to take (too few fields, no JSON object), and why.
+    /// Hears of a row that has no values to take (too few fields, no JSON object): its place in the
+    /// text, with its line end, and why.
     ///
     /// An error stops the scan, as that of [`row`](Self::row) does; without one it goes on with
     /// the next row.
-    fn bad_row(&mut self, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        let _ = place;
         Err(why.to_string())
     }
 }
@@ -203,6 +205,11 @@ impl Sources {
     /// unnamed temporary file while it is read the first time.
     pub fn keep(&mut self) {
         self.inputs.iter_mut().for_each(|input| input.origin.keep());
+    }
+
+    /// Whether any input is a stream, which may come slowly and never end.
+    pub fn are_streams(&self) -> bool {
+        self.inputs.iter().any(|input| !input.origin.is_file())
     }
 
     /// Reads so much at a time; the result does not depend on it.

@@ -11,6 +11,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::mem;
 use std::ops::{ControlFlow, Range};
 use std::panic::resume_unwind;
@@ -36,6 +37,12 @@ pub trait Sift: Send {
     ///
     /// An error names what is wrong with the record; the scan adds file and line, and stops.
     fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String>;
+
+    /// Hears of a record that has no values, and why; an error stops the scan, too.
+    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        let _ = place;
+        Err(why.to_string())
+    }
 
     /// Makes a batch of the records since the last one, whose places are in this data.
     fn batch(&mut self, data: &[u8], batch: &mut Self::Batch);
@@ -435,6 +442,10 @@ where
     #[inline(always)]
     fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
         self.sifter.record(place, values)
+    }
+
+    fn bad_row(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        self.sifter.bad_record(place, why)
     }
 
     /// A row that has no text of its own: the asked values, then all others.

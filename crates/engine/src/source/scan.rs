@@ -242,7 +242,7 @@ pub(super) fn text<S: Sink>(
                 [] => Ok(()),
                 object => match extractor.extract(object, |values| sink.record(place(data, line), values)) {
                     Ok(taken) => taken,
-                    Err(fault) => sink.bad_row(format_args!("{fault}")),
+                    Err(fault) => sink.bad_row(place(data, line), format_args!("{fault}")),
                 },
             })
         }

@@ -5,14 +5,59 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
-use tamis::hash::murmur3;
+use tamis::hash::{Scheme, murmur3};
+use tamis::key::keywords_of;
 
 use crate::rows::{Key, Take};
 
 /// Keys are cut into so many parts by the highest bits of their hash.
 pub(super) const PARTS: usize = 256;
 
-/// A key with one of its groups. `slot` is the place of its murmur3 hashes.
+/// What is kept of a key beside its hash, as 32-bit numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// Nothing, mostly.
+    Nothing,
+    /// So many murmur3 hashes.
+    Lanes(u32),
+    /// The number of its keywords, then the hash of each in two halves.
+    Keywords(Scheme),
+}
+
+impl Beside {
+    fn push(self, key: &[u8], to: &mut Vec<u32>) {
+        match self {
+            Beside::Nothing => {}
+            Beside::Lanes(lanes) => to.extend((0..lanes).map(|seed| murmur3(key, seed))),
+            Beside::Keywords(scheme) => {
+                let at = to.len();
+                to.push(0);
+                for word in keywords_of(key) {
+                    let hash = scheme.identity(word);
+                    to.extend([hash as u32, (hash >> 32) as u32]);
+                    to[at] += 1;
+                }
+            }
+        }
+    }
+
+    /// How many numbers a key has, of which the first may tell.
+    fn count(self, first: Option<&u32>) -> usize {
+        match self {
+            Beside::Nothing => 0,
+            Beside::Lanes(lanes) => lanes as usize,
+            Beside::Keywords(_) => 1 + 2 * first.map_or(0, |&keywords| keywords as usize),
+        }
+    }
+
+    /// Those of the key whose first stands here.
+    pub fn of(self, all: &[u32], first: u32) -> &[u32] {
+        let from = &all[first as usize..];
+        &from[..self.count(from.first())]
+    }
+}
+
+/// A key with one of its groups. `slot` is where that which is kept beside it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Record {
     pub hash: u64,
@@ -24,7 +69,7 @@ pub(super) struct Record {
 #[derive(Debug, Default)]
 pub(super) struct Part {
     pub records: Vec<Record>,
-    /// So many murmur3 hashes for each record as the file's filters need: none, mostly.
+    /// What is kept beside each key.
     pub lanes: Vec<u32>,
     /// What of it is on disk.
     runs: Vec<Run>,
@@ -36,13 +81,15 @@ struct Run {
     file: Arc<Mutex<File>>,
     offset: u64,
     records: u64,
+    bytes: u64,
 }
 
 /// Gathers the keys of one thread.
 #[derive(Debug)]
 pub(super) struct Gather {
     parts: Vec<Part>,
-    lanes: u32,
+    beside: Beside,
+    /// 32-bit numbers held in memory.
     held: usize,
     most: usize,
     disk: Option<Arc<Mutex<File>>>,
@@ -51,13 +98,11 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// With so many murmur3 hashes per key; holds at most so many keys in memory (fewer, where
-    /// hashes come with them).
-    pub fn new(lanes: u32, most: usize) -> Self {
+    /// Holds at most so many keys in memory; fewer, where more is kept beside them.
+    pub fn new(beside: Beside, most: usize) -> Self {
         let mut parts = Vec::new();
         parts.resize_with(PARTS, Part::default);
-        let most = (most * 4 / (4 + lanes as usize)).max(1);
-        Gather { parts, lanes, held: 0, most, disk: None, failed: None }
+        Gather { parts, beside, held: 0, most: 4 * most, disk: None, failed: None }
     }
 
     #[cold]
@@ -83,12 +128,12 @@ impl Gather {
             part.records.sort_unstable();
             part.records.dedup_by_key(|record| (record.hash, record.group));
             let records = part.records.len() as u64;
-            part.write(&mut out, self.lanes)?;
+            let bytes = part.write(&mut out, self.beside)?;
             part.clear();
             if records > 0 {
-                part.runs.push(Run { file: Arc::clone(&disk), offset, records });
+                part.runs.push(Run { file: Arc::clone(&disk), offset, records, bytes });
             }
-            offset += records * record_bytes(self.lanes) as u64;
+            offset += bytes;
         }
         out.flush()
     }
@@ -103,20 +148,14 @@ impl Take for Gather {
     #[inline]
     fn take(&mut self, key: Key<'_>) {
         let part = &mut self.parts[(key.hash >> 56) as usize];
-        part.records.push(Record { hash: key.hash, group: key.group, slot: part.records.len() as u32 });
-        if self.lanes > 0 {
-            part.lanes.extend((0..self.lanes).map(|seed| murmur3(key.bytes, seed)));
-        }
-        self.held += 1;
+        let slot = part.lanes.len();
+        part.records.push(Record { hash: key.hash, group: key.group, slot: slot as u32 });
+        self.beside.push(key.bytes, &mut part.lanes);
+        self.held += 4 + part.lanes.len() - slot;
         if self.held >= self.most {
             self.spill();
         }
     }
-}
-
-/// Bytes of a record on disk: hash, group, murmur3 hashes.
-fn record_bytes(lanes: u32) -> usize {
-    12 + 4 * lanes as usize
 }
 
 impl Part {
@@ -125,40 +164,55 @@ impl Part {
         self.lanes.clear();
     }
 
-    fn write(&self, out: &mut impl Write, lanes: u32) -> io::Result<()> {
+    /// Writes the records, each with its hash, its group and what is kept beside it; returns the
+    /// bytes.
+    fn write(&self, out: &mut impl Write, beside: Beside) -> io::Result<u64> {
+        let mut bytes = 0;
         for record in &self.records {
-            let first = record.slot as usize * lanes as usize;
             out.write_all(&record.hash.to_le_bytes())?;
             out.write_all(&record.group.to_le_bytes())?;
-            for lane in &self.lanes[first..first + lanes as usize] {
+            let lanes = match beside {
+                Beside::Nothing => &[],
+                beside => beside.of(&self.lanes, record.slot),
+            };
+            for lane in lanes {
                 out.write_all(&lane.to_le_bytes())?;
             }
+            bytes += 12 + 4 * lanes.len() as u64;
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// Brings all of another thread's part, from memory and from disk, into this one.
-    pub fn absorb(&mut self, mut other: Part, lanes: u32) -> io::Result<()> {
+    pub fn absorb(&mut self, mut other: Part, beside: Beside) -> io::Result<()> {
         for run in &other.runs {
-            let mut bytes = vec![0; run.records as usize * record_bytes(lanes)];
+            let mut bytes = vec![0; run.bytes as usize];
             let mut file = run.file.lock().expect("no holder panics");
             file.seek(SeekFrom::Start(run.offset))?;
             file.read_exact(&mut bytes)?;
             drop(file);
-            for record in bytes.chunks_exact(record_bytes(lanes)) {
-                let (hash, rest) = record.split_at(8);
-                let (group, rest) = rest.split_at(4);
-                let hash = u64::from_le_bytes(hash.try_into().expect("eight bytes"));
-                let group = u32::from_le_bytes(group.try_into().expect("four bytes"));
-                self.records.push(Record { hash, group, slot: self.records.len() as u32 });
-                self.lanes.extend(rest.as_chunks().0.iter().map(|lane| u32::from_le_bytes(*lane)));
+            let mut numbers = bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
+            for _ in 0..run.records {
+                let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
+                let mut next = || numbers.next().ok_or_else(short);
+                let hash = u64::from(next()?) | u64::from(next()?) << 32;
+                let group = next()?;
+                let slot = self.lanes.len();
+                self.records.push(Record { hash, group, slot: slot as u32 });
+                if matches!(beside, Beside::Keywords(_)) {
+                    self.lanes.push(next()?);
+                }
+                let count = beside.count(self.lanes.get(slot));
+                while self.lanes.len() < slot + count {
+                    self.lanes.push(next()?);
+                }
             }
         }
         if self.records.is_empty() {
             (self.records, self.lanes) = (other.records, other.lanes);
             return Ok(());
         }
-        let first = self.records.len() as u32;
+        let first = self.lanes.len() as u32;
         self.records
             .extend(other.records.iter().map(|record| Record { slot: first + record.slot, ..*record }));
         self.lanes.append(&mut other.lanes);

@@ -5,7 +5,7 @@ use tamis::blocked::{Blocked, Mask};
 use tamis::bloom::Positions;
 use tamis::sketch::Sketch;
 
-use super::gather::{Part, Record};
+use super::gather::{Beside, Part, Record};
 
 /// Keys are tested in tiles of this many, whose masks stay in the nearest caches while one
 /// filter after the other is asked.
@@ -58,7 +58,7 @@ impl Found {
 /// Tests the keys of a part. Numbers of groups: those of the filters first, then `outside`, the
 /// number of the filters, for keys of none; then groups without a filter. `order` is that of
 /// [`by_size`].
-pub(super) fn judge(mut part: Part, lanes: u32, sketches: &[Sketch<&[u64]>], order: &[usize]) -> Found {
+pub(super) fn judge(mut part: Part, beside: Beside, sketches: &[Sketch<&[u64]>], order: &[usize]) -> Found {
     let outside = sketches.len() as u32;
     let mut found = Found { filters: vec![Hits::default(); sketches.len()], ..Found::default() };
     part.records.sort_unstable();
@@ -74,7 +74,7 @@ pub(super) fn judge(mut part: Part, lanes: u32, sketches: &[Sketch<&[u64]>], ord
             if record.group < outside {
                 let hits = &mut found.filters[record.group as usize];
                 hits.members += 1;
-                hits.found += u64::from(has(&sketches[record.group as usize], record, &part.lanes, lanes));
+                hits.found += u64::from(has(&sketches[record.group as usize], record, &part.lanes, beside));
             } else if record.group > outside {
                 let stranger = (record.group - outside - 1) as usize;
                 found.strangers.resize(found.strangers.len().max(stranger + 1), 0);
@@ -86,7 +86,7 @@ pub(super) fn judge(mut part: Part, lanes: u32, sketches: &[Sketch<&[u64]>], ord
 
     let mut tile = Tile::default();
     for records in keys.chunks(TILE) {
-        tile.load(records, &part.lanes, lanes);
+        tile.load(records, &part.lanes, beside);
         for &filter in order {
             found.filters[filter].all += tile.count(&sketches[filter]);
         }
@@ -100,20 +100,30 @@ pub(super) fn by_size(sketches: &[Sketch<&[u64]>]) -> Vec<usize> {
     let size = |&filter: &usize| match &sketches[filter] {
         Sketch::Bloom(filter) => (filter.bits(), filter.hashes()),
         Sketch::Blocked(filter) => (0, filter.hashes()),
-        Sketch::Fuse(_) | Sketch::Scalable(_) => (0, 0),
+        Sketch::Fuse(_) | Sketch::Scalable(_) | Sketch::Layered(_) => (0, 0),
     };
     let mut order: Vec<usize> = (0..sketches.len()).collect();
     order.sort_by_key(size);
     order
 }
 
-fn has(sketch: &Sketch<&[u64]>, record: &Record, all_lanes: &[u32], lanes: u32) -> bool {
-    match sketch {
-        Sketch::Bloom(filter) if lanes > 0 => {
-            filter.contains_lanes(&all_lanes[record.slot as usize * lanes as usize..])
+fn has(sketch: &Sketch<&[u64]>, record: &Record, all_lanes: &[u32], beside: Beside) -> bool {
+    match (sketch, beside) {
+        (_, Beside::Nothing) => sketch.contains_hash(record.hash),
+        (Sketch::Bloom(filter), _) => filter.contains_lanes(beside.of(all_lanes, record.slot)),
+        (Sketch::Layered(filter), _) => {
+            let mut keywords = Vec::new();
+            push_keywords(beside.of(all_lanes, record.slot), &mut keywords);
+            filter.contains_keywords(&keywords)
         }
-        sketch => sketch.contains_hash(record.hash),
+        _ => sketch.contains_hash(record.hash),
     }
+}
+
+/// Adds the hashes of a record's keywords, as they are kept beside it.
+fn push_keywords(beside: &[u32], to: &mut Vec<u64>) {
+    let halves = beside.get(1..).unwrap_or_default().as_chunks::<2>().0;
+    to.extend(halves.iter().map(|[low, high]| u64::from(*low) | u64::from(*high) << 32));
 }
 
 /// Up to [`TILE`] keys, and what is made once for all filters of a size.
@@ -122,6 +132,9 @@ struct Tile<'a> {
     hashes: Vec<u64>,
     /// Those of each key, where the filters are placed by murmur3.
     lanes: Vec<&'a [u32]>,
+    /// The keywords of all records, and where those of each end.
+    keywords: Vec<u64>,
+    ends: Vec<usize>,
     masks: Vec<Mask>,
     /// The number of hashes for which the masks are.
     masks_for: u32,
@@ -132,13 +145,20 @@ struct Tile<'a> {
 }
 
 impl<'a> Tile<'a> {
-    fn load(&mut self, records: &[Record], all_lanes: &'a [u32], lanes: u32) {
+    fn load(&mut self, records: &[Record], all_lanes: &'a [u32], beside: Beside) {
         self.hashes.clear();
         self.hashes.extend(records.iter().map(|record| record.hash));
         self.lanes.clear();
-        if lanes > 0 {
-            self.lanes
-                .extend(records.iter().map(|record| &all_lanes[record.slot as usize * lanes as usize..]));
+        self.keywords.clear();
+        self.ends.clear();
+        if beside != Beside::Nothing {
+            self.lanes.extend(records.iter().map(|record| beside.of(all_lanes, record.slot)));
+        }
+        if let Beside::Keywords(_) = beside {
+            for lanes in &self.lanes {
+                push_keywords(lanes, &mut self.keywords);
+                self.ends.push(self.keywords.len());
+            }
         }
         self.masks_for = 0;
         self.positions_for = (0, 0);
@@ -168,6 +188,13 @@ impl<'a> Tile<'a> {
                 self.found.resize(self.hashes.len(), false);
                 sketch.contains_hashes(&self.hashes, &mut self.found);
                 self.found.iter().filter(|&&hit| hit).count()
+            }
+            Sketch::Layered(filter) => {
+                let mut from = 0;
+                let hit = |&&end: &&usize| {
+                    filter.contains_keywords(&self.keywords[std::mem::replace(&mut from, end)..end])
+                };
+                self.ends.iter().filter(hit).count()
             }
         };
         hits as u64

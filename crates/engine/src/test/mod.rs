@@ -15,12 +15,14 @@ use std::time::{Duration, Instant};
 
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{Column, Recipe};
-use tamis::params::{Common, Name};
+use tamis::layered;
+use tamis::params::{Common, Name, Params};
+use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
 
 pub use self::render::phases_json;
 
-use self::gather::{Gather, PARTS, Part};
+use self::gather::{Beside, Gather, PARTS, Part};
 use self::judge::{Found, by_size, judge};
 use crate::error::{Error, Result};
 use crate::health::{self, Health};
@@ -124,6 +126,9 @@ pub struct Report {
     /// is that of the least probable group, times their number, which holds however they depend
     /// on each other.
     pub surprise: f64,
+    /// Whether that cannot be told: what a layered filter lets pass depends on the keywords that
+    /// records share. Only of random ones is it known.
+    pub unjudged: bool,
     /// False positives to expect, all groups together, from the bits that are set.
     pub expected_false_positives: f64,
     /// The time of each phase.
@@ -175,9 +180,12 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     })?;
     let params = container.params();
     let hash = params.common.hash;
-    let lanes = match hash {
-        Scheme::Murmur3 => params.groups.iter().map(|group| group.shape.hashes).max().unwrap_or(0),
-        Scheme::Xxh3 { .. } => 0,
+    let beside = match (params.common.kind, hash) {
+        (Kind::Layered, hash) => Beside::Keywords(hash),
+        (_, Scheme::Murmur3) => {
+            Beside::Lanes(params.groups.iter().map(|group| group.shape.hashes).max().unwrap_or(0))
+        }
+        (_, Scheme::Xxh3 { .. }) => Beside::Nothing,
     };
     phase("open");
 
@@ -191,7 +199,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         let sink = |_| {
             let known = Groups::KnownFirst { params, first: outside + 1, others: &others };
             let groups = if negatives { Groups::One(outside) } else { known };
-            KeyRows::new(recipe, hash, job.bad_rows, groups, Gather::new(lanes, held))
+            KeyRows::new(recipe, hash, job.bad_rows, groups, Gather::new(beside, held))
         };
         for sink in sources.scan((0..job.threads).map(sink).collect(), control)? {
             rows += sink.rows.iter().sum::<u64>();
@@ -207,7 +215,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         let (sources, recipe) = open_negatives(job)?;
         scan(&sources, &recipe, true)?;
     }
-    gathered.extend(random_keys(job, hash, lanes, outside, held, control)?);
+    gathered.extend(random_keys(job, params, beside, held, control)?);
     phase("read");
 
     let disk = |source| Error::Io { path: std::env::temp_dir(), source };
@@ -224,9 +232,9 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         control.check()?;
         let mut all = Part::default();
         for part in std::mem::take(&mut *parts[part].lock().expect("no holder panics")) {
-            all.absorb(part, lanes).map_err(disk)?;
+            all.absorb(part, beside).map_err(disk)?;
         }
-        let found = judge(all, lanes, &sketches, &order);
+        let found = judge(all, beside, &sketches, &order);
         control.advance(1);
         Ok(found)
     })?;
@@ -236,7 +244,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
 
     let rates = parallel::each(job.threads, sketches.len(), |group| {
         Ok(match &sketches[group] {
-            Sketch::Bloom(filter) if lanes > 0 => filter.rate_now_lanes(),
+            Sketch::Bloom(filter) if hash == Scheme::Murmur3 => filter.rate_now_lanes(),
             sketch => sketch.rate_now(),
         })
     })?;
@@ -253,7 +261,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
             // Never below zero, but for keys made to collide in XXH3 where murmur3 places them.
             false_positives: hits.all.saturating_sub(hits.found),
             negatives: total.keys - hits.members,
-            health: health::health(params.common.kind, params_of, tally),
+            health: health::of_sketch(params.common.kind, params_of, tally, &sketches[i]),
         };
         let expected = filter.negatives as f64 * rates[i];
         let spread = expected * (1.0 - rates[i]);
@@ -280,6 +288,8 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     }
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
     phase("count");
+    let unjudged =
+        params.common.kind == Kind::Layered && !(job.inputs.is_empty() && job.negatives.is_empty());
     Ok(Report {
         filters: params.common.clone(),
         groups,
@@ -288,7 +298,10 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         skipped,
         inputs,
         removed: total.removed,
-        surprise: if total.shared == 0 && !job.inputs.is_empty() {
+        unjudged,
+        surprise: if unjudged {
+            1.0
+        } else if total.shared == 0 && !job.inputs.is_empty() {
             surprise(false_positives, mean, variance)
         } else {
             (least * sketches.len() as f64).min(1.0)
@@ -319,22 +332,29 @@ fn open_negatives(job: &Job) -> Result<(Sources, Recipe)> {
     Err(error)
 }
 
-/// Random keys of 16 bytes: 128 bits that no table holds by chance.
+/// Random keys of 16 bytes: 128 bits that no table holds by chance. For layered filters records
+/// of such keywords, as many as the formulas take.
 fn random_keys(
     job: &Job,
-    hash: Scheme,
-    lanes: u32,
-    outside: u32,
+    params: &Params,
+    beside: Beside,
     held: usize,
     control: &Control,
 ) -> Result<Vec<Gather>> {
     if job.random == 0 {
         return Ok(Vec::new());
     }
+    let (hash, outside) = (params.common.hash, params.groups.len() as u32);
+    let keywords = match params.common.kind {
+        Kind::Layered => {
+            params.groups.first().map_or(0, |group| layered::typical_keywords(group.shape.layers()))
+        }
+        _ => 0,
+    };
     // In 128 bits: a great number of keys times that of the threads is beyond 64.
     let first = |thread: usize| (u128::from(job.random) * thread as u128 / job.threads as u128) as u64;
     parallel::each(job.threads, job.threads, |thread| {
-        let mut gather = Gather::new(lanes, held);
+        let mut gather = Gather::new(beside, held);
         for i in first(thread)..first(thread + 1) {
             if i % (1 << 16) == 0 {
                 control.check()?;
@@ -342,7 +362,14 @@ fn random_keys(
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&xxh3(&i.to_le_bytes(), job.seed).to_le_bytes());
             bytes[8..].copy_from_slice(&xxh3(&i.to_le_bytes(), !job.seed).to_le_bytes());
-            gather.take(Key { group: outside, hash: hash.identity(&bytes), bytes: &bytes });
+            let mut record = Vec::new();
+            for number in 0..keywords {
+                record.extend_from_slice(&20u32.to_le_bytes());
+                record.extend_from_slice(&bytes);
+                record.extend_from_slice(&number.to_le_bytes());
+            }
+            let bytes = if keywords == 0 { &bytes } else { &record[..] };
+            gather.take(Key { group: outside, hash: hash.identity(bytes), bytes });
         }
         Ok(gather)
     })
@@ -375,15 +402,26 @@ mod tests {
         fs::write(&data, table()).unwrap();
         let recipe =
             Recipe { key: vec!["key".parse().unwrap()], group: Some("group".parse().unwrap()), null: None };
-        for (kind, hash) in
-            [(Kind::Blocked, Scheme::DEFAULT), (Kind::Bloom, Scheme::Murmur3), (Kind::Fuse, Scheme::DEFAULT)]
-        {
+        let of_keywords = Recipe {
+            key: ["key:whole", "key:whole,suffix=1", "key:whole,suffix=2"]
+                .map(|field| field.parse().unwrap())
+                .into(),
+            ..recipe.clone()
+        };
+        for (kind, hash) in [
+            (Kind::Blocked, Scheme::DEFAULT),
+            (Kind::Bloom, Scheme::Murmur3),
+            (Kind::Fuse, Scheme::DEFAULT),
+            (Kind::Layered, Scheme::DEFAULT),
+        ] {
+            let recipe = if kind == Kind::Layered { of_keywords.clone() } else { recipe.clone() };
             let filters = folder.path().join("t.tamis");
             let build = build::Job {
                 inputs: vec![data.display().to_string()],
                 options: source::Options::default(),
                 common: Common { kind, hash, recipe: recipe.clone() },
                 sizing: Sizing::Count(Size::Fpr(0.05)),
+                layers: None,
                 bad_rows: BadRows::Fail,
                 threads: 2,
             };
@@ -433,6 +471,7 @@ mod tests {
             options: source::Options::default(),
             common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: recipe.clone() },
             sizing: Sizing::Count(Size::Fpr(0.05)),
+            layers: None,
             bad_rows: BadRows::Fail,
             threads: 1,
         };

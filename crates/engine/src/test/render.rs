@@ -78,7 +78,9 @@ impl Report {
                 number::counted(negatives, "test"),
                 number::rate(rate),
                 number::count(self.expected_false_positives.round() as u64),
-                if self.surprise < IMPROBABLE {
+                if self.unjudged {
+                    " of random records; those that share keywords with members pass more often".into()
+                } else if self.surprise < IMPROBABLE {
                     format!(
                         ": the difference is less probable than one in a million ({:.1e}), so something is wrong",
                         self.surprise

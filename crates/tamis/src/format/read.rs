@@ -121,6 +121,11 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         &self.tallies
     }
 
+    /// A digest of the file: of all before the data area, which holds a checksum of every section.
+    pub fn digest(&self) -> u128 {
+        crate::hash::xxh3_wide(&self.bytes[..self.data.0])
+    }
+
     /// The data area: all sections.
     pub fn data(&self) -> &[u64] {
         bytemuck::cast_slice(&self.bytes[self.data.0..self.data.0 + self.data.1])

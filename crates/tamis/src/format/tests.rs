@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::fuse::Fuse;
 use crate::hash::Scheme;
 use crate::key::Recipe;
+use crate::layered::Layered;
 use crate::params::{Common, GroupParams, Name, Params};
 use crate::scalable::Scalable;
 use crate::sizing::Kind;
@@ -34,7 +35,10 @@ impl std::ops::Deref for Aligned {
 
 /// A file of groups of these sizes, named 0, 1, 2 …, whose keys are consecutive hashes.
 fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
-    let recipe = Recipe { group: Some("rating:round".parse().unwrap()), ..Recipe::lines() };
+    let mut recipe = Recipe { group: Some("rating:round".parse().unwrap()), ..Recipe::lines() };
+    if kind == Kind::Layered {
+        recipe.key = vec![":split=,,lower".parse().unwrap()];
+    }
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
     let group = |(i, &keys): (usize, &usize)| GroupParams {
         group: Name::from(i.to_string().as_str()),
@@ -62,6 +66,10 @@ fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
                 let built = Fuse::build(&mut keys, group.shape.width).unwrap();
                 section.copy_from_slice(built.words());
                 seed = built.seed();
+            }
+            Kind::Layered => {
+                let mut filter = Layered::from_words(&mut *section, group.shape).unwrap();
+                keys.iter().for_each(|&hash| filter.insert_keywords(&[hash]));
             }
             Kind::Scalable => {
                 let mut filter = Scalable::new(group.keys, group.fpr).unwrap();
@@ -229,6 +237,32 @@ fn names_that_share_bytes_or_leave_some_are_refused() {
 }
 
 #[test]
+fn layers_that_make_no_sense_are_refused() {
+    let good = file(Kind::Layered, &[100]);
+    let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
+    let entry = Extents::of([field(24), 1, 1, field(48)], 0).unwrap().directory.0 as usize;
+    let put = |at: usize, value: u32| {
+        let mut bytes = good.clone();
+        bytes[entry + at..entry + at + 4].copy_from_slice(&value.to_le_bytes());
+        reseal(&mut bytes);
+        open(&bytes)
+    };
+    assert!(put(12, 7).is_ok());
+    // hashes; slots that are no power of two, or too few; width
+    for (at, value) in [(12, 0), (12, 65), (16, 1000), (16, 32), (16, 0), (24, 0), (24, 1), (24, 258)] {
+        assert!(matches!(put(at, value), Err(Error::Corrupt(_))), "{value} at {at}");
+    }
+}
+
+#[test]
+fn a_layered_filter_of_keys_that_are_no_records_is_refused() {
+    let common = Common { kind: Kind::Layered, hash: Scheme::DEFAULT, recipe: Recipe::lines() };
+    let shape = Kind::Layered.shape_for_rate(10, 0.05).unwrap();
+    let group = GroupParams { group: Name::default(), keys: 10, fpr: 0.05, shape };
+    assert!(matches!(Params::new(common, vec![group]), Err(Error::Corrupt(_))));
+}
+
+#[test]
 fn a_description_with_anything_unknown_is_refused() {
     let good = file(Kind::Blocked, &[1]);
     let mut bytes = good.clone();
@@ -268,7 +302,7 @@ fn a_flipped_bit_anywhere_is_found() {
 
 proptest! {
     #[test]
-    fn hostile_bytes_never_panic(changes in prop::collection::vec((0usize..2000, any::<u8>()), 1..6), kind in 0usize..3) {
+    fn hostile_bytes_never_panic(changes in prop::collection::vec((0usize..2000, any::<u8>()), 1..6), kind in 0usize..5) {
         let mut bytes = file(Kind::ALL[kind], &[40, 3]);
         for (at, value) in changes {
             let at = at % bytes.len();

@@ -128,3 +128,143 @@ fn a_step_with_an_empty_text_leaves_the_value_as_it_is() {
         assert_eq!(Maker::new(&recipe).key(&[Some(b"abc")]).unwrap(), b"abc");
     }
 }
+
+/// The keywords of a record, as the recipe of these fields makes them.
+fn record(fields: &[&str], null: Option<&str>, parts: &[Option<&str>]) -> Result<Vec<String>, BadValue> {
+    let fields: Vec<Field> =
+        fields.iter().map(|field| field.parse::<Field>().unwrap().of_keywords()).collect();
+    let recipe = Recipe { key: fields, group: None, null: null.map(str::to_owned) };
+    recipe.check().unwrap();
+    let parts: Vec<Option<&[u8]>> = parts.iter().map(|part| part.map(str::as_bytes)).collect();
+    let bytes = key(&recipe, &parts)?;
+    Ok(keywords_of(&bytes).map(|word| String::from_utf8_lossy(word).into_owned()).collect())
+}
+
+#[test]
+fn keywords_come_from_a_delimiter_words_a_list_or_several_columns() {
+    for (field, cell, expected) in [
+        ("c:split=,", "space, alien ,survival", &["space", "alien", "survival"][..]),
+        ("c:split=,,upper", "a,,b, ,a", &["A", "B"]),
+        ("c:split=, ", "a, b,c", &["a", "b,c"]),
+        ("c:split=||,prefix=1", "xa||yb||xc", &["x", "y"]),
+        ("c:split=:", "a:b", &["a", "b"]),
+        ("c:lower,split=x", "aXb", &["a", "b"]),
+        ("c:split=tab", "a b\tc", &["a b", "c"]),
+        ("c:split=space", "a b", &["a", "b"]),
+        ("c:split=;", "no delimiter, here", &["no delimiter, here"]),
+        ("c:split=,,sort", "b,a,c,a", &["a", "b", "c"]),
+        (
+            "c:words",
+            "Don't panic\u{2014}it\u{2019}s a caf\u{e9}!",
+            &["Don", "t", "panic", "it", "s", "a", "caf\u{e9}"],
+        ),
+        ("c:words,lower,sort", "The the END", &["end", "the"]),
+        (
+            "c:json=name",
+            r#"[{"id": 1, "name": "x"}, {"name": "y"}, {"name": null}, {"name": 7}]"#,
+            &["x", "y", "7"],
+        ),
+        ("c:json", r#"["a", -3, "\u00e9", ""]"#, &["a", "-3", "\u{e9}"]),
+        ("c", "just, this", &["just, this"]),
+        ("c:trim,upper", " x ", &["X"]),
+    ] {
+        let expected: Vec<String> = expected.iter().map(|&word| word.to_owned()).collect();
+        assert_eq!(record(&[field], None, &[Some(cell)]), Ok(expected), "{field}");
+    }
+    let several = record(&["a", "b:split=,", "c"], None, &[Some("x"), Some("y,x,z"), None]);
+    assert_eq!(several, Ok(["x", "y", "z"].map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn a_record_without_keywords_is_none_unless_a_text_stands_for_it() {
+    for cell in [None, Some(""), Some("\\N"), Some(" , ,")] {
+        assert_eq!(record(&["c:split=,"], None, &[cell]), Err(BadValue::NoKeywords), "{cell:?}");
+    }
+    assert_eq!(record(&["c:json=name"], None, &[Some("[]")]), Err(BadValue::NoKeywords));
+    assert_eq!(record(&["c:split=,"], Some("none"), &[None]), Ok(vec!["none".to_owned()]));
+}
+
+#[test]
+fn a_cell_that_holds_no_list_is_named_with_its_column() {
+    for (cell, why) in [
+        ("[{\"name\": \"x\"}", "no JSON list"),
+        ("{\"name\": \"x\"}", "no JSON list"),
+        ("x", "no JSON list"),
+        ("[{'name': 'x'}]", "no JSON list"),
+        ("[{\"name\": \"x\"}, {\"id\": 1}]", "element 2 has no member \"name\""),
+        ("[\"x\"]", "element 1 has no member \"name\""),
+        ("[{\"name\": [1]}]", "element 1 is neither a text nor a whole number"),
+        ("[{\"name\": 1.5}]", "element 1 is neither"),
+    ] {
+        let error = record(&["tags:json=name"], None, &[Some(cell)]).unwrap_err().to_string();
+        assert!(error.starts_with("column tags: ") && error.contains(why), "{cell}: {error}");
+    }
+}
+
+#[test]
+fn ten_thousand_keywords_make_one_record_and_repetitions_go() {
+    let words: Vec<String> = (0..10_000).map(|i| format!("w{}", i % 7000)).collect();
+    let made = record(&["c:split=,"], None, &[Some(&words.join(","))]).unwrap();
+    assert_eq!(made, words[..7000]);
+}
+
+#[test]
+fn fields_of_keywords_read_back_as_they_are_shown() {
+    for text in [
+        "c:split=,",
+        "c:split=,,trim,lower,sort",
+        "c:split=:",
+        "c:lower,split=;,upper",
+        "c:split=tab",
+        "c:json=name,lower",
+        "c:json",
+        "c:words,sort",
+        "xml:lang:split=,",
+        "(line):split= | ",
+        "c:whole,trim",
+    ] {
+        let field: Field = text.parse().unwrap();
+        assert_eq!(field.to_string(), text);
+        assert!(field.splitting().is_some());
+    }
+    for (text, why) in [
+        ("c:split=", "split takes a text"),
+        ("c:split=,,words", "leave out the others"),
+        ("c:sort", "must come before"),
+        ("c:split=,,sort,lower", "last"),
+        ("c:split=,,", "no step"),
+    ] {
+        let error = text.parse::<Field>().unwrap_err().to_string();
+        assert!(error.contains(why), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_recipe_of_keywords_that_no_command_line_could_give_is_refused() {
+    for json in [
+        r#"{"key":[{"column":"line","steps":[{"split":""}]}]}"#,
+        r#"{"key":[{"column":"line","steps":["words","whole"]}]}"#,
+        r#"{"key":[{"column":"line","steps":["sort"]}]}"#,
+        r#"{"key":[{"column":"line","steps":["words","sort","lower"]}]}"#,
+        r#"{"key":[{"column":{"name":"a"},"steps":["words"]},{"column":{"name":"b"}}]}"#,
+        r#"{"key":[{"column":"line"}],"group":{"column":"line","steps":["words"]}}"#,
+    ] {
+        let recipe: Recipe = serde_json::from_str(json).unwrap();
+        assert!(recipe.check().is_err(), "{json}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_give_some_list_of_keywords(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        prop_assert!(keywords_of(&bytes).map(|word| word.len() + 4).sum::<usize>() <= bytes.len());
+    }
+
+    #[test]
+    fn sorted_records_do_not_depend_on_the_order(mut words in prop::collection::vec("[a-c]{1,2}", 1..40)) {
+        let made = |words: &[String]| record(&["c:split=,,sort"], None, &[Some(&words.join(","))]);
+        let before = made(&words);
+        words.reverse();
+        prop_assert_eq!(made(&words), before);
+    }
+}

@@ -1,0 +1,120 @@
+//! Document 003's experiments with records.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use tamis::key::{Column, Field};
+use tamis_engine::output as files;
+use tamis_engine::reproduce::{self, layers, search};
+
+use crate::show::Output;
+use crate::{arguments, progress};
+
+/// Document 003: classic and multi-layer filters of records, with several sorts of probes
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis reproduce layers
+  tamis reproduce layers netflix_titles.csv tmdb_5000_movies.csv
+  tamis reproduce layers films.csv --keywords tags:split=';' --csv films-layers.csv")]
+pub(super) struct Layers {
+    /// netflix_titles.csv, tmdb_5000_movies.csv or others; without any the data is generated
+    tables: Vec<String>,
+    /// The columns of keywords, as `build` takes them [default: those known of the two tables]
+    #[arg(long, value_name = "COLUMN[:STEPS]")]
+    keywords: Vec<Field>,
+    /// Write the results as CSV
+    #[arg(long, value_name = "FILE.csv", default_value = "reproduce-layers.csv")]
+    csv: PathBuf,
+    /// Write a page with charts
+    #[arg(long, value_name = "FILE.html", default_value = "reproduce-layers.html")]
+    report: PathBuf,
+}
+
+/// Document 003: linear and binary search, hash table, Bloom and multi-layer filter
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis reproduce search movies.csv --key title
+  tamis reproduce search --most 1e6")]
+pub(super) struct Search {
+    /// A table; without one the data is generated
+    table: Option<String>,
+    /// The column of the records, with steps
+    #[arg(long, value_name = "COLUMN[:STEPS]", requires = "table")]
+    key: Option<Field>,
+    /// Measure from a thousand up to so many records
+    #[arg(long, value_parser = arguments::count, default_value = "10000000")]
+    most: u64,
+    /// The rate of the filters; for the multi-layer filter, of a layer
+    #[arg(long, value_parser = arguments::rate, default_value_t = layers::FPR)]
+    fpr: f64,
+    /// Write the results as CSV
+    #[arg(long, value_name = "FILE.csv", default_value = "reproduce-search.csv")]
+    csv: PathBuf,
+    /// Write a page with charts
+    #[arg(long, value_name = "FILE.html", default_value = "reproduce-search.html")]
+    report: PathBuf,
+}
+
+/// Writes the results as CSV and as a page.
+fn write_both(output: &Output, csv: (&Path, String), page: (&Path, String)) -> Result<()> {
+    files::write_whole(csv.0, |out| out.write_all(csv.1.as_bytes()))?;
+    files::write_whole(page.0, |out| out.write_all(page.1.as_bytes()))?;
+    output.note(format!("{}: the results; {}: a page with charts", csv.0.display(), page.0.display()));
+    Ok(())
+}
+
+impl Layers {
+    /// Measures it.
+    pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
+        for path in [&self.csv, &self.report] {
+            files::check(path)?;
+            files::check_is_no_input(path, &self.tables)?;
+        }
+        let sets = progress::run(output, "measuring", |control| {
+            let mut sets = if self.tables.is_empty() { layers::generated() } else { Vec::new() };
+            for table in &self.tables {
+                if self.keywords.is_empty() {
+                    for field in layers::known_columns(table)? {
+                        sets.push(layers::read(table, vec![field.parse()?], control)?);
+                    }
+                } else {
+                    sets.push(layers::read(table, self.keywords.clone(), control)?);
+                }
+            }
+            sets.iter().map(|set| layers::measure(set, control)).collect()
+        })?;
+        let found = reproduce::Layers { sets };
+        write_both(output, (&self.csv, found.csv()), (&self.report, found.page().html()))?;
+        let mut text = format!("{}\n{}\n", found.rates().text(), found.gains().text());
+        text.extend(found.verdict().into_iter().map(|line| line + "\n"));
+        output.result(text, found.json())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Search {
+    /// Measures it.
+    pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
+        for path in [&self.csv, &self.report] {
+            files::check(path)?;
+            files::check_is_no_input(path, self.table.iter())?;
+        }
+        let key = self.key.unwrap_or(Field { column: Column::Line, steps: Vec::new() });
+        let found = progress::run(output, "measuring", |control| {
+            let (name, records) = match &self.table {
+                Some(table) => (format!("{table} {key}"), search::read(table, &key, control)?),
+                None => ("generated titles".into(), search::generated()),
+            };
+            search::search(name, &records, self.most, self.fpr, control)
+        })?;
+        write_both(output, (&self.csv, found.csv()), (&self.report, found.page().html()))?;
+        let text: Vec<String> = found.sizes().into_iter().map(|size| found.at(size).text()).collect();
+        output.result(text.join("\n"), found.json())?;
+        let sound = found.runs.iter().all(|run| run.false_negatives == 0);
+        Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}

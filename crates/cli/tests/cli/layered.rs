@@ -1,0 +1,206 @@
+//! Records of several keywords, through the program.
+
+use crate::golden::shared;
+use crate::support::Folder;
+
+const FILMS: &str = "id,kind,tags,list\n\
+    1,a,\"space, alien, survival\",\"[{\"\"name\"\": \"\"x\"\"}, {\"\"name\"\": \"\"y\"\"}]\"\n\
+    2,a,\"love, war\",\"[{\"\"name\"\": \"\"z\"\"}]\"\n\
+    3,b,\"alien, love, robot, war\",\"[]\"\n";
+
+fn films() -> Folder {
+    let folder = Folder::new();
+    folder.write("films.csv", FILMS);
+    folder
+}
+
+#[test]
+fn records_are_built_queried_tested_and_inspected() {
+    let folder = films();
+    folder.ok("build films.csv --kind layered --keywords tags:split=, --layers 2 --fpr 0.05 -o f.tamis");
+    let ask = |words: &[&str]| {
+        let mut line = vec!["query", "f.tamis"];
+        line.extend(words);
+        folder.run_words(&line, "")
+    };
+    let found = ask(&["space, alien, survival", "love,war"]);
+    assert_eq!((found.code, found.out.as_str()), (0, "space, alien, survival\tyes\nlove,war\tyes\n"));
+    let part = ask(&["space, alien"]);
+    assert_eq!((part.code, part.out.contains("part (the XOR layer could not be asked)")), (0, true));
+    assert_eq!(ask(&["nothing, of, this"]).code, 1);
+    let json = folder.run_words(&["query", "f.tamis", "space", "--json"], "").succeeded("query");
+    let json: serde_json::Value = json.parse().unwrap();
+    assert_eq!(json[0]["found"], false);
+    assert_eq!(json[0]["part"], serde_json::json!([""]));
+    assert_eq!(json[0]["xor_layer"], "could not be asked");
+
+    let test = folder.json("test f.tamis films.csv --random 20000");
+    assert_eq!((&test["false_negatives"], &test["passed"]), (&0.into(), &true.into()));
+    let state = folder.json("inspect f.tamis");
+    assert_eq!((&state["groups"][0]["layers"], &state["groups"][0]["width"]), (&2.into(), &3.into()));
+    assert!(state["groups"][0]["fpr_random_records"].as_f64().unwrap() < 0.05);
+    assert!(folder.ok("inspect f.tamis").contains("2 + XOR"));
+    folder.ok("verify f.tamis");
+}
+
+#[test]
+fn groups_parameters_merging_and_adding_go_with_records_too() {
+    let folder = films();
+    let recipe = "--kind layered --keywords tags:split=,,upper --group kind";
+    folder.ok(&format!("plan films.csv {recipe} --fpr 0.05 -o p.json"));
+    folder.ok("build films.csv --params p.json -o whole.tamis");
+    let lines: Vec<&str> = FILMS.lines().collect();
+    folder.write("one.csv", format!("{}\n{}\n", lines[0], lines[1]));
+    folder.write("two.csv", format!("{}\n{}\n{}\n", lines[0], lines[2], lines[3]));
+    folder.ok("build one.csv --params p.json -o one.tamis");
+    folder.ok("build two.csv --params p.json --threads 1 -o two.tamis");
+    folder.ok("merge one.tamis two.tamis -o merged.tamis");
+    assert!(folder.read("merged.tamis") == folder.read("whole.tamis"));
+    folder.ok("add one.tamis two.csv");
+    assert!(folder.read("one.tamis") == folder.read("whole.tamis"));
+    let asked = folder.run_words(&["query", "whole.tamis", "Space,ALIEN,survival"], "");
+    assert_eq!(asked.out, "Space,ALIEN,survival\ta\n");
+    let overlap = folder.json("compare whole.tamis merged.tamis");
+    assert!((overlap["groups"][0]["both"].as_f64().unwrap() - 2.0).abs() < 0.5);
+}
+
+#[test]
+fn keywords_come_from_json_lists_words_and_several_columns() {
+    let folder = films();
+    folder.ok("build films.csv --kind layered --keywords list:json=name --bad-rows skip -o list.tamis");
+    let asked = folder.run_words(&["query", "list.tamis", "x,y", "[{\"name\":\"z\"}]", "y,x"], "");
+    assert!(asked.out.starts_with("x,y\tyes\n[{\"name\":\"z\"}]\tyes\n"), "{}", asked.out);
+    folder
+        .ok("build films.csv --kind layered --keywords id --keywords tags:words,sort --layers 3 -o w.tamis");
+    let asked = folder.run_words(&["query", "w.tamis", "2\twar and love", "2\twar, love", "2"], "");
+    let lines: Vec<&str> = asked.out.lines().collect();
+    assert_eq!(lines[1].rsplit('\t').next(), Some("yes"));
+    assert!(!lines[0].ends_with("yes") && lines[2].contains("part"));
+    // Saved keywords from a column of another name.
+    folder.write("other.csv", FILMS.replace("tags", "labels"));
+    folder.ok("test w.tamis other.csv --keywords id --keywords labels");
+    let shown = folder.ok("build films.csv --explain --kind layered --keywords tags:split=,,sort");
+    assert!(shown.contains("alien | space | survival"), "{shown}");
+}
+
+#[test]
+fn bad_keywords_are_named() {
+    let folder = films();
+    folder.refused(
+        "build films.csv --kind layered --keywords list:json=name -o x.tamis",
+        1,
+        &["films.csv", "line 4", "without keywords", "--bad-rows skip"],
+    );
+    folder.write("bad.csv", "id,list\n1,\"[\"\"a\"\"]\"\n2,\"[\"\"a\"\n");
+    folder.refused(
+        "build bad.csv --kind layered --keywords list:json -o x.tamis",
+        1,
+        &["bad.csv", "line 3", "column list", "no JSON list"],
+    );
+    folder.refused(
+        "build films.csv --kind layered --keywords list:json=title -o x.tamis",
+        1,
+        &["line 2", "column list", "element 1 has no member \"title\""],
+    );
+    let never = folder.run("build films.csv --kind layered --keywords tags:split=; -o x.tamis");
+    assert!(never.code == 0 && never.err.contains("no record has more than one keyword"), "{}", never.err);
+    let many: Vec<String> = (0..10_000).map(|i| format!("w{i}")).collect();
+    folder.write("many.txt", many.join(",") + "\n");
+    folder.ok("build many.txt --format lines --kind layered --keywords :split=, -o many.tamis");
+    let asked = folder.run_words(&["query", "many.tamis"], many.join(","));
+    assert!(asked.code == 0 && asked.out.ends_with("\tyes\n"));
+    folder.is_clean();
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let folder = films();
+    for (line, says) in [
+        ("build films.csv --kind layered --key id -o x.tamis", "give --keywords"),
+        ("build films.csv --key id --layers 2 -o x.tamis", "no layers"),
+        ("build films.csv --key id --keywords tags -o x.tamis", "cannot be used with"),
+        ("build films.csv --kind layered --hash murmur3 --keywords tags -o x.tamis", "murmur3 goes with"),
+        ("build films.csv --key id --group tags:split=, -o x.tamis", "go with --keywords"),
+        ("build films.csv --key id:sort -o x.tamis", "must come before"),
+        ("plan --kind layered --keys 100 --fpr 0.05", "--layers"),
+    ] {
+        folder.refused(line, 2, &[says]);
+    }
+    for (line, says) in [
+        ("build films.csv --kind layered --keywords tags:split=, --keys 10 -o x.tamis", "give --layers"),
+        ("build films.csv --kind layered --keywords tags:split=, --size 1kB -o x.tamis", "give --layers"),
+        (
+            "build films.csv --kind layered --keywords tags:split=, --layers 300 -o x.tamis",
+            "between 1 and 256",
+        ),
+    ] {
+        folder.refused(line, 1, &[says]);
+    }
+    folder.ok("build films.csv --kind layered --keywords tags:split=, --layers 2 --size 1kB -o x.tamis");
+    folder.ok("build films.csv --kind layered --keywords tags:split=, --bits-per-key 9 -o x.tamis");
+}
+
+#[test]
+fn a_plan_shows_the_rate_of_a_layer_and_of_the_whole() {
+    let folder = Folder::new();
+    let plan = folder.json("plan --kind layered --keys 1000 --layers 3 --fpr 0.05");
+    let group = &plan["groups"][0];
+    let layer = group["fpr_layer"].as_f64().unwrap();
+    assert!(layer <= 0.05 && (group["fpr_random_records"].as_f64().unwrap() - layer.powi(4)).abs() < 1e-12);
+    assert_eq!((&group["slots"], &group["layers"]), (&8192.into(), &3.into()));
+    assert!(folder.ok("plan --kind layered --keys 1000 --layers 3 --fpr 0.05").contains("recombined"));
+}
+
+#[test]
+fn the_layers_of_generated_data_are_measured() {
+    let folder = Folder::new();
+    let found = folder.json("reproduce layers");
+    assert_eq!(found["data_sets"].as_array().unwrap().len(), 3);
+    for set in found["data_sets"].as_array().unwrap() {
+        for measured in set["measured"].as_array().unwrap() {
+            // Random records and the whole-record filter follow the formulas: six standard deviations.
+            let exact = measured["probe"] == "random" || measured["filter"] == "classic, whole records";
+            if let Some(expected) = measured["expected_false_positives"].as_f64().filter(|_| exact) {
+                let off = (measured["false_positives"].as_f64().unwrap() - expected).abs();
+                assert!(off <= 6.0 * expected.sqrt() + 6.0, "{}: {measured}", set["data_set"]);
+            }
+        }
+    }
+    let csv = folder.text("reproduce-layers.csv");
+    assert_eq!(csv.lines().count(), 1 + 3 * 5 * 4);
+    assert!(folder.text("reproduce-layers.html").contains("</svg>"));
+    assert!(found["verdict"].as_array().unwrap().len() == 5);
+}
+
+#[test]
+fn the_layers_of_the_real_tables_are_measured() {
+    let table = shared("data/tmdb_5000_movies.csv");
+    if !table.exists() {
+        println!("left out: tmdb_5000_movies.csv is not at hand");
+        return;
+    }
+    let folder = Folder::new();
+    let table = table.canonicalize().unwrap().display().to_string();
+    let found = folder.json(&format!("reproduce layers {table} --keywords keywords:json=name"));
+    let set = &found["data_sets"][0];
+    assert_eq!(
+        (&set["unique_records"], &set["different_keywords"], &set["layers"]),
+        (&4221.into(), &9813.into(), &2.into())
+    );
+}
+
+#[test]
+fn the_ways_to_search_are_measured_without_losing_a_record() {
+    let folder = films();
+    let found = folder.json("reproduce search films.csv --key tags --most 1000");
+    let runs = found["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 10);
+    for run in runs {
+        assert_eq!(run["false_negatives"], 0, "{run}");
+        let exact = ["linear search", "binary search", "hash table"].contains(&run["way"].as_str().unwrap());
+        assert!(!exact || run["false_positives"] == 0, "{run}");
+    }
+    assert_eq!(folder.text("reproduce-search.csv").lines().count(), 11);
+    assert!(folder.text("reproduce-search.html").contains("</svg>"));
+    folder.refused("reproduce layers films.csv", 1, &["films.csv", "--keywords", "tags"]);
+}

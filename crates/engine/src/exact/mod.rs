@@ -1,0 +1,40 @@
+//! The keys themselves, kept on disk beside the filters: `NAME.tamis.keys`.
+//!
+//! A filter errs now and then; what it lets pass can be checked a second time here. The file
+//! holds every (key, group) pair once, sorted by the hash of the key and cut into blocks with an
+//! index, so that a key is found by reading one block, and many keys, sorted, by reading each
+//! block once: in little memory, whatever the number of keys. A digest ties it to the very file
+//! of filters it was made for. `docs/format.md` draws every byte.
+//!
+//! It is made by sorting outside of memory: sorted runs are written to disk and merged.
+
+mod join;
+mod keep;
+mod layout;
+mod merge;
+mod runs;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+pub(crate) use self::join::{ANY_GROUP, Answers, Questions};
+pub use self::keep::{Gathered, beside, gather, write};
+pub use self::layout::fuzz;
+pub(crate) use self::runs::full_disk;
+pub use self::store::Store;
+
+/// Where the keys of a file of filters are kept.
+pub fn path_beside(filters: &Path) -> PathBuf {
+    let mut name = OsString::from(filters.as_os_str());
+    name.push(".keys");
+    PathBuf::from(name)
+}
+
+/// Memory to use where the user did not say.
+pub const MEMORY: u64 = 256_000_000;
+
+/// The least that is of use.
+pub const LEAST_MEMORY: u64 = 1_000_000;

@@ -1,0 +1,191 @@
+//! Records of several keywords: from cells to a list of distinct keywords, and to bytes.
+//!
+//! The bytes of a record are those of a compound key: each keyword with its length before it. So
+//! records are counted, compared and looked for like any other key, and the keywords can be had
+//! back from the bytes.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{BadValue, Column, Field, Step, present};
+
+/// The keywords of a record in the making, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    text: Vec<u8>,
+    /// The end of each keyword.
+    ends: Vec<usize>,
+}
+
+impl Record {
+    fn keyword(&self, number: usize) -> &[u8] {
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        &self.text[start..self.ends[number]]
+    }
+
+    /// Takes a keyword; one without bytes is none.
+    fn push(&mut self, keyword: &[u8]) {
+        if !keyword.is_empty() {
+            self.text.extend_from_slice(keyword);
+            self.ends.push(self.text.len());
+        }
+    }
+
+    /// Makes the bytes of the record whose fields have these values.
+    pub(super) fn make(
+        &mut self,
+        fields: &[Field],
+        parts: &[Option<&[u8]>],
+        null: Option<&str>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), BadValue> {
+        self.text.clear();
+        self.ends.clear();
+        bytes.clear();
+        // The order in which the keywords stand in the record.
+        let mut order: Vec<usize> = Vec::new();
+        for (field, part) in fields.iter().zip(parts) {
+            let first = self.ends.len();
+            self.take(field, *part, null)?;
+            order.extend(first..self.ends.len());
+            if field.steps.last() == Some(&Step::Sort) {
+                order[first..].sort_by(|&a, &b| self.keyword(a).cmp(self.keyword(b)));
+            }
+        }
+        if order.is_empty() {
+            return Err(BadValue::NoKeywords);
+        }
+        let mut seen: HashSet<&[u8]> = HashSet::new();
+        for (at, &number) in order.iter().enumerate() {
+            let keyword = self.keyword(number);
+            // Looking back is faster than a set for the few keywords that most records have.
+            let known = match order.len() {
+                ..=24 => order[..at].iter().any(|&other| self.keyword(other) == keyword),
+                _ => !seen.insert(keyword),
+            };
+            if !known {
+                bytes.extend_from_slice(&(keyword.len() as u32).to_le_bytes());
+                bytes.extend_from_slice(keyword);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the keywords of one field.
+    fn take(&mut self, field: &Field, part: Option<&[u8]>, null: Option<&str>) -> Result<(), BadValue> {
+        let Ok(cell) = present(part, None) else {
+            self.push(null.unwrap_or_default().as_bytes());
+            return Ok(());
+        };
+        let at = field.splitting().unwrap_or(0);
+        let (before, after) = (&field.steps[..at], &field.steps[at..]);
+        let cell = apply(before, cell)?;
+        let (Some(splitting), after) = (after.first(), after.get(1..).unwrap_or_default()) else {
+            return Ok(());
+        };
+        let mut take = |keyword: &[u8]| -> Result<(), BadValue> {
+            let made = apply(after, keyword)?;
+            self.push(&made);
+            Ok(())
+        };
+        match splitting {
+            Step::Split(delimiter) => split(&cell, delimiter.as_bytes(), take),
+            Step::Words => words(&cell, take),
+            Step::Json(member) => json(&cell, member, &field.column, take),
+            _ => take(&cell),
+        }
+    }
+}
+
+fn apply<'a>(steps: &[Step], value: &'a [u8]) -> Result<Cow<'a, [u8]>, BadValue> {
+    let mut current = Cow::Borrowed(value);
+    for step in steps {
+        let next = step.apply(&current)?.into_owned();
+        current = Cow::Owned(next);
+    }
+    Ok(current)
+}
+
+/// The parts between delimiters, without the white space at their ends.
+fn split(
+    cell: &[u8],
+    delimiter: &[u8],
+    mut take: impl FnMut(&[u8]) -> Result<(), BadValue>,
+) -> Result<(), BadValue> {
+    let mut rest = cell;
+    while let Some(at) = rest.windows(delimiter.len().max(1)).position(|window| window == delimiter) {
+        take(rest[..at].trim_ascii())?;
+        rest = &rest[at + delimiter.len()..];
+    }
+    take(rest.trim_ascii())
+}
+
+/// The longest runs of characters that are neither ASCII other than letters and digits, nor in one
+/// of three blocks of punctuation. The list is short and fixed: files depend on it.
+fn words(cell: &[u8], mut take: impl FnMut(&[u8]) -> Result<(), BadValue>) -> Result<(), BadValue> {
+    let separates = |c: char| match c {
+        '\0'..='\x7f' => !c.is_ascii_alphanumeric(),
+        '\u{80}'..='\u{bf}' | '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{303f}' => true,
+        _ => false,
+    };
+    let (mut start, mut at) = (0, 0);
+    for chunk in cell.utf8_chunks() {
+        for (i, c) in chunk.valid().char_indices() {
+            if separates(c) {
+                take(&cell[start..at + i])?;
+                start = at + i + c.len_utf8();
+            }
+        }
+        at += chunk.valid().len() + chunk.invalid().len();
+    }
+    take(&cell[start..])
+}
+
+/// The elements of a JSON list, or a member of each: texts and whole numbers; a null is none.
+fn json(
+    cell: &[u8],
+    member: &str,
+    column: &Column,
+    mut take: impl FnMut(&[u8]) -> Result<(), BadValue>,
+) -> Result<(), BadValue> {
+    let bad = |why: String| BadValue::NotAList { column: column.to_string(), why };
+    let list: Vec<Value> = serde_json::from_slice(cell).map_err(|error| {
+        // Within the cell, which is line 1: only the place of the character says something.
+        let what = error.to_string().replace("at line 1 column", "at character");
+        bad(format!("it is no JSON list ({what})"))
+    })?;
+    for (number, element) in list.iter().enumerate() {
+        let value = match (member, element) {
+            ("", element) => Some(element),
+            (_, Value::Object(object)) => object.get(member),
+            _ => None,
+        };
+        match value {
+            Some(Value::String(text)) => take(text.as_bytes())?,
+            Some(Value::Number(whole)) if whole.is_u64() || whole.is_i64() => {
+                take(whole.to_string().as_bytes())?;
+            }
+            Some(Value::Null) => {}
+            Some(_) => {
+                return Err(bad(format!("element {} is neither a text nor a whole number", number + 1)));
+            }
+            None => {
+                return Err(bad(format!("element {} has no member {member:?}", number + 1)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The keywords of a record, from its bytes. Bytes that no recipe makes give what can be read.
+pub fn keywords_of(record: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = record;
+    std::iter::from_fn(move || {
+        let (length, after) = rest.split_first_chunk::<4>()?;
+        let (keyword, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        rest = after;
+        Some(keyword)
+    })
+}

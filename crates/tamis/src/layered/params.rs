@@ -1,0 +1,66 @@
+//! Sizing: one m, a power of two, and one k for all layers.
+
+use crate::bloom;
+use crate::error::{Error, Result};
+use crate::real::power;
+use crate::sizing::{Kind, MOST_BITS, Shape};
+
+/// More layers than this are never made.
+pub const MOST_LAYERS: u32 = 256;
+
+/// Each layer has whole words.
+pub const LEAST_BITS: u64 = 64;
+
+/// The number of layers for so many keywords in so many records: their mean, divided by the
+/// number of hash functions, rounded (half to even), and at least 1.
+pub fn layers_for(keywords: u64, records: u64, hashes: u32) -> u32 {
+    let mean = keywords as f64 / records.max(1) as f64;
+    (mean / f64::from(hashes.max(1))).round_ties_even().clamp(1.0, f64::from(MOST_LAYERS)) as u32
+}
+
+fn check(layers: u32) -> Result<()> {
+    if (1..=MOST_LAYERS).contains(&layers) {
+        return Ok(());
+    }
+    Err(Error::Shape(format!("a layered filter has 1 to {MOST_LAYERS} layers, not {layers}")))
+}
+
+/// The smallest shape in which a layer that holds so many items has at most this rate.
+pub fn shape_for_rate(items: u64, fpr: f64, layers: u32) -> Result<Shape> {
+    check(layers)?;
+    let shape = Kind::Layered.shape_for_rate(items, fpr)?.with_layers(layers);
+    if shape.bits() > MOST_BITS { Err(Error::TooLarge { bits: shape.bits() }) } else { Ok(shape) }
+}
+
+/// The shape of lowest rate whose layers have at most so many bits all together.
+pub fn shape_for_bits(items: u64, bits: u64, layers: u32) -> Result<Shape> {
+    check(layers)?;
+    let each = bits / (u64::from(layers) + 1);
+    if items == 0 {
+        return Err(Error::NoKeys);
+    }
+    if bits > MOST_BITS {
+        return Err(Error::TooLarge { bits });
+    }
+    if each < LEAST_BITS {
+        let least = LEAST_BITS * (u64::from(layers) + 1);
+        return Err(Error::Shape(format!(
+            "{bits} bits are too few for {layers} layers and the XOR layer: {least} are needed at least"
+        )));
+    }
+    let slots = 1 << each.ilog2();
+    let hashes = bloom::hashes_for_bits_per_key(slots as f64 / items as f64);
+    Ok(Shape { slots, width: layers + 1, hashes })
+}
+
+/// The number of keywords of a random record for which rates of the whole are given: one in each
+/// layer, and two at least, since the XOR of one keyword tells nothing new.
+pub fn typical_keywords(layers: u32) -> u32 {
+    layers.max(2)
+}
+
+/// The rate of the whole for random records of [typical](typical_keywords) length, where each
+/// layer has this rate.
+pub fn whole_rate(layer_rate: f64, layers: u32) -> f64 {
+    power(layer_rate, typical_keywords(layers) + 1)
+}
