@@ -5,8 +5,9 @@
 //! a record alone "may a record begin like this?". **Errs** on one side only: a record that was
 //! added is always found. **Costs** L + 1 Bloom filters of m bits, and up to k·(n + 1) cache lines
 //! per record of n keywords. **Do not use it** where only whole records are looked up: a classic
-//! filter ([`bloom`](crate::bloom), [`blocked`](crate::blocked)) of whole records with a fraction
-//! of the memory errs less, whatever is asked (see *Rate*). It is for those who also ask for the
+//! filter ([`bloom`](crate::bloom), [`blocked`](crate::blocked)) of whole records with the same
+//! memory errs no more on random records, and far less on records that share keywords with members
+//! (see *Rate*). It is for those who also ask for the
 //! beginning of a record, or for single keywords at their place.
 //!
 //! # Structure

@@ -40,7 +40,7 @@ pub(super) trait Sieve: Sized + Send + Sync {
 /// the letters of a word, with an R of its own.
 pub(super) struct OfDocument {
     map: Vec<bool>,
-    factors: Vec<u64>,
+    pub factors: Vec<u64>,
 }
 
 impl OfDocument {
