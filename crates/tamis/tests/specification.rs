@@ -30,6 +30,7 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
     let recipe = Recipe {
         key: vec!["tconst".parse().unwrap()],
         group: Some("averageRating:round".parse().unwrap()),
+        weight: None,
         null: None,
     };
     let group = Name(Maker::new(&recipe).group(Some(b"9.3")).unwrap().to_vec());
@@ -170,7 +171,7 @@ fn the_parameters_of_the_specification_are_read() {
 #[test]
 fn the_record_of_the_specification_is_what_is_written() {
     let page = page();
-    let recipe = Recipe { key: vec![":split=,".parse().unwrap()], group: None, null: None };
+    let recipe = Recipe { key: vec![":split=,".parse().unwrap()], group: None, weight: None, null: None };
     let record = Maker::new(&recipe).key(&[Some(b"space, alien, survival")]).unwrap().to_vec();
     let keywords: Vec<u64> = keywords_of(&record).map(|word| xxh3(word, 0)).collect();
     let shape = layered::shape_for_rate(3, 0.05, 2).unwrap();
