@@ -61,6 +61,7 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
             seed = filter.seed();
         }
         (Kind::Layered, _) => unreachable!("it holds records, which have a file of their own"),
+        (Kind::CountMin | Kind::CountMinConservative, _) => unreachable!("it has a file of its own"),
         (Kind::Scalable, _) => {
             let mut filter = Scalable::new(params.groups[0].keys, params.groups[0].fpr).unwrap();
             filter.insert_hash(hash.identity(key)).unwrap();
