@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use tamis::countmin::{DEFAULT_DELTA, DEFAULT_EPSILON};
-use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
+use tamis_engine::choice::{self, Choice};
 use tamis_engine::exact::LEAST_MEMORY;
 use tamis_engine::plan::{Counters, Size};
-use tamis_engine::report::number;
 use tamis_engine::rows::BadRows;
 use tamis_engine::source::{Format, Options};
 
@@ -171,45 +169,12 @@ impl Columns {
 
 /// The stored recipe with other columns; steps cannot be changed, or keys would differ.
 pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) -> Result<Recipe> {
-    let mut recipe = stored.clone();
-    let replace = |field: &mut Field, with: &Field| -> Result<()> {
-        if !with.steps.is_empty() && with.steps != field.steps {
-            return usage(format!("the stored steps apply to {}: give the column alone", with.column));
-        }
-        field.column = with.column.clone();
-        Ok(())
-    };
-    if !key.is_empty() {
-        if key.len() != recipe.key.len() {
-            return usage(format!(
-                "the stored key has {}; --key was given {}",
-                number::counted(recipe.key.len() as u64, "part"),
-                number::counted(key.len() as u64, "time")
-            ));
-        }
-        recipe.key.iter_mut().zip(key).try_for_each(|(field, with)| replace(field, with))?;
-    }
-    match (&mut recipe.group, group) {
-        (Some(field), Some(with)) => replace(field, with)?,
-        (None, Some(_)) => return usage("these filters have no groups: leave out --group"),
-        _ => {}
-    }
-    Ok(recipe)
+    choice::replace_columns(stored, key, group).or_else(|error| usage(error.to_string()))
 }
 
 /// The stored recipe with another column for the weight.
 pub fn replace_weight(recipe: &mut Recipe, with: Option<&Field>) -> Result<()> {
-    match (&mut recipe.weight, with) {
-        (Some(field), Some(with)) if !with.steps.is_empty() && with.steps != field.steps => {
-            usage(format!("the stored steps apply to {}: give the column alone", with.column))
-        }
-        (Some(field), Some(with)) => {
-            field.column = with.column.clone();
-            Ok(())
-        }
-        (None, Some(_)) => usage("every row counts for 1 here: leave out --weight"),
-        (_, None) => Ok(()),
-    }
+    choice::replace_weight(recipe, with).or_else(|error| usage(error.to_string()))
 }
 
 /// The kind of filter and its hash.
@@ -252,11 +217,6 @@ impl Kinds {
             || self.conservative
     }
 
-    /// Whether a kind that counts was chosen.
-    pub fn counts(&self) -> bool {
-        self.kind.is_some_and(Kind::counts)
-    }
-
     /// Whether a kind was chosen, or a hash that implies one.
     pub fn chosen(&self) -> bool {
         self.kind.is_some() || self.hash == Some(HashName::Murmur3)
@@ -264,47 +224,13 @@ impl Kinds {
 
     /// Kind, hash and recipe together.
     pub fn common(&self, recipe: Recipe) -> Result<Common> {
-        if self.conservative && !self.counts() {
-            return usage("--conservative is an update of counters: give --kind count-min, too");
-        }
-        let chosen = if self.conservative { Some(Kind::CountMinConservative) } else { self.kind };
-        let (kind, hash) = match (self.hash.unwrap_or(HashName::Xxh3), chosen) {
-            (HashName::Murmur3, Some(kind)) if kind != Kind::Bloom => {
-                return usage(format!(
-                    "murmur3 goes with --kind bloom, not with {kind}: leave out one of them"
-                ));
-            }
-            (HashName::Murmur3, _) if self.seed.is_some() => {
-                return usage("murmur3 has the seeds 0, 1, 2, …: leave out --seed");
-            }
-            (HashName::Murmur3, _) => (Kind::Bloom, Scheme::Murmur3),
-            (HashName::Xxh3, kind) => {
-                (kind.unwrap_or(Kind::Blocked), Scheme::Xxh3 { seed: self.seed.unwrap_or(0) })
-            }
-        };
-        if kind == Kind::Layered && !recipe.of_keywords() {
-            return usage("layered filters hold records of keywords: give --keywords COLUMN:split=','");
-        }
-        if recipe.weight.is_some() && !kind.counts() {
-            return usage(format!(
-                "a {kind} filter does not count, so rows have no weight: leave out --weight, or give --kind count-min"
-            ));
-        }
-        if kind != Kind::Layered && self.layers.is_some() {
-            return usage(format!(
-                "{kind} filters have no layers: leave out --layers, or give --kind layered"
-            ));
-        }
-        let of_keys = recipe.key.iter().filter(|field| field.splitting().is_none()).count();
-        let one_value =
-            |field: &Option<Field>| field.as_ref().is_none_or(|field| field.splitting().is_none());
-        if !one_value(&recipe.group)
-            || !one_value(&recipe.weight)
-            || (0 < of_keys && of_keys < recipe.key.len())
-        {
-            return usage("steps that make keywords (split, words, json, whole, sort) go with --keywords");
-        }
-        Ok(Common { kind, hash, recipe })
+        let hash = self.hash.map(|name| match name {
+            HashName::Xxh3 => choice::HashName::Xxh3,
+            HashName::Murmur3 => choice::HashName::Murmur3,
+        });
+        let Kinds { kind, conservative, layers, seed, .. } = *self;
+        let choice = Choice { kind, conservative, layers, hash, seed };
+        choice.common(recipe).or_else(|error| usage(error.to_string()))
     }
 }
 
@@ -373,28 +299,19 @@ impl Counting {
             || self.counter_bits.is_some()
     }
 
+    fn choice(&self) -> choice::Counting {
+        let Counting { epsilon, delta, width, depth, counter_bits } = *self;
+        choice::Counting { epsilon, delta, width, depth, bits: counter_bits }
+    }
+
     /// The error and its probability, where rows and counters follow from them.
     pub fn error(&self, heavy: Option<f64>) -> (f64, f64) {
-        // A share can be told from an error of a tenth of it.
-        let usual = heavy.map_or(DEFAULT_EPSILON, |share| DEFAULT_EPSILON.min(share / 10.0));
-        (self.epsilon.unwrap_or(usual), self.delta.unwrap_or(DEFAULT_DELTA))
+        self.choice().error(heavy)
     }
 
     /// The counters asked for, where keys of such a share are listed.
     pub fn counters(&self, heavy: Option<f64>) -> Result<Counters> {
-        let bits = self.counter_bits.unwrap_or(64);
-        let (epsilon, delta) = self.error(heavy);
-        let by_error = Counters::for_error(epsilon, delta, bits).or_else(|error| usage(error.to_string()))?;
-        if self.width.is_none() && self.depth.is_none() {
-            return Ok(by_error);
-        }
-        let row = self.width.unwrap_or(by_error.shape.row());
-        let depth = self.depth.unwrap_or(by_error.shape.hashes);
-        let by_hand = Counters::by_hand(row, depth, bits).or_else(|error| usage(error.to_string()))?;
-        Ok(match self.width {
-            Some(_) => by_hand,
-            None => Counters { epsilon, ..by_hand },
-        })
+        self.choice().counters(heavy).or_else(|error| usage(error.to_string()))
     }
 }
 
@@ -572,16 +489,5 @@ mod tests {
         let names = ["tab", "\\t", "comma", "semicolon", "pipe", "space", ";", ":"];
         assert_eq!(names.map(delimiter), *b"\t\t,;| ;:".each_ref().map(|byte| Ok(*byte)).as_slice());
         assert!(delimiter("||").is_err());
-    }
-
-    #[test]
-    fn a_stored_recipe_takes_other_columns_but_no_other_steps() {
-        let stored =
-            Recipe { key: vec!["email:trim,lower".parse().unwrap()], group: None, weight: None, null: None };
-        let other = replace_columns(&stored, &["sender".parse().unwrap()], None).unwrap();
-        assert_eq!(other.key[0].to_string(), "sender:trim,lower");
-        assert!(replace_columns(&stored, &["sender:upper".parse().unwrap()], None).is_err());
-        assert!(replace_columns(&stored, &["a".parse().unwrap(), "b".parse().unwrap()], None).is_err());
-        assert!(replace_columns(&stored, &[], Some(&"g".parse().unwrap())).is_err());
     }
 }

@@ -130,16 +130,46 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
     let mut phases = vec![("open", start.elapsed())];
     let mut phase = |name, since: Instant| phases.push((name, since.elapsed()));
 
-    let counting = Instant::now();
+    let making = making(job);
+    let built = make(job, &mut sources, &mut phase, control)?;
+    let collecting = Instant::now();
+    let gathered = match exact {
+        Some(memory) => {
+            let found = gather(&sources, making, &built, memory, job.threads, output, control)?;
+            phase("collect keys", collecting);
+            Some(found)
+        }
+        None => None,
+    };
+    let writing = Instant::now();
+    let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
+    let heavy = built.heavy.as_ref().map(Heavy::keys);
+    let (params, tallies, exact) = finish(built, gathered, None, output, job.threads, control)?;
+    phase("write", writing);
+    Ok(Report { params, tallies, skipped, estimated, lone_keywords, inputs, phases, exact, heavy })
+}
+
+/// How the keys of a job are made.
+fn making(job: &Job) -> Making<'_> {
     let count_keywords = job.common.kind == Kind::Layered;
-    let making =
-        Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows, count_keywords };
+    Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows, count_keywords }
+}
+
+/// Counts, plans and builds, as far as the job needs each of them.
+pub(crate) fn make(
+    job: &Job,
+    sources: &mut Sources,
+    phase: &mut dyn FnMut(&'static str, Instant),
+    control: &Control,
+) -> Result<Built> {
+    let counting = Instant::now();
+    let making = making(job);
     let built = match (&job.sizing, job.common.kind) {
         (_, Kind::Scalable) => unreachable!("refused before the input is read"),
-        (_, kind) if kind.counts() => counts::build(job, &mut sources, making, &mut phase, control)?,
+        (_, kind) if kind.counts() => counts::build(job, sources, making, phase, control)?,
         (Sizing::Counters(_), _) => unreachable!("refused before the input is read"),
         (_, Kind::Fuse) => {
-            let counted = count::distinct_keys(&sources, making, usize::MAX, job.threads, control)?;
+            let counted = count::distinct_keys(sources, making, usize::MAX, job.threads, control)?;
             phase("count", counting);
             let building = Instant::now();
             let built = fuse(job, counted, control)?;
@@ -148,14 +178,14 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
         }
         (Sizing::Count(size), _) => {
             sources.keep(); // a second pass may be needed
-            let counted = count::distinct_keys(&sources, making, EXACT, job.threads, control)?;
+            let counted = count::distinct_keys(sources, making, EXACT, job.threads, control)?;
             let params = planned(job, &counted, *size)?;
             phase("count", counting);
             let building = Instant::now();
             // Positions by murmur3 and those of records need the keys themselves.
             let from_hashes = job.common.hash != Scheme::Murmur3 && job.common.kind != Kind::Layered;
             let built = if !from_hashes || counted.estimating() {
-                let mut built = insert(&sources, making, params, None, job.threads, control)?;
+                let mut built = insert(sources, making, params, None, job.threads, control)?;
                 built.estimated = counted.estimating();
                 built.lone_keywords = counted.lone_keywords();
                 built
@@ -173,7 +203,7 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
                     ));
                 }
                 sources.keep();
-                let names = count::group_names(&sources, making, job.threads, control)?;
+                let names = count::group_names(sources, making, job.threads, control)?;
                 if names.is_empty() {
                     return Err(Error::Refused("the input has no rows, and so no groups to build".into()));
                 }
@@ -186,31 +216,17 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
             let layers = plan::layers(&job.common, *size, job.layers, None)?;
             let params = plan::parameters(job.common.clone(), counts, *size, layers)?;
             let building = Instant::now();
-            let built = insert(&sources, making, params, None, job.threads, control)?;
+            let built = insert(sources, making, params, None, job.threads, control)?;
             phase("build", building);
             built
         }
         (Sizing::Params(params), _) => {
-            let built = insert(&sources, making, params.clone(), None, job.threads, control)?;
+            let built = insert(sources, making, params.clone(), None, job.threads, control)?;
             phase("build", counting);
             built
         }
     };
-    let collecting = Instant::now();
-    let gathered = match exact {
-        Some(memory) => {
-            let found = gather(&sources, making, &built, memory, job.threads, output, control)?;
-            phase("collect keys", collecting);
-            Some(found)
-        }
-        None => None,
-    };
-    let writing = Instant::now();
-    let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
-    let heavy = built.heavy.as_ref().map(Heavy::keys);
-    let (params, tallies, exact) = finish(built, gathered, None, output, job.threads, control)?;
-    phase("write", writing);
-    Ok(Report { params, tallies, skipped, estimated, lone_keywords, inputs, phases, exact, heavy })
+    Ok(built)
 }
 
 /// Collects the keys of rows that went into filters.
@@ -272,13 +288,20 @@ pub struct Planned {
 pub fn plan(job: &Job, size: Size, control: &Control) -> Result<Planned> {
     refuse_early(job)?;
     let sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
-    let count_keywords = job.common.kind == Kind::Layered;
-    let making =
-        Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows, count_keywords };
-    let limit = if job.common.kind == Kind::Fuse { usize::MAX } else { EXACT };
-    let counted = count::distinct_keys(&sources, making, limit, job.threads, control)?;
-    let params = planned(job, &counted, size)?;
+    let (params, counted) = count_and_plan(job, &sources, size, control)?;
     Ok(Planned { params, counted, inputs: sources.explain() })
+}
+
+/// Counts the keys of all groups, and plans filters for them.
+pub(crate) fn count_and_plan(
+    job: &Job,
+    sources: &Sources,
+    size: Size,
+    control: &Control,
+) -> Result<(Params, Counted)> {
+    let limit = if job.common.kind == Kind::Fuse { usize::MAX } else { EXACT };
+    let counted = count::distinct_keys(sources, making(job), limit, job.threads, control)?;
+    Ok((planned(job, &counted, size)?, counted))
 }
 
 /// The parameters that follow from what was counted.
@@ -290,7 +313,7 @@ fn planned(job: &Job, counted: &Counted, size: Size) -> Result<Params> {
 }
 
 /// What cannot be served whatever the input holds is refused before it is read.
-pub(crate) fn refuse_early(job: &Job) -> Result<()> {
+pub fn refuse_early(job: &Job) -> Result<()> {
     if job.common.kind == Kind::Scalable {
         return Err(Error::Refused(
             "a scalable filter is for keys that cannot be counted first (tamis dedup makes one); \

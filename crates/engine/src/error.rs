@@ -31,6 +31,14 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// The same in a table that has no file.
+    #[error("row {row} (counted from 0): {message}")]
+    TableRow {
+        /// The row, from 0.
+        row: u64,
+        /// What is wrong with it.
+        message: String,
+    },
     /// An input that cannot be used as asked: what, and what to do.
     #[error("{}: {message}", path.display())]
     Input {

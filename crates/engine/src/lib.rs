@@ -5,6 +5,7 @@
 pub mod arena;
 pub mod build;
 pub mod calendar;
+pub mod choice;
 pub mod compare;
 pub mod control;
 pub mod count;
@@ -18,7 +19,10 @@ pub mod explain;
 pub mod filter;
 pub mod generate;
 pub mod health;
+pub mod inspect;
 pub mod leftovers;
+pub mod lookup;
+pub mod memory;
 pub mod merge;
 pub mod outlet;
 pub mod output;

@@ -2,10 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use tamis::Container;
-use tamis::arch::map::Map;
+use tamis::arch::map::{Map, Words};
 use tamis::countmin::Heavy;
 use tamis::format::{self, Extras, Tally};
 use tamis::params::Params;
@@ -168,12 +169,7 @@ pub fn draft_with(
     heavy: Option<&Heavy>,
     threads: usize,
 ) -> Result<(Draft, Vec<Tally>)> {
-    let (starts, _) = params.layout();
-    let tallies = parallel::each(threads, params.groups.len(), |group| {
-        let (kind, shape) = (params.common.kind, &params.groups[group].shape);
-        let section = &arena[starts[group]..starts[group] + shape.words(kind) as usize];
-        Ok(format::seal_as(kind, shape, section, rows[group], seeds[group]))
-    })?;
+    let tallies = seal(params, (rows, seeds), arena, threads)?;
     let mut draft = Draft::new(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
     let extras = Extras { heavy, journal: b"" };
@@ -181,6 +177,21 @@ pub fn draft_with(
     written.map_err(Error::io(path))?;
     drop(out);
     Ok((draft, tallies))
+}
+
+/// What the sections of an arena say of themselves.
+fn seal(
+    params: &Params,
+    (rows, seeds): (&[u64], &[u64]),
+    arena: &[u64],
+    threads: usize,
+) -> Result<Vec<Tally>> {
+    let (starts, _) = params.layout();
+    parallel::each(threads, params.groups.len(), |group| {
+        let (kind, shape) = (params.common.kind, &params.groups[group].shape);
+        let section = &arena[starts[group]..starts[group] + shape.words(kind) as usize];
+        Ok(format::seal_as(kind, shape, section, rows[group], seeds[group]))
+    })
 }
 
 impl Draft {
@@ -191,8 +202,79 @@ impl Draft {
     }
 }
 
-/// A container on disk, mapped.
-pub type Mapped = Container<Map>;
+/// A container that was opened: mapped from disk, mostly.
+pub type Mapped = Container<Held>;
+
+/// The bytes of a container.
+#[derive(Debug)]
+pub enum Held {
+    /// On disk, mapped.
+    File(Map),
+    /// In memory: so many bytes of these words.
+    Memory(Words, usize),
+}
+
+impl Deref for Held {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Held::File(map) => map,
+            Held::Memory(words, len) => &bytemuck::cast_slice(words)[..*len],
+        }
+    }
+}
+
+impl Held {
+    /// Memory for so many bytes, which `write` fills.
+    fn written(len: usize, write: impl FnOnce(&mut [u8]) -> io::Result<()>) -> Result<Held> {
+        let none = |error| Error::Refused(format!("no memory for {len} bytes ({error})"));
+        let mut words = Words::zeroed(len.div_ceil(8)).map_err(none)?;
+        write(&mut bytemuck::cast_slice_mut(&mut words)[..len]).map_err(none)?;
+        Ok(Held::Memory(words, len))
+    }
+}
+
+/// Seals the sections of an arena and makes a container of them that stays in memory.
+pub fn in_memory(
+    params: &Params,
+    (rows, seeds): (&[u64], &[u64]),
+    arena: &[u64],
+    heavy: Option<&Heavy>,
+    threads: usize,
+) -> Result<Mapped> {
+    let tallies = seal(params, (rows, seeds), arena, threads)?;
+    let extras = Extras { heavy, journal: b"" };
+    let mut length = Length(0);
+    let written = format::write_with(&mut length, params, &tallies, arena, extras);
+    written.map_err(|error| Error::Refused(error.to_string()))?;
+    let held =
+        Held::written(length.0, |mut out| format::write_with(&mut out, params, &tallies, arena, extras))?;
+    Ok(Container::open(held)?)
+}
+
+/// A container of these bytes, which are copied.
+pub fn from_bytes(bytes: &[u8]) -> Result<Mapped> {
+    let held = Held::written(bytes.len(), |out| {
+        out.copy_from_slice(bytes);
+        Ok(())
+    })?;
+    Ok(Container::open(held)?)
+}
+
+/// Counts what is written.
+struct Length(usize);
+
+impl Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Opens a container.
 pub fn open(path: &Path) -> Result<Mapped> {
@@ -205,7 +287,7 @@ pub fn open(path: &Path) -> Result<Mapped> {
         return Err(Error::Input { path: path.into(), message: "is empty, not a tamis file".into() });
     }
     let map = Map::of(&file).map_err(Error::io(path))?;
-    Container::open(map).map_err(Error::file(path))
+    Container::open(Held::File(map)).map_err(Error::file(path))
 }
 
 /// Opens several containers.

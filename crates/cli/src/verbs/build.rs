@@ -10,6 +10,7 @@ use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis_engine::Error;
 use tamis_engine::build::{self, Job, Sizing};
+use tamis_engine::choice;
 use tamis_engine::output as files;
 use tamis_engine::plan::Size;
 use tamis_engine::report::number;
@@ -172,19 +173,7 @@ impl Build {
 
 /// Refuses sizes of filters for what counts, and sizes of counters for filters.
 pub fn refuse_mixed(kind: Kind, of_filters: bool, of_counters: bool) -> Result<()> {
-    if kind.counts() && of_filters {
-        return usage(
-            "sketches that count have no rate of false positives, and their size does not depend on the keys: \
-             leave out --fpr, --bits-per-key, --bits, --size and --keys, and give --epsilon and --delta",
-        );
-    }
-    if !kind.counts() && of_counters {
-        return usage(format!(
-            "a {kind} filter has no counters: leave out --epsilon, --delta, --width, --depth and --counter-bits, or \
-             give --kind count-min"
-        ));
-    }
-    Ok(())
+    choice::refuse_mixed(kind, of_filters, of_counters).or_else(|error| usage(error.to_string()))
 }
 
 /// Parameters from a file.

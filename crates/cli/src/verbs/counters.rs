@@ -12,6 +12,7 @@ use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Shape;
 use tamis::sketch::Sketch;
 use tamis_engine::counts::Promise;
+use tamis_engine::inspect;
 use tamis_engine::output::{self as files, Mapped};
 use tamis_engine::query::Count;
 use tamis_engine::report::{Column, Table, group_name, number, printable};
@@ -127,17 +128,7 @@ fn table(groups: &[Group<'_>], heavy: bool) -> Table {
 }
 
 fn as_json(group: &Group<'_>) -> Value {
-    let Shape { width, hashes, .. } = group.params.shape;
-    let mut json = json!({
-        "group": group.params.group, "rows": group.tally.rows, "total": group.promise.total,
-        "width": group.params.shape.row(), "depth": hashes, "counter_bits": width,
-        "counters_used": group.census.used, "largest": group.census.largest, "saturated": group.census.saturated,
-        "epsilon": group.promise.epsilon, "delta": group.promise.delta, "bound": group.promise.bound(),
-    });
-    if let Some(heavy) = group.heavy {
-        json["heavy_keys"] = heavy.into();
-    }
-    json
+    inspect::counts(group.params, group.tally, &group.census, group.heavy)
 }
 
 /// What a plan comes to: the rule by which w and d follow from the error, beside the other usual one.

@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use tamis::format::Tally;
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
 use tamis_engine::health::{Health, health, of_sketch};
 use tamis_engine::report::{Column, Table, group_name, number, printable};
-use tamis_engine::{Error, output as files};
+use tamis_engine::{Error, inspect as as_data, output as files};
 
 use super::counters;
 use crate::show::{FEW, Output, Sheet, few, usage};
@@ -122,7 +122,7 @@ pub fn summary(
     )];
     let json = json!({
         "path": path, "kind": kind, "hash": params.common.hash, "recipe": params.common.recipe,
-        "bytes": bytes, "groups": groups.iter().map(as_json).collect::<Vec<_>>(),
+        "bytes": bytes, "groups": groups.iter().map(|(group, tally, health)| as_data::filter(group, tally, health)).collect::<Vec<_>>(),
     });
     let overfull: Vec<String> = groups
         .iter()
@@ -216,20 +216,4 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
         ]
     };
     Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
-}
-
-fn as_json((group, tally, health): &(&GroupParams, &Tally, Health)) -> Value {
-    let mut json = json!({
-        "group": group.group, "rows": tally.rows, "planned_keys": group.keys,
-        "estimated_keys": health.keys.is_finite().then_some(health.keys),
-        "bits": group.shape.bits(), "hashes": group.shape.hashes, "width": group.shape.width,
-        "ones": tally.ones, "fill": health.fill, "fpr_now": health.rate, "fpr_target": group.fpr,
-        "capacity": health.capacity, "overfull": health.overfull,
-    });
-    if let Some(whole) = health.whole {
-        json["layers"] = group.shape.layers().into();
-        json["layer_bits"] = group.shape.slots.into();
-        json["fpr_random_records"] = whole.into();
-    }
-    json
 }

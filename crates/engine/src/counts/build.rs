@@ -21,7 +21,17 @@ use crate::source::{Next, Sift, Sink, Sources};
 /// The parameters for a table: only the names of its groups are looked for, where it has any.
 pub fn plan(job: &Job, counters: Counters, control: &Control) -> Result<Params> {
     let sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
-    let names = names(&sources, making(job), job.threads, control)?;
+    plan_rows(job, &sources, counters, control)
+}
+
+/// The same for rows that are open.
+pub(crate) fn plan_rows(
+    job: &Job,
+    sources: &Sources,
+    counters: Counters,
+    control: &Control,
+) -> Result<Params> {
+    let names = names(sources, making(job), job.threads, control)?;
     counters.parameters(job.common.clone(), names)
 }
 

@@ -174,7 +174,7 @@ fn joined(params: &Params, arena: &[u64], totals: &[u64], lists: &[Heavy]) -> Re
 /// The heavy keys of files that were merged to this; none where one of them keeps none. The share is
 /// the largest of theirs: of smaller ones a list may miss keys.
 pub(crate) fn merged_heavy(
-    files: &[Mapped],
+    files: &[&Mapped],
     params: &Params,
     arena: &[u64],
     totals: &[u64],

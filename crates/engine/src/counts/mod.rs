@@ -18,7 +18,7 @@ use tamis::sizing::Kind;
 
 use crate::error::{Error, Result};
 
-pub(crate) use self::build::{build, check_share, in_order};
+pub(crate) use self::build::{build, check_share, in_order, plan_rows};
 pub use self::build::{names, plan};
 pub(crate) use self::heavy::{join_heavy, keep_heavy, merged_heavy};
 pub use self::inner::{Product, inner_product};

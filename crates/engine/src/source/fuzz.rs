@@ -56,7 +56,7 @@ pub fn delimited(bytes: &[u8]) {
         return;
     }
     let sizes = Sizes { chunk: 1 + usize::from(*size), ..Sizes::default() };
-    let sources = Sources { inputs: vec![input], sizes };
+    let sources = Sources { inputs: vec![input], sizes, table: None };
     match (sources.scan(vec![Collect::default()], &Control::default()), whole) {
         (Ok(sinks), Ok(rows)) => assert_eq!(sinks[0].0, rows),
         (Err(Error::Row { line, message, .. }), Err(fault)) => {

@@ -1,14 +1,16 @@
 //! Where rows come from: text (delimited, or one key per line), NDJSON and Parquet, plain or
-//! compressed, from files, folders, globs and standard input.
+//! compressed, from files, folders, globs and standard input; and tables in memory.
 
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tamis::key::Column;
 
 use crate::{Control, Error, Result};
 
+pub mod canonical;
 mod chunks;
 mod columns;
 mod cursor;
@@ -27,12 +29,14 @@ mod parquet;
 mod reader;
 pub mod render;
 mod scan;
+pub mod table;
 #[cfg(test)]
 mod tests;
 
 #[doc(hidden)]
 pub use ndjson::fuzz_ndjson;
 pub use ordered::{Next, Position, Sift};
+pub use table::{Cells, Table};
 
 use chunks::Sizes;
 use input::{Input, Understood};
@@ -144,6 +148,8 @@ pub struct Explained {
 pub struct Sources {
     inputs: Vec<Input>,
     sizes: Sizes,
+    /// Rows in memory, in place of inputs.
+    table: Option<table::Asked>,
 }
 
 impl fmt::Debug for Sources {
@@ -181,7 +187,13 @@ impl Sources {
             .into_iter()
             .map(|understood| understood.input)
             .collect::<Result<_>>()?;
-        Ok(Sources { inputs, sizes: Sizes::default() })
+        Ok(Sources { inputs, sizes: Sizes::default(), table: None })
+    }
+
+    /// A table in memory, in which the columns are found.
+    pub fn of_table(table: Arc<dyn Table>, columns: &[Column]) -> Result<Sources> {
+        let table = Some(table::Asked::new(table, columns)?);
+        Ok(Sources { inputs: Vec::new(), sizes: Sizes::default(), table })
     }
 
     /// How the inputs are understood and, if they have the columns, the inputs themselves.
@@ -193,7 +205,7 @@ impl Sources {
         let understood = understand(inputs, options, columns, Flow::stdin)?;
         let explained = understood.iter().map(|understood| understood.explained.clone()).collect();
         let inputs: Result<_> = understood.into_iter().map(|understood| understood.input).collect();
-        Ok((explained, inputs.map(|inputs| Sources { inputs, sizes: Sizes::default() })))
+        Ok((explained, inputs.map(|inputs| Sources { inputs, sizes: Sizes::default(), table: None })))
     }
 
     /// How each input was understood.
@@ -260,6 +272,9 @@ impl Sources {
         take: impl FnMut(Next<'_, S::Batch>) -> Result<ControlFlow<()>> + Send,
         control: &Control,
     ) -> Result<Vec<S>> {
+        if let Some(table) = &self.table {
+            return table.sift(sifters, take, control);
+        }
         ordered::sift(&self.inputs, self.sizes, sifters, take, control)
     }
 
@@ -268,6 +283,9 @@ impl Sources {
     /// The error of a row that cannot be used is that of the first such row in the order of the
     /// inputs, whatever the number of threads.
     pub fn scan<S: Sink>(&self, sinks: Vec<S>, control: &Control) -> Result<Vec<S>> {
+        if let Some(table) = &self.table {
+            return table.scan(sinks, control);
+        }
         scan::scan(&self.inputs, self.sizes, sinks, control)
     }
 }

@@ -6,10 +6,10 @@
 
 mod column;
 mod footer;
+mod kind;
 mod pages;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use std::fs::File;
 use std::panic::catch_unwind;
@@ -21,8 +21,8 @@ use parquet::file::metadata::{
 use parquet::schema::types::ColumnDescPtr;
 
 use self::column::{Column, Fault};
+use self::kind::Kind;
 use self::pages::Shared;
-use self::text::Kind;
 use super::Sink;
 use crate::{Control, Error, Result};
 

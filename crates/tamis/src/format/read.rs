@@ -132,6 +132,11 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         &self.tallies
     }
 
+    /// The bytes of the file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// A digest of the file: of all before the data area, which holds a checksum of every section.
     pub fn digest(&self) -> u128 {
         crate::hash::xxh3_wide(&self.bytes[..self.data.0])

@@ -9,8 +9,9 @@ use parquet::data_type::{
 };
 use parquet::file::metadata::ColumnChunkMetaData;
 
+use super::kind::Kind;
 use super::pages::{Pages, Shared};
-use super::text::{self, Kind};
+use crate::source::canonical as text;
 
 /// A column that is being read, with the batch that was read last.
 pub(super) struct Column {

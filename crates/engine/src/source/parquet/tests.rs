@@ -302,7 +302,7 @@ fn everything(from: u32, to: u32) -> (Vec<Chunk>, Vec<Vec<Option<String>>>) {
     let expected = rows()
         .map(|i| {
             let mut day = Vec::new();
-            text::date(i.into(), &mut day);
+            crate::source::canonical::date(i.into(), &mut day);
             vec![
                 Some((i % 5 == 0).to_string()),
                 there(&i).then(|| (i as i32 - 500).to_string()),

@@ -1,132 +1,34 @@
-//! The text of each kind of value: what a Parquet column and a CSV column have in common.
+//! The text of each kind of value: what a column of Parquet, one in memory and one of CSV have in
+//! common, so that keys are the same wherever a value comes from.
 
 #[cfg(test)]
 mod tests;
 
-use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
-use parquet::schema::types::ColumnDescriptor;
-
 use crate::calendar::civil;
 
-/// Decimals may have so many digits after the point, and so many bytes; both come from the file.
-const MAX_SCALE: usize = 1000;
+/// Decimals may have so many bytes; their number comes from the file.
 const MAX_DECIMAL_BYTES: usize = 512;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// How the values of a column are written, given how they are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Bytes,
-    Bool,
-    Signed,
-    Unsigned,
-    Float,
-    Half,
-    Decimal(usize),
-    Date,
-    Time(Unit),
-    Timestamp { unit: Unit, utc: bool },
-    Uuid,
-}
-
 /// Parts of a second: how many make one, and how many digits that takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unit {
+pub struct Unit {
     per_second: i64,
     digits: usize,
 }
 
-pub(super) const MILLIS: Unit = Unit { per_second: 1_000, digits: 3 };
-pub(super) const MICROS: Unit = Unit { per_second: 1_000_000, digits: 6 };
-pub(super) const NANOS: Unit = Unit { per_second: 1_000_000_000, digits: 9 };
+/// Whole seconds.
+pub const SECONDS: Unit = Unit { per_second: 1, digits: 0 };
+/// Thousandths.
+pub const MILLIS: Unit = Unit { per_second: 1_000, digits: 3 };
+/// Millionths.
+pub const MICROS: Unit = Unit { per_second: 1_000_000, digits: 6 };
+/// Billionths.
+pub const NANOS: Unit = Unit { per_second: 1_000_000_000, digits: 9 };
 
-impl From<TimeUnit> for Unit {
-    fn from(unit: TimeUnit) -> Unit {
-        match unit {
-            TimeUnit::MILLIS => MILLIS,
-            TimeUnit::MICROS => MICROS,
-            TimeUnit::NANOS => NANOS,
-        }
-    }
-}
-
-impl Kind {
-    /// The kind of a column, or why its values have no text.
-    pub(super) fn of(column: &ColumnDescriptor) -> Result<Kind, String> {
-        if column.max_rep_level() > 0 {
-            return Err("is repeated (a list or a map): a row has no one value of it".into());
-        }
-        let kind = match column.logical_type_ref() {
-            Some(logical) => Kind::of_logical(logical),
-            None => Kind::of_converted(column)?,
-        };
-        if let Some(Kind::Decimal(scale)) = kind
-            && scale > MAX_SCALE
-        {
-            return Err(format!("is a decimal with a scale that is negative or above {MAX_SCALE}"));
-        }
-        // An annotation counts only on a type that it may stand on.
-        let kind = kind.filter(|kind| {
-            matches!(
-                (column.physical_type(), kind),
-                (Type::INT32 | Type::INT64, Kind::Unsigned | Kind::Decimal(_) | Kind::Time(_))
-                    | (Type::INT32, Kind::Date)
-                    | (Type::INT64, Kind::Timestamp { .. })
-                    | (Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY, Kind::Decimal(_))
-            ) || (column.physical_type() == Type::FIXED_LEN_BYTE_ARRAY
-                && matches!((kind, column.type_length()), (Kind::Uuid, 16) | (Kind::Half, 2)))
-        });
-        Ok(kind.unwrap_or(match column.physical_type() {
-            Type::BOOLEAN => Kind::Bool,
-            Type::INT32 | Type::INT64 => Kind::Signed,
-            Type::INT96 => Kind::Timestamp { unit: NANOS, utc: false },
-            Type::FLOAT | Type::DOUBLE => Kind::Float,
-            Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => Kind::Bytes,
-        }))
-    }
-
-    fn of_logical(logical: &LogicalType) -> Option<Kind> {
-        Some(match logical {
-            LogicalType::Decimal(decimal) => Kind::decimal(decimal.scale),
-            LogicalType::Date => Kind::Date,
-            LogicalType::Time(time) => Kind::Time(time.unit.into()),
-            LogicalType::Timestamp(timestamp) => {
-                Kind::Timestamp { unit: timestamp.unit.into(), utc: timestamp.is_adjusted_to_u_t_c }
-            }
-            LogicalType::Integer(integer) if !integer.is_signed => Kind::Unsigned,
-            LogicalType::Uuid => Kind::Uuid,
-            LogicalType::Float16 => Kind::Half,
-            _ => return None,
-        })
-    }
-
-    /// The older annotations, of which the format says what they mean in terms of the newer.
-    fn of_converted(column: &ColumnDescriptor) -> Result<Option<Kind>, String> {
-        Ok(Some(match column.converted_type() {
-            ConvertedType::DECIMAL => Kind::decimal(column.type_scale()),
-            ConvertedType::DATE => Kind::Date,
-            ConvertedType::TIME_MILLIS => Kind::Time(MILLIS),
-            ConvertedType::TIME_MICROS => Kind::Time(MICROS),
-            ConvertedType::TIMESTAMP_MILLIS => Kind::Timestamp { unit: MILLIS, utc: true },
-            ConvertedType::TIMESTAMP_MICROS => Kind::Timestamp { unit: MICROS, utc: true },
-            ConvertedType::UINT_8
-            | ConvertedType::UINT_16
-            | ConvertedType::UINT_32
-            | ConvertedType::UINT_64 => Kind::Unsigned,
-            ConvertedType::INTERVAL => {
-                return Err("is an interval, of which no key can be made: it has no one length".into());
-            }
-            _ => return Ok(None),
-        }))
-    }
-
-    fn decimal(scale: i32) -> Kind {
-        Kind::Decimal(usize::try_from(scale).unwrap_or(usize::MAX))
-    }
-}
-
-pub(super) fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
+/// A whole number.
+pub fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
@@ -135,14 +37,14 @@ pub(super) fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
 /// same, so a number that they write to CSV is the same key (`{:?}` breaks such ties upwards).
 ///
 /// Laid out as by `{:?}`: with an exponent below 1e-4 and from 1e16 on, else with a point.
-pub(super) fn double(value: f64, out: &mut Vec<u8>) {
+pub fn double(value: f64, out: &mut Vec<u8>) {
     let mut buffer = zmij::Buffer::new();
     let text = buffer.format(value).as_bytes();
     if (1e-4..1e15).contains(&value.abs()) { out.extend_from_slice(text) } else { lay_out(text, out) }
 }
 
 /// The same for numbers of half the size.
-pub(super) fn single(value: f32, out: &mut Vec<u8>) {
+pub fn single(value: f32, out: &mut Vec<u8>) {
     let mut buffer = zmij::Buffer::new();
     let text = buffer.format(value).as_bytes();
     if (1e-4..1e6).contains(&value.abs()) { out.extend_from_slice(text) } else { lay_out(text, out) }
@@ -208,7 +110,7 @@ fn lay_out(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The number that 16 bits of IEEE 754 stand for; every such number is a single, too.
-pub(super) fn widen(half: u16) -> f32 {
+pub fn widen(half: u16) -> f32 {
     let sign = if half >> 15 == 1 { -1.0 } else { 1.0 };
     let fraction = (half & 0x3FF) as f32 / 1024.0;
     match half >> 10 & 0x1F {
@@ -220,7 +122,7 @@ pub(super) fn widen(half: u16) -> f32 {
 }
 
 /// A decimal number of which `unscaled` is 10^scale times the value.
-pub(super) fn decimal(unscaled: i128, scale: usize, out: &mut Vec<u8>) {
+pub fn decimal(unscaled: i128, scale: usize, out: &mut Vec<u8>) {
     if unscaled < 0 {
         out.push(b'-');
     }
@@ -247,7 +149,7 @@ fn point(start: usize, scale: usize, out: &mut Vec<u8>) {
 }
 
 /// A decimal number in two's complement, the highest byte first.
-pub(super) fn decimal_bytes(bytes: &[u8], scale: usize, out: &mut Vec<u8>) -> Result<(), String> {
+pub fn decimal_bytes(bytes: &[u8], scale: usize, out: &mut Vec<u8>) -> Result<(), String> {
     let negative = bytes.first().is_some_and(|&byte| byte >= 0x80);
     let filler = if negative { 0xFF } else { 0 };
     if bytes.len() <= 16 {
@@ -308,7 +210,7 @@ pub(super) fn decimal_bytes(bytes: &[u8], scale: usize, out: &mut Vec<u8>) -> Re
 }
 
 /// A day, counted from 1970-01-01.
-pub(super) fn date(days: i64, out: &mut Vec<u8>) {
+pub fn date(days: i64, out: &mut Vec<u8>) {
     let (year, month, day) = civil(days);
     let size = year.unsigned_abs();
     if !(0..=9999).contains(&year) {
@@ -325,7 +227,7 @@ pub(super) fn date(days: i64, out: &mut Vec<u8>) {
 }
 
 /// A time of day. What lies outside the day is counted on: `24:00:01`, `-00:00:01`.
-pub(super) fn time(value: i64, unit: Unit, out: &mut Vec<u8>) {
+pub fn time(value: i64, unit: Unit, out: &mut Vec<u8>) {
     if value < 0 {
         out.push(b'-');
     }
@@ -334,7 +236,7 @@ pub(super) fn time(value: i64, unit: Unit, out: &mut Vec<u8>) {
 }
 
 /// A point in time, counted from the beginning of 1970.
-pub(super) fn timestamp(value: i64, unit: Unit, utc: bool, out: &mut Vec<u8>) {
+pub fn timestamp(value: i64, unit: Unit, utc: bool, out: &mut Vec<u8>) {
     let seconds = value.div_euclid(unit.per_second);
     let fraction = value.rem_euclid(unit.per_second);
     point_in_time(seconds, fraction as u64, unit, out);
@@ -344,7 +246,7 @@ pub(super) fn timestamp(value: i64, unit: Unit, utc: bool, out: &mut Vec<u8>) {
 }
 
 /// A point in time as 96 bits: nanoseconds of the day, then the Julian day.
-pub(super) fn int96(words: &[u32], out: &mut Vec<u8>) {
+pub fn int96(words: &[u32], out: &mut Vec<u8>) {
     const JULIAN_1970: i64 = 2_440_588;
     let [low, high, day] = words else { return };
     let nanos = (u64::from(*high) << 32 | u64::from(*low)) as i64;
@@ -385,7 +287,8 @@ fn two(number: u64) -> [u8; 2] {
     [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]
 }
 
-pub(super) fn uuid(bytes: &[u8], out: &mut Vec<u8>) {
+/// 16 bytes as a UUID.
+pub fn uuid(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for (i, byte) in bytes.iter().enumerate() {
         if matches!(i, 4 | 6 | 8 | 10) {

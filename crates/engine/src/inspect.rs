@@ -1,0 +1,81 @@
+//! What a file holds, as plain data: kind, recipe, and the state of every group.
+
+use serde_json::{Value, json};
+use tamis::countmin::Census;
+use tamis::format::Tally;
+use tamis::params::GroupParams;
+use tamis::sizing::{Kind, Shape};
+use tamis::sketch::Sketch;
+
+use crate::counts::Promise;
+use crate::error::Result;
+use crate::health::{Health, of_sketch};
+use crate::output::Mapped;
+
+/// All that `tamis inspect --json` tells of a file but its path.
+pub fn file(file: &Mapped) -> Result<Value> {
+    let common = &file.params().common;
+    let mut order: Vec<usize> = (0..file.params().groups.len()).collect();
+    let params = &file.params().groups;
+    order.sort_by(|&a, &b| params[a].group.compare_naturally(&params[b].group));
+    let mut groups = Vec::with_capacity(order.len());
+    for at in order {
+        let (group, tally, sketch) = (&params[at], &file.tallies()[at], file.sketch(at)?);
+        groups.push(match &sketch {
+            Sketch::CountMin(sketch) => {
+                let heavy = file.heavy().map(|heavy| heavy.groups[at].len() as u64);
+                counts(group, tally, &sketch.census(), heavy)
+            }
+            _ => filter(group, tally, &of_sketch(common.kind, group, tally, &sketch)),
+        });
+    }
+    let bytes: u64 = params.iter().map(|group| bytes(common.kind, group)).sum();
+    let mut json = json!({
+        "kind": common.kind, "hash": common.hash, "recipe": common.recipe, "bytes": bytes, "groups": groups,
+    });
+    if common.kind.counts() {
+        json["heavy_share"] = json!(file.heavy().map(|heavy| heavy.share));
+    }
+    Ok(json)
+}
+
+/// The bytes of a group's sketch.
+pub fn bytes(kind: Kind, group: &GroupParams) -> u64 {
+    match kind.counts() {
+        true => group.shape.bits().div_ceil(64) * 8,
+        false => group.shape.words(kind) * 8,
+    }
+}
+
+/// The state of a filter.
+pub fn filter(group: &GroupParams, tally: &Tally, health: &Health) -> Value {
+    let mut json = json!({
+        "group": group.group, "rows": tally.rows, "planned_keys": group.keys,
+        "estimated_keys": health.keys.is_finite().then_some(health.keys),
+        "bits": group.shape.bits(), "hashes": group.shape.hashes, "width": group.shape.width,
+        "ones": tally.ones, "fill": health.fill, "fpr_now": health.rate, "fpr_target": group.fpr,
+        "capacity": health.capacity, "overfull": health.overfull,
+    });
+    if let Some(whole) = health.whole {
+        json["layers"] = group.shape.layers().into();
+        json["layer_bits"] = group.shape.slots.into();
+        json["fpr_random_records"] = whole.into();
+    }
+    json
+}
+
+/// The state of a sketch that counts, and how many heavy keys are kept beside it.
+pub fn counts(group: &GroupParams, tally: &Tally, census: &Census, heavy: Option<u64>) -> Value {
+    let Shape { width, hashes, .. } = group.shape;
+    let promise = Promise::of(group, tally.seed);
+    let mut json = json!({
+        "group": group.group, "rows": tally.rows, "total": promise.total,
+        "width": group.shape.row(), "depth": hashes, "counter_bits": width,
+        "counters_used": census.used, "largest": census.largest, "saturated": census.saturated,
+        "epsilon": promise.epsilon, "delta": promise.delta, "bound": promise.bound(),
+    });
+    if let Some(heavy) = heavy {
+        json["heavy_keys"] = heavy.into();
+    }
+    json
+}

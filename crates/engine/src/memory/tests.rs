@@ -1,0 +1,149 @@
+use std::ops::Range;
+
+use proptest::prelude::*;
+use tamis::hash::Scheme;
+use tamis::key::Recipe;
+use tamis::params::Common;
+use tamis::sizing::Kind;
+
+use super::*;
+use crate::lookup::Lookup;
+use crate::merge::merge_in_memory;
+use crate::plan::{Counters, Size};
+use crate::rows::BadRows;
+use crate::source::table::Asked;
+use crate::source::{self, Cells};
+
+type Rows = Vec<(u8, u16)>;
+
+/// Keys, groups and weights of 1 to 3, as text, in parts of so many rows.
+struct Texts(Vec<[String; 3]>, usize);
+
+impl Texts {
+    fn of(rows: &[(u8, u16)], part: usize) -> Arc<Texts> {
+        let row =
+            |&(group, key): &(u8, u16)| [format!("k{key}"), format!("g{group}"), (1 + key % 3).to_string()];
+        Arc::new(Texts(rows.iter().map(row).collect(), part))
+    }
+}
+
+impl Table for Texts {
+    fn columns(&self) -> Option<Vec<String>> {
+        Some(["key", "group", "weight"].map(String::from).to_vec())
+    }
+
+    fn check(&self, _: usize) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn parts(&self) -> usize {
+        self.0.len().div_ceil(self.1)
+    }
+
+    fn rows(&self, part: usize) -> usize {
+        self.1.min(self.0.len() - part * self.1)
+    }
+
+    fn fill<'a>(
+        &'a self,
+        part: usize,
+        column: usize,
+        rows: Range<usize>,
+        _: &'a mut Vec<u8>,
+        cells: &mut Cells<'_, 'a>,
+    ) -> Result<(), (usize, String)> {
+        let rows = &self.0[part * self.1..][rows];
+        cells.set_all(rows.iter().map(|row| Some(row[column].as_bytes())));
+        Ok(())
+    }
+}
+
+fn job(kind: Kind, threads: usize) -> Job {
+    let weight = kind.counts().then(|| "weight".parse().unwrap());
+    let recipe = Recipe {
+        key: vec!["key".parse().unwrap()],
+        group: Some("group".parse().unwrap()),
+        weight,
+        null: None,
+    };
+    let sizing = match kind.counts() {
+        true => Sizing::Counters(Counters::for_error(0.05, 0.1, 64).unwrap()),
+        false => Sizing::Count(Size::Fpr(0.01)),
+    };
+    Job {
+        inputs: Vec::new(),
+        options: source::Options::default(),
+        common: Common { kind, hash: Scheme::DEFAULT, recipe },
+        sizing,
+        layers: None,
+        heavy: None,
+        bad_rows: BadRows::Fail,
+        threads,
+    }
+}
+
+fn rows() -> impl Strategy<Value = Rows> {
+    prop::collection::vec((0u8..4, 0u16..300), 1..400)
+}
+
+const KINDS: [Kind; 5] = [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::CountMin, Kind::CountMinConservative];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn the_bytes_are_those_of_a_file_that_is_built_of_the_same_rows(rows in rows(), part in 1usize..500, threads in 1usize..4, kind in 0usize..5) {
+        let folder = tempfile::tempdir().unwrap();
+        let text: String = Texts::of(&rows, 1).0.iter().map(|row| row.join(",") + "\n").collect();
+        let (csv, file) = (folder.path().join("rows.csv"), folder.path().join("rows.tamis"));
+        std::fs::write(&csv, format!("key,group,weight\n{text}")).unwrap();
+        let job = Job { inputs: vec![csv.display().to_string()], ..job(KINDS[kind], threads) };
+        build::build(&job, &file, &Control::default()).unwrap();
+        let kept = build(&job, Texts::of(&rows, part), &Control::default()).unwrap().file;
+        prop_assert!(kept.bytes() == std::fs::read(&file).unwrap());
+        prop_assert!(output::from_bytes(kept.bytes()).unwrap().bytes() == kept.bytes());
+    }
+
+    #[test]
+    fn parts_that_share_parameters_merge_to_the_whole(rows in rows(), cut in 0usize..400, kind in 0usize..2) {
+        let kind = [Kind::Blocked, Kind::CountMin][kind];
+        let cut = cut % rows.len();
+        let whole = Texts::of(&rows, 50);
+        let params = plan(&job(kind, 1), whole.clone(), &Control::default()).unwrap();
+        let job = Job { sizing: Sizing::Params(params), ..job(kind, 2) };
+        let built = |rows: &[(u8, u16)]| build(&job, Texts::of(rows, 70), &Control::default()).unwrap().file;
+        let parts = [built(&rows[..cut]), built(&rows[cut..])];
+        let names = ["a".into(), "b".into()];
+        let merged = merge_in_memory(&[&parts[1], &parts[0]], &names, 2, &Control::default()).unwrap();
+        prop_assert!(merged.bytes() == built(&rows).bytes());
+    }
+
+    #[test]
+    fn many_keys_are_answered_as_each_alone(known in rows(), asked in rows(), part in 1usize..500, kind in 0usize..5) {
+        let kind = KINDS[kind];
+        let file = build(&job(kind, 1), Texts::of(&known, 100), &Control::default()).unwrap().file;
+        let table = Texts::of(&asked, part);
+        let columns = [tamis::key::Column::Name("key".into())];
+        let asked = Asked::new(table.clone(), &columns).unwrap();
+        for group in [None, Some(0)] {
+            let lookup = Lookup::new(&file, group).unwrap();
+            let found = lookup.contains(&asked, BadRows::Fail, 2, &Control::default()).unwrap();
+            let groups = lookup.groups(&asked, BadRows::Fail, 2, &Control::default()).unwrap();
+            for (i, row) in table.0.iter().enumerate() {
+                let (in_part, row_in_part) = (i / part, i % part);
+                let key = [Some(row[0].as_bytes())];
+                let bit = found[in_part][row_in_part / 64] >> (row_in_part % 64) & 1;
+                prop_assert_eq!(bit == 1, lookup.contains_one(&key).unwrap());
+                let one: Vec<u32> = lookup.groups_one(&key).unwrap().map(|group| group as u32).collect();
+                prop_assert_eq!(&groups[in_part][row_in_part], &one);
+            }
+            if kind.counts() && group.is_some() {
+                let estimates = lookup.estimates(&asked, BadRows::Fail, 2, &Control::default()).unwrap();
+                for (i, row) in table.0.iter().enumerate() {
+                    let one = lookup.estimates_one(&[Some(row[0].as_bytes())]).unwrap();
+                    prop_assert_eq!(estimates[i / part][i % part], one[0].1);
+                }
+            }
+        }
+    }
+}
