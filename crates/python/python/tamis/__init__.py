@@ -1,0 +1,135 @@
+"""Learn a set once, in little memory; then sieve tables and streams of any size through it.
+
+>>> import tamis
+>>> users = tamis.build({"id": ["ann", "bob"], "country": ["at", "it"]}, key="id", group="country", fpr=0.001)
+>>> users.contains("ann")
+True
+>>> users.contains(["ann", "bob"], group="it")
+[False, True]
+
+Files are those of the command line, byte for byte: `tamis.open` reads what ``tamis build`` wrote, and
+``tamis query`` what `Sketch.save` wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Optional, Union
+
+from tamis import _tamis
+from tamis._data import as_rows
+from tamis._sketch import Params, Sketch, from_bytes, merge, open, params_as_json
+from tamis._tamis import Error, __version__
+
+__all__ = ["Error", "Params", "Sketch", "__version__", "build", "from_bytes", "merge", "open", "plan"]
+
+_Fields = Union[str, Sequence[str], None]
+
+
+def build(
+    data: Any,
+    key: _Fields = None,
+    group: Optional[str] = None,
+    *,
+    fpr: Optional[float] = None,
+    bits_per_key: Optional[float] = None,
+    size: Optional[int] = None,
+    keys: Optional[int] = None,
+    kind: Optional[str] = None,
+    hash: Optional[str] = None,
+    seed: Optional[int] = None,
+    keywords: _Fields = None,
+    layers: Optional[int] = None,
+    weight: Optional[str] = None,
+    epsilon: Optional[float] = None,
+    delta: Optional[float] = None,
+    width: Optional[int] = None,
+    depth: Optional[int] = None,
+    counter_bits: Optional[int] = None,
+    conservative: bool = False,
+    heavy: Optional[float] = None,
+    params: Union[Mapping[str, Any], Sketch, str, None] = None,
+    null: Optional[str] = None,
+    bad_rows: str = "fail",
+    threads: Optional[int] = None,
+) -> Sketch:
+    """Builds filters or counts of a table, one or one per group: the bytes are those of ``tamis build`` with
+    the same rows and options.
+
+    `data` is a pyarrow, polars or pandas table, anything with the Arrow PyCapsule interface, or a dict of
+    columns; or an array or iterable of keys, without `key`. Arrow data is not copied; a stream of batches is
+    read whole first.
+
+    Keys:
+
+    - `key`: the column of the key, with steps: ``"email:trim,lower"``; several columns make a compound key.
+    - `group`: the column of the group, with steps. There is a filter for each group.
+    - `keywords`: columns of keywords, in place of `key`, for ``kind="layered"``.
+    - `null`: what stands for a missing value. Without it a row without a key is an error that names it, or is
+      left out with ``bad_rows="skip"``.
+
+    Size, one of:
+
+    - `fpr`: the rate of false positives, not to be exceeded (0.01 if nothing is given);
+    - `bits_per_key`; `size`: bytes for all groups together;
+    - with `keys`: each group is planned for so many keys, and nothing is counted;
+    - `params`: parameters that `tamis.plan` gave, those of another sketch, or the text of a saved file.
+
+    Kinds: ``"blocked"`` (default), ``"bloom"``, ``"fuse"``, ``"layered"`` (with `layers`), or ``"count-min"``,
+    which counts how often keys come, or sums up the column `weight`. It is sized by `epsilon` and `delta` (or
+    `width` and `depth`), has counters of `counter_bits` 64 or 32, counts with less error but in one order if
+    `conservative`, and keeps the keys whose share is at least `heavy`. `hash` is ``"xxh3"`` (with a `seed`) or
+    ``"murmur3"``.
+
+    >>> import tamis
+    >>> ratings = {"title": ["tt1", "tt2", "tt3"], "rating": [6.5, 7.5, 8.1]}
+    >>> filters = tamis.build(ratings, key="title", group="rating:round", fpr=1e-6)
+    >>> filters.group_names
+    ['6', '8']
+    >>> filters.groups("tt3")
+    ['8']
+    """
+    options = {name: value for name, value in locals().items() if name not in ("data", "params")}
+    return Sketch(_tamis.build(as_rows(data), {**options, "params": params_as_json(params)}))
+
+
+def plan(
+    data: Any = None,
+    key: _Fields = None,
+    group: Optional[str] = None,
+    *,
+    fpr: Optional[float] = None,
+    bits_per_key: Optional[float] = None,
+    size: Optional[int] = None,
+    keys: Optional[int] = None,
+    kind: Optional[str] = None,
+    hash: Optional[str] = None,
+    seed: Optional[int] = None,
+    keywords: _Fields = None,
+    layers: Optional[int] = None,
+    weight: Optional[str] = None,
+    epsilon: Optional[float] = None,
+    delta: Optional[float] = None,
+    width: Optional[int] = None,
+    depth: Optional[int] = None,
+    counter_bits: Optional[int] = None,
+    conservative: bool = False,
+    null: Optional[str] = None,
+    bad_rows: str = "fail",
+    threads: Optional[int] = None,
+) -> Params:
+    """The parameters that `build` would choose, as a value: give them to ``build(params=...)`` for parts that
+    are merged later. They are planned for a table, whose keys are counted, or for `keys` keys without one.
+    Arguments are those of `build`.
+
+    >>> import tamis
+    >>> params = tamis.plan(keys=1_000_000, fpr=0.001)
+    >>> params["kind"], params["groups"][0]["keys"]
+    ('blocked', 1000000)
+    """
+    options = {name: value for name, value in locals().items() if name != "data"}
+    rows = None if data is None else as_rows(data)
+    planned: Params = json.loads(_tamis.plan(rows, options))
+    return planned

@@ -1,0 +1,85 @@
+"""What people hand over as rows, and answers in the same shape."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, cast
+
+from tamis._tamis import Answers
+
+
+def library(data: Any) -> str:
+    """The library that an object belongs to: pyarrow, polars, pandas, numpy or another."""
+    return type(data).__module__.partition(".")[0]
+
+
+def is_arrow(data: Any) -> bool:
+    """Whether an object has the Arrow PyCapsule interface."""
+    return hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
+
+
+def as_rows(data: Any) -> Any:
+    """The same rows as something that has Arrow, or as Python values."""
+    of = library(data)
+    if of == "polars" and hasattr(data, "collect"):
+        return data.collect()
+    if is_arrow(data):
+        return data
+    if of == "numpy" and getattr(data, "ndim", 1) != 1:
+        raise ValueError("an array of keys has one dimension: this has not")
+    if of in ("pandas", "numpy") and hasattr(data, "dtype"):
+        arrow = _with_pyarrow(data)
+        return data.tolist() if arrow is None else arrow
+    return data
+
+
+def _with_pyarrow(data: Any) -> Any:
+    """A column of pandas or numpy as Arrow, where pyarrow is there and has a type for it."""
+    try:
+        import pyarrow
+    except ImportError:
+        return None
+    try:
+        return pyarrow.array(data, from_pandas=library(data) == "pandas")
+    except (pyarrow.ArrowException, TypeError, ValueError):
+        return None
+
+
+def in_shape_of(data: Any, answers: Answers) -> Any:
+    """Answers as whoever asked has the keys."""
+    of = library(data)
+    if of == "pyarrow":
+        import pyarrow
+
+        if hasattr(data, "__arrow_c_array__") and not isinstance(data, pyarrow.RecordBatch):
+            return pyarrow.array(answers)
+        parts = [pyarrow.array(part) for part in answers.parts()]
+        return pyarrow.chunked_array(parts, type=None if parts else _type_of(answers))
+    if of == "polars":
+        import polars
+
+        series = polars.Series(cast(Any, answers))
+        return series.alias(data.name) if isinstance(data, polars.Series) else series
+    if of == "pandas" or of == "numpy":
+        import numpy
+
+        array = numpy.frombuffer(answers.to_bytes(), dtype=_dtype_of(answers)).copy()
+        if of == "numpy":
+            return array
+        pandas = sys.modules["pandas"]
+        name = getattr(data, "name", None)
+        index = data if isinstance(data, pandas.Index) else data.index
+        return pandas.Series(array, index=None if data is index else index, name=name)
+    if is_arrow(data):
+        return answers
+    return answers.to_list()
+
+
+def _dtype_of(answers: Answers) -> str:
+    return "<u8" if answers.counts else "?"
+
+
+def _type_of(answers: Answers) -> Any:
+    import pyarrow
+
+    return pyarrow.uint64() if answers.counts else pyarrow.bool_()

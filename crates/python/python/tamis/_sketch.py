@@ -1,0 +1,277 @@
+"""Sketches: what is built, opened, asked, merged and saved."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Optional, Union
+
+from tamis import _tamis
+from tamis._data import as_rows, in_shape_of
+
+Params = dict[str, Any]
+
+_ONE = (str, bytes, int, float, type(None))
+
+
+class Sketch:
+    """Filters or counts of keys, one or one per group, in memory or mapped from a file.
+
+    They come from `tamis.build`, `tamis.open`, `tamis.merge` and `tamis.from_bytes`.
+
+    >>> import tamis
+    >>> seen = tamis.build(["ann", "bob", "eve"])
+    >>> seen.contains("bob"), "bob" in seen
+    (True, True)
+    >>> seen.contains(["ann", "bob"])
+    [True, True]
+    """
+
+    __slots__ = ("_held",)
+
+    def __init__(self, file: _tamis.File) -> None:
+        self._held: Optional[_tamis.File] = file
+
+    @property
+    def _file(self) -> _tamis.File:
+        if self._held is None:
+            raise ValueError("the sketch is closed")
+        return self._held
+
+    # Questions
+
+    def contains(
+        self,
+        keys: Any,
+        group: Union[str, bytes, int, None] = None,
+        *,
+        bad_rows: str = "fail",
+        threads: Optional[int] = None,
+    ) -> Any:
+        """Whether keys may be in the set: never wrong about a key that is in it.
+
+        `keys` is one key (a str, bytes, int, float or bool; a tuple where the key has several parts), and
+        the answer a bool; or many: an Arrow array, a polars, pandas or numpy column, a table that has the
+        columns of the key, or any iterable. Answers come in the same shape: pyarrow gives pyarrow, polars a
+        polars Series, pandas a pandas Series with the same index, numpy a numpy array, other Arrow objects
+        something with ``__arrow_c_array__``, and all else a list. The steps of the recipe are applied, the
+        strings of an Arrow array are not copied, and many keys are asked on `threads` threads (all cores).
+
+        With groups, a key that may be in any of them counts; `group` asks one of them.
+
+        A null, an empty text or one that the steps cannot read is no key: an error that names the row, or
+        False with ``bad_rows="skip"``.
+
+        >>> import tamis
+        >>> users = tamis.build({"email": [" Ann@Example.org", "bob@example.org"]}, key="email:trim,lower")
+        >>> users.contains("ANN@example.org")
+        True
+        >>> users.contains([None, "bob@example.org"], bad_rows="skip")
+        [False, True]
+        """
+        file = self._file
+        if isinstance(keys, _ONE) or self._is_one(keys):
+            return file.contains_one(keys, group, bad_rows)
+        return in_shape_of(keys, file.contains(as_rows(keys), group, bad_rows, threads))
+
+    def __contains__(self, key: Any) -> bool:
+        return self._file.contains_one(key, None, "fail")
+
+    def groups(self, keys: Any, *, bad_rows: str = "fail", threads: Optional[int] = None) -> list[Any]:
+        """The groups that a key may be in: a list of their names, of many keys a list of lists.
+
+        Names are str (bytes where they are no UTF-8), numbers first. Without groups there is one group
+        whose name is empty.
+
+        >>> import tamis
+        >>> rows = {"id": ["ann", "bob", "bob"], "country": ["at", "at", "it"]}
+        >>> users = tamis.build(rows, key="id", group="country", fpr=1e-6)
+        >>> users.groups("bob")
+        ['at', 'it']
+        >>> users.contains("ann", group="it")
+        False
+        """
+        file = self._file
+        if isinstance(keys, _ONE) or self._is_one(keys):
+            return file.groups_one(keys, bad_rows)
+        return file.groups(as_rows(keys), bad_rows, threads)
+
+    def estimate(
+        self,
+        keys: Any,
+        group: Union[str, bytes, int, None] = None,
+        *,
+        bad_rows: str = "fail",
+        threads: Optional[int] = None,
+    ) -> Any:
+        """How often keys came, or the sum of their weights: never below the truth, and at most `bound` above
+        it but for a small probability. For ``kind="count-min"``; one key or many, as with `contains`.
+
+        >>> import tamis
+        >>> hits = tamis.build(["/", "/", "/about"], kind="count-min")
+        >>> hits.estimate("/"), hits.estimate(["/about", "/none"])
+        (2, [1, 0])
+        """
+        file = self._file
+        if isinstance(keys, _ONE) or self._is_one(keys):
+            return file.estimate_one(keys, group, bad_rows)
+        return in_shape_of(keys, file.estimate(as_rows(keys), group, bad_rows, threads))
+
+    def _is_one(self, keys: Any) -> bool:
+        """Whether this is a key, not many."""
+        if isinstance(keys, tuple):
+            return self._file.parts > 1
+        return not hasattr(keys, "__iter__") and not hasattr(keys, "__arrow_c_stream__") \
+            and not hasattr(keys, "__arrow_c_array__") and not hasattr(keys, "collect")
+
+    # What it is
+
+    @property
+    def kind(self) -> str:
+        """blocked, bloom, fuse, layered, scalable, count-min or count-min-conservative."""
+        return self._file.kind
+
+    @property
+    def params(self) -> Params:
+        """The parameters: what another sketch must share to be merged. Give them to ``build(params=...)``."""
+        params: Params = json.loads(self._file.params)
+        return params
+
+    @property
+    def group_names(self) -> list[Any]:
+        """The names of the groups."""
+        return self._file.group_names()
+
+    @property
+    def bound(self) -> int:
+        """How far an estimate may be above the truth, but for a small probability: that of the group with
+        the largest total; `inspect` has all. For count-min."""
+        return self._file.bound()
+
+    @property
+    def total(self) -> int:
+        """The sum of all weights, over all groups. For count-min."""
+        return self._file.total()
+
+    @property
+    def skipped(self) -> int:
+        """Rows that were left out when it was built, with ``bad_rows="skip"``."""
+        return self._file.skipped
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the file."""
+        return self._file.nbytes
+
+    def inspect(self) -> dict[str, Any]:
+        """Kind, recipe and the state of every group, as ``tamis inspect --json`` has them.
+
+        >>> import tamis
+        >>> tamis.build(["ann", "bob"]).inspect()["groups"][0]["rows"]
+        2
+        """
+        found: dict[str, Any] = json.loads(self._file.inspect())
+        path = self._file.path
+        return found if path is None else {"path": os.fspath(path), **found}
+
+    def verify(self) -> None:
+        """Reads all and compares every checksum: raises `tamis.Error` where something is damaged."""
+        self._file.verify()
+
+    def __repr__(self) -> str:
+        if self._held is None:
+            return "<tamis.Sketch, closed>"
+        file = self._held
+        groups = f", {len(file.group_names())} groups" if file.grouped else ""
+        return f"<tamis.Sketch {file.kind}, {file.recipe}{groups}, {file.nbytes:,} bytes>"
+
+    # Together with others
+
+    def __or__(self, other: object) -> Sketch:
+        """Both together, as `tamis.merge` has it."""
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        return Sketch(_tamis.merge_files([self._file, other._file], None))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same, byte for byte."""
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        return self._file.same(other._file)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # To disk and back
+
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes the file that the command line and `tamis.open` read: whole, or not at all."""
+        self._file.save(os.fspath(path))
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file; `tamis.from_bytes` takes them back."""
+        return self._file.to_bytes()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_bytes, (self.to_bytes(),)
+
+    def close(self) -> None:
+        """Lets go of the file or the memory. Closing twice does no harm."""
+        self._held = None
+
+    def __enter__(self) -> Sketch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open(path: Union[str, os.PathLike[str]]) -> Sketch:
+    """Opens a file that `tamis build` or `Sketch.save` wrote. It is mapped into memory: opening takes no time
+    whatever its size, and processes that open the same file share it.
+
+    >>> import os, tamis, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "users.tamis")
+    >>> tamis.build(["ann", "bob"]).save(path)
+    >>> with tamis.open(path) as users:
+    ...     users.contains("ann")
+    True
+    """
+    return Sketch(_tamis.open(os.fspath(path)))
+
+
+def from_bytes(data: bytes) -> Sketch:
+    """The sketch whose `to_bytes` these are."""
+    return Sketch(_tamis.from_bytes(data))
+
+
+def merge(*sketches: Union[Sketch, Iterable[Sketch]], threads: Optional[int] = None) -> Sketch:
+    """Brings sketches of the same parameters together: what one build of all their rows gives, byte for
+    byte. Takes sketches, or an iterable of them. Others cannot be merged: `tamis.Error` says why.
+
+    >>> import tamis
+    >>> params = tamis.plan(["ann", "bob", "eve"], fpr=0.001)
+    >>> a, b = tamis.build(["ann"], params=params), tamis.build(["bob", "eve"], params=params)
+    >>> tamis.merge(a, b) == tamis.build(["ann", "bob", "eve"], params=params)
+    True
+    >>> (a | b).contains("eve")
+    True
+    """
+    all_of: list[Sketch] = []
+    for one in sketches:
+        all_of.extend([one] if isinstance(one, Sketch) else one)
+    if not all(isinstance(one, Sketch) for one in all_of):
+        raise TypeError("sketches are merged with sketches: open files with tamis.open first")
+    return Sketch(_tamis.merge_files([one._file for one in all_of], threads))
+
+
+def params_as_json(params: Union[Mapping[str, Any], Sketch, str, None]) -> Optional[str]:
+    """Parameters in any form, as the text that is saved."""
+    if params is None or isinstance(params, str):
+        return params
+    if isinstance(params, Sketch):
+        return params._file.params
+    if isinstance(params, Mapping):
+        return json.dumps(dict(params))
+    raise TypeError("params is what tamis.plan gives, a Sketch, or the text of a file that `tamis plan -o` saved")

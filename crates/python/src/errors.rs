@@ -1,0 +1,81 @@
+//! Failures as Python exceptions.
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use tamis_engine::Error;
+
+mod exception {
+    pyo3::create_exception!(
+        tamis,
+        Error,
+        pyo3::exceptions::PyException,
+        "A job that failed, or a file that cannot be used: why, and what to do."
+    );
+}
+
+/// What is raised where a job fails: `tamis.Error`.
+pub use exception::Error as Failure;
+
+/// A failure of a job.
+pub fn raised(error: Error) -> PyErr {
+    match error {
+        // With a number Python makes the right kind of it: FileNotFoundError, PermissionError and so on.
+        Error::Io { path, source } => match source.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, said(&source), path.display().to_string())),
+            None => PyOSError::new_err(format!("{}: {source}", path.display())),
+        },
+        error => Failure::new_err(in_python(&error.to_string())),
+    }
+}
+
+/// What the operating system said, without its number, which Python shows too.
+fn said(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// A wrong argument.
+pub fn wrong(error: impl ToString) -> PyErr {
+    PyValueError::new_err(in_python(&error.to_string()))
+}
+
+/// What the engine advises for the command line, and what to do here.
+const PHRASES: [(&str, &str); 4] = [
+    (
+        "(tamis plan DATA … -o params.json, then tamis build --params params.json; or build --like one of them)",
+        "(params = tamis.plan(...), then tamis.build(..., params=params))",
+    ),
+    ("pass --key with one of them (--format lines takes whole lines)", "pass key= with one of them"),
+    ("(--keys N makes an empty filter)", "(keys=N makes an empty filter)"),
+    ("give --keywords COLUMN:split=','", "give keywords=\"COLUMN:split=,\""),
+];
+
+/// Options that are followed by a word.
+const WITH_WORDS: [&str; 3] = ["kind", "hash", "bad-rows"];
+
+/// The engine names options as the command line does; here they are arguments: `--bits-per-key` is
+/// `bits_per_key`, and `--bad-rows skip` is `bad_rows="skip"`.
+pub fn in_python(message: &str) -> String {
+    let mut message = message.to_owned();
+    for (there, here) in PHRASES {
+        message = message.replace(there, here);
+    }
+    let mut text = String::with_capacity(message.len());
+    let mut rest = &message[..];
+    while let Some(at) = rest.find("--") {
+        text += &rest[..at];
+        let word =
+            |text: &str| text.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(text.len());
+        let (name, after) = rest[at + 2..].split_at(word(&rest[at + 2..]));
+        rest = after;
+        text += &name.replace('-', "_");
+        if WITH_WORDS.contains(&name)
+            && let Some(after) = after.strip_prefix(' ')
+        {
+            let (value, after) = after.split_at(word(after));
+            text += &format!("=\"{value}\"");
+            rest = after;
+        }
+    }
+    text + rest
+}

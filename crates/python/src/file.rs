@@ -1,0 +1,464 @@
+//! Sketches as Python holds them: in memory, or mapped from a file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, UInt64Array};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, ScalarBuffer};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString, PyTuple};
+use tamis::key::BadValue;
+use tamis::params::Name;
+use tamis_engine::counts::Promise;
+use tamis_engine::lookup::Lookup;
+use tamis_engine::output::{self, Mapped};
+use tamis_engine::rows::{BadRows, in_key};
+use tamis_engine::source::table::Asked;
+use tamis_engine::{Error, inspect, merge};
+
+use crate::errors::{Failure, in_python, raised};
+use crate::options::{bad_rows, threads};
+use crate::rows::{by_number, one_key, rows, with_text};
+use crate::{capsule, patience};
+
+/// A container of sketches.
+#[pyclass(frozen, module = "tamis._tamis")]
+pub struct File {
+    pub file: Mapped,
+    /// Where it was opened.
+    pub path: Option<PathBuf>,
+    /// Rows left out when it was built.
+    pub skipped: u64,
+    /// Whether its keys were estimated, not counted.
+    pub estimated: bool,
+}
+
+/// The answers to the rows of a table, part by part.
+#[pyclass(frozen, module = "tamis._tamis")]
+pub struct Answers {
+    parts: Vec<ArrayRef>,
+    values: Values,
+}
+
+#[derive(Clone, Copy)]
+enum Values {
+    Truths,
+    Numbers,
+}
+
+impl File {
+    /// Sketches in memory.
+    pub fn kept(file: Mapped) -> File {
+        File { file, path: None, skipped: 0, estimated: false }
+    }
+
+    fn width(&self) -> usize {
+        self.file.params().common.recipe.key.len()
+    }
+
+    fn group(&self, name: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
+        let Some(name) = name else { return Ok(None) };
+        let params = self.file.params();
+        let (found, shown) = with_text(name, |text| {
+            let text = text.unwrap_or_default();
+            (params.find(text), Name(text.to_vec()))
+        })?;
+        if found.is_none() {
+            let mut names: Vec<&Name> = params.groups.iter().map(|group| &group.group).collect();
+            names.sort_by(|a, b| a.compare_naturally(b));
+            let some: Vec<String> = names.iter().take(20).map(|name| format!("{name:?}")).collect();
+            let message = match params.common.recipe.group {
+                None => format!("there is no group {shown:?}: these have no groups; leave out group"),
+                Some(_) => format!("there is no group {shown:?}; there are {}", some.join(", ")),
+            };
+            return Err(PyValueError::new_err(message));
+        }
+        Ok(found)
+    }
+
+    /// Refuses a question that this kind cannot answer.
+    fn refuse(&self, counts: bool) -> PyResult<()> {
+        let kind = self.file.params().common.kind;
+        if kind.counts() == counts {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(match counts {
+            true => format!(
+                "a {kind} filter does not count: ask contains, or build kind=\"count-min\" for estimates"
+            ),
+            false => format!(
+                "a {kind} sketch counts how often keys come: ask estimate, or build kind=\"blocked\" for a filter"
+            ),
+        }))
+    }
+
+    fn asked(&self, keys: &Bound<'_, PyAny>) -> PyResult<Asked> {
+        let table = rows(keys, self.width())?;
+        let recipe = &self.file.params().common.recipe;
+        // A table has the columns of the key by name; all else holds keys and nothing more.
+        let columns = match &table.names {
+            Some(names) if !is_numbered(names) => recipe.columns()[..self.width()].to_vec(),
+            _ => by_number(self.width()),
+        };
+        Asked::new(Arc::new(table), &columns).map_err(raised)
+    }
+}
+
+/// Whether names are those of columns that have none.
+fn is_numbered(names: &[String]) -> bool {
+    names.iter().enumerate().all(|(i, name)| *name == (i + 1).to_string())
+}
+
+/// The name of a group: a str, or bytes where it is no text.
+fn name_of<'py>(py: Python<'py>, name: &Name) -> Bound<'py, PyAny> {
+    match str::from_utf8(&name.0) {
+        Ok(text) => PyString::new(py, text).into_any(),
+        Err(_) => PyBytes::new(py, &name.0).into_any(),
+    }
+}
+
+/// What is said of a single key that is none.
+fn no_key(bad: BadValue) -> PyErr {
+    Failure::new_err(format!("{}; bad_rows=\"skip\" answers that it is not there", in_python(&in_key(bad))))
+}
+
+/// The answer to a single key, or another where it is none and that may be.
+fn or_else<T>(answer: Result<T, BadValue>, bad_rows: BadRows, nothing: T) -> PyResult<T> {
+    match answer {
+        Ok(answer) => Ok(answer),
+        Err(_) if bad_rows == BadRows::Skip => Ok(nothing),
+        Err(bad) => Err(no_key(bad)),
+    }
+}
+
+#[pymethods]
+impl File {
+    #[getter]
+    fn path(&self) -> Option<PathBuf> {
+        self.path.clone()
+    }
+
+    #[getter]
+    fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    #[getter]
+    fn estimated(&self) -> bool {
+        self.estimated
+    }
+
+    #[getter]
+    fn kind(&self) -> String {
+        self.file.params().common.kind.to_string()
+    }
+
+    #[getter]
+    fn recipe(&self) -> String {
+        self.file.params().common.recipe.to_string()
+    }
+
+    /// The parts of a key.
+    #[getter]
+    fn parts(&self) -> usize {
+        self.width()
+    }
+
+    #[getter]
+    fn grouped(&self) -> bool {
+        self.file.params().common.recipe.group.is_some()
+    }
+
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.file.bytes().len()
+    }
+
+    #[getter]
+    fn params(&self) -> String {
+        self.file.params().to_json()
+    }
+
+    fn inspect(&self, py: Python<'_>) -> PyResult<String> {
+        let found = py.detach(|| inspect::file(&self.file));
+        Ok(found.map_err(raised)?.to_string())
+    }
+
+    fn group_names<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyAny>> {
+        let mut names: Vec<&Name> = self.file.params().groups.iter().map(|group| &group.group).collect();
+        names.sort_by(|a, b| a.compare_naturally(b));
+        names.into_iter().map(|name| name_of(py, name)).collect()
+    }
+
+    fn contains_one(
+        &self,
+        key: &Bound<'_, PyAny>,
+        group: Option<&Bound<'_, PyAny>>,
+        bad: Option<String>,
+    ) -> PyResult<bool> {
+        self.refuse(false)?;
+        let lookup = Lookup::new(&self.file, self.group(group)?).map_err(raised)?;
+        let bad = bad_rows(bad)?;
+        if self.width() == 1 {
+            let found = with_text(key, |text| lookup.contains_one(&[text]))?;
+            return or_else(found, bad, false);
+        }
+        let parts = one_key(key, self.width())?;
+        let parts: Vec<Option<&[u8]>> = parts.iter().map(Option::as_deref).collect();
+        or_else(lookup.contains_one(&parts), bad, false)
+    }
+
+    fn contains(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        group: Option<&Bound<'_, PyAny>>,
+        bad: Option<String>,
+        on: Option<usize>,
+    ) -> PyResult<Answers> {
+        self.refuse(false)?;
+        let (asked, group) = (self.asked(keys)?, self.group(group)?);
+        let (bad, on) = (bad_rows(bad)?, threads(on)?);
+        let bits = patience::run(py, asked.rows(), |control| {
+            Lookup::new(&self.file, group)?.contains(&asked, bad, on, control)
+        })?;
+        let part = |(part, bits): (usize, Vec<u64>)| -> ArrayRef {
+            let bits = BooleanBuffer::new(Buffer::from_vec(bits), 0, asked.rows_of(part));
+            Arc::new(BooleanArray::new(bits, None))
+        };
+        let parts = bits.into_iter().enumerate().map(part).collect();
+        Ok(Answers { parts, values: Values::Truths })
+    }
+
+    fn groups_one<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        bad: Option<String>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.refuse(false)?;
+        let lookup = Lookup::new(&self.file, None).map_err(raised)?;
+        let parts = one_key(key, self.width())?;
+        let parts: Vec<Option<&[u8]>> = parts.iter().map(Option::as_deref).collect();
+        let found = lookup.groups_one(&parts).map(Iterator::collect::<Vec<usize>>);
+        let groups = &self.file.params().groups;
+        let mut names: Vec<&Name> =
+            or_else(found, bad_rows(bad)?, Vec::new())?.iter().map(|&at| &groups[at].group).collect();
+        names.sort_by(|a, b| a.compare_naturally(b));
+        Ok(names.into_iter().map(|name| name_of(key.py(), name)).collect())
+    }
+
+    fn groups<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+        bad: Option<String>,
+        on: Option<usize>,
+    ) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
+        self.refuse(false)?;
+        let asked = self.asked(keys)?;
+        let (bad, on) = (bad_rows(bad)?, threads(on)?);
+        let found = patience::run(py, asked.rows(), |control| {
+            Lookup::new(&self.file, None)?.groups(&asked, bad, on, control)
+        })?;
+        let groups = &self.file.params().groups;
+        let mut order: Vec<usize> = (0..groups.len()).collect();
+        order.sort_by(|&a, &b| groups[a].group.compare_naturally(&groups[b].group));
+        let mut place = vec![0; groups.len()];
+        order.iter().enumerate().for_each(|(at, &group)| place[group] = at);
+        let names: Vec<_> = order.iter().map(|&group| name_of(py, &groups[group].group)).collect();
+        let named = |found: Vec<u32>| {
+            let mut places: Vec<usize> = found.into_iter().map(|group| place[group as usize]).collect();
+            places.sort_unstable();
+            places.into_iter().map(|place| names[place].clone()).collect()
+        };
+        Ok(found.into_iter().flatten().map(named).collect())
+    }
+
+    fn estimate_one(
+        &self,
+        key: &Bound<'_, PyAny>,
+        group: Option<&Bound<'_, PyAny>>,
+        bad: Option<String>,
+    ) -> PyResult<u64> {
+        self.refuse(true)?;
+        let lookup = Lookup::new(&self.file, Some(self.one_group(group)?)).map_err(raised)?;
+        let parts = one_key(key, self.width())?;
+        let parts: Vec<Option<&[u8]>> = parts.iter().map(Option::as_deref).collect();
+        let found = or_else(lookup.estimates_one(&parts), bad_rows(bad)?, Vec::new())?;
+        Ok(found.first().map_or(0, |(_, estimate)| *estimate))
+    }
+
+    fn estimate(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        group: Option<&Bound<'_, PyAny>>,
+        bad: Option<String>,
+        on: Option<usize>,
+    ) -> PyResult<Answers> {
+        self.refuse(true)?;
+        let group = Some(self.one_group(group)?);
+        let asked = self.asked(keys)?;
+        let (bad, on) = (bad_rows(bad)?, threads(on)?);
+        let found = patience::run(py, asked.rows(), |control| {
+            Lookup::new(&self.file, group)?.estimates(&asked, bad, on, control)
+        })?;
+        let part =
+            |numbers: Vec<u64>| -> ArrayRef { Arc::new(UInt64Array::new(ScalarBuffer::from(numbers), None)) };
+        Ok(Answers { parts: found.into_iter().map(part).collect(), values: Values::Numbers })
+    }
+
+    /// The largest bound of all groups.
+    fn bound(&self) -> PyResult<u64> {
+        self.refuse(true)?;
+        let groups = self.file.params().groups.iter().zip(self.file.tallies());
+        let bounds = groups.map(|(group, tally)| Promise::of(group, tally.seed).bound());
+        Ok(bounds.max().unwrap_or(0))
+    }
+
+    /// The sum of all weights, over all groups.
+    fn total(&self) -> PyResult<u64> {
+        self.refuse(true)?;
+        let totals = self.file.tallies().iter().map(|tally| tally.seed);
+        Ok(totals.fold(0, u64::saturating_add))
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        let groups = self.file.params().groups.len();
+        let found = py.detach(|| (0..groups).try_for_each(|group| self.file.verify(group)));
+        found.map_err(|error| match &self.path {
+            Some(path) => raised(Error::File { path: path.clone(), source: error }),
+            None => raised(error.into()),
+        })
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let written = py.detach(|| output::write_whole(&path, |out| out.write_all(self.file.bytes())));
+        written.map_err(raised)
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.file.bytes())
+    }
+
+    fn same(&self, py: Python<'_>, other: &File) -> bool {
+        py.detach(|| self.file.bytes() == other.file.bytes())
+    }
+}
+
+impl File {
+    /// The group that an estimate is asked of: there must be one.
+    fn one_group(&self, name: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+        match self.group(name)? {
+            Some(group) => Ok(group),
+            None if self.file.params().common.recipe.group.is_none() => Ok(0),
+            None => Err(PyValueError::new_err(
+                "each group has counts of its own: name one with group=, or ask estimates for all",
+            )),
+        }
+    }
+}
+
+/// Opens a file.
+#[pyfunction]
+pub fn open(py: Python<'_>, path: PathBuf) -> PyResult<File> {
+    let file = py.detach(|| output::open(&path)).map_err(raised)?;
+    Ok(File { path: Some(path), ..File::kept(file) })
+}
+
+/// Sketches of the bytes that `to_bytes` gave.
+#[pyfunction]
+pub fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<File> {
+    py.detach(|| output::from_bytes(bytes))
+        .map(File::kept)
+        .map_err(|error| Failure::new_err(format!("these bytes: {error}")))
+}
+
+/// Merges sketches.
+#[pyfunction]
+pub fn merge_files(py: Python<'_>, files: Vec<Py<File>>, on: Option<usize>) -> PyResult<File> {
+    let on = threads(on)?;
+    let files: Vec<&File> = files.iter().map(Py::get).collect();
+    let called = |(i, file): (usize, &&File)| {
+        file.path.clone().unwrap_or_else(|| format!("sketch {} of {}", i + 1, files.len()).into())
+    };
+    let names: Vec<PathBuf> = files.iter().enumerate().map(called).collect();
+    let inner: Vec<&Mapped> = files.iter().map(|file| &file.file).collect();
+    let rows = inner.iter().map(|file| file.bytes().len() as u64).sum();
+    patience::run(py, rows, |control| merge::merge_in_memory(&inner, &names, on, control)).map(File::kept)
+}
+
+#[pymethods]
+impl Answers {
+    fn __len__(&self) -> usize {
+        self.parts.iter().map(|part| part.len()).sum()
+    }
+
+    /// Whether they are numbers.
+    #[getter]
+    fn counts(&self) -> bool {
+        matches!(self.values, Values::Numbers)
+    }
+
+    /// Each part as answers of its own.
+    fn parts(&self) -> Vec<Answers> {
+        self.parts.iter().map(|part| Answers { parts: vec![part.clone()], values: self.values }).collect()
+    }
+
+    /// All answers as one Arrow array.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let _ = requested_schema; // a wish that the protocol lets one leave
+        capsule::export(py, &self.whole())
+    }
+
+    /// All answers as bytes: one for each truth, eight for each number.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let bytes: Vec<u8> = match self.values {
+            Values::Truths => self.truths().map(u8::from).collect(),
+            Values::Numbers => self.numbers().flat_map(u64::to_le_bytes).collect(),
+        };
+        PyBytes::new(py, &bytes)
+    }
+
+    /// All answers as Python values.
+    fn to_list(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Ok(match self.values {
+            Values::Truths => self.truths().collect::<Vec<bool>>().into_pyobject(py)?.into_any().unbind(),
+            Values::Numbers => self.numbers().collect::<Vec<u64>>().into_pyobject(py)?.into_any().unbind(),
+        })
+    }
+}
+
+impl Answers {
+    fn truths(&self) -> impl Iterator<Item = bool> {
+        let arrays = self.parts.iter().filter_map(|part| part.as_any().downcast_ref::<BooleanArray>());
+        arrays.flat_map(|array| array.values().iter())
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = u64> {
+        let arrays = self.parts.iter().filter_map(|part| part.as_any().downcast_ref::<UInt64Array>());
+        arrays.flat_map(|array| array.values().iter().copied())
+    }
+
+    fn whole(&self) -> ArrayRef {
+        if let [only] = &self.parts[..] {
+            return only.clone();
+        }
+        match self.values {
+            Values::Truths => {
+                let mut bits = BooleanBufferBuilder::new(self.__len__());
+                let arrays =
+                    self.parts.iter().filter_map(|part| part.as_any().downcast_ref::<BooleanArray>());
+                arrays.for_each(|array| bits.append_buffer(array.values()));
+                Arc::new(BooleanArray::new(bits.finish(), None))
+            }
+            Values::Numbers => Arc::new(UInt64Array::from_iter_values(self.numbers())),
+        }
+    }
+}

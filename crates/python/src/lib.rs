@@ -1,0 +1,79 @@
+//! tamis for Python: what the package `tamis` is made of. Its Python part (`python/tamis`) has the
+//! names, the documentation and the shapes of results; here are the jobs.
+
+mod capsule;
+mod column;
+mod errors;
+mod file;
+mod options;
+mod patience;
+mod rows;
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tamis::params::Name;
+use tamis_engine::build::Sizing;
+use tamis_engine::source::Table;
+use tamis_engine::{memory, plan as planning};
+
+use crate::column::Arrays;
+use crate::errors::{Failure, raised, wrong};
+use crate::file::File;
+use crate::options::Options;
+use crate::rows::rows;
+
+fn count(table: &Arrays) -> u64 {
+    (0..table.parts()).map(|part| table.rows(part) as u64).sum()
+}
+
+/// Builds sketches of rows, as these options have it.
+#[pyfunction]
+fn build(py: Python<'_>, data: &Bound<'_, PyAny>, options: Bound<'_, PyDict>) -> PyResult<File> {
+    let job = Options(options).job()?;
+    let table = rows(data, job.common.recipe.key.len())?;
+    let report = patience::run(py, count(&table), |control| memory::build(&job, Arc::new(table), control))?;
+    Ok(File { skipped: report.skipped, estimated: report.estimated, ..File::kept(report.file) })
+}
+
+/// The parameters of sketches of rows, or of so many keys; as JSON.
+#[pyfunction]
+fn plan(py: Python<'_>, data: Option<&Bound<'_, PyAny>>, options: Bound<'_, PyDict>) -> PyResult<String> {
+    let job = Options(options).job()?;
+    if let Some(data) = data {
+        let table = rows(data, job.common.recipe.key.len())?;
+        let params =
+            patience::run(py, count(&table), |control| memory::plan(&job, Arc::new(table), control))?;
+        return Ok(params.to_json());
+    }
+    if job.common.recipe.group.is_some() {
+        return Err(wrong("the groups are found in a table: give one, or leave out group"));
+    }
+    let names = vec![Name::default()];
+    let params = match job.sizing {
+        Sizing::Counters(counters) => counters.parameters(job.common, names),
+        Sizing::Keys(keys, size) => {
+            planning::layers(&job.common, size, job.layers, None).and_then(|layers| {
+                let counts = names.into_iter().map(|name| (name, keys)).collect();
+                planning::parameters(job.common, counts, size, layers)
+            })
+        }
+        Sizing::Params(params) => Ok(params),
+        Sizing::Count(_) => return Err(wrong("parameters are planned for a table, or for keys=N: give one")),
+    };
+    Ok(params.map_err(raised)?.to_json())
+}
+
+#[pymodule]
+fn _tamis(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("Error", module.py().get_type::<Failure>())?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<File>()?;
+    module.add_class::<file::Answers>()?;
+    module.add_function(wrap_pyfunction!(build, module)?)?;
+    module.add_function(wrap_pyfunction!(plan, module)?)?;
+    module.add_function(wrap_pyfunction!(file::open, module)?)?;
+    module.add_function(wrap_pyfunction!(file::from_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(file::merge_files, module)?)
+}

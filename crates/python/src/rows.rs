@@ -1,0 +1,161 @@
+//! Python objects as rows: Arrow where an object has it, else values one by one.
+
+use std::sync::Arc;
+
+use arrow_array::builder::LargeBinaryBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
+use tamis::key::Column;
+use tamis_engine::source::canonical;
+
+use crate::capsule::{self, Imported};
+use crate::column::Arrays;
+
+/// The rows of an object: a table, an array, a dictionary of columns, or an iterable of keys (of
+/// `width` parts each).
+pub fn rows(data: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
+    if let Some(imported) = capsule::import(data)? {
+        return of_arrow(imported);
+    }
+    if let Ok(columns) = data.cast::<PyDict>() {
+        return of_columns(columns);
+    }
+    if data.is_instance_of::<PyString>() || data.is_instance_of::<PyBytes>() {
+        return Err(PyTypeError::new_err("a string is one key, not a table: give a list of keys"));
+    }
+    of_keys(data, width)
+}
+
+fn of_arrow(Imported { data_type, arrays }: Imported) -> PyResult<Arrays> {
+    let DataType::Struct(fields) = &data_type else {
+        let parts = arrays.into_iter().map(|array| vec![array]).collect();
+        return Ok(Arrays { names: None, types: vec![data_type], parts });
+    };
+    let mut parts = Vec::with_capacity(arrays.len());
+    for array in arrays {
+        let rows = array.as_struct();
+        if rows.null_count() > 0 {
+            return Err(PyTypeError::new_err("a row of a table cannot be null: drop such rows, or flatten"));
+        }
+        parts.push(rows.columns().to_vec());
+    }
+    let names = fields.iter().map(|field| field.name().clone()).collect();
+    let types = fields.iter().map(|field| field.data_type().clone()).collect();
+    Ok(Arrays { names: Some(names), types, parts })
+}
+
+/// A dictionary of columns.
+fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
+    let (mut names, mut arrays): (Vec<String>, Vec<ArrayRef>) = Default::default();
+    for (name, values) in columns {
+        names.push(name.extract()?);
+        let mut column = LargeBinaryBuilder::new();
+        for (row, value) in values.try_iter()?.enumerate() {
+            append(&mut column, &value?).map_err(|why| at_row(why, row))?;
+        }
+        arrays.push(Arc::new(column.finish()));
+    }
+    if arrays.windows(2).any(|pair| pair[0].len() != pair[1].len()) {
+        return Err(PyValueError::new_err("the columns of a table have as many rows: these have not"));
+    }
+    Ok(Arrays { names: Some(names), types: vec![DataType::LargeBinary; arrays.len()], parts: vec![arrays] })
+}
+
+/// Keys one by one. Those of several parts are tuples, and stand in columns that go by number.
+fn of_keys(keys: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
+    let mut columns: Vec<LargeBinaryBuilder> = (0..width).map(|_| LargeBinaryBuilder::new()).collect();
+    for (row, key) in keys.try_iter()?.enumerate() {
+        let key = key?;
+        if let [column] = &mut columns[..] {
+            append(column, &key).map_err(|why| at_row(why, row))?;
+            continue;
+        }
+        let parts = parts_of(&key, width).map_err(|why| at_row(why, row))?;
+        for (column, part) in columns.iter_mut().zip(parts) {
+            append(column, &part).map_err(|why| at_row(why, row))?;
+        }
+    }
+    let arrays: Vec<ArrayRef> =
+        columns.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef).collect();
+    let names = (width > 1).then(|| (1..=width).map(|number| number.to_string()).collect());
+    Ok(Arrays { names, types: vec![DataType::LargeBinary; width], parts: vec![arrays] })
+}
+
+/// The columns that a key is asked by, in rows that hold nothing but keys.
+pub fn by_number(width: usize) -> Vec<Column> {
+    match width {
+        1 => vec![Column::Line],
+        _ => (1..=width).map(Column::Number).collect(),
+    }
+}
+
+/// The parts of a compound key.
+fn parts_of<'py>(key: &Bound<'py, PyAny>, width: usize) -> PyResult<Bound<'py, PyTuple>> {
+    let parts = key.cast::<PyTuple>().ok().filter(|parts| parts.len() == width);
+    parts.cloned().ok_or_else(|| {
+        PyTypeError::new_err(format!("the key has {width} parts: give a tuple of as many values"))
+    })
+}
+
+fn at_row(error: PyErr, row: usize) -> PyErr {
+    Python::attach(|py| {
+        let text = format!("row {row} (counted from 0): {}", error.value(py));
+        if error.is_instance_of::<PyTypeError>(py) { PyTypeError::new_err(text) } else { error }
+    })
+}
+
+fn append(column: &mut LargeBinaryBuilder, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    with_text(value, |text| column.append_option(text))
+}
+
+/// The text of a value, or none of `None`.
+pub fn with_text<R>(value: &Bound<'_, PyAny>, take: impl FnOnce(Option<&[u8]>) -> R) -> PyResult<R> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(take(Some(text.to_cow()?.as_bytes())));
+    }
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(take(Some(bytes.as_bytes())));
+    }
+    if value.is_none() {
+        return Ok(take(None));
+    }
+    if let Ok(truth) = value.cast::<PyBool>() {
+        return Ok(take(Some(if truth.is_true() { b"true" } else { b"false" })));
+    }
+    let mut out = Vec::new();
+    if let Ok(number) = value.cast::<PyFloat>() {
+        canonical::double(number.value(), &mut out);
+    } else if let Some(number) = whole(value)? {
+        match number.extract::<i64>() {
+            Ok(number) => canonical::integer(number, &mut out),
+            Err(_) => out = number.str()?.extract::<String>()?.into_bytes(),
+        }
+    } else {
+        let name = value.get_type().name()?;
+        return Err(PyTypeError::new_err(format!(
+            "a key is a str, bytes, int, float or bool, not {name}: give its text"
+        )));
+    }
+    Ok(take(Some(&out)))
+}
+
+/// The whole number that an object is, such as numpy has them.
+fn whole<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if value.is_instance_of::<PyInt>() {
+        return Ok(Some(value.clone()));
+    }
+    value.getattr_opt("__index__")?.map(|index| index.call0()).transpose()
+}
+
+/// The texts of the parts of one key.
+pub fn one_key(key: &Bound<'_, PyAny>, width: usize) -> PyResult<Vec<Option<Vec<u8>>>> {
+    let owned = |value: &Bound<'_, PyAny>| with_text(value, |text| text.map(<[u8]>::to_vec));
+    if width == 1 {
+        return Ok(vec![owned(key)?]);
+    }
+    parts_of(key, width)?.iter().map(|part| owned(&part)).collect()
+}

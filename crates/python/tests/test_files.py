@@ -1,0 +1,204 @@
+"""Opening, saving, closing, and what goes wrong."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Callable
+
+import pyarrow as pa
+import pytest
+
+import tamis
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "users.tamis"
+    tamis.build({"id": ["ann", "bob"], "country": ["at", "it"]}, key="id", group="country", fpr=1e-6).save(path)
+    return path
+
+
+def test_a_file_is_open_until_it_is_closed(file: Path) -> None:
+    with tamis.open(file) as users:
+        assert users.contains("ann") and users.kind == "blocked"
+        assert users.nbytes == os.path.getsize(file)
+        assert users.inspect()["path"] == str(file)
+    assert repr(users) == "<tamis.Sketch, closed>"
+    with pytest.raises(ValueError, match="closed"):
+        users.contains("ann")
+    users.close()
+
+
+def test_a_file_is_mapped_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.tamis"
+    tamis.build(["ann"], keys=50_000_000).save(path)
+    ask = f"""
+import resource, tamis
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert tamis.open({str(path)!r}).contains("ann")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    grown = int(subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True).stdout)
+    assert os.path.getsize(path) > 50_000_000 and grown < 20_000  # kilobytes
+
+
+def test_processes_ask_the_same_file(file: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert pool.map(tamis.open(file).contains, ["ann", "bob", "eve"]) == [True, True, False]
+
+
+def test_threads_ask_at_once(file: Path) -> None:
+    users = tamis.open(file)
+    keys = pa.array(["ann", "eve"] * 60_000)
+    found: list[int] = []
+    threads = [threading.Thread(target=lambda: found.append(users.contains(keys).true_count)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [60_000] * 4
+
+
+def test_copies_hold_the_same(file: Path) -> None:
+    users = tamis.open(file)
+    assert copy.deepcopy(users) == users == pickle.loads(pickle.dumps(users, protocol=2))
+    assert users != tamis.build(["ann"]) and users != "ann"
+    with pytest.raises(TypeError):
+        hash(users)
+
+
+def test_what_is_saved_replaces_the_old_file_whole(file: Path) -> None:
+    old = tamis.open(file)
+    tamis.build(["eve"]).save(file)
+    assert tamis.open(file).contains("eve") and old.contains("ann")
+    assert os.listdir(file.parent) == ["users.tamis"]
+
+
+def test_damage_is_found(file: Path) -> None:
+    bytes = bytearray(file.read_bytes())
+    bytes[-30] ^= 1
+    file.write_bytes(bytes)
+    damaged = tamis.open(file)
+    with pytest.raises(tamis.Error, match="checksum"):
+        damaged.verify()
+    with pytest.raises(tamis.Error, match="checksum"):
+        damaged | damaged
+    file.write_bytes(bytes[:-1])
+    with pytest.raises(tamis.Error, match="truncated"):
+        tamis.open(file)
+    with pytest.raises(tamis.Error, match="not a tamis file"):
+        tamis.from_bytes(b"no such thing")
+
+
+ROWS = pa.table({"id": ["ann", None, "bob"], "n": [1, 2, 3], "l": [[1], [2], [3]]})
+COUNTS = tamis.build(["a"], kind="count-min")
+GROUPED = tamis.build({"id": ["ann"], "c": ["at"]}, key="id", group="c")
+KEYS = tamis.build(["ann"])
+
+WRONG: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+    (FileNotFoundError, "none.tamis", lambda: tamis.open("/none.tamis")),
+    (tamis.Error, "not a regular file", lambda: tamis.open("/")),
+    (tamis.Error, "folder does not exist", lambda: KEYS.save("/none/x.tamis")),
+    (tamis.Error, r"row 1 .*null.*bad_rows=\"skip\"", lambda: tamis.build(ROWS, key="id")),
+    (tamis.Error, "row 1 ", lambda: KEYS.contains(["ann", None])),
+    (tamis.Error, "row 0 ", lambda: KEYS.contains(pa.array([""]))),
+    (tamis.Error, "in the key", lambda: KEYS.contains("")),
+    (tamis.Error, "no column \"idd\".*did you mean \"id\"", lambda: tamis.build(ROWS, key="idd")),
+    (tamis.Error, "pass key=", lambda: tamis.build(ROWS)),
+    (tamis.Error, "without columns", lambda: tamis.build(["a"], key="id")),
+    (tamis.Error, "column \"l\" has the type List", lambda: tamis.build(ROWS, key="l")),
+    (tamis.Error, "Duration.*cast", lambda: tamis.build(pa.array([datetime.timedelta(1)]))),
+    (tamis.Error, "no keys", lambda: tamis.build([])),
+    (tamis.Error, "different parameters.*tamis.plan", lambda: KEYS | tamis.build(["a", "b"], fpr=0.5)),
+    (tamis.Error, "static", lambda: tamis.merge(tamis.build(["a"], kind="fuse"), tamis.build(["a"], kind="fuse"))),
+    (tamis.Error, "at least one", lambda: tamis.merge()),
+    (tamis.Error, "not in the parameters", lambda: tamis.build({"id": ["b"], "c": ["it"]}, params=GROUPED)),
+    (ValueError, "between 0 and 1", lambda: tamis.build(["a"], fpr=1.5)),
+    (ValueError, "give one", lambda: tamis.build(["a"], fpr=0.1, size=100)),
+    (ValueError, "from 1", lambda: tamis.build(["a"], keys=0)),
+    (ValueError, "no kind is called", lambda: tamis.build(["a"], kind="cuckoo")),
+    (ValueError, "no step is called", lambda: tamis.build(ROWS, key="id:shout")),
+    (ValueError, "murmur3 goes with kind=\"bloom\"", lambda: tamis.build(["a"], hash="murmur3", kind="fuse")),
+    (ValueError, "is \"xxh3\" or", lambda: tamis.build(["a"], hash="md5")),
+    (ValueError, "epsilon", lambda: tamis.build(["a"], kind="count-min", fpr=0.1)),
+    (ValueError, "no counters", lambda: tamis.build(["a"], epsilon=0.1)),
+    (ValueError, "64 bits or 32", lambda: tamis.build(["a"], kind="count-min", counter_bits=16)),
+    (ValueError, "weight", lambda: tamis.build(ROWS, key="n", weight="n")),
+    (ValueError, "fix size, kind", lambda: tamis.build(["a"], params=KEYS, fpr=0.1)),
+    (ValueError, "not the parameters", lambda: tamis.build(["a"], params={"kind": "blocked"})),
+    (ValueError, "threads", lambda: tamis.build(["a"], threads=0)),
+    (ValueError, "bad_rows", lambda: tamis.build(["a"], bad_rows="drop")),
+    (ValueError, "scalable", lambda: tamis.build(["a"], kind="scalable")),
+    (ValueError, "keys=N", lambda: tamis.plan(fpr=0.1)),
+    (ValueError, "found in a table", lambda: tamis.plan(keys=10, key="id", group="c")),
+    (ValueError, "no group \"it\"; there are \"at\"", lambda: GROUPED.contains("ann", group="it")),
+    (ValueError, "no groups", lambda: KEYS.contains("ann", group="it")),
+    (ValueError, "does not count", lambda: KEYS.estimate("ann")),
+    (ValueError, "does not count", lambda: KEYS.bound),
+    (ValueError, "ask estimate", lambda: COUNTS.contains("a")),
+    (TypeError, "not date: give its text", lambda: tamis.build([datetime.date(2026, 1, 1)])),
+    (TypeError, "one key", lambda: tamis.build("ann")),
+    (TypeError, "fpr", lambda: tamis.build(["a"], fpr="small")),  # type: ignore[arg-type]
+    (TypeError, "key is the name", lambda: tamis.build(ROWS, key=7)),  # type: ignore[arg-type]
+    (TypeError, "not object", lambda: KEYS.contains(object())),
+    (TypeError, "not iterable", lambda: tamis.build(7)),
+    (TypeError, "params is", lambda: tamis.build(["a"], params=7)),  # type: ignore[arg-type]
+    (TypeError, "sketches", lambda: tamis.merge(["users.tamis"])),  # type: ignore[list-item]
+    (TypeError, "unsupported operand", lambda: KEYS | 7),
+    (TypeError, "unexpected keyword", lambda: tamis.build(["a"], rate=0.1)),  # type: ignore[call-arg]
+]
+
+
+@pytest.mark.parametrize(("kind", "message", "call"), WRONG, ids=[f"{i} {case[1]}" for i, case in enumerate(WRONG)])
+def test_what_is_wrong_is_said(kind: type[Exception], message: str, call: Callable[[], Any]) -> None:
+    with pytest.raises(kind, match=message) as raised:
+        call()
+    assert type(raised.value) is kind and " --" not in str(raised.value)
+
+
+def test_nulls_may_be_left_out_or_stand_for_a_text() -> None:
+    left = tamis.build(ROWS, key="id", bad_rows="skip")
+    assert left.skipped == 1 and left.contains([None, "ann"], bad_rows="skip") == [False, True]
+    named = tamis.build(ROWS, key="id", null="nobody")
+    assert named.skipped == 0 and named.contains([None, "nobody"]) == [True, True]
+    assert left.contains(None, bad_rows="skip") is False and left.groups(None, bad_rows="skip") == []
+    assert COUNTS.estimate([None, "a"], bad_rows="skip") == [0, 1]
+
+
+def test_counts_of_groups_are_asked_by_group() -> None:
+    rows = {"ip": ["a", "a", "b"], "day": ["mo", "tu", "tu"], "bytes": [5, 7, 11]}
+    flows = tamis.build(rows, key="ip", group="day", weight="bytes", kind="count-min")
+    assert flows.estimate("a", group="tu") == 7 and flows.estimate(["a", "b"], group="mo") == [5, 0]
+    assert flows.total == 23 and flows.bound == 0
+    with pytest.raises(ValueError, match="name one with group="):
+        flows.estimate("a")
+
+
+def test_records_of_keywords_are_asked_as_they_stand_in_the_data() -> None:
+    rows = {"tags": ["space, alien", "love, war"]}
+    records = tamis.build(rows, keywords="tags:split=,", kind="layered", layers=2, fpr=1e-6)
+    assert records.contains("space, alien") and not records.contains("space, war")
+    assert records.contains(pa.array(["love, war", "war, alien"])).to_pylist() == [True, False]
+
+
+def test_a_long_job_can_be_interrupted() -> None:
+    job = """
+import os, signal, threading, pyarrow as pa, tamis
+keys = pa.array([str(i) for i in range(400_000)])
+keys = pa.chunked_array([keys] * 400)
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    tamis.build(keys, kind="count-min", conservative=True, epsilon=1e-6)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", job], capture_output=True, text=True)
+    assert done.stdout == "interrupted\n", done.stderr
