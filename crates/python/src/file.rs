@@ -354,7 +354,7 @@ impl File {
             Some(group) => Ok(group),
             None if self.file.params().common.recipe.group.is_none() => Ok(0),
             None => Err(PyValueError::new_err(
-                "each group has counts of its own: name one with group=, or ask estimates for all",
+                "each group has counts of its own: name one with group=",
             )),
         }
     }

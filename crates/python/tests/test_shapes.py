@@ -49,7 +49,16 @@ def test_pandas_gives_a_series_with_the_same_index(dtype: str) -> None:
     pd.testing.assert_series_equal(found, expected)
     frame = pd.DataFrame({"who": series})
     assert list(frame[USERS.contains(frame["who"])].index) == [7, 9]
+    whole = tamis.build(frame, key="who").contains(frame)
+    pd.testing.assert_series_equal(whole, pd.Series(True, index=[7, 8, 9]))
     assert tamis.build(frame, key="who") == tamis.build({"who": ["ann", "eve", "bob"]}, key="who")
+
+
+def test_a_frame_may_have_a_column_called_name_and_a_filter_an_index_to_ask() -> None:
+    frame = pd.DataFrame({"name": ["ann", "eve"]}, index=["x", "y"])
+    found = tamis.build(frame[:1], key="name", fpr=1e-9).contains(frame)
+    pd.testing.assert_series_equal(found, pd.Series([True, False], index=["x", "y"]))
+    assert USERS.contains(pd.Index(["ann", "eve"])).tolist() == [True, False]
 
 
 def test_numpy_gives_numpy() -> None:

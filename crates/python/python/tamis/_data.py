@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, cast
 
 from tamis._tamis import Answers
@@ -66,10 +65,11 @@ def in_shape_of(data: Any, answers: Answers) -> Any:
         array = numpy.frombuffer(answers.to_bytes(), dtype=_dtype_of(answers)).copy()
         if of == "numpy":
             return array
-        pandas = sys.modules["pandas"]
-        name = getattr(data, "name", None)
-        index = data if isinstance(data, pandas.Index) else data.index
-        return pandas.Series(array, index=None if data is index else index, name=name)
+        import pandas
+
+        if isinstance(data, pandas.Series):
+            return pandas.Series(array, index=data.index, name=data.name)
+        return pandas.Series(array, index=data.index if isinstance(data, pandas.DataFrame) else None)
     if is_arrow(data):
         return answers
     return answers.to_list()
