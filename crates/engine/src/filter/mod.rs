@@ -247,16 +247,7 @@ fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
 fn open_outlets(job: &Job, sources: &Sources) -> Result<[Outlet; 2]> {
     let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
     let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
-    for path in [job.output.path(), rejected.path()].into_iter().flatten() {
-        output::check_is_no_input(path, inputs.iter().chain([&job.filters]))?;
-    }
-    if let (Some(output), Some(rejected)) = (job.output.path(), rejected.path()) {
-        let place = |path: &std::path::Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        if place(output) == place(rejected) {
-            let message = "cannot take both the records that pass and the others: name two files".into();
-            return Err(Error::Input { path: output.to_owned(), message });
-        }
-    }
+    output::check_outputs([job.output.path(), rejected.path()], inputs.iter().chain([&job.filters]))?;
     Ok([Outlet::open(&job.output)?, Outlet::open(&rejected)?])
 }
 
