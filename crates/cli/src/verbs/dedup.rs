@@ -13,8 +13,8 @@ use tamis_engine::report::number;
 
 use super::filter::OutputFormat;
 use crate::arguments::{self, Reading, destination, replace_columns};
-use crate::progress;
 use crate::show::{Output, Sheet, usage};
+use crate::{notes, progress};
 
 /// Let records pass the first time their key comes, and not again
 #[derive(Debug, Args)]
@@ -102,6 +102,7 @@ impl Dedup {
             threads: self.reading.threads(),
         };
         let report = progress::run(output, "sieving", |control| dedup::dedup(&job, control))?;
+        notes::inputs(output, &report.inputs);
         if report.resumed {
             output.note("went on where the last run had ended");
         }

@@ -13,8 +13,8 @@ use tamis_engine::report::number;
 use tamis_engine::source::Format;
 
 use crate::arguments::{Reading, destination, memory, replace_columns};
-use crate::progress;
 use crate::show::{Output, Sheet};
+use crate::{notes, progress};
 
 /// Let records pass whose key may be in the set, unchanged and in order
 #[derive(Debug, Args)]
@@ -122,6 +122,7 @@ impl Filter {
             strict: self.strict.then_some(self.memory),
         };
         let report = progress::run(output, "sieving", |control| filter::filter(&job, control))?;
+        notes::inputs(output, &report.inputs);
         if report.keyless > 0 {
             let records = number::counted(report.keyless, "record");
             let were = if report.keyless == 1 { "was" } else { "were" };

@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::outlet::{Destination, Outlet};
 use crate::output;
 use crate::rows::{BadRows, Groups, Key, KeyRows, Take};
-use crate::source::{self, Compression, Format, Next, Position, Sift, Sink, Sources};
+use crate::source::{self, Compression, Explained, Format, Next, Position, Sift, Sink, Sources};
 
 /// Records to be freed of repetitions.
 #[derive(Debug, Clone)]
@@ -96,6 +96,8 @@ pub struct Report {
     pub resumed: bool,
     /// The reader of the output went away before the end.
     pub closed: bool,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
     /// The time of each phase.
     pub phases: Vec<(&'static str, Duration)>,
 }
@@ -348,6 +350,7 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
         unremembered,
         resumed: resumed.is_some(),
         closed,
+        inputs,
         phases,
     })
 }

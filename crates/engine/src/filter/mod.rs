@@ -27,7 +27,7 @@ use crate::health::of_sketch;
 use crate::outlet::{Destination, Outlet};
 use crate::output::{self, Mapped};
 use crate::rows::{BadRows, Groups, KeyRows};
-use crate::source::{self, Format, Next, Sources};
+use crate::source::{self, Explained, Format, Next, Sources};
 use crate::{Control, parallel};
 
 /// Which groups a key is sought in.
@@ -103,6 +103,8 @@ pub struct Report {
     pub false_admissions: Option<f64>,
     /// The reader of the output went away before the end.
     pub closed: bool,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
     /// The time of each phase.
     pub phases: Vec<(&'static str, Duration)>,
 }
@@ -209,7 +211,8 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     }
     let counts = sum(sieves.into_iter().map(|sieve| sieve.counts));
     let exactly = strict.map(|strict| strict.admitted);
-    report(job, &file, &sieving, counts, exactly, closed, phases)
+    let report = report(job, &file, &sieving, counts, exactly, closed, phases)?;
+    Ok(Report { inputs: sources.explain(), ..report })
 }
 
 /// What these filters cannot be asked.
@@ -326,6 +329,7 @@ fn report(
         rate: None,
         false_admissions: None,
         closed,
+        inputs: Vec::new(),
         phases,
     };
     if exactly.is_some() {
