@@ -400,6 +400,9 @@ fn heavy_keys_stand_after_the_data_and_are_checked() {
             assert!(open(&flipped).is_err(), "flipped at {end}");
         }
     }
+    // None of these keys was ever added.
+    assert!(open(&with(&heavy, b"")).unwrap().verify_heavy(0).is_err());
+    assert!(open(&with(&heavy, b"")).unwrap().verify_heavy(1).is_ok());
     // What lies behind the checksum: order, lengths, the share.
     let bytes = with(&heavy, b"");
     let at = plain.len();
