@@ -4,17 +4,20 @@ mod add;
 mod build;
 mod compare;
 mod completions;
+mod counters;
 mod dedup;
 mod demo;
 mod explain;
 mod filter;
 mod generate;
+mod inner_product;
 mod inspect;
 mod merge;
 mod plan;
 mod query;
 mod reproduce;
 mod test;
+mod top;
 mod verify;
 
 use std::process::ExitCode;
@@ -35,6 +38,8 @@ pub enum Verb {
     Merge(merge::Merge),
     Test(test::Test),
     Query(query::Query),
+    Top(top::Top),
+    InnerProduct(inner_product::InnerProduct),
     Filter(filter::Filter),
     Dedup(dedup::Dedup),
     Inspect(inspect::Inspect),
@@ -56,6 +61,8 @@ impl Verb {
             Verb::Merge(verb) => verb.run(output),
             Verb::Test(verb) => verb.run(output),
             Verb::Query(verb) => verb.run(output),
+            Verb::Top(verb) => verb.run(output),
+            Verb::InnerProduct(verb) => verb.run(output),
             Verb::Filter(verb) => verb.run(output),
             Verb::Dedup(verb) => verb.run(output),
             Verb::Inspect(verb) => verb.run(output),
