@@ -312,7 +312,7 @@ mod tests {
         assert!(distinct.len() > 19_990, "20,000 of 2^32 rarely meet");
         let high = addresses.iter().filter(|address| address.octets()[0] >= 128).count();
         assert!((9_500..10_500).contains(&high));
-        let all: std::collections::HashSet<u32> = (0..100_000).map(|n| scattered(n)).collect();
+        let all: std::collections::HashSet<u32> = (0..100_000).map(scattered).collect();
         assert_eq!(all.len(), 100_000, "no two numbers become one");
     }
 
