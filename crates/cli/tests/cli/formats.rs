@@ -241,3 +241,23 @@ fn a_table_with_fields_of_several_lines_has_as_many_keys_as_a_plain_reader_count
         keys.len()
     );
 }
+
+#[test]
+fn every_verb_that_reads_tells_of_a_delimiter_that_it_guessed() {
+    let folder = Folder::new();
+    folder.write("users.csv", "id;mail\n1;a@x\n2;b@x\n3;c@x\n");
+    folder.ok("build users.csv --key mail -o users.tamis");
+    for line in [
+        "filter users.tamis users.csv --count",
+        "dedup users.csv --key mail --count",
+        "test users.tamis users.csv",
+    ] {
+        let done = folder.run(line);
+        assert_eq!(done.code, 0, "{line}: {}", done.err);
+        assert!(
+            done.err.contains("its delimiter is ';', by the look of its first rows"),
+            "{line}: {}",
+            done.err
+        );
+    }
+}
