@@ -464,7 +464,7 @@ impl fmt::Display for BadValue {
                     }
                     None => "is not a whole number",
                 };
-                write!(f, "{value:?} {why}; weights are whole numbers from 0 on")
+                write!(f, "{value:?} {why}; weights are whole numbers from 0 on (COLUMN:round rounds)")
             }
             BadValue::Parts { expected, got } => {
                 write!(f, "the key has {expected} parts, separated by tabs; this has {got}")

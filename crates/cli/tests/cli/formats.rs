@@ -130,10 +130,12 @@ fn an_integer_of_parquet_or_json_is_the_same_key_as_its_text() {
     write_parquet(&folder.path("a.parquet"), &rows);
     let objects: String = rows.iter().map(|row| format!("{{\"numVotes\":{}}}\n", row[2])).collect();
     folder.write("a.ndjson", objects);
-    folder.ok("build ratings.tsv --key numVotes -o a.tamis");
-    for input in ["a.parquet", "a.ndjson"] {
-        folder.ok(&format!("build {input} --key numVotes -o b.tamis"));
-        assert!(folder.read("b.tamis") == folder.read("a.tamis"), "{input}");
+    for how in ["--key numVotes", "--key numVotes --weight numVotes --kind count-min"] {
+        folder.ok(&format!("build ratings.tsv {how} -o a.tamis"));
+        for input in ["a.parquet", "a.ndjson"] {
+            folder.ok(&format!("build {input} {how} -o b.tamis"));
+            assert!(folder.read("b.tamis") == folder.read("a.tamis"), "{input}");
+        }
     }
 }
 
