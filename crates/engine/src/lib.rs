@@ -26,6 +26,7 @@ pub mod plan;
 pub mod query;
 pub mod report;
 pub mod reproduce;
+mod resume;
 pub mod rows;
 pub mod source;
 pub mod statistics;

@@ -22,11 +22,12 @@ use tamis::sizing::Kind;
 pub use self::seen::Room;
 
 use self::seen::Seen;
-use self::state::{Appended, Journal, Lock, Place, State, go_on};
+use self::state::{Journal, Place, State, go_on};
 use crate::Control;
 use crate::error::{Error, Result};
 use crate::outlet::{Destination, Outlet};
 use crate::output;
+use crate::resume::{Appended, Lock};
 use crate::rows::{BadRows, Groups, Key, KeyRows, Take};
 use crate::source::{self, Format, Next, Position, Sift, Sink, Sources};
 
@@ -373,7 +374,7 @@ fn remembered(job: &Job) -> Result<(Seen, Option<State>, Option<Journal>, Scheme
         return Ok((Seen::new(job.room, fpr)?, None, None, job.hash));
     };
     output::check(path)?;
-    let lock = Lock::of(path)?;
+    let lock = Lock::at(&PathBuf::from(format!("{}.lock", path.display())), path)?;
     if !path.exists() {
         let state = State::new(path, common(job.hash, &job.recipe), 0, lock);
         return Ok((Seen::new(job.room, fpr)?, Some(state), None, job.hash));
