@@ -30,6 +30,7 @@ mod resume;
 pub mod rows;
 pub mod source;
 pub mod statistics;
+pub mod stream;
 pub mod test;
 pub mod verify;
 

@@ -14,6 +14,7 @@ mod merge;
 mod plan;
 mod query;
 mod reproduce;
+mod stream;
 mod test;
 mod verify;
 
@@ -37,6 +38,7 @@ pub enum Verb {
     Query(query::Query),
     Filter(filter::Filter),
     Dedup(dedup::Dedup),
+    Stream(stream::Stream),
     Inspect(inspect::Inspect),
     Compare(compare::Compare),
     Verify(verify::Verify),
@@ -58,6 +60,7 @@ impl Verb {
             Verb::Query(verb) => verb.run(output),
             Verb::Filter(verb) => verb.run(output),
             Verb::Dedup(verb) => verb.run(output),
+            Verb::Stream(verb) => verb.run(output),
             Verb::Inspect(verb) => verb.run(output),
             Verb::Compare(verb) => verb.run(output),
             Verb::Verify(verb) => verb.run(output),
