@@ -100,8 +100,10 @@ fn the_bytes_are_those_of_build_whatever_the_batch_and_the_threads() {
         folder.ok(&format!("build {planned} {sized} -o built.tamis"));
         for (batch, threads) in [(1, 1), (13, 2), (1000, 3), (1_000_000, 1)] {
             let state = format!("run-{number}-{batch}");
-            folder.ok(&format!("stream --train {planned} --batch {batch} --threads {threads} --state {state}"));
-            let (streamed, built) = (folder.read(&format!("{state}/filter.tamis")), folder.read("built.tamis"));
+            folder
+                .ok(&format!("stream --train {planned} --batch {batch} --threads {threads} --state {state}"));
+            let (streamed, built) =
+                (folder.read(&format!("{state}/filter.tamis")), folder.read("built.tamis"));
             assert!(streamed == built, "{planned}, batches of {batch}");
         }
     }
@@ -110,7 +112,9 @@ fn the_bytes_are_those_of_build_whatever_the_batch_and_the_threads() {
 #[test]
 fn filters_that_grow_have_the_same_bytes_for_the_same_order() {
     let folder = Folder::with_ratings(5_000);
-    for options in ["--key tconst --fpr 0.02 --keys 100 --kind scalable", "--key tconst --group averageRating"] {
+    for options in
+        ["--key tconst --fpr 0.02 --keys 100 --kind scalable", "--key tconst --group averageRating"]
+    {
         let mut first = None;
         for (batch, threads) in [(1, 3), (13, 1), (1000, 2), (1_000_000, 3)] {
             let state = format!("run-{}-{batch}", options.len());
@@ -121,9 +125,10 @@ fn filters_that_grow_have_the_same_bytes_for_the_same_order() {
             assert!(found["rate"].as_f64().unwrap() < 0.02, "{found}");
             let bytes = folder.read(&format!("{state}/filter.tamis"));
             assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{line}");
+            let file = container(&folder.path(&format!("{state}/filter.tamis")));
+            assert_eq!(file.params().common.kind.name(), "scalable");
         }
     }
-    assert_eq!(container(&folder.path("run-30-1/filter.tamis")).params().common.kind.name(), "scalable");
 }
 
 #[test]
@@ -157,7 +162,8 @@ fn either_stream_may_be_left_out() {
     let asked = folder.run("stream --from run/filter.tamis --query b.txt");
     assert_eq!((asked.code, asked.out.as_str()), (0, "3\n"));
     // What a file knew is the beginning of more.
-    folder.ok("stream --from run/filter.tamis --train b.txt --query a.txt b.txt --batch 1 -o out --state more");
+    folder
+        .ok("stream --from run/filter.tamis --train b.txt --query a.txt b.txt --batch 1 -o out --state more");
     assert_eq!(folder.text("out"), "1\n2\n3\n3\n4\n3\n");
     assert_eq!(container(&folder.path("more/filter.tamis")).tallies()[0].rows, 6);
     folder.refused("stream --query a.txt", 1, &["--train", "--from"]);
@@ -172,9 +178,8 @@ fn inputs_of_all_sorts_follow_each_other_and_are_gone_on_with() {
     folder.write("in/2.csv.zst", pack("x,id\n1,c\n2,d\n3,e\n"));
     folder.write("in/3.ndjson", "{\"id\":\"f\"}\n{\"id\":\"g\"}\n");
     folder.write("ask.txt", "a\nb\nc\nd\ne\nf\ng\nh\n");
-    let line = "stream --train in --query ask.txt --key id --query-key (line) --fpr 1e-9 --batch 2 -o out --state run --commit-every 0 --json";
-    let first = folder.run(line);
-    assert_eq!(first.code, 0, "{}", first.err);
+    let line = "stream --train in --query ask.txt --key id --query-key (line) --fpr 1e-9 --batch 2 -o out --state run --commit-every 0";
+    folder.ok(line);
     assert_eq!(folder.text("out"), "a\nb\nc\nd\ne\nf\ng\n");
     let once = folder.read("run/filter.tamis");
     let again = folder.json(line);
@@ -207,7 +212,8 @@ fn a_compressed_file_and_parquet_are_gone_on_with_from_the_middle() {
     assert!((500..=2_500).contains(&rows), "{rows}");
     folder.write("ask.csv", format!("k\n{}", "a\n".repeat(2_500)));
     folder.ok(line);
-    let (calm, run) = (container(&folder.path("calm/filter.tamis")), container(&folder.path("run/filter.tamis")));
+    let (calm, run) =
+        (container(&folder.path("calm/filter.tamis")), container(&folder.path("run/filter.tamis")));
     assert!(calm.data() == run.data() && calm.tallies() == run.tallies());
 }
 
@@ -247,7 +253,8 @@ fn a_row_without_a_key_stops_it_or_is_counted() {
     let folder = Folder::new();
     folder.write("a.csv", "id\n1\n\\N\n2\n");
     folder.refused("stream --train a.csv --key id", 1, &["a.csv, line 3", "--bad-rows skip"]);
-    let done = folder.run("stream --train a.csv --query a.csv --key id --bad-rows skip --batch 1 -o out --json");
+    let done =
+        folder.run("stream --train a.csv --query a.csv --key id --bad-rows skip --batch 1 -o out --json");
     assert!(done.err.contains("left out 2 bad rows"), "{}", done.err);
     let found: serde_json::Value = done.out.parse().unwrap();
     assert_eq!((found["rows"].as_u64(), found["skipped"].as_u64()), (Some(2), Some(2)));
@@ -260,7 +267,10 @@ fn every_batch_is_logged_for_programs() {
     folder.write("a.txt", lines(&keys(1000, 1000, 4)));
     let done = folder.run("stream --train a.txt --query a.txt --batch 300 --log json -o out");
     let log: Vec<serde_json::Value> = done.err.lines().map(|line| line.parse().expect(line)).collect();
-    assert_eq!(log.iter().map(|line| line["rows"].as_u64().unwrap()).collect::<Vec<_>>(), [300, 300, 300, 100]);
+    assert_eq!(
+        log.iter().map(|line| line["rows"].as_u64().unwrap()).collect::<Vec<_>>(),
+        [300, 300, 300, 100]
+    );
     assert_eq!(log[3]["batch"], 4);
     assert_eq!(log[3]["rows_in_all"], 1000);
     assert_eq!(log[3]["lag"]["train"], 0);

@@ -179,13 +179,16 @@ impl Job {
             ("kind", json!(self.common.kind.name())),
             ("hash", json!(self.common.hash.to_string())),
             ("recipe", json!(self.common.recipe.to_string())),
-            ("columns of --train", json!(self.train_recipe.to_string())),
-            ("columns of --query", json!(self.query_recipe.to_string())),
+            ("recipe of --train", json!(self.train_recipe.to_string())),
+            ("recipe of --query", json!(self.query_recipe.to_string())),
             ("size", json!(sizing)),
             ("--from", from),
             ("--batch", json!(self.batch)),
             ("--every", json!(seconds)),
-            ("format", json!(format!("{:?}", self.options))),
+            ("--format", json!(self.options.format.map(|format| format!("{format:?}").to_lowercase()))),
+            ("--delimiter", json!(self.options.delimiter.map(char::from))),
+            ("--no-header", json!(self.options.no_header)),
+            ("--no-quotes", json!(self.options.no_quotes)),
             ("--bad-rows", json!(format!("{:?}", self.bad_rows).to_lowercase())),
         ];
         Ok(pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
@@ -240,13 +243,12 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         folder: job.state.as_deref(),
         reconnect: job.reconnect,
     };
-    let open = |name, named: &'_ Option<Named>, making, begin: &Option<Begin>| {
-        let begin = begin.as_ref().map(|begin| (&begin.place, &begin.bookmark));
-        named.as_ref().map(|named| text::open(setup(name, named, making), begin)).transpose()
-    };
     let fresh = begin.filter.is_none();
-    let (train, train_reader) = open("train", &job.train, training, &begin.train)?.unzip();
-    let (query, query_reader) = open("query", &job.query, asking, &begin.query)?.unzip();
+    watch.update(|status| status.batch = begin.batch);
+    let (train, train_reader) =
+        open_stream(job.train.as_ref().map(|named| setup("train", named, training)), &begin.train)?.unzip();
+    let (query, query_reader) =
+        open_stream(job.query.as_ref().map(|named| setup("query", named, asking)), &begin.query)?.unzip();
     if let Target::File(path) = &job.output {
         for text in [&train, &query].into_iter().flatten() {
             output::check_is_no_input(path, text.paths())?;
@@ -289,24 +291,34 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     })
 }
 
+/// Opens a stream, if there is one, where the commit has it.
+fn open_stream<'a>(
+    setup: Option<Setup<'a>>,
+    begin: &Option<Begin>,
+) -> Result<Option<(text::Text, text::Reader<'a>)>> {
+    let begin = begin.as_ref().map(|begin| (&begin.place, &begin.bookmark));
+    setup.map(|setup| text::open(setup, begin)).transpose()
+}
+
 /// The planned batches up to the first whose records are not all there: when the machine itself
 /// failed, what was written down may be shorter than the plan.
 fn reachable(
-    mut planned: VecDeque<Planned>,
+    planned: VecDeque<Planned>,
     train: Option<&text::Text>,
     query: Option<&text::Text>,
 ) -> Result<VecDeque<Planned>> {
-    for (number, batch) in planned.iter().enumerate() {
+    let mut reachable = VecDeque::new();
+    for batch in planned {
         for (text, range) in [(train, &batch.train), (query, &batch.query)] {
             if let (Some(text), Some((_, to))) = (text, range)
                 && !text.reaches(to)?
             {
-                planned.truncate(number);
-                return Ok(planned);
+                return Ok(reachable);
             }
         }
+        reachable.push_back(batch);
     }
-    Ok(planned)
+    Ok(reachable)
 }
 
 /// One of the two streams, with its records of the batch that is gathered.
@@ -403,10 +415,11 @@ impl Run<'_> {
                 if self.train.ended && self.query.ended {
                     break;
                 }
+                self.commit_if_due()?;
                 continue;
             }
             closed = !self.batch(replayed)?;
-            if !closed && self.state.is_some() {
+            if !closed {
                 self.commit_if_due()?;
             }
         }
@@ -445,6 +458,7 @@ impl Run<'_> {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(Gathered::Whole);
             }
+            self.commit_if_due()?; // the streams may pause for long
         }
     }
 
@@ -528,7 +542,7 @@ impl Run<'_> {
     }
 
     fn commit_if_due(&mut self) -> Result<()> {
-        if self.committed.elapsed() < self.wait {
+        if !self.uncommitted || self.committed.elapsed() < self.wait {
             return Ok(());
         }
         let begun = Instant::now();
@@ -544,7 +558,7 @@ impl Run<'_> {
     fn commit(&mut self) -> Result<()> {
         let Some(state) = &mut self.state else { return Ok(()) };
         self.sink.sync()?;
-        let mut begin = |stream: &mut Stream| -> Result<Option<Begin>> {
+        let begin = |stream: &mut Stream| -> Result<Option<Begin>> {
             let Some(source) = &mut stream.source else { return Ok(None) };
             source.sync()?;
             // Not what was gathered for a batch that has not run.

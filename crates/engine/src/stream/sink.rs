@@ -61,7 +61,11 @@ impl Target {
     /// The file, where it is one that can be continued.
     pub(super) fn regular(&self) -> Option<&Path> {
         match self {
-            Target::File(path) if fs::metadata(path).map_or(true, |there| there.is_file()) => Some(path),
+            Target::File(path)
+                if fs::metadata(path).map_or(true, |there| there.is_file() || there.is_dir()) =>
+            {
+                Some(path)
+            }
             _ => None,
         }
     }

@@ -236,7 +236,11 @@ fn difference(stored: &Description, job: &Description) -> Option<String> {
         Some(value) => value.to_string(),
     };
     let differing = names.into_iter().find(|name| stored.get(*name) != job.get(*name))?;
-    Some(format!("its {differing} is {}, not {}", show(stored.get(differing)), show(job.get(differing))))
+    Some(format!(
+        "{differing} is {} there and {} here",
+        show(stored.get(differing)),
+        show(job.get(differing))
+    ))
 }
 
 fn read_commit(folder: &Path) -> Result<Option<Commit>> {
@@ -339,7 +343,7 @@ mod tests {
         fs::remove_file(path.join("holiday.jpg")).unwrap();
         drop(State::open(path, &job(5)).unwrap());
         let message = refused(job(6));
-        assert!(message.contains("its batch is 5, not 6"), "{message}");
+        assert!(message.contains("batch is 5 there and 6 here"), "{message}");
         let (mut state, ..) = State::open(path, &job(5)).unwrap();
         state.commit(Commit { batch: 7, ..Commit::default() }).unwrap();
         drop(state);
