@@ -1,6 +1,7 @@
 //! tamis beside its peers, measured in one run. Reports ratios; asserts no times.
 
 mod contestants;
+mod counts;
 mod filters;
 mod jobs;
 mod rounds;
@@ -38,6 +39,18 @@ enum What {
         #[arg(long, value_delimiter = ',', value_parser = count, default_value = "1M,10M")]
         keys: Vec<u64>,
     },
+    /// ns per key and error of sketches that count, beside each other
+    Counts {
+        /// Counters in a row
+        #[arg(long, value_parser = count, default_value = "1048576")]
+        width: u64,
+        /// Rows
+        #[arg(long, default_value_t = 4)]
+        depth: u32,
+        /// Keys that are added and asked for
+        #[arg(long, value_parser = count, default_value = "10M")]
+        keys: u64,
+    },
     /// Whole commands, with their start
     Jobs(jobs::Jobs),
 }
@@ -56,6 +69,7 @@ fn run(Arguments { what, json }: Arguments) -> Result<(), String> {
     let figures = match what {
         What::Filters { keys, only } => filters::run(&keys, &only),
         What::Static { keys } => statics::run(&keys),
+        What::Counts { width, depth, keys } => counts::run(width, depth, keys),
         What::Jobs(jobs) => jobs::run(&jobs)?,
     };
     if let Some(path) = json {

@@ -46,7 +46,7 @@ fn own_time() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-fn ns_per_key(keys: u64, work: impl FnOnce()) -> f64 {
+pub fn ns_per_key(keys: u64, work: impl FnOnce()) -> f64 {
     let start = own_time();
     work();
     (own_time() - start) / keys as f64

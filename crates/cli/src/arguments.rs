@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use tamis::countmin::{DEFAULT_DELTA, DEFAULT_EPSILON};
 use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_engine::exact::LEAST_MEMORY;
-use tamis_engine::plan::Size;
+use tamis_engine::plan::{Counters, Size};
 use tamis_engine::report::number;
 use tamis_engine::rows::BadRows;
 use tamis_engine::source::{Format, Options};
@@ -109,6 +110,10 @@ pub struct Keys {
     /// The column of the group, with steps: `averageRating:round`
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     pub group: Option<Field>,
+    /// The column of what a row counts for, a whole number from 0 on: `bytes` [default: each row counts
+    /// for 1]. For --kind count-min
+    #[arg(long, value_name = "COLUMN[:STEPS]")]
+    pub weight: Option<Field>,
     /// What stands for an empty cell, \N or null (without it they are bad rows)
     #[arg(long, value_name = "VALUE")]
     pub null: Option<String>,
@@ -124,9 +129,15 @@ impl Keys {
     pub fn recipe(&self) -> Recipe {
         if !self.keywords.is_empty() {
             let key = self.keywords.iter().cloned().map(Field::of_keywords).collect();
-            return Recipe { key, group: self.group.clone(), null: self.null.clone() };
+            let (group, weight, null) = (self.group.clone(), self.weight.clone(), self.null.clone());
+            return Recipe { key, group, weight, null };
         }
-        Recipe { group: self.group.clone(), null: self.null.clone(), ..key_recipe(&self.key) }
+        Recipe {
+            group: self.group.clone(),
+            weight: self.weight.clone(),
+            null: self.null.clone(),
+            ..key_recipe(&self.key)
+        }
     }
 }
 
@@ -186,14 +197,34 @@ pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) ->
     Ok(recipe)
 }
 
+/// The stored recipe with another column for the weight.
+pub fn replace_weight(recipe: &mut Recipe, with: Option<&Field>) -> Result<()> {
+    match (&mut recipe.weight, with) {
+        (Some(field), Some(with)) if !with.steps.is_empty() && with.steps != field.steps => {
+            usage(format!("the stored steps apply to {}: give the column alone", with.column))
+        }
+        (Some(field), Some(with)) => {
+            field.column = with.column.clone();
+            Ok(())
+        }
+        (None, Some(_)) => usage("every row counts for 1 here: leave out --weight"),
+        (_, None) => Ok(()),
+    }
+}
+
 /// The kind of filter and its hash.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Filters")]
 pub struct Kinds {
     /// The kind: blocked (fastest, default), bloom (classic), fuse (static, smallest), layered
-    /// (records of several keywords; --fpr is then the rate of a single layer)
+    /// (records of several keywords; --fpr is then the rate of a single layer), count-min (no
+    /// filter: counts how often keys come)
     #[arg(long)]
     pub kind: Option<Kind>,
+    /// Count with less error, by the conservative update: such sketches depend on the order of the
+    /// rows and cannot be merged. For --kind count-min
+    #[arg(long)]
+    pub conservative: bool,
     /// The layers of a layered filter [default: the mean number of keywords / hashes, rounded]
     #[arg(long, value_name = "N")]
     pub layers: Option<u32>,
@@ -214,7 +245,16 @@ pub enum HashName {
 impl Kinds {
     /// Whether any of them was given.
     pub fn given(&self) -> bool {
-        self.kind.is_some() || self.hash.is_some() || self.seed.is_some() || self.layers.is_some()
+        self.kind.is_some()
+            || self.hash.is_some()
+            || self.seed.is_some()
+            || self.layers.is_some()
+            || self.conservative
+    }
+
+    /// Whether a kind that counts was chosen.
+    pub fn counts(&self) -> bool {
+        self.kind.is_some_and(Kind::counts)
     }
 
     /// Whether a kind was chosen, or a hash that implies one.
@@ -224,7 +264,11 @@ impl Kinds {
 
     /// Kind, hash and recipe together.
     pub fn common(&self, recipe: Recipe) -> Result<Common> {
-        let (kind, hash) = match (self.hash.unwrap_or(HashName::Xxh3), self.kind) {
+        if self.conservative && !self.counts() {
+            return usage("--conservative is an update of counters: give --kind count-min, too");
+        }
+        let chosen = if self.conservative { Some(Kind::CountMinConservative) } else { self.kind };
+        let (kind, hash) = match (self.hash.unwrap_or(HashName::Xxh3), chosen) {
             (HashName::Murmur3, Some(kind)) if kind != Kind::Bloom => {
                 return usage(format!(
                     "murmur3 goes with --kind bloom, not with {kind}: leave out one of them"
@@ -241,13 +285,21 @@ impl Kinds {
         if kind == Kind::Layered && !recipe.of_keywords() {
             return usage("layered filters hold records of keywords: give --keywords COLUMN:split=','");
         }
+        if recipe.weight.is_some() && !kind.counts() {
+            return usage(format!(
+                "a {kind} filter does not count, so rows have no weight: leave out --weight, or give --kind count-min"
+            ));
+        }
         if kind != Kind::Layered && self.layers.is_some() {
             return usage(format!(
                 "{kind} filters have no layers: leave out --layers, or give --kind layered"
             ));
         }
         let of_keys = recipe.key.iter().filter(|field| field.splitting().is_none()).count();
-        if recipe.group.as_ref().is_some_and(|group| group.splitting().is_some())
+        let one_value =
+            |field: &Option<Field>| field.as_ref().is_none_or(|field| field.splitting().is_none());
+        if !one_value(&recipe.group)
+            || !one_value(&recipe.weight)
             || (0 < of_keys && of_keys < recipe.key.len())
         {
             return usage("steps that make keywords (split, words, json, whole, sort) go with --keywords");
@@ -287,6 +339,83 @@ impl Sizes {
     /// Whether any of them was given.
     pub fn given(&self) -> bool {
         self.fpr.is_some() || self.bits_per_key.is_some() || self.size.is_some() || self.keys.is_some()
+    }
+}
+
+/// How large sketches that count shall be.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Counts (--kind count-min)")]
+pub struct Counting {
+    /// The error: an estimate is at most this share of the total weight too high [default: 0.0001]
+    #[arg(long, value_parser = share, value_name = "E", conflicts_with = "width")]
+    pub epsilon: Option<f64>,
+    /// How probably an estimate is further off [default: 0.01]
+    #[arg(long, value_parser = share, value_name = "D", conflicts_with = "depth")]
+    pub delta: Option<f64>,
+    /// Counters in a row, in place of --epsilon
+    #[arg(long, value_parser = count, value_name = "N")]
+    pub width: Option<u64>,
+    /// Rows of counters, in place of --delta
+    #[arg(long, value_name = "N")]
+    pub depth: Option<u32>,
+    /// Bits of a counter: 64 or 32. At its largest value a counter stays, and this is said
+    #[arg(long, value_parser = counter_bits, value_name = "BITS")]
+    pub counter_bits: Option<u32>,
+}
+
+impl Counting {
+    /// Whether any of them was given.
+    pub fn given(&self) -> bool {
+        self.epsilon.is_some()
+            || self.delta.is_some()
+            || self.width.is_some()
+            || self.depth.is_some()
+            || self.counter_bits.is_some()
+    }
+
+    /// The error and its probability, where rows and counters follow from them.
+    pub fn error(&self, heavy: Option<f64>) -> (f64, f64) {
+        // A share can be told from an error of a tenth of it.
+        let usual = heavy.map_or(DEFAULT_EPSILON, |share| DEFAULT_EPSILON.min(share / 10.0));
+        (self.epsilon.unwrap_or(usual), self.delta.unwrap_or(DEFAULT_DELTA))
+    }
+
+    /// The counters asked for, where keys of such a share are listed.
+    pub fn counters(&self, heavy: Option<f64>) -> Result<Counters> {
+        let bits = self.counter_bits.unwrap_or(64);
+        let (epsilon, delta) = self.error(heavy);
+        let by_error = Counters::for_error(epsilon, delta, bits).or_else(|error| usage(error.to_string()))?;
+        if self.width.is_none() && self.depth.is_none() {
+            return Ok(by_error);
+        }
+        let row = self.width.unwrap_or(by_error.shape.row());
+        let depth = self.depth.unwrap_or(by_error.shape.hashes);
+        let by_hand = Counters::by_hand(row, depth, bits).or_else(|error| usage(error.to_string()))?;
+        Ok(match self.width {
+            Some(_) => by_hand,
+            None => Counters { epsilon, ..by_hand },
+        })
+    }
+}
+
+fn counter_bits(text: &str) -> Result<u32, String> {
+    match text {
+        "32" => Ok(32),
+        "64" => Ok(64),
+        _ => Err("a counter has 64 bits or 32".into()),
+    }
+}
+
+/// A share of the whole, or a probability.
+pub fn share(text: &str) -> Result<f64, String> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse(),
+    };
+    match share {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        Ok(_) => Err("must lie between 0 and 1, both excluded".into()),
+        Err(_) => Err("not a number".into()),
     }
 }
 
@@ -448,7 +577,8 @@ mod tests {
 
     #[test]
     fn a_stored_recipe_takes_other_columns_but_no_other_steps() {
-        let stored = Recipe { key: vec!["email:trim,lower".parse().unwrap()], group: None, null: None };
+        let stored =
+            Recipe { key: vec!["email:trim,lower".parse().unwrap()], group: None, weight: None, null: None };
         let other = replace_columns(&stored, &["sender".parse().unwrap()], None).unwrap();
         assert_eq!(other.key[0].to_string(), "sender:trim,lower");
         assert!(replace_columns(&stored, &["sender:upper".parse().unwrap()], None).is_err());

@@ -63,6 +63,15 @@ pub fn exact(output: &Output, path: &Path, pairs: Option<u64>) {
     }
 }
 
+/// How many heavy keys are kept, where they are.
+pub fn heavy(output: &Output, keys: Option<u64>, share: Option<f64>) {
+    if let Some(keys) = keys {
+        let of = share
+            .map_or(String::new(), |share| format!(" with a share of {} or more", number::percent(share)));
+        output.note(format!("{}{of} kept: tamis top lists them", number::counted(keys, "key")));
+    }
+}
+
 /// That keywords were looked for, and no record has more than one.
 pub fn lone_keywords(output: &Output, lone: bool) {
     if lone {

@@ -1,11 +1,11 @@
 //! The data area of a file in the making, and the ways in which threads put keys into it.
 //!
 //! All sketches stand in one array of words, as they will stand in the file. A key becomes one
-//! or more *touches*: a line and a hash (`blocked`), or positions of bits (`bloom`, `layered`).
-//! Touches are
-//! gathered and made in batches, so that memory is asked for ahead of its use.
+//! or more *touches*: a line and a hash (`blocked`), positions of bits (`bloom`, `layered`), or
+//! counters and what is added to them (`count-min`). Touches are gathered and made in batches, so
+//! that memory is asked for ahead of its use.
 //!
-//! Small arenas: each thread has one of its own, and they are OR-ed at the end. Large ones exist
+//! Small arenas: each thread has one of its own, and they are OR-ed or added up at the end. Large ones exist
 //! once, cut into ranges with a lock each; a thread gathers touches by range and makes a whole
 //! batch while it holds the lock. Memory is then that of the filter and a fixed buffer per
 //! thread.
@@ -16,6 +16,7 @@ use tamis::arch::cpu::prefetch;
 use tamis::arch::map::Words;
 use tamis::blocked::{LINE_BITS, line_of, set_lines};
 use tamis::bloom::positions;
+use tamis::countmin::{add_counters, places};
 use tamis::hash::{Scheme, murmur3};
 use tamis::key::keywords_of;
 use tamis::layered;
@@ -45,7 +46,7 @@ fn ranges_for(threads: usize) -> usize {
 struct Place {
     /// The first word.
     start: usize,
-    /// Lines (`blocked`) or bits (`bloom`).
+    /// Lines (`blocked`), bits (`bloom`) or counters in a row (`count-min`).
     size: u64,
     hashes: u32,
     /// Those of a `layered`.
@@ -62,10 +63,13 @@ pub struct Placing {
     /// The number of hashes that all groups share: always, but in files that were merged of
     /// groups with different rates.
     hashes: Option<u32>,
+    /// Bits of a counter, the same in all groups.
+    width: u32,
 }
 
 /// A change to one line: its number and the key's hash; or to one bit: the number of its word,
-/// and its number there.
+/// and its number there; or to one counter: the number of its word, and what is added (where two
+/// counters share a word, above a bit that tells which).
 type Touch = (usize, u64);
 
 impl Placing {
@@ -75,21 +79,30 @@ impl Placing {
         let (starts, words) = params.layout();
         let place = |(group, start): (&tamis::params::GroupParams, usize)| Place {
             start,
-            size: if kind == Kind::Blocked { group.shape.slots / LINE_BITS } else { group.shape.slots },
+            size: match kind {
+                Kind::Blocked => group.shape.slots / LINE_BITS,
+                kind if kind.counts() => group.shape.row(),
+                _ => group.shape.slots,
+            },
             hashes: group.shape.hashes,
             layers: group.shape.layers(),
         };
         let places: Vec<Place> = params.groups.iter().zip(starts).map(place).collect();
         let hashes = places.first().map(|place| place.hashes);
         let hashes = hashes.filter(|&hashes| places.iter().all(|place| place.hashes == hashes));
-        Placing { kind, hash: params.common.hash, places, words, hashes }
+        let width = params.groups.first().map_or(64, |group| group.shape.width);
+        Placing { kind, hash: params.common.hash, places, words, hashes, width }
     }
 
     /// An arena with all bits zero.
     pub fn empty(&self) -> Result<Words> {
         Words::zeroed(self.words).map_err(|error| {
             let bytes = self.words as u64 * 8;
-            Error::Refused(format!("no memory for filters of {bytes} bytes ({error}); a higher --fpr or a smaller --size needs less"))
+            let less = match self.kind.counts() {
+                true => "a higher --epsilon or --delta, or --counter-bits 32, needs less",
+                false => "a higher --fpr or a smaller --size needs less",
+            };
+            Error::Refused(format!("no memory for {bytes} bytes ({error}); {less}"))
         })
     }
 
@@ -117,6 +130,17 @@ impl Placing {
                     touch(bit(u64::from(layer) * place.size + address));
                 });
             }
+            (Kind::CountMin | Kind::CountMinConservative, _) => {
+                for at in places(key.hash, place.size, place.hashes) {
+                    touch(match self.width {
+                        32 => {
+                            let weight = key.weight.min(u64::from(u32::MAX));
+                            (place.start + (at / 2) as usize, (weight << 1) | (at % 2))
+                        }
+                        _ => (place.start + at as usize, key.weight),
+                    });
+                }
+            }
             (_, Scheme::Xxh3 { .. }) => {
                 positions(key.hash, place.size, place.hashes).for_each(|p| touch(bit(p)))
             }
@@ -138,14 +162,29 @@ fn make(placing: &Placing, words: &mut [u64], first: usize, touches: &[Touch]) {
                 set_lines(words, first, std::slice::from_ref(touch), placing.hashes_of_line(touch.0));
             }
         }
-        _ => {
-            touches.iter().take(AHEAD).for_each(|(word, _)| prefetch(words, word - first));
-            for (i, &(word, bit)) in touches.iter().enumerate() {
-                let (ahead, _) = touches[(i + AHEAD).min(touches.len() - 1)];
-                prefetch(words, ahead - first);
-                words[word - first] |= 1 << bit;
-            }
+        (Kind::CountMin | Kind::CountMinConservative, _) if placing.width == 32 => {
+            ahead(words, first, touches, |word, touch| {
+                let (weight, shift) = (touch >> 1, 32 * (touch & 1));
+                let counter = (*word >> shift) as u32;
+                let sum = u64::from(counter.saturating_add(weight as u32));
+                *word = *word & !(u64::from(u32::MAX) << shift) | sum << shift;
+            });
         }
+        (Kind::CountMin | Kind::CountMinConservative, _) => {
+            ahead(words, first, touches, |word, weight| *word = word.saturating_add(weight));
+        }
+        _ => ahead(words, first, touches, |word, bit| *word |= 1 << bit),
+    }
+}
+
+/// Changes words, each asked for ahead of its use.
+#[inline(always)]
+fn ahead(words: &mut [u64], first: usize, touches: &[Touch], change: impl Fn(&mut u64, u64)) {
+    touches.iter().take(AHEAD).for_each(|(word, _)| prefetch(words, word - first));
+    for (i, &(word, what)) in touches.iter().enumerate() {
+        let (next, _) = touches[(i + AHEAD).min(touches.len() - 1)];
+        prefetch(words, next - first);
+        change(&mut words[word - first], what);
     }
 }
 
@@ -286,7 +325,17 @@ pub fn share(placing: &Placing, threads: usize) -> bool {
     threads > 1 && placing.words * 8 > PRIVATE_BYTES
 }
 
-/// Adds what the other words hold.
+impl Placing {
+    /// Adds what the other words hold, of the whole arena or of one section.
+    pub fn join(&self, words: &mut [u64], others: &[u64]) {
+        match self.kind.counts() {
+            true => add_counters(words, others, self.width),
+            false => or_into(words, others),
+        }
+    }
+}
+
+/// Sets the bits that the other words have.
 pub fn or_into(words: &mut [u64], others: &[u64]) {
     for (word, other) in words.iter_mut().zip(others) {
         *word |= other;

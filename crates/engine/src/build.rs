@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tamis::arch::map::Words;
 use tamis::blocked::Blocked;
 use tamis::bloom::Bloom;
+use tamis::countmin::Heavy;
 use tamis::format::Tally;
 use tamis::fuse::{self, Fuse};
 use tamis::hash::Scheme;
@@ -18,10 +19,10 @@ use crate::count::{self, Counted, Making};
 use crate::distinct::{Distinct, EXACT};
 use crate::error::{Error, Result};
 use crate::exact::{self, Gathered, Store};
-use crate::plan::{self, Size};
+use crate::plan::{self, Counters, Size};
 use crate::rows::{BadRows, Groups, KeyRows, Take};
 use crate::source::{self, Explained, Sources};
-use crate::{Control, output, parallel};
+use crate::{Control, counts, output, parallel};
 
 /// Where the parameters come from.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ pub enum Sizing {
     Count(Size),
     /// Each group is planned for so many keys; nothing is counted.
     Keys(u64, Size),
+    /// Sketches that count have so many counters, however many keys there are.
+    Counters(Counters),
     /// They are given.
     Params(Params),
 }
@@ -47,6 +50,8 @@ pub struct Job {
     pub sizing: Sizing,
     /// The layers of a `layered`, where they are not to follow from the data.
     pub layers: Option<u32>,
+    /// The share from which on keys are kept beside sketches that count.
+    pub heavy: Option<f64>,
     /// Rows without a key.
     pub bad_rows: BadRows,
     /// Threads.
@@ -72,17 +77,21 @@ pub struct Report {
     pub phases: Vec<(&'static str, Duration)>,
     /// The (key, group) pairs that are kept beside the filters, where they are.
     pub exact: Option<u64>,
+    /// The heavy keys that are kept beside sketches that count, where they are.
+    pub heavy: Option<u64>,
 }
 
 /// Sketches in memory, on their way to a file.
-struct Built {
-    params: Params,
-    rows: Vec<u64>,
-    seeds: Vec<u64>,
-    arena: Words,
-    skipped: u64,
-    estimated: bool,
-    lone_keywords: bool,
+pub(crate) struct Built {
+    pub params: Params,
+    pub rows: Vec<u64>,
+    /// What stands as the seed in the directory: of sketches that count, the total weights.
+    pub seeds: Vec<u64>,
+    pub arena: Words,
+    pub skipped: u64,
+    pub estimated: bool,
+    pub lone_keywords: bool,
+    pub heavy: Option<Heavy>,
 }
 
 /// Builds the filters and writes them to a file.
@@ -103,6 +112,11 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
     let inputs = sources.explain();
     output::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
     if exact.is_some() {
+        if job.common.kind.counts() {
+            return Err(Error::Refused(
+                "exact keys are for filters, and these sketches count: leave out --exact (--heavy SHARE keeps the keys that come most)".into(),
+            ));
+        }
         if job.common.kind == Kind::Layered {
             return Err(Error::Refused(
                 "a layered filter is asked for some keywords of a record, and exact keys are whole ones: leave out --exact, or build another kind".into(),
@@ -122,6 +136,8 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
         Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows, count_keywords };
     let built = match (&job.sizing, job.common.kind) {
         (_, Kind::Scalable) => unreachable!("refused before the input is read"),
+        (_, kind) if kind.counts() => counts::build(job, &mut sources, making, &mut phase, control)?,
+        (Sizing::Counters(_), _) => unreachable!("refused before the input is read"),
         (_, Kind::Fuse) => {
             let counted = count::distinct_keys(&sources, making, usize::MAX, job.threads, control)?;
             phase("count", counting);
@@ -191,9 +207,10 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
     };
     let writing = Instant::now();
     let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
+    let heavy = built.heavy.as_ref().map(Heavy::keys);
     let (params, tallies, exact) = finish(built, gathered, None, output, job.threads, control)?;
     phase("write", writing);
-    Ok(Report { params, tallies, skipped, estimated, lone_keywords, inputs, phases, exact })
+    Ok(Report { params, tallies, skipped, estimated, lone_keywords, inputs, phases, exact, heavy })
 }
 
 /// Collects the keys of rows that went into filters.
@@ -225,8 +242,9 @@ fn finish(
     threads: usize,
     control: &Control,
 ) -> Result<(Params, Vec<Tally>, Option<u64>)> {
-    let Built { params, rows, seeds, arena, .. } = built;
-    let (mut draft, tallies) = output::draft_container(output, &params, &rows, &seeds, &arena, threads)?;
+    let Built { params, rows, seeds, arena, heavy, .. } = built;
+    let (mut draft, tallies) =
+        output::draft_with(output, &params, (&rows, &seeds), &arena, heavy.as_ref(), threads)?;
     drop(arena);
     let mut pairs = None;
     if let Some(gathered) = gathered {
@@ -272,7 +290,7 @@ fn planned(job: &Job, counted: &Counted, size: Size) -> Result<Params> {
 }
 
 /// What cannot be served whatever the input holds is refused before it is read.
-fn refuse_early(job: &Job) -> Result<()> {
+pub(crate) fn refuse_early(job: &Job) -> Result<()> {
     if job.common.kind == Kind::Scalable {
         return Err(Error::Refused(
             "a scalable filter is for keys that cannot be counted first (tamis dedup makes one); \
@@ -280,7 +298,18 @@ fn refuse_early(job: &Job) -> Result<()> {
                 .into(),
         ));
     }
+    if let Some(share) = job.heavy {
+        counts::check_share(job, share)?;
+    }
     match &job.sizing {
+        Sizing::Counters(_) if !job.common.kind.counts() => Err(Error::Refused(format!(
+            "a {} filter has no counters and is sized by --fpr; --kind count-min has them",
+            job.common.kind
+        ))),
+        Sizing::Counters(_) => Ok(()),
+        Sizing::Count(_) | Sizing::Keys(..) if job.common.kind.counts() => Err(Error::Refused(
+            "sketches that count have no rate of false positives: size them by --epsilon and --delta".into(),
+        )),
         Sizing::Keys(..) if job.common.kind == Kind::Fuse => Err(Error::Refused(
             "a fuse filter is sized by its own keys, which are counted: leave out --keys".into(),
         )),
@@ -339,19 +368,34 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         output::check(&exact::path_beside(path))?;
         sources.keep();
     }
+    let heavy = container.heavy().cloned();
+    if heavy.is_some() {
+        sources.keep(); // a pass of its own finds those of the new rows
+    }
     let hash = params.common.hash;
     let making =
         Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows, count_keywords: false };
     let mut words = Placing::new(&params).empty()?;
     words.copy_from_slice(container.data());
-    let before: Vec<u64> = container.tallies().iter().map(|tally| tally.rows).collect();
+    let before = container.tallies().to_vec();
     drop(container);
     let mut built = insert(&sources, making, params, Some(words), addition.threads, control)?;
     let gathered = match &store {
         Some(_) => Some(gather(&sources, making, &built, exact::MEMORY, addition.threads, path, control)?),
         None => None,
     };
-    built.rows.iter_mut().zip(before).for_each(|(rows, before)| *rows = rows.saturating_add(before));
+    if let Some(heavy) = heavy {
+        let share = heavy.share;
+        counts::keep_heavy(&sources, making, &mut built, &before, share, addition.threads, control)?;
+        counts::join_heavy(&mut built, &before, [heavy])?;
+    }
+    for (group, before) in before.iter().enumerate() {
+        built.rows[group] = built.rows[group].saturating_add(before.rows);
+        if built.params.common.kind.counts() {
+            built.seeds[group] = built.seeds[group].saturating_add(before.seed);
+        }
+    }
+    let heavy = built.heavy.as_ref().map(Heavy::keys);
     let skipped = built.skipped;
     let (params, tallies, exact) = finish(built, gathered, store.as_ref(), path, addition.threads, control)?;
     Ok(Report {
@@ -363,11 +407,12 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         inputs,
         phases: vec![("add", start.elapsed())],
         exact,
+        heavy,
     })
 }
 
 /// Puts all keys of the input into an arena, straight from the rows.
-fn insert(
+pub(crate) fn insert(
     sources: &Sources,
     making: Making<'_>,
     params: Params,
@@ -375,17 +420,20 @@ fn insert(
     threads: usize,
     control: &Control,
 ) -> Result<Built> {
+    if params.common.kind == Kind::CountMinConservative {
+        return counts::in_order(sources, making, params, words, threads, control);
+    }
     let placing = Placing::new(&params);
-    let (arena, rows, skipped) = if arena::share(&placing, threads) {
+    let (arena, taken) = if arena::share(&placing, threads) {
         let mut words = words.map_or_else(|| placing.empty(), Ok)?;
         let ranges = Ranges::new(&placing, &mut words, threads);
         let sinks = (0..threads)
             .map(|_| making.rows(Groups::Known(&params), Shared::new(&placing, &ranges)))
             .collect();
-        let (takes, rows, skipped) = taken(sources.scan(sinks, control)?, params.groups.len());
+        let (takes, taken) = taken(sources.scan(sinks, control)?, params.groups.len());
         takes.into_iter().for_each(Shared::finish);
         drop(ranges);
-        (words, rows, skipped)
+        (words, taken)
     } else {
         let mut words = words;
         let mut sinks = Vec::new();
@@ -395,27 +443,39 @@ fn insert(
                 .map_or_else(|| Private::new(&placing), |words| Ok(Private::with(&placing, words)))?;
             sinks.push(making.rows(Groups::Known(&params), private));
         }
-        let (takes, rows, skipped) = taken(sources.scan(sinks, control)?, params.groups.len());
+        let (takes, taken) = taken(sources.scan(sinks, control)?, params.groups.len());
         let mut arenas = takes.into_iter().map(Private::finish);
         let mut all = arenas.next().map_or_else(|| placing.empty(), Ok)?;
-        arenas.for_each(|words| arena::or_into(&mut all, &words));
-        (all, rows, skipped)
+        arenas.for_each(|words| placing.join(&mut all, &words));
+        (all, taken)
     };
-    let seeds = vec![0; params.groups.len()];
-    Ok(Built { params, rows, seeds, arena, skipped, estimated: false, lone_keywords: false })
+    let Taken { rows, totals, skipped } = taken;
+    let seeds = if params.common.kind.counts() { totals } else { vec![0; params.groups.len()] };
+    Ok(Built { params, rows, seeds, arena, skipped, estimated: false, lone_keywords: false, heavy: None })
 }
 
-/// What took the keys, with the rows of each group and those left out, summed over threads.
-fn taken<T: Take>(sinks: Vec<KeyRows<'_, T>>, groups: usize) -> (Vec<T>, Vec<u64>, u64) {
-    let mut rows = vec![0; groups];
-    let mut skipped = 0;
+/// What was taken, summed over threads.
+pub(crate) struct Taken {
+    /// The rows of each group.
+    pub rows: Vec<u64>,
+    /// Their weights.
+    pub totals: Vec<u64>,
+    /// Rows left out.
+    pub skipped: u64,
+}
+
+/// What took the keys, and what was taken.
+pub(crate) fn taken<T: Take>(sinks: Vec<KeyRows<'_, T>>, groups: usize) -> (Vec<T>, Taken) {
+    let mut taken = Taken { rows: vec![0; groups], totals: vec![0; groups], skipped: 0 };
     let mut takes = Vec::new();
     for sink in sinks {
-        rows.iter_mut().zip(&sink.rows).for_each(|(all, rows)| *all += rows);
-        skipped += sink.skipped;
+        taken.rows.iter_mut().zip(&sink.rows).for_each(|(all, rows)| *all += rows);
+        let totals = taken.totals.iter_mut().zip(sink.totals());
+        totals.for_each(|(all, total)| *all = all.saturating_add(*total));
+        taken.skipped += sink.skipped;
         takes.push(sink.take);
     }
-    (takes, rows, skipped)
+    (takes, taken)
 }
 
 /// Puts the keys that were counted into an arena: no second pass over the input.
@@ -438,13 +498,23 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
             Kind::Fuse => unreachable!("a fuse filter is built from hashes of its own"),
             Kind::Layered => unreachable!("records are added from their keywords"),
             Kind::Scalable => unreachable!("refused before the input is read"),
+            Kind::CountMin | Kind::CountMinConservative => unreachable!("rows are counted, not keys"),
         }
         Ok(())
     })?;
     drop(sections);
     let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
     let seeds = vec![0; params.groups.len()];
-    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false, lone_keywords: false })
+    Ok(Built {
+        params,
+        rows,
+        seeds,
+        arena,
+        skipped: counted.skipped,
+        estimated: false,
+        lone_keywords: false,
+        heavy: None,
+    })
 }
 
 /// Static filters, from the sets of all groups.
@@ -452,7 +522,7 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     plan::refuse_empty(&counted.planned())?;
     let params = match &job.sizing {
         Sizing::Count(size) => planned(job, &counted, *size)?,
-        Sizing::Keys(..) => unreachable!("refused before the input is read"),
+        Sizing::Keys(..) | Sizing::Counters(_) => unreachable!("refused before the input is read"),
         Sizing::Params(given) => {
             // Width and rate as planned; the number of slots follows from the keys.
             let mut groups = Vec::new();
@@ -482,5 +552,14 @@ fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     })?;
     drop(sections);
     let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
-    Ok(Built { params, rows, seeds, arena, skipped: counted.skipped, estimated: false, lone_keywords: false })
+    Ok(Built {
+        params,
+        rows,
+        seeds,
+        arena,
+        skipped: counted.skipped,
+        estimated: false,
+        lone_keywords: false,
+        heavy: None,
+    })
 }

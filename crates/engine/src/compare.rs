@@ -38,6 +38,13 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
     let (a, b) = (output::open(a_path)?, output::open(b_path)?);
     for file in [&a, &b] {
         let kind = file.params().common.kind;
+        if kind.counts() {
+            return Err(Error::Refused(
+                "sketches that count tell nothing about the overlap of sets; tamis inner-product multiplies them, and \
+                 filters (build --kind blocked) can be compared"
+                    .into(),
+            ));
+        }
         if matches!(kind, Kind::Fuse | Kind::Scalable) {
             return Err(Error::Refused(format!(
                 "the bits of {kind} filters tell nothing about overlap; build --kind blocked or bloom"

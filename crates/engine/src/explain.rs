@@ -9,7 +9,7 @@ use tamis::key::Maker;
 use crate::Control;
 use crate::build::Job;
 use crate::error::{Error, Result};
-use crate::rows::{BadRows, in_group, in_key, refusal, unreadable};
+use crate::rows::{BadRows, in_group, in_key, in_weight, refusal, unreadable};
 use crate::source::{Explained, Sink, Sources};
 
 /// How a job understands its inputs.
@@ -26,7 +26,8 @@ pub struct Explanation {
 /// A row and what becomes of it.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The values of the columns that are asked for: those of the key, then that of the group.
+    /// The values of the columns that are asked for: those of the key, then those of the group and
+    /// of the weight.
     pub values: Vec<Option<Vec<u8>>>,
     /// The group and the key, or why there is none.
     pub made: Result<Made, String>,
@@ -39,12 +40,15 @@ pub struct Made {
     pub group: Vec<u8>,
     /// The bytes of the key.
     pub key: Vec<u8>,
+    /// What it counts for, where the recipe names a weight.
+    pub weight: Option<u64>,
 }
 
 /// Keeps the first rows and the keys that are made of them.
 struct Explaining<'a> {
     maker: Maker<'a>,
     parts: usize,
+    weight_at: Option<usize>,
     bad_rows: BadRows,
     most: usize,
     /// Outside the sink, which is lost when the scan is ended.
@@ -55,8 +59,9 @@ impl Explaining<'_> {
     fn make(&mut self, values: &[Option<&[u8]>]) -> Result<Made, String> {
         let group = values.get(self.parts).copied().flatten();
         let group = self.maker.group(group).map_err(in_group)?.to_vec();
+        let weight = self.weight_at.map(|at| self.maker.weight(values[at]).map_err(in_weight)).transpose()?;
         let key = self.maker.key(&values[..self.parts]).map_err(in_key)?.to_vec();
-        Ok(Made { group, key })
+        Ok(Made { group, key, weight })
     }
 
     fn keep(&mut self, values: &[Option<&[u8]>], made: Result<Made, String>) -> Result<(), String> {
@@ -91,6 +96,7 @@ pub fn explain(job: &Job, most: usize, control: &Control) -> Result<Explanation>
     let sink = Explaining {
         maker: Maker::new(recipe),
         parts: recipe.key.len(),
+        weight_at: recipe.weight_at(),
         bad_rows: job.bad_rows,
         most,
         rows: &rows,

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use tamis::hash::xxh3;
+use tamis::real;
 
 /// Titles per rating from 1 to 10 in the table of 2022.
 pub const RATINGS: [u64; 10] = [2484, 7699, 17035, 50907, 96854, 253265, 349453, 370225, 95158, 17737];
@@ -161,6 +162,80 @@ pub fn emails(out: &mut dyn Write, rows: u64, seed: u64) -> io::Result<()> {
     lines(out, rows, |number, line| email(number, seed, line))
 }
 
+/// All IPv4 addresses.
+pub const ADDRESSES: u64 = 1 << 32;
+
+/// Ranks from 1 to n, each k drawn in proportion to k^−s: by inversion of the area under that curve,
+/// and rejection of what lies above its steps (Hörmann & Derflinger, 1996). No table is needed.
+#[derive(Debug, Clone, Copy)]
+pub struct Zipf {
+    ranks: f64,
+    skew: f64,
+    /// The area up to the first step and to the last.
+    area: (f64, f64),
+}
+
+impl Zipf {
+    /// Ranks up to this, with this exponent.
+    pub fn new(ranks: u64, skew: f64) -> Zipf {
+        let zipf = Zipf { ranks: ranks.max(1) as f64, skew, area: (0.0, 0.0) };
+        Zipf { area: (zipf.area_to(1.5) - 1.0, zipf.area_to(zipf.ranks + 0.5)), ..zipf }
+    }
+
+    /// The area under the curve, up to a constant.
+    fn area_to(&self, x: f64) -> f64 {
+        // (x^(1−s) − 1) / (1−s), and its limit ln x.
+        let (power, log) = (1.0 - self.skew, real::log(x));
+        if (power * log).abs() < 1e-8 { log } else { real::expm1(power * log) / power }
+    }
+
+    /// Where the area is this.
+    fn at_area(&self, area: f64) -> f64 {
+        let power = 1.0 - self.skew;
+        let log =
+            if (power * area).abs() < 1e-8 { area } else { real::log1p((power * area).max(-1.0)) / power };
+        real::exp(log)
+    }
+
+    /// The rank that some random numbers below 2⁶⁴ give, drawn until one fits.
+    pub fn draw(&self, mut random: impl FnMut() -> u64) -> u64 {
+        loop {
+            let uniform = (random() >> 11) as f64 / (1u64 << 53) as f64;
+            let area = self.area.1 + uniform * (self.area.0 - self.area.1);
+            let x = self.at_area(area).clamp(1.0, self.ranks);
+            let rank = x.round();
+            if area >= self.area_to(rank + 0.5) - real::exp(-self.skew * real::log(rank)) {
+                return rank as u64;
+            }
+        }
+    }
+}
+
+/// Writes IPv4 addresses, one per line: of so many different ones, that of rank k in proportion to
+/// k^−skew. With all addresses and a skew of 0, any is as likely as any other.
+pub fn ips(out: &mut dyn Write, rows: u64, distinct: u64, skew: f64, seed: u64) -> io::Result<()> {
+    let mut random = Random::new(seed);
+    let zipf = Zipf::new(distinct, skew);
+    lines(out, rows, |_, line| {
+        let rank = match skew {
+            0.0 => random.below(distinct),
+            _ => zipf.draw(|| random.next()) - 1,
+        };
+        let [a, b, c, d] = scattered(rank as u32, seed).to_be_bytes();
+        let _ = write!(line, "{a}.{b}.{c}.{d}");
+    })
+}
+
+/// Another number for each number: addresses of neighbouring ranks have nothing in common.
+fn scattered(number: u32, seed: u64) -> u32 {
+    let mut x = number ^ xxh3(b"addresses", seed) as u32;
+    for factor in [0x7feb_352d_u32, 0x846c_a68b] {
+        x = (x ^ x >> 16).wrapping_mul(factor);
+        x ^= x >> 15;
+    }
+    x ^ x >> 16
+}
+
 fn lines(out: &mut dyn Write, rows: u64, mut make: impl FnMut(u64, &mut Vec<u8>)) -> io::Result<()> {
     let mut line = Vec::new();
     for number in 0..rows {
@@ -208,7 +283,9 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_bytes() {
         type Make = fn(&mut dyn Write, u64) -> io::Result<()>;
-        let all: [Make; 3] = [
+        let all: [Make; 5] = [
+            |out, seed| ips(out, 100, ADDRESSES, 0.0, seed),
+            |out, seed| ips(out, 100, 1000, 1.1, seed),
             |out, seed| ratings(out, 100, seed),
             |out, seed| words(out, 100, 30, seed),
             |out, seed| emails(out, 100, seed),
@@ -221,6 +298,44 @@ mod tests {
             };
             assert_eq!(make(1), make(1));
             assert_ne!(make(1), make(2));
+        }
+    }
+
+    #[test]
+    fn addresses_have_dots_and_are_scattered() {
+        let mut bytes = Vec::new();
+        ips(&mut bytes, 20_000, ADDRESSES, 0.0, 1).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let addresses: Vec<std::net::Ipv4Addr> = text.lines().map(|line| line.parse().unwrap()).collect();
+        let distinct: std::collections::HashSet<_> = addresses.iter().collect();
+        assert!(distinct.len() > 19_990, "20,000 of 2^32 rarely meet");
+        let high = addresses.iter().filter(|address| address.octets()[0] >= 128).count();
+        assert!((9_500..10_500).contains(&high));
+        let all: std::collections::HashSet<u32> = (0..100_000).map(|n| scattered(n, 5)).collect();
+        assert_eq!(all.len(), 100_000, "no two numbers become one");
+    }
+
+    /// Seeded; 5 standard deviations of a Poisson count.
+    #[test]
+    fn ranks_come_by_zipfs_law() {
+        for skew in [0.5, 1.0, 1.1, 2.0] {
+            let (ranks, draws) = (1000u64, 200_000u32);
+            let zipf = Zipf::new(ranks, skew);
+            let mut random = Random::new(3);
+            let mut counts = vec![0u32; ranks as usize + 1];
+            (0..draws).for_each(|_| counts[zipf.draw(|| random.next()) as usize] += 1);
+            let weight = |rank: u64| (rank as f64).powf(-skew);
+            let sum: f64 = (1..=ranks).map(weight).sum();
+            for rank in [1, 2, 3, 10, 100, 1000] {
+                let expected = f64::from(draws) * weight(rank) / sum;
+                let off = (f64::from(counts[rank as usize]) - expected).abs();
+                assert!(
+                    off <= 5.0 * expected.sqrt() + 3.0,
+                    "skew {skew}, rank {rank}: {}",
+                    counts[rank as usize]
+                );
+            }
+            assert_eq!(counts[0], 0);
         }
     }
 

@@ -84,6 +84,12 @@ fn of_layers(group: &GroupParams, ones: &[u64]) -> Health {
 pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     let bits = group.shape.bits();
     let fill = tally.ones as f64 / bits as f64;
+    if kind.counts() {
+        // Counters tell nothing of the number of keys, and have no rate.
+        let fill = tally.ones as f64 / group.shape.slots as f64;
+        let (keys, rate) = (f64::NAN, f64::NAN);
+        return Health { fill, keys, rate, whole: None, capacity: None, overfull: false };
+    }
     if kind == Kind::Scalable {
         let (keys, rate) = layers(group, tally.seed);
         return Health { fill, keys: keys as f64, rate, whole: None, capacity: None, overfull: false };

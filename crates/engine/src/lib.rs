@@ -8,6 +8,7 @@ pub mod calendar;
 pub mod compare;
 pub mod control;
 pub mod count;
+pub mod counts;
 pub mod dedup;
 pub mod design;
 pub mod distinct;

@@ -11,7 +11,7 @@ use crate::arena::{self, Placing};
 use crate::error::{Error, Result};
 use crate::exact::{self, Gathered, Store};
 use crate::output::{self, Mapped};
-use crate::{Control, parallel};
+use crate::{Control, counts, parallel};
 
 /// What was merged.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Merged {
     pub twice: Vec<(PathBuf, PathBuf)>,
     /// The (key, group) pairs that are kept beside the filters, where those of all files are.
     pub exact: Option<u64>,
+    /// The heavy keys that are kept beside sketches that count, where all files have some.
+    pub heavy: Option<u64>,
 }
 
 /// Merges files group by group; groups that only some have are kept. What goes in is verified:
@@ -50,6 +52,15 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
             path.display()
         )));
     }
+    if let Some((_, path)) =
+        files.iter().zip(inputs).find(|(file, _)| file.params().common.kind == Kind::CountMinConservative)
+    {
+        return Err(Error::Refused(format!(
+            "{}: what a conservative count-min sketch holds depends on the order of its rows, so the sum of two is not \
+             that of both; build one from all of the data, or build --kind count-min without --conservative",
+            path.display()
+        )));
+    }
     for (file, path) in files.iter().zip(inputs) {
         mergeable(&files[0], &inputs[0], file, path)?;
     }
@@ -66,30 +77,34 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
     }
     let groups = groups.into_values().map(|(group, _)| group.clone()).collect();
     let params = Params::new(files[0].params().common.clone(), groups)?;
-    let mut data = Placing::new(&params).empty()?;
+    let placing = Placing::new(&params);
+    let mut data = placing.empty()?;
     let sections = arena::sections(&params, &mut data);
     control.begin(params.groups.len() as u64);
-    let rows = parallel::each(threads, sections.len(), |group| {
+    let sums = parallel::each(threads, sections.len(), |group| {
         control.check()?;
         let mut section = sections[group].lock().expect("no holder panics");
-        let mut rows = 0u64;
+        let (mut rows, mut total) = (0u64, 0u64);
         for (file, path) in files.iter().zip(inputs) {
             if let Some(at) = file.params().find(&params.groups[group].group.0) {
                 file.verify(at).map_err(Error::file(path))?;
-                arena::or_into(&mut section, file.section(at));
+                placing.join(&mut section, file.section(at));
                 rows = rows.saturating_add(file.tallies()[at].rows);
+                total = total.saturating_add(file.tallies()[at].seed);
             }
         }
         control.advance(1);
-        Ok(rows)
+        Ok((rows, total))
     })?;
     drop(sections);
+    let (rows, seeds): (Vec<u64>, Vec<u64>) = sums.into_iter().unzip();
+    let heavy = counts::merged_heavy(&files, &params, &data, &seeds)?;
     let twice = repeated(&files, inputs);
     // Keys are kept if those of all files are.
     let stores = files.iter().zip(inputs).map(|(file, path)| exact::beside(path, file));
     let stores: Option<Vec<Store>> = stores.collect::<Result<_>>()?;
-    let seeds = vec![0; rows.len()];
-    let (mut draft, tallies) = output::draft_container(to, &params, &rows, &seeds, &data, threads)?;
+    let (mut draft, tallies) =
+        output::draft_with(to, &params, (&rows, &seeds), &data, heavy.as_ref(), threads)?;
     drop(data);
     let mut kept = None;
     if let Some(stores) = stores {
@@ -101,7 +116,7 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
     }
     drop(files);
     draft.finish()?;
-    Ok(Merged { params, tallies, twice, exact: kept })
+    Ok(Merged { params, tallies, twice, exact: kept, heavy: heavy.map(|heavy| heavy.keys()) })
 }
 
 /// Files that are equal to one before them. Their sections were verified, so equal checksums say it.

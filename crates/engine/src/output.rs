@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tamis::Container;
 use tamis::arch::map::Map;
-use tamis::format::{self, Tally};
+use tamis::countmin::Heavy;
+use tamis::format::{self, Extras, Tally};
 use tamis::params::Params;
 
 use crate::error::{Error, Result};
@@ -155,15 +156,28 @@ pub fn draft_container(
     arena: &[u64],
     threads: usize,
 ) -> Result<(Draft, Vec<Tally>)> {
+    draft_with(path, params, (rows, seeds), arena, None, threads)
+}
+
+/// The same with heavy keys, where they are kept.
+pub fn draft_with(
+    path: &Path,
+    params: &Params,
+    (rows, seeds): (&[u64], &[u64]),
+    arena: &[u64],
+    heavy: Option<&Heavy>,
+    threads: usize,
+) -> Result<(Draft, Vec<Tally>)> {
     let (starts, _) = params.layout();
     let tallies = parallel::each(threads, params.groups.len(), |group| {
-        let words = params.groups[group].shape.words(params.common.kind) as usize;
-        let section = &arena[starts[group]..starts[group] + words];
-        Ok(format::seal(section, rows[group], seeds[group]))
+        let (kind, shape) = (params.common.kind, &params.groups[group].shape);
+        let section = &arena[starts[group]..starts[group] + shape.words(kind) as usize];
+        Ok(format::seal_as(kind, shape, section, rows[group], seeds[group]))
     })?;
     let mut draft = Draft::new(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
-    let written = format::write(&mut out, params, &tallies, arena, b"").and_then(|()| out.flush());
+    let extras = Extras { heavy, journal: b"" };
+    let written = format::write_with(&mut out, params, &tallies, arena, extras).and_then(|()| out.flush());
     written.map_err(Error::io(path))?;
     drop(out);
     Ok((draft, tallies))

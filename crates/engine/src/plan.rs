@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use tamis::blocked::LINE_BITS;
 use tamis::bloom;
+use tamis::countmin;
 use tamis::hash::Scheme;
 use tamis::layered;
 use tamis::params::{Common, GroupParams, Name, Params};
@@ -20,6 +21,35 @@ pub enum Size {
     BitsPerKey(f64),
     /// So many bytes for all groups together, shared so that all have the same expected rate.
     Total(u64),
+}
+
+/// How large sketches that count shall be: all groups alike.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Counters {
+    /// The error ε that is promised.
+    pub epsilon: f64,
+    /// The rows and their counters.
+    pub shape: Shape,
+}
+
+impl Counters {
+    /// As many as keep this error but for this probability, of 64 or 32 bits.
+    pub fn for_error(epsilon: f64, delta: f64, bits: u32) -> Result<Counters> {
+        Ok(Counters { epsilon, shape: countmin::shape(epsilon, delta, bits)? })
+    }
+
+    /// So many in each of so many rows; the error follows.
+    pub fn by_hand(row: u64, depth: u32, bits: u32) -> Result<Counters> {
+        let shape = countmin::shape_by_hand(row, depth, bits)?;
+        Ok(Counters { epsilon: countmin::epsilon_of(row), shape })
+    }
+
+    /// The parameters of sketches of these groups.
+    pub fn parameters(self, common: Common, names: Vec<Name>) -> Result<Params> {
+        let Counters { epsilon, shape } = self;
+        let group = |group| GroupParams { group, keys: 0, fpr: epsilon, shape };
+        Ok(Params::new(common, names.into_iter().map(group).collect())?)
+    }
 }
 
 /// The number of layers of a `layered`: as asked for, or what follows from the keywords and the

@@ -5,6 +5,7 @@ use tamis::layered::Answer;
 use tamis::params::Name;
 use tamis::sketch::Sketch;
 
+use crate::counts::Promise;
 use crate::error::Result;
 use crate::output::Mapped;
 
@@ -43,25 +44,29 @@ impl<'f> Asker<'f> {
         Ok(self.ask_records(key)?.whole)
     }
 
+    /// How often a key came, in all groups, by sketches that count; none of filters.
+    pub fn ask_counts(&mut self, key: &[u8]) -> Result<Vec<Count<'f>>, BadValue> {
+        let params = self.file.params();
+        let hash = params.common.hash.identity(&self.bytes_of(key)?);
+        let mut counts = Vec::new();
+        for &at in &self.order {
+            if let Sketch::CountMin(sketch) = &self.sketches[at] {
+                let (group, estimate) = (&params.groups[at], sketch.estimate_hash(hash));
+                counts.push(Count {
+                    group: &group.group,
+                    estimate,
+                    saturated: estimate == sketch.most(),
+                    promise: Promise::of(group, sketch.total()),
+                });
+            }
+        }
+        Ok(counts)
+    }
+
     /// The same, with the groups of which a record may begin with these keywords.
     pub fn ask_records(&mut self, key: &[u8]) -> Result<Found<'f>, BadValue> {
         let params = self.file.params();
-        let recipe = &params.common.recipe;
-        let mut parts: Vec<Option<&[u8]>> = match recipe.key.len() {
-            1 => vec![Some(key)],
-            _ => key.split(|&byte| byte == b'\t').map(Some).collect(),
-        };
-        if recipe.of_keywords() {
-            parts.resize(parts.len().max(recipe.key.len()), None); // the last columns may be left out
-        }
-        let mut by_commas;
-        let bytes = match &self.listed {
-            Some(listed) if !key.trim_ascii_start().starts_with(b"[") => {
-                by_commas = Maker::new(listed);
-                by_commas.key(&parts)?
-            }
-            _ => self.maker.key(&parts)?,
-        };
+        let bytes = &self.bytes_of(key)?[..];
         let scheme = params.common.hash;
         let hash = scheme.identity(bytes);
         let keywords: Vec<u64> = match self.sketches.first() {
@@ -83,6 +88,40 @@ impl<'f> Asker<'f> {
         }
         Ok(found)
     }
+
+    /// The bytes of a key that is given as text.
+    fn bytes_of(&mut self, key: &[u8]) -> Result<Vec<u8>, BadValue> {
+        let recipe = &self.file.params().common.recipe;
+        let mut parts: Vec<Option<&[u8]>> = match recipe.key.len() {
+            1 => vec![Some(key)],
+            _ => key.split(|&byte| byte == b'\t').map(Some).collect(),
+        };
+        if recipe.of_keywords() {
+            parts.resize(parts.len().max(recipe.key.len()), None); // the last columns may be left out
+        }
+        let mut by_commas;
+        let bytes = match &self.listed {
+            Some(listed) if !key.trim_ascii_start().starts_with(b"[") => {
+                by_commas = Maker::new(listed);
+                by_commas.key(&parts)?
+            }
+            _ => self.maker.key(&parts)?,
+        };
+        Ok(bytes.to_vec())
+    }
+}
+
+/// How often a key came in a group.
+#[derive(Debug, Clone, Copy)]
+pub struct Count<'f> {
+    /// The group.
+    pub group: &'f Name,
+    /// The estimate: never below the truth.
+    pub estimate: u64,
+    /// Whether the counters ran full: the estimate is then what it is at least.
+    pub saturated: bool,
+    /// What is promised of it.
+    pub promise: Promise,
 }
 
 /// The groups that a key may be in.

@@ -48,6 +48,7 @@ pub fn recipe() -> Recipe {
     Recipe {
         key: vec!["tconst".parse().expect("a column")],
         group: Some("averageRating:round".parse().expect("a column with a step")),
+        weight: None,
         null: None,
     }
 }
@@ -143,6 +144,7 @@ fn run(
         common: scheme.common(),
         sizing: Sizing::Count(Size::Fpr(fpr)),
         layers: None,
+        heavy: None,
         bad_rows: BadRows::Fail,
         threads,
     };

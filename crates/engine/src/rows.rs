@@ -31,6 +31,8 @@ pub struct Key<'a> {
     pub hash: u64,
     /// Its bytes.
     pub bytes: &'a [u8],
+    /// What it counts for: 1, but where the recipe names a weight.
+    pub weight: u64,
 }
 
 /// What takes keys; each thread has one of its own.
@@ -98,6 +100,9 @@ pub enum Groups<'a> {
 pub struct KeyRows<'a, T> {
     maker: Maker<'a>,
     parts: usize,
+    /// Where the weight stands among the values, and the sum of weights by group.
+    weight_at: Option<usize>,
+    weights: Vec<u64>,
     hash: Scheme,
     bad_rows: BadRows,
     groups: Groups<'a>,
@@ -128,6 +133,8 @@ impl<'a, T: Take> KeyRows<'a, T> {
         KeyRows {
             maker: Maker::new(recipe),
             parts: recipe.key.len(),
+            weight_at: recipe.weight_at(),
+            weights: Vec::new(),
             hash,
             bad_rows,
             groups,
@@ -137,6 +144,11 @@ impl<'a, T: Take> KeyRows<'a, T> {
             skipped: 0,
             take,
         }
+    }
+
+    /// The sum of the weights of each group.
+    pub fn totals(&self) -> &[u64] {
+        if self.weight_at.is_some() { &self.weights } else { &self.rows }
     }
 
     /// The names that were discovered (the empty one where there are no groups), the rows of
@@ -206,14 +218,24 @@ impl<'a, T: Take> KeyRows<'a, T> {
             Groups::One(number) => number,
             _ => self.group(values[self.parts])?,
         };
+        let weight = match self.weight_at {
+            None => 1,
+            Some(at) => self.maker.weight(values[at]).map_err(in_weight)?,
+        };
         let bytes = self.maker.key(&values[..self.parts]).map_err(in_key)?;
         let hash = self.hash.identity(bytes);
-        self.take.take(Key { group, hash, bytes });
+        self.take.take(Key { group, hash, bytes, weight });
         let group = group as usize;
         if self.rows.len() <= group {
             self.rows.resize(group + 1, 0);
         }
         self.rows[group] += 1;
+        if self.weight_at.is_some() {
+            if self.weights.len() <= group {
+                self.weights.resize(group + 1, 0);
+            }
+            self.weights[group] = self.weights[group].saturating_add(weight);
+        }
         Ok(())
     }
 }
@@ -235,6 +257,14 @@ pub fn unreadable(why: fmt::Arguments<'_>) -> String {
 /// Why a value makes no group.
 pub fn in_group(bad: BadValue) -> String {
     format!("in the group: {bad}")
+}
+
+/// Why a value is no weight.
+pub fn in_weight(bad: BadValue) -> String {
+    match bad {
+        BadValue::Missing => "in the weight: an empty cell, \\N or null is no number".into(),
+        bad => format!("in the weight: {bad}"),
+    }
 }
 
 /// Why values make no key.

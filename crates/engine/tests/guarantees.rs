@@ -34,7 +34,12 @@ fn params((kind, hash): (Kind, Scheme), keys_per_group: u64) -> Params {
 fn put(hash: Scheme, keys: &[(u32, u64)], take: &mut impl Take) {
     for (group, key) in keys {
         let bytes = key.to_string();
-        take.take(Key { group: *group, hash: hash.identity(bytes.as_bytes()), bytes: bytes.as_bytes() });
+        take.take(Key {
+            group: *group,
+            hash: hash.identity(bytes.as_bytes()),
+            bytes: bytes.as_bytes(),
+            weight: 1,
+        });
     }
 }
 

@@ -20,7 +20,12 @@ use tamis_engine::{Control, merge, output};
 type Rows = Vec<(u8, u16)>;
 
 fn recipe() -> Recipe {
-    Recipe { key: vec!["key".parse().unwrap()], group: Some("group".parse().unwrap()), null: None }
+    Recipe {
+        key: vec!["key".parse().unwrap()],
+        group: Some("group".parse().unwrap()),
+        weight: None,
+        null: None,
+    }
 }
 
 fn table(path: &Path, rows: &[(u8, u16)]) -> String {
@@ -37,6 +42,7 @@ fn job(inputs: Vec<String>, (kind, hash): (Kind, Scheme), sizing: Sizing, thread
         common,
         sizing,
         layers: None,
+        heavy: None,
         bad_rows: BadRows::Fail,
         threads,
     }

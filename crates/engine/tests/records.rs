@@ -23,7 +23,7 @@ type Rows = Vec<(u8, Vec<u8>)>;
 
 fn recipe() -> Recipe {
     let key = vec!["tags:split=;,upper".parse().unwrap()];
-    Recipe { key, group: Some("group".parse().unwrap()), null: None }
+    Recipe { key, group: Some("group".parse().unwrap()), weight: None, null: None }
 }
 
 fn text(tags: &[u8]) -> String {
@@ -50,7 +50,16 @@ fn table(path: &Path, rows: &[(u8, Vec<u8>)]) -> String {
 
 fn job(inputs: Vec<String>, sizing: Sizing, layers: Option<u32>, threads: usize) -> Job {
     let common = Common { kind: Kind::Layered, hash: Scheme::DEFAULT, recipe: recipe() };
-    Job { inputs, options: Options::default(), common, sizing, layers, bad_rows: BadRows::Fail, threads }
+    Job {
+        inputs,
+        options: Options::default(),
+        common,
+        sizing,
+        layers,
+        heavy: None,
+        bad_rows: BadRows::Fail,
+        threads,
+    }
 }
 
 fn built(job: &Job, folder: &Path, name: &str) -> PathBuf {

@@ -9,6 +9,7 @@
 //! let recipe = Recipe {
 //!     key: vec!["email:trim,lower".parse()?],
 //!     group: Some("rating:round".parse()?),
+//!     weight: None,
 //!     null: None,
 //! };
 //! let mut maker = Maker::new(&recipe);
@@ -343,6 +344,9 @@ pub struct Recipe {
     /// The group of the row, where there are groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Field>,
+    /// What the row counts for, where keys are counted and rows do not count for 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<Field>,
     /// What stands for an empty cell, `\N` or null; without it they are no keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub null: Option<String>,
@@ -351,7 +355,8 @@ pub struct Recipe {
 impl Recipe {
     /// One key per line, no groups.
     pub fn lines() -> Self {
-        Recipe { key: vec![Field { column: Column::Line, steps: Vec::new() }], group: None, null: None }
+        let line = Field { column: Column::Line, steps: Vec::new() };
+        Recipe { key: vec![line], group: None, weight: None, null: None }
     }
 
     /// Whether its keys are records of keywords.
@@ -359,9 +364,19 @@ impl Recipe {
         self.key.first().is_some_and(|field| field.splitting().is_some())
     }
 
-    /// The columns that a row must give: those of the key, then that of the group.
+    /// The columns that a row must give: those of the key, then that of the group, then that of
+    /// the weight.
     pub fn columns(&self) -> Vec<Column> {
-        self.key.iter().chain(&self.group).map(|field| field.column.clone()).collect()
+        self.fields().map(|field| field.column.clone()).collect()
+    }
+
+    fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.key.iter().chain(&self.group).chain(&self.weight)
+    }
+
+    /// Where the weight stands among the [columns](Self::columns).
+    pub fn weight_at(&self) -> Option<usize> {
+        self.weight.as_ref().map(|_| self.key.len() + usize::from(self.group.is_some()))
     }
 
     /// That it is one that could be parsed: a file may hold any.
@@ -382,7 +397,10 @@ impl Recipe {
         if self.group.as_ref().is_some_and(|group| group.splitting().is_some()) {
             return Err(Error::Corrupt(format!("a row has one group, not keywords of it ({self})")));
         }
-        if self.key.is_empty() || !self.key.iter().chain(&self.group).all(field_is_possible) {
+        if self.weight.as_ref().is_some_and(|weight| weight.splitting().is_some()) {
+            return Err(Error::Corrupt(format!("a row has one weight, not keywords of it ({self})")));
+        }
+        if self.key.is_empty() || !self.fields().all(field_is_possible) {
             return Err(Error::Corrupt(format!("the recipe is impossible ({self})")));
         }
         Ok(())
@@ -395,6 +413,9 @@ impl fmt::Display for Recipe {
         write!(f, "{} {}", if self.of_keywords() { "keywords" } else { "key" }, key.join(" + "))?;
         if let Some(group) = &self.group {
             write!(f, ", group {group}")?;
+        }
+        if let Some(weight) = &self.weight {
+            write!(f, ", weight {weight}")?;
         }
         if let Some(null) = &self.null {
             write!(f, ", null {null:?}")?;
@@ -410,6 +431,8 @@ pub enum BadValue {
     Missing,
     /// A value that a numeric step cannot read.
     NotANumber(String),
+    /// A value that is no weight.
+    NotAWeight(String),
     /// Key parts that do not match the recipe in number.
     Parts {
         /// As the recipe has it.
@@ -433,6 +456,16 @@ impl fmt::Display for BadValue {
         match self {
             BadValue::Missing => f.write_str("an empty cell, \\N or null is no key"),
             BadValue::NotANumber(value) => write!(f, "{value:?} is not a decimal number"),
+            BadValue::NotAWeight(value) => {
+                let why = match value.strip_prefix('-') {
+                    Some(_) => "is negative",
+                    None if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
+                        "is above 2^64 - 1"
+                    }
+                    None => "is not a whole number",
+                };
+                write!(f, "{value:?} {why}; weights are whole numbers from 0 on")
+            }
             BadValue::Parts { expected, got } => {
                 write!(f, "the key has {expected} parts, separated by tabs; this has {got}")
             }
@@ -450,6 +483,7 @@ pub struct Maker<'r> {
     recipe: &'r Recipe,
     key: Vec<u8>,
     group: Vec<u8>,
+    weight: Vec<u8>,
     record: Option<Box<keywords::Record>>,
 }
 
@@ -457,7 +491,7 @@ impl<'r> Maker<'r> {
     /// A maker for this recipe.
     pub fn new(recipe: &'r Recipe) -> Self {
         let record = recipe.of_keywords().then(Box::default);
-        Maker { recipe, key: Vec::new(), group: Vec::new(), record }
+        Maker { recipe, key: Vec::new(), group: Vec::new(), weight: Vec::new(), record }
     }
 
     /// The bytes of the key whose parts have these values.
@@ -502,6 +536,22 @@ impl<'r> Maker<'r> {
             Some(field) => canonical(&field.steps, value, self.recipe.null.as_deref(), &mut self.group),
             None => Ok(b""),
         }
+    }
+
+    /// What a row counts for whose weight has this value. Without a weight in the recipe: 1.
+    /// `null` does not stand for a missing weight.
+    #[inline]
+    pub fn weight(&mut self, value: Option<&[u8]>) -> Result<u64, BadValue> {
+        let Some(field) = &self.recipe.weight else { return Ok(1) };
+        let text = canonical(&field.steps, value, None, &mut self.weight)?;
+        let number = |text: &[u8]| match text {
+            [] => None,
+            digits => digits.iter().try_fold(0u64, |number, digit| match digit {
+                b'0'..=b'9' => number.checked_mul(10)?.checked_add(u64::from(digit - b'0')),
+                _ => None,
+            }),
+        };
+        number(text).ok_or_else(|| BadValue::NotAWeight(String::from_utf8_lossy(text).into_owned()))
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod arch;
 pub mod blocked;
 pub mod bloom;
+pub mod countmin;
 pub mod error;
 pub mod format;
 pub mod fuse;
@@ -13,7 +14,7 @@ pub mod hash;
 pub mod key;
 pub mod layered;
 pub mod params;
-mod real;
+pub mod real;
 pub mod scalable;
 pub mod sizing;
 pub mod sketch;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocked::LINE_BITS;
 use crate::bloom::MOST_HASHES;
+use crate::countmin;
 use crate::error::{Error, Result};
 use crate::fuse;
 use crate::hash::Scheme;
@@ -106,9 +107,10 @@ pub struct Common {
 pub struct GroupParams {
     /// Its name; empty where there are no groups.
     pub group: Name,
-    /// The keys it is planned for; in a `layered` the items of a layer.
+    /// The keys it is planned for; in a `layered` the items of a layer; 0 in a `count-min`.
     pub keys: u64,
-    /// The rate that it (in a `layered` each layer) should not exceed with them.
+    /// The rate that it (in a `layered` each layer) should not exceed with them; in a `count-min`
+    /// the error ε.
     pub fpr: f64,
     /// Its shape.
     #[serde(flatten)]
@@ -211,9 +213,25 @@ impl Params {
         if a.recipe != b.recipe {
             return Some(format!("one has the recipe ({}), the other ({})", a.recipe, b.recipe));
         }
+        if a.kind.counts()
+            && let (Some(one), Some(two)) = (self.groups.first(), other.groups.first())
+            && one.shape.width != two.shape.width
+        {
+            let (one, two) = (one.shape.width, two.shape.width);
+            return Some(format!("one has counters of {one} bits, the other of {two}"));
+        }
         for group in &self.groups {
             let Some(at) = other.find(&group.group.0) else { continue };
             let twin = &other.groups[at];
+            if group != twin && a.kind.counts() {
+                let of =
+                    if group.group.0.is_empty() { String::new() } else { format!("group {}: ", group.group) };
+                let say = |g: &GroupParams| {
+                    let (row, Shape { width, hashes, .. }) = (g.shape.row(), g.shape);
+                    format!("{hashes} rows of {row} counters of {width} bits (epsilon {})", g.fpr)
+                };
+                return Some(format!("{of}one has {}, the other {}", say(group), say(twin)));
+            }
             if group != twin {
                 let of =
                     if group.group.0.is_empty() { String::new() } else { format!("group {}: ", group.group) };
@@ -237,6 +255,13 @@ impl Params {
         }
         if kind == Kind::Layered && !self.common.recipe.of_keywords() {
             return Err(Error::Corrupt("a layered filter goes with a recipe that makes keywords".into()));
+        }
+        if self.common.recipe.weight.is_some() && !kind.counts() {
+            return Err(Error::Corrupt(format!("weights go with count-min, not with {kind}")));
+        }
+        let widths = || self.groups.iter().map(|group| group.shape.width);
+        if kind.counts() && widths().min() != widths().max() {
+            return Err(Error::Corrupt("the counters of all groups must have as many bits".into()));
         }
         let named_none = matches!(&self.groups[..], [only] if only.group.0.is_empty());
         if self.common.recipe.group.is_none() && !named_none {
@@ -266,6 +291,7 @@ impl Params {
                 }
                 Kind::Layered => layered::possible(shape),
                 Kind::Scalable => scalable::shape_has_layers(shape, *keys, *fpr),
+                Kind::CountMin | Kind::CountMinConservative => *keys == 0 && countmin::possible(shape, *fpr),
             };
             if !fits || shape.slots == 0 || shape.bits() > MOST_BITS || !(*fpr > 0.0 && *fpr <= 1.0) {
                 return Err(Error::Corrupt(format!(

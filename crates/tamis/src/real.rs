@@ -3,10 +3,10 @@
 //! Sizes follow from them, and so do the bytes of files; the functions of the standard library
 //! go through the platform's own, which differ in the last place.
 
-pub(crate) use libm::{exp, expm1, log, log1p, pow};
+pub use libm::{exp, expm1, log, log1p, pow};
 
 /// x to the power of a small whole number, by squaring.
-pub(crate) fn power(x: f64, exponent: u32) -> f64 {
+pub fn power(x: f64, exponent: u32) -> f64 {
     let (mut result, mut square, mut left) = (1.0, x, exponent);
     while left > 0 {
         if left & 1 == 1 {

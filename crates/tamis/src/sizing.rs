@@ -36,11 +36,28 @@ pub enum Kind {
     Layered,
     /// Grows with its keys. See [`scalable`].
     Scalable,
+    /// How often keys come. See [`crate::countmin`].
+    #[serde(rename = "count-min")]
+    CountMin,
+    /// The same with less error, for one order of rows. See [`crate::countmin`].
+    #[serde(rename = "count-min-conservative")]
+    CountMinConservative,
 }
 
 impl Kind {
     /// All kinds, the default first.
-    pub const ALL: [Kind; 5] = [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Scalable, Kind::Layered];
+    pub const ALL: [Kind; 7] = [
+        Kind::Blocked,
+        Kind::Bloom,
+        Kind::Fuse,
+        Kind::Scalable,
+        Kind::Layered,
+        Kind::CountMin,
+        Kind::CountMinConservative,
+    ];
+
+    /// Those that tell whether a key may be in a set.
+    pub const FILTERS: [Kind; 5] = [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Scalable, Kind::Layered];
 
     /// Those of single keys that are planned for a number of them.
     pub const PLANNED: [Kind; 3] = [Kind::Blocked, Kind::Bloom, Kind::Fuse];
@@ -53,7 +70,20 @@ impl Kind {
             Kind::Fuse => "fuse",
             Kind::Layered => "layered",
             Kind::Scalable => "scalable",
+            Kind::CountMin => "count-min",
+            Kind::CountMinConservative => "count-min-conservative",
         }
+    }
+
+    /// Whether it counts how often keys come, and is no filter.
+    pub fn counts(self) -> bool {
+        matches!(self, Kind::CountMin | Kind::CountMinConservative)
+    }
+
+    fn has_no_rate(self) -> Error {
+        Error::Shape(format!(
+            "a {self} sketch counts and has no rate of false positives; it is sized by epsilon and delta"
+        ))
     }
 }
 
@@ -78,11 +108,12 @@ impl FromStr for Kind {
 /// The geometry of one group's sketch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shape {
-    /// Slots: bits of a filter, fingerprints of a `fuse`, addresses in each layer of a `layered`.
+    /// Slots: bits of a filter, fingerprints of a `fuse`, addresses in each layer of a `layered`,
+    /// counters in all rows of a `count-min`.
     pub slots: u64,
     /// Bits in a slot: in a `layered` one for each layer and one for the XOR layer.
     pub width: u32,
-    /// Slots that a key has.
+    /// Slots that a key has: in a `count-min` one in each row.
     pub hashes: u32,
 }
 
@@ -100,6 +131,11 @@ impl Shape {
     /// The same with so many layers.
     pub fn with_layers(self, layers: u32) -> Shape {
         Shape { width: layers.saturating_add(1), ..self }
+    }
+
+    /// The counters in a row of a `count-min`.
+    pub fn row(&self) -> u64 {
+        self.slots / u64::from(self.hashes.max(1))
     }
 
     /// The 64-bit words that hold them, as they stand in a file.
@@ -161,6 +197,7 @@ impl AtRate {
             }
             Kind::Fuse => fuse_shape(keys, hashes)?,
             Kind::Scalable => scalable::shape(keys, fpr, 1)?,
+            Kind::CountMin | Kind::CountMinConservative => return Err(kind.has_no_rate()),
         };
         if shape.bits() > MOST_BITS {
             return Err(Error::TooLarge { bits: shape.bits() });
@@ -182,6 +219,7 @@ impl Kind {
                 (fuse::width_for(fpr).ok_or_else(too_low)?, 0.0)
             }
             Kind::Scalable => (1, 0.0),
+            Kind::CountMin | Kind::CountMinConservative => return Err(self.has_no_rate()),
         };
         Ok(AtRate { kind: self, fpr, hashes, per_key })
     }
@@ -221,25 +259,26 @@ impl Kind {
             Kind::Scalable => Err(Error::Shape(
                 "a scalable filter grows with its keys and cannot be given a size; give it a rate".into(),
             )),
+            Kind::CountMin | Kind::CountMinConservative => Err(self.has_no_rate()),
         }
     }
 
     /// The expected rate of a sketch of this shape that holds so many keys. Of a
     /// layered one it is that of a layer which holds so many. The shape of a scalable filter does
-    /// not tell: not a number.
+    /// not tell, and what counts has none: not a number.
     pub fn expected_rate(self, shape: &Shape, keys: u64) -> f64 {
         match self {
             Kind::Blocked => blocked::expected_rate(keys, shape.slots / LINE_BITS, shape.hashes),
             Kind::Bloom | Kind::Layered => bloom::expected_rate(keys, shape.slots, shape.hashes),
             Kind::Fuse => fuse::rate(shape.width),
-            Kind::Scalable => f64::NAN,
+            Kind::Scalable | Kind::CountMin | Kind::CountMinConservative => f64::NAN,
         }
     }
 
     /// The most keys that a sketch of this shape (or a layer of it) holds within the rate. A `fuse`
-    /// holds what it was built of, and a `scalable` grows: none.
+    /// holds what it was built of, a `scalable` grows, and counters count on: none.
     pub fn capacity(self, shape: &Shape, fpr: f64) -> Option<u64> {
-        if matches!(self, Kind::Fuse | Kind::Scalable) {
+        if self.counts() || matches!(self, Kind::Fuse | Kind::Scalable) {
             return None;
         }
         if fpr >= 1.0 {
@@ -329,7 +368,10 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        for kind in Kind::ALL {
+        for kind in [Kind::CountMin, Kind::CountMinConservative] {
+            assert!(kind.shape_for_rate(10, 0.01).is_err() && kind.shape_for_bits(10, 1000).is_err());
+        }
+        for kind in Kind::FILTERS {
             for fpr in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::INFINITY] {
                 assert!(matches!(kind.shape_for_rate(10, fpr), Err(Error::Rate(_))), "{fpr}");
             }

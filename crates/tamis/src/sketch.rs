@@ -2,6 +2,7 @@
 
 use crate::blocked::Blocked;
 use crate::bloom::Bloom;
+use crate::countmin::{CountMin, Update};
 use crate::error::Result;
 use crate::fuse::Fuse;
 use crate::hash::{Scheme, murmur3};
@@ -25,11 +26,13 @@ pub enum Sketch<W> {
     Layered(Layered<W>),
     /// See [`crate::scalable`].
     Scalable(Scalable<W>),
+    /// See [`crate::countmin`].
+    CountMin(CountMin<W>),
 }
 
 impl<W: AsRef<[u64]>> Sketch<W> {
-    /// The sketch of a group, in these words. The seed is that of a `fuse`, or the keys in the
-    /// newest layer of a `scalable`.
+    /// The sketch of a group, in these words. The seed is that of a `fuse`, the keys in the
+    /// newest layer of a `scalable`, or the total weight in a `count-min`.
     pub fn from_words(kind: Kind, group: &GroupParams, seed: u64, words: W) -> Result<Self> {
         Ok(match kind {
             Kind::Blocked => Sketch::Blocked(Blocked::from_words(words, group.shape.hashes)?),
@@ -40,11 +43,17 @@ impl<W: AsRef<[u64]>> Sketch<W> {
                 let layers = group.shape.hashes;
                 Sketch::Scalable(Scalable::from_words(words, group.keys, group.fpr, layers, seed)?)
             }
+            Kind::CountMin => {
+                Sketch::CountMin(CountMin::from_words(words, group.shape, Update::Plain, seed)?)
+            }
+            Kind::CountMinConservative => {
+                Sketch::CountMin(CountMin::from_words(words, group.shape, Update::Conservative, seed)?)
+            }
         })
     }
 
     /// Whether the key with this hash may be in the set; in a `layered`, the record of this one
-    /// keyword.
+    /// keyword. In a `count-min`: whether its estimate is above zero.
     #[inline]
     pub fn contains_hash(&self, hash: u64) -> bool {
         match self {
@@ -53,6 +62,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Fuse(filter) => filter.contains_hash(hash),
             Sketch::Layered(filter) => filter.contains_keywords(&[hash]),
             Sketch::Scalable(filter) => filter.contains_hash(hash),
+            Sketch::CountMin(sketch) => sketch.estimate_hash(hash) > 0,
         }
     }
 
@@ -79,7 +89,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Bloom(filter) => filter.contains_hashes(hashes, found),
             Sketch::Fuse(filter) => filter.contains_hashes(hashes, found),
             Sketch::Scalable(filter) => filter.contains_hashes(hashes, found),
-            Sketch::Layered(_) => {
+            Sketch::Layered(_) | Sketch::CountMin(_) => {
                 found.iter_mut().zip(hashes).for_each(|(found, &hash)| *found = self.contains_hash(hash));
             }
         }
@@ -93,6 +103,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Fuse(filter) => crate::fuse::rate(filter.width()),
             Sketch::Layered(filter) => filter.rate_now(),
             Sketch::Scalable(filter) => filter.rate_now(),
+            Sketch::CountMin(sketch) => sketch.rate_now(),
         }
     }
 }

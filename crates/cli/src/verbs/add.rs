@@ -3,11 +3,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use tamis::key::Field;
 use tamis_engine::build::{self, Addition};
 use tamis_engine::output as files;
 
 use super::inspect::{self, Listed};
-use crate::arguments::{Columns, Reading};
+use crate::arguments::{Columns, Reading, replace_weight};
 use crate::notes;
 use crate::progress;
 use crate::show::Output;
@@ -29,6 +30,9 @@ pub struct Add {
     inputs: Vec<String>,
     #[command(flatten)]
     columns: Columns,
+    /// Another column for the weight; the stored steps stay
+    #[arg(long, value_name = "COLUMN", help_heading = "Keys")]
+    weight: Option<Field>,
     #[command(flatten)]
     reading: Reading,
 }
@@ -36,7 +40,8 @@ pub struct Add {
 impl Add {
     /// Adds them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let recipe = self.columns.applied(&files::open(&self.file)?.params().common.recipe)?;
+        let mut recipe = self.columns.applied(&files::open(&self.file)?.params().common.recipe)?;
+        replace_weight(&mut recipe, self.weight.as_ref())?;
         let addition = Addition {
             inputs: self.inputs,
             options: self.reading.options(),
@@ -48,6 +53,7 @@ impl Add {
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.skipped);
         notes::exact(output, &self.file, report.exact);
+        notes::heavy(output, report.heavy, None);
         inspect::summary(output, &self.file, &report.params, &report.tallies, Listed::Largest)
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use tamis::format::MAGIC;
 use tamis::params::Params;
+use tamis::sizing::Kind;
 use tamis_engine::Error;
 use tamis_engine::build::{self, Job, Sizing};
 use tamis_engine::output as files;
@@ -15,12 +16,14 @@ use tamis_engine::report::number;
 
 use super::explain;
 use super::inspect::{self, Listed};
-use crate::arguments::{Keys, Kinds, Reading, Sizes, memory, replace_columns};
+use crate::arguments::{
+    Counting, Keys, Kinds, Reading, Sizes, memory, replace_columns, replace_weight, share,
+};
 use crate::notes;
 use crate::progress;
 use crate::show::{Output, usage};
 
-/// Build filters from a table: one, or one per group
+/// Build filters or counts from a table: one, or one per group
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,6 +36,8 @@ Examples:
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
   tamis build allow.csv --key email:trim,lower --exact -o allow.tamis  keeps the keys, too
+  tamis build access.log --kind count-min --key 1 --delimiter ' ' -o hits.tamis
+  tamis build flows.csv --kind count-min --key src --weight bytes --heavy 0.001 -o bytes.tamis
 
 Distinct keys are counted, so the number of keys need not be known: exactly up to 2^24, beyond
 that by an estimate with a margin (the input is then read twice). Reads CSV, TSV, one key per
@@ -50,6 +55,12 @@ pub struct Build {
     kinds: Kinds,
     #[command(flatten)]
     sizes: Sizes,
+    #[command(flatten)]
+    counting: Counting,
+    /// Keep the keys whose share of the total weight is at least this, for `tamis top`; the input is
+    /// read twice
+    #[arg(long, value_parser = share, value_name = "SHARE", help_heading = "Counts (--kind count-min)")]
+    heavy: Option<f64>,
     /// Parameters that `tamis plan … -o` saved
     #[arg(long, value_name = "FILE", conflicts_with = "like")]
     params: Option<PathBuf>,
@@ -79,6 +90,11 @@ impl Build {
         };
         let (common, sizing) = match given {
             Some(params) => {
+                if self.counting.given() {
+                    return usage(
+                        "the given parameters fix the counters: leave out --epsilon, --delta, --width, --depth and --counter-bits",
+                    );
+                }
                 if self.sizes.given() || self.kinds.given() || self.keys.null.is_some() {
                     return usage(
                         "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --layers, --hash, --seed and --null",
@@ -87,6 +103,7 @@ impl Build {
                 let mut common = params.common.clone();
                 common.recipe =
                     replace_columns(&common.recipe, self.keys.columns(), self.keys.group.as_ref())?;
+                replace_weight(&mut common.recipe, self.keys.weight.as_ref())?;
                 if common.recipe != params.common.recipe {
                     output.warn(format!(
                         "the keys come from other columns ({}) than the parameters name, and the file will name ({})",
@@ -97,16 +114,30 @@ impl Build {
             }
             None => {
                 let common = self.kinds.common(self.keys.recipe())?;
+                refuse_mixed(common.kind, self.sizes.given(), self.counting.given())?;
                 let size = self.sizes.size();
-                (common, self.sizes.keys.map_or(Sizing::Count(size), |keys| Sizing::Keys(keys, size)))
+                if common.kind.counts() {
+                    (common, Sizing::Counters(self.counting.counters(self.heavy)?))
+                } else {
+                    (common, self.sizes.keys.map_or(Sizing::Count(size), |keys| Sizing::Keys(keys, size)))
+                }
             }
         };
+        if common.kind.counts() && self.exact {
+            return usage(
+                "these sketches count: leave out --exact (--heavy SHARE keeps the keys that come most)",
+            );
+        }
+        if !common.kind.counts() && self.heavy.is_some() {
+            return usage("filters do not count: leave out --heavy, or give --kind count-min");
+        }
         let job = Job {
             inputs: self.inputs,
             options: self.reading.options(),
             common,
             sizing,
             layers: self.kinds.layers,
+            heavy: self.heavy,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };
@@ -134,8 +165,26 @@ impl Build {
             report.phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
         notes::exact(output, &path, report.exact);
+        notes::heavy(output, report.heavy, self.heavy);
         inspect::summary(output, &path, &report.params, &report.tallies, Listed::Largest)
     }
+}
+
+/// Refuses sizes of filters for what counts, and sizes of counters for filters.
+pub fn refuse_mixed(kind: Kind, of_filters: bool, of_counters: bool) -> Result<()> {
+    if kind.counts() && of_filters {
+        return usage(
+            "sketches that count have no rate of false positives, and their size does not depend on the keys: \
+             leave out --fpr, --bits-per-key, --bits, --size and --keys, and give --epsilon and --delta",
+        );
+    }
+    if !kind.counts() && of_counters {
+        return usage(format!(
+            "a {kind} filter has no counters: leave out --epsilon, --delta, --width, --depth and --counter-bits, or \
+             give --kind count-min"
+        ));
+    }
+    Ok(())
 }
 
 /// Parameters from a file.

@@ -60,6 +60,7 @@ impl Demo {
             common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: recipe() },
             sizing: Sizing::Count(Size::Fpr(0.01)),
             layers: None,
+            heavy: None,
             bad_rows: BadRows::Fail,
             threads,
         };

@@ -70,13 +70,17 @@ fn rows_table(job: &Job, rows: &[Row]) -> Table {
     if recipe.group.is_some() {
         columns.push(Column::left("→ group"));
     }
+    if recipe.weight.is_some() {
+        columns.push(Column::right("→ weight"));
+    }
     let row = |row: &Row| {
         let mut cells: Vec<String> = row.values.iter().map(|value| rows::show(value.as_deref())).collect();
         cells.resize(width, String::new());
         match &row.made {
-            Ok(Made { group, key }) => {
+            Ok(Made { group, key, weight }) => {
                 cells.push(key_text(recipe, key));
                 cells.extend(recipe.group.is_some().then(|| printable(group)));
+                cells.extend(weight.map(|weight| weight.to_string()));
             }
             Err(why) => cells.push(format!("none: {why}")),
         }
@@ -98,10 +102,16 @@ fn as_json(job: &Job, found: &Explanation) -> Value {
     let row = |row: &Row| {
         let values: Vec<Option<Name>> = row.values.iter().map(|value| value.as_deref().map(bytes)).collect();
         match &row.made {
-            Ok(Made { group, key }) if job.common.recipe.group.is_some() => {
-                json!({ "values": values, "key": bytes(key), "group": bytes(group) })
+            Ok(Made { group, key, weight }) => {
+                let mut made = json!({ "values": values, "key": bytes(key) });
+                if job.common.recipe.group.is_some() {
+                    made["group"] = json!(bytes(group));
+                }
+                if let Some(weight) = weight {
+                    made["weight"] = json!(weight);
+                }
+                made
             }
-            Ok(Made { key, .. }) => json!({ "values": values, "key": bytes(key) }),
             Err(why) => json!({ "values": values, "bad": why }),
         }
     };

@@ -9,7 +9,7 @@ use tamis_engine::report::number;
 use tamis_engine::{generate, output};
 
 use crate::arguments;
-use crate::show::{Output, unless_closed};
+use crate::show::{Output, unless_closed, usage};
 
 /// Make data to try things on: the same bytes for the same seed, everywhere
 #[derive(Debug, Args)]
@@ -18,7 +18,8 @@ Examples:
   tamis generate ratings -o ratings.tsv
   tamis generate ratings --rows 1e4 --seed 7 -o - | head
   tamis generate words --rows 2M -o people.txt
-  tamis generate emails --rows 1e6 -o allow.txt")]
+  tamis generate emails --rows 1e6 -o allow.txt
+  tamis generate ips --rows 2M --seed 1 -o train.txt")]
 pub struct Generate {
     #[command(subcommand)]
     what: What,
@@ -29,6 +30,7 @@ enum What {
     Ratings(Ratings),
     Words(Words),
     Emails(Emails),
+    Ips(Ips),
 }
 
 /// Film ratings like IMDb's title.ratings.tsv, with the counts per rating of document 000
@@ -76,6 +78,35 @@ struct Emails {
     to: To,
 }
 
+/// IPv4 addresses, one per line, as document 001 streams them (with their dots)
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis generate ips --rows 2M --seed 1 -o train.txt                    any address as likely as any other
+  tamis generate ips --rows 1e7 --distinct 1e6 --skew 1.1 -o hits.txt   some come much more often
+
+With --skew S the address of rank k comes in proportion to 1/k^S (Zipf's law).")]
+struct Ips {
+    /// The addresses
+    #[arg(long, value_parser = arguments::count, default_value_t = 2_000_000)]
+    rows: u64,
+    /// How many different ones there may be [default: all 2^32]
+    #[arg(long, value_parser = arguments::count, value_name = "N")]
+    distinct: Option<u64>,
+    /// The exponent of Zipf's law; 0: all are equally likely
+    #[arg(long, default_value_t = 0.0, value_parser = skew)]
+    skew: f64,
+    #[command(flatten)]
+    to: To,
+}
+
+fn skew(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(skew) if (0.0..=10.0).contains(&skew) => Ok(skew),
+        _ => Err("must lie between 0 and 10".into()),
+    }
+}
+
 #[derive(Debug, Args)]
 struct To {
     /// The seed
@@ -104,6 +135,13 @@ impl Generate {
             }
             What::Emails(Emails { rows, to }) => {
                 (rows, to, Box::new(move |out, seed| generate::emails(out, rows, seed)))
+            }
+            What::Ips(Ips { rows, distinct, skew, to }) => {
+                let distinct = distinct.unwrap_or(generate::ADDRESSES);
+                if distinct > generate::ADDRESSES {
+                    return usage("there are 2^32 addresses: give a smaller --distinct");
+                }
+                (rows, to, Box::new(move |out, seed| generate::ips(out, rows, distinct, skew, seed)))
             }
         };
         let To { seed, output: path } = to;

@@ -14,6 +14,7 @@ use tamis_engine::health::{Health, health, of_sketch};
 use tamis_engine::report::{Column, Table, group_name, number, printable};
 use tamis_engine::{Error, output as files};
 
+use super::counters;
 use crate::show::{FEW, Output, Sheet, few, usage};
 
 /// Show what a file holds: kind, recipe, and the state of every group
@@ -92,6 +93,9 @@ pub fn summary(
     listed: Listed,
 ) -> Result<ExitCode> {
     let kind = params.common.kind;
+    if kind.counts() {
+        return counters::summary(output, path, params, tallies, listed);
+    }
     // The layers of a layered filter are read: they are not filled alike.
     let layers = if kind == Kind::Layered { Some(files::open(path)?) } else { None };
     let health_of = |group: &GroupParams, tally: &Tally| -> Result<Health> {
@@ -140,9 +144,9 @@ pub fn summary(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A key for people: the keywords of a record, separated by bars.
+/// A key for people: the keywords of a record, or the parts of a compound key, separated by bars.
 pub fn key_text(recipe: &Recipe, key: &[u8]) -> String {
-    if !recipe.of_keywords() {
+    if !recipe.of_keywords() && recipe.key.len() == 1 {
         return printable(key);
     }
     keywords_of(key).map(printable).collect::<Vec<_>>().join(" | ")

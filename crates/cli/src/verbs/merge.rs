@@ -17,7 +17,8 @@ Examples:
   tamis merge monday.tamis tuesday.tamis -o week.tamis
 
 Files merge if they were built with the same parameters (tamis plan … -o params.json, then
-tamis build --params params.json). Groups that only one file has are kept.")]
+tamis build --params params.json). Groups that only one file has are kept. The bits of filters are
+OR-ed, the counters of count-min are added.")]
 pub struct Merge {
     /// The files
     #[arg(required = true)]
@@ -42,6 +43,7 @@ impl Merge {
             });
         }
         notes::exact(output, &self.output, merged.exact);
+        notes::heavy(output, merged.heavy, None);
         inspect::summary(output, &self.output, &merged.params, &merged.tallies, Listed::Largest)
     }
 }

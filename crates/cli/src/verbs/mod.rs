@@ -4,11 +4,13 @@ mod add;
 mod build;
 mod compare;
 mod completions;
+mod counters;
 mod dedup;
 mod demo;
 mod explain;
 mod filter;
 mod generate;
+mod inner_product;
 mod inspect;
 mod merge;
 mod plan;
@@ -16,6 +18,7 @@ mod query;
 mod reproduce;
 mod stream;
 mod test;
+mod top;
 mod verify;
 
 use std::process::ExitCode;
@@ -36,6 +39,8 @@ pub enum Verb {
     Merge(merge::Merge),
     Test(test::Test),
     Query(query::Query),
+    Top(top::Top),
+    InnerProduct(inner_product::InnerProduct),
     Filter(filter::Filter),
     Dedup(dedup::Dedup),
     Stream(stream::Stream),
@@ -58,6 +63,8 @@ impl Verb {
             Verb::Merge(verb) => verb.run(output),
             Verb::Test(verb) => verb.run(output),
             Verb::Query(verb) => verb.run(output),
+            Verb::Top(verb) => verb.run(output),
+            Verb::InnerProduct(verb) => verb.run(output),
             Verb::Filter(verb) => verb.run(output),
             Verb::Dedup(verb) => verb.run(output),
             Verb::Stream(verb) => verb.run(output),

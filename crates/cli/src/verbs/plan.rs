@@ -11,9 +11,11 @@ use tamis_engine::build::{self, Job, Planned, Sizing};
 use tamis_engine::design::{self, Design, Wishes};
 use tamis_engine::plan::Size;
 use tamis_engine::report::{Column, Table, group_name, number, plot, stacked_svg};
-use tamis_engine::{output as files, plan};
+use tamis_engine::{counts, output as files, plan};
 
-use crate::arguments::{self, Keys, Kinds, Reading};
+use super::build::refuse_mixed;
+use super::counters;
+use crate::arguments::{self, Counting, Keys, Kinds, Reading};
 use crate::notes;
 use crate::progress;
 use crate::show::{FEW, Output, Sheet, few, usage};
@@ -27,6 +29,7 @@ Examples:
   tamis plan --size 1GB --fpr 0.001                    how many keys fit
   tamis plan ratings.tsv --key tconst --group averageRating:round --fpr 0.01 -o params.json
   tamis plan --keys 1e6 --fpr 0.01 -o params.json      parameters without data
+  tamis plan --kind count-min --epsilon 0.0001 --delta 0.01
 
 Two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest. All kinds are shown, or
 the one that --kind or --hash names; parameters are saved for that one, or for blocked filters.
@@ -60,13 +63,63 @@ pub struct Plan {
     #[command(flatten)]
     kinds: Kinds,
     #[command(flatten)]
+    counting: Counting,
+    #[command(flatten)]
     reading: Reading,
 }
 
 impl Plan {
     /// Works it out.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        if self.inputs.is_empty() { self.of_numbers(output) } else { self.of_data(output) }
+        let size_of_filter = self.count.is_some()
+            || self.fpr.is_some()
+            || self.bits.is_some()
+            || self.bits_per_key.is_some()
+            || self.size.is_some();
+        let kind = self.kinds.common(self.keys.recipe())?.kind;
+        refuse_mixed(kind, size_of_filter, self.counting.given())?;
+        match (kind.counts(), self.inputs.is_empty()) {
+            (true, _) => self.of_counters(output),
+            (false, true) => self.of_numbers(output),
+            (false, false) => self.of_data(output),
+        }
+    }
+
+    /// Counters do not depend on the data: only the names of groups do.
+    fn of_counters(self, output: &Output) -> Result<ExitCode> {
+        let counters = self.counting.counters(None)?;
+        let common = self.kinds.common(self.keys.recipe())?;
+        if self.chart.is_some() {
+            return usage("--chart draws rates of false positives, which counters do not have");
+        }
+        let params = if self.inputs.is_empty() {
+            if self.keys.group.is_some() {
+                return usage("the groups are found in a table: give one, or leave out --group");
+            }
+            counters.parameters(common, vec![Name::default()])?
+        } else {
+            if let Some(path) = &self.output {
+                files::check(path)?;
+                files::check_is_no_input(path, &self.inputs)?;
+            }
+            let job = Job {
+                inputs: self.inputs,
+                options: self.reading.options(),
+                common,
+                sizing: Sizing::Counters(counters),
+                layers: None,
+                heavy: None,
+                bad_rows: self.reading.bad_rows(),
+                threads: self.reading.threads(),
+            };
+            progress::run(output, "looking for groups", |control| counts::plan(&job, counters, control))?
+        };
+        if let Some(path) = &self.output {
+            save(output, path, &params)?;
+        }
+        let by_error = (self.counting.width.is_none() && self.counting.depth.is_none())
+            .then(|| self.counting.error(None));
+        counters::show_plan(output, &params, by_error)
     }
 
     /// Layered filters are planned on their own: they hold records, not keys.
@@ -184,6 +237,7 @@ impl Plan {
             common: self.kinds.common(self.keys.recipe())?,
             sizing: Sizing::Count(size),
             layers: self.kinds.layers,
+            heavy: None,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };
@@ -232,7 +286,8 @@ fn layered_rates(group: &GroupParams) -> (f64, f64) {
 fn save(output: &Output, path: &Path, params: &Params) -> Result<()> {
     files::write_whole(path, |out| out.write_all(params.to_json().as_bytes()))?;
     let (kind, hash) = (params.common.kind, params.common.hash);
-    output.note(format!("{}: the parameters of {kind} filters, hash {hash}", path.display()));
+    let what = if kind.counts() { "sketches" } else { "filters" };
+    output.note(format!("{}: the parameters of {kind} {what}, hash {hash}", path.display()));
     Ok(())
 }
 

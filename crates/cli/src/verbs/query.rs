@@ -6,15 +6,17 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
+use tamis::key::BadValue;
 use tamis::params::Name;
 use tamis::sizing::Kind;
 use tamis_engine::output as files;
 use tamis_engine::query::Asker;
 use tamis_engine::report::{listed_name, printable};
 
+use super::counters;
 use crate::show::{self, Output, unless_closed, usage};
 
-/// Ask which groups keys may be in
+/// Ask which groups keys may be in, or how often they came
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -22,11 +24,18 @@ Examples:
   cut -f1 titles.tsv | tamis query ratings.tamis
   tamis query movies.tamis 'space, alien, survival'          a record of keywords
   printf 'ann\\t2026-11-15\\n' | tamis query visits.tamis     a compound key, parts separated by tabs
+  tamis query hits.tamis 203.0.113.7                         how often it came (count-min)
 
 Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes`
 where there are no groups; nothing where it is in none). In the name of a group a comma is
 written \\, and a backslash \\\\. With --json: a list of objects with `key`, `found` (whether it may
 be in any) and, where there are groups, `groups`.
+
+Of sketches that count (build --kind count-min): a line per key, or per group in which its estimate
+is above zero: the key, the group where there are groups, the estimate, and the bound, separated by
+tabs. The truth is never above the estimate, and but for a small probability not further below it
+than the bound; the values of both are noted on standard error. `at least` stands before an estimate
+whose counters ran full.
 
 Keywords are given as they stand in the data; those of a JSON list may be separated by commas
 instead, those of several columns by tabs. `part` says that each keyword may be at its place, but
@@ -35,7 +44,7 @@ could not be asked.
 
 A key of which the recipe makes none (a wrong number of parts, a text where a number is rounded)
 is named on standard error, and the others are answered. Exit code as grep's: 0 if any key may be
-in (as a whole or a part), 1 if none, 2 on error.")]
+in (as a whole or a part, or with an estimate above zero), 1 if none, 2 on error.")]
 pub struct Query {
     /// The file of filters
     file: PathBuf,
@@ -67,9 +76,13 @@ impl Query {
             asked: Asked::default(),
             first: true,
             records: file.params().common.kind == Kind::Layered,
+            counts: file.params().common.kind.counts(),
         };
         if self.keys.is_empty() && io::stdin().is_terminal() {
             return usage("no keys: give them as arguments, or one per line on standard input");
+        }
+        if answers.counts && !output.json {
+            counters::explain_bound(output, &file);
         }
         // What was answered before an error is shown, and as JSON it is whole.
         let asked = self.ask_all(&mut asker, &mut answers);
@@ -117,18 +130,43 @@ struct Answers<W: Write> {
     first: bool,
     /// Whether keys are records of keywords in layers.
     records: bool,
+    /// Whether they were counted.
+    counts: bool,
 }
 
 impl<W: Write> Answers<W> {
+    /// Writes how often a key came; whether there is still a reader.
+    fn count(&mut self, asker: &mut Asker<'_>, key: &[u8]) -> Result<bool> {
+        let counts = match asker.ask_counts(key) {
+            Ok(counts) => counts,
+            Err(bad) => return self.bad(key, &bad),
+        };
+        self.asked.any |= counts.iter().any(|count| count.estimate > 0);
+        let written = if self.json {
+            let before = if self.first { "[\n" } else { ",\n" };
+            write!(self.out, "{before}{}", counters::answer_json(key, &counts, self.grouped))
+        } else {
+            self.out.write_all(counters::answer_lines(key, &counts, self.grouped).as_bytes())
+        };
+        self.first = false;
+        Ok(unless_closed(written)?)
+    }
+
+    /// Says that a key could not be asked.
+    fn bad(&mut self, key: &[u8], bad: &BadValue) -> Result<bool> {
+        show::error(format!("key {:?}: {bad}", String::from_utf8_lossy(key)));
+        self.asked.bad = true;
+        Ok(true)
+    }
+
     /// Writes an answer; whether there is still a reader.
     fn answer(&mut self, asker: &mut Asker<'_>, key: &[u8]) -> Result<bool> {
+        if self.counts {
+            return self.count(asker, key);
+        }
         let found = match asker.ask_records(key) {
             Ok(found) => found,
-            Err(bad) => {
-                show::error(format!("key {:?}: {bad}", String::from_utf8_lossy(key)));
-                self.asked.bad = true;
-                return Ok(true);
-            }
+            Err(bad) => return self.bad(key, &bad),
         };
         let (groups, part) = (found.whole, found.part);
         self.asked.any |= !groups.is_empty() || !part.is_empty();

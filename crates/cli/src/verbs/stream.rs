@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
@@ -14,10 +15,10 @@ use tamis_engine::output as files;
 use tamis_engine::plan::Size;
 use tamis_engine::report::number;
 use tamis_engine::stream::metrics::Door;
-use tamis_engine::stream::{self, Job, Named, Sizing, Status, Target, Watch};
+use tamis_engine::stream::{self, Counts, Job, Named, Sizing, Status, Target, Watch};
 
-use super::build::read_params;
-use crate::arguments::{self, Keys, Kinds, Reading, Sizes, replace_columns};
+use super::build::{read_params, refuse_mixed};
+use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns, replace_weight};
 use crate::notes;
 use crate::progress;
 use crate::show::{self, Output, Sheet, usage};
@@ -31,12 +32,16 @@ Examples:
   tamis stream --train access.log --follow --key 1 --delimiter ' ' --state run/
   tamis stream --train tcp://127.0.0.1:7001 --query tcp://127.0.0.1:7002 --every 1s --state run/
   tamis stream --train tcp-listen://0.0.0.0:7001 --query - --every 500ms --metrics 127.0.0.1:9100
+  tamis stream --train access.log --query ask.txt --key 1 --query-key 1 --delimiter ' ' --kind count-min
+  tamis stream --train train.txt --query ask.txt --keys 2M -o seen.txt --counts hits.txt --epsilon 1e-5
   tamis stream --from users.tamis --query - --query-key 1 --delimiter ' '   ask a file, learn nothing
   tamis query run/filter.tamis 203.0.113.7                                what was learned so far
 
 Batch i learns the i-th batch of --train, then answers the i-th batch of --query with all that was
 learned up to then. Each distinct key of a batch is answered once, in the order of first occurrence:
 a line with the key, if it may be in the set; with groups, a tab and the groups it may be in. A
+With --kind count-min the line has the key and how often it came, by estimate, for every query (with
+groups a line for each group: key, group, estimate); --counts FILE does so beside filters. A
 batch has --batch records of each stream, or with --every what came in that time, at most --batch.
 A stream that has ended gives empty batches; the run ends when both have ended.
 
@@ -94,6 +99,11 @@ pub struct Stream {
     kinds: Kinds,
     #[command(flatten)]
     sizes: Sizes,
+    #[command(flatten)]
+    counting: Counting,
+    /// Keep counts, too, beside filters, and write the estimates of all queries to this file
+    #[arg(long, value_name = "FILE", help_heading = "Counts (--kind count-min)")]
+    counts: Option<String>,
     #[command(flatten)]
     reading: Reading,
     /// Answer at this address (127.0.0.1:9100) with metrics, as Prometheus reads them
@@ -174,15 +184,24 @@ impl Stream {
             (None, None) if live => Some(Duration::from_secs(1)),
             (every, _) => every,
         };
-        let (common, sizing, train_recipe) = match self.given()? {
+        // Counts beside filters have the weights and the update; filters have neither.
+        let weight = if self.counts.is_some() { self.keys.weight.take() } else { None };
+        let conservative = self.counts.is_some() && std::mem::take(&mut self.kinds.conservative);
+        let (common, sizing, mut train_recipe) = match self.given()? {
             Some((params, growing)) => {
+                if self.counting.given() && self.counts.is_none() {
+                    return usage(
+                        "the given parameters fix the counters: leave out --epsilon, --delta, --width, --depth and --counter-bits",
+                    );
+                }
                 if self.sizes.given() || self.kinds.given() || self.keys.null.is_some() {
                     return usage(
                         "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --layers, --hash, --seed and --null",
                     );
                 }
-                let recipe =
+                let mut recipe =
                     replace_columns(&params.common.recipe, self.keys.columns(), self.keys.group.as_ref())?;
+                replace_weight(&mut recipe, self.keys.weight.as_ref())?;
                 (params.common.clone(), growing.unwrap_or(Sizing::Params(params)), recipe)
             }
             None => {
@@ -197,8 +216,31 @@ impl Stream {
                 common.recipe
             ));
         }
-        let alone = Recipe { group: None, ..train_recipe.clone() };
+        let alone = Recipe { group: None, weight: None, ..train_recipe.clone() };
+        let counts = match &self.counts {
+            Some(_) if query.is_none() => {
+                return usage("without --query nothing is answered: leave out --counts");
+            }
+            Some(output) => {
+                let kind = if conservative { Kind::CountMinConservative } else { Kind::CountMin };
+                let recipe = Recipe { weight: weight.clone(), ..common.recipe.clone() };
+                let counters = self.counting.counters(None)?;
+                Some(Counts {
+                    common: Common { kind, hash: common.hash, recipe },
+                    sizing: Sizing::Counters(counters),
+                    output: Target::of(output)?,
+                })
+            }
+            None => None,
+        };
+        if counts.is_some() && common.hash == Scheme::Murmur3 {
+            return usage("counts need xxh3: leave out --counts, or --hash murmur3");
+        }
+        if weight.is_some() {
+            train_recipe.weight = weight;
+        }
         Ok(Job {
+            counts,
             train,
             query,
             follow: self.follow,
@@ -242,6 +284,7 @@ impl Stream {
             self.kinds.kind = Some(Kind::Scalable);
         }
         let common = self.kinds.common(self.keys.recipe())?;
+        refuse_mixed(common.kind, self.sizes.given(), self.counting.given() && self.counts.is_none())?;
         let sizing = match (common.kind, self.sizes.keys, size) {
             (Kind::Scalable, keys, Size::Fpr(fpr)) => {
                 let grouped = common.recipe.group.is_some();
@@ -253,6 +296,7 @@ impl Stream {
                     "a filter that grows has no size: give --fpr, or --keys N for one that does not grow",
                 );
             }
+            (kind, ..) if kind.counts() => Sizing::Counters(self.counting.counters(None)?),
             (Kind::Fuse | Kind::Layered, ..) => Sizing::Growing(1, 0.5), // refused with the reason
             (_, Some(_), Size::Total(_)) if common.recipe.group.is_some() => {
                 return usage(
@@ -293,7 +337,10 @@ impl Line {
             format!("{}/s", number::count(speed as u64)),
         ];
         if let Some(fill) = status.fill {
-            parts.push(format!("fill {:.1} %, rate {}", 100.0 * fill.fill, number::rate(fill.rate)));
+            parts.push(format!("fill {:.1} %", 100.0 * fill.fill));
+            if !fill.rate.is_nan() {
+                parts.push(format!("rate {}", number::rate(fill.rate)));
+            }
         }
         if let Some(lag) = [status.train_lag, status.query_lag].into_iter().flatten().reduce(|a, b| a + b) {
             parts.push(format!("lag {}", number::bytes(lag)));

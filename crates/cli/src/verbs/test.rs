@@ -4,8 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use tamis::key::Recipe;
+use tamis_engine::counts::rank;
 use tamis_engine::output as files;
-use tamis_engine::report::number;
+use tamis_engine::report::{Page, Section, number};
 use tamis_engine::test::{self, FilterResult, GroupResult, Job, Report};
 
 use crate::arguments::{self, Columns, Reading};
@@ -13,17 +15,22 @@ use crate::notes;
 use crate::progress;
 use crate::show::{FEW, Output, Sheet, few, usage};
 
-/// Test filters: exact false positives and false negatives of every group
+/// Test filters: exact false positives and false negatives; or counts: estimates against the truth
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tamis test ratings.tamis ratings.tsv
   tamis test ratings.tamis ratings.tsv --report report.html
   tamis test users.tamis users.csv --negatives strangers.txt --random 1e6
+  tamis test hits.tamis access.log --report hits.html               counts (count-min)
 
 The data is that from which the filters were built. The negatives of a group are the distinct
 keys that do not belong to it. Exit code 1 on any false negative, or where the false positives
-are improbable (less than one in a million) given how full the filters are.")]
+are improbable (less than one in a million) given how full the filters are.
+
+Of sketches that count, the estimate of every key is compared with its true weight. Exit code 1 if
+one is below it, or if more than delta lets expect are above it by more than the bound (6 standard
+deviations). This takes 24 to 48 bytes of memory for each distinct key.")]
 pub struct Test {
     /// The file of filters
     file: PathBuf,
@@ -58,8 +65,12 @@ impl Test {
             let read = self.inputs.iter().chain(&self.negatives).map(Path::new);
             files::check_is_no_input(path, read.chain([self.file.as_path()]))?;
         }
+        let common = files::open(&self.file)?.params().common.clone();
+        if common.kind.counts() {
+            return self.of_counts(&common.recipe, output);
+        }
         let job = Job {
-            recipe: self.columns.applied(&files::open(&self.file)?.params().common.recipe)?,
+            recipe: self.columns.applied(&common.recipe)?,
             filters: self.file,
             inputs: self.inputs,
             options: self.reading.options(),
@@ -79,6 +90,48 @@ impl Test {
             output.note(format!("{}: the report", path.display()));
         }
         show(output, &report)
+    }
+}
+
+impl Test {
+    /// Tests sketches that count.
+    fn of_counts(self, stored: &Recipe, output: &Output) -> Result<ExitCode> {
+        if !self.negatives.is_empty() || self.random.is_some() {
+            return usage(
+                "counts are tested with the data they were built from: leave out --negatives and --random",
+            );
+        }
+        let job = rank::Job {
+            recipe: self.columns.applied(stored)?,
+            sketches: self.file,
+            inputs: self.inputs,
+            options: self.reading.options(),
+            bad_rows: self.reading.bad_rows(),
+            threads: self.reading.threads(),
+        };
+        let report = progress::run(output, "testing", |control| rank::test(&job, control))?;
+        notes::inputs(output, &report.inputs);
+        notes::skipped(output, report.skipped);
+        let mut groups: Vec<&rank::GroupResult> = report.groups.iter().collect();
+        if let Some(path) = &self.report {
+            let subtitle = format!("{} tested with {}", job.sketches.display(), job.inputs.join(", "));
+            let mut page = Page { title: "How well the counts do".into(), subtitle, ..Page::default() };
+            page.sections.extend(report.verdict().into_iter().map(Section::Text));
+            page.sections.push(Section::Table(rank::Report::table_of(&groups)));
+            page.sections.push(Section::Charts(vec![report.chart()]));
+            page.sections.push(notes::made());
+            files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
+            output.note(format!("{}: the report", path.display()));
+        }
+        let mut lines = report.verdict();
+        if let Some(all) = few(&mut groups, |group| Reverse((!group.passed(), group.over))) {
+            lines.push(format!(
+                "These are the {FEW} of {} groups with the most keys over the bound; --json has all.",
+                number::count(all)
+            ));
+        }
+        output.result(Sheet { table: rank::Report::table_of(&groups), lines }, report.json())?;
+        Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod build;
+mod counts;
 mod damage;
 mod dedup;
 mod filter;

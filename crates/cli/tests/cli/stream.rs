@@ -1,6 +1,6 @@
 //! `stream`: batches of two streams, answered as a set would answer; the same bytes as `build`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use crate::support::{Folder, container};
@@ -88,6 +88,16 @@ fn the_bytes_are_those_of_build_whatever_the_batch_and_the_threads() {
         ("ratings.tsv --key tconst:lower --key numVotes --keys 6000", ""),
         ("ratings.tsv", "--key tconst --group averageRating:round"),
         ("train.txt", "--kind bloom"),
+        ("train.txt --kind count-min --epsilon 0.001", ""),
+        ("train.txt --kind count-min --conservative --width 500 --depth 3 --counter-bits 32", ""),
+        (
+            "ratings.tsv --key tconst:prefix=5 --group averageRating:round --weight numVotes --kind count-min --epsilon 0.01",
+            "",
+        ),
+        (
+            "ratings.tsv --key tconst:prefix=5 --group averageRating:round --weight numVotes --kind count-min-conservative --epsilon 0.01",
+            "",
+        ),
     ];
     for (number, (input, plan)) in cases.into_iter().enumerate() {
         let (planned, sized) = match plan {
@@ -102,8 +112,9 @@ fn the_bytes_are_those_of_build_whatever_the_batch_and_the_threads() {
             let state = format!("run-{number}-{batch}");
             folder
                 .ok(&format!("stream --train {planned} --batch {batch} --threads {threads} --state {state}"));
-            let (streamed, built) =
-                (folder.read(&format!("{state}/filter.tamis")), folder.read("built.tamis"));
+            let name = if input.contains("count-min") { "counts" } else { "filter" };
+            let streamed = folder.read(&format!("{state}/{name}.tamis"));
+            let built = folder.read("built.tamis");
             assert!(streamed == built, "{planned}, batches of {batch}");
         }
     }
@@ -129,6 +140,75 @@ fn filters_that_grow_have_the_same_bytes_for_the_same_order() {
             assert_eq!(file.params().common.kind.name(), "scalable");
         }
     }
+}
+
+/// What a map answers: how often each distinct query of a batch came up to then.
+fn counted(train: &[String], query: &[String], batch: usize) -> Vec<(String, u64)> {
+    let mut counts: HashMap<&String, u64> = HashMap::new();
+    let mut answers = Vec::new();
+    for i in 0..train.len().max(query.len()).div_ceil(batch) {
+        train.iter().skip(i * batch).take(batch).for_each(|key| *counts.entry(key).or_default() += 1);
+        let mut asked = HashSet::new();
+        let of_batch = query.iter().skip(i * batch).take(batch).filter(|key| asked.insert(*key));
+        answers.extend(of_batch.map(|key| (key.clone(), counts.get(key).copied().unwrap_or(0))));
+    }
+    answers
+}
+
+#[test]
+fn counts_are_never_below_those_of_a_map_and_stand_beside_filters() {
+    let folder = Folder::new();
+    let (train, query) = (keys(8_000, 600, 1), keys(6_000, 900, 2));
+    folder.write("train.txt", lines(&train));
+    folder.write("ask.txt", lines(&query));
+    let read = |name: &str| -> Vec<(String, u64)> {
+        let text = folder.text(name);
+        let pair = |line: &str| {
+            let (key, count) = line.split_once('\t').unwrap();
+            (key.to_owned(), count.parse().unwrap())
+        };
+        text.lines().map(pair).collect()
+    };
+    for (batch, conservative) in [(700, ""), (2_000, "--conservative"), (10_000, "")] {
+        let truth = counted(&train, &query, batch);
+        let line = format!("stream --train train.txt --query ask.txt --batch {batch} {conservative}");
+        folder.ok(&format!("{line} --kind count-min --width 200 --depth 3 -o loose.txt --json"));
+        let loose = read("loose.txt");
+        assert!(loose.iter().map(|(key, _)| key).eq(truth.iter().map(|(key, _)| key)));
+        assert!(loose.iter().zip(&truth).all(|((_, estimate), (_, truth))| estimate >= truth));
+        assert!(loose.iter().zip(&truth).any(|((_, estimate), (_, truth))| estimate > truth));
+        // With many counters the estimate is the truth.
+        let state = format!("run-{batch}");
+        folder.ok(&format!(
+            "{line} --fpr 1e-9 -o seen.txt --counts hits.txt --epsilon 0.00001 --state {state} --commit-every 0"
+        ));
+        assert_eq!(read("hits.txt"), truth);
+        assert_eq!(folder.text("seen.txt"), model(&train, &query, batch));
+        let kind = if conservative.is_empty() { "count-min" } else { "count-min-conservative" };
+        folder.ok(&format!("build train.txt --kind {kind} --epsilon 0.00001 -o built.tamis"));
+        assert!(folder.read(&format!("{state}/counts.tamis")) == folder.read("built.tamis"));
+        folder.ok(&format!("query {state}/filter.tamis {}", train[0]));
+    }
+}
+
+#[test]
+fn weights_are_summed_and_groups_are_counted_apart() {
+    let folder = Folder::new();
+    folder.write("train.csv", "ip,host,bytes\na,x,10\nb,x,5\na,y,7\na,x,1\n");
+    folder.write("ask.csv", "ip\na\nb\nc\n");
+    let line =
+        "stream --train train.csv --query ask.csv --key ip --group host --weight bytes --epsilon 0.001";
+    folder.ok(&format!("{line} --kind count-min -o hits.txt --state run"));
+    assert_eq!(folder.text("hits.txt"), "a\tx\t11\na\ty\t7\nb\tx\t5\nc\t\t0\n");
+    folder.ok(&format!("{line} --keys 10 --fpr 1e-6 -o seen.txt --counts hits.txt --state both"));
+    assert_eq!(folder.text("hits.txt"), "a\tx\t11\na\ty\t7\nb\tx\t5\nc\t\t0\n");
+    assert_eq!(folder.text("seen.txt"), "a\tx,y\nb\tx\n");
+    assert!(folder.read("run/counts.tamis") == folder.read("both/counts.tamis"));
+    folder.refused(&format!("{line} --keys 10 -o seen.txt"), 2, &["--weight"]);
+    folder.refused(&format!("{line} --kind count-min --counts x -o y"), 1, &["--counts"]);
+    folder.refused(&format!("{line} --counts out --keys 10 -o out"), 1, &["same file"]);
+    folder.write("train.csv", "ip,host,bytes\na,x,-10\n");
+    folder.refused(&format!("{line} --kind count-min"), 1, &["train.csv, line 2", "-10", "negative"]);
 }
 
 #[test]

@@ -23,13 +23,13 @@ pub use self::seen::Room;
 
 use self::seen::Seen;
 use self::state::{Journal, Place, State, go_on};
-use crate::Control;
 use crate::error::{Error, Result};
 use crate::outlet::{Destination, Outlet};
 use crate::output;
 use crate::resume::{Appended, Lock};
 use crate::rows::{BadRows, Groups, Key, KeyRows, Take};
 use crate::source::{self, Format, Next, Position, Sift, Sink, Sources};
+use crate::{Control, counts};
 
 /// Records to be freed of repetitions.
 #[derive(Debug, Clone)]
@@ -382,6 +382,7 @@ fn remembered(job: &Job) -> Result<(Seen, Option<State>, Option<Journal>, Scheme
     let file = output::open(path)?;
     let params = file.params();
     let refused = |message: String| Error::Input { path: path.clone(), message };
+    counts::refuse(path, params, "remember keys in them")?;
     if params.common.recipe.group.is_some() {
         return Err(refused("has groups; dedup remembers one set: name another state".into()));
     }

@@ -28,7 +28,7 @@ use crate::outlet::{Destination, Outlet};
 use crate::output::{self, Mapped};
 use crate::rows::{BadRows, Groups, KeyRows};
 use crate::source::{self, Format, Next, Sources};
-use crate::{Control, parallel};
+use crate::{Control, counts, parallel};
 
 /// Which groups a key is sought in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,6 +214,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
 
 /// What these filters cannot be asked.
 fn refuse(job: &Job, params: &Params) -> Result<()> {
+    counts::refuse(&job.filters, params, "filter records by them")?;
     let grouped = params.common.recipe.group.is_some();
     let option = match (&job.ask, &job.tag) {
         (Ask::Group(_), _) => "--group",

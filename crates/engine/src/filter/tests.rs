@@ -20,8 +20,12 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
     let table = folder.join("members.csv");
     let rows = (0..200).map(|i| format!("k{i},\"{}\"\n", GROUPS[i % 4]));
     fs::write(&table, "key,group\n".to_owned() + &rows.collect::<String>()).unwrap();
-    let recipe =
-        Recipe { key: vec!["key:lower".parse().unwrap()], group: Some("group".parse().unwrap()), null: None };
+    let recipe = Recipe {
+        key: vec!["key:lower".parse().unwrap()],
+        group: Some("group".parse().unwrap()),
+        weight: None,
+        null: None,
+    };
     let job = build::Job {
         inputs: vec![table.display().to_string()],
         options: source::Options::default(),
@@ -29,6 +33,7 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
         sizing: Sizing::Count(Size::Fpr(0.1)),
         bad_rows: BadRows::Fail,
         layers: None,
+        heavy: None,
         threads: 1,
     };
     let path = folder.join("members.tamis");
@@ -44,6 +49,7 @@ fn job(folder: &Path, input: &str) -> Job {
         recipe: Recipe {
             key: vec!["id:lower".parse().unwrap()],
             group: Some("of".parse().unwrap()),
+            weight: None,
             null: None,
         },
         ask: Ask::Any,
@@ -171,6 +177,7 @@ fn strict_is_a_join_whatever_the_filters_say() {
         common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: Recipe::lines() },
         sizing: Sizing::Keys(1, Size::Fpr(0.5)),
         layers: None,
+        heavy: None,
         bad_rows: BadRows::Fail,
         threads: 2,
     };

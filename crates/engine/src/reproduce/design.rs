@@ -93,7 +93,7 @@ fn point(job: &Job, hashes: u32, control: &Control) -> Result<Point> {
         || Shared::new(&placing, &ranges),
         Shared::finish,
         |shared, hashes| {
-            hashes.iter().for_each(|&hash| shared.take(Key { group: 0, hash, bytes: &[] }));
+            hashes.iter().for_each(|&hash| shared.take(Key { group: 0, hash, bytes: &[], weight: 1 }));
         },
     )?;
     drop(ranges);

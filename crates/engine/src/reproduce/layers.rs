@@ -77,7 +77,7 @@ impl Take for Collect {
 /// The unique records of a table.
 pub fn read(path: &str, fields: Vec<Field>, control: &Control) -> Result<DataSet> {
     let fields: Vec<Field> = fields.into_iter().map(Field::of_keywords).collect();
-    let recipe = Recipe { key: fields, group: None, null: None };
+    let recipe = Recipe { key: fields, group: None, weight: None, null: None };
     let sources = Sources::open(&[path.into()], &Options::default(), &recipe.columns())?;
     let sink = KeyRows::new(&recipe, Scheme::DEFAULT, BadRows::Skip, Groups::One(0), Collect::default());
     let mut sinks = sources.scan(vec![sink], control)?;

@@ -113,7 +113,7 @@ impl Take for Collect {
 
 /// The different keys of a table.
 pub fn read(path: &str, key: &Field, control: &Control) -> Result<Texts> {
-    let recipe = Recipe { key: vec![key.clone()], group: None, null: None };
+    let recipe = Recipe { key: vec![key.clone()], group: None, weight: None, null: None };
     let sources = Sources::open(&[path.into()], &Options::default(), &recipe.columns())?;
     let sink = KeyRows::new(&recipe, Scheme::DEFAULT, BadRows::Skip, Groups::One(0), Collect::default());
     let texts = sources.scan(vec![sink], control)?.remove(0).take.texts;
@@ -293,7 +293,12 @@ fn measure(way: Way, texts: &Texts, queries: &Queries, fpr: f64) -> Result<Run> 
 }
 
 fn words_recipe() -> Recipe {
-    Recipe { key: vec![Field { column: Column::Line, steps: vec![Step::Words] }], group: None, null: None }
+    Recipe {
+        key: vec![Field { column: Column::Line, steps: vec![Step::Words] }],
+        group: None,
+        weight: None,
+        null: None,
+    }
 }
 
 /// The hashes of the words of a record; the record itself, where it has none.

@@ -89,6 +89,8 @@ pub(super) struct Asking {
     found: Vec<bool>,
     /// Which query may be in which group.
     marks: Vec<(u32, u32)>,
+    /// How often keys came, group after group.
+    estimates: Vec<u64>,
 }
 
 impl Asking {
@@ -138,6 +140,54 @@ impl Asking {
             }
             out.push(b'\n');
             answers += 1;
+        }
+        answers
+    }
+
+    /// Appends a line for each of these records with the estimate of its key; with groups, one for
+    /// each group in which it is above zero. How many there are.
+    pub(super) fn count(
+        &mut self,
+        records: &Records,
+        firsts: &[u32],
+        sketches: &[(&Name, Sketch<&[u64]>)],
+        writing: Writing,
+        out: &mut Vec<u8>,
+    ) -> u64 {
+        self.hashes.clear();
+        self.hashes.extend(firsts.iter().map(|&record| records.hashes[record as usize]));
+        self.estimates.resize(firsts.len() * sketches.len(), 0);
+        let mut parts = self.estimates.chunks_mut(firsts.len().max(1));
+        for ((_, sketch), estimates) in sketches.iter().zip(&mut parts) {
+            if let Sketch::CountMin(sketch) = sketch {
+                sketch.estimates(&self.hashes, estimates);
+            }
+        }
+        let mut answers = 0;
+        let mut number = itoa::Buffer::new();
+        for (query, &record) in firsts.iter().enumerate() {
+            let key = records.key(record as usize);
+            let mut line = |group: Option<&Name>, estimate: u64| {
+                writing.key(key, out);
+                if let Some(group) = group {
+                    out.push(b'\t');
+                    text(&group.0, out);
+                }
+                out.push(b'\t');
+                out.extend_from_slice(number.format(estimate).as_bytes());
+                out.push(b'\n');
+                answers += 1;
+            };
+            let estimates = self.estimates.iter().skip(query).step_by(firsts.len());
+            if !writing.grouped {
+                estimates.take(1).for_each(|&estimate| line(None, estimate));
+                continue;
+            }
+            let mut known = sketches.iter().zip(estimates).filter(|(_, estimate)| **estimate > 0).peekable();
+            if known.peek().is_none() {
+                line(Some(&Name::default()), 0);
+            }
+            known.for_each(|((group, _), &estimate)| line(Some(group), estimate));
         }
         answers
     }

@@ -1,12 +1,13 @@
-//! What the training stream has taught so far: filters in memory, one per group, of a fixed size or
-//! growing.
+//! What the training stream has taught so far: filters or counters in memory, one sketch per group,
+//! of a fixed size or growing.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
 use tamis::arch::map::Words;
-use tamis::format::Tally;
+use tamis::countmin::{CountMin, Update};
+use tamis::format;
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::scalable::{self, Scalable};
 use tamis::sizing::Kind;
@@ -17,7 +18,7 @@ use crate::arena::{Placing, Private};
 use crate::error::{Error, Result};
 use crate::health;
 use crate::output::{self, Mapped};
-use crate::plan::{self, Size};
+use crate::plan::{self, Counters, Size};
 use crate::rows::{Key, Take};
 
 /// How large filters are made.
@@ -27,11 +28,16 @@ pub enum Sizing {
     Params(Params),
     /// For so many keys in each group; groups are found as they come.
     Keys(u64, Size),
+    /// Sketches that count, with so many counters each; groups are found as they come.
+    Counters(Counters),
     /// They grow, beginning with so many keys; groups are found as they come.
     Growing(u64, f64),
 }
 
-/// Filters that learn.
+/// In place of a group that has not come yet.
+const NOWHERE: usize = usize::MAX;
+
+/// Sketches that learn.
 #[derive(Debug)]
 pub(super) struct Learned {
     common: Common,
@@ -39,6 +45,8 @@ pub(super) struct Learned {
     kept: Kept,
     /// Rows added to each group, in the order of what is kept.
     rows: Vec<u64>,
+    /// Their weights, where sketches count.
+    totals: Vec<u64>,
     /// Where the groups are kept that the source has numbered.
     numbered: Vec<usize>,
     /// Where those are that grow.
@@ -57,11 +65,11 @@ enum Kept {
 /// How full they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Fill {
-    /// The share of bits that is set.
+    /// The share of bits that is set, or of counters that are not zero.
     pub fill: f64,
-    /// The rate to expect now, of the group where it is highest.
+    /// The rate to expect now, of the group where it is highest; no number where sketches count.
     pub rate: f64,
-    /// Distinct keys, estimated, over all groups.
+    /// Distinct keys, estimated, over all groups; no number where sketches count.
     pub keys: f64,
     /// Bytes.
     pub bytes: u64,
@@ -79,7 +87,10 @@ impl Learned {
                 let counts = vec![(Name::default(), *keys)];
                 Kept::fixed(plan::parameters(common.clone(), counts, *size, 0)?)?
             }
-            Sizing::Keys(..) => Kept::fixed(Params::new(common.clone(), Vec::new())?)?,
+            Sizing::Counters(counters) if !grouped => {
+                Kept::fixed(counters.parameters(common.clone(), vec![Name::default()])?)?
+            }
+            Sizing::Keys(..) | Sizing::Counters(_) => Kept::fixed(Params::new(common.clone(), Vec::new())?)?,
             Sizing::Growing(keys, fpr) if !grouped => {
                 Kept::Growing(vec![(Name::default(), Scalable::new(*keys, *fpr)?)])
             }
@@ -88,7 +99,7 @@ impl Learned {
                 Kept::Growing(Vec::new())
             }
         };
-        Ok(Learned::with(common, sizing, kept, Vec::new()))
+        Ok(Learned::with(common, sizing, kept, Vec::new(), Vec::new()))
     }
 
     /// What a file holds.
@@ -111,45 +122,76 @@ impl Learned {
             Kept::Fixed { params: params.clone(), words }
         };
         let rows = file.tallies().iter().map(|tally| tally.rows).collect();
-        Ok(Learned::with(common, sizing, kept, rows))
+        let totals = file.tallies().iter().map(|tally| tally.seed).collect();
+        Ok(Learned::with(common, sizing, kept, rows, totals))
     }
 
-    fn with(common: &Common, sizing: &Sizing, kept: Kept, mut rows: Vec<u64>) -> Learned {
+    fn with(
+        common: &Common,
+        sizing: &Sizing,
+        kept: Kept,
+        mut rows: Vec<u64>,
+        mut totals: Vec<u64>,
+    ) -> Learned {
         rows.resize(kept.names().count(), 0);
+        totals.resize(rows.len(), 0);
         // Groups that are known beforehand have the numbers of the parameters; others as they come.
         let known = matches!(sizing, Sizing::Params(_)) || common.recipe.group.is_none();
         let numbered = if known { (0..rows.len()).collect() } else { Vec::new() };
         let places = kept.names().cloned().zip(0..).collect();
         let (common, sizing) = (common.clone(), sizing.clone());
-        Learned { common, sizing, kept, rows, numbered, places, fresh: Vec::new() }
+        Learned { common, sizing, kept, rows, totals, numbered, places, fresh: Vec::new() }
     }
 
-    /// Makes room for the groups that the source has found, by its numbers.
-    pub(super) fn meet(&mut self, found: &[Name]) -> Result<()> {
-        let new: Vec<&Name> = found[self.numbered.len().min(found.len())..]
-            .iter()
-            .filter(|name| self.find(name).is_none())
-            .collect();
-        if !new.is_empty() {
-            match (&mut self.kept, &self.sizing) {
-                (Kept::Growing(filters), Sizing::Growing(keys, fpr)) => {
-                    for name in new {
-                        self.places.insert(name.clone(), filters.len());
-                        filters.push((name.clone(), Scalable::new(*keys, *fpr)?));
-                        self.rows.push(0);
-                    }
-                }
-                (Kept::Fixed { params, .. }, Sizing::Keys(keys, size)) => {
-                    let old = params.groups.iter().map(|group| &group.group);
-                    let counts = old.chain(new).map(|name| (name.clone(), *keys)).collect();
-                    let all = plan::parameters(self.common.clone(), counts, *size, 0)?;
-                    self.lay_out(all)?;
-                }
-                _ => {}
+    /// Makes room for the groups of these records, whose names the source has found: no others,
+    /// since it reads ahead.
+    pub(super) fn meet(&mut self, records: &Records, found: &[Name]) -> Result<()> {
+        if records.groups.is_empty() {
+            return Ok(());
+        }
+        self.numbered.resize(self.numbered.len().max(found.len()), NOWHERE);
+        let mut new = Vec::new();
+        for &number in &records.groups {
+            let place = &mut self.numbered[number as usize];
+            if *place == NOWHERE {
+                *place = 0; // to be told below
+                new.push(number as usize);
             }
         }
-        if self.numbered.len() < found.len() {
-            self.numbered = found.iter().filter_map(|name| self.find(name)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let names = new.iter().map(|&number| &found[number]).filter(|name| self.find(name).is_none());
+        let names: Vec<Name> = names.cloned().collect();
+        match (&mut self.kept, &self.sizing) {
+            (Kept::Growing(filters), Sizing::Growing(keys, fpr)) => {
+                for name in names {
+                    self.places.insert(name.clone(), filters.len());
+                    filters.push((name, Scalable::new(*keys, *fpr)?));
+                    self.rows.push(0);
+                    self.totals.push(0);
+                }
+            }
+            (Kept::Fixed { params, .. }, sizing) if !names.is_empty() => {
+                let all: Vec<Name> =
+                    params.groups.iter().map(|group| group.group.clone()).chain(names).collect();
+                let all = match sizing {
+                    Sizing::Keys(keys, size) => {
+                        let counts = all.into_iter().map(|name| (name, *keys)).collect();
+                        plan::parameters(self.common.clone(), counts, *size, 0)?
+                    }
+                    Sizing::Counters(counters) => counters.parameters(self.common.clone(), all)?,
+                    _ => return Ok(()),
+                };
+                self.lay_out(all)?;
+            }
+            _ => {}
+        }
+        // Where groups are kept may have changed for all.
+        for (number, name) in found.iter().enumerate() {
+            if self.numbered[number] != NOWHERE {
+                self.numbered[number] = self.find(name).unwrap_or(NOWHERE);
+            }
         }
         Ok(())
     }
@@ -165,53 +207,81 @@ impl Learned {
     fn lay_out(&mut self, all: Params) -> Result<()> {
         let Kept::Fixed { params, words } = &self.kept else { return Ok(()) };
         let mut more = Placing::new(&all).empty()?;
-        let mut rows = vec![0; all.groups.len()];
+        let (mut rows, mut totals) = (vec![0; all.groups.len()], vec![0; all.groups.len()]);
         let places = sections(&all);
         for (group, section) in sections(params).into_iter().enumerate() {
             let Some(at) = all.find(&params.groups[group].group.0) else { continue };
             more[places[at].clone()].copy_from_slice(&words[section]);
-            rows[at] = self.rows[group];
+            (rows[at], totals[at]) = (self.rows[group], self.totals[group]);
         }
         self.kept = Kept::Fixed { params: all, words: more };
-        self.rows = rows;
+        (self.rows, self.totals) = (rows, totals);
         Ok(())
     }
 
-    /// Adds records.
+    /// Adds records, whose groups it has [met](Self::meet).
     pub(super) fn train(&mut self, records: &Records) -> Result<()> {
         let grouped = !records.groups.is_empty();
+        let group = |record: usize| if grouped { self.numbered[records.groups[record] as usize] } else { 0 };
         match &mut self.kept {
+            Kept::Fixed { params, words } if params.common.kind.counts() => {
+                // In their order: the conservative update depends on it.
+                let parts = by_group(records, params.groups.len(), group);
+                for (at, section) in sections(params).into_iter().enumerate() {
+                    let (shape, total) = (params.groups[at].shape, &mut self.totals[at]);
+                    let update = match params.common.kind {
+                        Kind::CountMinConservative => Update::Conservative,
+                        _ => Update::Plain,
+                    };
+                    let mut sketch = CountMin::from_words(&mut words[section], shape, update, *total)?;
+                    let (hashes, weights) = match &parts {
+                        Some(parts) => (&parts[at].0, &parts[at].1),
+                        None => (&records.hashes, &records.weights),
+                    };
+                    match weights.is_empty() {
+                        true => sketch.add_hashes(hashes),
+                        false => sketch.add_weighted(hashes, weights),
+                    }
+                    *total = sketch.total();
+                }
+            }
             Kept::Fixed { params, words } => {
                 let placing = Placing::new(params);
                 let taken = std::mem::replace(words, Words::zeroed(0).map_err(tamis::Error::Memory)?);
                 let mut into = Private::with(&placing, taken);
                 for (record, &hash) in records.hashes.iter().enumerate() {
-                    let group = if grouped { self.numbered[records.groups[record] as usize] } else { 0 };
-                    into.take(Key { group: group as u32, hash, bytes: records.key(record) });
+                    let group = group(record) as u32;
+                    into.take(Key { group, hash, bytes: records.key(record), weight: 1 });
                 }
                 *words = into.finish();
             }
             Kept::Growing(filters) => {
                 self.fresh.resize(records.len(), false);
-                if !grouped {
-                    let (_, filter) = &mut filters[0];
-                    filter.insert_hashes(&records.hashes, &mut self.fresh)?;
-                } else {
-                    let mut by_group = vec![Vec::new(); filters.len()];
-                    for (&hash, &number) in records.hashes.iter().zip(&records.groups) {
-                        by_group[self.numbered[number as usize]].push(hash);
-                    }
-                    for ((_, filter), hashes) in filters.iter_mut().zip(&by_group) {
-                        filter.insert_hashes(hashes, &mut self.fresh[..hashes.len()])?;
+                match by_group(records, filters.len(), group) {
+                    None => filters[0].1.insert_hashes(&records.hashes, &mut self.fresh)?,
+                    Some(parts) => {
+                        for ((_, filter), (hashes, _)) in filters.iter_mut().zip(&parts) {
+                            filter.insert_hashes(hashes, &mut self.fresh[..hashes.len()])?;
+                        }
                     }
                 }
             }
         }
         match grouped {
             false => self.rows[0] += records.len() as u64,
-            true => records.groups.iter().for_each(|&number| self.rows[self.numbered[number as usize]] += 1),
+            true => (0..records.len()).for_each(|record| self.rows[group(record)] += 1),
         }
         Ok(())
+    }
+
+    /// Whether these sketches count.
+    pub(super) fn counts(&self) -> bool {
+        self.common.kind.counts()
+    }
+
+    /// What its files are called.
+    pub(super) fn name(&self) -> &'static str {
+        if self.counts() { "counts" } else { "filter" }
     }
 
     /// The filters, with the names of their groups, in the order for people.
@@ -219,8 +289,9 @@ impl Learned {
         let mut sketches = Vec::new();
         match &self.kept {
             Kept::Fixed { params, words } => {
-                for (group, section) in params.groups.iter().zip(sections(params)) {
-                    let sketch = Sketch::from_words(params.common.kind, group, 0, &words[section])?;
+                for ((group, section), total) in params.groups.iter().zip(sections(params)).zip(&self.totals)
+                {
+                    let sketch = Sketch::from_words(params.common.kind, group, *total, &words[section])?;
                     sketches.push((&group.group, sketch));
                 }
             }
@@ -240,8 +311,8 @@ impl Learned {
     pub(super) fn write(&self, path: &Path, threads: usize) -> Result<()> {
         match &self.kept {
             Kept::Fixed { params, words } => {
-                let seeds = vec![0; self.rows.len()];
-                output::write_container(path, params, &self.rows, &seeds, words, threads)?;
+                // Zeros, where sketches do not count.
+                output::write_container(path, params, &self.rows, &self.totals, words, threads)?;
             }
             Kept::Growing(filters) => {
                 let groups = filters.iter().map(|(name, filter)| params_of(name, filter));
@@ -270,20 +341,22 @@ impl Learned {
 
     /// How full it is. Reads all of it.
     pub(super) fn fill(&self) -> Result<Fill> {
-        let (mut fill, mut ones, mut bits) = (Fill::default(), 0, 0);
+        let (mut fill, mut ones, mut slots) = (Fill::default(), 0, 0);
         let mut see = |kind: Kind, group: &GroupParams, words: &[u64], rows: u64, seed: u64| {
-            let set = words.iter().map(|word| u64::from(word.count_ones())).sum();
-            let health = health::health(kind, group, &Tally { rows, ones: set, seed, sum: 0 });
+            let tally = format::seal_as(kind, &group.shape, words, rows, seed);
+            let health = health::health(kind, group, &tally);
             fill.keys += health.keys;
             fill.rate = fill.rate.max(health.rate);
             fill.groups += 1;
-            ones += set;
-            bits += group.shape.bits();
+            fill.bytes += group.shape.bits() / 8;
+            ones += tally.ones;
+            slots += if kind.counts() { group.shape.slots } else { group.shape.bits() };
         };
         match &self.kept {
             Kept::Fixed { params, words } => {
-                let groups = params.groups.iter().zip(sections(params)).zip(&self.rows);
-                groups.for_each(|((group, at), rows)| see(params.common.kind, group, &words[at], *rows, 0));
+                for (number, (group, at)) in params.groups.iter().zip(sections(params)).enumerate() {
+                    see(params.common.kind, group, &words[at], self.rows[number], self.totals[number]);
+                }
             }
             Kept::Growing(filters) => {
                 for ((name, filter), rows) in filters.iter().zip(&self.rows) {
@@ -291,7 +364,10 @@ impl Learned {
                 }
             }
         }
-        (fill.fill, fill.bytes) = (ones as f64 / (bits as f64).max(1.0), bits / 8);
+        fill.fill = ones as f64 / (slots as f64).max(1.0);
+        if self.counts() {
+            fill.rate = f64::NAN;
+        }
         Ok(fill)
     }
 }
@@ -315,6 +391,26 @@ fn params_of(name: &Name, filter: &Scalable<Words>) -> Result<GroupParams> {
     let (keys, fpr) = (filter.first_keys(), filter.fpr());
     let shape = scalable::shape(keys, fpr, filter.layers().count() as u32)?;
     Ok(GroupParams { group: name.clone(), keys, fpr, shape })
+}
+
+/// The hashes and weights of each of so many groups, in the order of the records; nothing where there
+/// is no need to set them apart.
+#[expect(clippy::type_complexity)]
+fn by_group(
+    records: &Records,
+    groups: usize,
+    group: impl Fn(usize) -> usize,
+) -> Option<Vec<(Vec<u64>, Vec<u64>)>> {
+    if records.groups.is_empty() {
+        return None;
+    }
+    let mut parts = vec![<(Vec<u64>, Vec<u64>)>::default(); groups];
+    for (record, &hash) in records.hashes.iter().enumerate() {
+        let (hashes, weights) = &mut parts[group(record)];
+        hashes.push(hash);
+        weights.extend(records.weights.get(record));
+    }
+    Some(parts)
 }
 
 /// The words of each group.

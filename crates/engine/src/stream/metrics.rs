@@ -91,10 +91,20 @@ pub fn text(status: &Status) -> String {
     metric("batches_total", "counter", "Batches.", &count(status.batches));
     metric("commits_total", "counter", "Commits of the state.", &count(status.commits));
     let fill = status.fill;
-    metric("fill_ratio", "gauge", "The share of bits that is set.", &[("", fill.map(|fill| fill.fill))]);
-    let rate = fill.map(|fill| fill.rate);
+    metric(
+        "fill_ratio",
+        "gauge",
+        "The share of bits that is set, or of counters that are not zero.",
+        &[("", fill.map(|fill| fill.fill))],
+    );
+    let rate = fill.map(|fill| fill.rate).filter(|rate| !rate.is_nan());
     metric("expected_false_positive_rate", "gauge", "The rate to expect now.", &[("", rate)]);
-    metric("keys", "gauge", "Distinct keys, estimated.", &[("", fill.map(|fill| fill.keys))]);
+    metric(
+        "keys",
+        "gauge",
+        "Distinct keys, estimated.",
+        &[("", fill.map(|fill| fill.keys).filter(|keys| !keys.is_nan()))],
+    );
     let lag = [("{stream=\"train\"}", status.train_lag), ("{stream=\"query\"}", status.query_lag)];
     let lag = lag.map(|(label, lag)| (label, lag.map(|bytes| bytes as f64)));
     metric("lag_bytes", "gauge", "Bytes of a stream that wait to be read.", &lag);

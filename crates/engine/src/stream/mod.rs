@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tamis::hash::Scheme;
 use tamis::key::Recipe;
-use tamis::params::{Common, Params};
+use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
 
 pub use self::learned::{Fill, Sizing};
@@ -49,6 +49,7 @@ use self::text::Setup;
 use crate::Control;
 use crate::error::{Error, Result};
 use crate::output;
+use crate::plan::Counters;
 use crate::rows::{BadRows, Names};
 use crate::source::Options;
 
@@ -69,8 +70,10 @@ pub struct Job {
     pub train_recipe: Recipe,
     /// The same of the query stream.
     pub query_recipe: Recipe,
-    /// How large filters are.
+    /// How large sketches are.
     pub sizing: Sizing,
+    /// Counts that are kept beside filters.
+    pub counts: Option<Counts>,
     /// A file whose keys are known from the start.
     pub from: Option<PathBuf>,
     /// Records of each stream in a batch, at most.
@@ -91,6 +94,17 @@ pub struct Job {
     pub threads: usize,
 }
 
+/// Counts beside filters.
+#[derive(Debug, Clone)]
+pub struct Counts {
+    /// Kind, hash and recipe.
+    pub common: Common,
+    /// How large they are.
+    pub sizing: Sizing,
+    /// Where the estimates of all queries go.
+    pub output: Target,
+}
+
 /// What was done in this run.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -104,8 +118,6 @@ pub struct Report {
     pub stopped: bool,
     /// Whether the reader of the answers went away.
     pub closed: bool,
-    /// The file of the filters, where a state is kept.
-    pub filter: Option<PathBuf>,
 }
 
 /// How long one stream is waited for while the other may have something.
@@ -146,6 +158,17 @@ impl Job {
         if self.batch == 0 || self.batch > 1 << 30 {
             return refused("a batch has between 1 and 1,073,741,824 records");
         }
+        if let Some(counts) = &self.counts {
+            if self.common.kind.counts() {
+                return refused(
+                    "--counts keeps counts beside filters, and --kind count-min counts already: leave out one",
+                );
+            }
+            if counts.output.regular().is_some() && counts.output.name() == self.output.name() {
+                return refused("-o and --counts name the same file; name two");
+            }
+            counts.output.check()?;
+        }
         self.output.check()
     }
 
@@ -159,13 +182,27 @@ impl Job {
             Named::Pipe(path) => json!(crate::resume::named(path)),
             Named::Socket(address) => json!(address.to_string()),
         };
-        let sizing = match &self.sizing {
-            Sizing::Params(params) => {
-                let params = serde_json::to_vec(params).map_err(|error| Error::Refused(error.to_string()))?;
-                format!("parameters with the digest {:016x}", tamis::hash::xxh3(&params, 0))
-            }
-            Sizing::Keys(keys, size) => format!("{size:?} for {keys} keys"),
-            Sizing::Growing(keys, fpr) => format!("a rate of {fpr}, growing from {keys} keys"),
+        let sizing = |sizing: &Sizing| -> Result<Value> {
+            Ok(json!(match sizing {
+                Sizing::Params(params) => {
+                    let params =
+                        serde_json::to_vec(params).map_err(|error| Error::Refused(error.to_string()))?;
+                    format!("parameters with the digest {:016x}", tamis::hash::xxh3(&params, 0))
+                }
+                Sizing::Keys(keys, size) => format!("{size:?} for {keys} keys"),
+                Sizing::Growing(keys, fpr) => format!("a rate of {fpr}, growing from {keys} keys"),
+                Sizing::Counters(Counters { epsilon, shape }) => format!(
+                    "{} counters of {} bits in {} rows for an error of {epsilon}",
+                    shape.slots, shape.width, shape.hashes
+                ),
+            }))
+        };
+        let counts = match &self.counts {
+            Some(counts) => json!({
+                "kind": counts.common.kind.name(), "recipe": counts.common.recipe.to_string(),
+                "size": sizing(&counts.sizing)?, "output": counts.output.name(),
+            }),
+            None => Value::Null,
         };
         let from = match &self.from {
             Some(path) => json!(format!("{:032x}", output::open(path)?.digest())),
@@ -181,7 +218,8 @@ impl Job {
             ("recipe", json!(self.common.recipe.to_string())),
             ("recipe of --train", json!(self.train_recipe.to_string())),
             ("recipe of --query", json!(self.query_recipe.to_string())),
-            ("size", json!(sizing)),
+            ("size", sizing(&self.sizing)?),
+            ("--counts", counts),
             ("--from", from),
             ("--batch", json!(self.batch)),
             ("--every", json!(seconds)),
@@ -193,15 +231,20 @@ impl Job {
         ];
         Ok(pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
+}
 
-    /// What was learned when the commit was made, or before anything was.
-    fn learned(&self, state: Option<&State>, commit: Option<&Commit>) -> Result<Learned> {
-        let committed = commit.and_then(|commit| commit.filter.as_ref()).zip(state);
-        let path = committed.map(|(name, state)| state.path(name)).or_else(|| self.from.clone());
-        match path {
-            Some(path) => Learned::load(&self.common, &self.sizing, &output::open(&path)?, &path),
-            None => Learned::new(&self.common, &self.sizing),
-        }
+/// What was learned when the commit was made, or before anything was.
+fn learned(
+    common: &Common,
+    sizing: &Sizing,
+    from: Option<&PathBuf>,
+    state: Option<&State>,
+    committed: Option<&String>,
+) -> Result<Learned> {
+    let committed = committed.zip(state).map(|(name, state)| state.path(name));
+    match committed.as_ref().or(from) {
+        Some(path) => Learned::load(common, sizing, &output::open(path)?, path),
+        None => Learned::new(common, sizing),
     }
 }
 
@@ -218,8 +261,17 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         None => (None, None, VecDeque::new()),
     };
     let resumed = commit.is_some() || !planned.is_empty();
-    let learned = job.learned(state.as_ref(), commit.as_ref())?;
     let begin = commit.unwrap_or_default();
+    let committed = if job.common.kind.counts() { &begin.counts } else { &begin.filter };
+    let fresh = committed.is_none();
+    let (state_of, from) = (state.as_ref(), job.from.as_ref());
+    let learned_first = learned(&job.common, &job.sizing, from, state_of, committed.as_ref())?;
+    let counts = match &job.counts {
+        Some(Counts { common, sizing, .. }) => {
+            Some(learned(common, sizing, None, state_of, begin.counts.as_ref())?)
+        }
+        None => None,
+    };
 
     let known = Params { common: job.common.clone(), groups: Vec::new() };
     let names = Mutex::new(Names::default());
@@ -243,19 +295,31 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         folder: job.state.as_deref(),
         reconnect: job.reconnect,
     };
-    let fresh = begin.filter.is_none();
     watch.update(|status| status.batch = begin.batch);
     let (train, train_reader) =
         open_stream(job.train.as_ref().map(|named| setup("train", named, training)), &begin.train)?.unzip();
     let (query, query_reader) =
         open_stream(job.query.as_ref().map(|named| setup("query", named, asking)), &begin.query)?.unzip();
-    if let Target::File(path) = &job.output {
+    for output in [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)].into_iter().flatten()
+    {
+        let Some(path) = output.regular() else { continue };
         for text in [&train, &query].into_iter().flatten() {
             output::check_is_no_input(path, text.paths())?;
         }
     }
     let planned = reachable(planned, train.as_ref(), query.as_ref())?;
-    let sink = job.output.open(begin.output, job.reconnect, control)?;
+    let mut learners = vec![Learner {
+        learned: learned_first,
+        sink: job.output.open(begin.output, job.reconnect, control)?,
+        writing: Writing::new(&job.common.recipe, job.common.recipe.group.is_some()),
+    }];
+    if let (Some(learned), Some(Counts { common, output, .. })) = (counts, &job.counts) {
+        learners.push(Learner {
+            learned,
+            sink: output.open(begin.counts_output, job.reconnect, control)?,
+            writing: Writing::new(&common.recipe, common.recipe.group.is_some()),
+        });
+    }
 
     thread::scope(|scope| {
         let _ends = [&train, &query].map(|text| text.as_ref().map(text::Text::stop));
@@ -268,11 +332,16 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
             control,
             watch,
             state,
-            learned,
+            learners,
             names: &names,
             train: Stream::new(boxed(train)),
             query: Stream::new(boxed(query)),
-            sink,
+            known: match &job.sizing {
+                Sizing::Params(params) => {
+                    Some(params.groups.iter().map(|group| group.group.clone()).collect())
+                }
+                _ => None,
+            },
             batch: begin.batch,
             planned,
             committed: Instant::now(),
@@ -363,16 +432,24 @@ impl Stream {
     }
 }
 
+/// Sketches, and where their answers go.
+struct Learner<'a> {
+    learned: Learned,
+    sink: Box<dyn Sink + 'a>,
+    writing: Writing,
+}
+
 struct Run<'a> {
     job: &'a Job,
     control: &'a Control,
     watch: &'a Watch,
     state: Option<State>,
-    learned: Learned,
+    learners: Vec<Learner<'a>>,
     names: &'a Mutex<Names>,
     train: Stream,
     query: Stream,
-    sink: Box<dyn Sink + 'a>,
+    /// The names of groups, where they are known beforehand.
+    known: Option<Vec<Name>>,
     /// Batches that are done.
     batch: u64,
     /// Batches that an earlier run had begun, and that are run again.
@@ -427,11 +504,10 @@ impl Run<'_> {
         if !closed && self.uncommitted {
             self.commit()?;
         }
-        let fill = self.learned.fill()?;
+        let fill = self.learners[0].learned.fill()?;
         self.watch.update(|status| status.fill = Some(fill));
-        let filter = self.state.as_ref().map(|state| state.path("filter.tamis"));
         let (time, resumed) = (Duration::ZERO, false);
-        Ok(Report { status: self.watch.status(), time, resumed, stopped, closed, filter })
+        Ok(Report { status: self.watch.status(), time, resumed, stopped, closed })
     }
 
     /// Gathers the records of the next batch.
@@ -492,19 +568,27 @@ impl Run<'_> {
         self.uncommitted = self.state.is_some();
         let (rows, queries) = (self.train.records.len() as u64, self.query.records.len() as u64);
         if rows > 0 {
-            self.learned.meet(&self.names.lock().unwrap_or_else(PoisonError::into_inner).list)?;
-            self.learned.train(&self.train.records)?;
+            let found = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = self.known.as_ref().unwrap_or(&found.list);
+            for learner in &mut self.learners {
+                learner.learned.meet(&self.train.records, found)?;
+                learner.learned.train(&self.train.records)?;
+            }
         }
         let (mut distinct, mut answers, mut open) = (0, 0, true);
         if queries > 0 {
             self.distinct.firsts(&self.query.records, &mut self.firsts);
             distinct = self.firsts.len() as u64;
-            let writing = Writing::new(&self.job.common.recipe, self.job.common.recipe.group.is_some());
-            self.answers.clear();
-            let sketches = self.learned.sketches()?;
-            let (records, hash) = (&self.query.records, self.job.common.hash);
-            answers = self.asking.ask(records, &self.firsts, hash, &sketches, writing, &mut self.answers);
-            open = self.sink.append(&self.answers)?;
+            for Learner { learned, sink, writing } in &mut self.learners {
+                let (records, firsts, out) = (&self.query.records, &self.firsts, &mut self.answers);
+                out.clear();
+                let sketches = learned.sketches()?;
+                answers += match learned.counts() {
+                    true => self.asking.count(records, firsts, &sketches, *writing, out),
+                    false => self.asking.ask(records, firsts, self.job.common.hash, &sketches, *writing, out),
+                };
+                open &= sink.append(out)?;
+            }
         }
         self.train.clear();
         self.query.clear();
@@ -536,7 +620,7 @@ impl Run<'_> {
         if begun < self.fill_due {
             return Ok(None);
         }
-        let fill = self.learned.fill()?;
+        let fill = self.learners[0].learned.fill()?;
         self.fill_due = Instant::now() + LOOK_AT_FILL.max(50 * begun.elapsed());
         Ok(Some(fill))
     }
@@ -557,24 +641,26 @@ impl Run<'_> {
     /// Makes all that was done so far durable, and a place to go back to.
     fn commit(&mut self) -> Result<()> {
         let Some(state) = &mut self.state else { return Ok(()) };
-        self.sink.sync()?;
         let begin = |stream: &mut Stream| -> Result<Option<Begin>> {
             let Some(source) = &mut stream.source else { return Ok(None) };
             source.sync()?;
             // Not what was gathered for a batch that has not run.
             Ok(Some(Begin { place: stream.begin.clone(), bookmark: source.bookmark()? }))
         };
-        let (train, query) = (begin(&mut self.train)?, begin(&mut self.query)?);
-        let name = format!("filter-{}.tamis", self.batch);
-        self.learned.write(&state.path(&name), self.job.threads)?;
-        state.commit(Commit {
+        let mut commit = Commit {
             batch: self.batch,
-            train,
-            query,
-            output: self.sink.length(),
-            filter: Some(name),
+            train: begin(&mut self.train)?,
+            query: begin(&mut self.query)?,
             ..Commit::default()
-        })?;
+        };
+        for (number, Learner { learned, sink, .. }) in self.learners.iter_mut().enumerate() {
+            sink.sync()?;
+            let name = format!("{}-{}.tamis", learned.name(), self.batch);
+            learned.write(&state.path(&name), self.job.threads)?;
+            *if number == 0 { &mut commit.output } else { &mut commit.counts_output } = sink.length();
+            *if learned.counts() { &mut commit.counts } else { &mut commit.filter } = Some(name);
+        }
+        state.commit(commit)?;
         for stream in [&mut self.train, &mut self.query] {
             if let Some(source) = &mut stream.source {
                 source.forget(&stream.begin)?;

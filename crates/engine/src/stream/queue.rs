@@ -30,7 +30,7 @@ pub(super) struct Piece {
 
 impl Piece {
     fn bytes(&self) -> usize {
-        self.records.keys.len() + 24 * self.records.len()
+        self.records.keys.len() + 32 * self.records.len()
     }
 }
 

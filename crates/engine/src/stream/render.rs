@@ -26,8 +26,10 @@ impl Report {
         }
         row("commits", number::count(commits));
         if let Some(fill) = self.status.fill {
-            row("keys, estimated", number::count(fill.keys.round() as u64));
-            row("rate now", number::rate(fill.rate));
+            if !fill.rate.is_nan() {
+                row("keys, estimated", number::count(fill.keys.round() as u64));
+                row("rate now", number::rate(fill.rate));
+            }
             row("fill", format!("{:.1} %", 100.0 * fill.fill));
             row("in", number::bytes(fill.bytes));
         }

@@ -40,6 +40,7 @@ pub(super) enum Grouping<'a> {
 struct Collected {
     records: Records,
     grouped: bool,
+    weighted: bool,
     wanted: bool,
 }
 
@@ -49,6 +50,9 @@ impl Take for Collected {
         self.records.hashes.push(key.hash);
         if self.grouped {
             self.records.groups.push(key.group);
+        }
+        if self.weighted {
+            self.records.weights.push(key.weight);
         }
         if self.wanted {
             self.records.keys.extend_from_slice(key.bytes);
@@ -71,7 +75,8 @@ impl<'a> Sifter<'a> {
             Grouping::Known(params) => (Groups::Known(params), true),
             Grouping::Found(params, others) => (Groups::KnownFirst { params, first: 0, others }, true),
         };
-        let collected = Collected { records: Records::default(), grouped, wanted: making.keys };
+        let (weighted, wanted) = (making.recipe.weight.is_some(), making.keys);
+        let collected = Collected { records: Records::default(), grouped, weighted, wanted };
         let rows = KeyRows::new(making.recipe, making.hash, making.bad_rows, groups, collected);
         Sifter { rows, stops: Vec::new(), skipped: 0 }
     }

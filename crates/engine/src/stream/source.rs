@@ -1,10 +1,12 @@
 //! What the run asks of a source of records: the next ones up to a cut, and how far that is.
 
+use std::ops::Range;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Result;
-use std::time::Duration;
 
 /// A place between two records of a source. What its numbers mean is the source's own affair
 /// (files: which one, and how far; a broker's would be the offset of each partition); places of one
@@ -63,6 +65,8 @@ pub struct Records {
     pub hashes: Vec<u64>,
     /// The numbers of their groups, where there are groups.
     pub groups: Vec<u32>,
+    /// What they count for, where that is not 1.
+    pub weights: Vec<u64>,
     /// Their keys, and where each ends; where they are wanted.
     pub keys: Vec<u8>,
     /// Where each key ends.
@@ -84,6 +88,7 @@ impl Records {
     pub fn clear(&mut self) {
         self.hashes.clear();
         self.groups.clear();
+        self.weights.clear();
         self.keys.clear();
         self.ends.clear();
     }
@@ -100,10 +105,13 @@ impl Records {
     }
 
     /// Appends some of the others.
-    pub fn extend(&mut self, others: &Records, range: std::ops::Range<usize>) {
+    pub fn extend(&mut self, others: &Records, range: Range<usize>) {
         self.hashes.extend_from_slice(&others.hashes[range.clone()]);
         if !others.groups.is_empty() {
             self.groups.extend_from_slice(&others.groups[range.clone()]);
+        }
+        if !others.weights.is_empty() {
+            self.weights.extend_from_slice(&others.weights[range.clone()]);
         }
         if !others.ends.is_empty() && !range.is_empty() {
             let from = if range.start == 0 { 0 } else { others.ends[range.start - 1] };
@@ -123,6 +131,7 @@ mod tests {
         let all = Records {
             hashes: vec![1, 2, 3],
             groups: vec![7, 8, 9],
+            weights: vec![],
             keys: b"abbccc".to_vec(),
             ends: vec![1, 3, 6],
         };

@@ -100,7 +100,7 @@ pub(super) fn by_size(sketches: &[Sketch<&[u64]>]) -> Vec<usize> {
     let size = |&filter: &usize| match &sketches[filter] {
         Sketch::Bloom(filter) => (filter.bits(), filter.hashes()),
         Sketch::Blocked(filter) => (0, filter.hashes()),
-        Sketch::Fuse(_) | Sketch::Scalable(_) | Sketch::Layered(_) => (0, 0),
+        Sketch::Fuse(_) | Sketch::Scalable(_) | Sketch::Layered(_) | Sketch::CountMin(_) => (0, 0),
     };
     let mut order: Vec<usize> = (0..sketches.len()).collect();
     order.sort_by_key(size);
@@ -184,7 +184,7 @@ impl<'a> Tile<'a> {
                 }
                 filter.count_at(&self.positions)
             }
-            Sketch::Fuse(_) | Sketch::Scalable(_) => {
+            Sketch::Fuse(_) | Sketch::Scalable(_) | Sketch::CountMin(_) => {
                 self.found.resize(self.hashes.len(), false);
                 sketch.contains_hashes(&self.hashes, &mut self.found);
                 self.found.iter().filter(|&&hit| hit).count()

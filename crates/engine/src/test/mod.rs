@@ -30,7 +30,7 @@ use crate::output;
 use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
 use crate::source::{self, Explained, Sources};
 use crate::statistics::{surprise, wilson};
-use crate::{Control, parallel};
+use crate::{Control, counts, parallel};
 
 /// Filters to be tested.
 #[derive(Debug, Clone)]
@@ -173,6 +173,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         since = Instant::now();
     };
     let container = output::open(&job.filters)?;
+    counts::refuse(&job.filters, container.params(), "have false positives")?;
     let sketches = container.sketches()?;
     // Damage would be blamed on the data.
     parallel::each(job.threads, sketches.len(), |group| {
@@ -369,7 +370,7 @@ fn random_keys(
                 record.extend_from_slice(&number.to_le_bytes());
             }
             let bytes = if keywords == 0 { &bytes } else { &record[..] };
-            gather.take(Key { group: outside, hash: hash.identity(bytes), bytes });
+            gather.take(Key { group: outside, hash: hash.identity(bytes), bytes, weight: 1 });
         }
         Ok(gather)
     })
@@ -400,8 +401,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("t.tsv");
         fs::write(&data, table()).unwrap();
-        let recipe =
-            Recipe { key: vec!["key".parse().unwrap()], group: Some("group".parse().unwrap()), null: None };
+        let recipe = Recipe {
+            key: vec!["key".parse().unwrap()],
+            group: Some("group".parse().unwrap()),
+            weight: None,
+            null: None,
+        };
         let of_keywords = Recipe {
             key: ["key:whole", "key:whole,suffix=1", "key:whole,suffix=2"]
                 .map(|field| field.parse().unwrap())
@@ -422,6 +427,7 @@ mod tests {
                 common: Common { kind, hash, recipe: recipe.clone() },
                 sizing: Sizing::Count(Size::Fpr(0.05)),
                 layers: None,
+                heavy: None,
                 bad_rows: BadRows::Fail,
                 threads: 2,
             };
@@ -464,14 +470,19 @@ mod tests {
         let (data, filters) = (folder.path().join("t.csv"), folder.path().join("t.tamis"));
         let rows = (0..30).flat_map(|group| (0..300).map(move |key| format!("{key},{group}\n")));
         fs::write(&data, "key,group\n".to_owned() + &rows.collect::<String>()).unwrap();
-        let recipe =
-            Recipe { key: vec!["key".parse().unwrap()], group: Some("group".parse().unwrap()), null: None };
+        let recipe = Recipe {
+            key: vec!["key".parse().unwrap()],
+            group: Some("group".parse().unwrap()),
+            weight: None,
+            null: None,
+        };
         let build = build::Job {
             inputs: vec![data.display().to_string()],
             options: source::Options::default(),
             common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: recipe.clone() },
             sizing: Sizing::Count(Size::Fpr(0.05)),
             layers: None,
+            heavy: None,
             bad_rows: BadRows::Fail,
             threads: 1,
         };

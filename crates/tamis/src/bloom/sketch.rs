@@ -19,7 +19,7 @@ const BATCH: usize = 1024;
 
 /// One of the positions of the key with this hash among so many bits.
 #[inline(always)]
-pub(super) fn position(hash: u64, number: u32, bits: u64) -> u64 {
+pub(crate) fn position(hash: u64, number: u32, bits: u64) -> u64 {
     let state = hash.wrapping_add(STEP.wrapping_mul(u64::from(number) + 1));
     let draw = fold(state, state ^ TWIST);
     ((u128::from(draw) * u128::from(bits)) >> 64) as u64

@@ -30,6 +30,9 @@ pub(super) struct Header {
     pub journal_len: u64,
     /// Zero where there is no journal, as in files of before there was any.
     pub journal_sum: u64,
+    pub heavy_len: u64,
+    /// Zero where there are no heavy keys.
+    pub heavy_sum: u64,
 }
 
 impl Header {
@@ -48,6 +51,8 @@ impl Header {
             self.names_sum,
             self.journal_len,
             self.journal_sum,
+            self.heavy_len,
+            self.heavy_sum,
         ];
         for (i, field) in fields.iter().enumerate() {
             bytes[16 + 8 * i..][..8].copy_from_slice(&field.to_le_bytes());
@@ -71,7 +76,7 @@ impl Header {
         if u64_at(bytes, 120) != checksum(&bytes[..120]) {
             return Err(Error::Checksum { part: "the header".into() });
         }
-        if u32_at(bytes, 12) != 0 || bytes[96..120].iter().any(|&byte| byte != 0) {
+        if u32_at(bytes, 12) != 0 || bytes[112..120].iter().any(|&byte| byte != 0) {
             return Err(Error::Corrupt("the reserved part of the header is not zero".into()));
         }
         let field = |i: usize| u64_at(bytes, 16 + 8 * i);
@@ -86,6 +91,8 @@ impl Header {
             names_sum: field(7),
             journal_len: field(8),
             journal_sum: field(9),
+            heavy_len: field(10),
+            heavy_sum: field(11),
         })
     }
 }

@@ -10,7 +10,7 @@ mod write;
 
 pub use header::{ENTRY_BYTES, HEADER_BYTES, MAGIC, VERSION};
 pub use read::Container;
-pub use write::{Tally, seal, write};
+pub use write::{Extras, Tally, seal, seal_as, write, write_with};
 
 /// Where the parts of a file begin and end. All but the header's place follow from lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,7 @@ struct Extents {
     directory: (u64, u64),
     names: (u64, u64),
     data: (u64, u64),
+    heavy: (u64, u64),
     journal: (u64, u64),
 }
 
@@ -26,9 +27,9 @@ struct Extents {
 const ALIGN: u64 = 64;
 
 impl Extents {
-    /// From the lengths of description, names, data and journal, and the number of groups;
-    /// `None` on overflow.
-    fn of([description, groups, names, data]: [u64; 4], journal: u64) -> Option<Extents> {
+    /// From the lengths of description, names, data, heavy keys and journal, and the number of
+    /// groups; `None` on overflow.
+    fn of([description, groups, names, data]: [u64; 4], heavy: u64, journal: u64) -> Option<Extents> {
         let part = |after: u64, len: u64| -> Option<(u64, u64)> {
             let start = after.checked_next_multiple_of(ALIGN)?;
             Some((start, start.checked_add(len)?))
@@ -37,8 +38,10 @@ impl Extents {
         let directory = part(description.1, groups.checked_mul(ENTRY_BYTES as u64)?)?;
         let names = part(directory.1, names)?;
         let data = part(names.1, data)?;
-        let journal = part(data.1, journal)?;
-        Some(Extents { description, directory, names, data, journal })
+        let heavy = part(data.1, heavy)?;
+        // Nothing, where there is no journal: no padding either.
+        let journal = if journal == 0 { (heavy.1, heavy.1) } else { part(heavy.1, journal)? };
+        Some(Extents { description, directory, names, data, heavy, journal })
     }
 }
 

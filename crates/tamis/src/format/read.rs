@@ -4,6 +4,7 @@ use std::ops::Deref;
 
 use super::header::{Entry, Header};
 use super::{ENTRY_BYTES, Extents, Tally, checksum};
+use crate::countmin::{Heavy, least};
 use crate::error::{Error, Result};
 use crate::params::{Common, GroupParams, Name, Params};
 use crate::sizing::{Kind, Shape};
@@ -19,6 +20,7 @@ pub struct Container<B> {
     data: (usize, usize),
     /// First word of each section within it.
     starts: Vec<usize>,
+    heavy: Option<Heavy>,
     /// First byte of the journal.
     journal: usize,
 }
@@ -32,8 +34,8 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         if header.file_len != file.len() as u64 {
             return Err(length(header.file_len));
         }
-        let Header { description_len, groups, names_len, data_len, journal_len, .. } = header;
-        let extents = Extents::of([description_len, groups, names_len, data_len], journal_len)
+        let Header { description_len, groups, names_len, data_len, journal_len, heavy_len, .. } = header;
+        let extents = Extents::of([description_len, groups, names_len, data_len], heavy_len, journal_len)
             .filter(|extents| extents.journal.1 == header.file_len)
             .ok_or_else(|| Error::Corrupt("the lengths in the header do not add up".into()))?;
         // From here on every extent lies within the file.
@@ -48,10 +50,15 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         if journal_len > 0 || header.journal_sum != 0 {
             sealed(extents.journal, header.journal_sum, "the journal")?;
         }
+        let mut heavy = None;
+        if heavy_len > 0 || header.heavy_sum != 0 {
+            heavy = Some(sealed(extents.heavy, header.heavy_sum, "the list of heavy keys")?);
+        }
         let gaps = [
             (extents.description.1, extents.directory.0),
             (extents.directory.1, extents.names.0),
             (extents.names.1, extents.data.0),
+            (extents.heavy.1, extents.journal.0),
         ];
         if gaps.into_iter().any(|gap| part(gap).iter().any(|&byte| byte != 0)) {
             return Err(Error::Corrupt("the padding between the parts is not zero".into()));
@@ -97,6 +104,10 @@ impl<B: Deref<Target = [u8]>> Container<B> {
                 )));
             }
         }
+        if heavy.is_some() && !params.common.kind.counts() {
+            return Err(Error::Corrupt("heavy keys stand beside sketches that count, not filters".into()));
+        }
+        let heavy = heavy.map(|bytes| Heavy::decode(bytes, count)).transpose()?;
         let data = (extents.data.0 as usize, data_len as usize);
         if bytemuck::try_cast_slice::<u8, u64>(&file[data.0..data.0 + data.1]).is_err() {
             return Err(Error::Shape(
@@ -104,7 +115,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
             ));
         }
         let container =
-            Container { journal: extents.journal.0 as usize, bytes, params, tallies, data, starts };
+            Container { journal: extents.journal.0 as usize, bytes, params, tallies, data, starts, heavy };
         if container.params.common.kind == Kind::Scalable {
             container.sketches()?; // the keys of the newest layer stand outside the parameters
         }
@@ -131,6 +142,11 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         bytemuck::cast_slice(&self.bytes[self.data.0..self.data.0 + self.data.1])
     }
 
+    /// Keys of a large share, where they are kept.
+    pub fn heavy(&self) -> Option<&Heavy> {
+        self.heavy.as_ref()
+    }
+
     /// What a job that goes on must remember; empty in all other files.
     pub fn journal(&self) -> &[u8] {
         &self.bytes[self.journal..]
@@ -153,21 +169,41 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         (0..self.params.groups.len()).map(|group| self.sketch(group)).collect()
     }
 
+    /// Checks that every heavy key of a group has the weight that it is kept for.
+    pub fn verify_heavy(&self, group: usize) -> Result<()> {
+        let (Some(heavy), Sketch::CountMin(sketch)) = (&self.heavy, self.sketch(group)?) else {
+            return Ok(());
+        };
+        let (least, scheme) = (least(heavy.share, sketch.total()), self.params.common.hash);
+        match heavy.groups[group].iter().all(|key| sketch.estimate_hash(scheme.identity(key)) >= least) {
+            true => Ok(()),
+            false => Err(Error::Corrupt("a heavy key does not have the share that it is kept for".into())),
+        }
+    }
+
     /// Reads the section of a group and checks it against its checksum.
     pub fn verify(&self, group: usize) -> Result<()> {
         let (section, tally) = (self.section(group), self.tallies[group]);
         let name = &self.params.groups[group].group;
-        if super::seal(section, tally.rows, tally.seed) != tally {
-            let part =
-                if name.0.is_empty() { "the filter".into() } else { format!("the filter of group {name}") };
+        let (kind, shape) = (self.params.common.kind, &self.params.groups[group].shape);
+        if super::seal_as(kind, shape, section, tally.rows, tally.seed) != tally {
+            let what = if kind.counts() { "the sketch" } else { "the filter" };
+            let part = if name.0.is_empty() { what.into() } else { format!("{what} of group {name}") };
             return Err(Error::Checksum { part });
         }
-        let beyond = self.params.groups[group].shape.bits() % 64;
-        if self.params.common.kind == Kind::Bloom
+        let beyond = shape.bits() % 64;
+        if (kind == Kind::Bloom || kind.counts())
             && beyond > 0
             && section.last().is_some_and(|last| last >> beyond != 0)
         {
             return Err(Error::Corrupt(format!("bits are set beyond the filter of group {name:?}")));
+        }
+        if let Sketch::CountMin(sketch) = self.sketch(group)?
+            && !sketch.is_consistent()
+        {
+            return Err(Error::Corrupt(format!(
+                "the counters of group {name:?} do not sum up to its total weight"
+            )));
         }
         let next = self.starts.get(group + 1).copied().unwrap_or(self.data().len());
         if self.data()[self.starts[group] + section.len()..next].iter().any(|&word| word != 0) {

@@ -4,6 +4,7 @@ use super::header::{ENTRY_BYTES, HEADER_BYTES};
 use super::*;
 use crate::blocked::Blocked;
 use crate::bloom::Bloom;
+use crate::countmin::{self, CountMin, Heavy, Update};
 use crate::error::Error;
 use crate::fuse::Fuse;
 use crate::hash::Scheme;
@@ -11,7 +12,7 @@ use crate::key::Recipe;
 use crate::layered::Layered;
 use crate::params::{Common, GroupParams, Name, Params};
 use crate::scalable::Scalable;
-use crate::sizing::Kind;
+use crate::sizing::{Kind, Shape};
 use crate::testing::hashes;
 
 /// Bytes at a cache line, as a memory map has them.
@@ -40,11 +41,13 @@ fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
         recipe.key = vec![":split=,,lower".parse().unwrap()];
     }
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
-    let group = |(i, &keys): (usize, &usize)| GroupParams {
-        group: Name::from(i.to_string().as_str()),
-        keys: keys as u64,
-        fpr: 0.01,
-        shape: kind.shape_for_rate(keys as u64, 0.01).unwrap(),
+    let group = |(i, &keys): (usize, &usize)| {
+        let keys = if kind.counts() { 0 } else { keys as u64 };
+        let shape = match kind.counts() {
+            true => countmin::shape(0.01, 0.05, 32).unwrap(),
+            false => kind.shape_for_rate(keys, 0.01).unwrap(),
+        };
+        GroupParams { group: Name::from(i.to_string().as_str()), keys, fpr: 0.01, shape }
     };
     let params = Params::new(common, sizes.iter().enumerate().map(group).collect()).unwrap();
     let (starts, words) = params.layout();
@@ -53,8 +56,8 @@ fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
     for (group, &start) in params.groups.iter().zip(&starts) {
         let section = &mut data[start..start + group.shape.words(kind) as usize];
         let index: u64 = str::from_utf8(&group.group.0).unwrap().parse().unwrap();
-        let mut keys = hashes(index * 1_000_000, group.keys as usize);
-        let mut seed = 0;
+        let mut keys = hashes(index * 1_000_000, sizes[index as usize]);
+        let (rows, mut seed) = (keys.len() as u64, 0);
         match kind {
             Kind::Blocked => {
                 Blocked::from_words(&mut *section, group.shape.hashes).unwrap().insert_hashes(&keys)
@@ -77,8 +80,14 @@ fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
                 section.copy_from_slice(filter.words());
                 seed = filter.newest();
             }
+            Kind::CountMin | Kind::CountMinConservative => {
+                let update = if kind == Kind::CountMin { Update::Plain } else { Update::Conservative };
+                let mut sketch = CountMin::from_words(&mut *section, group.shape, update, 0).unwrap();
+                sketch.add_hashes(&keys);
+                seed = sketch.total();
+            }
         }
-        tallies.push(seal(section, group.keys, seed));
+        tallies.push(seal_as(kind, &group.shape, section, rows, seed));
     }
     let mut bytes = Vec::new();
     write(&mut bytes, &params, &tallies, &data, b"").unwrap();
@@ -93,8 +102,10 @@ fn open(bytes: &[u8]) -> Result<Container<Aligned>, Error> {
 fn reseal(bytes: &mut [u8]) {
     let field = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
     let lengths = [24, 32, 40, 48].map(|at| field(bytes, at));
-    if let Some(extents) = Extents::of(lengths, field(bytes, 80)) {
-        for (at, (start, end)) in [(56, extents.description), (64, extents.directory), (72, extents.names)] {
+    if let Some(extents) = Extents::of(lengths, field(bytes, 96), field(bytes, 80)) {
+        let heavy = if field(bytes, 96) > 0 { Some((104, extents.heavy)) } else { None };
+        let parts = [(56, extents.description), (64, extents.directory), (72, extents.names)];
+        for (at, (start, end)) in parts.into_iter().chain(heavy) {
             if let Some(part) = bytes.get(start as usize..end as usize) {
                 let sum = checksum(part).to_le_bytes();
                 bytes[at..at + 8].copy_from_slice(&sum);
@@ -164,18 +175,18 @@ fn each_field_of_the_header_is_checked() {
     assert!(matches!(broken(8, 1, true), Error::Version { expected: 1, got: 2 }));
     assert!(matches!(broken(12, 1, true), Error::Corrupt(_)), "reserved");
     assert!(matches!(broken(16, 1, true), Error::Length { .. }), "file length");
-    for at in [24, 32, 40, 48, 80] {
+    for at in [24, 32, 40, 48, 80, 96] {
         assert!(matches!(broken(at, 64, true), Error::Corrupt(_) | Error::Checksum { .. }), "length at {at}");
         assert!(matches!(broken(at + 7, 255, true), Error::Corrupt(_)), "huge length at {at}");
     }
-    for at in [56, 64, 72, 88] {
+    for at in [56, 64, 72, 88, 104] {
         let mut bytes = good.clone();
         bytes[at] ^= 1;
         let sum = checksum(&bytes[..120]).to_le_bytes();
         bytes[120..128].copy_from_slice(&sum);
         assert!(matches!(open(&bytes), Err(Error::Checksum { .. })), "checksum at {at}");
     }
-    for at in 96..120 {
+    for at in 112..120 {
         assert!(matches!(broken(at, 1, true), Error::Corrupt(_)), "reserved at {at}");
     }
     for at in (12..16).chain(16..HEADER_BYTES) {
@@ -188,7 +199,7 @@ fn each_field_of_a_directory_entry_is_checked() {
     let good = file(Kind::Bloom, &[100, 10]);
     let directory = {
         let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
-        Extents::of([field(24), field(32), field(40), field(48)], 0).unwrap().directory.0 as usize
+        Extents::of([field(24), field(32), field(40), field(48)], 0, 0).unwrap().directory.0 as usize
     };
     // name offset and length, hashes, slots, width, reserved, rate (to a negative one), place, length
     for (at, value) in [(0, 9), (8, 9), (12, 100), (16, 64), (24, 1), (28, 1), (55, 0x80), (72, 64), (80, 8)]
@@ -224,7 +235,7 @@ fn each_field_of_a_directory_entry_is_checked() {
 fn names_that_share_bytes_or_leave_some_are_refused() {
     let good = file(Kind::Bloom, &[100, 10]);
     let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap()) as usize;
-    let extents = Extents::of([field(24) as u64, 2, 2, field(48) as u64], 0).unwrap();
+    let extents = Extents::of([field(24) as u64, 2, 2, field(48) as u64], 0, 0).unwrap();
     let (first, second) = (extents.directory.0 as usize, extents.directory.0 as usize + ENTRY_BYTES);
     // "0" and "01", both from the first byte; then "0" and nothing, with a byte left over.
     for (offset, len) in [(0u8, 2u8), (1, 0), (0, 0)] {
@@ -240,7 +251,7 @@ fn names_that_share_bytes_or_leave_some_are_refused() {
 fn layers_that_make_no_sense_are_refused() {
     let good = file(Kind::Layered, &[100]);
     let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
-    let entry = Extents::of([field(24), 1, 1, field(48)], 0).unwrap().directory.0 as usize;
+    let entry = Extents::of([field(24), 1, 1, field(48)], 0, 0).unwrap().directory.0 as usize;
     let put = |at: usize, value: u32| {
         let mut bytes = good.clone();
         bytes[entry + at..entry + at + 4].copy_from_slice(&value.to_le_bytes());
@@ -302,7 +313,7 @@ fn a_flipped_bit_anywhere_is_found() {
 
 proptest! {
     #[test]
-    fn hostile_bytes_never_panic(changes in prop::collection::vec((0usize..2000, any::<u8>()), 1..6), kind in 0usize..5) {
+    fn hostile_bytes_never_panic(changes in prop::collection::vec((0usize..2000, any::<u8>()), 1..6), kind in 0usize..7) {
         let mut bytes = file(Kind::ALL[kind], &[40, 3]);
         for (at, value) in changes {
             let at = at % bytes.len();
@@ -327,4 +338,87 @@ fn the_sections_are_used_where_they_stand() {
     let container = open(&bytes).unwrap();
     let file = container.data().as_ptr();
     assert_eq!(container.section(0).as_ptr(), file);
+}
+
+#[test]
+fn shapes_that_do_not_count_are_refused() {
+    let good = file(Kind::CountMin, &[100]);
+    let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
+    let entry = Extents::of([field(24), 1, 1, field(48)], 0, 0).unwrap().directory.0 as usize;
+    let (depth, shape) = (entry + 12, countmin::shape(0.01, 0.05, 32).unwrap());
+    assert_eq!(shape, Shape { slots: 272 * 3, width: 32, hashes: 3 });
+    let fpr = |epsilon: f64| (entry + 48, epsilon.to_bits());
+    for (at, value) in [
+        (depth, 0),
+        (depth, 5),                    // the counters are no multiple of it
+        (depth, 65),                   // too deep
+        (entry + 16, shape.slots + 1), // no multiple of the depth
+        (entry + 24, 16),              // no counters of 16 bits
+        (entry + 40, 7),               // planned for keys
+        fpr(0.0099),                   // more than the rows keep
+        fpr(1.5),
+    ] {
+        let mut bytes = good.clone();
+        let width = if at == depth || at == entry + 24 { 4 } else { 8 };
+        bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        reseal(&mut bytes);
+        assert!(matches!(open(&bytes), Err(Error::Corrupt(_))), "{value} at {}", at - entry);
+    }
+    // A total that is not that of the counters shows when they are read.
+    for (kind, total) in [(Kind::CountMin, 99u64), (Kind::CountMinConservative, 0)] {
+        let mut bytes = file(kind, &[100]);
+        let field = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let entry = Extents::of([field(24), 1, 1, field(48)], 0, 0).unwrap().directory.0 as usize;
+        open(&bytes).unwrap().verify(0).unwrap();
+        bytes[entry + 32..entry + 40].copy_from_slice(&total.to_le_bytes());
+        reseal(&mut bytes);
+        assert!(matches!(open(&bytes).unwrap().verify(0), Err(Error::Corrupt(_))), "{kind}");
+    }
+}
+
+#[test]
+fn heavy_keys_stand_after_the_data_and_are_checked() {
+    let plain = file(Kind::CountMin, &[100, 10]);
+    let container = open(&plain).unwrap();
+    assert_eq!(container.heavy(), None);
+    let keys = |keys: &[&str]| keys.iter().map(|key| key.as_bytes().to_vec()).collect::<Vec<_>>();
+    let heavy = Heavy { share: 0.25, groups: vec![keys(&["", "a", "ab"]), keys(&[])] };
+    let with = |heavy: &Heavy, journal: &[u8]| {
+        let mut bytes = Vec::new();
+        let extras = Extras { heavy: Some(heavy), journal };
+        write_with(&mut bytes, container.params(), container.tallies(), container.data(), extras).unwrap();
+        bytes
+    };
+    for journal in [&b""[..], b"{}"] {
+        let bytes = with(&heavy, journal);
+        let again = open(&bytes).unwrap();
+        assert_eq!((again.heavy(), again.journal()), (Some(&heavy), journal));
+        for end in plain.len()..bytes.len() {
+            assert!(open(&bytes[..end]).is_err(), "cut after {end}");
+            let mut flipped = bytes.clone();
+            flipped[end] ^= 1;
+            assert!(open(&flipped).is_err(), "flipped at {end}");
+        }
+    }
+    // None of these keys was ever added.
+    assert!(open(&with(&heavy, b"")).unwrap().verify_heavy(0).is_err());
+    assert!(open(&with(&heavy, b"")).unwrap().verify_heavy(1).is_ok());
+    // What lies behind the checksum: order, lengths, the share.
+    let bytes = with(&heavy, b"");
+    let at = plain.len();
+    for (at, value) in
+        [(at + 7, 0xc0), (at + 8, 4), (at + 8, 2), (at + 15, 0xff), (at + 20, 0xff), (at + 24, b'z')]
+    {
+        let mut bytes = bytes.clone();
+        bytes[at] = value;
+        reseal(&mut bytes);
+        assert!(matches!(open(&bytes), Err(Error::Corrupt(_))), "{value} at {}", at - plain.len());
+    }
+    // Filters have none.
+    let filter = file(Kind::Blocked, &[100]);
+    let filter = open(&filter).unwrap();
+    let mut bytes = Vec::new();
+    let extras = Extras { heavy: Some(&Heavy { share: 0.5, groups: vec![vec![]] }), journal: b"" };
+    write_with(&mut bytes, filter.params(), filter.tallies(), filter.data(), extras).unwrap();
+    assert!(matches!(open(&bytes), Err(Error::Corrupt(_))));
 }

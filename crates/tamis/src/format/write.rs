@@ -4,22 +4,34 @@ use std::io::{self, Write};
 
 use super::header::{Entry, Header};
 use super::{ALIGN, Extents, checksum};
+use crate::countmin::{Heavy, counters_used};
 use crate::params::Params;
+use crate::sizing::{Kind, Shape};
 
 /// What a group's sketch says of itself in the directory, besides its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Rows added; sums up when files are merged.
     pub rows: u64,
-    /// Bits that are set.
+    /// Bits that are set; in a `count-min` counters that are not zero.
     pub ones: u64,
-    /// The seed with which a `fuse` could be built; the keys in the newest layer of a `scalable`.
+    /// The seed with which a `fuse` could be built; the keys in the newest layer of a `scalable`;
+    /// the total weight in a `count-min`.
     pub seed: u64,
     /// The checksum of the section.
     pub sum: u64,
 }
 
-/// The tally of a finished section.
+/// The tally of a finished section of a sketch of this kind and shape.
+pub fn seal_as(kind: Kind, shape: &Shape, section: &[u64], rows: u64, seed: u64) -> Tally {
+    let tally = seal(section, rows, seed);
+    match kind.counts() {
+        true => Tally { ones: counters_used(section, shape.width), ..tally },
+        false => tally,
+    }
+}
+
+/// The tally of a finished section of a filter.
 pub fn seal(section: &[u64], rows: u64, seed: u64) -> Tally {
     Tally {
         rows,
@@ -29,9 +41,16 @@ pub fn seal(section: &[u64], rows: u64, seed: u64) -> Tally {
     }
 }
 
-/// Writes a container. `data` is the data area as [`Params::layout`] lays it out; the tallies
-/// stand in the order of the groups. The journal is what a job that goes on must remember; it is
-/// empty in all other files.
+/// What stands after the data area; empty in most files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extras<'a> {
+    /// Keys of a large share, beside sketches that count.
+    pub heavy: Option<&'a Heavy>,
+    /// What a job that goes on must remember.
+    pub journal: &'a [u8],
+}
+
+/// The same as [`write_with`], with a journal and nothing else after the data area.
 pub fn write(
     out: &mut impl Write,
     params: &Params,
@@ -39,6 +58,19 @@ pub fn write(
     data: &[u64],
     journal: &[u8],
 ) -> io::Result<()> {
+    write_with(out, params, tallies, data, Extras { heavy: None, journal })
+}
+
+/// Writes a container. `data` is the data area as [`Params::layout`] lays it out; the tallies
+/// stand in the order of the groups.
+pub fn write_with(
+    out: &mut impl Write,
+    params: &Params,
+    tallies: &[Tally],
+    data: &[u64],
+    Extras { heavy, journal }: Extras<'_>,
+) -> io::Result<()> {
+    let heavy = heavy.map(Heavy::encode).unwrap_or_default();
     let (starts, words) = params.layout();
     assert_eq!(tallies.len(), params.groups.len());
     assert_eq!(data.len(), words);
@@ -46,7 +78,8 @@ pub fn write(
     let names: Vec<u8> = params.groups.iter().flat_map(|group| group.group.0.iter().copied()).collect();
     let groups = params.groups.len() as u64;
     let lengths = [description.len() as u64, groups, names.len() as u64, 8 * data.len() as u64];
-    let extents = Extents::of(lengths, journal.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
+    let extents =
+        Extents::of(lengths, heavy.len() as u64, journal.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
 
     let mut directory = Vec::with_capacity(params.groups.len() * super::ENTRY_BYTES);
     let mut name_offset = 0;
@@ -81,6 +114,8 @@ pub fn write(
         names_sum: checksum(&names),
         journal_len: journal.len() as u64,
         journal_sum: if journal.is_empty() { 0 } else { checksum(journal) },
+        heavy_len: heavy.len() as u64,
+        heavy_sum: if heavy.is_empty() { 0 } else { checksum(&heavy) },
     };
     for part in [&header.encode()[..], &description, &directory, &names] {
         out.write_all(part)?;
@@ -88,5 +123,10 @@ pub fn write(
         out.write_all(&[0; ALIGN as usize][..padding])?;
     }
     out.write_all(bytemuck::cast_slice(data))?;
+    out.write_all(&heavy)?;
+    if !journal.is_empty() {
+        let padding = heavy.len().next_multiple_of(ALIGN as usize) - heavy.len();
+        out.write_all(&[0; ALIGN as usize][..padding])?;
+    }
     out.write_all(journal)
 }

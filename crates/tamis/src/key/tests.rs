@@ -6,6 +6,7 @@ fn recipe(key: &[&str], null: Option<&str>) -> Recipe {
     Recipe {
         key: key.iter().map(|field| field.parse().unwrap()).collect(),
         group: None,
+        weight: None,
         null: null.map(str::to_owned),
     }
 }
@@ -124,7 +125,7 @@ fn a_field_that_is_shown_reads_back_as_itself() {
 fn a_step_with_an_empty_text_leaves_the_value_as_it_is() {
     for step in [Step::Before(String::new()), Step::After(String::new())] {
         let field = Field { column: Column::Line, steps: vec![step] };
-        let recipe = Recipe { key: vec![field], group: None, null: None };
+        let recipe = Recipe { key: vec![field], group: None, weight: None, null: None };
         assert_eq!(Maker::new(&recipe).key(&[Some(b"abc")]).unwrap(), b"abc");
     }
 }
@@ -133,7 +134,7 @@ fn a_step_with_an_empty_text_leaves_the_value_as_it_is() {
 fn record(fields: &[&str], null: Option<&str>, parts: &[Option<&str>]) -> Result<Vec<String>, BadValue> {
     let fields: Vec<Field> =
         fields.iter().map(|field| field.parse::<Field>().unwrap().of_keywords()).collect();
-    let recipe = Recipe { key: fields, group: None, null: null.map(str::to_owned) };
+    let recipe = Recipe { key: fields, group: None, weight: None, null: null.map(str::to_owned) };
     recipe.check().unwrap();
     let parts: Vec<Option<&[u8]>> = parts.iter().map(|part| part.map(str::as_bytes)).collect();
     let bytes = key(&recipe, &parts)?;

@@ -1,0 +1,264 @@
+//! `counts`: ns per update and per estimate of sketches of the same shape, and their error with the
+//! same memory.
+
+use std::hint::black_box;
+
+use serde_json::{Value, json};
+use tamis::arch::map::Words;
+use tamis::countmin::{CountMin, Update, shape_by_hand};
+use tamis_engine::generate::Zipf;
+use tamis_engine::report::{Column, Table, number};
+
+use crate::contestants::{hash, key};
+use crate::rounds::{median, ns_per_key};
+
+/// Rounds, of which the median counts.
+const ROUNDS: usize = 9;
+
+/// Keys hashed before they are added or asked for together.
+const BATCH: usize = 4096;
+
+/// Keys of a power law whose error is measured, and rows of them.
+const DISTINCT: u64 = 1_000_000;
+const ROWS: u64 = 10_000_000;
+
+/// A sketch of given shape. Keys are the [`key`]s of numbers, and hashing them is part of every
+/// operation.
+trait Counts {
+    fn name(&self) -> &'static str;
+    /// Bits of a counter.
+    fn bits(&self) -> u32;
+    fn start(&mut self, width: u64, depth: u32);
+    fn add(&mut self, numbers: &[u64]);
+    fn estimates(&mut self, numbers: &[u64], estimates: &mut Vec<u64>);
+}
+
+struct Ours {
+    name: &'static str,
+    bits: u32,
+    update: Update,
+    sketch: Option<CountMin<Words>>,
+}
+
+impl Counts for Ours {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    fn start(&mut self, width: u64, depth: u32) {
+        let shape = shape_by_hand(width, depth, self.bits).expect("a shape");
+        self.sketch = Some(CountMin::zeroed(shape, self.update).expect("memory"));
+    }
+
+    fn add(&mut self, numbers: &[u64]) {
+        let sketch = self.sketch.as_mut().expect("started");
+        let mut hashes = [0; BATCH];
+        for numbers in numbers.chunks(BATCH) {
+            hashes.iter_mut().zip(numbers).for_each(|(to, &number)| *to = hash(number));
+            sketch.add_hashes(&hashes[..numbers.len()]);
+        }
+    }
+
+    fn estimates(&mut self, numbers: &[u64], estimates: &mut Vec<u64>) {
+        let sketch = self.sketch.as_ref().expect("started");
+        let mut hashes = [0; BATCH];
+        estimates.resize(numbers.len(), 0);
+        for (numbers, estimates) in numbers.chunks(BATCH).zip(estimates.chunks_mut(BATCH)) {
+            hashes.iter_mut().zip(numbers).for_each(|(to, &number)| *to = hash(number));
+            sketch.estimates(&hashes[..numbers.len()], estimates);
+        }
+    }
+}
+
+#[derive(Default)]
+struct DataSketches(Option<datasketches::countmin::CountMinSketch<i64>>);
+
+impl Counts for DataSketches {
+    fn name(&self) -> &'static str {
+        "datasketches"
+    }
+
+    fn bits(&self) -> u32 {
+        64
+    }
+
+    fn start(&mut self, width: u64, depth: u32) {
+        let sketch = datasketches::countmin::CountMinSketch::new(depth as u8, width as u32);
+        self.0 = Some(sketch);
+    }
+
+    fn add(&mut self, numbers: &[u64]) {
+        let sketch = self.0.as_mut().expect("started");
+        numbers.iter().for_each(|&number| sketch.update(key(number)));
+    }
+
+    fn estimates(&mut self, numbers: &[u64], estimates: &mut Vec<u64>) {
+        let sketch = self.0.as_ref().expect("started");
+        estimates.clear();
+        estimates.extend(numbers.iter().map(|&number| sketch.estimate(key(number)) as u64));
+    }
+}
+
+#[derive(Default)]
+struct PDataStructs(Option<pdatastructs::countminsketch::CountMinSketch<u64, u64>>);
+
+impl Counts for PDataStructs {
+    fn name(&self) -> &'static str {
+        "pdatastructs"
+    }
+
+    fn bits(&self) -> u32 {
+        64
+    }
+
+    fn start(&mut self, width: u64, depth: u32) {
+        let (width, depth) = (width as usize, depth as usize);
+        self.0 = Some(pdatastructs::countminsketch::CountMinSketch::with_params(width, depth));
+    }
+
+    fn add(&mut self, numbers: &[u64]) {
+        let sketch = self.0.as_mut().expect("started");
+        for &number in numbers {
+            sketch.add(&key(number));
+        }
+    }
+
+    fn estimates(&mut self, numbers: &[u64], estimates: &mut Vec<u64>) {
+        let sketch = self.0.as_ref().expect("started");
+        estimates.clear();
+        estimates.extend(numbers.iter().map(|&number| sketch.query_point(&key(number))));
+    }
+}
+
+fn contestants() -> Vec<Box<dyn Counts>> {
+    let ours = |name, bits, update| Box::new(Ours { name, bits, update, sketch: None });
+    vec![
+        ours("tamis count-min", 64, Update::Plain),
+        ours("tamis count-min, 32 bits", 32, Update::Plain),
+        ours("tamis count-min, conservative", 64, Update::Conservative),
+        Box::new(DataSketches::default()),
+        Box::new(PDataStructs::default()),
+    ]
+}
+
+/// What was measured of a contestant.
+struct Measured {
+    name: &'static str,
+    bits: u32,
+    add: Vec<f64>,
+    estimate: Vec<f64>,
+    /// The mean error over the keys of a power law, in the memory that `tamis count-min` has.
+    error: f64,
+}
+
+/// Measures sketches of this shape with so many keys, prints a table and verdicts.
+pub fn run(width: u64, depth: u32, keys: u64) -> Value {
+    let mut contestants = contestants();
+    let mut measured: Vec<Measured> = contestants
+        .iter()
+        .map(|one| Measured {
+            name: one.name(),
+            bits: one.bits(),
+            add: Vec::new(),
+            estimate: Vec::new(),
+            error: 0.0,
+        })
+        .collect();
+    let numbers: Vec<u64> = (0..keys).collect();
+    let mut estimates = Vec::new();
+    contestants.iter_mut().for_each(|one| one.start(width, depth));
+    for _ in 0..ROUNDS {
+        for (one, measured) in contestants.iter_mut().zip(&mut measured) {
+            measured.add.push(ns_per_key(keys, || one.add(&numbers)));
+            measured.estimate.push(ns_per_key(keys, || one.estimates(&numbers, &mut estimates)));
+            assert!(estimates.iter().all(|&estimate| estimate > 0), "{} lost keys", one.name());
+            black_box(&estimates);
+        }
+    }
+    errors(&mut contestants, &mut measured, (width / 64).max(1), depth);
+    let ours = &measured[0];
+    let ratio = |times: &[f64], others: &[f64]| {
+        median(&times.iter().zip(others).map(|(time, other)| time / other).collect::<Vec<_>>())
+    };
+    let mut columns = vec![Column::left("contestant")];
+    columns.extend(["bits", "update", "estimate", "÷ tamis", "", "mean error"].map(Column::right));
+    let row = |one: &Measured| {
+        vec![
+            one.name.into(),
+            one.bits.to_string(),
+            format!("{:.1}", median(&one.add)),
+            format!("{:.1}", median(&one.estimate)),
+            format!("{:.2}", ratio(&one.add, &ours.add)),
+            format!("{:.2}", ratio(&one.estimate, &ours.estimate)),
+            format!("{:.1}", one.error),
+        ]
+    };
+    let table = Table {
+        caption: format!(
+            "{depth} rows of {} counters, {} keys: ns per key, one thread (update / estimate)",
+            number::count(width),
+            number::count(keys)
+        ),
+        columns,
+        rows: measured.iter().map(row).collect(),
+        notes: vec![format!(
+            "The error is the mean over {} keys, {} rows of a power law (exponent 1), in the memory of {depth} rows of \
+             {} counters of 64 bits.",
+            number::count(DISTINCT),
+            number::count(ROWS),
+            number::count((width / 64).max(1))
+        )],
+    };
+    println!("{}", table.text());
+    println!("Targets:");
+    let mut verdicts = Vec::new();
+    for peer in measured.iter().filter(|one| !one.name.starts_with("tamis")) {
+        let (add, estimate) = (ratio(&peer.add, &ours.add), ratio(&peer.estimate, &ours.estimate));
+        verdicts.push(format!(
+            "count-min: {} takes {add:.2}x / {estimate:.2}x its time (target: ahead): {}",
+            peer.name,
+            if add > 1.0 && estimate > 1.0 { "met" } else { "NOT met" }
+        ));
+    }
+    verdicts.iter().for_each(|verdict| println!("  {verdict}"));
+    let figures = measured.iter().map(|one| {
+        json!({
+            "name": one.name, "bits": one.bits, "mean_error": one.error,
+            "ns": { "update": median(&one.add), "estimate": median(&one.estimate) },
+            "rounds": { "update": one.add, "estimate": one.estimate },
+        })
+    });
+    json!({
+        "width": width, "depth": depth, "keys": keys, "contestants": figures.collect::<Vec<_>>(),
+        "verdicts": verdicts,
+    })
+}
+
+/// The mean error of each, in the memory that rows of so many 64-bit counters take.
+fn errors(contestants: &mut [Box<dyn Counts>], measured: &mut [Measured], width: u64, depth: u32) {
+    let zipf = Zipf::new(DISTINCT, 1.0);
+    let mut drawn = 0;
+    let mut random = || {
+        drawn += 1;
+        hash(drawn ^ 1 << 60)
+    };
+    let rows: Vec<u64> = (0..ROWS).map(|_| zipf.draw(&mut random)).collect();
+    let mut truth = vec![0u64; DISTINCT as usize + 1];
+    rows.iter().for_each(|&rank| truth[rank as usize] += 1);
+    let asked: Vec<u64> = (1..=DISTINCT).filter(|&rank| truth[rank as usize] > 0).collect();
+    let mut estimates = Vec::new();
+    for (one, measured) in contestants.iter_mut().zip(measured) {
+        one.start(width * 64 / u64::from(one.bits()), depth);
+        one.add(&rows);
+        one.estimates(&asked, &mut estimates);
+        let error = asked.iter().zip(&estimates).map(|(&rank, &estimate)| {
+            assert!(estimate >= truth[rank as usize], "{} is below the truth", one.name());
+            (estimate - truth[rank as usize]) as f64
+        });
+        measured.error = error.sum::<f64>() / asked.len() as f64;
+    }
+}

@@ -1,0 +1,259 @@
+//! How sketches that count are shown.
+
+use std::cmp::Reverse;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tamis::countmin::{Census, delta_of, shape_by_hand};
+use tamis::format::Tally;
+use tamis::params::{GroupParams, Name, Params};
+use tamis::sizing::Shape;
+use tamis::sketch::Sketch;
+use tamis_engine::counts::Promise;
+use tamis_engine::output::{self as files, Mapped};
+use tamis_engine::query::Count;
+use tamis_engine::report::{Column, Table, group_name, number, printable};
+
+use super::inspect::Listed;
+use crate::show::{FEW, Output, Sheet, few};
+
+/// A group, as it is shown.
+struct Group<'a> {
+    params: &'a GroupParams,
+    tally: &'a Tally,
+    promise: Promise,
+    census: Census,
+    heavy: Option<u64>,
+}
+
+/// Shows the state of the groups.
+pub fn summary(
+    output: &Output,
+    path: &Path,
+    params: &Params,
+    tallies: &[Tally],
+    listed: Listed,
+) -> Result<ExitCode> {
+    let file = files::open(path)?;
+    let mut groups = Vec::new();
+    for (group, tally) in params.groups.iter().zip(tallies) {
+        let at = file.params().find(&group.group.0).unwrap_or(0);
+        let census = match file.sketch(at)? {
+            Sketch::CountMin(sketch) => sketch.census(),
+            _ => Census::default(),
+        };
+        let heavy = file.heavy().map(|heavy| heavy.groups[at].len() as u64);
+        groups.push(Group { params: group, tally, promise: Promise::of(group, tally.seed), census, heavy });
+    }
+    groups.sort_by(|a, b| a.params.group.compare_naturally(&b.params.group));
+    let bytes: u64 = groups.iter().map(|group| group.params.shape.bits().div_ceil(64) * 8).sum();
+    let kind = params.common.kind;
+    let mut lines = vec![format!(
+        "{}: {kind}, hash {}, {}; {} in {}",
+        path.display(),
+        params.common.hash,
+        params.common.recipe,
+        number::bytes(bytes),
+        number::counted(groups.len() as u64, "group")
+    )];
+    if let Some(heavy) = file.heavy() {
+        let keys: u64 = groups.iter().filter_map(|group| group.heavy).sum();
+        lines.push(format!(
+            "Keys with a share of {} or more are kept, {} in all: tamis top lists them.",
+            number::percent(heavy.share),
+            number::count(keys)
+        ));
+    }
+    let json = json!({
+        "path": path, "kind": kind, "hash": params.common.hash, "recipe": params.common.recipe, "bytes": bytes,
+        "heavy_share": file.heavy().map(|heavy| heavy.share),
+        "groups": groups.iter().map(as_json).collect::<Vec<_>>(),
+    });
+    let saturated: u64 = groups.iter().map(|group| group.census.saturated).sum();
+    if listed == Listed::Largest
+        && let Some(all) = few(&mut groups, |group| Reverse(group.promise.total))
+    {
+        lines.push(format!(
+            "These are the {FEW} largest of {} groups; tamis inspect {} shows all, and so does --json.",
+            number::count(all),
+            path.display()
+        ));
+    }
+    output.result(Sheet { table: table(&groups, file.heavy().is_some()), lines }, json)?;
+    if saturated > 0 {
+        output.warn(format!(
+            "{} ran full: estimates from them are what the truth is at least{}",
+            number::counted(saturated, "counter"),
+            if params.groups[0].shape.width == 32 { " (--counter-bits 64 counts on)" } else { "" }
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn counters(shape: &Shape) -> String {
+    format!("{} × {}", shape.hashes, number::count(shape.row()))
+}
+
+fn table(groups: &[Group<'_>], heavy: bool) -> Table {
+    let mut columns = vec![Column::left("group")];
+    let names =
+        ["rows", "total weight", "counters", "bits", "used", "largest", "full", "epsilon", "delta", "bound"];
+    columns.extend(names.map(Column::right));
+    columns.extend(heavy.then(|| Column::right("heavy keys")));
+    let row = |group: &Group<'_>| {
+        let Shape { width, slots, .. } = group.params.shape;
+        let mut row = vec![
+            group_name(&group.params.group),
+            number::count(group.tally.rows),
+            number::count(group.promise.total),
+            counters(&group.params.shape),
+            width.to_string(),
+            number::percent(group.census.used as f64 / slots as f64),
+            number::count(group.census.largest),
+            number::count(group.census.saturated),
+            number::rate(group.promise.epsilon),
+            number::rate(group.promise.delta),
+            number::count(group.promise.bound()),
+        ];
+        row.extend(group.heavy.map(number::count));
+        row
+    };
+    let notes = vec![
+        "An estimate is never below the truth, and at most the bound above it, but for a probability of delta.".into(),
+    ];
+    Table { columns, rows: groups.iter().map(row).collect(), notes, ..Table::default() }
+}
+
+fn as_json(group: &Group<'_>) -> Value {
+    let Shape { width, hashes, .. } = group.params.shape;
+    let mut json = json!({
+        "group": group.params.group, "rows": group.tally.rows, "total": group.promise.total,
+        "width": group.params.shape.row(), "depth": hashes, "counter_bits": width,
+        "counters_used": group.census.used, "largest": group.census.largest, "saturated": group.census.saturated,
+        "epsilon": group.promise.epsilon, "delta": group.promise.delta, "bound": group.promise.bound(),
+    });
+    if let Some(heavy) = group.heavy {
+        json["heavy_keys"] = heavy.into();
+    }
+    json
+}
+
+/// What a plan comes to: the rule by which w and d follow from the error, beside the other usual one.
+pub fn show_plan(output: &Output, params: &Params, by_error: Option<(f64, f64)>) -> Result<ExitCode> {
+    let shape = params.groups.first().map(|group| (group.shape, group.fpr));
+    let Some((shape, epsilon)) = shape else { return Ok(ExitCode::SUCCESS) };
+    let mut rows = vec![("tamis", "⌈e/ε⌉", "⌈ln(1/δ)⌉", shape)];
+    if let Some((epsilon, delta)) = by_error {
+        let (row, depth) = ((2.0 / epsilon).ceil(), (1.0 / delta).log2().ceil().clamp(1.0, 64.0));
+        if let Ok(shape) = shape_by_hand(row as u64, depth as u32, shape.width) {
+            rows.push(("Spark, Redis", "⌈2/ε⌉", "⌈log2(1/δ)⌉", shape));
+        }
+    } else {
+        rows[0] = ("by hand", "given", "given", shape);
+    }
+    let mut columns = vec![Column::left("rule")];
+    columns.extend(["width w", "", "depth d", "", "bits", "memory"].map(Column::right));
+    let groups = params.groups.len() as u64;
+    let row = |(name, w, d, shape): &(&str, &str, &str, Shape)| {
+        vec![
+            (*name).into(),
+            (*w).into(),
+            number::count(shape.row()),
+            (*d).into(),
+            shape.hashes.to_string(),
+            shape.width.to_string(),
+            number::bytes(shape.bits() / 8 * groups),
+        ]
+    };
+    let delta = delta_of(shape.hashes);
+    let mut lines = vec![format!(
+        "An estimate is never below the truth, and at most {} of the total weight above it, but for a probability of {}.",
+        number::rate(epsilon),
+        number::rate(delta)
+    )];
+    if groups > 1 {
+        lines.push(format!("Memory of {}.", number::counted(groups, "group")));
+    }
+    let table = Table { columns, rows: rows.iter().map(row).collect(), ..Table::default() };
+    let mut json = serde_json::to_value(params)?;
+    let rule = |(name, w, d, shape): &(&str, &str, &str, Shape)| {
+        json!({
+            "rule": name, "width_rule": w, "depth_rule": d, "width": shape.row(), "depth": shape.hashes,
+            "counter_bits": shape.width, "bytes": shape.bits() / 8 * groups,
+        })
+    };
+    json["epsilon"] = epsilon.into();
+    json["delta"] = delta.into();
+    json["rules"] = rows.iter().map(rule).collect();
+    output.result(Sheet { table, lines }, json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says what is promised of the estimates of a file.
+pub fn explain_bound(output: &Output, file: &Mapped) {
+    let promises: Vec<Promise> = (file.params().groups.iter().zip(file.tallies()))
+        .map(|(group, tally)| Promise::of(group, tally.seed))
+        .collect();
+    let Some(first) = promises.first() else { return };
+    let (epsilon, sure) = (number::rate(first.epsilon), number::rate(1.0 - first.delta));
+    match &promises[..] {
+        [only] => output.note(format!(
+            "truth ≤ estimate ≤ truth + {} with probability {sure} (ε = {epsilon} of N = {})",
+            number::count(only.bound()),
+            number::count(only.total)
+        )),
+        _ => output.note(format!(
+            "truth ≤ estimate ≤ truth + bound with probability {sure} (ε = {epsilon} of each group's total weight)"
+        )),
+    }
+}
+
+/// An estimate in words.
+pub fn estimate(value: u64, saturated: bool) -> String {
+    if saturated { format!("at least {value}") } else { value.to_string() }
+}
+
+/// How often a key came, as lines.
+pub fn answer_lines(key: &[u8], counts: &[Count<'_>], grouped: bool) -> String {
+    let key = printable(key);
+    if !grouped {
+        let line = |count: &Count<'_>| {
+            let estimate = estimate(count.estimate, count.saturated);
+            format!("{key}\t{estimate}\t{}\n", count.promise.bound())
+        };
+        return counts.iter().map(line).collect();
+    }
+    let line = |count: &Count<'_>| {
+        let (group, estimate) = (printable(&count.group.0), estimate(count.estimate, count.saturated));
+        format!("{key}\t{group}\t{estimate}\t{}\n", count.promise.bound())
+    };
+    let lines: String = counts.iter().filter(|count| count.estimate > 0).map(line).collect();
+    if lines.is_empty() { format!("{key}\t\t0\t\n") } else { lines }
+}
+
+/// How often a key came, as JSON.
+pub fn answer_json(key: &[u8], counts: &[Count<'_>], grouped: bool) -> Value {
+    let count = |count: &Count<'_>| {
+        json!({
+            "estimate": count.estimate, "bound": count.promise.bound(),
+            "at_least": count.promise.at_least(count.estimate), "saturated": count.saturated,
+            "total": count.promise.total, "epsilon": count.promise.epsilon, "delta": count.promise.delta,
+        })
+    };
+    let mut answer = json!({ "key": Name(key.to_vec()) });
+    if !grouped && let Some(only) = counts.first() {
+        if let (Some(answer), Value::Object(more)) = (answer.as_object_mut(), count(only)) {
+            answer.extend(more);
+        }
+        return answer;
+    }
+    let groups = counts.iter().filter(|count| count.estimate > 0).map(|one| {
+        let mut json = count(one);
+        json["group"] = json!(one.group);
+        json
+    });
+    answer["groups"] = groups.collect();
+    answer
+}

@@ -1,0 +1,86 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use tamis_engine::counts::{self, Product};
+use tamis_engine::parallel;
+use tamis_engine::report::{Column, Table, group_name, number};
+
+use crate::show::{Output, Sheet};
+
+/// Estimate the inner product of two streams, from their counts alone
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis inner-product monday.tamis tuesday.tamis
+  tamis inner-product monday.tamis                     the size of its self-join
+
+The inner product is the sum, over all keys, of the product of their weights: how many rows a join
+of the two streams on this key would have. The estimate is never below the truth, and but for a
+probability of delta at most the bound above it: epsilon times both totals. Both files must have the
+same parameters (build --params or --like), and be built without --conservative.")]
+pub struct InnerProduct {
+    /// The first file
+    first: PathBuf,
+    /// The second file [default: the first once more]
+    second: Option<PathBuf>,
+}
+
+impl InnerProduct {
+    /// Estimates it.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let second = self.second.as_ref().unwrap_or(&self.first);
+        let products = counts::inner_product(&self.first, second, parallel::default_threads())?;
+        let mut columns = vec![Column::left("group")];
+        columns.extend(["estimate", "bound", "first total", "second total"].map(Column::right));
+        let row = |product: &Product| {
+            vec![
+                group_name(&product.group),
+                product.estimate.to_string(),
+                whole(product.bound),
+                number::count(product.totals.0),
+                number::count(product.totals.1),
+            ]
+        };
+        let mut lines = Vec::new();
+        if let Some(first) = products.first() {
+            lines.push(format!(
+                "truth ≤ estimate ≤ truth + bound with probability {} (ε = {} of the product of both totals).",
+                number::rate(1.0 - first.delta),
+                number::rate(first.epsilon)
+            ));
+        }
+        let table = Table { columns, rows: products.iter().map(row).collect(), ..Table::default() };
+        let groups: Vec<_> = products
+            .iter()
+            .map(|product| {
+                json!({
+                    "group": product.group, "estimate": exact(product.estimate), "bound": product.bound,
+                    "first_total": product.totals.0, "second_total": product.totals.1,
+                    "epsilon": product.epsilon, "delta": product.delta, "saturated": product.saturated,
+                })
+            })
+            .collect();
+        output.result(Sheet { table, lines }, json!({ "groups": groups }))?;
+        let saturated: u64 = products.iter().map(|product| product.saturated).sum();
+        if saturated > 0 {
+            output.warn(format!(
+                "{} ran full: the estimate may be too low",
+                number::counted(saturated, "counter")
+            ));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A bound for people: in full as long as a double holds all its digits.
+fn whole(bound: f64) -> String {
+    if bound < 9e15 { number::count(bound as u64) } else { number::short(bound) }
+}
+
+/// A number for programs: as text where it is beyond 64 bits.
+fn exact(estimate: u128) -> serde_json::Value {
+    u64::try_from(estimate).map_or_else(|_| estimate.to_string().into(), serde_json::Value::from)
+}

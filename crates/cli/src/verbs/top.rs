@@ -1,0 +1,181 @@
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+use tamis::format::MAGIC;
+use tamis::key::{Recipe, keywords_of};
+use tamis::params::Name;
+use tamis::sizing::Kind;
+use tamis_engine::build::{Job, Sizing};
+use tamis_engine::counts::{self, Hit, Listing, TopGroup};
+use tamis_engine::report::{Column, Table, group_name, number};
+
+use super::counters::estimate;
+use super::inspect::key_text;
+use crate::arguments::{self, Counting, Keys, Kinds, Reading};
+use crate::notes;
+use crate::progress;
+use crate::show::{Output, Sheet, usage};
+
+/// The share where none is asked for.
+const SHARE: f64 = 0.001;
+
+/// List the keys that come most: all whose share is at least so large
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis top access.log --key 1 --delimiter ' ' --share 0.001
+  tamis top flows.csv --key src --weight bytes --share 1% --count 20
+  tamis top flows.csv --key src --group day --share 0.01
+  tamis build access.log --kind count-min --key 1 --heavy 0.001 -o hits.tamis
+  tamis top hits.tamis                                    those that were kept
+
+No key of that share is missing. A key that is listed may have a little less: estimates are never
+below the truth and, but for a probability of delta, at most the bound above it. `at least` is the
+estimate less the bound. The data is read twice; memory is that of the counters and the keys
+listed, whatever the number of keys. From a file of sketches, the keys that build --heavy kept are
+listed, for its share or a larger one.")]
+pub struct Top {
+    /// Files, globs, folders, or `-` for standard input; or one file of sketches
+    #[arg(required = true)]
+    inputs: Vec<String>,
+    /// The least share of the total weight [default: 0.001, or that of the file]
+    #[arg(long, value_parser = arguments::share)]
+    share: Option<f64>,
+    /// Show at most so many of each group, the heaviest
+    #[arg(long, value_parser = arguments::count, value_name = "N")]
+    count: Option<u64>,
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    counting: Counting,
+    /// Count with less error, by the conservative update; one thread counts
+    #[arg(long, help_heading = "Counts (--kind count-min)")]
+    conservative: bool,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+impl Top {
+    /// Lists them.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let listing = match &self.inputs[..] {
+            [only] if is_container(Path::new(only)) => self.of_file(Path::new(only))?,
+            _ => self.of_data(output)?,
+        };
+        notes::inputs(output, &listing.inputs);
+        notes::skipped(output, listing.skipped);
+        show(output, &listing, self.count)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn of_file(&self, path: &Path) -> Result<Listing> {
+        if self.counting.given() || self.conservative || self.keys.recipe() != Recipe::lines() {
+            return usage("the file knows its keys and its error: leave out all but --share and --count");
+        }
+        Ok(counts::top_of_file(path, self.share)?)
+    }
+
+    fn of_data(&self, output: &Output) -> Result<Listing> {
+        let share = self.share.unwrap_or(SHARE);
+        let kinds = Kinds {
+            kind: Some(Kind::CountMin),
+            conservative: self.conservative,
+            layers: None,
+            hash: None,
+            seed: None,
+        };
+        let job = Job {
+            inputs: self.inputs.clone(),
+            options: self.reading.options(),
+            common: kinds.common(self.keys.recipe())?,
+            sizing: Sizing::Counters(self.counting.counters(Some(share))?),
+            layers: None,
+            heavy: Some(share),
+            bad_rows: self.reading.bad_rows(),
+            threads: self.reading.threads(),
+        };
+        progress::run(output, "counting", |control| counts::top_of_data(&job, control))
+    }
+}
+
+/// Whether this is a file of sketches, by its name or by how it begins.
+fn is_container(path: &Path) -> bool {
+    if path.extension().is_some_and(|extension| extension == "tamis") {
+        return true;
+    }
+    let mut magic = [0; MAGIC.len()];
+    File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == MAGIC
+}
+
+fn show(output: &Output, listing: &Listing, most: Option<u64>) -> Result<()> {
+    let grouped = listing.common.recipe.group.is_some();
+    let most = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    let mut columns = Vec::new();
+    columns.extend(grouped.then(|| Column::left("group")));
+    columns.push(Column::left("key"));
+    columns.extend(["estimate", "at least", "share"].map(Column::right));
+    let mut rows = Vec::new();
+    for group in &listing.groups {
+        for hit in group.keys.iter().take(most) {
+            let mut row = Vec::new();
+            row.extend(grouped.then(|| group_name(&group.group)));
+            row.push(key_text(&listing.common.recipe, &hit.key));
+            row.push(match hit.saturated {
+                true => estimate(hit.estimate, true),
+                false => number::count(hit.estimate),
+            });
+            row.push(number::count(group.promise.at_least(hit.estimate)));
+            row.push(number::percent(hit.estimate as f64 / (group.promise.total as f64).max(1.0)));
+            rows.push(row);
+        }
+    }
+    let listed: u64 = listing.groups.iter().map(|group| group.keys.len() as u64).sum();
+    let mut lines = vec![format!(
+        "{} with an estimated share of {} or more; none that has it is missing{}.",
+        number::counted(listed, "key"),
+        number::percent(listing.share),
+        if rows.len() as u64 == listed { "" } else { " (--count shows the heaviest)" }
+    )];
+    if let [only] = &listing.groups[..] {
+        let promise = &only.promise;
+        lines.push(format!(
+            "Total weight {}; truth ≤ estimate ≤ truth + {} with probability {}.",
+            number::count(promise.total),
+            number::count(promise.bound()),
+            number::rate(1.0 - promise.delta)
+        ));
+    }
+    let table = Table { columns, rows, ..Table::default() };
+    output.result(Sheet { table, lines }, as_json(listing, most))
+}
+
+/// A key for programs: its text, or the list of its parts.
+fn key_json(recipe: &Recipe, key: &[u8]) -> Value {
+    if recipe.of_keywords() || recipe.key.len() > 1 {
+        return keywords_of(key).map(|part| json!(Name(part.to_vec()))).collect();
+    }
+    json!(Name(key.to_vec()))
+}
+
+fn as_json(listing: &Listing, most: usize) -> Value {
+    let group = |group: &TopGroup| {
+        let hit = |hit: &Hit| {
+            json!({
+                "key": key_json(&listing.common.recipe, &hit.key), "estimate": hit.estimate,
+                "at_least": group.promise.at_least(hit.estimate), "saturated": hit.saturated,
+                "share": hit.estimate as f64 / (group.promise.total as f64).max(1.0),
+            })
+        };
+        json!({
+            "group": group.group, "total": group.promise.total, "epsilon": group.promise.epsilon,
+            "delta": group.promise.delta, "bound": group.promise.bound(), "listed": group.keys.len(),
+            "keys": group.keys.iter().take(most).map(hit).collect::<Vec<_>>(),
+        })
+    };
+    json!({ "share": listing.share, "groups": listing.groups.iter().map(group).collect::<Vec<_>>() })
+}

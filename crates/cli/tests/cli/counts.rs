@@ -1,0 +1,351 @@
+//! Sketches that count, from the outside.
+
+use std::collections::HashMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Folder, container};
+
+/// Addresses of a power law, some groups and weights: `ip day bytes`.
+fn access_log(folder: &Folder, rows: u64) -> HashMap<(String, String), u64> {
+    folder.ok(&format!("generate ips --rows {rows} --distinct 3000 --skew 1.1 --seed 5 -o ips.txt -q"));
+    let mut truth: HashMap<(String, String), u64> = HashMap::new();
+    let mut log = String::from("ip day bytes\n");
+    for (i, ip) in folder.text("ips.txt").lines().enumerate() {
+        let (day, bytes) = (["mon", "tue"][i % 2], 1 + i as u64 * 7919 % 100);
+        log += &format!("{ip} {day} {bytes}\n");
+        *truth.entry((ip.into(), day.into())).or_default() += bytes;
+    }
+    folder.write("access.log", log);
+    truth
+}
+
+const LOG: &str = "access.log --delimiter space --key ip";
+
+fn heaviest(truth: &HashMap<(String, String), u64>, day: &str) -> (String, u64) {
+    let of_day = truth.iter().filter(|((_, its), _)| its == day);
+    let ((ip, _), weight) = of_day.max_by_key(|(_, weight)| **weight).unwrap();
+    (ip.clone(), *weight)
+}
+
+#[test]
+fn a_key_has_an_estimate_and_its_bound() {
+    let folder = Folder::new();
+    let truth = access_log(&folder, 20_000);
+    folder.ok(&format!(
+        "build {LOG} --kind count-min --weight bytes --epsilon 0.001 --delta 0.01 -o hits.tamis"
+    ));
+    let mut weights: HashMap<&str, u64> = HashMap::new();
+    truth.iter().for_each(|((ip, _), weight)| *weights.entry(ip).or_default() += weight);
+    let total: u64 = weights.values().sum();
+    let (ip, weight) = weights.iter().max_by_key(|(_, weight)| **weight).unwrap();
+    let answer = folder.run(&format!("query hits.tamis {ip}"));
+    assert_eq!(answer.code, 0);
+    let fields: Vec<&str> = answer.out.trim_end().split('\t').collect();
+    let bound = total / 1000;
+    assert_eq!((fields[0], fields[2]), (*ip, bound.to_string().as_str()));
+    let estimate: u64 = fields[1].parse().unwrap();
+    assert!((*weight..=weight + bound).contains(&estimate));
+    assert!(answer.err.contains("truth ≤ estimate ≤ truth + "), "{}", answer.err);
+    let json = folder.json(&format!("query hits.tamis {ip}"));
+    assert_eq!((&json[0]["estimate"], &json[0]["bound"]), (&estimate.into(), &bound.into()));
+    assert_eq!((&json[0]["total"], &json[0]["epsilon"]), (&total.into(), &0.001.into()));
+    assert_eq!(json[0]["saturated"], false);
+
+    let made = folder.json("inspect hits.tamis");
+    let group = &made["groups"][0];
+    assert_eq!(
+        (&group["width"], &group["depth"], &group["counter_bits"]),
+        (&2719.into(), &5.into(), &64.into())
+    );
+    assert_eq!((&group["total"], &group["rows"]), (&total.into(), &20_000.into()));
+    assert!(group["largest"].as_u64() >= Some(*weight) && group["saturated"] == 0);
+    assert_eq!(made["recipe"]["weight"]["column"]["name"], "bytes");
+
+    // Nothing was ever counted: exit code 1.
+    folder.write("none.txt", "");
+    folder.ok("build none.txt --kind count-min -o none.tamis -q");
+    let answer = folder.run("query none.tamis a");
+    assert_eq!((answer.code, answer.out.as_str()), (1, "a\t0\t0\n"));
+}
+
+#[test]
+fn groups_are_counted_apart() {
+    let folder = Folder::new();
+    let truth = access_log(&folder, 5_000);
+    folder.ok(&format!(
+        "build {LOG} --group day --kind count-min --conservative --weight bytes -o hits.tamis -q"
+    ));
+    let (ip, weight) = heaviest(&truth, "tue");
+    let answer = folder.ok(&format!("query hits.tamis {ip} -q"));
+    let lines: Vec<Vec<&str>> = answer.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(lines.iter().map(|line| line[1]).collect::<Vec<_>>(), ["mon", "tue"]);
+    assert_eq!(lines[1][2], weight.to_string(), "a sketch this wide makes no error here");
+    let json = folder.json(&format!("query hits.tamis {ip}"));
+    assert_eq!(json[0]["groups"][1]["group"], "tue");
+    assert_eq!(folder.run("query hits.tamis nobody").out, "nobody\t\t0\t\n");
+    let made = folder.json("inspect hits.tamis");
+    assert_eq!(made["kind"], "count-min-conservative");
+    assert_eq!(made["groups"].as_array().unwrap().len(), 2);
+}
+
+/// None missing, over builds, merges and additions; and the file's list is that of the data.
+#[test]
+fn top_lists_every_key_of_its_share() {
+    let folder = Folder::new();
+    let truth = access_log(&folder, 20_000);
+    let how = "--group day --weight bytes";
+    let listed = |json: &Value, day: usize| -> HashMap<String, u64> {
+        let keys = json["groups"][day]["keys"].as_array().unwrap();
+        let hit = |hit: &Value| (hit["key"].as_str().unwrap().to_owned(), hit["estimate"].as_u64().unwrap());
+        keys.iter().map(hit).collect()
+    };
+    let complete = |json: &Value, share: f64| {
+        for (number, day) in ["mon", "tue"].into_iter().enumerate() {
+            let of_day: Vec<_> = truth.iter().filter(|((_, its), _)| its == day).collect();
+            let total: u64 = of_day.iter().map(|(_, weight)| **weight).sum();
+            let found = listed(json, number);
+            for ((ip, _), weight) in of_day {
+                if *weight as f64 >= share * total as f64 {
+                    assert!(found[ip] >= *weight, "{ip}");
+                }
+            }
+            let least = share * total as f64;
+            assert!(found.values().all(|estimate| *estimate as f64 >= least * 0.999_999));
+            assert!(found.len() > 5 && found.len() < 200, "{}", found.len());
+        }
+    };
+    let of_data = folder.json(&format!("top {LOG} {how} --share 0.01"));
+    complete(&of_data, 0.01);
+    folder.ok(&format!("build {LOG} {how} --kind count-min --heavy 0.01 --epsilon 0.001 -o hits.tamis"));
+    assert_eq!(folder.json("top hits.tamis")["groups"], {
+        folder.json(&format!("top {LOG} {how} --share 0.01 --epsilon 0.001"))["groups"].clone()
+    });
+    complete(&folder.json("top hits.tamis --share 0.02"), 0.02);
+    let few = folder.json("top hits.tamis --count 3");
+    assert_eq!(few["groups"][0]["keys"].as_array().unwrap().len(), 3);
+    let (ip, _) = heaviest(&truth, "mon");
+    assert_eq!(few["groups"][0]["keys"][0]["key"], ip.as_str());
+    assert!(folder.ok("top hits.tamis").contains(&ip));
+    folder.refused("top hits.tamis --share 0.005", 1, &["0.01", "0.005", "--heavy"]);
+    folder.refused("top hits.tamis --key ip", 2, &["--share and --count"]);
+
+    // In two files, merged; and in one file, with the second half added.
+    let log = folder.text("access.log");
+    let lines: Vec<&str> = log.lines().collect();
+    let (a, b) = (lines[..7001].join("\n"), [&lines[..1], &lines[7001..]].concat().join("\n"));
+    folder.write("a.log", a);
+    folder.write("b.log", b);
+    for name in ["a", "b"] {
+        folder.ok(&format!(
+            "build {name}.log --delimiter space --like hits.tamis --heavy 0.01 -o {name}.tamis -q"
+        ));
+    }
+    folder.ok("merge a.tamis b.tamis -o m.tamis -q");
+    complete(&folder.json("top m.tamis"), 0.01);
+    assert_eq!(container(&folder.path("m.tamis")).data(), container(&folder.path("hits.tamis")).data());
+    folder.ok("add a.tamis b.log --delimiter space -q");
+    complete(&folder.json("top a.tamis"), 0.01);
+    folder.ok("verify a.tamis");
+
+    folder.ok(&format!("build {LOG} --kind count-min -o plain.tamis -q"));
+    folder.refused("top plain.tamis", 1, &["keeps no keys", "--heavy"]);
+    folder.ok(&format!("build {LOG} -o filter.tamis -q"));
+    folder.refused("top filter.tamis", 1, &["count-min"]);
+}
+
+#[test]
+fn inner_products_are_bounded_and_need_equal_parameters() {
+    let folder = Folder::new();
+    folder.write("a.txt", "x\nx\nx\ny\ny\nz\n");
+    folder.write("b.txt", "x\nx\ny\nw\n");
+    for name in ["a", "b"] {
+        folder.ok(&format!("build {name}.txt --kind count-min -o {name}.tamis -q"));
+    }
+    let product = folder.json("inner-product a.tamis b.tamis");
+    assert_eq!(product["groups"][0]["estimate"], 3 * 2 + 2);
+    assert!((product["groups"][0]["bound"].as_f64().unwrap() - 24.0 * 0.0001).abs() < 1e-9);
+    assert_eq!(folder.json("inner-product a.tamis")["groups"][0]["estimate"], 9 + 4 + 1);
+    assert!(folder.ok("inner-product a.tamis").contains("14"));
+    folder.ok("build b.txt --kind count-min --width 100 --depth 5 -o c.tamis -q");
+    folder.refused("inner-product a.tamis c.tamis", 1, &["27183", "100"]);
+    folder.ok("build b.txt --kind count-min --conservative -o d.tamis -q");
+    folder.refused("inner-product d.tamis", 1, &["conservative"]);
+    folder.ok("build b.txt -o f.tamis -q");
+    folder.refused("inner-product f.tamis", 1, &["count-min"]);
+}
+
+#[test]
+fn a_plan_names_its_rule_and_can_be_built_from() {
+    let folder = Folder::new();
+    let plan = folder.json("plan --kind count-min --epsilon 0.0001 --delta 0.01 -o params.json");
+    let rules = plan["rules"].as_array().unwrap();
+    assert_eq!((&rules[0]["width"], &rules[0]["depth"]), (&27183.into(), &5.into()));
+    assert_eq!((&rules[1]["width"], &rules[1]["depth"]), (&20000.into(), &7.into()));
+    let text = folder.ok("plan --kind count-min --epsilon 0.0001 --delta 0.01");
+    assert!(text.contains("⌈e/ε⌉") && text.contains("⌈2/ε⌉") && text.contains("Spark"), "{text}");
+    folder.write("a.txt", "x\nx\ny\n");
+    folder.ok("build a.txt --params params.json -o a.tamis -q");
+    folder.ok("build a.txt --kind count-min -o b.tamis -q");
+    assert_eq!(folder.read("a.tamis"), folder.read("b.tamis"));
+    folder.ok("build a.txt --like a.tamis -o c.tamis -q");
+    assert_eq!(folder.read("a.tamis"), folder.read("c.tamis"));
+    // With groups they are looked for; the widths may be given by hand.
+    folder.write("g.csv", "k,g\na,1\nb,2\n");
+    let plan = folder.json("plan g.csv --key k --group g --kind count-min --width 64 --depth 2 -o g.json");
+    assert_eq!(plan["groups"].as_array().unwrap().len(), 2);
+    folder.ok("build g.csv --params g.json -o g.tamis -q");
+    assert_eq!(folder.json("inspect g.tamis")["groups"][0]["width"], 64);
+}
+
+#[test]
+fn full_counters_say_so() {
+    let folder = Folder::new();
+    folder.write("w.csv", "k,w\na,4294967000\na,1000\nb,5\n");
+    folder.ok("build w.csv --key k --weight w --kind count-min --counter-bits 32 -o a.tamis -q");
+    let answer = folder.ok("query a.tamis a b -q");
+    assert!(answer.starts_with("a\tat least 4294967295\t"), "{answer}");
+    assert_eq!(folder.json("query a.tamis a")[0]["saturated"], true);
+    let inspect = folder.run("inspect a.tamis");
+    assert!(inspect.err.contains("ran full"), "{}", inspect.err);
+    assert_eq!(folder.json("inspect a.tamis")["groups"][0]["saturated"], 5);
+    folder.ok("verify a.tamis");
+    folder.ok("build w.csv --key k --weight w --kind count-min -o b.tamis -q");
+    assert!(folder.ok("query b.tamis a -q").starts_with("a\t4294968000\t"));
+}
+
+#[test]
+fn estimates_are_tested_against_exact_counts() {
+    let folder = Folder::new();
+    access_log(&folder, 10_000);
+    for how in ["", "--conservative", "--group day", "--weight bytes --counter-bits 32"] {
+        folder.ok(&format!("build {LOG} --kind count-min {how} --epsilon 0.002 -o c.tamis -q"));
+        let test = folder.json("test c.tamis access.log --delimiter space --report page.html");
+        assert_eq!(test["passed"], true, "{how}: {test}");
+        assert!(test["groups"].as_array().unwrap().iter().all(|group| group["below"] == 0));
+        assert!(folder.text("page.html").contains("Error against rank"));
+        // Rows that were never counted.
+        let more = folder.text("access.log") + &"10.0.0.0 mon 999999\n".repeat(300);
+        folder.write("more.log", more);
+        let test = folder.run("test c.tamis more.log --delimiter space");
+        assert_eq!(test.code, 1, "{how}");
+        assert!(test.out.contains("FAILED"), "{}", test.out);
+    }
+    folder.refused("test c.tamis access.log --random 10", 2, &["--random"]);
+}
+
+#[test]
+fn what_cannot_be_counted_is_refused_with_the_reason() {
+    let folder = Folder::new();
+    folder.write("a.csv", "k,w\na,1\nb,-5\n");
+    folder.write("b.csv", "k,w\na,1\nb,1.5\n");
+    folder.write("c.csv", "k,w\na,99999999999999999999\n");
+    folder.write("d.csv", "k,w\na,\n");
+    folder.write("keys.txt", "a\nb\n");
+    let build = |file: &str| format!("build {file} --key k --weight w --kind count-min -o x.tamis");
+    folder.refused(&build("a.csv"), 1, &["a.csv, line 3", "\"-5\"", "negative", "--bad-rows skip"]);
+    folder.refused(&build("b.csv"), 1, &["b.csv, line 3", "\"1.5\"", "whole"]);
+    folder.refused(&build("c.csv"), 1, &["c.csv, line 2", "above"]);
+    folder.refused(&build("d.csv"), 1, &["d.csv, line 2", "weight"]);
+    folder.ok(&format!("{} --bad-rows skip", build("a.csv")));
+    assert_eq!(folder.json("inspect x.tamis")["groups"][0]["rows"], 1);
+    // Rounded, it is one.
+    folder.ok("build b.csv --key k --weight w:round --kind count-min -o x.tamis -q");
+    assert_eq!(folder.json("inspect x.tamis")["groups"][0]["total"], 3);
+    folder.refused(&build("a.csv --weight nothing").replace("--weight w ", ""), 1, &["nothing"]);
+
+    for (how, says) in [
+        ("--epsilon 0", "between 0 and 1"),
+        ("--epsilon 1", "between 0 and 1"),
+        ("--delta 1.5", "between 0 and 1"),
+        ("--delta=-0.1", "between 0 and 1"),
+        ("--epsilon x", "not a number"),
+        ("--epsilon 1e-300", "2^56"),
+        ("--delta 1e-200", "64"),
+        ("--width 0", "at least 1"),
+        ("--width 1e17 --depth 4", "2^56"),
+        ("--depth 65", "64"),
+        ("--counter-bits 16", "64 bits or 32"),
+        ("--epsilon 0.1 --width 10", "--width"),
+        ("--delta 0.1 --depth 3", "--depth"),
+        ("--fpr 0.01", "--epsilon"),
+        ("--bits-per-key 10", "--epsilon"),
+        ("--size 1MB", "--epsilon"),
+        ("--keys 100", "--epsilon"),
+        ("--exact", "--heavy"),
+        ("--layers 2", "layers"),
+        ("--hash murmur3", "bloom"),
+        ("--heavy 0", "between 0 and 1"),
+    ] {
+        let line = format!("build keys.txt --kind count-min {how} -o y.tamis");
+        folder.refused(&line, 2, &[]);
+        assert!(folder.run(&line).err.contains(says), "{how}: {}", folder.run(&line).err);
+    }
+    folder.refused(
+        "build keys.txt --kind count-min --heavy 0.001 --epsilon 0.01 -o y.tamis",
+        1,
+        &["0.001", "0.01"],
+    );
+    for (how, says) in [
+        ("--weight w", "count-min"),
+        ("--epsilon 0.1", "count-min"),
+        ("--heavy 0.1", "count-min"),
+        ("--conservative", "count-min"),
+        ("--kind bloom --conservative", "count-min"),
+        ("--kind fuse --width 10", "count-min"),
+    ] {
+        folder.refused(&format!("build a.csv --key k {how} -o y.tamis"), 2, &[says]);
+    }
+    folder.refused("plan --kind count-min --keys 100", 2, &["--epsilon"]);
+    folder.refused("plan --keys 100 --fpr 0.1 --delta 0.1", 2, &["count-min"]);
+    assert!(!folder.path("y.tamis").exists());
+
+    folder.ok("build keys.txt --kind count-min -o counts.tamis -q");
+    folder.ok("build keys.txt --kind count-min-conservative -o order.tamis -q");
+    folder.ok("build keys.txt --kind count-min --counter-bits 32 -o narrow.tamis -q");
+    folder.ok("build keys.txt --kind count-min --width 9 -o small.tamis -q");
+    folder.ok("build keys.txt -o filter.tamis -q");
+    folder.refused("filter counts.tamis keys.txt", 1, &["counts.tamis", "tamis query"]);
+    folder.refused("compare counts.tamis counts.tamis", 1, &["inner-product"]);
+    folder.refused("dedup keys.txt --state counts.tamis -o out.txt", 1, &["counts.tamis"]);
+    folder.refused("merge order.tamis order.tamis -o m.tamis", 1, &["order", "--conservative"]);
+    folder.refused("merge counts.tamis narrow.tamis -o m.tamis", 1, &["32", "64"]);
+    folder.refused("merge counts.tamis small.tamis -o m.tamis", 1, &["27183", "9 counters"]);
+    folder.refused("merge counts.tamis filter.tamis -o m.tamis", 1, &["count-min", "blocked"]);
+    folder.refused("merge counts.tamis order.tamis -o m.tamis", 1, &["order.tamis", "conservative"]);
+    assert_eq!(folder.run("query counts.tamis").code, 1, "no keys on standard input");
+}
+
+#[test]
+fn a_damaged_sketch_is_found() {
+    let folder = Folder::new();
+    folder.write("keys.txt", "a\na\na\nb\n");
+    folder.ok("build keys.txt --kind count-min --width 16 --depth 2 --heavy 0.5 -o a.tamis -q");
+    let good = folder.read("a.tamis");
+    for at in 0..good.len() {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1 << (at % 8);
+        folder.write("b.tamis", &bytes);
+        if at % 37 == 0 {
+            assert_eq!(folder.run("verify b.tamis").code, 1, "byte {at}");
+        }
+    }
+    for length in [0, 100, 127, good.len() / 2, good.len() - 1] {
+        fs::write(folder.path("b.tamis"), &good[..length]).unwrap();
+        assert_eq!(folder.run("verify b.tamis").code, 1, "{length} bytes");
+        assert_eq!(folder.run("top b.tamis").code, 1, "{length} bytes");
+    }
+}
+
+#[test]
+fn explaining_shows_the_weight_of_rows() {
+    let folder = Folder::new();
+    folder.write("a.csv", "k,day,w\nx,mon,5\ny,tue,0\nz,mon,-1\n");
+    let how = "build a.csv --kind count-min --key k --weight w --explain --bad-rows skip";
+    let rows = folder.json(how);
+    assert_eq!(rows["first_rows"][0]["weight"], 5);
+    assert!(rows["first_rows"][2]["bad"].as_str().unwrap().contains("negative"));
+    let text = folder.ok(&format!("{how} --group day"));
+    assert!(text.contains("→ weight") && text.contains("weight w"), "{text}");
+}

@@ -1,0 +1,360 @@
+//! Estimates against exact counts: never below them, and above the bound not more often than
+//! promised; and the error against the rank of a key.
+
+use std::cmp::Reverse;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+use tamis::countmin::CountMin;
+use tamis::key::Recipe;
+use tamis::params::{Common, Name};
+
+use super::{Promise, refuse_filters, sketches};
+use crate::error::{Error, Result};
+use crate::report::{Axis, Chart, Column, Format, Mark, Table, group_name, number};
+use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
+use crate::source::{self, Explained, Sources};
+use crate::{Control, output, parallel};
+
+/// Sketches to be tested.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The file of sketches.
+    pub sketches: PathBuf,
+    /// The data they were built from: files, globs, folders, `-`.
+    pub inputs: Vec<String>,
+    /// How to read them.
+    pub options: source::Options,
+    /// The recipe, with the columns of these inputs.
+    pub recipe: Recipe,
+    /// Rows without a key or a weight.
+    pub bad_rows: BadRows,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// What was found of one group.
+#[derive(Debug, Clone)]
+pub struct GroupResult {
+    /// The group.
+    pub group: Name,
+    /// What is promised of its estimates.
+    pub promise: Promise,
+    /// The weight of its rows in the data.
+    pub weight: u64,
+    /// Its distinct keys.
+    pub keys: u64,
+    /// Keys whose estimate is below the truth: none, if the data is that of the sketch.
+    pub below: u64,
+    /// Keys whose estimate is more than the bound above the truth.
+    pub over: u64,
+    /// The mean error over all keys.
+    pub mean_error: f64,
+    /// The largest error.
+    pub largest_error: u64,
+}
+
+impl GroupResult {
+    /// Whether nothing is against the promise. Keys over the bound may be as many as is 6 standard
+    /// deviations above what δ lets expect.
+    pub fn passed(&self) -> bool {
+        let expected = self.keys as f64 * self.promise.delta;
+        self.below == 0 && self.over as f64 <= expected + 6.0 * expected.sqrt() + 3.0
+    }
+}
+
+/// Keys whose ranks lie together, the heaviest key having the rank 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rank {
+    /// The first and the last rank.
+    pub ranks: (u64, u64),
+    /// The mean of the true weights.
+    pub truth: f64,
+    /// The mean error.
+    pub error: f64,
+    /// The largest error.
+    pub largest: u64,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Report {
+    /// Kind, hash and recipe.
+    pub common: Common,
+    /// The groups, in the order for people.
+    pub groups: Vec<GroupResult>,
+    /// The error by rank, over the keys of all groups.
+    pub ranks: Vec<Rank>,
+    /// Rows left out.
+    pub skipped: u64,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
+}
+
+/// Exact counts: by hash, which is what a key is to a sketch.
+#[derive(Debug, Default)]
+struct Exact {
+    /// Group, hash and weight.
+    log: Vec<(u32, u64, u64)>,
+    /// How many there may be before equal keys are brought together.
+    full: usize,
+}
+
+impl Exact {
+    fn compact(&mut self) {
+        self.log.sort_unstable();
+        self.log.dedup_by(|next, kept| {
+            let same = (next.0, next.1) == (kept.0, kept.1);
+            if same {
+                kept.2 = kept.2.saturating_add(next.2);
+            }
+            same
+        });
+    }
+}
+
+impl Take for Exact {
+    #[inline]
+    fn take(&mut self, key: Key<'_>) {
+        if self.log.len() >= self.full {
+            self.compact();
+            self.full = (2 * self.log.len()).max(1 << 16);
+        }
+        self.log.push((key.group, key.hash, key.weight));
+    }
+}
+
+/// Tests sketches with the data that they were built from. Takes 24 bytes of memory for each distinct
+/// key, and up to twice that.
+pub fn test(job: &Job, control: &Control) -> Result<Report> {
+    let file = output::open(&job.sketches)?;
+    refuse_filters(&job.sketches, file.params(), "this test")?;
+    parallel::each(job.threads, file.params().groups.len(), |group| {
+        file.verify(group).map_err(Error::file(&job.sketches))
+    })?;
+    let params = file.params();
+    let totals: Vec<u64> = file.tallies().iter().map(|tally| tally.seed).collect();
+    let sketches = sketches(params, file.data(), &totals)?;
+    let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
+    let (first, others) = (params.groups.len() as u32, Mutex::new(Names::default()));
+    let sink = |_| {
+        let groups = Groups::KnownFirst { params, first, others: &others };
+        KeyRows::new(&job.recipe, params.common.hash, job.bad_rows, groups, Exact::default())
+    };
+    let mut exact = Exact::default();
+    let mut skipped = 0;
+    for sink in sources.scan((0..job.threads).map(sink).collect(), control)? {
+        skipped += sink.skipped;
+        exact.log.extend(sink.take.log);
+    }
+    exact.compact();
+
+    let others = others.into_inner().expect("no holder panics").list;
+    let names = params.groups.iter().map(|group| &group.group).chain(&others);
+    let mut groups = Vec::new();
+    let mut pairs = Vec::with_capacity(exact.log.len());
+    for (number, name) in names.enumerate() {
+        let start = exact.log.partition_point(|entry| (entry.0 as usize) < number);
+        let end = exact.log.partition_point(|entry| entry.0 as usize <= number);
+        let truth = &exact.log[start..end];
+        let from = pairs.len();
+        match sketches.get(number) {
+            Some(sketch) => compare(sketch, truth, &mut pairs),
+            // A group that the sketches do not have: they know nothing of its keys.
+            None => pairs.extend(truth.iter().map(|entry| (entry.2, 0))),
+        }
+        let promise = match params.groups.get(number) {
+            Some(group) => Promise::of(group, totals[number]),
+            None => Promise { total: 0, epsilon: 1.0, delta: 0.0 },
+        };
+        let most = sketches.get(number).map_or(u64::MAX, CountMin::most);
+        groups.push(judged(name.clone(), promise, most, &pairs[from..]));
+    }
+    groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
+    let ranks = by_rank(&mut pairs);
+    Ok(Report { common: params.common.clone(), groups, ranks, skipped, inputs: sources.explain() })
+}
+
+/// The true weight of each key, with its estimate.
+fn compare(sketch: &CountMin<&[u64]>, truth: &[(u32, u64, u64)], pairs: &mut Vec<(u64, u64)>) {
+    let mut estimates = [0; 1024];
+    for some in truth.chunks(estimates.len()) {
+        let hashes: Vec<u64> = some.iter().map(|entry| entry.1).collect();
+        sketch.estimates(&hashes, &mut estimates[..some.len()]);
+        pairs.extend(some.iter().zip(estimates).map(|(entry, estimate)| (entry.2, estimate)));
+    }
+}
+
+fn judged(group: Name, promise: Promise, most: u64, pairs: &[(u64, u64)]) -> GroupResult {
+    let bound = promise.bound();
+    let errors = || pairs.iter().map(|&(truth, estimate)| estimate.saturating_sub(truth));
+    GroupResult {
+        group,
+        promise,
+        weight: pairs.iter().fold(0, |sum: u64, pair| sum.saturating_add(pair.0)),
+        keys: pairs.len() as u64,
+        // A counter that ran full says that there may be more.
+        below: pairs.iter().filter(|(truth, estimate)| estimate < truth && *estimate < most).count() as u64,
+        over: errors().filter(|error| *error > bound).count() as u64,
+        mean_error: errors().map(|error| error as f64).sum::<f64>() / (pairs.len() as f64).max(1.0),
+        largest_error: errors().max().unwrap_or(0),
+    }
+}
+
+/// The error by rank: of the true weights of keys and their estimates, in bands of ranks that grow
+/// with them, five to a factor of ten. The pairs are sorted, the heaviest first.
+pub fn by_rank(pairs: &mut [(u64, u64)]) -> Vec<Rank> {
+    pairs.sort_unstable_by_key(|pair| Reverse(*pair));
+    let mut ranks = Vec::new();
+    let mut start = 0;
+    for band in 0.. {
+        let end = (10f64.powf(f64::from(band) / 5.0).round() as usize).min(pairs.len());
+        if end > start {
+            let some = &pairs[start..end];
+            let error = |&(truth, estimate): &(u64, u64)| estimate.saturating_sub(truth);
+            let mean = |sum: f64| sum / some.len() as f64;
+            ranks.push(Rank {
+                ranks: (start as u64 + 1, end as u64),
+                truth: mean(some.iter().map(|pair| pair.0 as f64).sum()),
+                error: mean(some.iter().map(|pair| error(pair) as f64).sum()),
+                largest: some.iter().map(error).max().unwrap_or(0),
+            });
+            start = end;
+        }
+        if start == pairs.len() {
+            break;
+        }
+    }
+    ranks
+}
+
+/// The error against the rank, of one sketch or several of the same data, beside the true weights
+/// and the bound.
+pub fn chart(title: &str, sketches: &[(&str, &[Rank])], bound: Option<u64>) -> Chart {
+    let middle = |rank: &Rank| (rank.ranks.0 as f64 * rank.ranks.1 as f64).sqrt();
+    let mut marks = Vec::new();
+    if let Some((_, ranks)) = sketches.first() {
+        marks.push(Mark::line("true weight", ranks.iter().map(|rank| (middle(rank), rank.truth))));
+    }
+    for (name, ranks) in sketches {
+        // A logarithmic axis has no place for "no error at all".
+        let seen = |value: f64| value.max(0.1);
+        let mean = ranks.iter().map(|rank| (middle(rank), seen(rank.error)));
+        marks.push(Mark::line(format!("mean error{name}"), mean));
+        let largest = ranks.iter().map(|rank| (middle(rank), seen(rank.largest as f64)));
+        marks.push(Mark::line(format!("largest error{name}"), largest));
+    }
+    marks.extend(bound.map(|bound| Mark::rule("bound εN", bound as f64)));
+    Chart {
+        title: title.into(),
+        x: Axis::log("rank of the key", Format::Count),
+        y: Axis::log("weight (0.1 stands for none)", Format::Plain),
+        marks,
+    }
+}
+
+impl Report {
+    /// Whether nothing is against the promises.
+    pub fn passed(&self) -> bool {
+        self.groups.iter().all(GroupResult::passed)
+    }
+
+    /// The error against the rank.
+    pub fn chart(&self) -> Chart {
+        let bound = match &self.groups[..] {
+            [only] => Some(only.promise.bound()),
+            _ => None,
+        };
+        chart("Error against rank", &[("", &self.ranks)], bound)
+    }
+
+    /// The findings for people.
+    pub fn verdict(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let below: u64 = self.groups.iter().map(|group| group.below).sum();
+        lines.push(match below {
+            0 => "No estimate is below the truth.".into(),
+            below => {
+                format!("FAILED: the estimates of {} are below the truth.", number::counted(below, "key"))
+            }
+        });
+        for group in &self.groups {
+            let of = if group.group.0.is_empty() {
+                String::new()
+            } else {
+                format!("Group {}: ", group_name(&group.group))
+            };
+            if group.weight != group.promise.total {
+                lines.push(format!(
+                    "{of}the data has a weight of {}, the sketch was given {}: it was built from other rows.",
+                    number::count(group.weight),
+                    number::count(group.promise.total)
+                ));
+            }
+            if group.below == 0 && !group.passed() {
+                lines.push(format!(
+                    "{of}FAILED: {} of {} are above the bound, {:.1} are to be expected at most.",
+                    number::count(group.over),
+                    number::counted(group.keys, "key"),
+                    group.keys as f64 * group.promise.delta
+                ));
+            }
+        }
+        lines
+    }
+
+    /// A table of these groups.
+    pub fn table_of(groups: &[&GroupResult]) -> Table {
+        let mut columns = vec![Column::left("group")];
+        let names = [
+            "keys",
+            "total weight",
+            "below",
+            "over the bound",
+            "promised at most",
+            "bound",
+            "mean error",
+            "largest error",
+        ];
+        columns.extend(names.map(Column::right));
+        let row = |group: &&GroupResult| {
+            vec![
+                group_name(&group.group),
+                number::count(group.keys),
+                number::count(group.weight),
+                number::count(group.below),
+                number::percent(group.over as f64 / (group.keys as f64).max(1.0)),
+                number::percent(group.promise.delta),
+                number::count(group.promise.bound()),
+                format!("{:.1}", group.mean_error),
+                number::count(group.largest_error),
+            ]
+        };
+        Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
+    }
+
+    /// All of it for programs.
+    pub fn json(&self) -> Value {
+        let group = |group: &GroupResult| {
+            json!({
+                "group": group.group, "keys": group.keys, "weight": group.weight, "total": group.promise.total,
+                "below": group.below, "over": group.over, "epsilon": group.promise.epsilon,
+                "delta": group.promise.delta, "bound": group.promise.bound(),
+                "mean_error": group.mean_error, "largest_error": group.largest_error,
+                "passed": group.passed(),
+            })
+        };
+        let rank = |rank: &Rank| {
+            json!({
+                "first": rank.ranks.0, "last": rank.ranks.1, "truth": rank.truth,
+                "mean_error": rank.error, "largest_error": rank.largest,
+            })
+        };
+        json!({
+            "kind": self.common.kind, "passed": self.passed(), "skipped": self.skipped,
+            "groups": self.groups.iter().map(group).collect::<Vec<_>>(),
+            "ranks": self.ranks.iter().map(rank).collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,73 @@
+//! Sizing: rows and their counters from the error and its probability, and back.
+
+use std::f64::consts::E;
+
+use crate::error::{Error, Result};
+use crate::real::{exp, log};
+use crate::sizing::{MOST_BITS, Shape};
+
+/// The error where none is asked for: a ten-thousandth of the total weight.
+pub const DEFAULT_EPSILON: f64 = 0.0001;
+
+/// How probably an estimate is further off, where nothing is asked for.
+pub const DEFAULT_DELTA: f64 = 0.01;
+
+/// More rows than this never help: δ is then below one in 10²⁷.
+pub const MOST_DEPTH: u32 = 64;
+
+/// w = ⌈e/ε⌉ counters of so many bits (64 or 32) in each of d = ⌈ln(1/δ)⌉ rows.
+pub fn shape(epsilon: f64, delta: f64, bits: u32) -> Result<Shape> {
+    for (name, value) in [("epsilon", epsilon), ("delta", delta)] {
+        if !(value > 0.0 && value < 1.0) {
+            return Err(Error::Shape(format!(
+                "{name} must lie between 0 and 1, both excluded: {value} does not"
+            )));
+        }
+    }
+    let row = (E / epsilon).ceil();
+    if row > MOST_BITS as f64 {
+        return Err(Error::TooLarge { bits: (row * f64::from(bits)) as u64 });
+    }
+    let depth = (-log(delta)).ceil().max(1.0);
+    if depth > f64::from(MOST_DEPTH) {
+        return Err(Error::Shape(format!(
+            "a delta of {delta} takes {depth} rows, and there are at most {MOST_DEPTH}: {:e} is the lowest",
+            exp(-f64::from(MOST_DEPTH))
+        )));
+    }
+    shape_by_hand(row as u64, depth as u32, bits)
+}
+
+/// So many counters of so many bits (64 or 32) in each of so many rows.
+pub fn shape_by_hand(row: u64, depth: u32, bits: u32) -> Result<Shape> {
+    if row == 0 || !(1..=MOST_DEPTH).contains(&depth) || !matches!(bits, 32 | 64) {
+        return Err(Error::Shape(format!(
+            "{depth} rows of {row} counters of {bits} bits make no count-min sketch: there are 1 to {MOST_DEPTH} \
+             rows of at least 1 counter of 32 or 64 bits"
+        )));
+    }
+    let slots = row.checked_mul(u64::from(depth)).filter(|slots| *slots <= MOST_BITS / u64::from(bits));
+    match slots {
+        Some(slots) => Ok(Shape { slots, width: bits, hashes: depth }),
+        None => Err(Error::TooLarge { bits: row.saturating_mul(u64::from(depth) * u64::from(bits)) }),
+    }
+}
+
+/// The ε that rows of so many counters keep: e/w, and no more than 1.
+pub fn epsilon_of(row: u64) -> f64 {
+    (E / row.max(1) as f64).min(1.0)
+}
+
+/// The δ that so many rows keep: e^(−d).
+pub fn delta_of(depth: u32) -> f64 {
+    exp(-f64::from(depth))
+}
+
+/// Whether there is such a sketch, and its rows keep this ε.
+pub(crate) fn possible(shape: &Shape, epsilon: f64) -> bool {
+    matches!(shape.width, 32 | 64)
+        && (1..=MOST_DEPTH).contains(&shape.hashes)
+        && shape.slots.is_multiple_of(u64::from(shape.hashes))
+        && shape.row() > 0
+        && epsilon_of(shape.row()) <= epsilon * (1.0 + 1e-9)
+}

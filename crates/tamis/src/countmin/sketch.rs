@@ -1,0 +1,484 @@
+//! The sketch itself, over words that it owns or borrows.
+
+use std::ops::Range;
+
+use bytemuck::Pod;
+
+use super::params::{self, MOST_DEPTH, epsilon_of};
+use crate::arch::cpu::prefetch;
+use crate::arch::map::Words;
+use crate::bloom::position;
+use crate::error::{Error, Result};
+use crate::sizing::Shape;
+
+/// How a weight is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Update {
+    /// To all counters of the key.
+    Plain,
+    /// Only as far as the smallest counter of the key asks for.
+    Conservative,
+}
+
+/// A Count-Min sketch; see the [module](super) for the idea.
+#[derive(Debug, Clone)]
+pub struct CountMin<W> {
+    words: W,
+    shape: Shape,
+    /// Counters in a row: kept, since a division takes as long as a lookup.
+    row: u64,
+    update: Update,
+    total: u64,
+}
+
+/// What the counters hold, as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Census {
+    /// Counters that are not zero.
+    pub used: u64,
+    /// The largest value.
+    pub largest: u64,
+    /// Counters that stay at their largest possible value: what they should hold is not known.
+    pub saturated: u64,
+}
+
+/// A counter as it stands in the words.
+trait Counter: Pod + Ord {
+    const MOST: Self;
+    /// Adds, and stays at the most.
+    fn plus(self, weight: u64) -> Self;
+    fn value(self) -> u64;
+}
+
+impl Counter for u64 {
+    const MOST: u64 = u64::MAX;
+
+    #[inline(always)]
+    fn plus(self, weight: u64) -> u64 {
+        self.saturating_add(weight)
+    }
+
+    #[inline(always)]
+    fn value(self) -> u64 {
+        self
+    }
+}
+
+impl Counter for u32 {
+    const MOST: u32 = u32::MAX;
+
+    #[inline(always)]
+    fn plus(self, weight: u64) -> u32 {
+        self.saturating_add(u32::try_from(weight).unwrap_or(u32::MAX))
+    }
+
+    #[inline(always)]
+    fn value(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+/// The counters of the key with this hash in so many rows of so many counters: their numbers among
+/// all counters.
+#[inline(always)]
+pub fn places(hash: u64, row: u64, depth: u32) -> impl Iterator<Item = u64> {
+    (0..depth).map(move |number| u64::from(number) * row + position(hash, number, row))
+}
+
+/// Places that are asked for at a time: the counters of some keys.
+const PLACES: usize = 64;
+
+/// The places of many keys, batch by batch. While one batch is in use, the counters of the next
+/// are on their way.
+struct Batches<'h> {
+    hashes: &'h [u64],
+    row: u64,
+    depth: usize,
+    /// Keys in a batch.
+    keys: usize,
+    rings: [[u64; PLACES]; 2],
+    /// The ring in use.
+    used: usize,
+    /// Keys whose places were asked for, and those of them that were given out.
+    asked: usize,
+    given: usize,
+}
+
+impl<'h> Batches<'h> {
+    #[inline(always)]
+    fn new(hashes: &'h [u64], shape: &Shape, ask: impl Fn(usize)) -> Self {
+        let depth = shape.hashes as usize;
+        let mut batches = Batches {
+            hashes,
+            row: shape.row(),
+            depth,
+            keys: (PLACES / depth).max(1),
+            rings: [[0; PLACES]; 2],
+            used: 0,
+            asked: 0,
+            given: 0,
+        };
+        batches.ask(ask);
+        batches
+    }
+
+    /// Asks for the counters of the next keys, into the ring that is not in use.
+    #[inline(always)]
+    fn ask(&mut self, ask: impl Fn(usize)) {
+        let to = self.hashes.len().min(self.asked + self.keys);
+        let ring = &mut self.rings[1 - self.used];
+        for (&hash, places) in self.hashes[self.asked..to].iter().zip(ring.chunks_exact_mut(self.depth)) {
+            let mut start = 0;
+            for (number, place) in places.iter_mut().enumerate() {
+                *place = start + position(hash, number as u32, self.row);
+                start += self.row;
+                ask(*place as usize);
+            }
+        }
+        self.asked = to;
+    }
+
+    /// The next keys; their places are then [known](Self::places).
+    #[inline(always)]
+    fn next(&mut self, ask: impl Fn(usize)) -> Option<Range<usize>> {
+        let keys = self.given..self.asked;
+        if keys.is_empty() {
+            return None;
+        }
+        self.used = 1 - self.used;
+        self.given = self.asked;
+        self.ask(ask);
+        Some(keys)
+    }
+
+    /// The places of each key of the batch, all of one key together.
+    #[inline(always)]
+    fn places(&self) -> std::slice::ChunksExact<'_, u64> {
+        self.rings[self.used].chunks_exact(self.depth)
+    }
+}
+
+/// Adds weights, key by key in their order.
+#[inline(always)]
+fn add_all<C: Counter>(
+    counters: &mut [C],
+    shape: &Shape,
+    update: Update,
+    hashes: &[u64],
+    weight: impl Fn(usize) -> u64,
+) {
+    let mut batches = Batches::new(hashes, shape, |place| prefetch(counters, place));
+    while let Some(keys) = batches.next(|place| prefetch(counters, place)) {
+        for (key, places) in keys.zip(batches.places()) {
+            let weight = weight(key);
+            match update {
+                Update::Plain => {
+                    for &place in places {
+                        let counter = &mut counters[place as usize];
+                        *counter = counter.plus(weight);
+                    }
+                }
+                Update::Conservative => raise(counters, places, weight),
+            }
+        }
+    }
+}
+
+/// Adds the weight of one key, without looking ahead.
+#[inline(always)]
+fn add_one<C: Counter>(counters: &mut [C], update: Update, places: impl Iterator<Item = u64>, weight: u64) {
+    match update {
+        Update::Plain => {
+            for place in places {
+                let counter = &mut counters[place as usize];
+                *counter = counter.plus(weight);
+            }
+        }
+        Update::Conservative => {
+            let mut all = [0; MOST_DEPTH as usize];
+            let mut depth = 0;
+            for place in places {
+                all[depth] = place;
+                depth += 1;
+            }
+            raise(counters, &all[..depth], weight);
+        }
+    }
+}
+
+/// The conservative update of a key with these places.
+#[inline(always)]
+fn raise<C: Counter>(counters: &mut [C], places: &[u64], weight: u64) {
+    let target = smallest(counters, places).plus(weight);
+    for &place in places {
+        let counter = &mut counters[place as usize];
+        *counter = target.max(*counter);
+    }
+}
+
+#[inline(always)]
+fn smallest<C: Counter>(counters: &[C], places: &[u64]) -> C {
+    places.iter().fold(C::MOST, |least, &place| least.min(counters[place as usize]))
+}
+
+#[inline(always)]
+fn estimate_all<C: Counter>(counters: &[C], shape: &Shape, hashes: &[u64], estimates: &mut [u64]) {
+    let ask = |place| prefetch(counters, place);
+    let mut batches = Batches::new(hashes, shape, ask);
+    while let Some(keys) = batches.next(ask) {
+        for (estimate, places) in estimates[keys].iter_mut().zip(batches.places()) {
+            *estimate = smallest(counters, places).value();
+        }
+    }
+}
+
+/// Adds the counters of other words, which have as many bits.
+pub fn add_counters(words: &mut [u64], others: &[u64], width: u32) {
+    fn add<C: Counter>(counters: &mut [C], others: &[C]) {
+        for (counter, other) in counters.iter_mut().zip(others) {
+            *counter = counter.plus(other.value());
+        }
+    }
+    match width {
+        32 => add::<u32>(bytemuck::cast_slice_mut(words), bytemuck::cast_slice(others)),
+        _ => add(words, others),
+    }
+}
+
+/// The counters in these words that are not zero.
+pub(crate) fn counters_used(words: &[u64], width: u32) -> u64 {
+    let used = match width {
+        32 => bytemuck::cast_slice::<u64, u32>(words).iter().filter(|counter| **counter != 0).count(),
+        _ => words.iter().filter(|counter| **counter != 0).count(),
+    };
+    used as u64
+}
+
+impl CountMin<Words> {
+    /// An empty sketch of 64-bit counters whose estimates are at most ε times the total weight too
+    /// high, but for a probability of δ.
+    pub fn new(epsilon: f64, delta: f64) -> Result<Self> {
+        Self::zeroed(params::shape(epsilon, delta, 64)?, Update::Plain)
+    }
+
+    /// An empty sketch of this shape.
+    pub fn zeroed(shape: Shape, update: Update) -> Result<Self> {
+        let bits = shape.bits();
+        let words = usize::try_from(bits.div_ceil(64)).map_err(|_| Error::TooLarge { bits })?;
+        CountMin::from_words(Words::zeroed(words).map_err(Error::Memory)?, shape, update, 0)
+    }
+}
+
+impl<W: AsRef<[u64]>> CountMin<W> {
+    /// A sketch in these words, to which weights were added that sum up to this total.
+    pub fn from_words(words: W, shape: Shape, update: Update, total: u64) -> Result<Self> {
+        let len = words.as_ref().len();
+        if !params::possible(&shape, 1.0) || len as u64 != shape.bits().div_ceil(64) {
+            return Err(Error::Shape(format!(
+                "{len} words make no count-min sketch of {} rows and {} counters of {} bits",
+                shape.hashes, shape.slots, shape.width
+            )));
+        }
+        Ok(CountMin { words, shape, row: shape.row(), update, total })
+    }
+
+    /// The words of the counters, row by row.
+    pub fn words(&self) -> &[u64] {
+        self.words.as_ref()
+    }
+
+    /// The words themselves, given back.
+    pub fn into_words(self) -> W {
+        self.words
+    }
+
+    /// Its shape: `slots` are all counters, `width` the bits of one, `hashes` the rows.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// How weights are added.
+    pub fn update(&self) -> Update {
+        self.update
+    }
+
+    /// The sum of all weights that were added: N.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The largest value of a counter. An estimate of this value means "at least".
+    pub fn most(&self) -> u64 {
+        if self.shape.width == 32 { u64::from(u32::MAX) } else { u64::MAX }
+    }
+
+    /// How far an estimate is above the truth at most, but for a probability of e^(−d): e·N/w.
+    pub fn bound(&self) -> f64 {
+        epsilon_of(self.row) * self.total as f64
+    }
+
+    #[inline(always)]
+    fn wide(&self) -> &[u64] {
+        self.words.as_ref()
+    }
+
+    #[inline(always)]
+    fn narrow(&self) -> &[u32] {
+        &bytemuck::cast_slice(self.words.as_ref())[..self.shape.slots as usize]
+    }
+
+    /// The counter of this number.
+    #[inline(always)]
+    fn counter(&self, place: u64) -> u64 {
+        match self.shape.width {
+            32 => u64::from(self.narrow()[place as usize]),
+            _ => self.wide()[place as usize],
+        }
+    }
+
+    /// The weight of the key with this hash: never below the truth.
+    #[inline]
+    pub fn estimate_hash(&self, hash: u64) -> u64 {
+        places(hash, self.row, self.shape.hashes)
+            .fold(u64::MAX, |least, place| least.min(self.counter(place)))
+    }
+
+    /// The same for many keys, in `estimates`, one for each hash.
+    pub fn estimates(&self, hashes: &[u64], estimates: &mut [u64]) {
+        assert_eq!(hashes.len(), estimates.len());
+        match self.shape.width {
+            32 => estimate_all(self.narrow(), &self.shape, hashes, estimates),
+            _ => estimate_all(self.wide(), &self.shape, hashes, estimates),
+        }
+    }
+
+    /// What the counters hold, as a whole.
+    pub fn census(&self) -> Census {
+        let (mut census, most) = (Census::default(), self.most());
+        let mut see = |value: u64| {
+            census.used += u64::from(value != 0);
+            census.largest = census.largest.max(value);
+            census.saturated += u64::from(value == most);
+        };
+        match self.shape.width {
+            32 => self.narrow().iter().for_each(|&value| see(value.into())),
+            _ => self.wide().iter().for_each(|&value| see(value)),
+        }
+        census
+    }
+
+    /// Whether the counters may be those of the total: in a plain sketch those of a row sum up to
+    /// it, in a conservative one to no more, unless one is saturated.
+    pub fn is_consistent(&self) -> bool {
+        if self.total == u64::MAX || self.census().saturated > 0 {
+            return true;
+        }
+        let row = self.row;
+        (0..u64::from(self.shape.hashes)).all(|number| {
+            let sum: u128 = (number * row..(number + 1) * row).map(|at| u128::from(self.counter(at))).sum();
+            match self.update {
+                Update::Plain => sum == u128::from(self.total),
+                Update::Conservative => sum <= u128::from(self.total),
+            }
+        })
+    }
+
+    /// How probably a key that never came has an estimate above zero.
+    pub fn rate_now(&self) -> f64 {
+        let row = self.row;
+        let share = |number: u64| {
+            let used = (number * row..(number + 1) * row).filter(|&at| self.counter(at) != 0).count();
+            used as f64 / row as f64
+        };
+        (0..u64::from(self.shape.hashes)).map(share).product()
+    }
+
+    /// The inner product of two streams, the sum over all keys of the product of their weights: never
+    /// below the truth, unless a counter is saturated, and at most e/w times the product of the two
+    /// totals above it, but for a probability of e^(−d). With itself: the size of the self-join.
+    pub fn inner_product<V: AsRef<[u64]>>(&self, other: &CountMin<V>) -> Result<u128> {
+        self.same(other)?;
+        if self.update == Update::Conservative {
+            return Err(Error::Different(
+                "conservative counters hold less than the sum of their keys, so their products may be below the truth"
+                    .into(),
+            ));
+        }
+        let row = self.row;
+        let product = |number: u64| {
+            let pairs = (number * row..(number + 1) * row).map(|at| (self.counter(at), other.counter(at)));
+            pairs.fold(0u128, |sum, (a, b)| sum.saturating_add(u128::from(a) * u128::from(b)))
+        };
+        Ok((0..u64::from(self.shape.hashes)).map(product).min().unwrap_or(0))
+    }
+
+    /// That two sketches have the same parameters.
+    fn same<V>(&self, other: &CountMin<V>) -> Result<()> {
+        if (self.shape, self.update) == (other.shape, other.update) {
+            return Ok(());
+        }
+        let say = |shape: &Shape, update: Update| {
+            let (row, Shape { width, hashes, .. }) = (shape.row(), shape);
+            format!("{hashes} rows of {row} counters of {width} bits ({update:?} update)")
+        };
+        Err(Error::Different(format!(
+            "one sketch has {}, the other {}",
+            say(&self.shape, self.update),
+            say(&other.shape, other.update)
+        )))
+    }
+}
+
+impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
+    /// Adds the key with this hash, with this weight.
+    #[inline]
+    pub fn add_hash(&mut self, hash: u64, weight: u64) {
+        let (places, update) = (places(hash, self.row, self.shape.hashes), self.update);
+        self.total = self.total.saturating_add(weight);
+        let words = self.words.as_mut();
+        match self.shape.width {
+            32 => add_one::<u32>(bytemuck::cast_slice_mut(words), update, places, weight),
+            _ => add_one(words, update, places, weight),
+        }
+    }
+
+    /// Adds many keys, each once.
+    pub fn add_hashes(&mut self, hashes: &[u64]) {
+        self.add_with(hashes, |_| 1);
+    }
+
+    /// Adds many keys, each with its weight.
+    pub fn add_weighted(&mut self, hashes: &[u64], weights: &[u64]) {
+        assert_eq!(hashes.len(), weights.len());
+        self.add_with(hashes, |key| weights[key]);
+    }
+
+    #[inline(always)]
+    fn add_with(&mut self, hashes: &[u64], weight: impl Fn(usize) -> u64) {
+        let CountMin { words, shape, update, total, .. } = self;
+        *total = (0..hashes.len()).fold(*total, |total, key| total.saturating_add(weight(key)));
+        let words = words.as_mut();
+        match shape.width {
+            32 => {
+                let counters: &mut [u32] = &mut bytemuck::cast_slice_mut(words)[..shape.slots as usize];
+                add_all(counters, shape, *update, hashes, weight);
+            }
+            _ => add_all(words, shape, *update, hashes, weight),
+        }
+    }
+
+    /// Adds what another sketch of the same parameters holds: the result is the sketch of both.
+    pub fn merge<V: AsRef<[u64]>>(&mut self, other: &CountMin<V>) -> Result<()> {
+        self.same(other)?;
+        if self.update == Update::Conservative {
+            return Err(Error::Different(
+                "what a conservative sketch holds depends on the order of its rows: the sum of two is not that of both; \
+                 build one from all of the data, or plain ones"
+                    .into(),
+            ));
+        }
+        add_counters(self.words.as_mut(), other.words(), self.shape.width);
+        self.total = self.total.saturating_add(other.total);
+        Ok(())
+    }
+}
