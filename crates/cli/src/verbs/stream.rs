@@ -187,7 +187,7 @@ impl Stream {
         // Counts beside filters have the weights and the update; filters have neither.
         let weight = if self.counts.is_some() { self.keys.weight.take() } else { None };
         let conservative = self.counts.is_some() && std::mem::take(&mut self.kinds.conservative);
-        let (common, sizing, mut train_recipe) = match self.given()? {
+        let (common, sizing, mut train_recipe) = match self.given(output)? {
             Some((params, growing)) => {
                 if self.counting.given() && self.counts.is_none() {
                     return usage(
@@ -262,10 +262,19 @@ impl Stream {
     }
 
     /// Parameters that are given, and how they grow if they do.
-    fn given(&self) -> Result<Option<(Params, Option<Sizing>)>> {
+    fn given(&self, output: &Output) -> Result<Option<(Params, Option<Sizing>)>> {
         let params = match (&self.params, &self.from) {
             (Some(path), _) => read_params(path)?,
-            (_, Some(path)) => files::open(path)?.params().clone(),
+            (_, Some(path)) => {
+                let file = files::open(path)?;
+                if file.heavy().is_some() {
+                    output.warn(format!(
+                        "{}: its list of heavy keys is left out: a stream does not keep one",
+                        path.display()
+                    ));
+                }
+                file.params().clone()
+            }
             _ => return Ok(None),
         };
         let growing = match params.groups.first() {

@@ -213,7 +213,7 @@ fn what_was_read_of_a_pipe_is_learned_once_whatever_is_killed() {
         // Whole lines, and only when the last ones are written down: what a killed process has
         // read, and did not write down, is lost.
         let mut stdin = child.stdin.take().unwrap();
-        let mut spooled = || -> u64 {
+        let spooled = || -> u64 {
             let read = fs::read_dir(folder.path("state")).into_iter().flatten().flatten();
             let spools = read.filter(|file| file.file_name().to_string_lossy().starts_with("spool-"));
             let ends = spools.map(|file| {

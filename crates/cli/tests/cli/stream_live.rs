@@ -77,7 +77,7 @@ fn two_sockets_are_listened_at_and_peers_come_one_after_the_other() {
     // The half line of a peer that went away well is its last; each batch knows those before it.
     teacher.write_all(b"a\nb\nc").unwrap();
     drop(teacher);
-    let mut ask_until = |key: &str, mut next: &mut dyn FnMut() -> String| {
+    let mut ask_until = |key: &str, next: &mut dyn FnMut() -> String| {
         let since = Instant::now();
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -88,7 +88,7 @@ fn two_sockets_are_listened_at_and_peers_come_one_after_the_other() {
                     assert!(since.elapsed() < PATIENCE);
                 }
             });
-            while (&mut next)() != key {}
+            while next() != key {}
             stop.store(true, SeqCst);
         });
     };

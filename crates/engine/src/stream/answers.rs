@@ -5,6 +5,7 @@ use tamis::key::{Recipe, keywords_of};
 use tamis::params::Name;
 use tamis::sketch::Sketch;
 
+use super::learned::Named;
 use super::source::Records;
 use crate::report::{listed_name, printable};
 
@@ -100,7 +101,7 @@ impl Asking {
         records: &Records,
         firsts: &[u32],
         scheme: Scheme,
-        sketches: &[(&Name, Sketch<&[u64]>)],
+        sketches: &[Named<'_>],
         writing: Writing,
         out: &mut Vec<u8>,
     ) -> u64 {
@@ -150,7 +151,7 @@ impl Asking {
         &mut self,
         records: &Records,
         firsts: &[u32],
-        sketches: &[(&Name, Sketch<&[u64]>)],
+        sketches: &[Named<'_>],
         writing: Writing,
         out: &mut Vec<u8>,
     ) -> u64 {

@@ -34,6 +34,9 @@ pub enum Sizing {
     Growing(u64, f64),
 }
 
+/// A sketch with the name of its group.
+pub(super) type Named<'a> = (&'a Name, Sketch<&'a [u64]>);
+
 /// In place of a group that has not come yet.
 const NOWHERE: usize = usize::MAX;
 
@@ -285,7 +288,7 @@ impl Learned {
     }
 
     /// The filters, with the names of their groups, in the order for people.
-    pub(super) fn sketches(&self) -> Result<Vec<(&Name, Sketch<&[u64]>)>> {
+    pub(super) fn sketches(&self) -> Result<Vec<Named<'_>>> {
         let mut sketches = Vec::new();
         match &self.kept {
             Kept::Fixed { params, words } => {
@@ -395,7 +398,6 @@ fn params_of(name: &Name, filter: &Scalable<Words>) -> Result<GroupParams> {
 
 /// The hashes and weights of each of so many groups, in the order of the records; nothing where there
 /// is no need to set them apart.
-#[expect(clippy::type_complexity)]
 fn by_group(
     records: &Records,
     groups: usize,

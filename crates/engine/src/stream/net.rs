@@ -132,10 +132,14 @@ impl Peers {
             return Ok(None);
         }
         let connected = self.address.host_and_port.to_socket_addrs().and_then(|addresses| {
-            let nowhere = io::Error::new(ErrorKind::NotFound, "the host has no address");
-            addresses.fold(Err(nowhere), |found, address| {
-                found.or_else(|_| TcpStream::connect_timeout(&address, ATTEMPT))
-            })
+            let mut last = io::Error::new(ErrorKind::NotFound, "the host has no address");
+            for address in addresses {
+                match TcpStream::connect_timeout(&address, ATTEMPT) {
+                    Ok(peer) => return Ok(peer),
+                    Err(error) => last = error,
+                }
+            }
+            Err(last)
         });
         match connected {
             Ok(peer) => Ok(Some(peer)),

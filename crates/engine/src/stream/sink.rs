@@ -1,6 +1,6 @@
 //! Where answers go: files that are continued, standard output, sockets.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,11 @@ impl Target {
                     );
                     return Err(Error::Input { path: path.clone(), message });
                 }
-                Box::new(Appended::open(path, length)?)
+                let file = Appended::open(path, length)?;
+                // So that a file that is new is there after a failure of the machine, too.
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+                Box::new(file)
             }
         })
     }

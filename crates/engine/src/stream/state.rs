@@ -116,6 +116,10 @@ impl State {
                     message: format!("cannot be read ({error}); begin with an empty state folder"),
                 })?;
                 if let Some(difference) = difference(&stored, job) {
+                    if !is_begun(folder)? {
+                        write_job(&path, job)?; // the other job came to nothing
+                        return State::open_own(folder, lock);
+                    }
                     let message = format!(
                         "is the state of another job: {difference}; name another folder, or give the same job"
                     );
@@ -128,12 +132,15 @@ impl State {
                     let message = format!("holds {name:?} and no state; name an empty folder, or a new one");
                     return Err(Error::Input { path: folder.into(), message });
                 }
-                let text =
-                    serde_json::to_string_pretty(job).map_err(|error| Error::Refused(error.to_string()))?;
-                output::write_whole(&path, |out| out.write_all(text.as_bytes()))?;
+                write_job(&path, job)?;
             }
             Err(error) => return Err(Error::Io { path, source: error }),
         }
+        State::open_own(folder, lock)
+    }
+
+    /// The same, of a folder that is known to belong to the job.
+    fn open_own(folder: &Path, lock: Lock) -> Result<(State, Option<Commit>, VecDeque<Planned>)> {
         let commit = read_commit(folder)?;
         let done = commit.as_ref().map_or(0, |commit| commit.batch);
         let path = folder.join("plan.log");
@@ -226,6 +233,18 @@ fn names(folder: &Path) -> Result<Vec<String>> {
 fn strangers(folder: &Path) -> Result<Vec<String>> {
     let own = |name: &String| name == "lock" || is_temporary(name);
     Ok(names(folder)?.into_iter().filter(|name| !own(name)).collect())
+}
+
+fn write_job(path: &Path, job: &Description) -> Result<()> {
+    let text = serde_json::to_string_pretty(job).map_err(|error| Error::Refused(error.to_string()))? + "\n";
+    output::write_whole(path, |out| out.write_all(text.as_bytes()))
+}
+
+/// Whether anything was done that a later run could go on with.
+fn is_begun(folder: &Path) -> Result<bool> {
+    let log = fs::metadata(folder.join("plan.log"));
+    let begun = |name: &String| name == "commit.json" || name.starts_with("spool-");
+    Ok(log.is_ok_and(|log| log.len() > 0) || names(folder)?.iter().any(begun))
 }
 
 /// What two jobs do not share.
@@ -341,7 +360,10 @@ mod tests {
         fs::write(path.join("holiday.jpg"), "x").unwrap();
         assert!(refused(job(5)).contains("holiday.jpg"));
         fs::remove_file(path.join("holiday.jpg")).unwrap();
-        drop(State::open(path, &job(5)).unwrap());
+        drop(State::open(path, &job(4)).unwrap());
+        let (mut state, ..) = State::open(path, &job(5)).unwrap(); // the first has done nothing
+        state.log(&planned(1)).unwrap();
+        drop(state);
         let message = refused(job(6));
         assert!(message.contains("batch is 5 there and 6 here"), "{message}");
         let (mut state, ..) = State::open(path, &job(5)).unwrap();
