@@ -512,6 +512,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "m" => 60.0,
         "h" => 3600.0,
         "d" => 86_400.0,
+        "" if digits == "0" => 1.0,
         _ => return Err("a time has a unit: 500ms, 10s, 5m, 24h, 7d".into()),
     };
     let number = digits.parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
