@@ -1,5 +1,6 @@
 //! Arguments that several verbs share: their syntax, then what they mean.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -10,12 +11,13 @@ use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_engine::exact::LEAST_MEMORY;
+use tamis_engine::outlet::Destination;
 use tamis_engine::plan::{Counters, Size};
 use tamis_engine::report::number;
 use tamis_engine::rows::BadRows;
 use tamis_engine::source::{Format, Options};
 
-use crate::show::usage;
+use crate::show::{Output, usage};
 
 /// How input is read.
 #[derive(Debug, Args)]
@@ -167,6 +169,20 @@ impl Columns {
     pub fn applied(&self, stored: &Recipe) -> Result<Recipe> {
         replace_columns(stored, &self.key, self.group.as_ref())
     }
+}
+
+/// Where records go: `-o`, or standard output where they are not only counted.
+pub fn destination(path: Option<PathBuf>, count: bool, output: &Output) -> Result<Destination> {
+    let destination = match path {
+        Some(path) if path == Path::new("-") => Destination::Stdout,
+        Some(path) => Destination::File(path),
+        None if count => Destination::Nowhere,
+        None => Destination::Stdout,
+    };
+    if destination == Destination::Stdout && output.json {
+        return usage("the records go to standard output: --json goes with --count or -o FILE");
+    }
+    Ok(destination)
 }
 
 /// The stored recipe with other columns; steps cannot be changed, or keys would differ.

@@ -96,6 +96,19 @@ fn counts_of_version_1_are_built_again_byte_for_byte_and_stay_readable() {
     assert_eq!(top["groups"].as_array().unwrap().iter().map(listed).sum::<u64>(), 34);
 }
 
+/// The file of section 20 of the format, as its command makes it.
+#[test]
+fn the_counts_of_the_specification_are_those_of_the_program() {
+    let folder = Folder::new();
+    folder.write("rows.csv", "tconst,votes\ntt0111161,3\ntt0068646,1\ntt0111161,2\n");
+    let how =
+        "--key tconst --weight votes --kind count-min --width 8 --depth 3 --counter-bits 32 --heavy 0.5";
+    folder.ok(&format!("build rows.csv {how} -o rows.tamis"));
+    let sum = tamis::hash::xxh3(&folder.read("rows.tamis"), 0);
+    let page = std::fs::read_to_string(root().join("docs/format.md")).unwrap();
+    assert!(page.contains(how) && page.contains(&format!("its XXH3 is 0x{sum:016x}.")), "{sum:016x}");
+}
+
 const LAYERED: &str =
     "--kind layered --layers 2 --keywords tconst --keywords averageRating --keywords numVotes";
 

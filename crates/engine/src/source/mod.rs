@@ -33,6 +33,7 @@ mod tests;
 #[doc(hidden)]
 pub use ndjson::fuzz_ndjson;
 pub use ordered::{Next, Position, Sift};
+pub(crate) use reader::Compression;
 
 use chunks::Sizes;
 use input::{Input, Understood};
@@ -56,9 +57,12 @@ pub enum Format {
 impl Format {
     /// What records of Parquet become, by the name of the file they go to.
     pub fn for_output(path: Option<&Path>) -> Format {
-        let name = path.map(|path| path.display().to_string().to_lowercase()).unwrap_or_default();
-        let plain = [".gz", ".zst", ".bz2", ".xz"].iter().find_map(|packed| name.strip_suffix(packed));
-        match plain.unwrap_or(&name).rsplit('.').next() {
+        let plain = path.map(|path| match Compression::of_name(path) {
+            Some(_) => path.with_extension(""),
+            None => path.to_owned(),
+        });
+        let extension = plain.and_then(|path| Some(path.extension()?.to_string_lossy().to_lowercase()));
+        match extension.as_deref() {
             Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
             Some("tsv" | "tab") => Format::Tsv,
             _ => Format::Csv,
