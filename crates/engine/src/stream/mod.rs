@@ -52,6 +52,7 @@ use crate::Control;
 use crate::error::Result;
 use crate::output;
 use crate::rows::Names;
+use crate::source::Explained;
 
 /// What was done in this run.
 #[derive(Debug, Clone)]
@@ -66,6 +67,8 @@ pub struct Report {
     pub stopped: bool,
     /// Whether the reader of the answers went away.
     pub closed: bool,
+    /// How the files were understood.
+    pub inputs: Vec<Explained>,
 }
 
 /// What was learned when the commit was made, or before anything was.
@@ -142,6 +145,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
             output::check_is_no_input(path, text.paths())?;
         }
     }
+    let inputs = [&train, &query].into_iter().flatten().flat_map(|text| text.explained.clone()).collect();
     let planned = reachable(planned, train.as_ref(), query.as_ref())?;
     let mut learners = vec![Learner {
         learned: learned_first,
@@ -186,6 +190,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         let mut report = run.run()?;
         report.time = start.elapsed();
         report.resumed = resumed;
+        report.inputs = inputs;
         Ok(report)
     })
 }

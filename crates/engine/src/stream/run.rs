@@ -164,7 +164,7 @@ impl Run<'_> {
         let fill = self.learners[0].learned.fill()?;
         self.watch.update(|status| status.fill = Some(fill));
         let (time, resumed) = (Duration::ZERO, false);
-        Ok(Report { status: self.watch.status(), time, resumed, stopped, closed })
+        Ok(Report { status: self.watch.status(), time, resumed, stopped, closed, inputs: Vec::new() })
     }
 
     /// Gathers the records of the next batch.

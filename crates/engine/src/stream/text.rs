@@ -103,6 +103,8 @@ pub(super) struct Text {
     shared: Arc<Shared>,
     spool: Option<Arc<Mutex<Spool>>>,
     inputs: Vec<Input>,
+    /// How files were understood.
+    pub(super) explained: Vec<Explained>,
     /// Marks of the inputs that are done.
     marks: Vec<Mark>,
     /// That of the input of this number grows.
@@ -151,6 +153,7 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
         shared: Arc::default(),
         spool: None,
         inputs: Vec::new(),
+        explained: Vec::new(),
         marks: Vec::new(),
         followed: None,
         piece: None,
@@ -176,7 +179,8 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
             // Also to refuse what cannot be read before anything is written.
             let inputs = left.iter().map(|path| (path.clone(), None)).collect();
             let sources = Sources::of(inputs, setup.options, &setup.making.recipe.columns())?;
-            text.inputs.extend(sources.explain().iter().map(Input::of));
+            text.explained = sources.explain();
+            text.inputs.extend(text.explained.iter().map(Input::of));
             let prepared = match last {
                 None => Prepared::Files(sources),
                 Some(path) => {
