@@ -154,6 +154,7 @@ impl Stream {
         if report.resumed {
             output.note("went on where the last run had ended");
         }
+        notes::inputs(output, &report.inputs);
         notes::skipped(output, report.status.skipped);
         if to_stdout {
             output.note(format!(

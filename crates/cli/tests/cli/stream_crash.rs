@@ -251,6 +251,45 @@ fn what_was_read_of_a_pipe_is_learned_once_whatever_is_killed() {
     assert!(seen.kills >= 15 && seen.resumed >= 3 && seen.replayed >= 1, "{seen:?}");
 }
 
+/// The machine itself failed: the plan was on disk, and some of what was written down was not.
+#[test]
+fn a_plan_whose_records_are_gone_is_left() {
+    let folder = Folder::new();
+    let parts = [lines(&keys(500, 900, 1)), lines(&keys(500, 900, 2))];
+    folder.write("all.txt", parts.concat());
+    folder.ok("stream --train all.txt --keys 900 --state calm");
+    let line = "stream --train - --keys 900 --every 5ms --commit-every 1h --state state -q";
+    let mut child = Command::new(TAMIS)
+        .args(line.split_whitespace())
+        .current_dir(folder.path(""))
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let planned = || -> Vec<Value> {
+        let text = fs::read_to_string(folder.path("state/plan.log")).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    };
+    let end = |batch: &Value| batch["of"]["train"][1][1].as_u64().unwrap();
+    for to in [parts[0].len(), parts[0].len() + parts[1].len()] {
+        let text = &parts.concat()[planned().last().map_or(0, end) as usize..to];
+        child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+        let since = Instant::now();
+        while planned().last().map_or(0, end) < to as u64 {
+            assert!(since.elapsed() < Duration::from_secs(30));
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!folder.path("state/commit.json").exists() && planned().len() > 1);
+    let spool = OpenOptions::new().write(true).open(folder.path("state/spool-train-00000000000000000000"));
+    spool.unwrap().set_len(parts[0].len() as u64 + 3).unwrap();
+    assert_eq!(folder.run_with(line, parts[1].as_bytes()).code, 0);
+    assert!(folder.read("state/filter.tamis") == folder.read("calm/filter.tamis"));
+}
+
 #[test]
 fn a_run_that_is_asked_to_end_saves_its_state_and_is_gone_on_with() {
     let folder = Folder::new();

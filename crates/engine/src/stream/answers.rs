@@ -209,7 +209,7 @@ mod tests {
             let mut records = Records::default();
             for (key, hash) in &keys {
                 // Few hashes for many keys: all must be told apart by their bytes.
-                records.hashes.push((hash + u64::from(key % 2)) << 32 | hash % 3);
+                records.hashes.push(((hash + u64::from(key % 2)) << 32) | (hash % 3));
                 records.keys.push(*key);
                 records.ends.push(records.keys.len());
             }

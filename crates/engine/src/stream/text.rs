@@ -7,16 +7,15 @@
 //! once is [spooled](super::spool) where a state is kept.
 
 use std::fs::{self, File};
-use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tamis::params::Name;
 
+use super::bookmark::{Bookmark, Understood, check_marks, refuse_half_line, too_short};
 use super::live::{Followed, LONGEST_LINE, Live, Pipe, Receive};
 use super::net::{Address, Peers, Socket};
 use super::queue::{Piece, Popped, Queue};
@@ -25,7 +24,7 @@ use super::source::{Cut, Place, Reached, Records, Source};
 use super::spool::Spool;
 use crate::Control;
 use crate::error::{Error, Result};
-use crate::resume::{Mark, named};
+use crate::resume::Mark;
 use crate::source::{Explained, Flow, Format, Next, Options, Position, Sources};
 
 /// What the user named as one stream.
@@ -81,47 +80,6 @@ pub(super) struct Setup<'a> {
     pub(super) reconnect: Option<Duration>,
 }
 
-/// What the commit remembers beside the place.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Bookmark {
-    /// The files that were read, the last perhaps not to its end.
-    files: Vec<Mark>,
-    /// How the text that comes live is understood.
-    live: Option<Understood>,
-}
-
-/// Seen once, at the beginning of a text that later runs do not see.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Understood {
-    /// Byte order mark and header.
-    prelude: Name,
-    format: String,
-    delimiter: Option<u8>,
-    header: bool,
-}
-
-const FORMATS: [(&str, Format); 4] =
-    [("lines", Format::Lines), ("csv", Format::Csv), ("tsv", Format::Tsv), ("ndjson", Format::Ndjson)];
-
-impl Understood {
-    fn of(explained: &Explained, prelude: &[u8]) -> Understood {
-        let format = FORMATS.iter().find(|(_, format)| *format == explained.format);
-        Understood {
-            prelude: Name(prelude.to_vec()),
-            format: format.map_or("lines", |(name, _)| *name).into(),
-            delimiter: explained.delimiter,
-            header: explained.header,
-        }
-    }
-
-    fn options(&self, given: &Options) -> Options {
-        let format = FORMATS.iter().find(|(name, _)| *name == self.format).map(|(_, format)| *format);
-        Options { format, delimiter: self.delimiter, no_header: !self.header, no_quotes: given.no_quotes }
-    }
-}
-
 /// What the run and the thread that reads share.
 #[derive(Debug, Default)]
 struct Shared {
@@ -145,6 +103,8 @@ pub(super) struct Text {
     shared: Arc<Shared>,
     spool: Option<Arc<Mutex<Spool>>>,
     inputs: Vec<Input>,
+    /// How files were understood.
+    pub(super) explained: Vec<Explained>,
     /// Marks of the inputs that are done.
     marks: Vec<Mark>,
     /// That of the input of this number grows.
@@ -193,6 +153,7 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
         shared: Arc::default(),
         spool: None,
         inputs: Vec::new(),
+        explained: Vec::new(),
         marks: Vec::new(),
         followed: None,
         piece: None,
@@ -218,7 +179,8 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
             // Also to refuse what cannot be read before anything is written.
             let inputs = left.iter().map(|path| (path.clone(), None)).collect();
             let sources = Sources::of(inputs, setup.options, &setup.making.recipe.columns())?;
-            text.inputs.extend(sources.explain().iter().map(Input::of));
+            text.explained = sources.explain();
+            text.inputs.extend(text.explained.iter().map(Input::of));
             let prepared = match last {
                 None => Prepared::Files(sources),
                 Some(path) => {
@@ -229,7 +191,10 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
                     Prepared::Live(left, path, Live::new(Some(Box::new(prelude(all - 1))), from, None))
                 }
             };
-            refuse_half_line(&text.inputs, begin)?;
+            if let Some(input) = text.inputs.get(begin.input).filter(|input| input.plain && begin.offset > 0)
+            {
+                refuse_half_line(&input.path, begin.offset)?;
+            }
             (prepared, text.followed)
         }
         named => {
@@ -257,53 +222,6 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
     *lock(&text.shared.live) = live.and_then(late).cloned();
     let shared = Arc::clone(&text.shared);
     Ok((text, Reader { setup, shared, begin, prepared }))
-}
-
-/// Refuses files that are no longer what was read of them.
-fn check_marks(marks: &[Mark], paths: &[PathBuf]) -> Result<()> {
-    for (i, mark) in marks.iter().enumerate() {
-        let refused = |message: String| Err(Error::Input { path: mark.path.clone().into(), message });
-        if paths.get(i).map(|path| named(path)).as_ref() != Some(&mark.path) {
-            return refused(format!(
-                "was input {} when the state was written, and is not now; files may be added after it only",
-                i + 1
-            ));
-        }
-        let length = fs::metadata(&mark.path).map_err(Error::io(&mark.path))?.len();
-        if length < mark.offset {
-            return Err(too_short(Path::new(&mark.path), length, mark.offset));
-        }
-        if !mark.holds() {
-            return refused(
-                "is another file than the one that was read; the state folder cannot go on with it".into(),
-            );
-        }
-    }
-    Ok(())
-}
-
-fn too_short(path: &Path, length: u64, read: u64) -> Error {
-    let message = format!(
-        "has {length} bytes, but {read} were read of it: it was cut or replaced; the state folder cannot go on with it"
-    );
-    Error::Input { path: path.into(), message }
-}
-
-/// Refuses to go on in the middle of a line that had no end when it was read.
-fn refuse_half_line(inputs: &[Input], begin: Position) -> Result<()> {
-    let Some(input) = inputs.get(begin.input).filter(|input| input.plain && begin.offset > 0) else {
-        return Ok(());
-    };
-    let mut bytes = [b'\n'; 2];
-    let mut file = File::open(&input.path).map_err(Error::io(&input.path))?;
-    let read = file.seek(SeekFrom::Start(begin.offset - 1)).and_then(|_| file.read(&mut bytes));
-    match (read.map_err(Error::io(&input.path))?, bytes) {
-        (2, [last, next]) if last != b'\n' && !matches!(next, b'\n' | b'\r') => Err(Error::Input {
-            path: input.path.clone(),
-            message: "its last line had no end when it was read, and has gone on since; --follow waits for the ends of lines".into(),
-        }),
-        _ => Ok(()),
-    }
 }
 
 impl Input {
