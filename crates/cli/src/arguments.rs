@@ -476,6 +476,14 @@ pub fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
+/// An exponent of Zipf's law.
+pub fn skew(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(skew) if (0.0..=10.0).contains(&skew) => Ok(skew),
+        _ => Err("must lie between 0 and 10".into()),
+    }
+}
+
 /// A whole number from 1: `1000000`, `1_000_000`, `1,000,000`, `1e6`, `1M`.
 pub fn count(text: &str) -> Result<u64, String> {
     let plain: String = text.chars().filter(|c| !matches!(c, '_' | ',')).collect();
@@ -512,6 +520,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "m" => 60.0,
         "h" => 3600.0,
         "d" => 86_400.0,
+        "" if digits == "0" => 1.0,
         _ => return Err("a time has a unit: 500ms, 10s, 5m, 24h, 7d".into()),
     };
     let number = digits.parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));

@@ -112,7 +112,7 @@ impl Outlet {
 }
 
 /// Standard output without the buffer of the standard library: whoever writes has one.
-fn stdout() -> Box<dyn Write + Send> {
+pub(crate) fn stdout() -> Box<dyn Write + Send> {
     #[cfg(unix)]
     {
         use std::os::fd::AsFd;

@@ -22,10 +22,11 @@ use tamis::sizing::Kind;
 pub use self::seen::Room;
 
 use self::seen::Seen;
-use self::state::{Appended, Journal, Lock, Place, State, go_on};
+use self::state::{Journal, Place, State, go_on};
 use crate::error::{Error, Result};
 use crate::outlet::{Destination, Outlet};
 use crate::output;
+use crate::resume::{Appended, Lock};
 use crate::rows::{BadRows, Groups, Key, KeyRows, Take};
 use crate::source::{self, Compression, Explained, Format, Next, Position, Sift, Sink, Sources};
 use crate::{Control, counts};
@@ -376,7 +377,7 @@ fn remembered(job: &Job) -> Result<(Seen, Option<State>, Option<Journal>, Scheme
         return Ok((Seen::new(job.room, fpr)?, None, None, job.hash));
     };
     output::check(path)?;
-    let lock = Lock::of(path)?;
+    let lock = Lock::at(&PathBuf::from(format!("{}.lock", path.display())), path)?;
     if !path.exists() {
         let state = State::new(path, common(job.hash, &job.recipe), 0, lock);
         return Ok((Seen::new(job.room, fpr)?, Some(state), None, job.hash));

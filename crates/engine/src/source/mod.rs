@@ -37,7 +37,7 @@ pub(crate) use reader::Compression;
 
 use chunks::Sizes;
 use input::{Input, Understood};
-use pace::Flow;
+pub(crate) use pace::Flow;
 
 /// How the bytes of a file are cut into rows and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,6 +188,27 @@ impl Sources {
         Ok(Sources { inputs, sizes: Sizes::default() })
     }
 
+    /// Inputs that were found already, some of which are streams of which the bytes are given.
+    pub(crate) fn of(
+        inputs: Vec<(PathBuf, Option<Flow>)>,
+        options: &Options,
+        columns: &[Column],
+    ) -> Result<Sources> {
+        let open = |(path, flow)| Input::open(path, flow, options, columns);
+        let inputs = inputs.into_iter().map(open).collect::<Result<_>>()?;
+        Ok(Sources { inputs, sizes: Sizes::default() })
+    }
+
+    /// The files meant by what the user named, in order.
+    pub(crate) fn find(inputs: &[String]) -> Result<Vec<PathBuf>> {
+        inputs::expand(inputs)
+    }
+
+    /// What stands before the first row of an input: a byte order mark, a header.
+    pub(crate) fn prelude(&self, input: usize) -> &[u8] {
+        &self.inputs[input].prelude
+    }
+
     /// How the inputs are understood and, if they have the columns, the inputs themselves.
     pub fn look(
         inputs: &[String],
@@ -219,6 +240,11 @@ impl Sources {
     /// Reads so much at a time; the result does not depend on it.
     pub(crate) fn in_chunks_of(&mut self, bytes: usize) {
         self.sizes.chunk = bytes;
+    }
+
+    /// Refuses rows that are longer than this.
+    pub(crate) fn in_rows_of(&mut self, bytes: usize) {
+        self.sizes.row = bytes;
     }
 
     /// How the records of these inputs are written; must be known before they are
