@@ -17,7 +17,8 @@ use parquet::schema::parser::parse_message_type;
 use tamis::Params;
 use tamis::blocked::Blocked;
 use tamis::bloom::Bloom;
-use tamis::format::{seal, write};
+use tamis::countmin::{self, CountMin, Heavy, Update};
+use tamis::format::{Extras, seal_as, write_with};
 use tamis::fuse::Fuse;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::Recipe;
@@ -58,13 +59,14 @@ fn keys(table: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("t.csv"), folder.path().join("t.tamis"));
     fs::write(&input, table).unwrap();
-    let recipe = Recipe { key: vec!["id".parse().unwrap()], group: Some("g".parse().unwrap()), null: None };
+    let recipe = Recipe { key: vec!["id".parse().unwrap()], group: Some("g".parse().unwrap()), weight: None, null: None };
     let job = build::Job {
         inputs: vec![input.display().to_string()],
         options: Default::default(),
         common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe },
         sizing: build::Sizing::Keys(1, Size::Fpr(0.1)),
         layers: None,
+        heavy: None,
         bad_rows: Default::default(),
         threads: 1,
     };
@@ -76,21 +78,26 @@ fn keys(table: &str) -> Vec<u8> {
 fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
     let of_keys = if kind == Kind::Layered { ":split=,,lower,sort" } else { ":trim,before=@" };
     let key = vec![of_keys.parse().unwrap()];
-    let recipe = Recipe { key, group: Some("rating:round".parse().unwrap()), null: None };
+    let weight = kind.counts().then(|| "bytes:trim".parse().unwrap());
+    let recipe = Recipe { key, group: Some("rating:round".parse().unwrap()), weight, null: None };
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
     let group = |(i, &keys): (usize, &u64)| GroupParams {
         group: Name::from(i.to_string().as_str()),
-        keys,
-        fpr: 0.01,
-        shape: kind.shape_for_rate(keys, 0.01).unwrap(),
+        keys: if kind.counts() { 0 } else { keys },
+        fpr: if kind.counts() { 0.5 } else { 0.01 },
+        shape: match kind {
+            Kind::CountMin => countmin::shape(0.5, 0.2, 32).unwrap(),
+            Kind::CountMinConservative => countmin::shape(0.5, 0.2, 64).unwrap(),
+            _ => kind.shape_for_rate(keys, 0.01).unwrap(),
+        },
     };
     let params = Params::new(common, sizes.iter().enumerate().map(group).collect()).unwrap();
     let (starts, words) = params.layout();
     let mut data = vec![0; words];
     let mut tallies = Vec::new();
-    for (group, &start) in params.groups.iter().zip(&starts) {
+    for ((group, &start), &size) in params.groups.iter().zip(&starts).zip(sizes) {
         let section = &mut data[start..start + group.shape.words(kind) as usize];
-        let mut keys: Vec<u64> = (0..group.keys).map(|key| xxh3(&key.to_le_bytes(), 0)).collect();
+        let mut keys: Vec<u64> = (0..size).map(|key| xxh3(&key.to_le_bytes(), 0)).collect();
         let mut seed = 0;
         match kind {
             Kind::Blocked => {
@@ -114,11 +121,20 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
                 section.copy_from_slice(filter.words());
                 seed = filter.newest();
             }
+            Kind::CountMin | Kind::CountMinConservative => {
+                let update = if kind == Kind::CountMin { Update::Plain } else { Update::Conservative };
+                let mut sketch = CountMin::from_words(&mut *section, group.shape, update, 0).unwrap();
+                sketch.add_hashes(&keys);
+                seed = sketch.total();
+            }
         }
-        tallies.push(seal(section, group.keys, seed));
+        tallies.push(seal_as(kind, &group.shape, section, size, seed));
     }
+    let listed = vec![vec![b"a".to_vec(), b"bc".to_vec()], vec![], vec![b"".to_vec()]];
+    let heavy = (kind == Kind::CountMin && sizes.len() == 3).then(|| Heavy { share: 0.1, groups: listed });
     let mut bytes = Vec::new();
-    write(&mut bytes, &params, &tallies, &data, b"").unwrap();
+    let extras = Extras { heavy: heavy.as_ref(), journal: b"" };
+    write_with(&mut bytes, &params, &tallies, &data, extras).unwrap();
     bytes
 }
 

@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use tamis::Container;
-use tamis::format::{ENTRY_BYTES, HEADER_BYTES, write};
+use tamis::format::{ENTRY_BYTES, Extras, HEADER_BYTES, write_with};
 use tamis::hash::xxh3;
 use tamis::key::Maker;
 use tamis_engine::health::health;
@@ -26,6 +26,7 @@ fn probe(file: &[u8]) {
     let sketches = container.sketches().expect("what opens has all its sketches");
     for (at, (group, sketch)) in params.groups.iter().zip(&sketches).enumerate() {
         let _ = container.verify(at);
+        let _ = container.verify_heavy(at);
         for hash in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
             sketch.contains_hash(hash);
         }
@@ -36,12 +37,14 @@ fn probe(file: &[u8]) {
     make(&params.common.recipe);
 
     let mut again = Vec::new();
-    write(&mut again, params, tallies, container.data(), container.journal()).expect("a vector takes all");
+    let extras = Extras { heavy: container.heavy(), journal: container.journal() };
+    write_with(&mut again, params, tallies, container.data(), extras).expect("a vector takes all");
     let again = Aligned::from(&again[..]);
     let twin = Container::open(&again[..]).expect("what is written is read back");
     assert_eq!((twin.params(), twin.tallies()), (params, tallies));
     assert_eq!(twin.data(), container.data());
     assert_eq!(twin.journal(), container.journal());
+    assert_eq!(twin.heavy(), container.heavy());
 }
 
 /// A recipe from a file is not one that was parsed from text: it may hold anything.
@@ -50,6 +53,7 @@ fn make(recipe: &tamis::key::Recipe) {
     for value in [None, Some(&b""[..]), Some(b"a"), Some(b" -6.5 "), Some(b"\xff@\xc3\xa9,b")] {
         let _ = maker.key(&vec![value; recipe.key.len()]);
         let _ = maker.group(value);
+        let _ = maker.weight(value);
     }
 }
 
@@ -77,13 +81,19 @@ fn seal(file: &mut [u8]) {
         }
         put(file, sum, xxh3(&file[start..end], 0));
     }
-    // What remains is data, and a journal of less than a line of it.
+    // What remains is data, and a journal of less than a line of it; or, where there are heavy keys, data
+    // of the length that is said, and those.
     if let Some(rest) = end.checked_next_multiple_of(64).and_then(|start| file.len().checked_sub(start)) {
-        let journal = rest % 64;
-        put(file, 48, (rest - journal) as u64);
+        let data = usize::try_from(field(file, 48)).unwrap_or(usize::MAX);
+        let heavy = if field(file, 96) > 0 { rest.saturating_sub(data) } else { 0 };
+        let journal = if heavy > 0 { 0 } else { rest % 64 };
+        let sum = |file: &[u8], bytes: usize| if bytes == 0 { 0 } else { xxh3(&file[file.len() - bytes..], 0) };
+        let sums = (sum(file, journal), sum(file, heavy));
+        put(file, 48, (rest - journal - heavy) as u64);
         put(file, 80, journal as u64);
-        let sum = if journal == 0 { 0 } else { xxh3(&file[file.len() - journal..], 0) };
-        put(file, 88, sum);
+        put(file, 88, sums.0);
+        put(file, 96, heavy as u64);
+        put(file, 104, sums.1);
     }
     let sum = xxh3(&file[..120], 0);
     put(file, 120, sum);
@@ -95,7 +105,13 @@ fn seal_sections(file: &mut [u8], directory: std::ops::Range<usize>) {
         let field = |at: usize| u64::from_le_bytes(file[entry + at..][..8].try_into().unwrap());
         let (offset, len) = (field(72) as usize, field(80) as usize);
         let Some(section) = offset.checked_add(len).and_then(|end| file.get(offset..end)) else { continue };
-        let ones: u64 = section.iter().map(|byte| u64::from(byte.count_ones())).sum();
+        // Counters of 32 or 64 bits, or bits.
+        let used = |bytes: usize| section.chunks(bytes).filter(|one| one.iter().any(|byte| *byte != 0)).count() as u64;
+        let ones: u64 = match file[entry + 24] {
+            32 => used(4),
+            64 => used(8),
+            _ => section.iter().map(|byte| u64::from(byte.count_ones())).sum(),
+        };
         let sum = xxh3(section, 0);
         file[entry + 64..][..8].copy_from_slice(&ones.to_le_bytes());
         file[entry + 88..][..8].copy_from_slice(&sum.to_le_bytes());

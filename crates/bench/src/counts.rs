@@ -1,8 +1,10 @@
 //! `counts`: ns per update and per estimate of sketches of the same shape, and their error with the
 //! same memory.
 
+use std::hash::BuildHasher;
 use std::hint::black_box;
 
+use foldhash::fast::FixedState;
 use serde_json::{Value, json};
 use tamis::arch::map::Words;
 use tamis::countmin::{CountMin, Update, shape_by_hand};
@@ -75,7 +77,7 @@ impl Counts for Ours {
 }
 
 #[derive(Default)]
-struct DataSketches(Option<datasketches::countmin::CountMinSketch<i64>>);
+struct DataSketches(Option<datasketches::countmin::CountMinSketch>);
 
 impl Counts for DataSketches {
     fn name(&self) -> &'static str {
@@ -103,8 +105,28 @@ impl Counts for DataSketches {
     }
 }
 
+/// foldhash, which all that hash by themselves get where they let one choose.
+#[derive(Clone, Default)]
+struct Folding(FixedState);
+
+impl BuildHasher for Folding {
+    type Hasher = <FixedState as BuildHasher>::Hasher;
+
+    fn build_hasher(&self) -> Self::Hasher {
+        self.0.build_hasher()
+    }
+}
+
+impl PartialEq for Folding {
+    fn eq(&self, _: &Self) -> bool {
+        true // all have the same seed
+    }
+}
+
+impl Eq for Folding {}
+
 #[derive(Default)]
-struct PDataStructs(Option<pdatastructs::countminsketch::CountMinSketch<u64, u64>>);
+struct PDataStructs(Option<pdatastructs::countminsketch::CountMinSketch<u64, u64, Folding>>);
 
 impl Counts for PDataStructs {
     fn name(&self) -> &'static str {
@@ -117,7 +139,8 @@ impl Counts for PDataStructs {
 
     fn start(&mut self, width: u64, depth: u32) {
         let (width, depth) = (width as usize, depth as usize);
-        self.0 = Some(pdatastructs::countminsketch::CountMinSketch::with_params(width, depth));
+        let new = pdatastructs::countminsketch::CountMinSketch::with_params_and_hasher;
+        self.0 = Some(new(width, depth, Folding::default()));
     }
 
     fn add(&mut self, numbers: &[u64]) {

@@ -1,5 +1,6 @@
 //! Arguments that several verbs share: their syntax, then what they mean.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -9,11 +10,12 @@ use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_engine::choice::{self, Choice};
 use tamis_engine::exact::LEAST_MEMORY;
+use tamis_engine::outlet::Destination;
 use tamis_engine::plan::{Counters, Size};
 use tamis_engine::rows::BadRows;
 use tamis_engine::source::{Format, Options};
 
-use crate::show::usage;
+use crate::show::{Output, usage};
 
 /// How input is read.
 #[derive(Debug, Args)]
@@ -165,6 +167,20 @@ impl Columns {
     pub fn applied(&self, stored: &Recipe) -> Result<Recipe> {
         replace_columns(stored, &self.key, self.group.as_ref())
     }
+}
+
+/// Where records go: `-o`, or standard output where they are not only counted.
+pub fn destination(path: Option<PathBuf>, count: bool, output: &Output) -> Result<Destination> {
+    let destination = match path {
+        Some(path) if path == Path::new("-") => Destination::Stdout,
+        Some(path) => Destination::File(path),
+        None if count => Destination::Nowhere,
+        None => Destination::Stdout,
+    };
+    if destination == Destination::Stdout && output.json {
+        return usage("the records go to standard output: --json goes with --count or -o FILE");
+    }
+    Ok(destination)
 }
 
 /// The stored recipe with other columns; steps cannot be changed, or keys would differ.
@@ -377,6 +393,14 @@ pub fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
+/// An exponent of Zipf's law.
+pub fn skew(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(skew) if (0.0..=10.0).contains(&skew) => Ok(skew),
+        _ => Err("must lie between 0 and 10".into()),
+    }
+}
+
 /// A whole number from 1: `1000000`, `1_000_000`, `1,000,000`, `1e6`, `1M`.
 pub fn count(text: &str) -> Result<u64, String> {
     let plain: String = text.chars().filter(|c| !matches!(c, '_' | ',')).collect();
@@ -413,6 +437,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "m" => 60.0,
         "h" => 3600.0,
         "d" => 86_400.0,
+        "" if digits == "0" => 1.0,
         _ => return Err("a time has a unit: 500ms, 10s, 5m, 24h, 7d".into()),
     };
     let number = digits.parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));

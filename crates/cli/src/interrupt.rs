@@ -16,6 +16,7 @@ const INTERRUPT: u8 = 2;
 /// The jobs of this process run one after the other; all of them obey this.
 static CONTROL: LazyLock<Control> = LazyLock::new(Control::default);
 static RUNNING: AtomicBool = AtomicBool::new(false);
+static PATIENT: AtomicBool = AtomicBool::new(false);
 static SIGNAL: AtomicU8 = AtomicU8::new(INTERRUPT);
 
 /// What a shell reports of a program that the signal ended: 130 after Ctrl-C, 143 after `kill`.
@@ -49,6 +50,9 @@ pub fn listen() {
             }
             before = true;
             CONTROL.stop();
+            if PATIENT.load(Relaxed) {
+                continue; // until the second signal
+            }
             thread::spawn(|| {
                 thread::sleep(GRACE);
                 end()
@@ -75,6 +79,13 @@ pub fn run<T>(job: impl FnOnce(&Control) -> T) -> T {
     let result = job(&CONTROL);
     RUNNING.store(false, Relaxed);
     result
+}
+
+/// The same for one that ends well when it is asked to, and may need its time for it; asked a
+/// second time, it is ended at once.
+pub fn run_to_its_end<T>(job: impl FnOnce(&Control) -> T) -> T {
+    PATIENT.store(true, Relaxed);
+    run(job)
 }
 
 #[cfg(unix)]

@@ -31,6 +31,37 @@ pub fn run<T>(
     })
 }
 
+/// Runs a job that ends well when it is asked to, and shows a line that tells how far it is.
+pub fn run_to_its_end<T>(
+    output: &Output,
+    line: impl Fn() -> String + Sync,
+    job: impl FnOnce(&Control) -> tamis_engine::Result<T>,
+) -> Result<T> {
+    interrupt::run_to_its_end(|control| {
+        if !output.shows_progress() {
+            return Ok(job(control)?);
+        }
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let watcher = scope.spawn(|| show_line(&line, &done));
+            let _done = Done(&done, watcher.thread().clone());
+            Ok(job(control)?)
+        })
+    })
+}
+
+fn show_line(line: &impl Fn() -> String, done: &AtomicBool) {
+    let bar = ProgressBar::no_length();
+    let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") else { return };
+    bar.set_style(style);
+    while !done.load(Relaxed) {
+        thread::park_timeout(Duration::from_millis(500));
+        bar.set_message(line());
+        bar.tick();
+    }
+    bar.finish_and_clear();
+}
+
 /// Ends the watcher when it goes out of scope.
 struct Done<'a>(&'a AtomicBool, thread::Thread);
 

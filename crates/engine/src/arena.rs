@@ -135,7 +135,7 @@ impl Placing {
                     touch(match self.width {
                         32 => {
                             let weight = key.weight.min(u64::from(u32::MAX));
-                            (place.start + (at / 2) as usize, weight << 1 | at % 2)
+                            (place.start + (at / 2) as usize, (weight << 1) | (at % 2))
                         }
                         _ => (place.start + at as usize, key.weight),
                     });

@@ -31,9 +31,11 @@ pub mod plan;
 pub mod query;
 pub mod report;
 pub mod reproduce;
+mod resume;
 pub mod rows;
 pub mod source;
 pub mod statistics;
+pub mod stream;
 pub mod test;
 pub mod verify;
 

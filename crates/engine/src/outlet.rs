@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::output::Draft;
+use crate::source::Compression;
 
 /// Where records shall go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +112,7 @@ impl Outlet {
 }
 
 /// Standard output without the buffer of the standard library: whoever writes has one.
-fn stdout() -> Box<dyn Write + Send> {
+pub(crate) fn stdout() -> Box<dyn Write + Send> {
     #[cfg(unix)]
     {
         use std::os::fd::AsFd;
@@ -162,17 +163,18 @@ impl Packed for liblzma::write::XzEncoder<Draft> {
 
 /// The compression that a name asks for, with the usual level of its tool.
 fn pack(path: &Path, draft: Draft) -> io::Result<Box<dyn Packed>> {
-    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    Ok(match extension.as_str() {
-        "gz" => Box::new(flate2::write::GzEncoder::new(draft, flate2::Compression::default())),
-        "zst" => {
+    Ok(match Compression::of_name(path) {
+        Some(Compression::Gz) => {
+            Box::new(flate2::write::GzEncoder::new(draft, flate2::Compression::default()))
+        }
+        Some(Compression::Zst) => {
             let mut encoder = zstd::Encoder::new(draft, 3)?;
             encoder.include_checksum(true)?;
             Box::new(encoder)
         }
-        "bz2" => Box::new(bzip2::write::BzEncoder::new(draft, bzip2::Compression::best())),
-        "xz" => Box::new(liblzma::write::XzEncoder::new(draft, 6)),
-        _ => Box::new(draft),
+        Some(Compression::Bz2) => Box::new(bzip2::write::BzEncoder::new(draft, bzip2::Compression::best())),
+        Some(Compression::Xz) => Box::new(liblzma::write::XzEncoder::new(draft, 6)),
+        None => Box::new(draft),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
 use tamis::Container;
 use tamis::arch::map::{Map, Words};
@@ -85,6 +85,24 @@ pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<
     if inputs.into_iter().any(same) {
         let message = "is an input and would be overwritten; name another output".into();
         return Err(Error::Input { path: path.into(), message });
+    }
+    Ok(())
+}
+
+/// Refuses outputs of which one is an input, or two are the same file.
+pub fn check_outputs<'p>(
+    outputs: impl IntoIterator<Item = Option<&'p Path>>,
+    inputs: impl IntoIterator<Item = impl AsRef<Path>> + Clone,
+) -> Result<()> {
+    let mut places = Vec::new();
+    for path in outputs.into_iter().flatten() {
+        check_is_no_input(path, inputs.clone())?;
+        let place = absolute(path).unwrap_or_else(|_| path.to_owned());
+        if places.contains(&place) {
+            let message = "is named twice, for two things; name two files".into();
+            return Err(Error::Input { path: path.into(), message });
+        }
+        places.push(place);
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub fn verify(path: &Path, threads: usize, control: &Control) -> Result<Verified
     let found = parallel::each(threads, groups, |group| {
         control.check()?;
         control.advance(1);
-        Ok(file.verify(group).err())
+        Ok(file.verify(group).and_then(|()| file.verify_heavy(group)).err())
     })?;
     let damage = found.into_iter().flatten().collect();
     if let Some(store) = exact::beside(path, &file)? {

@@ -353,9 +353,7 @@ impl File {
         match self.group(name)? {
             Some(group) => Ok(group),
             None if self.file.params().common.recipe.group.is_none() => Ok(0),
-            None => Err(PyValueError::new_err(
-                "each group has counts of its own: name one with group=",
-            )),
+            None => Err(PyValueError::new_err("each group has counts of its own: name one with group=")),
         }
     }
 }

@@ -464,7 +464,7 @@ impl fmt::Display for BadValue {
                     }
                     None => "is not a whole number",
                 };
-                write!(f, "{value:?} {why}; weights are whole numbers from 0 on")
+                write!(f, "{value:?} {why}; weights are whole numbers from 0 on (COLUMN:round rounds)")
             }
             BadValue::Parts { expected, got } => {
                 write!(f, "the key has {expected} parts, separated by tabs; this has {got}")
@@ -485,20 +485,24 @@ pub struct Maker<'r> {
     group: Vec<u8>,
     weight: Vec<u8>,
     record: Option<Box<keywords::Record>>,
+    /// Whether a key is just a value, as most are: seen at a glance, key after key.
+    verbatim: bool,
 }
 
 impl<'r> Maker<'r> {
     /// A maker for this recipe.
     pub fn new(recipe: &'r Recipe) -> Self {
         let record = recipe.of_keywords().then(Box::default);
-        Maker { recipe, key: Vec::new(), group: Vec::new(), weight: Vec::new(), record }
+        let verbatim = matches!(&recipe.key[..], [field] if field.steps.is_empty());
+        let (key, group, weight) = Default::default();
+        Maker { recipe, key, group, weight, record, verbatim }
     }
 
     /// The bytes of the key whose parts have these values.
     #[inline(always)]
     pub fn key<'a>(&'a mut self, parts: &[Option<&'a [u8]>]) -> Result<&'a [u8], BadValue> {
-        match (&self.recipe.key[..], parts) {
-            ([field], [Some(part)]) if field.steps.is_empty() && is_present(part) => Ok(part),
+        match parts {
+            [Some(part)] if self.verbatim && is_present(part) => Ok(part),
             _ => self.made_key(parts),
         }
     }

@@ -3,7 +3,8 @@
 use tamis::Container;
 use tamis::blocked::Blocked;
 use tamis::bloom::{Bloom, document_shape, positions};
-use tamis::format::{seal, write};
+use tamis::countmin::{self, CountMin, Heavy, Update};
+use tamis::format::{Extras, seal, seal_as, write, write_with};
 use tamis::fuse::Fuse;
 use tamis::hash::{Scheme, murmur3, xxh3};
 use tamis::key::{Maker, Recipe, keywords_of};
@@ -166,6 +167,57 @@ fn the_parameters_of_the_specification_are_read() {
     let json = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
     let (params, _) = file_of_one_key(Kind::Blocked, Scheme::DEFAULT);
     assert_eq!(Params::from_json(json).unwrap(), params);
+}
+
+/// The file of some counts, as section 20 has it.
+#[test]
+fn the_counts_of_the_specification_are_what_is_written() {
+    let page = page();
+    let rows = [("tt0111161", 3), ("tt0068646", 1), ("tt0111161", 2)];
+    let recipe = Recipe {
+        key: vec!["tconst".parse().unwrap()],
+        group: None,
+        weight: Some("votes".parse().unwrap()),
+        null: None,
+    };
+    let shape = countmin::shape_by_hand(8, 3, 32).unwrap();
+    let common = Common { kind: Kind::CountMin, hash: Scheme::DEFAULT, recipe };
+    let group = GroupParams { group: Name::default(), keys: 0, fpr: countmin::epsilon_of(8), shape };
+    let params = Params::new(common, vec![group]).unwrap();
+    let mut data = vec![0; params.layout().1];
+    let section = &mut data[..shape.words(Kind::CountMin) as usize];
+    let mut sketch = CountMin::from_words(&mut *section, shape, Update::Plain, 0).unwrap();
+    for (key, weight) in rows {
+        sketch.add_hash(xxh3(key.as_bytes(), 0), weight);
+        let places = list(countmin::places(xxh3(key.as_bytes(), 0), 8, 3));
+        assert_shows(&page, &format!("| `{key}` | 0x{:016x} | {places} |", xxh3(key.as_bytes(), 0)));
+    }
+    assert_eq!(sketch.estimate_hash(xxh3(b"tt0111161", 0)), 5);
+    let total = sketch.total();
+    let words = list(section.iter().map(|word| format!("{word:016x}")));
+    let tally = seal_as(Kind::CountMin, &shape, section, 3, total);
+    let heavy = Heavy { share: 0.5, groups: vec![vec![b"tt0111161".to_vec()]] };
+    let list: Vec<String> = heavy.encode().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut bytes = Vec::new();
+    write_with(&mut bytes, &params, &[tally], &data, Extras { heavy: Some(&heavy), journal: b"" }).unwrap();
+    let again: Vec<u64> = {
+        let mut words = vec![0u64; bytes.len().div_ceil(8)];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(&bytes);
+        words
+    };
+    let container = Container::open(&bytemuck::cast_slice::<u64, u8>(&again)[..bytes.len()]).unwrap();
+    container.verify(0).unwrap();
+    container.verify_heavy(0).unwrap();
+    assert_shows(
+        &page,
+        &format!(
+            "The file has slots 24, width 32, hashes 3, seed {total}, ones {}, the words `{words}`, the heavy keys `{}`, \
+             and its XXH3 is 0x{:016x}.",
+            tally.ones,
+            list.join(" "),
+            xxh3(&bytes, 0)
+        ),
+    );
 }
 
 /// The file of one record, as section 20 has it.

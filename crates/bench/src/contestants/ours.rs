@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tamis::arch::map::Words;
 use tamis::blocked::Blocked;
-use tamis::bloom::Bloom;
+use tamis::bloom::{self, Bloom};
 use tamis::fuse::{Fuse, width_for};
 
 use super::{Contestant, RATE, Takes, hash};
@@ -39,7 +39,12 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn count(&mut self, numbers: Range<u64>, most: usize, contains: impl Fn(&[u64], &mut [bool])) -> u64 {
+    fn count(
+        &mut self,
+        numbers: Range<u64>,
+        most: usize,
+        mut contains: impl FnMut(&[u64], &mut [bool]),
+    ) -> u64 {
         let mut count = 0;
         let found = &mut self.found;
         in_batches(numbers, &mut self.hashes, most, |hashes| {
@@ -91,6 +96,7 @@ impl Contestant for TamisBlocked {
 struct TamisBloom {
     filter: Option<Bloom<Words>>,
     scratch: Scratch,
+    sorting: bloom::Scratch,
 }
 
 impl Contestant for TamisBloom {
@@ -109,12 +115,16 @@ impl Contestant for TamisBloom {
 
     fn insert(&mut self, numbers: Range<u64>) {
         let filter = self.filter.as_mut().expect("started");
-        in_batches(numbers, &mut self.scratch.hashes, MANY, |hashes| filter.insert_hashes(hashes));
+        let sorting = &mut self.sorting;
+        in_batches(numbers, &mut self.scratch.hashes, MANY, |hashes| {
+            filter.insert_hashes_with(sorting, hashes);
+        });
     }
 
     fn count(&mut self, numbers: Range<u64>) -> u64 {
         let filter = self.filter.as_ref().expect("started");
-        self.scratch.count(numbers, MANY, |hashes, found| filter.contains_hashes(hashes, found))
+        let sorting = &mut self.sorting;
+        self.scratch.count(numbers, MANY, |hashes, found| filter.contains_hashes_with(sorting, hashes, found))
     }
 
     fn bits(&self) -> u64 {

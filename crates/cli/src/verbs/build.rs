@@ -177,7 +177,7 @@ pub fn refuse_mixed(kind: Kind, of_filters: bool, of_counters: bool) -> Result<(
 }
 
 /// Parameters from a file.
-fn read_params(path: &Path) -> Result<Params> {
+pub(super) fn read_params(path: &Path) -> Result<Params> {
     let mut file = File::open(path).map_err(Error::io(path))?;
     let mut bytes = Vec::new();
     file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(Error::io(path))?;

@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use tamis_engine::output as files;
 use tamis_engine::report::number;
 
 use super::filter::OutputFormat;
-use crate::arguments::{self, Reading, replace_columns};
-use crate::progress;
+use crate::arguments::{self, Reading, destination, replace_columns};
 use crate::show::{Output, Sheet, usage};
+use crate::{notes, progress};
 
 /// Let records pass the first time their key comes, and not again
 #[derive(Debug, Args)]
@@ -81,18 +81,11 @@ pub struct Dedup {
 impl Dedup {
     /// Frees them of repetitions.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let destination = match &self.output {
-            Some(path) if path == Path::new("-") => Destination::Stdout,
-            Some(path) => Destination::File(path.clone()),
-            None if self.count => Destination::Nowhere,
-            None => Destination::Stdout,
-        };
+        let recipe = self.recipe()?;
+        let destination = destination(self.output, self.count, output)?;
         let to_stdout = destination == Destination::Stdout;
-        if to_stdout && output.json {
-            return usage("the records go to standard output: --json goes with --count or -o FILE");
-        }
         let job = Job {
-            recipe: self.recipe()?,
+            recipe,
             inputs: self.inputs,
             options: self.reading.options(),
             hash: Scheme::DEFAULT,
@@ -109,6 +102,7 @@ impl Dedup {
             threads: self.reading.threads(),
         };
         let report = progress::run(output, "sieving", |control| dedup::dedup(&job, control))?;
+        notes::inputs(output, &report.inputs);
         if report.resumed {
             output.note("went on where the last run had ended");
         }

@@ -1,5 +1,5 @@
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -12,9 +12,9 @@ use tamis_engine::output as files;
 use tamis_engine::report::number;
 use tamis_engine::source::Format;
 
-use crate::arguments::{Reading, memory, replace_columns};
-use crate::progress;
-use crate::show::{Output, Sheet, usage};
+use crate::arguments::{Reading, destination, memory, replace_columns};
+use crate::show::{Output, Sheet};
+use crate::{notes, progress};
 
 /// Let records pass whose key may be in the set, unchanged and in order
 #[derive(Debug, Args)]
@@ -97,16 +97,8 @@ impl OutputFormat {
 impl Filter {
     /// Sieves them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let destination = match self.output {
-            Some(path) if path == Path::new("-") => Destination::Stdout,
-            Some(path) => Destination::File(path),
-            None if self.count => Destination::Nowhere,
-            None => Destination::Stdout,
-        };
+        let destination = destination(self.output, self.count, output)?;
         let to_stdout = destination == Destination::Stdout;
-        if to_stdout && output.json {
-            return usage("the records go to standard output: --json goes with --count or -o FILE");
-        }
         let stored = &files::open(&self.file)?.params().common.recipe.clone();
         let own_column = self.own_group.as_ref().and_then(Option::as_ref);
         let ask = match (self.group, &self.own_group) {
@@ -130,6 +122,7 @@ impl Filter {
             strict: self.strict.then_some(self.memory),
         };
         let report = progress::run(output, "sieving", |control| filter::filter(&job, control))?;
+        notes::inputs(output, &report.inputs);
         if report.keyless > 0 {
             let records = number::counted(report.keyless, "record");
             let were = if report.keyless == 1 { "was" } else { "were" };

@@ -85,7 +85,8 @@ Examples:
   tamis generate ips --rows 2M --seed 1 -o train.txt                    any address as likely as any other
   tamis generate ips --rows 1e7 --distinct 1e6 --skew 1.1 -o hits.txt   some come much more often
 
-With --skew S the address of rank k comes in proportion to 1/k^S (Zipf's law).")]
+With --skew S the address of rank k comes in proportion to 1/k^S (Zipf's law). Files of different
+seeds draw from the same addresses: one to learn from, another to ask with.")]
 struct Ips {
     /// The addresses
     #[arg(long, value_parser = arguments::count, default_value_t = 2_000_000)]
@@ -94,17 +95,10 @@ struct Ips {
     #[arg(long, value_parser = arguments::count, value_name = "N")]
     distinct: Option<u64>,
     /// The exponent of Zipf's law; 0: all are equally likely
-    #[arg(long, default_value_t = 0.0, value_parser = skew)]
+    #[arg(long, default_value_t = 0.0, value_parser = arguments::skew)]
     skew: f64,
     #[command(flatten)]
     to: To,
-}
-
-fn skew(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(skew) if (0.0..=10.0).contains(&skew) => Ok(skew),
-        _ => Err("must lie between 0 and 10".into()),
-    }
 }
 
 #[derive(Debug, Args)]

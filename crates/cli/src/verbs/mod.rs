@@ -16,6 +16,7 @@ mod merge;
 mod plan;
 mod query;
 mod reproduce;
+mod stream;
 mod test;
 mod top;
 mod verify;
@@ -42,6 +43,7 @@ pub enum Verb {
     InnerProduct(inner_product::InnerProduct),
     Filter(filter::Filter),
     Dedup(dedup::Dedup),
+    Stream(stream::Stream),
     Inspect(inspect::Inspect),
     Compare(compare::Compare),
     Verify(verify::Verify),
@@ -65,6 +67,7 @@ impl Verb {
             Verb::InnerProduct(verb) => verb.run(output),
             Verb::Filter(verb) => verb.run(output),
             Verb::Dedup(verb) => verb.run(output),
+            Verb::Stream(verb) => verb.run(output),
             Verb::Inspect(verb) => verb.run(output),
             Verb::Compare(verb) => verb.run(output),
             Verb::Verify(verb) => verb.run(output),

@@ -76,7 +76,7 @@ impl Plan {
             || self.bits.is_some()
             || self.bits_per_key.is_some()
             || self.size.is_some();
-        let kind = self.kinds.common(self.keys.recipe())?.kind;
+        let kind = self.kinds.kind.unwrap_or(Kind::Blocked);
         refuse_mixed(kind, size_of_filter, self.counting.given())?;
         match (kind.counts(), self.inputs.is_empty()) {
             (true, _) => self.of_counters(output),

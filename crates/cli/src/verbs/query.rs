@@ -11,7 +11,7 @@ use tamis::params::Name;
 use tamis::sizing::Kind;
 use tamis_engine::output as files;
 use tamis_engine::query::Asker;
-use tamis_engine::report::printable;
+use tamis_engine::report::{listed_name, printable};
 
 use super::counters;
 use crate::show::{self, Output, unless_closed, usage};
@@ -183,10 +183,10 @@ impl<W: Write> Answers<W> {
             }
             write!(self.out, "{before}{answer}")
         } else {
-            let whole = groups.iter().map(|name| if self.grouped { escaped(name) } else { "yes".into() });
+            let whole = groups.iter().map(|name| if self.grouped { listed_name(name) } else { "yes".into() });
             let part = part.iter().map(|name| match self.grouped {
                 false => "part (the XOR layer could not be asked)".into(),
-                true => format!("{} (part: the XOR layer could not be asked)", escaped(name)),
+                true => format!("{} (part: the XOR layer could not be asked)", listed_name(name)),
             });
             let groups: Vec<String> = whole.chain(part).collect();
             writeln!(self.out, "{}\t{}", printable(key), groups.join(","))
@@ -202,14 +202,4 @@ impl<W: Write> Answers<W> {
         unless_closed(self.out.flush())?;
         Ok(self.asked)
     }
-}
-
-/// The name of a group in a list of names: what separates them is escaped, and so is what escapes.
-fn escaped(name: &Name) -> String {
-    let parts = name.0.split_inclusive(|byte| b"\\,".contains(byte));
-    let escape = |part: &[u8]| match part {
-        [before @ .., byte @ (b'\\' | b',')] => format!("{}\\{}", printable(before), char::from(*byte)),
-        part => printable(part),
-    };
-    parts.map(escape).collect()
 }

@@ -130,10 +130,12 @@ fn an_integer_of_parquet_or_json_is_the_same_key_as_its_text() {
     write_parquet(&folder.path("a.parquet"), &rows);
     let objects: String = rows.iter().map(|row| format!("{{\"numVotes\":{}}}\n", row[2])).collect();
     folder.write("a.ndjson", objects);
-    folder.ok("build ratings.tsv --key numVotes -o a.tamis");
-    for input in ["a.parquet", "a.ndjson"] {
-        folder.ok(&format!("build {input} --key numVotes -o b.tamis"));
-        assert!(folder.read("b.tamis") == folder.read("a.tamis"), "{input}");
+    for how in ["--key numVotes", "--key numVotes --weight numVotes --kind count-min"] {
+        folder.ok(&format!("build ratings.tsv {how} -o a.tamis"));
+        for input in ["a.parquet", "a.ndjson"] {
+            folder.ok(&format!("build {input} {how} -o b.tamis"));
+            assert!(folder.read("b.tamis") == folder.read("a.tamis"), "{input}");
+        }
     }
 }
 
@@ -240,4 +242,24 @@ fn a_table_with_fields_of_several_lines_has_as_many_keys_as_a_plain_reader_count
             .count(),
         keys.len()
     );
+}
+
+#[test]
+fn every_verb_that_reads_tells_of_a_delimiter_that_it_guessed() {
+    let folder = Folder::new();
+    folder.write("users.csv", "id;mail\n1;a@x\n2;b@x\n3;c@x\n");
+    folder.ok("build users.csv --key mail -o users.tamis");
+    for line in [
+        "filter users.tamis users.csv --count",
+        "dedup users.csv --key mail --count",
+        "test users.tamis users.csv",
+    ] {
+        let done = folder.run(line);
+        assert_eq!(done.code, 0, "{line}: {}", done.err);
+        assert!(
+            done.err.contains("its delimiter is ';', by the look of its first rows"),
+            "{line}: {}",
+            done.err
+        );
+    }
 }

@@ -73,6 +73,42 @@ fn the_documents_scheme_agrees_on_the_real_ratings_of_2018() {
     agrees(&Folder::new(), &table.canonicalize().unwrap().display().to_string(), &vectors.parse().unwrap());
 }
 
+/// Counts of version 1, with weights, groups and heavy keys.
+#[test]
+fn counts_of_version_1_are_built_again_byte_for_byte_and_stay_readable() {
+    let folder = Folder::with_ratings(2000);
+    for (name, how) in [
+        ("count-min", "--width 50 --depth 3 --counter-bits 32 --heavy 0.06"),
+        ("count-min-conservative", "--epsilon 0.05 --delta 0.2"),
+    ] {
+        let golden = std::fs::read(root().join(format!("testdata/v1/{name}.tamis"))).unwrap();
+        folder.write("golden.tamis", &golden);
+        folder.ok("verify golden.tamis");
+        let test = folder.json("test golden.tamis ratings.tsv");
+        assert_eq!(test["passed"], true, "{name}");
+        folder
+            .ok(&format!("build ratings.tsv {RATINGS} --weight numVotes --kind {name} {how} -o today.tamis"));
+        assert!(folder.read("today.tamis") == golden, "{name}: the bytes have changed");
+    }
+    folder.write("golden.tamis", std::fs::read(root().join("testdata/v1/count-min.tamis")).unwrap());
+    let top = folder.json("top golden.tamis");
+    let listed = |group: &Value| group["listed"].as_u64().unwrap();
+    assert_eq!(top["groups"].as_array().unwrap().iter().map(listed).sum::<u64>(), 34);
+}
+
+/// The file of section 20 of the format, as its command makes it.
+#[test]
+fn the_counts_of_the_specification_are_those_of_the_program() {
+    let folder = Folder::new();
+    folder.write("rows.csv", "tconst,votes\ntt0111161,3\ntt0068646,1\ntt0111161,2\n");
+    let how =
+        "--key tconst --weight votes --kind count-min --width 8 --depth 3 --counter-bits 32 --heavy 0.5";
+    folder.ok(&format!("build rows.csv {how} -o rows.tamis"));
+    let sum = tamis::hash::xxh3(&folder.read("rows.tamis"), 0);
+    let page = std::fs::read_to_string(root().join("docs/format.md")).unwrap();
+    assert!(page.contains(how) && page.contains(&format!("its XXH3 is 0x{sum:016x}.")), "{sum:016x}");
+}
+
 const LAYERED: &str =
     "--kind layered --layers 2 --keywords tconst --keywords averageRating --keywords numVotes";
 

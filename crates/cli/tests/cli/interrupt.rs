@@ -34,7 +34,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Whether the process has a handler for SIGINT (2): the second bit of its mask.
-fn listens(child: &Child) -> bool {
+pub fn listens(child: &Child) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)

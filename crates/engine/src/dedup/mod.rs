@@ -22,12 +22,13 @@ use tamis::sizing::Kind;
 pub use self::seen::Room;
 
 use self::seen::Seen;
-use self::state::{Appended, Journal, Lock, Place, State, go_on};
+use self::state::{Journal, Place, State, go_on};
 use crate::error::{Error, Result};
 use crate::outlet::{Destination, Outlet};
 use crate::output;
+use crate::resume::{Appended, Lock};
 use crate::rows::{BadRows, Groups, Key, KeyRows, Take};
-use crate::source::{self, Format, Next, Position, Sift, Sink, Sources};
+use crate::source::{self, Compression, Explained, Format, Next, Position, Sift, Sink, Sources};
 use crate::{Control, counts};
 
 /// Records to be freed of repetitions.
@@ -96,6 +97,8 @@ pub struct Report {
     pub resumed: bool,
     /// The reader of the output went away before the end.
     pub closed: bool,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
     /// The time of each phase.
     pub phases: Vec<(&'static str, Duration)>,
 }
@@ -348,6 +351,7 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
         unremembered,
         resumed: resumed.is_some(),
         closed,
+        inputs,
         phases,
     })
 }
@@ -373,7 +377,7 @@ fn remembered(job: &Job) -> Result<(Seen, Option<State>, Option<Journal>, Scheme
         return Ok((Seen::new(job.room, fpr)?, None, None, job.hash));
     };
     output::check(path)?;
-    let lock = Lock::of(path)?;
+    let lock = Lock::at(&PathBuf::from(format!("{}.lock", path.display())), path)?;
     if !path.exists() {
         let state = State::new(path, common(job.hash, &job.recipe), 0, lock);
         return Ok((Seen::new(job.room, fpr)?, Some(state), None, job.hash));
@@ -419,22 +423,9 @@ fn usual_format(job: &Job) -> Format {
 }
 
 /// Refuses to write over what is read, or a compressed file that would have to be continued.
-fn check_outputs<'a>(job: &'a Job, inputs: impl Iterator<Item = &'a PathBuf>) -> Result<()> {
-    let inputs: Vec<&PathBuf> = inputs.collect();
-    let outputs: Vec<&Path> =
-        [job.output.path(), job.rejected.as_deref(), job.state.as_deref()].into_iter().flatten().collect();
-    for (i, path) in outputs.iter().enumerate() {
-        output::check_is_no_input(path, &inputs)?;
-        let place = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        if outputs[..i].iter().any(|other| place(other) == place(path)) {
-            let message = "is named twice, for two things; name two files".into();
-            return Err(Error::Input { path: path.into(), message });
-        }
-    }
-    let packed = |path: &&Path| {
-        path.extension()
-            .is_some_and(|end| ["gz", "zst", "bz2", "xz"].iter().any(|name| end.eq_ignore_ascii_case(name)))
-    };
+fn check_outputs<'a>(job: &'a Job, inputs: impl Iterator<Item = &'a PathBuf> + Clone) -> Result<()> {
+    output::check_outputs([job.output.path(), job.rejected.as_deref(), job.state.as_deref()], inputs)?;
+    let packed = |path: &&Path| Compression::of_name(path).is_some();
     if let (Some(_), Some(path)) = (&job.state, job.output.path().filter(packed)) {
         let message = "with --state the output is continued where it ended, which compressed files cannot be; leave it plain".into();
         return Err(Error::Input { path: path.into(), message });

@@ -5,18 +5,17 @@
 //! the old one or the new one; output beyond the length that belongs to it is cut off by the next
 //! run, which reads on from the offsets that belong to it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf, absolute};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tamis::format;
-use tamis::hash::xxh3;
 use tamis::params::{Common, Params};
 
 use super::seen::Seen;
 use crate::error::{Error, Result};
 use crate::output::{self, Mapped};
+use crate::resume::{Appended, Lock, Mark, named};
 use crate::source::{Explained, Format};
 
 /// What a run leaves to the next.
@@ -50,47 +49,6 @@ impl Journal {
             message: format!("its journal is not one of dedup ({error}); name another state"),
         })
     }
-}
-
-/// How far an input was read, and what it looked like up to there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Mark {
-    path: String,
-    offset: u64,
-    /// Hashes of the first and the last bytes before the offset.
-    head: u64,
-    tail: u64,
-}
-
-/// So many bytes tell whether a file is still the same.
-const LOOK: u64 = 64 << 10;
-
-impl Mark {
-    fn of(path: &Path, offset: u64) -> io::Result<Mark> {
-        let (mut head, mut tail) = (0, 0);
-        if offset > 0 {
-            let mut file = File::open(path)?;
-            let mut look = |from: u64| -> io::Result<u64> {
-                let mut bytes = vec![0; LOOK.min(offset) as usize];
-                file.seek(SeekFrom::Start(from))?;
-                file.read_exact(&mut bytes)?;
-                Ok(xxh3(&bytes, offset))
-            };
-            head = look(0)?;
-            tail = look(offset - LOOK.min(offset))?;
-        }
-        Ok(Mark { path: named(path), offset, head, tail })
-    }
-
-    /// Whether the file still begins with what was read of it.
-    fn holds(&self) -> bool {
-        Mark::of(Path::new(&self.path), self.offset).is_ok_and(|now| now == *self)
-    }
-}
-
-fn named(path: &Path) -> String {
-    absolute(path).unwrap_or_else(|_| path.into()).to_string_lossy().into_owned()
 }
 
 /// An input as the journal sees it.
@@ -187,95 +145,5 @@ impl State {
         let (words, newest) = seen.words();
         let tally = format::seal(words, self.rows, newest);
         output::write_whole(&self.path, |mut out| format::write(&mut out, &params, &[tally], words, &journal))
-    }
-}
-
-/// Keeps other processes from the same state.
-pub(super) struct Lock {
-    path: PathBuf,
-    _file: File,
-}
-
-impl Lock {
-    pub(super) fn of(state: &Path) -> Result<Lock> {
-        let path = PathBuf::from(format!("{}.lock", state.display()));
-        loop {
-            let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-            let file = file.map_err(Error::io(&path))?;
-            match file.try_lock() {
-                Ok(()) if is_at(&file, &path) => return Ok(Lock { path, _file: file }),
-                Ok(()) => {} // whoever held it has removed it just now
-                Err(_) => {
-                    let message = "another process works with this state; wait for its end".into();
-                    return Err(Error::Input { path: state.into(), message });
-                }
-            }
-        }
-    }
-}
-
-/// Whether the file is still the one of this name.
-fn is_at(file: &File, path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let number = |metadata: io::Result<fs::Metadata>| metadata.map(|file| (file.dev(), file.ino())).ok();
-        number(file.metadata()) == number(fs::metadata(path))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (file, path);
-        true
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
-/// An output that is continued where the state's run ended.
-pub(super) struct Appended {
-    path: PathBuf,
-    file: File,
-    /// What belongs to the records so far.
-    pub(super) length: u64,
-    /// Whether it ends within a line.
-    open: bool,
-}
-
-impl Appended {
-    /// Opens it and cuts off what stands beyond this length.
-    pub(super) fn open(path: &Path, length: u64) -> Result<Appended> {
-        let open = || -> io::Result<Appended> {
-            let mut file =
-                OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
-            file.set_len(length)?;
-            let mut last = [b'\n'];
-            if length > 0 {
-                file.seek(SeekFrom::Start(length - 1))?;
-                file.read_exact(&mut last)?;
-            }
-            Ok(Appended { path: path.into(), file, length, open: last != [b'\n'] })
-        };
-        open().map_err(Error::io(path))
-    }
-
-    /// Writes whole records.
-    pub(super) fn write(&mut self, records: &[u8]) -> Result<()> {
-        let Some(last) = records.last() else { return Ok(()) };
-        let newline: &[u8] = if self.open { b"\n" } else { b"" };
-        for bytes in [newline, records] {
-            self.file.write_all(bytes).map_err(Error::io(&self.path))?;
-            self.length += bytes.len() as u64;
-        }
-        self.open = *last != b'\n';
-        Ok(())
-    }
-
-    /// Makes sure that all of it is on disk.
-    pub(super) fn sync(&self) -> Result<()> {
-        self.file.sync_data().map_err(Error::io(&self.path))
     }
 }

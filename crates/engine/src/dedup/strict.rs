@@ -126,6 +126,7 @@ pub(super) fn dedup(job: &Job, control: &Control) -> Result<Report> {
         unremembered: 0,
         resumed: false,
         closed,
+        inputs,
         phases,
     })
 }

@@ -27,7 +27,7 @@ use crate::health::of_sketch;
 use crate::outlet::{Destination, Outlet};
 use crate::output::{self, Mapped};
 use crate::rows::{BadRows, Groups, KeyRows};
-use crate::source::{self, Format, Next, Sources};
+use crate::source::{self, Explained, Format, Next, Sources};
 use crate::{Control, counts, parallel};
 
 /// Which groups a key is sought in.
@@ -103,6 +103,8 @@ pub struct Report {
     pub false_admissions: Option<f64>,
     /// The reader of the output went away before the end.
     pub closed: bool,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
     /// The time of each phase.
     pub phases: Vec<(&'static str, Duration)>,
 }
@@ -209,7 +211,8 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     }
     let counts = sum(sieves.into_iter().map(|sieve| sieve.counts));
     let exactly = strict.map(|strict| strict.admitted);
-    report(job, &file, &sieving, counts, exactly, closed, phases)
+    let report = report(job, &file, &sieving, counts, exactly, closed, phases)?;
+    Ok(Report { inputs: sources.explain(), ..report })
 }
 
 /// What these filters cannot be asked.
@@ -248,16 +251,7 @@ fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
 fn open_outlets(job: &Job, sources: &Sources) -> Result<[Outlet; 2]> {
     let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
     let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
-    for path in [job.output.path(), rejected.path()].into_iter().flatten() {
-        output::check_is_no_input(path, inputs.iter().chain([&job.filters]))?;
-    }
-    if let (Some(output), Some(rejected)) = (job.output.path(), rejected.path()) {
-        let place = |path: &std::path::Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        if place(output) == place(rejected) {
-            let message = "cannot take both the records that pass and the others: name two files".into();
-            return Err(Error::Input { path: output.to_owned(), message });
-        }
-    }
+    output::check_outputs([job.output.path(), rejected.path()], inputs.iter().chain([&job.filters]))?;
     Ok([Outlet::open(&job.output)?, Outlet::open(&rejected)?])
 }
 
@@ -336,6 +330,7 @@ fn report(
         rate: None,
         false_admissions: None,
         closed,
+        inputs: Vec::new(),
         phases,
     };
     if exactly.is_some() {

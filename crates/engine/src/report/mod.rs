@@ -21,4 +21,4 @@ pub use page::{Figure, Kind, Page, STYLE, Section};
 pub use svg::stacked_svg;
 pub use table::{Align, Column, PAGE_ROWS, Table};
 pub use terminal::plot;
-pub use text::{group_name, printable};
+pub use text::{group_name, listed_name, printable};

@@ -22,6 +22,16 @@ pub fn group_name(name: &Name) -> String {
     if name.0.is_empty() { "(all)".into() } else { printable(&name.0) }
 }
 
+/// The name of a group in a list of names: what separates them is escaped, and so is what escapes.
+pub fn listed_name(name: &Name) -> String {
+    let parts = name.0.split_inclusive(|byte| b"\\,".contains(byte));
+    let escape = |part: &[u8]| match part {
+        [before @ .., byte @ (b'\\' | b',')] => format!("{}\\{}", printable(before), char::from(*byte)),
+        part => printable(part),
+    };
+    parts.map(escape).collect()
+}
+
 /// Shows what would otherwise be unseen or would disturb the text around it: control characters,
 /// marks that turn the direction of writing, and code points that XML forbids.
 pub(super) fn visible(text: &str) -> Cow<'_, str> {

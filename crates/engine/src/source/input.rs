@@ -25,7 +25,7 @@ pub(super) struct Input {
     pub(super) explained: Explained,
     pub(super) rows: Rows,
     /// What stands before the first row: a byte order mark, a header.
-    prelude: Vec<u8>,
+    pub(super) prelude: Vec<u8>,
     /// How rows become records, where they have no text of their own.
     pub(super) style: Option<Style>,
     /// Nothing of it is to be sifted: that was done before.

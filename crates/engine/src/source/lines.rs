@@ -1,5 +1,7 @@
 //! Text cut at line ends.
 
+use std::ops::Range;
+
 use tamis::arch::text::Places;
 
 /// How much is looked through at a time: the list of its newlines stays in the nearest cache.
@@ -12,11 +14,11 @@ pub(super) struct Fault {
     pub(super) message: String,
 }
 
-/// Gives every line that is not empty, without its line end (LF or CRLF).
+/// Gives every line that is not empty, without its line end (LF or CRLF), and its place with it.
 #[inline(always)]
 pub(super) fn each<'a>(
     data: &'a [u8],
-    mut line: impl FnMut(&'a [u8]) -> Result<(), String>,
+    mut line: impl FnMut(&'a [u8], Range<usize>) -> Result<(), String>,
 ) -> Result<(), Fault> {
     let mut start = 0;
     let mut take = |end: usize| {
@@ -24,7 +26,7 @@ pub(super) fn each<'a>(
         start = end + 1;
         match without_return(&data[at..end]) {
             [] => Ok(()),
-            text => line(text).map_err(|message| Fault { at, message }),
+            text => line(text, at..end + 1).map_err(|message| Fault { at, message }),
         }
     };
     let mut newlines = Places::default();
@@ -34,7 +36,7 @@ pub(super) fn each<'a>(
         }
     }
     if start < data.len() {
-        line(&data[start..]).map_err(|message| Fault { at: start, message })?;
+        line(&data[start..], start..data.len()).map_err(|message| Fault { at: start, message })?;
     }
     Ok(())
 }
@@ -49,7 +51,7 @@ pub(super) fn without_return(line: &[u8]) -> &[u8] {
 pub(super) fn first(data: &[u8]) -> &[u8] {
     let mut first: &[u8] = &[];
     // The error is only a way to stop.
-    let _ = each(data, |line| {
+    let _ = each(data, |line, _| {
         first = line;
         Err(String::new())
     });
@@ -63,7 +65,9 @@ mod tests {
 
     fn split(data: &[u8]) -> Vec<&[u8]> {
         let mut lines = Vec::new();
-        each(data, |line| {
+        each(data, |line, place| {
+            assert!(data[place.clone()].starts_with(line));
+            assert!(matches!(&data[place][line.len()..], b"" | b"\n" | b"\r\n"));
             lines.push(line);
             Ok(())
         })
@@ -80,9 +84,9 @@ mod tests {
 
     #[test]
     fn a_fault_says_where_its_line_starts() {
-        let fault = each(b"ab\n\ncd\nef", |line| if line == b"cd" { Err("no".into()) } else { Ok(()) });
+        let fault = each(b"ab\n\ncd\nef", |line, _| if line == b"cd" { Err("no".into()) } else { Ok(()) });
         assert_eq!(fault, Err(Fault { at: 4, message: "no".into() }));
-        let fault = each(b"ab\nef", |line| if line == b"ef" { Err("no".into()) } else { Ok(()) });
+        let fault = each(b"ab\nef", |line, _| if line == b"ef" { Err("no".into()) } else { Ok(()) });
         assert_eq!(fault, Err(Fault { at: 3, message: "no".into() }));
     }
 

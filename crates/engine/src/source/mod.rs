@@ -36,11 +36,12 @@ mod tests;
 #[doc(hidden)]
 pub use ndjson::fuzz_ndjson;
 pub use ordered::{Next, Position, Sift};
+pub(crate) use reader::Compression;
 pub use table::{Cells, Table};
 
 use chunks::Sizes;
 use input::{Input, Understood};
-use pace::Flow;
+pub(crate) use pace::Flow;
 
 /// How the bytes of a file are cut into rows and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +61,12 @@ pub enum Format {
 impl Format {
     /// What records of Parquet become, by the name of the file they go to.
     pub fn for_output(path: Option<&Path>) -> Format {
-        let name = path.map(|path| path.display().to_string().to_lowercase()).unwrap_or_default();
-        let plain = [".gz", ".zst", ".bz2", ".xz"].iter().find_map(|packed| name.strip_suffix(packed));
-        match plain.unwrap_or(&name).rsplit('.').next() {
+        let plain = path.map(|path| match Compression::of_name(path) {
+            Some(_) => path.with_extension(""),
+            None => path.to_owned(),
+        });
+        let extension = plain.and_then(|path| Some(path.extension()?.to_string_lossy().to_lowercase()));
+        match extension.as_deref() {
             Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
             Some("tsv" | "tab") => Format::Tsv,
             _ => Format::Csv,
@@ -196,6 +200,27 @@ impl Sources {
         Ok(Sources { inputs: Vec::new(), sizes: Sizes::default(), table })
     }
 
+    /// Inputs that were found already, some of which are streams of which the bytes are given.
+    pub(crate) fn of(
+        inputs: Vec<(PathBuf, Option<Flow>)>,
+        options: &Options,
+        columns: &[Column],
+    ) -> Result<Sources> {
+        let open = |(path, flow)| Input::open(path, flow, options, columns);
+        let inputs = inputs.into_iter().map(open).collect::<Result<_>>()?;
+        Ok(Sources { inputs, sizes: Sizes::default(), table: None })
+    }
+
+    /// The files meant by what the user named, in order.
+    pub(crate) fn find(inputs: &[String]) -> Result<Vec<PathBuf>> {
+        inputs::expand(inputs)
+    }
+
+    /// What stands before the first row of an input: a byte order mark, a header.
+    pub(crate) fn prelude(&self, input: usize) -> &[u8] {
+        &self.inputs[input].prelude
+    }
+
     /// How the inputs are understood and, if they have the columns, the inputs themselves.
     pub fn look(
         inputs: &[String],
@@ -227,6 +252,11 @@ impl Sources {
     /// Reads so much at a time; the result does not depend on it.
     pub(crate) fn in_chunks_of(&mut self, bytes: usize) {
         self.sizes.chunk = bytes;
+    }
+
+    /// Refuses rows that are longer than this.
+    pub(crate) fn in_rows_of(&mut self, bytes: usize) {
+        self.sizes.row = bytes;
     }
 
     /// How the records of these inputs are written; must be known before they are

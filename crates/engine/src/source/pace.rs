@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::reader::Bytes;
 
 /// A stream, with its pace where that can be told.
-pub(super) struct Flow {
+pub(crate) struct Flow {
     pub(super) bytes: Bytes,
     pub(super) pace: Option<Pace>,
 }
@@ -23,8 +23,25 @@ pub(super) struct Pace {
 }
 
 impl Flow {
+    /// A stream that tells by a function whether a read returns now, or within a time.
+    pub(crate) fn new(
+        bytes: impl Read + Send + 'static,
+        ready: impl Fn(Duration) -> bool + Send + Sync + 'static,
+    ) -> Flow {
+        let pace = Pace { ready: Arc::new(ready), again: Arc::default() };
+        Flow { bytes: Box::new(bytes), pace: Some(pace) }
+    }
+
+    /// Its next bytes if there are any within this time; none at its end.
+    pub(crate) fn read_within(&mut self, buffer: &mut [u8], patience: Duration) -> io::Result<Option<usize>> {
+        match &self.pace {
+            Some(pace) if !pace.ready(patience) => Ok(None),
+            _ => self.bytes.read(buffer).map(Some),
+        }
+    }
+
     /// Standard input.
-    pub(super) fn stdin() -> Flow {
+    pub(crate) fn stdin() -> Flow {
         #[cfg(unix)]
         {
             use std::os::fd::AsFd;
@@ -37,7 +54,7 @@ impl Flow {
     }
 
     /// A file that is no regular one: a pipe, a terminal, a socket.
-    pub(super) fn of(file: File) -> Flow {
+    pub(crate) fn of(file: File) -> Flow {
         #[cfg(unix)]
         {
             widen(&file);

@@ -1,6 +1,7 @@
 //! Compressed bytes in, plain bytes out.
 
 use std::io::{self, ErrorKind, Read};
+use std::path::Path;
 
 use liblzma::stream::{CONCATENATED, Stream};
 
@@ -9,7 +10,7 @@ pub(super) type Bytes = Box<dyn Read + Send>;
 
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compression {
+pub(crate) enum Compression {
     Gz,
     Zst,
     Bz2,
@@ -20,6 +21,13 @@ pub(super) enum Compression {
 const XZ_MEMORY: u64 = 1 << 29;
 
 impl Compression {
+    /// What the name of a file asks for.
+    pub(crate) fn of_name(path: &Path) -> Option<Self> {
+        let extension = path.extension()?;
+        let all = [Compression::Gz, Compression::Zst, Compression::Bz2, Compression::Xz];
+        all.into_iter().find(|compression| extension.eq_ignore_ascii_case(compression.name()))
+    }
+
     /// Recognises it by the first bytes, of which 10 are enough.
     pub(super) fn of(head: &[u8]) -> Option<Self> {
         match head {

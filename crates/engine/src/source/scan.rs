@@ -8,7 +8,6 @@
 //! has been given out or belongs to an earlier input; threads finish that and nothing else, and the
 //! first error in the order of the input is the one reported, however many threads there are.
 
-use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -227,38 +226,25 @@ pub(super) fn text<S: Sink>(
     sink: &mut S,
 ) -> Result<(), lines::Fault> {
     match rows {
-        Rows::Lines(1) => lines::each(data, |line| sink.record(place(data, line), &[Some(line)])),
+        Rows::Lines(1) => lines::each(data, |line, place| sink.record(place, &[Some(line)])),
         Rows::Lines(columns) => {
             let mut values = vec![None; *columns];
-            lines::each(data, |line| {
+            lines::each(data, |line, place| {
                 values.fill(Some(line));
-                sink.record(place(data, line), &values)
+                sink.record(place, &values)
             })
         }
         Rows::Delimited(dialect, picks) => delimited::rows(data, *dialect, chunk.quoted, picks, sink),
         Rows::Ndjson(paths) => {
             let mut extractor = ndjson::Extractor::new(paths);
-            lines::each(data, |line| match line.trim_ascii() {
+            lines::each(data, |line, place| match line.trim_ascii() {
                 [] => Ok(()),
-                object => match extractor.extract(object, |values| sink.record(place(data, line), values)) {
+                object => match extractor.extract(object, |values| sink.record(place.clone(), values)) {
                     Ok(taken) => taken,
-                    Err(fault) => sink.bad_row(place(data, line), format_args!("{fault}")),
+                    Err(fault) => sink.bad_row(place, format_args!("{fault}")),
                 },
             })
         }
         Rows::Parquet(..) => Ok(()),
-    }
-}
-
-/// Where a line of the data stands there, with its end.
-#[inline(always)]
-fn place(data: &[u8], line: &[u8]) -> Range<usize> {
-    let start = line.as_ptr() as usize - data.as_ptr() as usize;
-    let end = start + line.len();
-    // A CR there is one that was cut off, before an LF; the last line may lack its end.
-    start..match data.get(end) {
-        Some(b'\r') => end + 2,
-        Some(_) => end + 1,
-        None => end,
     }
 }

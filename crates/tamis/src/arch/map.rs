@@ -69,6 +69,12 @@ impl Words {
     }
 }
 
+impl Default for Words {
+    fn default() -> Self {
+        Words { memory: Memory::Heap(Vec::new()), len: 0 }
+    }
+}
+
 impl Deref for Words {
     type Target = [u64];
 

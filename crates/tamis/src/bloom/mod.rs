@@ -37,6 +37,7 @@ mod ranges;
 mod sketch;
 
 pub use params::{MOST_HASHES, best_for_rate, document_shape, expected_rate, hashes_for_bits_per_key};
+pub use ranges::Scratch;
 pub(crate) use sketch::position;
 pub use sketch::{Bloom, Positions, positions};
 

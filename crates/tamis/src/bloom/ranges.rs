@@ -30,8 +30,14 @@ const MOST_RANGES: u64 = 1024;
 /// more, the scratch array would be too large.
 const TOUCHES_PER_LINE: std::ops::RangeInclusive<usize> = 2..=8;
 
+/// Memory that [`Bloom`](super::Bloom) needs for many keys at once. Kept from call to call, it spares the
+/// system from giving it anew, which costs about as much as a tenth of the work, and several times
+/// that on virtual machines that lend free memory to others.
+#[derive(Debug, Default)]
+pub struct Scratch(Words);
+
 /// The positions of some keys, sorted by range.
-pub(super) struct Touches {
+pub(super) struct Touches<'s> {
     bits: u64,
     hashes: u32,
     /// Keys that are sorted together, at most.
@@ -41,14 +47,14 @@ pub(super) struct Touches {
     /// Room for so many touches of each range.
     room: usize,
     /// The touches of range r begin at r · room.
-    touches: Words,
+    touches: &'s mut [u32],
     /// Where each range's touches end, after each block.
     ends: Vec<u32>,
 }
 
-impl Touches {
-    /// Scratch for so many keys; none where it would not pay, or cannot be had.
-    pub(super) fn new(keys: usize, bits: u64, hashes: u32) -> Option<Touches> {
+impl<'s> Touches<'s> {
+    /// For so many keys; none where it would not pay, or memory cannot be had.
+    pub(super) fn new(scratch: &'s mut Scratch, keys: usize, bits: u64, hashes: u32) -> Option<Self> {
         let lines = usize::try_from(bits / 512).ok()?;
         let all = keys.checked_mul(hashes as usize)?;
         if lines * 8 < CACHED || all < lines * TOUCHES_PER_LINE.start() {
@@ -61,8 +67,13 @@ impl Touches {
         // Keys that differ fill ranges evenly; where that is not so, there is another way.
         let expected = batch * hashes as usize / ranges;
         let room = expected + expected / 8 + 64;
-        let touches = Words::zeroed((ranges * room).div_ceil(2)).ok()?;
         u32::try_from(ranges * room).ok()?;
+        let words = (ranges * room).div_ceil(2);
+        if scratch.0.len() < words {
+            scratch.0 = Words::default(); // never both at once
+            scratch.0 = Words::zeroed(words).ok()?;
+        }
+        let touches = bytemuck::cast_slice_mut(&mut scratch.0);
         Some(Touches { bits, hashes, batch, shift, room, touches, ends: Vec::new() })
     }
 
@@ -86,11 +97,10 @@ impl Touches {
         let (ranges, block) = (self.ranges(), self.block());
         let (bits, shift) = (self.bits, self.shift);
         let room = self.room;
-        let touches: &mut [u32] = bytemuck::cast_slice_mut(&mut self.touches);
         let mut ends: Vec<u32> = (0..ranges).map(|range| (range * room) as u32).collect();
         self.ends.clear();
         for block in hashes.chunks(block) {
-            sort_block(block, bits, self.hashes, shift, touches, &mut ends);
+            sort_block(block, bits, self.hashes, shift, self.touches, &mut ends);
             if ends.iter().enumerate().any(|(range, &end)| end as usize >= (range + 1) * room) {
                 return false;
             }
@@ -113,12 +123,11 @@ impl Touches {
         if !self.sort(hashes) {
             return false;
         }
-        let touches: &[u32] = bytemuck::cast_slice(&self.touches);
         let ends = &self.ends[self.ends.len() - self.ranges()..];
         for (range, &end) in ends.iter().enumerate() {
             self.fetch(range, words);
             let first = range << (self.shift - 6);
-            set_bits(&mut words[first..], &touches[range * self.room..end as usize], 32 - self.shift);
+            set_bits(&mut words[first..], &self.touches[range * self.room..end as usize], 32 - self.shift);
         }
         true
     }
@@ -129,14 +138,13 @@ impl Touches {
             return false;
         }
         found.fill(true);
-        let touches: &[u32] = bytemuck::cast_slice(&self.touches);
         let ranges = self.ranges();
         for range in 0..ranges {
             let words = self.fetch(range, words);
             let mut start = range * self.room;
             for (found, ends) in found.chunks_mut(self.block()).zip(self.ends.chunks(ranges)) {
                 let end = ends[range] as usize;
-                test_bits(words, &touches[start..end], 32 - self.shift, found);
+                test_bits(words, &self.touches[start..end], 32 - self.shift, found);
                 start = end;
             }
         }

@@ -1,7 +1,7 @@
 //! The filter itself, over words that it owns or borrows.
 
 use super::params::{self, MOST_HASHES};
-use super::ranges::{CACHED, Touches};
+use super::ranges::{CACHED, Scratch, Touches};
 use crate::arch::cpu::prefetch;
 use crate::arch::map::Words;
 use crate::error::{Error, Result};
@@ -125,8 +125,13 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     /// gone through in order, if most keys are in it. This takes memory for a while, at most
     /// half as much as the filter.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+        self.contains_hashes_with(&mut Scratch::default(), hashes, found);
+    }
+
+    /// The same, in memory that is used again and again.
+    pub fn contains_hashes_with(&self, scratch: &mut Scratch, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
-        let Some(mut touches) = Touches::new(hashes.len(), self.bits, self.hashes) else {
+        let Some(mut touches) = Touches::new(scratch, hashes.len(), self.bits, self.hashes) else {
             self.look_up(hashes, found);
             return;
         };
@@ -330,9 +335,14 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Bloom<W> {
     /// the cache is gone through in order. This takes memory for a while, at most half as much
     /// as the filter.
     pub fn insert_hashes(&mut self, hashes: &[u64]) {
+        self.insert_hashes_with(&mut Scratch::default(), hashes);
+    }
+
+    /// The same, in memory that is used again and again.
+    pub fn insert_hashes_with(&mut self, scratch: &mut Scratch, hashes: &[u64]) {
         let (bits, count) = (self.bits, self.hashes);
         let words = self.words.as_mut();
-        let Some(mut touches) = Touches::new(hashes.len(), bits, count) else {
+        let Some(mut touches) = Touches::new(scratch, hashes.len(), bits, count) else {
             return set_all(words, hashes, bits, count);
         };
         for hashes in hashes.chunks(touches.batch()) {

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use super::header::{Entry, Header};
 use super::{ENTRY_BYTES, Extents, Tally, checksum};
-use crate::countmin::Heavy;
+use crate::countmin::{Heavy, least};
 use crate::error::{Error, Result};
 use crate::params::{Common, GroupParams, Name, Params};
 use crate::sizing::{Kind, Shape};
@@ -172,6 +172,18 @@ impl<B: Deref<Target = [u8]>> Container<B> {
     /// All sketches, in the order of the groups.
     pub fn sketches(&self) -> Result<Vec<Sketch<&[u64]>>> {
         (0..self.params.groups.len()).map(|group| self.sketch(group)).collect()
+    }
+
+    /// Checks that every heavy key of a group has the weight that it is kept for.
+    pub fn verify_heavy(&self, group: usize) -> Result<()> {
+        let (Some(heavy), Sketch::CountMin(sketch)) = (&self.heavy, self.sketch(group)?) else {
+            return Ok(());
+        };
+        let (least, scheme) = (least(heavy.share, sketch.total()), self.params.common.hash);
+        match heavy.groups[group].iter().all(|key| sketch.estimate_hash(scheme.identity(key)) >= least) {
+            true => Ok(()),
+            false => Err(Error::Corrupt("a heavy key does not have the share that it is kept for".into())),
+        }
     }
 
     /// Reads the section of a group and checks it against its checksum.

@@ -185,3 +185,19 @@ fn what_waits_for_its_turn_is_bounded() {
     assert!(DONE.load(Relaxed) > 1000);
     assert!(AHEAD.load(Relaxed) <= (WAITING * 2 + 4) as u64, "{AHEAD:?}");
 }
+
+#[test]
+fn a_record_longer_than_the_limit_is_refused_after_those_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.csv").display().to_string();
+    fs::write(&path, format!("a\nshort\n{}\nend\n", "x".repeat(3 << 20))).unwrap();
+    let mut sources = Sources::open(&[path], &Options::default(), &[Column::Name("a".into())]).unwrap();
+    for threads in [1, 3] {
+        sources.sizes = Sizes { chunk: 1000, row: 4 << 20 };
+        assert_eq!(records(&sources, threads, usize::MAX).0.len(), 3);
+        sources.sizes.row = 1 << 20;
+        let (before, error) = records(&sources, threads, usize::MAX);
+        assert_eq!(before, [(b"short\n".to_vec(), b"short".to_vec())]);
+        assert!(error.unwrap().ends_with("x.csv, line 3: this row is longer than 1 MiB"));
+    }
+}

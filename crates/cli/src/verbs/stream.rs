@@ -1,0 +1,360 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use tamis::hash::Scheme;
+use tamis::key::{Field, Recipe};
+use tamis::params::{Common, Params};
+use tamis::sizing::Kind;
+use tamis_engine::output as files;
+use tamis_engine::plan::Size;
+use tamis_engine::report::number;
+use tamis_engine::stream::metrics::Door;
+use tamis_engine::stream::{self, Counts, Job, Named, Sizing, Status, Target, Watch};
+
+use super::build::{read_params, refuse_mixed};
+use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns, replace_weight};
+use crate::notes;
+use crate::progress;
+use crate::show::{self, Output, Sheet, usage};
+
+/// Learn one stream and answer another, in small batches; survives `kill -9`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis stream --train train.txt --query ask.txt --batch 100000 --state run/ -o seen.txt
+  tamis stream --train train.txt --query ask.txt --keys 2M --fpr 0.001 -o seen.txt
+  tamis stream --train access.log --follow --key 1 --delimiter ' ' --state run/
+  tamis stream --train tcp://127.0.0.1:7001 --query tcp://127.0.0.1:7002 --every 1s --state run/
+  tamis stream --train tcp-listen://0.0.0.0:7001 --query - --every 500ms --metrics 127.0.0.1:9100
+  tamis stream --train access.log --query ask.txt --key 1 --query-key 1 --delimiter ' ' --kind count-min
+  tamis stream --train train.txt --query ask.txt --keys 2M -o seen.txt --counts hits.txt --epsilon 1e-5
+  tamis stream --from users.tamis --query - --query-key 1 --delimiter ' '   ask a file, learn nothing
+  tamis query run/filter.tamis 203.0.113.7                                what was learned so far
+
+Batch i learns the i-th batch of --train, then answers the i-th batch of --query with all that was
+learned up to then. Each distinct key of a batch is answered once, in the order of first occurrence:
+a line with the key, if it may be in the set; with groups, a tab and the groups it may be in. A
+With --kind count-min the line has the key and how often it came, by estimate, for every query (with
+groups a line for each group: key, group, estimate); --counts FILE does so beside filters. A
+batch has --batch records of each stream, or with --every what came in that time, at most --batch.
+A stream that has ended gives empty batches; the run ends when both have ended.
+
+Without --keys or --params the number of keys is unknown, and filters grow (--kind scalable).
+
+Streams are files, globs and folders in order (--follow waits for more at the end of the last);
+`-` for standard input; tcp://host:port, which connects; tcp-listen://host:port, which waits for
+peers, one after the other. -o takes a file, `-`, or such a socket.
+
+With --state DIR, a run that ended at any moment is continued by the same command: nothing is lost,
+learned twice or answered twice. DIR/filter.tamis is a file like any other. Ctrl-C and kill end the
+run after the batch, with the state saved (exit code 0); given twice, at once.")]
+pub struct Stream {
+    /// What is learned: files, globs, folders, `-`, tcp://host:port, tcp-listen://host:port
+    #[arg(long, num_args = 1.., value_name = "INPUT")]
+    train: Vec<String>,
+    /// What is asked, likewise
+    #[arg(long, num_args = 1.., value_name = "INPUT")]
+    query: Vec<String>,
+    /// At the end of the last file wait for more, as `tail -f` does
+    #[arg(long)]
+    follow: bool,
+    /// Where answers go: a file, - or a socket [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<String>,
+    /// Records of each stream in a batch [default: 100000]
+    #[arg(long, value_parser = arguments::count, value_name = "N")]
+    batch: Option<u64>,
+    /// End a batch after this time, whatever it has [default: 1s for streams that may pause, if
+    /// --batch is not given]
+    #[arg(long, value_parser = arguments::duration, value_name = "TIME")]
+    every: Option<Duration>,
+    /// Keep what a later run needs to go on in this folder
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Write the state this often, at most; 0: after every batch
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration, default_value = "1s", requires = "state")]
+    commit_every: Duration,
+    /// How long a peer that went away is waited for, until its stream counts as ended
+    /// [default: 10s when connecting, for ever when listening]
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
+    reconnect: Option<Duration>,
+    /// Parameters that `tamis plan … -o` saved
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    params: Option<PathBuf>,
+    /// Begin with the keys and the parameters of a file of filters
+    #[arg(long, value_name = "FILE.tamis")]
+    from: Option<PathBuf>,
+    /// Another column for the key in the query stream; the steps stay
+    #[arg(long, value_name = "COLUMN", help_heading = "Keys")]
+    query_key: Vec<Field>,
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    kinds: Kinds,
+    #[command(flatten)]
+    sizes: Sizes,
+    #[command(flatten)]
+    counting: Counting,
+    /// Keep counts, too, beside filters, and write the estimates of all queries to this file
+    #[arg(long, value_name = "FILE", help_heading = "Counts (--kind count-min)")]
+    counts: Option<String>,
+    #[command(flatten)]
+    reading: Reading,
+    /// Answer at this address (127.0.0.1:9100) with metrics, as Prometheus reads them
+    #[arg(long, value_name = "ADDRESS", help_heading = "Watching")]
+    metrics: Option<String>,
+    /// A line for each batch on standard error
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Watching")]
+    log: Option<Log>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Log {
+    Json,
+}
+
+/// Keys for which a growing filter begins: of one group, or of each of several.
+const FIRST_KEYS: u64 = 1 << 20;
+const FIRST_KEYS_OF_A_GROUP: u64 = 1 << 14;
+
+impl Stream {
+    /// Learns and answers.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let log = self.log;
+        let door = self.metrics.as_deref().map(Door::open).transpose()?;
+        let job = self.job(output)?;
+        let to_stdout = job.output == Target::Stdout;
+        if to_stdout && output.json {
+            return usage("the answers go to standard output: --json goes with -o FILE");
+        }
+        let watch = match log {
+            Some(Log::Json) => Watch::hearing(|batch, status| show::complain(batch.json(status))),
+            None => Watch::default(),
+        };
+        let end = AtomicBool::new(false);
+        let line = Line::new();
+        let report = thread::scope(|scope| {
+            if let Some(door) = &door {
+                scope.spawn(|| door.serve(&watch, &end));
+            }
+            let report = progress::run_to_its_end(
+                output,
+                || line.text(&watch.status()),
+                |control| stream::stream(&job, control, &watch),
+            );
+            end.store(true, Relaxed);
+            report
+        })?;
+        if report.resumed {
+            output.note("went on where the last run had ended");
+        }
+        notes::inputs(output, &report.inputs);
+        notes::skipped(output, report.status.skipped);
+        if to_stdout {
+            output.note(format!(
+                "{} trained, {} distinct queries asked, {} answered, in {}",
+                number::counted(report.status.rows, "row"),
+                number::count(report.status.distinct),
+                number::count(report.status.answers),
+                number::duration(report.time)
+            ));
+        } else {
+            output.result(Sheet { table: report.table(), lines: Vec::new() }, report.json())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn job(mut self, output: &Output) -> Result<Job> {
+        let named = |inputs: &[String]| (!inputs.is_empty()).then(|| Named::of(inputs)).transpose();
+        let (train, query) = (named(&self.train)?, named(&self.query)?);
+        let target = match (&self.output, &query) {
+            (Some(_), None) => return usage("without --query nothing is answered: leave out -o"),
+            (None, None) => Target::Nowhere,
+            (None, Some(_)) => Target::Stdout,
+            (Some(output), Some(_)) => Target::of(output)?,
+        };
+        let live = [&train, &query].into_iter().flatten().any(|named| self.follow || named.is_live());
+        let every = match (self.every, self.batch) {
+            (Some(every), _) if every.is_zero() => return usage("--every takes a time above zero"),
+            (None, None) if live => Some(Duration::from_secs(1)),
+            (every, _) => every,
+        };
+        // Counts beside filters have the weights and the update; filters have neither.
+        let weight = if self.counts.is_some() { self.keys.weight.take() } else { None };
+        let conservative = self.counts.is_some() && std::mem::take(&mut self.kinds.conservative);
+        let (common, sizing, mut train_recipe) = match self.given(output)? {
+            Some((params, growing)) => {
+                if self.counting.given() && self.counts.is_none() {
+                    return usage(
+                        "the given parameters fix the counters: leave out --epsilon, --delta, --width, --depth and --counter-bits",
+                    );
+                }
+                if self.sizes.given() || self.kinds.given() || self.keys.null.is_some() {
+                    return usage(
+                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --layers, --hash, --seed and --null",
+                    );
+                }
+                let mut recipe =
+                    replace_columns(&params.common.recipe, self.keys.columns(), self.keys.group.as_ref())?;
+                replace_weight(&mut recipe, self.keys.weight.as_ref())?;
+                (params.common.clone(), growing.unwrap_or(Sizing::Params(params)), recipe)
+            }
+            None => {
+                let (common, sizing) = self.planned()?;
+                let recipe = common.recipe.clone();
+                (common, sizing, recipe)
+            }
+        };
+        if common.recipe != train_recipe {
+            output.warn(format!(
+                "the keys come from other columns ({train_recipe}) than the parameters name, and the file will name ({})",
+                common.recipe
+            ));
+        }
+        let alone = Recipe { group: None, weight: None, ..train_recipe.clone() };
+        let counts = match &self.counts {
+            Some(_) if query.is_none() => {
+                return usage("without --query nothing is answered: leave out --counts");
+            }
+            Some(output) => {
+                let kind = if conservative { Kind::CountMinConservative } else { Kind::CountMin };
+                let recipe = Recipe { weight: weight.clone(), ..common.recipe.clone() };
+                let counters = self.counting.counters(None)?;
+                Some(Counts {
+                    common: Common { kind, hash: common.hash, recipe },
+                    sizing: Sizing::Counters(counters),
+                    output: Target::of(output)?,
+                })
+            }
+            None => None,
+        };
+        if counts.is_some() && common.hash == Scheme::Murmur3 {
+            return usage("counts need xxh3: leave out --counts, or --hash murmur3");
+        }
+        if weight.is_some() {
+            train_recipe.weight = weight;
+        }
+        Ok(Job {
+            counts,
+            train,
+            query,
+            follow: self.follow,
+            options: self.reading.options(),
+            query_recipe: replace_columns(&alone, &self.query_key, None)?,
+            common,
+            train_recipe,
+            sizing,
+            from: self.from,
+            batch: usize::try_from(self.batch.unwrap_or(100_000)).unwrap_or(usize::MAX),
+            every,
+            output: target,
+            state: self.state,
+            commit_every: self.commit_every,
+            reconnect: self.reconnect,
+            bad_rows: self.reading.bad_rows(),
+            threads: self.reading.threads(),
+        })
+    }
+
+    /// Parameters that are given, and how they grow if they do.
+    fn given(&self, output: &Output) -> Result<Option<(Params, Option<Sizing>)>> {
+        let params = match (&self.params, &self.from) {
+            (Some(path), _) => read_params(path)?,
+            (_, Some(path)) => {
+                let file = files::open(path)?;
+                if file.heavy().is_some() {
+                    output.warn(format!(
+                        "{}: its list of heavy keys is left out: a stream does not keep one",
+                        path.display()
+                    ));
+                }
+                file.params().clone()
+            }
+            _ => return Ok(None),
+        };
+        let growing = match params.groups.first() {
+            Some(first) if params.common.kind == Kind::Scalable => {
+                Some(Sizing::Growing(first.keys, first.fpr))
+            }
+            _ => None,
+        };
+        Ok(Some((params, growing)))
+    }
+
+    /// Kind and size as they are asked for.
+    fn planned(&mut self) -> Result<(Common, Sizing)> {
+        let size = self.sizes.size();
+        if !self.kinds.chosen() && self.sizes.keys.is_none() {
+            self.kinds.kind = Some(Kind::Scalable);
+        }
+        let common = self.kinds.common(self.keys.recipe())?;
+        refuse_mixed(common.kind, self.sizes.given(), self.counting.given() && self.counts.is_none())?;
+        let sizing = match (common.kind, self.sizes.keys, size) {
+            (Kind::Scalable, keys, Size::Fpr(fpr)) => {
+                let grouped = common.recipe.group.is_some();
+                let first = if grouped { FIRST_KEYS_OF_A_GROUP } else { FIRST_KEYS };
+                Sizing::Growing(keys.unwrap_or(first), fpr)
+            }
+            (Kind::Scalable, ..) => {
+                return usage(
+                    "a filter that grows has no size: give --fpr, or --keys N for one that does not grow",
+                );
+            }
+            (kind, ..) if kind.counts() => Sizing::Counters(self.counting.counters(None)?),
+            (Kind::Fuse | Kind::Layered, ..) => Sizing::Growing(1, 0.5), // refused with the reason
+            (_, Some(_), Size::Total(_)) if common.recipe.group.is_some() => {
+                return usage(
+                    "a total --size is shared by the keys of each group, which a stream does not know: size by --fpr or --bits-per-key",
+                );
+            }
+            (_, Some(keys), size) => Sizing::Keys(keys, size),
+            (kind, None, _) => {
+                return usage(format!(
+                    "a {kind} filter is planned for a number of keys: give --keys N or --params FILE, or let it grow (--kind scalable)"
+                ));
+            }
+        };
+        Ok((common, sizing))
+    }
+}
+
+/// The status line: what is new since it was last shown.
+struct Line {
+    before: Mutex<(Instant, u64)>,
+}
+
+impl Line {
+    fn new() -> Line {
+        Line { before: Mutex::new((Instant::now(), 0)) }
+    }
+
+    fn text(&self, status: &Status) -> String {
+        let done = status.rows + status.queries;
+        let Ok(mut before) = self.before.lock() else { return String::new() };
+        let speed = (done - before.1) as f64 / before.0.elapsed().as_secs_f64().max(1e-3);
+        *before = (Instant::now(), done);
+        let mut parts = vec![
+            format!("batch {}", number::count(status.batch)),
+            format!("{} trained", number::count(status.rows)),
+            format!("{} asked", number::count(status.queries)),
+            format!("{} answered", number::count(status.answers)),
+            format!("{}/s", number::count(speed as u64)),
+        ];
+        if let Some(fill) = status.fill {
+            parts.push(format!("fill {:.1} %", 100.0 * fill.fill));
+            if !fill.rate.is_nan() {
+                parts.push(format!("rate {}", number::rate(fill.rate)));
+            }
+        }
+        if let Some(lag) = [status.train_lag, status.query_lag].into_iter().flatten().reduce(|a, b| a + b) {
+            parts.push(format!("lag {}", number::bytes(lag)));
+        }
+        parts.join(", ")
+    }
+}

@@ -1,0 +1,430 @@
+//! `stream` after `kill -9` at any moment: output and filters are those of a run that was never
+//! disturbed. And states that it refuses.
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::interrupt::listens;
+use crate::stream::{keys, lines};
+use crate::support::{Folder, TAMIS};
+
+/// Numbers from a seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
+fn start(folder: &Folder, line: &str) -> Child {
+    Command::new("env")
+        .args(["--default-signal=INT,TERM,HUP", TAMIS])
+        .args(line.split_whitespace())
+        .current_dir(folder.path(""))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// What was seen of runs that were killed.
+#[derive(Debug, Default)]
+struct Kills {
+    kills: u32,
+    /// Runs that found a commit.
+    resumed: u32,
+    /// Those that found a batch after it that had been begun.
+    replayed: u32,
+}
+
+impl Kills {
+    /// Looks at the state that a killed run left.
+    fn see(&mut self, folder: &Folder, state: &str) {
+        self.kills += 1;
+        self.resumed += u32::from(folder.path(&format!("{state}/commit.json")).exists());
+        let log = fs::metadata(folder.path(&format!("{state}/plan.log")));
+        self.replayed += u32::from(log.is_ok_and(|log| log.len() > 0));
+    }
+}
+
+/// Asks a run to end, as soon as it hears that.
+fn signal(child: &Child, signal: &str) {
+    while !listens(child) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+}
+
+fn terminate(child: &Child) {
+    signal(child, "-TERM");
+}
+
+/// The last batch that is committed.
+fn committed(folder: &Folder, state: &str) -> u64 {
+    let text = fs::read(folder.path(&format!("{state}/commit.json"))).unwrap_or_default();
+    let commit: Value = serde_json::from_slice(&text).unwrap_or_default();
+    commit["of"]["batch"].as_u64().unwrap_or(0)
+}
+
+/// Kills a run again and again, at moments of a seed, until it comes to its end.
+fn kill_until_done(folder: &Folder, line: &str, dice: &mut Dice, seen: &mut Kills) {
+    let before = seen.kills;
+    for round in 0u64.. {
+        let mut child = start(folder, &format!("{line} --state state -o out.txt"));
+        // Longer and longer, so that it comes to an end.
+        thread::sleep(Duration::from_micros(4_000 + dice.below(25_000) + round * 700));
+        child.kill().unwrap();
+        if child.wait().unwrap().success() {
+            break;
+        }
+        seen.see(folder, "state");
+        assert!(seen.kills - before < 300, "it never comes to an end");
+    }
+    assert!(folder.read("out.txt") == folder.read("calm.txt"), "{line}: the output differs");
+    let names = |state: &str| {
+        let left = fs::read_dir(folder.path(state)).unwrap();
+        let mut names: Vec<_> = left.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("state"), names("calm"), "nothing is left of earlier runs");
+    for name in names("calm").into_iter().filter(|name| name.ends_with(".tamis")) {
+        let same = folder.read(&format!("state/{name}")) == folder.read(&format!("calm/{name}"));
+        assert!(same, "{line}: {name} differs");
+    }
+    for name in ["calm-hits.txt", "hits.txt"].iter().filter(|name| folder.path(name).exists()) {
+        assert!(folder.read(name) == folder.read("calm-hits.txt"), "{line}: the counts differ");
+    }
+}
+
+#[test]
+fn killed_at_any_moment_and_begun_again_nothing_is_lost_or_doubled() {
+    let mut seen = Kills::default();
+    let mut dice = Dice(11);
+    for kind in [
+        "--keys 30000",
+        "--fpr 0.02",
+        "--key 1 --group 2 --delimiter , --no-header --keys 5000",
+        "--kind count-min --epsilon 0.001",
+        "--keys 30000 --counts hits.txt --conservative --epsilon 0.001",
+    ] {
+        let folder = Folder::new();
+        let grouped = |key: String| format!("{key},{}", key.len());
+        let of = |keys: Vec<String>| match kind.contains("--group") {
+            true => lines(&keys.into_iter().map(grouped).collect::<Vec<_>>()),
+            false => lines(&keys),
+        };
+        folder.write("train.txt", of(keys(60_000, 40_000, 5)));
+        folder.write("ask.txt", of(keys(50_000, 40_000, 6)));
+        let line = format!(
+            "stream --train train.txt --query ask.txt --batch 300 --commit-every 12ms --threads 2 {kind} -q"
+        );
+        folder.ok(&format!("{} --state calm -o calm.txt", line.replace("hits.txt", "calm-hits.txt")));
+        kill_until_done(&folder, &line, &mut dice, &mut seen);
+    }
+    assert!(seen.kills >= 50 && seen.resumed >= 25 && seen.replayed >= 20, "{seen:?}");
+}
+
+/// Both files grow while runs follow them and are killed.
+#[test]
+fn a_file_that_is_followed_is_learned_once_whatever_is_killed() {
+    let folder = Folder::new();
+    let (train, ask) = (lines(&keys(30_000, 20_000, 7)), lines(&keys(30_000, 20_000, 8)));
+    folder.write("all-train.txt", &train);
+    folder.write("all-ask.txt", &ask);
+    let options = "--batch 250 --commit-every 15ms --keys 20000 --threads 1 -q";
+    folder
+        .ok(&format!("stream --train all-train.txt --query all-ask.txt {options} --state calm -o calm.txt"));
+    folder.write("train.txt", "");
+    folder.write("ask.txt", "");
+    let line =
+        format!("stream --train train.txt --query ask.txt --follow {options} --state state -o out.txt");
+    let mut seen = Kills::default();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // In pieces that end anywhere, within lines too.
+            let mut dice = Dice(3);
+            let texts = [("train.txt", train.as_bytes()), ("ask.txt", ask.as_bytes())];
+            let files = texts
+                .map(|(name, text)| (OpenOptions::new().append(true).open(folder.path(name)).unwrap(), text));
+            let mut done = [0; 2];
+            while done.iter().zip(&files).any(|(done, (_, text))| *done < text.len()) {
+                for (done, (file, text)) in done.iter_mut().zip(&files) {
+                    let to = text.len().min(*done + dice.below(6_000) as usize);
+                    (&*file).write_all(&text[*done..to]).unwrap();
+                    *done = to;
+                }
+                thread::sleep(Duration::from_millis(8));
+            }
+        });
+        let mut dice = Dice(17);
+        for _ in 0..25 {
+            let mut child = start(&folder, &line);
+            thread::sleep(Duration::from_millis(10 + dice.below(45)));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            seen.see(&folder, "state");
+        }
+    });
+    let child = start(&folder, &line);
+    let since = Instant::now();
+    while committed(&folder, "state") < 120 {
+        assert!(since.elapsed() < Duration::from_secs(60), "{} of 120 batches", committed(&folder, "state"));
+        thread::sleep(Duration::from_millis(5));
+    }
+    terminate(&child);
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(folder.read("out.txt") == folder.read("calm.txt"));
+    assert!(folder.read("state/filter.tamis") == folder.read("calm/filter.tamis"));
+    assert!(seen.kills >= 25 && seen.resumed >= 5 && seen.replayed >= 5, "{seen:?}");
+}
+
+/// What was written down of a stream that comes once is not lost with the process.
+#[test]
+fn what_was_read_of_a_pipe_is_learned_once_whatever_is_killed() {
+    let folder = Folder::new();
+    let text = lines(&keys(40_000, 30_000, 12));
+    folder.write("train.csv", format!("ip\n{text}"));
+    // Batches by time differ from run to run, but what is learned does not.
+    folder.ok("stream --train train.csv --key ip --keys 30000 --state calm");
+    let line = "stream --train - --format csv --key ip --keys 30000 --every 5ms --commit-every 20ms -q --state state";
+    let mut seen = Kills::default();
+    let mut dice = Dice(23);
+    let mut rest = format!("ip\n{text}").into_bytes();
+    for round in 0.. {
+        let mut child = Command::new(TAMIS)
+            .args(line.split_whitespace())
+            .current_dir(folder.path(""))
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Whole lines, and only when the last ones are written down: what a killed process has
+        // read, and did not write down, is lost.
+        let mut stdin = child.stdin.take().unwrap();
+        let spooled = || -> u64 {
+            let read = fs::read_dir(folder.path("state")).into_iter().flatten().flatten();
+            let spools = read.filter(|file| file.file_name().to_string_lossy().starts_with("spool-"));
+            let ends = spools.map(|file| {
+                let name = file.file_name().into_string().unwrap();
+                let start: u64 = name.rsplit('-').next().unwrap().parse().unwrap();
+                start + file.metadata().map_or(0, |file| file.len())
+            });
+            ends.max().unwrap_or(0)
+        };
+        let total = (text.len() + 3) as u64;
+        let written = total - rest.len() as u64;
+        for _ in 0..1 + dice.below(2) {
+            let most = rest.len().min(2_000 + dice.below(14_000) as usize);
+            let end = rest[..most].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            stdin.write_all(&rest[..end]).unwrap();
+            rest.drain(..end);
+            let since = Instant::now();
+            while spooled() < total - rest.len() as u64 {
+                assert!(since.elapsed() < Duration::from_secs(30), "{} since {written}", spooled());
+                thread::sleep(Duration::from_micros(300));
+            }
+        }
+        if rest.is_empty() {
+            drop(stdin);
+            assert!(child.wait().unwrap().success());
+            break;
+        }
+        thread::sleep(Duration::from_micros(dice.below(45_000)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        seen.see(&folder, "state");
+        assert!(round < 200);
+    }
+    assert!(folder.read("state/filter.tamis") == folder.read("calm/filter.tamis"));
+    assert!(seen.kills >= 15 && seen.resumed >= 3 && seen.replayed >= 1, "{seen:?}");
+}
+
+/// The machine itself failed: the plan was on disk, and some of what was written down was not.
+#[test]
+fn a_plan_whose_records_are_gone_is_left() {
+    let folder = Folder::new();
+    let parts = [lines(&keys(500, 900, 1)), lines(&keys(500, 900, 2))];
+    folder.write("all.txt", parts.concat());
+    folder.ok("stream --train all.txt --keys 900 --state calm");
+    let line = "stream --train - --keys 900 --every 5ms --commit-every 1h --state state -q";
+    let mut child = Command::new(TAMIS)
+        .args(line.split_whitespace())
+        .current_dir(folder.path(""))
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let planned = || -> Vec<Value> {
+        let text = fs::read_to_string(folder.path("state/plan.log")).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    };
+    let end = |batch: &Value| batch["of"]["train"][1][1].as_u64().unwrap();
+    for to in [parts[0].len(), parts[0].len() + parts[1].len()] {
+        let text = &parts.concat()[planned().last().map_or(0, end) as usize..to];
+        child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+        let since = Instant::now();
+        while planned().last().map_or(0, end) < to as u64 {
+            assert!(since.elapsed() < Duration::from_secs(30));
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!folder.path("state/commit.json").exists() && planned().len() > 1);
+    let spool = OpenOptions::new().write(true).open(folder.path("state/spool-train-00000000000000000000"));
+    spool.unwrap().set_len(parts[0].len() as u64 + 3).unwrap();
+    assert_eq!(folder.run_with(line, parts[1].as_bytes()).code, 0);
+    assert!(folder.read("state/filter.tamis") == folder.read("calm/filter.tamis"));
+}
+
+#[test]
+fn a_run_that_is_asked_to_end_saves_its_state_and_is_gone_on_with() {
+    let folder = Folder::new();
+    folder.write("train.txt", lines(&keys(1_000, 1_000, 1)));
+    let line = "stream --train train.txt --follow --batch 300 --state state --json";
+    for name in ["-TERM", "-INT"] {
+        let child = start(&folder, line);
+        let since = Instant::now();
+        while committed(&folder, "state") < 3 {
+            assert!(since.elapsed() < Duration::from_secs(30));
+            thread::sleep(Duration::from_millis(5));
+        }
+        signal(&child, name);
+        let done = child.wait_with_output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        // What a batch had not in full is left for later.
+        assert_eq!(committed(&folder, "state"), 3);
+    }
+    let found = folder.json("stream --train train.txt --batch 300 --state state");
+    assert_eq!((found["rows"].as_u64(), found["batch"].as_u64()), (Some(100), Some(4)));
+}
+
+#[test]
+fn another_job_is_named_and_refused() {
+    let folder = Folder::new();
+    folder.write("a.txt", "1\n2\n3\n");
+    folder.write("b.txt", "1\n2\n3\n");
+    let line = "stream --train a.txt --query b.txt --batch 2 --keys 10 --state state";
+    folder.ok(&format!("{line} -o out"));
+    for (other, says) in [
+        ("stream --train b.txt --query b.txt --batch 2 --keys 10 --state state -o out", "train is"),
+        (
+            "stream --train a.txt --query b.txt --batch 3 --keys 10 --state state -o out",
+            "--batch is 2 there and 3 here",
+        ),
+        ("stream --train a.txt --query b.txt --batch 2 --keys 11 --state state -o out", "10 keys"),
+        (
+            "stream --train a.txt --query b.txt --batch 2 --state state -o out",
+            "kind is \"blocked\" there and \"scalable\" here",
+        ),
+        ("stream --train a.txt --query b.txt --batch 2 --keys 10 --seed 1 --state state -o out", "hash is"),
+        ("stream --train a.txt --query b.txt --batch 2 --keys 10 --state state -o other", "output is"),
+        ("stream --train a.txt --batch 2 --keys 10 --state state", "output is"),
+        (
+            "stream --train a.txt --query b.txt --batch 2 --keys 10 --key 1:lower --state state -o out",
+            "recipe",
+        ),
+    ] {
+        folder.refused(other, 1, &["another job", says]);
+    }
+    folder.ok(&format!("{line} -o out --threads 3 --commit-every 0"));
+}
+
+#[test]
+fn inputs_and_outputs_that_are_not_what_they_were_are_refused() {
+    let folder = Folder::new();
+    let line = "stream --train a.txt --query b.txt --keys 10 --state state -o out";
+    let begin = || {
+        let _ = fs::remove_dir_all(folder.path("state"));
+        folder.write("a.txt", "1\n2\n3\n");
+        folder.write("b.txt", "2\n5\n");
+        folder.ok(line);
+    };
+    begin();
+    folder.write("a.txt", "1\n2\n");
+    folder.refused(line, 1, &["a.txt", "4 bytes, but 6 were read"]);
+    begin();
+    folder.write("a.txt", "1\n2\n4\n5\n");
+    folder.refused(line, 1, &["a.txt", "another file"]);
+    begin();
+    folder.write("out", "");
+    folder.refused(line, 1, &["out", "has 0 bytes, but 2 were written"]);
+    begin();
+    fs::remove_file(folder.path("a.txt")).unwrap();
+    folder.refused(line, 1, &["a.txt"]);
+    // A line that had no end, and now goes on.
+    begin();
+    let _ = fs::remove_dir_all(folder.path("state"));
+    folder.write("a.txt", "1\n23");
+    folder.ok(line);
+    folder.write("a.txt", "1\n234\n");
+    folder.refused(line, 1, &["a.txt", "--follow"]);
+    // More of the same is gone on with.
+    begin();
+    folder.write("b.txt", "2\n5\n3\n");
+    folder.ok(line);
+    assert_eq!(folder.text("out"), "2\n3\n");
+}
+
+#[test]
+fn a_damaged_state_is_refused_and_a_torn_plan_is_not() {
+    let folder = Folder::new();
+    folder.write("a.txt", "1\n2\n3\n");
+    let line = "stream --train a.txt --keys 10 --state state";
+    folder.ok(line);
+    let kept = ["commit.json", "job.json", "filter-1.tamis"]
+        .map(|name| (name, folder.read(&format!("state/{name}"))));
+    for (name, bytes) in &kept {
+        let mut broken = bytes.clone();
+        let at = bytes.len() - 20;
+        broken[at] ^= 1;
+        folder.write(&format!("state/{name}"), &broken);
+        folder.refused(line, 1, &["state"]);
+        folder.write(&format!("state/{name}"), bytes);
+    }
+    folder.write("state/plan.log", "{\"sum\":\"00\",\"of\":{\"batch\":2,\"tra");
+    folder.write("a.txt", "1\n2\n3\n4\n");
+    assert_eq!(folder.json(line)["rows"].as_u64(), Some(1));
+    fs::remove_file(folder.path("state/filter-2.tamis")).unwrap();
+    folder.refused(line, 1, &["filter-2.tamis"]);
+}
+
+#[test]
+fn a_state_in_use_is_refused_to_another() {
+    let folder = Folder::new();
+    folder.write("a.txt", "1\n2\n3\n");
+    let line = "stream --train a.txt --follow --every 10ms --keys 10 --state state";
+    let child = start(&folder, line);
+    let since = Instant::now();
+    while committed(&folder, "state") < 1 {
+        assert!(since.elapsed() < Duration::from_secs(30));
+        thread::sleep(Duration::from_millis(5));
+    }
+    folder.refused(line, 1, &["another process"]);
+    terminate(&child);
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+/// On a full disk nothing is committed, and the run goes on when there is room.
+#[test]
+fn an_output_that_cannot_be_written_is_said() {
+    let folder = Folder::new();
+    folder.write("a.txt", "1\n2\n3\n");
+    folder.refused("stream --train a.txt --query a.txt -o /dev/full", 1, &["/dev/full"]);
+    fs::create_dir(folder.path("out")).unwrap();
+    folder.refused("stream --train a.txt --query a.txt -o out --state state", 1, &["out", "folder"]);
+    assert!(!folder.path("state").exists());
+}

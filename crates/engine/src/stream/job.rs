@@ -1,0 +1,176 @@
+//! What is to be done: plain data, what of it is impossible, and how a state remembers it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tamis::key::Recipe;
+use tamis::params::Common;
+use tamis::sizing::Kind;
+
+use super::learned::Sizing;
+use super::sink::Target;
+use super::state::Description;
+use super::text::Named;
+use crate::error::{Error, Result};
+use crate::output;
+use crate::plan::Counters;
+use crate::resume::named;
+use crate::rows::BadRows;
+use crate::source::Options;
+
+/// Streams to be learned and answered.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// What is learned.
+    pub train: Option<Named>,
+    /// What is asked.
+    pub query: Option<Named>,
+    /// At the end of the last file, more of it is waited for.
+    pub follow: bool,
+    /// How to read them.
+    pub options: Options,
+    /// Kind, hash and recipe, as files have them.
+    pub common: Common,
+    /// The recipe with the columns of the training stream.
+    pub train_recipe: Recipe,
+    /// The same of the query stream.
+    pub query_recipe: Recipe,
+    /// How large sketches are.
+    pub sizing: Sizing,
+    /// Counts that are kept beside filters.
+    pub counts: Option<Counts>,
+    /// A file whose keys are known from the start.
+    pub from: Option<PathBuf>,
+    /// Records of each stream in a batch, at most.
+    pub batch: usize,
+    /// How long a batch gathers records; without it, until it has them all.
+    pub every: Option<Duration>,
+    /// Where answers go.
+    pub output: Target,
+    /// The folder that a later run goes on from.
+    pub state: Option<PathBuf>,
+    /// How often it is written; zero: after every batch.
+    pub commit_every: Duration,
+    /// For how long a peer that went away is waited for.
+    pub reconnect: Option<Duration>,
+    /// Records without a key.
+    pub bad_rows: BadRows,
+    /// Threads that parse, for each stream.
+    pub threads: usize,
+}
+
+/// Counts beside filters.
+#[derive(Debug, Clone)]
+pub struct Counts {
+    /// Kind, hash and recipe.
+    pub common: Common,
+    /// How large they are.
+    pub sizing: Sizing,
+    /// Where the estimates of all queries go.
+    pub output: Target,
+}
+
+impl Job {
+    /// Refuses what no input can make possible.
+    pub(super) fn check(&self) -> Result<()> {
+        let refused = |message: &str| Err(Error::Refused(message.into()));
+        match self.common.kind {
+            Kind::Fuse => {
+                return refused(
+                    "a fuse filter is built from all of its keys at once and takes no more: use blocked, bloom or scalable",
+                );
+            }
+            Kind::Layered => {
+                return refused(
+                    "layered filters are for records of keywords that are all there: build them, or stream with blocked, bloom or scalable",
+                );
+            }
+            _ => {}
+        }
+        if self.train.is_none() && self.query.is_none() {
+            return refused("no stream: --train names what is learned, --query what is asked");
+        }
+        if self.train.is_none() && self.from.is_none() {
+            return refused("nothing is learned: give --train, or --from FILE.tamis to ask what it knows");
+        }
+        if self.train == Some(Named::Stdin) && self.query == Some(Named::Stdin) {
+            return refused("- (standard input) can be one stream, not both");
+        }
+        if self.batch == 0 || self.batch > 1 << 30 {
+            return refused("a batch has between 1 and 1,073,741,824 records");
+        }
+        if let Some(counts) = &self.counts {
+            if self.common.kind.counts() {
+                return refused(
+                    "--counts keeps counts beside filters, and --kind count-min counts already: leave out one",
+                );
+            }
+            if counts.output.regular().is_some() && counts.output.name() == self.output.name() {
+                return refused("-o and --counts name the same file; name two");
+            }
+            counts.output.check()?;
+        }
+        self.output.check()
+    }
+
+    /// What must be the same when a later run goes on.
+    pub(super) fn description(&self) -> Result<Description> {
+        let stream = |stream: &Named| match stream {
+            Named::Files(inputs) => {
+                json!(inputs.iter().map(|input| named(Path::new(input))).collect::<Vec<_>>())
+            }
+            Named::Stdin => json!("-"),
+            Named::Pipe(path) => json!(named(path)),
+            Named::Socket(address) => json!(address.to_string()),
+        };
+        let sizing = |sizing: &Sizing| -> Result<Value> {
+            Ok(json!(match sizing {
+                Sizing::Params(params) => {
+                    let params =
+                        serde_json::to_vec(params).map_err(|error| Error::Refused(error.to_string()))?;
+                    format!("parameters with the digest {:016x}", tamis::hash::xxh3(&params, 0))
+                }
+                Sizing::Keys(keys, size) => format!("{size:?} for {keys} keys"),
+                Sizing::Growing(keys, fpr) => format!("a rate of {fpr}, growing from {keys} keys"),
+                Sizing::Counters(Counters { epsilon, shape }) => format!(
+                    "{} counters of {} bits in {} rows for an error of {epsilon}",
+                    shape.slots, shape.width, shape.hashes
+                ),
+            }))
+        };
+        let counts = match &self.counts {
+            Some(counts) => json!({
+                "kind": counts.common.kind.name(), "recipe": counts.common.recipe.to_string(),
+                "size": sizing(&counts.sizing)?, "output": counts.output.name(),
+            }),
+            None => Value::Null,
+        };
+        let from = match &self.from {
+            Some(path) => json!(format!("{:032x}", output::open(path)?.digest())),
+            None => Value::Null,
+        };
+        let seconds = self.every.map(|every| every.as_secs_f64());
+        let pairs = [
+            ("train", self.train.as_ref().map_or(Value::Null, stream)),
+            ("query", self.query.as_ref().map_or(Value::Null, stream)),
+            ("output", json!(self.output.name())),
+            ("kind", json!(self.common.kind.name())),
+            ("hash", json!(self.common.hash.to_string())),
+            ("recipe", json!(self.common.recipe.to_string())),
+            ("recipe of --train", json!(self.train_recipe.to_string())),
+            ("recipe of --query", json!(self.query_recipe.to_string())),
+            ("size", sizing(&self.sizing)?),
+            ("--counts", counts),
+            ("--from", from),
+            ("--batch", json!(self.batch)),
+            ("--every", json!(seconds)),
+            ("--format", json!(self.options.format.map(|format| format!("{format:?}").to_lowercase()))),
+            ("--delimiter", json!(self.options.delimiter.map(char::from))),
+            ("--no-header", json!(self.options.no_header)),
+            ("--no-quotes", json!(self.options.no_quotes)),
+            ("--bad-rows", json!(format!("{:?}", self.bad_rows).to_lowercase())),
+        ];
+        Ok(pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+}

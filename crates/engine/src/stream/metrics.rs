@@ -1,0 +1,157 @@
+//! Metrics in the text format of Prometheus, for whoever asks by HTTP. One at a time, and what is
+//! asked does not matter: all get the same.
+
+use std::fmt::Write as _;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use super::watch::{Status, Watch};
+use crate::error::{Error, Result};
+
+/// A request that is longer, or slower, gets no answer.
+const LONGEST_REQUEST: usize = 8 << 10;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often is looked whether somebody asks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The place at which metrics are asked for.
+#[derive(Debug)]
+pub struct Door(TcpListener);
+
+impl Door {
+    /// Listens at this address (`127.0.0.1:9100`).
+    pub fn open(address: &str) -> Result<Door> {
+        let open = || {
+            let listener = TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            Ok(Door(listener))
+        };
+        open().map_err(Error::io(format!("--metrics {address}")))
+    }
+
+    /// Answers until it is told to end.
+    pub fn serve(&self, watch: &Watch, end: &AtomicBool) {
+        while !end.load(Relaxed) {
+            match self.0.accept() {
+                // Whoever asks wrongly or goes away is no concern of the run.
+                Ok((peer, _)) => drop(answer(peer, watch)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(LOOK),
+                Err(_) => thread::sleep(10 * LOOK),
+            }
+        }
+    }
+}
+
+fn answer(mut peer: TcpStream, watch: &Watch) -> std::io::Result<()> {
+    peer.set_nonblocking(false)?;
+    peer.set_read_timeout(Some(PATIENCE))?;
+    peer.set_write_timeout(Some(PATIENCE))?;
+    let mut request = Vec::new();
+    let mut bytes = [0; 1024];
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        let len = peer.read(&mut bytes)?;
+        request.extend_from_slice(&bytes[..len]);
+        if len == 0 || request.len() > LONGEST_REQUEST {
+            return Ok(());
+        }
+    }
+    let body = text(&watch.status());
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    peer.write_all(head.as_bytes())?;
+    peer.write_all(body.as_bytes())
+}
+
+/// The metrics of a run.
+pub fn text(status: &Status) -> String {
+    let mut out = String::new();
+    let mut metric = |name: &str, kind: &str, help: &str, values: &[(&str, Option<f64>)]| {
+        if values.iter().all(|(_, value)| value.is_none()) {
+            return;
+        }
+        let _ = writeln!(out, "# HELP tamis_stream_{name} {help}\n# TYPE tamis_stream_{name} {kind}");
+        for (label, value) in values {
+            if let Some(value) = value {
+                let _ = writeln!(out, "tamis_stream_{name}{label} {value}");
+            }
+        }
+    };
+    let count = |value: u64| [("", Some(value as f64))];
+    metric("rows_trained_total", "counter", "Rows of the training stream.", &count(status.rows));
+    metric("queries_total", "counter", "Queries.", &count(status.queries));
+    metric("distinct_queries_total", "counter", "Queries, each once in its batch.", &count(status.distinct));
+    metric("answers_total", "counter", "Lines of answers.", &count(status.answers));
+    metric("bad_rows_total", "counter", "Rows and queries left out.", &count(status.skipped));
+    metric("batches_total", "counter", "Batches.", &count(status.batches));
+    metric("commits_total", "counter", "Commits of the state.", &count(status.commits));
+    let fill = status.fill;
+    metric(
+        "fill_ratio",
+        "gauge",
+        "The share of bits that is set, or of counters that are not zero.",
+        &[("", fill.map(|fill| fill.fill))],
+    );
+    let rate = fill.map(|fill| fill.rate).filter(|rate| !rate.is_nan());
+    metric("expected_false_positive_rate", "gauge", "The rate to expect now.", &[("", rate)]);
+    metric(
+        "keys",
+        "gauge",
+        "Distinct keys, estimated.",
+        &[("", fill.map(|fill| fill.keys).filter(|keys| !keys.is_nan()))],
+    );
+    let lag = [("{stream=\"train\"}", status.train_lag), ("{stream=\"query\"}", status.query_lag)];
+    let lag = lag.map(|(label, lag)| (label, lag.map(|bytes| bytes as f64)));
+    metric("lag_bytes", "gauge", "Bytes of a stream that wait to be read.", &lag);
+    let age = status.committed.map(|at| at.elapsed().as_secs_f64());
+    metric("last_commit_age_seconds", "gauge", "How old the last commit is.", &[("", age)]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+
+    fn ask(address: &str, request: &[u8]) -> String {
+        let mut peer = TcpStream::connect(address).unwrap();
+        let _ = peer.write_all(request);
+        let _ = peer.shutdown(std::net::Shutdown::Write);
+        let mut text = String::new();
+        let _ = peer.read_to_string(&mut text);
+        text
+    }
+
+    #[test]
+    fn whoever_asks_gets_the_numbers_and_a_wrong_request_harms_nobody() {
+        let door = Door::open("127.0.0.1:0").unwrap();
+        let address = door.0.local_addr().unwrap().to_string();
+        let (watch, end) = (Watch::default(), AtomicBool::new(false));
+        watch.update(|status| status.rows = 12_345);
+        thread::scope(|scope| {
+            scope.spawn(|| door.serve(&watch, &end));
+            assert_eq!(ask(&address, b"nonsense"), "");
+            ask(&address, &[b'x'; 100_000]);
+            let text = ask(&address, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+            assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+            assert!(text.contains("\ntamis_stream_rows_trained_total 12345\n"), "{text}");
+            assert!(!text.contains("fill"), "what is not known is not said: {text}");
+            end.store(true, Relaxed);
+        });
+    }
+
+    #[test]
+    fn every_line_is_one_that_prometheus_reads() {
+        let status = Status { train_lag: Some(7), ..Status::default() };
+        for line in BufReader::new(text(&status).as_bytes()).lines() {
+            let line = line.unwrap();
+            let value = line.rsplit(' ').next().unwrap().parse::<f64>();
+            assert!(line.starts_with("# ") || line.starts_with("tamis_stream_") && value.is_ok(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A training stream and a query stream, in micro-batches.
+//!
+//! Batch i learns the i-th batch of the training stream, then answers the i-th batch of the query
+//! stream with what was learned in batches 1 to i. A batch ends after so many records of each
+//! stream, or after some time. Both streams are parsed ahead by threads of their own; the batches
+//! run one after the other, so that the result is that of one thread.
+//!
+//! With a [state](self::state) the run survives its end at any moment: see there.
+
+mod answers;
+mod bookmark;
+mod job;
+mod learned;
+mod live;
+pub mod metrics;
+mod net;
+mod queue;
+mod render;
+mod run;
+mod sift;
+mod sink;
+mod source;
+mod spool;
+mod state;
+mod text;
+mod watch;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tamis::hash::Scheme;
+use tamis::params::{Common, Params};
+
+pub use self::job::{Counts, Job};
+pub use self::learned::{Fill, Sizing};
+pub use self::net::Address;
+pub use self::sink::{Sink, Target};
+pub use self::source::{Cut, Place, Reached, Records, Source};
+pub use self::text::Named;
+pub use self::watch::{Batch, Status, Watch};
+
+use self::answers::Writing;
+use self::learned::Learned;
+use self::run::{Due, Learner, Room, Run, Stream};
+use self::sift::{Grouping, Making};
+use self::state::{Begin, Planned, State};
+use self::text::Setup;
+use crate::Control;
+use crate::error::Result;
+use crate::output;
+use crate::rows::Names;
+use crate::source::Explained;
+
+/// What was done in this run.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The numbers.
+    pub status: Status,
+    /// How long it took.
+    pub time: Duration,
+    /// Whether it went on where an earlier run had ended.
+    pub resumed: bool,
+    /// Whether it was asked to end.
+    pub stopped: bool,
+    /// Whether the reader of the answers went away.
+    pub closed: bool,
+    /// How the files were understood.
+    pub inputs: Vec<Explained>,
+}
+
+/// What was learned when the commit was made, or before anything was.
+fn learned(
+    common: &Common,
+    sizing: &Sizing,
+    from: Option<&PathBuf>,
+    state: Option<&State>,
+    committed: Option<&String>,
+) -> Result<Learned> {
+    let committed = committed.zip(state).map(|(name, state)| state.path(name));
+    match committed.as_ref().or(from) {
+        Some(path) => Learned::load(common, sizing, &output::open(path)?, path),
+        None => Learned::new(common, sizing),
+    }
+}
+
+/// Learns and answers until both streams have ended, or until it is asked to end.
+pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
+    let start = Instant::now();
+    job.check()?;
+    let description = job.description()?;
+    let (state, commit, planned) = match &job.state {
+        Some(folder) => {
+            let (state, commit, planned) = State::open(folder, &description)?;
+            (Some(state), commit, planned)
+        }
+        None => (None, None, VecDeque::new()),
+    };
+    let resumed = commit.is_some() || !planned.is_empty();
+    let begin = commit.unwrap_or_default();
+    let committed = if job.common.kind.counts() { &begin.counts } else { &begin.filter };
+    let fresh = committed.is_none();
+    let (state_of, from) = (state.as_ref(), job.from.as_ref());
+    let learned_first = learned(&job.common, &job.sizing, from, state_of, committed.as_ref())?;
+    let counts = match &job.counts {
+        Some(Counts { common, sizing, .. }) => {
+            Some(learned(common, sizing, None, state_of, begin.counts.as_ref())?)
+        }
+        None => None,
+    };
+
+    let known = Params { common: job.common.clone(), groups: Vec::new() };
+    let names = Mutex::new(Names::default());
+    let groups = match &job.sizing {
+        _ if job.common.recipe.group.is_none() => Grouping::None,
+        Sizing::Params(params) => Grouping::Known(params),
+        _ => Grouping::Found(&known, &names),
+    };
+    let murmur = job.common.hash == Scheme::Murmur3;
+    let hash = job.common.hash;
+    let bad_rows = job.bad_rows;
+    let training = Making { recipe: &job.train_recipe, hash, bad_rows, groups, keys: murmur };
+    let asking = Making { recipe: &job.query_recipe, hash, bad_rows, groups: Grouping::None, keys: true };
+    let setup = |name, named, making| Setup {
+        name,
+        named,
+        follow: job.follow,
+        options: &job.options,
+        making,
+        threads: job.threads,
+        folder: job.state.as_deref(),
+        reconnect: job.reconnect,
+    };
+    watch.update(|status| status.batch = begin.batch);
+    let (train, train_reader) =
+        open_stream(job.train.as_ref().map(|named| setup("train", named, training)), &begin.train)?.unzip();
+    let (query, query_reader) =
+        open_stream(job.query.as_ref().map(|named| setup("query", named, asking)), &begin.query)?.unzip();
+    for output in [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)].into_iter().flatten()
+    {
+        let Some(path) = output.regular() else { continue };
+        for text in [&train, &query].into_iter().flatten() {
+            output::check_is_no_input(path, text.paths())?;
+        }
+    }
+    let inputs = [&train, &query].into_iter().flatten().flat_map(|text| text.explained.clone()).collect();
+    let planned = reachable(planned, train.as_ref(), query.as_ref())?;
+    let mut learners = vec![Learner {
+        learned: learned_first,
+        sink: job.output.open(begin.output, job.reconnect, control)?,
+        writing: Writing::new(&job.common.recipe, job.common.recipe.group.is_some()),
+    }];
+    if let (Some(learned), Some(Counts { common, output, .. })) = (counts, &job.counts) {
+        learners.push(Learner {
+            learned,
+            sink: output.open(begin.counts_output, job.reconnect, control)?,
+            writing: Writing::new(&common.recipe, common.recipe.group.is_some()),
+        });
+    }
+
+    thread::scope(|scope| {
+        let _ends = [&train, &query].map(|text| text.as_ref().map(text::Text::stop));
+        for reader in [train_reader, query_reader].into_iter().flatten() {
+            scope.spawn(move || reader.run());
+        }
+        let boxed = |text: Option<text::Text>| text.map(|text| Box::new(text) as Box<dyn Source>);
+        let run = Run {
+            job,
+            control,
+            watch,
+            state,
+            learners,
+            train: Stream::new(boxed(train)),
+            query: Stream::new(boxed(query)),
+            known: match &job.sizing {
+                Sizing::Params(params) => {
+                    Some(params.groups.iter().map(|group| group.group.clone()).collect())
+                }
+                _ => None,
+            },
+            names: &names,
+            batch: begin.batch,
+            planned,
+            uncommitted: job.state.is_some() && fresh,
+            due: Due::every(job.commit_every),
+            room: Room::default(),
+        };
+        let mut report = run.run()?;
+        report.time = start.elapsed();
+        report.resumed = resumed;
+        report.inputs = inputs;
+        Ok(report)
+    })
+}
+
+/// Opens a stream, if there is one, where the commit has it.
+fn open_stream<'a>(
+    setup: Option<Setup<'a>>,
+    begin: &Option<Begin>,
+) -> Result<Option<(text::Text, text::Reader<'a>)>> {
+    let begin = begin.as_ref().map(|begin| (&begin.place, &begin.bookmark));
+    setup.map(|setup| text::open(setup, begin)).transpose()
+}
+
+/// The planned batches up to the first whose records are not all there: when the machine itself
+/// failed, what was written down may be shorter than the plan.
+fn reachable(
+    planned: VecDeque<Planned>,
+    train: Option<&text::Text>,
+    query: Option<&text::Text>,
+) -> Result<VecDeque<Planned>> {
+    let mut reachable = VecDeque::new();
+    for batch in planned {
+        for (text, range) in [(train, &batch.train), (query, &batch.query)] {
+            if let (Some(text), Some((_, to))) = (text, range)
+                && !text.reaches(to)?
+            {
+                return Ok(reachable);
+            }
+        }
+        reachable.push_back(batch);
+    }
+    Ok(reachable)
+}

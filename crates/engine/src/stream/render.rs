@@ -1,0 +1,77 @@
+//! What was done, as a table and as JSON.
+
+use serde_json::{Value, json};
+
+use super::{Batch, Report, Status};
+use crate::report::{Column, Table, number};
+
+impl Report {
+    /// Rows and queries per second.
+    fn speed(&self) -> f64 {
+        (self.status.rows + self.status.queries) as f64 / self.time.as_secs_f64().max(1e-9)
+    }
+
+    /// For people.
+    pub fn table(&self) -> Table {
+        let Status { rows: trained, queries, distinct, answers, batches, commits, .. } = self.status;
+        let mut rows = Vec::new();
+        let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+        row("rows trained", number::count(trained));
+        row("queries", number::count(queries));
+        row("distinct in their batches", number::count(distinct));
+        row("answered", number::count(answers));
+        row("batches", number::count(batches));
+        if self.status.replayed > 0 {
+            row("of them run again", number::count(self.status.replayed));
+        }
+        row("commits", number::count(commits));
+        if let Some(fill) = self.status.fill {
+            if !fill.rate.is_nan() {
+                row("keys, estimated", number::count(fill.keys.round() as u64));
+                row("rate now", number::rate(fill.rate));
+            }
+            row("fill", format!("{:.1} %", 100.0 * fill.fill));
+            row("in", number::bytes(fill.bytes));
+        }
+        row("time", number::duration(self.time));
+        row("rows and queries per second", number::count(self.speed() as u64));
+        let columns = vec![Column::left("what"), Column::right("how much")];
+        Table { columns, rows, ..Table::default() }
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let mut value = status_json(&self.status);
+        value["seconds"] = self.time.as_secs_f64().into();
+        value["per_second"] = self.speed().into();
+        value["resumed"] = self.resumed.into();
+        value["stopped"] = self.stopped.into();
+        value
+    }
+}
+
+fn status_json(status: &Status) -> Value {
+    let fill = status.fill;
+    json!({
+        "batch": status.batch, "batches": status.batches, "replayed": status.replayed,
+        "rows": status.rows, "queries": status.queries, "distinct": status.distinct,
+        "answers": status.answers, "skipped": status.skipped, "commits": status.commits,
+        "keys": fill.map(|fill| fill.keys), "rate": fill.map(|fill| fill.rate),
+        "fill": fill.map(|fill| fill.fill), "bytes": fill.map(|fill| fill.bytes),
+        "groups": fill.map(|fill| fill.groups),
+        "lag": { "train": status.train_lag, "query": status.query_lag },
+    })
+}
+
+impl Batch {
+    /// One line of a log.
+    pub fn json(&self, status: &Status) -> Value {
+        json!({
+            "batch": self.batch, "rows": self.rows, "queries": self.queries, "distinct": self.distinct,
+            "answers": self.answers, "seconds": self.time.as_secs_f64(), "replayed": self.replayed,
+            "rows_in_all": status.rows, "queries_in_all": status.queries,
+            "lag": { "train": status.train_lag, "query": status.query_lag },
+            "fill": status.fill.map(|fill| fill.fill), "rate": status.fill.map(|fill| fill.rate),
+        })
+    }
+}

@@ -1,0 +1,335 @@
+//! The run itself: batch after batch, each gathered, logged, learned and answered; and commits.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tamis::params::Name;
+
+use super::Report;
+use super::answers::{Asking, Distinct, Writing};
+use super::job::Job;
+use super::learned::{Fill, Learned};
+use super::sink::Sink;
+use super::source::{Cut, Place, Reached, Records, Source};
+use super::state::{Begin, Commit, Planned, State};
+use super::watch::{Batch, Watch};
+use crate::Control;
+use crate::error::{Error, Result};
+use crate::rows::Names;
+
+/// How long one stream is waited for while the other may have something.
+const SLICE: Duration = Duration::from_millis(5);
+
+/// How long the only stream is waited for before it is looked whether the run shall end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The fill of filters is looked at no more often, and so that it takes little of the time.
+const LOOK_AT_FILL: Duration = Duration::from_secs(1);
+
+/// One of the two streams, with its records of the batch that is gathered.
+pub(super) struct Stream {
+    source: Option<Box<dyn Source>>,
+    records: Records,
+    begin: Place,
+    ended: bool,
+}
+
+impl Stream {
+    pub(super) fn new(source: Option<Box<dyn Source>>) -> Stream {
+        let begin = source.as_ref().map(|source| source.place()).unwrap_or_default();
+        Stream { ended: source.is_none(), source, records: Records::default(), begin }
+    }
+
+    /// Takes what there is up to the cut; whether no more is to be waited for.
+    fn gather(&mut self, cut: Cut<'_>, patience: Duration) -> Result<bool> {
+        let Some(source) = self.source.as_mut().filter(|_| !self.ended) else { return Ok(true) };
+        match source.take(cut, patience, &mut self.records)? {
+            Reached::Cut => Ok(true),
+            Reached::Pause => Ok(false),
+            Reached::End => {
+                self.ended = true;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Begins the next batch.
+    fn clear(&mut self) {
+        self.records.clear();
+        self.begin = self.place();
+    }
+
+    fn place(&self) -> Place {
+        self.source.as_ref().map(|source| source.place()).unwrap_or_default()
+    }
+
+    fn range(&self) -> Option<(Place, Place)> {
+        self.source.as_ref().map(|source| (self.begin.clone(), source.place()))
+    }
+}
+
+/// Sketches, and where their answers go.
+pub(super) struct Learner<'a> {
+    pub(super) learned: Learned,
+    pub(super) sink: Box<dyn Sink + 'a>,
+    pub(super) writing: Writing,
+}
+
+pub(super) struct Run<'a> {
+    pub(super) job: &'a Job,
+    pub(super) control: &'a Control,
+    pub(super) watch: &'a Watch,
+    pub(super) state: Option<State>,
+    pub(super) learners: Vec<Learner<'a>>,
+    pub(super) train: Stream,
+    pub(super) query: Stream,
+    /// The names of groups, where they are known beforehand; or as they are found.
+    pub(super) known: Option<Vec<Name>>,
+    pub(super) names: &'a Mutex<Names>,
+    /// Batches that are done.
+    pub(super) batch: u64,
+    /// Batches that an earlier run had begun, and that are run again.
+    pub(super) planned: VecDeque<Planned>,
+    /// Whether something was done that is in no commit.
+    pub(super) uncommitted: bool,
+    pub(super) due: Due,
+    pub(super) room: Room,
+}
+
+/// When things are due that are not done for every batch.
+pub(super) struct Due {
+    committed: Instant,
+    /// For how long after that no commit is.
+    wait: Duration,
+    fill: Instant,
+}
+
+impl Due {
+    /// Commits are due this often.
+    pub(super) fn every(wait: Duration) -> Due {
+        Due { committed: Instant::now(), wait, fill: Instant::now() }
+    }
+}
+
+/// Memory that is used for one batch after the other.
+#[derive(Default)]
+pub(super) struct Room {
+    distinct: Distinct,
+    asking: Asking,
+    firsts: Vec<u32>,
+    answers: Vec<u8>,
+}
+
+/// Why the gathering of a batch ended.
+#[derive(PartialEq, Eq)]
+enum Gathered {
+    Whole,
+    Stopped,
+}
+
+impl Run<'_> {
+    /// Runs until both streams have ended, or until it is asked to end.
+    pub(super) fn run(mut self) -> Result<Report> {
+        let (mut closed, mut stopped) = (false, false);
+        while !stopped && !closed {
+            let begun = Instant::now();
+            let planned = self.planned.pop_front();
+            let replayed = planned.is_some();
+            stopped = Gathered::Stopped
+                == match &planned {
+                    Some(planned) => self.gather_again(planned)?,
+                    None => self.gather(begun)?,
+                };
+            // What is gathered by count is left for a later run, which gathers it whole.
+            if stopped && (replayed || self.job.every.is_none()) {
+                break;
+            }
+            if self.train.records.is_empty() && self.query.records.is_empty() {
+                if self.train.ended && self.query.ended {
+                    break;
+                }
+                self.commit_if_due()?;
+                continue;
+            }
+            closed = !self.batch(replayed)?;
+            if !closed {
+                self.commit_if_due()?;
+            }
+        }
+        // What only went to a reader that has gone is not done.
+        if !closed && self.uncommitted {
+            self.commit()?;
+        }
+        let fill = self.learners[0].learned.fill()?;
+        self.watch.update(|status| status.fill = Some(fill));
+        let (time, resumed) = (Duration::ZERO, false);
+        Ok(Report { status: self.watch.status(), time, resumed, stopped, closed, inputs: Vec::new() })
+    }
+
+    /// Gathers the records of the next batch.
+    fn gather(&mut self, begun: Instant) -> Result<Gathered> {
+        let deadline = self.job.every.map(|every| begun + every);
+        loop {
+            let cut = Cut::Records(self.job.batch);
+            // Whoever is waited for alone is waited for longer.
+            let alone = |other: &Stream| other.ended || other.records.len() >= self.job.batch;
+            let mut patience =
+                [&self.query, &self.train].map(|other| if alone(other) { LOOK } else { SLICE });
+            if let Some(deadline) = deadline {
+                let left = deadline.saturating_duration_since(Instant::now());
+                patience = patience.map(|patience| patience.min(left));
+            }
+            let train = self.train.gather(cut, patience[0])?;
+            let query = self.query.gather(cut, patience[1])?;
+            if train && query {
+                return Ok(Gathered::Whole);
+            }
+            if self.control.check().is_err() {
+                return Ok(Gathered::Stopped);
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(Gathered::Whole);
+            }
+            self.commit_if_due()?; // the streams may pause for long
+        }
+    }
+
+    /// Gathers the records of a batch that was logged.
+    fn gather_again(&mut self, planned: &Planned) -> Result<Gathered> {
+        for (stream, range) in [(&mut self.train, &planned.train), (&mut self.query, &planned.query)] {
+            let Some((from, to)) = range else { continue };
+            if *from != stream.place() {
+                return Err(Error::Refused(format!(
+                    "batch {} of the plan does not begin where the one before it ends; begin with an empty state folder",
+                    planned.batch
+                )));
+            }
+            while !stream.gather(Cut::At(to), LOOK)? {
+                if self.control.check().is_err() {
+                    return Ok(Gathered::Stopped);
+                }
+            }
+        }
+        Ok(Gathered::Whole)
+    }
+
+    /// Runs a batch; false where nobody takes its answers.
+    fn batch(&mut self, replayed: bool) -> Result<bool> {
+        let begun = Instant::now();
+        self.batch += 1;
+        if let (Some(state), false) = (&mut self.state, replayed) {
+            let planned = Planned { batch: self.batch, train: self.train.range(), query: self.query.range() };
+            state.log(&planned)?;
+        }
+        self.uncommitted = self.state.is_some();
+        let (rows, queries) = (self.train.records.len() as u64, self.query.records.len() as u64);
+        if rows > 0 {
+            let found = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = self.known.as_ref().unwrap_or(&found.list);
+            for learner in &mut self.learners {
+                learner.learned.meet(&self.train.records, found)?;
+                learner.learned.train(&self.train.records)?;
+            }
+        }
+        let (mut distinct, mut answers, mut open) = (0, 0, true);
+        if queries > 0 {
+            let Room { distinct: finder, asking, firsts, answers: out } = &mut self.room;
+            finder.firsts(&self.query.records, firsts);
+            distinct = firsts.len() as u64;
+            for Learner { learned, sink, writing } in &mut self.learners {
+                let records = &self.query.records;
+                out.clear();
+                let sketches = learned.sketches()?;
+                answers += match learned.counts() {
+                    true => asking.count(records, firsts, &sketches, *writing, out),
+                    false => asking.ask(records, firsts, self.job.common.hash, &sketches, *writing, out),
+                };
+                open &= sink.append(out)?;
+            }
+        }
+        self.train.clear();
+        self.query.clear();
+        let skipped = [&self.train, &self.query].into_iter().filter_map(|stream| stream.source.as_ref());
+        let skipped = skipped.map(|source| source.skipped()).sum();
+        let lag = |stream: &Stream| stream.source.as_ref().and_then(|source| source.lag());
+        let lags = (lag(&self.train), lag(&self.query));
+        let fill = self.fill_if_due()?;
+        let batch =
+            Batch { batch: self.batch, rows, queries, distinct, answers, time: begun.elapsed(), replayed };
+        self.watch.update(|status| {
+            status.batch = batch.batch;
+            status.batches += 1;
+            status.replayed += u64::from(replayed);
+            status.rows += rows;
+            status.queries += queries;
+            status.distinct += distinct;
+            status.answers += answers;
+            status.skipped = skipped;
+            (status.train_lag, status.query_lag) = lags;
+            status.fill = fill.or(status.fill);
+        });
+        self.watch.tell(&batch);
+        Ok(open)
+    }
+
+    fn fill_if_due(&mut self) -> Result<Option<Fill>> {
+        let begun = Instant::now();
+        if begun < self.due.fill {
+            return Ok(None);
+        }
+        let fill = self.learners[0].learned.fill()?;
+        self.due.fill = Instant::now() + LOOK_AT_FILL.max(50 * begun.elapsed());
+        Ok(Some(fill))
+    }
+
+    fn commit_if_due(&mut self) -> Result<()> {
+        if !self.uncommitted || self.due.committed.elapsed() < self.due.wait {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        self.commit()?;
+        if !self.job.commit_every.is_zero() {
+            // No more than a tenth of the time.
+            self.due.wait = self.job.commit_every.max(9 * begun.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Makes all that was done so far durable, and a place to go back to.
+    fn commit(&mut self) -> Result<()> {
+        let Some(state) = &mut self.state else { return Ok(()) };
+        let begin = |stream: &mut Stream| -> Result<Option<Begin>> {
+            let Some(source) = &mut stream.source else { return Ok(None) };
+            source.sync()?;
+            // Not what was gathered for a batch that has not run.
+            Ok(Some(Begin { place: stream.begin.clone(), bookmark: source.bookmark()? }))
+        };
+        let mut commit = Commit {
+            batch: self.batch,
+            train: begin(&mut self.train)?,
+            query: begin(&mut self.query)?,
+            ..Commit::default()
+        };
+        for (number, Learner { learned, sink, .. }) in self.learners.iter_mut().enumerate() {
+            sink.sync()?;
+            let name = format!("{}-{}.tamis", learned.name(), self.batch);
+            learned.write(&state.path(&name), self.job.threads)?;
+            *if number == 0 { &mut commit.output } else { &mut commit.counts_output } = sink.length();
+            *if learned.counts() { &mut commit.counts } else { &mut commit.filter } = Some(name);
+        }
+        state.commit(commit)?;
+        for stream in [&mut self.train, &mut self.query] {
+            if let Some(source) = &mut stream.source {
+                source.forget(&stream.begin)?;
+            }
+        }
+        self.due.committed = Instant::now();
+        self.uncommitted = false;
+        self.watch.update(|status| {
+            status.commits += 1;
+            status.committed = Some(Instant::now());
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! Where answers go: files that are continued, standard output, sockets.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::net::{Address, Peers};
+use crate::Control;
+use crate::error::{Error, Result};
+use crate::outlet;
+use crate::output;
+use crate::resume::Appended;
+
+/// What takes the answers of batches.
+pub trait Sink {
+    /// Appends the answers of a batch; false where nobody will ever take any more.
+    fn append(&mut self, answers: &[u8]) -> Result<bool>;
+
+    /// Makes durable what was appended.
+    fn sync(&mut self) -> Result<()>;
+
+    /// How much was appended, where a later run can cut it back to that.
+    fn length(&self) -> Option<u64>;
+}
+
+/// Where answers shall go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Nowhere: nothing is asked.
+    Nowhere,
+    /// To standard output.
+    Stdout,
+    /// To a file.
+    File(PathBuf),
+    /// To a socket.
+    Socket(Address),
+}
+
+impl Target {
+    /// What this word names.
+    pub fn of(text: &str) -> Result<Target> {
+        match Address::of(text) {
+            Some(address) => Ok(Target::Socket(address?)),
+            None if text == "-" => Ok(Target::Stdout),
+            None => Ok(Target::File(text.into())),
+        }
+    }
+
+    /// How states and messages name it.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Target::Nowhere => "nowhere".into(),
+            Target::Stdout => "-".into(),
+            Target::File(path) => crate::resume::named(path),
+            Target::Socket(address) => address.to_string(),
+        }
+    }
+
+    /// The file, where it is one that can be continued.
+    pub(super) fn regular(&self) -> Option<&Path> {
+        match self {
+            Target::File(path)
+                if fs::metadata(path).map_or(true, |there| there.is_file() || there.is_dir()) =>
+            {
+                Some(path)
+            }
+            _ => None,
+        }
+    }
+
+    /// Refuses what cannot be written, before anything is.
+    pub(super) fn check(&self) -> Result<()> {
+        let Some(path) = self.regular() else { return Ok(()) };
+        let packed = |end: &std::ffi::OsStr| {
+            ["gz", "zst", "bz2", "xz"].iter().any(|name| end.eq_ignore_ascii_case(name))
+        };
+        if path.extension().is_some_and(packed) {
+            let message =
+                "answers are appended as they come, which compressed files do not allow; leave it plain"
+                    .into();
+            return Err(Error::Input { path: path.into(), message });
+        }
+        output::check(path)
+    }
+
+    /// Opens it; a file is cut to this length.
+    pub(super) fn open<'a>(
+        &self,
+        length: Option<u64>,
+        reconnect: Option<Duration>,
+        control: &'a Control,
+    ) -> Result<Box<dyn Sink + 'a>> {
+        Ok(match self {
+            Target::Nowhere => Box::new(Live { out: Box::new(io::sink()), name: self.name() }),
+            Target::Stdout => Box::new(Live { out: outlet::stdout(), name: "standard output".into() }),
+            Target::Socket(address) => {
+                let peers = Peers::new(address, reconnect)?;
+                Box::new(Socket { peers, peer: None, control })
+            }
+            Target::File(path) if self.regular().is_none() => {
+                let file = OpenOptions::new().write(true).open(path).map_err(Error::io(path))?;
+                Box::new(Live { out: Box::new(file), name: self.name() })
+            }
+            Target::File(path) => {
+                let there = fs::metadata(path).map_or(0, |file| file.len());
+                let length = length.unwrap_or(0);
+                if there < length {
+                    let message = format!(
+                        "has {there} bytes, but {length} were written to it: what is missing cannot be made again; begin with an empty state folder"
+                    );
+                    return Err(Error::Input { path: path.clone(), message });
+                }
+                let file = Appended::open(path, length)?;
+                // So that a file that is new is there after a failure of the machine, too.
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+                Box::new(file)
+            }
+        })
+    }
+}
+
+impl Sink for Appended {
+    fn append(&mut self, answers: &[u8]) -> Result<bool> {
+        self.write(answers).map(|()| true)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Appended::sync(self)
+    }
+
+    fn length(&self) -> Option<u64> {
+        Some(self.length)
+    }
+}
+
+/// Written to at once; what was written cannot be taken back.
+struct Live {
+    out: Box<dyn Write + Send>,
+    name: String,
+}
+
+impl Sink for Live {
+    fn append(&mut self, answers: &[u8]) -> Result<bool> {
+        match self.out.write_all(answers).and_then(|()| self.out.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            written => written.map(|()| true).map_err(Error::io(&self.name)),
+        }
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn length(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// How often is looked whether the run shall end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A peer that takes answers. If it goes away, the next one gets the batch again from its
+/// beginning: answers come at least once.
+struct Socket<'a> {
+    peers: Peers,
+    peer: Option<TcpStream>,
+    control: &'a Control,
+}
+
+impl Sink for Socket<'_> {
+    fn append(&mut self, answers: &[u8]) -> Result<bool> {
+        while !answers.is_empty() {
+            let Some(peer) = &mut self.peer else {
+                let name = self.peers.address.to_string();
+                if self.peers.is_over() {
+                    return Err(Error::Io { source: self.peers.fault(), path: name.into() });
+                }
+                self.control.check()?;
+                self.peer = self.peers.next(LOOK).map_err(Error::io(name))?;
+                continue;
+            };
+            match peer.write_all(answers) {
+                Ok(()) => break,
+                Err(_) => {
+                    self.peer = None;
+                    self.peers.gone();
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn length(&self) -> Option<u64> {
+        None
+    }
+}

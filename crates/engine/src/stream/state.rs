@@ -1,0 +1,376 @@
+//! The state folder: what a run that is ended at any moment leaves to the next.
+//!
+//! | file | what |
+//! |---|---|
+//! | `lock` | keeps a second process away |
+//! | `job.json` | the job; another one is refused |
+//! | `filter-N.tamis` | the filters after batch N: an ordinary file; `filter.tamis` is the newest |
+//! | `commit.json` | which batch, how far the streams were read, how long the output was |
+//! | `plan.log` | the batches since: where each begins and ends in both streams |
+//! | `spool-…` | what came from streams that cannot be read again |
+//!
+//! `commit.json` is replaced in one rename, after all it speaks of is on disk. A line of `plan.log`
+//! is written before its batch runs, and has a checksum: one that was not written to its end does
+//! not count. A later run goes back to the commit, cuts the output to its length, and runs the
+//! logged batches again, each with the same records.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use tamis::hash::xxh3;
+
+use super::source::Place;
+use crate::error::{Error, Result};
+use crate::output;
+use crate::resume::Lock;
+
+/// What a job is: names and values, of which each must be the same in the next run.
+pub(super) type Description = BTreeMap<String, Value>;
+
+/// A commit: a moment to which a later run can go back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Commit {
+    pub(super) version: u32,
+    /// Batches that are done.
+    pub(super) batch: u64,
+    /// How far the streams were read.
+    pub(super) train: Option<Begin>,
+    pub(super) query: Option<Begin>,
+    /// How long the outputs were, where that is known.
+    pub(super) output: Option<u64>,
+    pub(super) counts_output: Option<u64>,
+    /// The files that hold what was learned.
+    pub(super) filter: Option<String>,
+    pub(super) counts: Option<String>,
+}
+
+/// Where a stream goes on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Begin {
+    pub(super) place: Place,
+    pub(super) bookmark: Value,
+}
+
+/// A batch that was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Planned {
+    pub(super) batch: u64,
+    /// From where to where, in each stream.
+    pub(super) train: Option<(Place, Place)>,
+    pub(super) query: Option<(Place, Place)>,
+}
+
+/// Something with a checksum.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sealed<T> {
+    sum: String,
+    of: T,
+}
+
+fn seal<T: Serialize>(of: &T) -> Result<String> {
+    let text = serde_json::to_string(of).map_err(|error| Error::Refused(error.to_string()))?;
+    Ok(format!("{{\"sum\":\"{:016x}\",\"of\":{text}}}\n", xxh3(text.as_bytes(), 0)))
+}
+
+fn unseal<T: Serialize + DeserializeOwned>(text: &[u8]) -> Option<T> {
+    let sealed: Sealed<T> = serde_json::from_slice(text).ok()?;
+    let again = serde_json::to_string(&sealed.of).ok()?;
+    (sealed.sum == format!("{:016x}", xxh3(again.as_bytes(), 0))).then_some(sealed.of)
+}
+
+const VERSION: u32 = 1;
+
+/// A state folder in use.
+pub(super) struct State {
+    folder: PathBuf,
+    log: File,
+    _lock: Lock,
+}
+
+impl State {
+    /// Uses this folder, which is made where it is not there. Gives the last commit, and the
+    /// batches that were begun since.
+    pub(super) fn open(
+        folder: &Path,
+        job: &Description,
+    ) -> Result<(State, Option<Commit>, VecDeque<Planned>)> {
+        if fs::metadata(folder).is_ok_and(|there| !there.is_dir()) {
+            let message = "is a file; --state names a folder".into();
+            return Err(Error::Input { path: folder.into(), message });
+        }
+        fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        let lock = Lock::at(&folder.join("lock"), folder)?;
+        let path = folder.join("job.json");
+        match fs::read(&path) {
+            Ok(bytes) => {
+                let stored: Description = serde_json::from_slice(&bytes).map_err(|error| Error::Input {
+                    path: path.clone(),
+                    message: format!("cannot be read ({error}); begin with an empty state folder"),
+                })?;
+                if let Some(difference) = difference(&stored, job) {
+                    if !is_begun(folder)? {
+                        write_job(&path, job)?; // the other job came to nothing
+                        return State::open_own(folder, lock);
+                    }
+                    let message = format!(
+                        "is the state of another job: {difference}; name another folder, or give the same job"
+                    );
+                    return Err(Error::Input { path: folder.into(), message });
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let strangers = strangers(folder)?;
+                if let Some(name) = strangers.first() {
+                    let message = format!("holds {name:?} and no state; name an empty folder, or a new one");
+                    return Err(Error::Input { path: folder.into(), message });
+                }
+                write_job(&path, job)?;
+            }
+            Err(error) => return Err(Error::Io { path, source: error }),
+        }
+        State::open_own(folder, lock)
+    }
+
+    /// The same, of a folder that is known to belong to the job.
+    fn open_own(folder: &Path, lock: Lock) -> Result<(State, Option<Commit>, VecDeque<Planned>)> {
+        let commit = read_commit(folder)?;
+        let done = commit.as_ref().map_or(0, |commit| commit.batch);
+        let path = folder.join("plan.log");
+        let (planned, valid) = read_plan(&path, done)?;
+        let open = || -> io::Result<File> {
+            let log = OpenOptions::new().create(true).truncate(false).append(true).open(&path)?;
+            log.set_len(valid)?; // what was not written to its end would spoil what follows
+            Ok(log)
+        };
+        let log = open().map_err(Error::io(&path))?;
+        let state = State { folder: folder.into(), log, _lock: lock };
+        state.tidy(commit.as_ref())?;
+        Ok((state, commit, planned))
+    }
+
+    /// A file in the folder.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Notes that a batch begins.
+    pub(super) fn log(&mut self, planned: &Planned) -> Result<()> {
+        let line = seal(planned)?;
+        self.log.write_all(line.as_bytes()).map_err(Error::io(self.path("plan.log")))
+    }
+
+    /// Replaces the commit, and what belonged to the one before. All that the new one speaks of
+    /// must be on disk.
+    pub(super) fn commit(&mut self, mut commit: Commit) -> Result<()> {
+        commit.version = VERSION;
+        let text = seal(&commit)?;
+        output::write_whole(&self.path("commit.json"), |out| out.write_all(text.as_bytes()))?;
+        let path = self.path("plan.log");
+        let begin_anew = || -> io::Result<()> { self.log.set_len(0) };
+        begin_anew().map_err(Error::io(&path))?;
+        self.tidy(Some(&commit))
+    }
+
+    /// Gives the newest files the names that people use, and removes those of earlier commits.
+    fn tidy(&self, commit: Option<&Commit>) -> Result<()> {
+        let kept: Vec<&String> =
+            commit.iter().flat_map(|commit| [&commit.filter, &commit.counts]).flatten().collect();
+        for name in &kept {
+            let known = name.split('-').next().unwrap_or_default();
+            link(&self.folder, name, &format!("{known}.tamis")).map_err(Error::io(self.path(name)))?;
+        }
+        for name in names(&self.folder)? {
+            let of_a_commit = ["filter-", "counts-"].iter().any(|prefix| name.starts_with(prefix));
+            let old = of_a_commit && name.ends_with(".tamis") && !kept.contains(&&name);
+            if old || is_temporary(&name) {
+                let path = self.path(&name);
+                fs::remove_file(&path).map_err(Error::io(&path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_temporary(name: &str) -> bool {
+    name.starts_with(".tamis-") && name.ends_with(".tmp")
+}
+
+/// Gives a file another name as well, in place of whatever has it.
+fn link(folder: &Path, file: &str, name: &str) -> io::Result<()> {
+    let temporary = folder.join(format!(".tamis-{name}.tmp"));
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = folder.join(file);
+    fs::hard_link(&file, &temporary).or_else(|_| fs::copy(&file, &temporary).map(drop))?;
+    fs::rename(&temporary, folder.join(name))?;
+    // Two names of one file are not renamed into each other: the temporary one stays.
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn names(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
+        names.push(entry.map_err(Error::io(folder))?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// What is in the folder that no state has.
+fn strangers(folder: &Path) -> Result<Vec<String>> {
+    let own = |name: &String| name == "lock" || is_temporary(name);
+    Ok(names(folder)?.into_iter().filter(|name| !own(name)).collect())
+}
+
+fn write_job(path: &Path, job: &Description) -> Result<()> {
+    let text = serde_json::to_string_pretty(job).map_err(|error| Error::Refused(error.to_string()))? + "\n";
+    output::write_whole(path, |out| out.write_all(text.as_bytes()))
+}
+
+/// Whether anything was done that a later run could go on with.
+fn is_begun(folder: &Path) -> Result<bool> {
+    let log = fs::metadata(folder.join("plan.log"));
+    let begun = |name: &String| name == "commit.json" || name.starts_with("spool-");
+    Ok(log.is_ok_and(|log| log.len() > 0) || names(folder)?.iter().any(begun))
+}
+
+/// What two jobs do not share.
+fn difference(stored: &Description, job: &Description) -> Option<String> {
+    let names: std::collections::BTreeSet<&String> = stored.keys().chain(job.keys()).collect();
+    let show = |value: Option<&Value>| match value {
+        None | Some(Value::Null) => "nothing".into(),
+        Some(value) => value.to_string(),
+    };
+    let differing = names.into_iter().find(|name| stored.get(*name) != job.get(*name))?;
+    Some(format!(
+        "{differing} is {} there and {} here",
+        show(stored.get(differing)),
+        show(job.get(differing))
+    ))
+}
+
+fn read_commit(folder: &Path) -> Result<Option<Commit>> {
+    let path = folder.join("commit.json");
+    let damaged = |message: &str| Error::Input { path: path.clone(), message: message.into() };
+    match fs::read(&path) {
+        Ok(bytes) => match unseal::<Commit>(&bytes) {
+            Some(commit) if commit.version == VERSION => Ok(Some(commit)),
+            Some(_) => {
+                Err(damaged("was written by another version of tamis; begin with an empty state folder"))
+            }
+            None => Err(damaged("is damaged (its checksum does not hold); begin with an empty state folder")),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::Io { path, source: error }),
+    }
+}
+
+/// The batches after this one that were logged, and how long the log is up to the last of them.
+fn read_plan(path: &Path, done: u64) -> Result<(VecDeque<Planned>, u64)> {
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        read => read.map_err(Error::io(path))?,
+    };
+    let (mut planned, mut valid) = (VecDeque::new(), 0);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let Some(batch) = unseal::<Planned>(line).filter(|_| line.ends_with(b"\n")) else { break };
+        valid += line.len() as u64;
+        if batch.batch > done {
+            planned.push_back(batch);
+        }
+    }
+    let follow = planned.iter().zip(done + 1..).take_while(|(batch, number)| batch.batch == *number).count();
+    planned.truncate(follow);
+    Ok((planned, valid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(batch: u64) -> Description {
+        [("batch".to_owned(), batch.into()), ("train".to_owned(), "a".into())].into()
+    }
+
+    fn planned(batch: u64) -> Planned {
+        let place = |offset| Place(vec![0, offset]);
+        Planned { batch, train: Some((place(batch), place(batch + 1))), query: None }
+    }
+
+    #[test]
+    fn a_later_run_finds_the_commit_and_the_batches_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("new/state");
+        let (mut state, commit, plan) = State::open(&folder, &job(5)).unwrap();
+        assert!(commit.is_none() && plan.is_empty());
+        assert!(
+            State::open(&folder, &job(5)).is_err_and(|error| error.to_string().contains("another process"))
+        );
+        (1..=2).for_each(|batch| state.log(&planned(batch)).unwrap());
+        fs::write(folder.join("filter-2.tamis"), "two").unwrap();
+        let two = Commit { batch: 2, filter: Some("filter-2.tamis".into()), ..Commit::default() };
+        state.commit(two).unwrap();
+        (3..=5).for_each(|batch| state.log(&planned(batch)).unwrap());
+        drop(state);
+        // A line that was not written to its end does not count, and neither does what follows it.
+        let mut log = fs::read(folder.join("plan.log")).unwrap();
+        log.truncate(log.len() - 3);
+        fs::write(folder.join("plan.log"), &log).unwrap();
+        let (mut state, commit, plan) = State::open(&folder, &job(5)).unwrap();
+        assert_eq!(commit.unwrap().batch, 2);
+        assert_eq!(plan, [planned(3), planned(4)]);
+        state.log(&planned(5)).unwrap();
+        drop(state);
+        assert_eq!(State::open(&folder, &job(5)).unwrap().2.len(), 3);
+        assert_eq!(fs::read_to_string(folder.join("filter.tamis")).unwrap(), "two");
+    }
+
+    #[test]
+    fn what_belonged_to_an_earlier_commit_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut state, ..) = State::open(folder.path(), &job(5)).unwrap();
+        for batch in 1..=3 {
+            let name = format!("filter-{batch}.tamis");
+            fs::write(folder.path().join(&name), batch.to_string()).unwrap();
+            state.commit(Commit { batch, filter: Some(name), ..Commit::default() }).unwrap();
+        }
+        let names = names(folder.path()).unwrap();
+        assert_eq!(names, ["commit.json", "filter-3.tamis", "filter.tamis", "job.json", "lock", "plan.log"]);
+        assert_eq!(fs::read_to_string(folder.path().join("filter.tamis")).unwrap(), "3");
+    }
+
+    #[test]
+    fn another_job_a_damaged_commit_and_a_folder_of_other_things_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let refused = |job| State::open(path, &job).err().map(|error| error.to_string()).unwrap_or_default();
+        fs::write(path.join("holiday.jpg"), "x").unwrap();
+        assert!(refused(job(5)).contains("holiday.jpg"));
+        fs::remove_file(path.join("holiday.jpg")).unwrap();
+        drop(State::open(path, &job(4)).unwrap());
+        let (mut state, ..) = State::open(path, &job(5)).unwrap(); // the first has done nothing
+        state.log(&planned(1)).unwrap();
+        drop(state);
+        let message = refused(job(6));
+        assert!(message.contains("batch is 5 there and 6 here"), "{message}");
+        let (mut state, ..) = State::open(path, &job(5)).unwrap();
+        state.commit(Commit { batch: 7, ..Commit::default() }).unwrap();
+        drop(state);
+        let text = fs::read_to_string(path.join("commit.json")).unwrap();
+        fs::write(path.join("commit.json"), text.replace("\"batch\":7", "\"batch\":8")).unwrap();
+        assert!(refused(job(5)).contains("damaged"));
+    }
+}

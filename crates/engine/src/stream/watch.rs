@@ -1,0 +1,94 @@
+//! What is seen of a stream while it runs: numbers for a status line, for metrics, for a log.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::learned::Fill;
+
+/// How far a run is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Status {
+    /// The number of the last batch, over all runs.
+    pub batch: u64,
+    /// Batches of this run, and those of them that an earlier run had begun.
+    pub batches: u64,
+    /// Of them, those that were run again.
+    pub replayed: u64,
+    /// Rows trained.
+    pub rows: u64,
+    /// Queries.
+    pub queries: u64,
+    /// Distinct ones, each within its batch.
+    pub distinct: u64,
+    /// Lines of answers.
+    pub answers: u64,
+    /// Rows and queries of which no key could be made.
+    pub skipped: u64,
+    /// Commits.
+    pub commits: u64,
+    /// When the last one was made.
+    pub committed: Option<Instant>,
+    /// How full the filters are, as of not long ago.
+    pub fill: Option<Fill>,
+    /// Bytes of the streams that wait to be read, where that is known.
+    pub train_lag: Option<u64>,
+    /// The same of the other stream.
+    pub query_lag: Option<u64>,
+}
+
+/// One batch that was run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Batch {
+    /// Its number, over all runs.
+    pub batch: u64,
+    /// Rows trained.
+    pub rows: u64,
+    /// Queries.
+    pub queries: u64,
+    /// Distinct ones.
+    pub distinct: u64,
+    /// Lines of answers.
+    pub answers: u64,
+    /// How long it took, without the waiting for its records.
+    pub time: Duration,
+    /// Whether an earlier run had begun it.
+    pub replayed: bool,
+}
+
+type Hear = Box<dyn Fn(&Batch, &Status) + Send + Sync>;
+
+/// Shared between a run and whoever watches it.
+#[derive(Default)]
+pub struct Watch {
+    status: Mutex<Status>,
+    hear: Option<Hear>,
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.status().fmt(f)
+    }
+}
+
+impl Watch {
+    /// One that hears of every batch.
+    pub fn hearing(hear: impl Fn(&Batch, &Status) + Send + Sync + 'static) -> Watch {
+        Watch { hear: Some(Box::new(hear)), ..Watch::default() }
+    }
+
+    /// How far the run is.
+    pub fn status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn update(&self, change: impl FnOnce(&mut Status)) {
+        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(super) fn tell(&self, batch: &Batch) {
+        if let Some(hear) = &self.hear {
+            hear(batch, &self.status());
+        }
+    }
+}
