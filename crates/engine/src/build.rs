@@ -150,7 +150,7 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
 }
 
 /// How the keys of a job are made.
-fn making(job: &Job) -> Making<'_> {
+pub(crate) fn making(job: &Job) -> Making<'_> {
     let count_keywords = job.common.kind == Kind::Layered;
     Making { recipe: &job.common.recipe, hash: job.common.hash, bad_rows: job.bad_rows, count_keywords }
 }

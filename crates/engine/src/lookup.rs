@@ -1,7 +1,7 @@
 //! Many keys of a table in memory, asked of sketches in batches; and single keys without a batch.
 
-use tamis::hash::Scheme;
-use tamis::key::{BadValue, Maker, Recipe};
+use tamis::hash::{Scheme, xxh3};
+use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
 
@@ -47,6 +47,28 @@ impl Tile {
     }
 }
 
+/// Whether the key of these parts may be in a group of this number, or in any: for single keys, which
+/// are not worth a [`Lookup`].
+pub fn contains_one(
+    file: &Mapped,
+    group: Option<usize>,
+    parts: &[Option<&[u8]>],
+) -> Result<Result<bool, BadValue>> {
+    let common = &file.params().common;
+    let mut maker = Maker::new(&common.recipe);
+    let key = match maker.key(parts) {
+        Ok(key) => key,
+        Err(bad) => return Ok(Err(bad)),
+    };
+    let hash = common.hash.identity(key);
+    for group in group.map_or(0..file.params().groups.len(), |group| group..group + 1) {
+        if file.sketch(group)?.contains_key(common.hash, hash, key) {
+            return Ok(Ok(true));
+        }
+    }
+    Ok(Ok(false))
+}
+
 impl<'f> Lookup<'f> {
     /// Asks all groups of a file, or the one of this number.
     pub fn new(file: &'f Mapped, group: Option<usize>) -> Result<Self> {
@@ -59,11 +81,6 @@ impl<'f> Lookup<'f> {
             sketches,
             by_bytes: common.hash == Scheme::Murmur3 || common.kind == Kind::Layered,
         })
-    }
-
-    /// Whether the key of these parts may be in one of the groups.
-    pub fn contains_one(&self, parts: &[Option<&[u8]>]) -> Result<bool, BadValue> {
-        Ok(self.groups_one(parts)?.next().is_some())
     }
 
     /// The numbers of the groups that the key of these parts may be in.
@@ -196,33 +213,82 @@ impl<'f> Lookup<'f> {
         let mut maker = Maker::new(self.recipe);
         let mut tile = Tile::default();
         let mut answers = Vec::new();
-        let width = self.recipe.key.len();
+        let plain = self.recipe.is_plain() && !self.by_bytes;
         table.tiles(piece, |_, cells| {
             tile.clear();
-            for (row, values) in cells.chunks_exact(width).enumerate() {
-                match maker.key(values) {
-                    Ok(key) => {
-                        tile.hashes.push(self.scheme.identity(key));
-                        if self.by_bytes {
-                            tile.bytes.extend_from_slice(key);
-                        }
-                    }
-                    Err(bad) if bad_rows == BadRows::Fail => {
-                        return Err((row, refusal(&in_key(bad), values)));
-                    }
-                    Err(_) => {
-                        tile.hashes.push(0);
-                        tile.keyless.push(row);
-                    }
-                }
-                if self.by_bytes {
-                    tile.ends.push(tile.bytes.len());
-                }
+            match plain {
+                true => self.hash_values(&mut maker, cells, bad_rows, &mut tile)?,
+                false => self.make_keys(&mut maker, cells, bad_rows, &mut tile)?,
             }
             answer(&tile, &mut answers);
             Ok(())
         })?;
         Ok(answers)
+    }
+
+    /// Makes the keys of some rows.
+    fn make_keys(
+        &self,
+        maker: &mut Maker<'_>,
+        cells: &[Option<&[u8]>],
+        bad_rows: BadRows,
+        tile: &mut Tile,
+    ) -> Result<(), (usize, String)> {
+        for (row, values) in cells.chunks_exact(self.recipe.key.len()).enumerate() {
+            match maker.key(values) {
+                Ok(key) => {
+                    tile.hashes.push(self.scheme.identity(key));
+                    if self.by_bytes {
+                        tile.bytes.extend_from_slice(key);
+                    }
+                }
+                Err(bad) if bad_rows == BadRows::Fail => {
+                    return Err((row, refusal(&in_key(bad), values)));
+                }
+                Err(_) => {
+                    tile.hashes.push(0);
+                    tile.keyless.push(row);
+                }
+            }
+            if self.by_bytes {
+                tile.ends.push(tile.bytes.len());
+            }
+        }
+        Ok(())
+    }
+
+    /// The same where keys are the values themselves: hashes are made in a loop that does nothing else,
+    /// and rows without a value are looked at afterwards.
+    fn hash_values(
+        &self,
+        maker: &mut Maker<'_>,
+        cells: &[Option<&[u8]>],
+        bad_rows: BadRows,
+        tile: &mut Tile,
+    ) -> Result<(), (usize, String)> {
+        let Scheme::Xxh3 { seed } = self.scheme else { return self.make_keys(maker, cells, bad_rows, tile) };
+        let mut absent = 0;
+        tile.hashes.extend(cells.iter().map(|cell| match cell {
+            Some(value) if is_present(value) => xxh3(value, seed),
+            _ => {
+                absent += 1;
+                0
+            }
+        }));
+        if absent == 0 {
+            return Ok(());
+        }
+        for (row, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_some_and(is_present)) {
+            let values = std::slice::from_ref(cell);
+            match maker.key(values) {
+                Ok(key) => tile.hashes[row] = xxh3(key, seed),
+                Err(bad) if bad_rows == BadRows::Fail => {
+                    return Err((row, refusal(&in_key(bad), values)));
+                }
+                Err(_) => tile.keyless.push(row),
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,24 +1,25 @@
 //! Sketches as Python holds them: in memory, or mapped from a file.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, BooleanArray, UInt64Array};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, ScalarBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use tamis::key::BadValue;
 use tamis::params::Name;
 use tamis_engine::counts::Promise;
-use tamis_engine::lookup::Lookup;
+use tamis_engine::lookup::{self, Lookup};
 use tamis_engine::output::{self, Mapped};
 use tamis_engine::rows::{BadRows, in_key};
+use tamis_engine::source::Table;
 use tamis_engine::source::table::Asked;
-use tamis_engine::{Error, inspect, merge};
+use tamis_engine::{Error, inspect, memory, merge};
 
-use crate::errors::{Failure, in_python, raised};
-use crate::options::{bad_rows, threads};
+use crate::errors::{Failure, in_python, raised, wrong};
+use crate::options::{Options, bad_rows, threads};
 use crate::rows::{by_number, one_key, rows, with_text};
 use crate::{capsule, patience};
 
@@ -198,15 +199,15 @@ impl File {
         bad: Option<String>,
     ) -> PyResult<bool> {
         self.refuse(false)?;
-        let lookup = Lookup::new(&self.file, self.group(group)?).map_err(raised)?;
-        let bad = bad_rows(bad)?;
+        let (group, bad) = (self.group(group)?, bad_rows(bad)?);
+        let ask = |parts: &[Option<&[u8]>]| lookup::contains_one(&self.file, group, parts).map_err(raised);
         if self.width() == 1 {
-            let found = with_text(key, |text| lookup.contains_one(&[text]))?;
+            let found = with_text(key, |text| ask(&[text]))??;
             return or_else(found, bad, false);
         }
         let parts = one_key(key, self.width())?;
         let parts: Vec<Option<&[u8]>> = parts.iter().map(Option::as_deref).collect();
-        or_else(lookup.contains_one(&parts), bad, false)
+        or_else(ask(&parts)?, bad, false)
     }
 
     fn contains(
@@ -356,6 +357,46 @@ impl File {
             None => Err(PyValueError::new_err("each group has counts of its own: name one with group=")),
         }
     }
+}
+
+/// Sketches in the making.
+#[pyclass(frozen, module = "tamis._tamis")]
+pub struct Builder {
+    builder: Mutex<Option<memory::Builder>>,
+    width: usize,
+}
+
+#[pymethods]
+impl Builder {
+    #[new]
+    fn new(options: Bound<'_, PyDict>) -> PyResult<Self> {
+        let job = Options(options).job()?;
+        let width = job.common.recipe.key.len();
+        let builder = Mutex::new(Some(memory::Builder::new(job).map_err(wrong)?));
+        Ok(Builder { builder, width })
+    }
+
+    fn add(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let table = rows(data, self.width)?;
+        let count = (0..table.parts()).map(|part| table.rows(part) as u64).sum();
+        patience::run(py, count, |control| {
+            let mut builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner);
+            builder.as_mut().ok_or_else(finished)?.add(Arc::new(table), control)
+        })
+    }
+
+    fn finish(&self, py: Python<'_>) -> PyResult<File> {
+        let done = py.detach(|| {
+            let builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner).take();
+            builder.ok_or_else(finished)?.finish()
+        });
+        let report = done.map_err(raised)?;
+        Ok(File { skipped: report.skipped, ..File::kept(report.file) })
+    }
+}
+
+fn finished() -> Error {
+    Error::Refused("this builder has finished: begin another".into())
 }
 
 /// Opens a file.

@@ -71,6 +71,7 @@ fn _tamis(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<File>()?;
     module.add_class::<file::Answers>()?;
+    module.add_class::<file::Builder>()?;
     module.add_function(wrap_pyfunction!(build, module)?)?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(file::open, module)?)?;

@@ -15,8 +15,8 @@ use tamis_engine::source::canonical;
 use crate::capsule::{self, Imported};
 use crate::column::Arrays;
 
-/// The rows of an object: a table, an array, a dictionary of columns, or an iterable of keys (of
-/// `width` parts each).
+/// The rows of an object: a table, an array, a dictionary of columns, or an iterable of batches or of
+/// keys (of `width` parts each).
 pub fn rows(data: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
     if let Some(imported) = capsule::import(data)? {
         return of_arrow(imported);
@@ -28,6 +28,28 @@ pub fn rows(data: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
         return Err(PyTypeError::new_err("a string is one key, not a table: give a list of keys"));
     }
     of_keys(data, width)
+}
+
+/// Arrow tables or arrays that an iterable gives, one after the other: the first is given, too.
+fn of_batches<'py>(
+    first: Imported,
+    others: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+) -> PyResult<Arrays> {
+    let mut all = of_arrow(first)?;
+    for batch in others {
+        let batch = capsule::import(&batch?)?.map(of_arrow).transpose()?;
+        match batch {
+            Some(batch) if batch.names == all.names && batch.types == all.types => {
+                all.parts.extend(batch.parts)
+            }
+            _ => {
+                return Err(PyTypeError::new_err(
+                    "batches that follow each other have the same columns: these have not",
+                ));
+            }
+        }
+    }
+    Ok(all)
 }
 
 fn of_arrow(Imported { data_type, arrays }: Imported) -> PyResult<Arrays> {
@@ -68,8 +90,14 @@ fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
 /// Keys one by one. Those of several parts are tuples, and stand in columns that go by number.
 fn of_keys(keys: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
     let mut columns: Vec<LargeBinaryBuilder> = (0..width).map(|_| LargeBinaryBuilder::new()).collect();
-    for (row, key) in keys.try_iter()?.enumerate() {
+    let mut keys = keys.try_iter()?.enumerate();
+    while let Some((row, key)) = keys.next() {
         let key = key?;
+        if row == 0
+            && let Some(first) = capsule::import(&key)?
+        {
+            return of_batches(first, keys.map(|(_, key)| key));
+        }
         if let [column] = &mut columns[..] {
             append(column, &key).map_err(|why| at_row(why, row))?;
             continue;

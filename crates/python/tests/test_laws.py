@@ -101,6 +101,21 @@ def test_the_bytes_do_not_depend_on_threads_or_batches(rows: list[tuple[int, int
     assert tamis.build(reader, key="id", group="group", threads=threads) == one
 
 
+@given(rows, st.integers(1, 200), st.sampled_from(["blocked", "bloom", "count-min"]), st.booleans())
+def test_batches_one_by_one_give_the_sketch_of_all(
+    rows: list[tuple[int, int]], size: int, kind: str, conservative: bool
+) -> None:
+    options = {"kind": kind, "conservative": conservative and kind == "count-min"}
+    whole = table(rows)
+    params = tamis.plan(whole, key="id", group="group", **options)
+    builder = tamis.Builder(params)
+    for batch in whole.to_batches(max_chunksize=size):
+        builder.add(batch)
+    expected = tamis.build(whole, params=params)
+    assert builder.finish() == expected
+    assert tamis.build(iter(whole.to_batches(max_chunksize=size)), params=params) == expected
+
+
 def test_a_large_array_is_asked_on_many_threads() -> None:
     numbers = pa.array([f"user-{i}" for i in range(300_000)])
     sketch = tamis.build(numbers.slice(0, 150_000), fpr=0.001)

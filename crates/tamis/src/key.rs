@@ -364,6 +364,11 @@ impl Recipe {
         self.key.first().is_some_and(|field| field.splitting().is_some())
     }
 
+    /// Whether a key is just the value of one column, where that [is present](is_present).
+    pub fn is_plain(&self) -> bool {
+        matches!(&self.key[..], [field] if field.steps.is_empty())
+    }
+
     /// The columns that a row must give: those of the key, then that of the group, then that of
     /// the weight.
     pub fn columns(&self) -> Vec<Column> {
@@ -580,8 +585,9 @@ fn canonical<'a>(
     if buffer.is_empty() { present(None, null) } else { Ok(buffer) }
 }
 
+/// Whether a value is there: an empty one and `\\N` stand for none.
 #[inline(always)]
-fn is_present(value: &[u8]) -> bool {
+pub fn is_present(value: &[u8]) -> bool {
     !value.is_empty() && value != b"\\N"
 }
 

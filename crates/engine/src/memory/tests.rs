@@ -7,7 +7,7 @@ use tamis::params::Common;
 use tamis::sizing::Kind;
 
 use super::*;
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, contains_one};
 use crate::merge::merge_in_memory;
 use crate::plan::{Counters, Size};
 use crate::rows::BadRows;
@@ -119,6 +119,19 @@ proptest! {
     }
 
     #[test]
+    fn tables_that_come_one_by_one_give_the_bytes_of_all_at_once(rows in rows(), part in 1usize..200, threads in 1usize..3, kind in 0usize..4) {
+        let kind = [Kind::Blocked, Kind::Bloom, Kind::CountMin, Kind::CountMinConservative][kind];
+        let params = plan(&job(kind, 1), Texts::of(&rows, 50), &Control::default()).unwrap();
+        let job = Job { sizing: Sizing::Params(params), ..job(kind, threads) };
+        let whole = build(&job, Texts::of(&rows, 50), &Control::default()).unwrap().file;
+        let mut builder = Builder::new(job).unwrap();
+        for rows in rows.chunks(part) {
+            builder.add(Texts::of(rows, 50), &Control::default()).unwrap();
+        }
+        prop_assert!(builder.finish().unwrap().file.bytes() == whole.bytes());
+    }
+
+    #[test]
     fn many_keys_are_answered_as_each_alone(known in rows(), asked in rows(), part in 1usize..500, kind in 0usize..5) {
         let kind = KINDS[kind];
         let file = build(&job(kind, 1), Texts::of(&known, 100), &Control::default()).unwrap().file;
@@ -133,7 +146,7 @@ proptest! {
                 let (in_part, row_in_part) = (i / part, i % part);
                 let key = [Some(row[0].as_bytes())];
                 let bit = found[in_part][row_in_part / 64] >> (row_in_part % 64) & 1;
-                prop_assert_eq!(bit == 1, lookup.contains_one(&key).unwrap());
+                prop_assert_eq!(bit == 1, contains_one(&file, group, &key).unwrap().unwrap());
                 let one: Vec<u32> = lookup.groups_one(&key).unwrap().map(|group| group as u32).collect();
                 prop_assert_eq!(&groups[in_part][row_in_part], &one);
             }
@@ -146,4 +159,17 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_table_that_fails_spoils_what_it_was_added_to() {
+    let known = Texts::of(&[(1, 1)], 1);
+    let params = plan(&job(Kind::Blocked, 1), known.clone(), &Control::default()).unwrap();
+    let job = Job { sizing: Sizing::Params(params), ..job(Kind::Blocked, 1) };
+    let mut builder = Builder::new(job.clone()).unwrap();
+    builder.add(known.clone(), &Control::default()).unwrap();
+    let error = builder.add(Texts::of(&[(1, 1), (2, 1)], 9), &Control::default()).unwrap_err();
+    assert!(error.to_string().starts_with("row 1 (counted from 0): group \"g2\" is not in"), "{error}");
+    assert!(builder.add(known, &Control::default()).is_err());
+    assert!(builder.finish().unwrap_err().to_string().contains("begin anew"));
 }

@@ -14,16 +14,15 @@ Files are those of the command line, byte for byte: `tamis.open` reads what ``ta
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional, Union
 
 from tamis import _tamis
 from tamis._data import as_rows
-from tamis._sketch import Params, Sketch, from_bytes, merge, open, params_as_json
+from tamis._sketch import Builder, Params, Sketch, from_bytes, merge, open, params_as_json
 from tamis._tamis import Error, __version__
 
-__all__ = ["Error", "Params", "Sketch", "__version__", "build", "from_bytes", "merge", "open", "plan"]
+__all__ = ["Builder", "Error", "Params", "Sketch", "__version__", "build", "from_bytes", "merge", "open", "plan"]
 
 _Fields = Union[str, Sequence[str], None]
 
@@ -59,8 +58,8 @@ def build(
     the same rows and options.
 
     `data` is a pyarrow, polars or pandas table, anything with the Arrow PyCapsule interface, or a dict of
-    columns; or an array or iterable of keys, without `key`. Arrow data is not copied; a stream of batches is
-    read whole first.
+    columns; an iterable of such batches; or an array or iterable of keys, without `key`. Arrow data is not
+    copied. A stream of batches is read whole first: `tamis.Builder` takes them one by one.
 
     Keys:
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from tamis import _tamis
@@ -70,13 +70,13 @@ class Sketch:
         >>> users.contains([None, "bob@example.org"], bad_rows="skip")
         [False, True]
         """
-        file = self._file
+        file = self._held or self._file
         if isinstance(keys, _ONE) or self._is_one(keys):
-            return file.contains_one(keys, group, bad_rows)
+            return file.contains_one(keys, group, None if bad_rows == "fail" else bad_rows)
         return in_shape_of(keys, file.contains(as_rows(keys), group, bad_rows, threads))
 
     def __contains__(self, key: Any) -> bool:
-        return self._file.contains_one(key, None, "fail")
+        return self._file.contains_one(key, None, None)
 
     def groups(self, keys: Any, *, bad_rows: str = "fail", threads: Optional[int] = None) -> list[Any]:
         """The groups that a key may be in: a list of their names, of many keys a list of lists.
@@ -224,6 +224,45 @@ class Sketch:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Builder:
+    """Takes tables one after the other, such as the batches of a stream: memory is that of the sketch alone.
+
+    The parameters are known before (`tamis.plan`), and the result is what `build` gives of all rows with
+    them. Other columns than they name may be given, and what to do with bad rows, as with `build`.
+
+    >>> import tamis
+    >>> seen = tamis.Builder(tamis.plan(keys=1000, fpr=0.001))
+    >>> for batch in (["ann", "bob"], ["eve"]):
+    ...     seen.add(batch)
+    >>> seen.finish().contains("eve")
+    True
+    """
+
+    __slots__ = ("_builder",)
+
+    def __init__(
+        self,
+        params: Union[Mapping[str, Any], Sketch, str],
+        *,
+        key: Union[str, Sequence[str], None] = None,
+        group: Optional[str] = None,
+        keywords: Union[str, Sequence[str], None] = None,
+        weight: Optional[str] = None,
+        bad_rows: str = "fail",
+        threads: Optional[int] = None,
+    ) -> None:
+        options = {name: value for name, value in locals().items() if name not in ("self", "params")}
+        self._builder = _tamis.Builder({**options, "params": params_as_json(params)})
+
+    def add(self, data: Any) -> None:
+        """Adds the rows of a table, or keys: what `build` takes. After an error begin anew."""
+        self._builder.add(as_rows(data))
+
+    def finish(self) -> Sketch:
+        """The sketch of all rows that were added. The builder takes no more."""
+        return Sketch(self._builder.finish())
 
 
 def open(path: Union[str, os.PathLike[str]]) -> Sketch:
