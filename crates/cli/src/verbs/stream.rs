@@ -339,17 +339,17 @@ impl Line {
         let Ok(mut before) = self.before.lock() else { return String::new() };
         let speed = (done - before.1) as f64 / before.0.elapsed().as_secs_f64().max(1e-3);
         *before = (Instant::now(), done);
+        let short = |number: u64| number::short(number as f64);
         let mut parts = vec![
             format!("batch {}", number::count(status.batch)),
-            format!("{} trained", number::count(status.rows)),
-            format!("{} asked", number::count(status.queries)),
-            format!("{} answered", number::count(status.answers)),
-            format!("{}/s", number::count(speed as u64)),
+            format!("{} trained", short(status.rows)),
+            format!("{} asked", short(status.queries)),
+            format!("{}/s", short(speed as u64)),
         ];
         if let Some(fill) = status.fill {
-            parts.push(format!("fill {:.1} %", 100.0 * fill.fill));
+            parts.push(format!("fill {:.0} %", 100.0 * fill.fill));
             if !fill.rate.is_nan() {
-                parts.push(format!("rate {}", number::rate(fill.rate)));
+                parts.push(format!("rate {}", number::short(fill.rate)));
             }
         }
         if let Some(lag) = [status.train_lag, status.query_lag].into_iter().flatten().reduce(|a, b| a + b) {
