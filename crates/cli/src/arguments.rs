@@ -476,6 +476,14 @@ pub fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
+/// An exponent of Zipf's law.
+pub fn skew(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(skew) if (0.0..=10.0).contains(&skew) => Ok(skew),
+        _ => Err("must lie between 0 and 10".into()),
+    }
+}
+
 /// A whole number from 1: `1000000`, `1_000_000`, `1,000,000`, `1e6`, `1M`.
 pub fn count(text: &str) -> Result<u64, String> {
     let plain: String = text.chars().filter(|c| !matches!(c, '_' | ',')).collect();

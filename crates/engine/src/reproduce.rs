@@ -6,6 +6,7 @@ pub mod layers;
 mod layers_report;
 pub mod search;
 pub mod speedup;
+pub mod streams;
 
 pub use self::layers_report::Layers;
 

@@ -7,6 +7,7 @@ mod limit;
 mod lines;
 mod process;
 mod sieve;
+mod streams;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +24,7 @@ pub struct Jobs {
     #[arg(long, default_value = "target/release/tamis")]
     tamis: PathBuf,
     /// Only some of them
-    #[arg(long, value_delimiter = ',', value_enum, default_value = "document,lines,growth,sieve")]
+    #[arg(long, value_delimiter = ',', value_enum, default_value = "document,lines,growth,sieve,streams")]
     only: Vec<Part>,
     /// Keys of the file with one key per line
     #[arg(long, value_parser = crate::count, default_value = "20M")]
@@ -31,7 +32,7 @@ pub struct Jobs {
     /// Rows of the tables whose cost must grow in proportion
     #[arg(long, value_delimiter = ',', value_parser = crate::count, default_value = "1M,10M,100M")]
     rows: Vec<u64>,
-    /// Lines that are sieved
+    /// Lines that are sieved, and addresses that are streamed
     #[arg(long, value_parser = crate::count, default_value = "10M")]
     lines: u64,
     /// Where the data goes [default: the folder for temporary files]
@@ -52,6 +53,8 @@ enum Part {
     Growth,
     /// Lines through a filter
     Sieve,
+    /// Training and queries as streams
+    Streams,
 }
 
 /// Runs them.
@@ -69,6 +72,7 @@ pub fn run(jobs: &Jobs) -> Result<Value, String> {
             Part::Document => ("document", document::run(&jobs.tamis, &jobs.python, &data)?),
             Part::Lines => ("lines", lines::run(&jobs.tamis, jobs.keys, &data)?),
             Part::Sieve => ("sieve", sieve::run(&jobs.tamis, &jobs.python, jobs.lines, &data)?),
+            Part::Streams => ("streams", streams::run(&jobs.tamis, jobs.lines, &data)?),
             Part::Growth => ("growth", growth::run(&jobs.tamis, &jobs.rows, &data)?),
         };
         results.insert(name.into(), result);

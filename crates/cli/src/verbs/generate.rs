@@ -95,17 +95,10 @@ struct Ips {
     #[arg(long, value_parser = arguments::count, value_name = "N")]
     distinct: Option<u64>,
     /// The exponent of Zipf's law; 0: all are equally likely
-    #[arg(long, default_value_t = 0.0, value_parser = skew)]
+    #[arg(long, default_value_t = 0.0, value_parser = arguments::skew)]
     skew: f64,
     #[command(flatten)]
     to: To,
-}
-
-fn skew(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(skew) if (0.0..=10.0).contains(&skew) => Ok(skew),
-        _ => Err("must lie between 0 and 10".into()),
-    }
 }
 
 #[derive(Debug, Args)]

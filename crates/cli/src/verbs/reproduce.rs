@@ -1,5 +1,6 @@
 mod records;
 mod speedup;
+mod streams;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ use crate::{arguments, notes, progress};
 Examples:
   tamis reproduce ratings
   tamis reproduce ratings title.ratings.tsv.gz --report ratings.html
+  tamis reproduce streams
   tamis reproduce speedup
   tamis reproduce layers netflix_titles.csv tmdb_5000_movies.csv
   tamis reproduce search movies.csv --key title
@@ -33,6 +35,7 @@ pub struct Reproduce {
 #[derive(Debug, Subcommand)]
 enum What {
     Ratings(Ratings),
+    Streams(streams::Streams),
     Speedup(speedup::Speedup),
     Layers(records::Layers),
     Search(records::Search),
@@ -120,6 +123,7 @@ impl Reproduce {
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         match self.what {
             What::Ratings(ratings) => ratings.run(output),
+            What::Streams(streams) => streams.run(output),
             What::Speedup(speedup) => speedup.run(output),
             What::Layers(layers) => layers.run(output),
             What::Search(search) => search.run(output),

@@ -355,3 +355,21 @@ fn every_batch_is_logged_for_programs() {
     assert_eq!(log[3]["rows_in_all"], 1000);
     assert_eq!(log[3]["lag"]["train"], 0);
 }
+
+#[test]
+fn the_streams_of_document_001_are_measured_and_held_against_the_truth() {
+    let folder = Folder::new();
+    let found = folder.json("reproduce streams --rows 30000 --queries 20000 --batch 4000 --distinct 5000");
+    assert_eq!(found["passed"], true);
+    let data = found["data"].as_array().unwrap();
+    assert_eq!(data.len(), 2);
+    for data in data {
+        assert_eq!(data["filter"]["missing"], 0);
+        assert_eq!(data["counts"]["below"], 0);
+        let [training, .., both] = &data["runs"].as_array().unwrap()[..] else { panic!("{data}") };
+        assert_eq!((&training["rows"], &training["queries"]), (&30_000.into(), &0.into()));
+        assert_eq!((&both["rows"], &both["queries"]), (&30_000.into(), &20_000.into()));
+    }
+    assert!(folder.text("reproduce-streams.html").contains("</svg>"));
+    folder.refused("reproduce streams --distinct 5e9", 2, &["--distinct"]);
+}

@@ -205,7 +205,7 @@ fn judged(group: Name, promise: Promise, most: u64, pairs: &[(u64, u64)]) -> Gro
 /// The error by rank: of the true weights of keys and their estimates, in bands of ranks that grow
 /// with them, five to a factor of ten. The pairs are sorted, the heaviest first.
 pub fn by_rank(pairs: &mut [(u64, u64)]) -> Vec<Rank> {
-    pairs.sort_unstable_by_key(|pair| Reverse(*pair));
+    pairs.sort_by_key(|pair| Reverse(pair.0)); // of equal weights in any order, not by their errors
     let mut ranks = Vec::new();
     let mut start = 0;
     for band in 0.. {

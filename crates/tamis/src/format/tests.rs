@@ -315,6 +315,14 @@ proptest! {
     #[test]
     fn hostile_bytes_never_panic(changes in prop::collection::vec((0usize..2000, any::<u8>()), 1..6), kind in 0usize..7) {
         let mut bytes = file(Kind::ALL[kind], &[40, 3]);
+        if Kind::ALL[kind].counts() {
+            let container = open(&bytes).unwrap();
+            let heavy = Heavy { share: 0.1, groups: vec![vec![b"a".to_vec(), b"bcd".to_vec()], vec![b"".to_vec()]] };
+            let mut with = Vec::new();
+            let extras = Extras { heavy: Some(&heavy), journal: b"{}" };
+            write_with(&mut with, container.params(), container.tallies(), container.data(), extras).unwrap();
+            bytes = with;
+        }
         for (at, value) in changes {
             let at = at % bytes.len();
             bytes[at] = value;
@@ -323,6 +331,7 @@ proptest! {
         if let Ok(container) = open(&bytes) {
             for group in 0..container.params().groups.len() {
                 let _ = container.verify(group);
+                let _ = container.verify_heavy(group);
                 if let Ok(sketch) = container.sketch(group) {
                     sketch.contains_hash(0x0123_4567_89ab_cdef);
                     sketch.rate_now();
