@@ -39,7 +39,7 @@ Examples:
 
 Batch i learns the i-th batch of --train, then answers the i-th batch of --query with all that was
 learned up to then. Each distinct key of a batch is answered once, in the order of first occurrence:
-a line with the key, if it may be in the set; with groups, a tab and the groups it may be in. A
+a line with the key, if it may be in the set; with groups, a tab and the groups it may be in.
 With --kind count-min the line has the key and how often it came, by estimate, for every query (with
 groups a line for each group: key, group, estimate); --counts FILE does so beside filters. A
 batch has --batch records of each stream, or with --every what came in that time, at most --batch.
@@ -143,13 +143,12 @@ impl Stream {
             if let Some(door) = &door {
                 scope.spawn(|| door.serve(&watch, &end));
             }
-            let report = progress::run_to_its_end(
+            let _ends = End(&end);
+            progress::run_to_its_end(
                 output,
                 || line.text(&watch.status()),
                 |control| stream::stream(&job, control, &watch),
-            );
-            end.store(true, Relaxed);
-            report
+            )
         })?;
         if report.resumed {
             output.note("went on where the last run had ended");
@@ -321,6 +320,15 @@ impl Stream {
             }
         };
         Ok((common, sizing))
+    }
+}
+
+/// Ends whoever looks at it, however the run ends.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }
 
