@@ -47,7 +47,7 @@ impl Flow {
         {
             use std::os::fd::AsFd;
             let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
-            return file.and_then(|file| file.metadata()).is_ok_and(|file| file.is_file());
+            file.and_then(|file| file.metadata()).is_ok_and(|file| file.is_file())
         }
         #[cfg(not(unix))]
         false
