@@ -79,13 +79,26 @@ pub fn check(path: &Path) -> Result<()> {
 
 /// Refuses an output that is one of the inputs.
 pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<Item = P>) -> Result<()> {
-    let Ok(output) = fs::canonicalize(path) else { return Ok(()) }; // there is no such file yet
-    let same = |input: P| fs::canonicalize(input).is_ok_and(|input| input == output);
-    if inputs.into_iter().any(same) {
+    if inputs.into_iter().any(|input| same_file(path, input.as_ref())) {
         let message = "is an input and would be overwritten; name another output".into();
         return Err(Error::Input { path: path.into(), message });
     }
     Ok(())
+}
+
+/// Whether two names, links or not, lead to one file; false where there is none.
+fn same_file(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let number = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+        number(one).is_some_and(|one| number(other) == Some(one))
+    }
+    #[cfg(not(unix))]
+    {
+        let place = |path: &Path| fs::canonicalize(path).ok();
+        place(one).is_some_and(|one| place(other) == Some(one))
+    }
 }
 
 /// Refuses outputs of which one is an input, or two are the same file.

@@ -155,6 +155,14 @@ impl Stream {
         }
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.status.skipped);
+        if let Some(fill) = report.status.fill.filter(|fill| fill.overfull > 0) {
+            output.warn(format!(
+                "{} of {} hold more keys than they were planned for, and their rate is up to {}: give a larger --keys, or let them grow (--kind scalable)",
+                number::count(fill.overfull),
+                number::counted(fill.groups, "filter"),
+                number::rate(fill.rate)
+            ));
+        }
         if to_stdout {
             output.note(format!(
                 "{} trained, {} distinct queries asked, {} answered, in {}",
@@ -178,6 +186,11 @@ impl Stream {
             (None, Some(_)) => Target::Stdout,
             (Some(output), Some(_)) => Target::of(output)?,
         };
+        for name in [&self.output, &self.counts].into_iter().flatten() {
+            if let Target::File(path) = Target::of(name)? {
+                files::check_is_no_input(&path, &self.params)?;
+            }
+        }
         let live = [&train, &query].into_iter().flatten().any(|named| self.follow || named.is_live());
         let every = match (self.every, self.batch) {
             (Some(every), _) if every.is_zero() => return usage("--every takes a time above zero"),

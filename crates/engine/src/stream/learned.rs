@@ -78,6 +78,8 @@ pub struct Fill {
     pub bytes: u64,
     /// Groups.
     pub groups: u64,
+    /// Those of them that surely hold more keys than they can at their rate.
+    pub overfull: u64,
 }
 
 impl Learned {
@@ -351,6 +353,7 @@ impl Learned {
             fill.keys += health.keys;
             fill.rate = fill.rate.max(health.rate);
             fill.groups += 1;
+            fill.overfull += u64::from(health.overfull);
             fill.bytes += group.shape.bits() / 8;
             ones += tally.ones;
             slots += if kind.counts() { group.shape.slots } else { group.shape.bits() };
