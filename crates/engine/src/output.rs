@@ -160,25 +160,13 @@ pub fn write_container(
     arena: &[u64],
     threads: usize,
 ) -> Result<Vec<Tally>> {
-    let (draft, tallies) = draft_container(path, params, rows, seeds, arena, threads)?;
+    let (draft, tallies) = draft_container(path, params, (rows, seeds), arena, None, threads)?;
     draft.finish()?;
     Ok(tallies)
 }
 
-/// The same, but the file is not yet in its place.
+/// The same, with heavy keys where they are kept; and the file is not yet in its place.
 pub fn draft_container(
-    path: &Path,
-    params: &Params,
-    rows: &[u64],
-    seeds: &[u64],
-    arena: &[u64],
-    threads: usize,
-) -> Result<(Draft, Vec<Tally>)> {
-    draft_with(path, params, (rows, seeds), arena, None, threads)
-}
-
-/// The same with heavy keys, where they are kept.
-pub fn draft_with(
     path: &Path,
     params: &Params,
     (rows, seeds): (&[u64], &[u64]),
@@ -190,12 +178,12 @@ pub fn draft_with(
     let tallies = parallel::each(threads, params.groups.len(), |group| {
         let (kind, shape) = (params.common.kind, &params.groups[group].shape);
         let section = &arena[starts[group]..starts[group] + shape.words(kind) as usize];
-        Ok(format::seal_as(kind, shape, section, rows[group], seeds[group]))
+        Ok(format::seal(kind, shape, section, rows[group], seeds[group]))
     })?;
     let mut draft = Draft::new(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
     let extras = Extras { heavy, journal: b"" };
-    let written = format::write_with(&mut out, params, &tallies, arena, extras).and_then(|()| out.flush());
+    let written = format::write(&mut out, params, &tallies, arena, extras).and_then(|()| out.flush());
     written.map_err(Error::io(path))?;
     drop(out);
     Ok((draft, tallies))

@@ -144,13 +144,12 @@ impl Stream {
             if let Some(door) = &door {
                 scope.spawn(|| door.serve(&watch, &end));
             }
-            let report = progress::run_to_its_end(
+            let _ends = End(&end);
+            progress::run_to_its_end(
                 output,
                 || line.text(&watch.status()),
                 |control| stream::stream(&job, control, &watch),
-            );
-            end.store(true, Relaxed);
-            report
+            )
         })?;
         if report.resumed {
             output.note("went on where the last run had ended");
@@ -322,6 +321,15 @@ impl Stream {
             }
         };
         Ok((common, sizing))
+    }
+}
+
+/// Ends whoever looks at it, however the run ends.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tamis::arch::map::Words;
 use tamis::countmin::{CountMin, Update};
-use tamis::format;
+use tamis::format::{self, Tally};
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::scalable::{self, Scalable};
 use tamis::sizing::Kind;
@@ -346,7 +346,7 @@ impl Learned {
     pub(super) fn fill(&self) -> Result<Fill> {
         let (mut fill, mut ones, mut slots) = (Fill::default(), 0, 0);
         let mut see = |kind: Kind, group: &GroupParams, words: &[u64], rows: u64, seed: u64| {
-            let tally = format::seal_as(kind, &group.shape, words, rows, seed);
+            let tally = Tally { rows, seed, ones: format::used(kind, &group.shape, words), sum: 0 };
             let health = health::health(kind, group, &tally);
             fill.keys += health.keys;
             fill.rate = fill.rate.max(health.rate);

@@ -133,6 +133,11 @@ impl Run<'_> {
     pub(super) fn run(mut self) -> Result<Report> {
         let (mut closed, mut stopped) = (false, false);
         while !stopped && !closed {
+            // Records that wait already are no reason not to hear.
+            if self.control.check().is_err() {
+                stopped = true;
+                break;
+            }
             let begun = Instant::now();
             let planned = self.planned.pop_front();
             let replayed = planned.is_some();
