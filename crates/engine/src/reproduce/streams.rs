@@ -644,7 +644,7 @@ mod tests {
             rows: 3,
             queries: 2,
             distinct: 2,
-            answers: 3,
+            answers: 1,
             time: Duration::ZERO,
             replayed: false,
         };
