@@ -32,17 +32,18 @@ Examples:
   tamis stream --train access.log --follow --key 1 --delimiter ' ' --state run/
   tamis stream --train tcp://127.0.0.1:7001 --query tcp://127.0.0.1:7002 --every 1s --state run/
   tamis stream --train tcp-listen://0.0.0.0:7001 --query - --every 500ms --metrics 127.0.0.1:9100
-  tamis stream --train access.log --query ask.txt --key 1 --query-key 1 --delimiter ' ' --kind count-min
-  tamis stream --train train.txt --query ask.txt --keys 2M -o seen.txt --counts hits.txt --epsilon 1e-5
-  tamis stream --from users.tamis --query - --query-key 1 --delimiter ' '   ask a file, learn nothing
-  tamis query run/filter.tamis 203.0.113.7                                what was learned so far
+  tamis stream --train train.txt --query ask.txt --kind count-min -o hits.txt
+  tamis stream --train train.txt --query ask.txt -o seen.txt --counts hits.txt --epsilon 1e-5
+  tamis stream --from users.tamis --query mail.csv --query-key sender    ask a file, learn nothing
+  tamis query run/filter.tamis 203.0.113.7                               what was learned so far
 
 Batch i learns the i-th batch of --train, then answers the i-th batch of --query with all that was
 learned up to then. Each distinct key of a batch is answered once, in the order of first occurrence:
 a line with the key, if it may be in the set; with groups, a tab and the groups it may be in.
 With --kind count-min the line has the key and how often it came, by estimate, for every query (with
-groups a line for each group: key, group, estimate); --counts FILE does so beside filters. A
-batch has --batch records of each stream, or with --every what came in that time, at most --batch.
+groups a line for each group: key, group, estimate); --counts FILE does so beside filters.
+
+A batch has --batch records of each stream, or with --every what came in that time, at most --batch.
 A stream that has ended gives empty batches; the run ends when both have ended.
 
 Without --keys or --params the number of keys is unknown, and filters grow (--kind scalable).

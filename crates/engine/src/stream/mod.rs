@@ -5,7 +5,7 @@
 //! stream, or after some time. Both streams are parsed ahead by threads of their own; the batches
 //! run one after the other, so that the result is that of one thread.
 //!
-//! With a [state](self::state) the run survives its end at any moment: see there.
+//! With a state folder the run survives its end at any moment: `state.rs` says how.
 
 mod answers;
 mod bookmark;

@@ -246,14 +246,17 @@ impl Run<'_> {
             let Room { distinct: finder, asking, firsts, answers: out } = &mut self.room;
             finder.firsts(&self.query.records, firsts);
             distinct = firsts.len() as u64;
-            for Learner { learned, sink, writing } in &mut self.learners {
+            for (number, Learner { learned, sink, writing }) in self.learners.iter_mut().enumerate() {
                 let records = &self.query.records;
                 out.clear();
                 let sketches = learned.sketches()?;
-                answers += match learned.counts() {
+                let lines = match learned.counts() {
                     true => asking.count(records, firsts, &sketches, *writing, out),
                     false => asking.ask(records, firsts, self.job.common.hash, &sketches, *writing, out),
                 };
+                if number == 0 {
+                    answers = lines; // counts beside filters answer all queries
+                }
                 open &= sink.append(out)?;
             }
         }
