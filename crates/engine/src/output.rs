@@ -24,6 +24,18 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result
     draft.finish()
 }
 
+/// Makes sure that the names in a folder last. File systems that cannot are passed over.
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
+    use io::ErrorKind::{InvalidInput, Unsupported};
+    if cfg!(not(unix)) {
+        return Ok(()); // folders cannot be opened there
+    }
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(error) if matches!(error.kind(), InvalidInput | Unsupported) => Ok(()),
+        synced => synced.map_err(Error::io(folder)),
+    }
+}
+
 /// A file that is being written under a temporary name; dropped, it leaves nothing.
 #[derive(Debug)]
 pub struct Draft {

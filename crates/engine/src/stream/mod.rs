@@ -92,7 +92,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let start = Instant::now();
     job.check()?;
     let description = job.description()?;
-    let (state, commit, planned) = match &job.state {
+    let (mut state, commit, planned) = match &job.state {
         Some(folder) => {
             let (state, commit, planned) = State::open(folder, &description)?;
             (Some(state), commit, planned)
@@ -157,6 +157,9 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     output::check_outputs(outputs, read.collect::<Vec<_>>())?;
     let inputs = [&train, &query].into_iter().flatten().flat_map(|text| text.explained.clone()).collect();
     let planned = reachable(planned, train.as_ref(), query.as_ref())?;
+    if let Some(state) = &mut state {
+        state.forget_after(planned.back().map_or(begin.batch, |last| last.batch))?;
+    }
     let mut learners = vec![Learner {
         learned: learned_first,
         sink: job.output.open(begin.output, job.reconnect, control)?,
