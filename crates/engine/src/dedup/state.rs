@@ -100,7 +100,7 @@ pub(super) fn go_on(journal: &Journal, places: &mut [Place], output: Option<&Pat
             true => length >= mark.offset,
             false => mark.offset == 0 || length == mark.offset,
         });
-        if !there || mark.path != named(&place.path) || !mark.holds() {
+        if !there || mark.path != named(&place.path) || !mark.holds(&place.path) {
             return None;
         }
     }

@@ -17,7 +17,7 @@ use crate::output;
 use crate::plan::Counters;
 use crate::resume::named;
 use crate::rows::BadRows;
-use crate::source::Options;
+use crate::source::{Options, Sources};
 
 /// Streams to be learned and answered.
 #[derive(Debug, Clone)]
@@ -102,7 +102,31 @@ impl Job {
             }
             counts.output.check()?;
         }
-        self.output.check()
+        self.output.check()?;
+        self.check_places()
+    }
+
+    /// Refuses a state and outputs that would be read as inputs, by this run or the next.
+    fn check_places(&self) -> Result<()> {
+        let counts = self.counts.as_ref().and_then(|counts| counts.output.regular());
+        let places = [
+            (self.state.as_deref(), "the state folder"),
+            (self.output.regular(), "the output"),
+            (counts, "the output"),
+        ];
+        for (path, what) in places {
+            let Some(path) = path else { continue };
+            for named in [&self.train, &self.query].into_iter().flatten() {
+                if let Named::Files(inputs) = named
+                    && Sources::would_find(inputs, path)
+                {
+                    let message =
+                        format!("{what} would be read as an input; name a place outside of the inputs");
+                    return Err(Error::Input { path: path.into(), message });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What must be the same when a later run goes on.

@@ -50,7 +50,7 @@ use self::sift::{Grouping, Making};
 use self::state::{Begin, Planned, State};
 use self::text::Setup;
 use crate::Control;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::output;
 use crate::rows::Names;
 use crate::source::{Explained, Format, Options};
@@ -155,6 +155,13 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let outputs = outputs.into_iter().flatten().map(Target::regular);
     let read = [&train, &query].into_iter().flatten().flat_map(text::Text::paths).chain(&job.from);
     output::check_outputs(outputs, read.collect::<Vec<_>>())?;
+    if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
+        let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
+        if let Some(path) = [&train, &query].into_iter().flatten().flat_map(|text| text.paths()).find(below) {
+            let message = "is a file of the state folder; name other inputs, or another state folder".into();
+            return Err(Error::Input { path: path.clone(), message });
+        }
+    }
     let inputs = [&train, &query].into_iter().flatten().flat_map(|text| text.explained.clone()).collect();
     let planned = reachable(planned, train.as_ref(), query.as_ref())?;
     if let Some(state) = &mut state {

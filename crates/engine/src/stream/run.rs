@@ -226,6 +226,10 @@ impl Run<'_> {
     /// Runs a batch; false where nobody takes its answers.
     fn batch(&mut self, replayed: bool) -> Result<bool> {
         let begun = Instant::now();
+        let has_news = |stream: &Stream| stream.source.as_ref().is_some_and(|source| source.has_news());
+        if !replayed && self.state.is_some() && (has_news(&self.train) || has_news(&self.query)) {
+            self.commit()?;
+        }
         self.batch += 1;
         if let (Some(state), false) = (&mut self.state, replayed) {
             let planned = Planned { batch: self.batch, train: self.train.range(), query: self.query.range() };
