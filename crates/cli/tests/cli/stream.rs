@@ -251,7 +251,7 @@ fn either_stream_may_be_left_out() {
         .ok("stream --from run/filter.tamis --train b.txt --query a.txt b.txt --batch 1 -o out --state more");
     assert_eq!(folder.text("out"), "1\n2\n3\n3\n4\n3\n");
     assert_eq!(container(&folder.path("more/filter.tamis")).tallies()[0].rows, 6);
-    folder.refused("stream --query a.txt", 1, &["--train", "--from"]);
+    folder.refused("stream --query a.txt", 2, &["--train", "--from"]);
     folder.refused("stream -o x", 2, &["--query"]);
 }
 
