@@ -25,6 +25,18 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result
     draft.finish()
 }
 
+/// Makes sure that the names in a folder last. File systems that cannot are passed over.
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
+    use io::ErrorKind::{InvalidInput, Unsupported};
+    if cfg!(not(unix)) {
+        return Ok(()); // folders cannot be opened there
+    }
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(error) if matches!(error.kind(), InvalidInput | Unsupported) => Ok(()),
+        synced => synced.map_err(Error::io(folder)),
+    }
+}
+
 /// A file that is being written under a temporary name; dropped, it leaves nothing.
 #[derive(Debug)]
 pub struct Draft {
@@ -80,13 +92,26 @@ pub fn check(path: &Path) -> Result<()> {
 
 /// Refuses an output that is one of the inputs.
 pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<Item = P>) -> Result<()> {
-    let Ok(output) = fs::canonicalize(path) else { return Ok(()) }; // there is no such file yet
-    let same = |input: P| fs::canonicalize(input).is_ok_and(|input| input == output);
-    if inputs.into_iter().any(same) {
+    if inputs.into_iter().any(|input| same_file(path, input.as_ref())) {
         let message = "is an input and would be overwritten; name another output".into();
         return Err(Error::Input { path: path.into(), message });
     }
     Ok(())
+}
+
+/// Whether two names, links or not, lead to one file; false where there is none.
+fn same_file(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let number = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+        number(one).is_some_and(|one| number(other) == Some(one))
+    }
+    #[cfg(not(unix))]
+    {
+        let place = |path: &Path| fs::canonicalize(path).ok();
+        place(one).is_some_and(|one| place(other) == Some(one))
+    }
 }
 
 /// Refuses outputs of which one is an input, or two are the same file.
@@ -161,25 +186,13 @@ pub fn write_container(
     arena: &[u64],
     threads: usize,
 ) -> Result<Vec<Tally>> {
-    let (draft, tallies) = draft_container(path, params, rows, seeds, arena, threads)?;
+    let (draft, tallies) = draft_container(path, params, (rows, seeds), arena, None, threads)?;
     draft.finish()?;
     Ok(tallies)
 }
 
-/// The same, but the file is not yet in its place.
+/// The same, with heavy keys where they are kept; and the file is not yet in its place.
 pub fn draft_container(
-    path: &Path,
-    params: &Params,
-    rows: &[u64],
-    seeds: &[u64],
-    arena: &[u64],
-    threads: usize,
-) -> Result<(Draft, Vec<Tally>)> {
-    draft_with(path, params, (rows, seeds), arena, None, threads)
-}
-
-/// The same with heavy keys, where they are kept.
-pub fn draft_with(
     path: &Path,
     params: &Params,
     (rows, seeds): (&[u64], &[u64]),
@@ -191,7 +204,7 @@ pub fn draft_with(
     let mut draft = Draft::new(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
     let extras = Extras { heavy, journal: b"" };
-    let written = format::write_with(&mut out, params, &tallies, arena, extras).and_then(|()| out.flush());
+    let written = format::write(&mut out, params, &tallies, arena, extras).and_then(|()| out.flush());
     written.map_err(Error::io(path))?;
     drop(out);
     Ok((draft, tallies))
@@ -208,7 +221,7 @@ fn seal(
     parallel::each(threads, params.groups.len(), |group| {
         let (kind, shape) = (params.common.kind, &params.groups[group].shape);
         let section = &arena[starts[group]..starts[group] + shape.words(kind) as usize];
-        Ok(format::seal_as(kind, shape, section, rows[group], seeds[group]))
+        Ok(format::seal(kind, shape, section, rows[group], seeds[group]))
     })
 }
 
@@ -264,10 +277,9 @@ pub fn in_memory(
     let tallies = seal(params, (rows, seeds), arena, threads)?;
     let extras = Extras { heavy, journal: b"" };
     let mut length = Length(0);
-    let written = format::write_with(&mut length, params, &tallies, arena, extras);
+    let written = format::write(&mut length, params, &tallies, arena, extras);
     written.map_err(|error| Error::Refused(error.to_string()))?;
-    let held =
-        Held::written(length.0, |mut out| format::write_with(&mut out, params, &tallies, arena, extras))?;
+    let held = Held::written(length.0, |mut out| format::write(&mut out, params, &tallies, arena, extras))?;
     Ok(Container::open(held)?)
 }
 

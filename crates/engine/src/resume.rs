@@ -29,9 +29,16 @@ const LOOK: u64 = 64 << 10;
 impl Mark {
     /// What a file looks like up to this place.
     pub(crate) fn of(path: &Path, offset: u64) -> io::Result<Mark> {
+        match offset {
+            0 => Ok(Mark { path: named(path), offset, head: 0, tail: 0 }),
+            _ => Mark::through(&File::open(path)?, path, offset),
+        }
+    }
+
+    /// The same of a file that is open; it is read at other places afterwards.
+    pub(crate) fn through(mut file: &File, path: &Path, offset: u64) -> io::Result<Mark> {
         let (mut head, mut tail) = (0, 0);
         if offset > 0 {
-            let mut file = File::open(path)?;
             let mut look = |from: u64| -> io::Result<u64> {
                 let mut bytes = vec![0; LOOK.min(offset) as usize];
                 file.seek(SeekFrom::Start(from))?;
@@ -44,9 +51,10 @@ impl Mark {
         Ok(Mark { path: named(path), offset, head, tail })
     }
 
-    /// Whether the file still begins with what was read of it.
-    pub(crate) fn holds(&self) -> bool {
-        Mark::of(Path::new(&self.path), self.offset).is_ok_and(|now| now == *self)
+    /// Whether the file still begins with what was read of it. Its path is given, since the text of
+    /// one need not lead back to the file.
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        Mark::of(path, self.offset).is_ok_and(|now| now == *self)
     }
 }
 
@@ -82,15 +90,24 @@ impl Lock {
 
 /// Whether the file is still the one of this name.
 fn is_at(file: &File, path: &Path) -> bool {
+    are_same(file.metadata(), fs::metadata(path))
+}
+
+/// Whether two open files are one.
+pub(crate) fn is_same(one: &File, other: &File) -> bool {
+    are_same(one.metadata(), other.metadata())
+}
+
+fn are_same(one: io::Result<fs::Metadata>, other: io::Result<fs::Metadata>) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
         let number = |metadata: io::Result<fs::Metadata>| metadata.map(|file| (file.dev(), file.ino())).ok();
-        number(file.metadata()) == number(fs::metadata(path))
+        number(one) == number(other)
     }
     #[cfg(not(unix))]
     {
-        let _ = (file, path);
+        let _ = (one, other);
         true
     }
 }

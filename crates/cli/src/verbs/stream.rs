@@ -32,17 +32,18 @@ Examples:
   tamis stream --train access.log --follow --key 1 --delimiter ' ' --state run/
   tamis stream --train tcp://127.0.0.1:7001 --query tcp://127.0.0.1:7002 --every 1s --state run/
   tamis stream --train tcp-listen://0.0.0.0:7001 --query - --every 500ms --metrics 127.0.0.1:9100
-  tamis stream --train access.log --query ask.txt --key 1 --query-key 1 --delimiter ' ' --kind count-min
-  tamis stream --train train.txt --query ask.txt --keys 2M -o seen.txt --counts hits.txt --epsilon 1e-5
-  tamis stream --from users.tamis --query - --query-key 1 --delimiter ' '   ask a file, learn nothing
-  tamis query run/filter.tamis 203.0.113.7                                what was learned so far
+  tamis stream --train train.txt --query ask.txt --kind count-min -o hits.txt
+  tamis stream --train train.txt --query ask.txt -o seen.txt --counts hits.txt --epsilon 1e-5
+  tamis stream --from users.tamis --query mail.csv --query-key sender    ask a file, learn nothing
+  tamis query run/filter.tamis 203.0.113.7                               what was learned so far
 
 Batch i learns the i-th batch of --train, then answers the i-th batch of --query with all that was
 learned up to then. Each distinct key of a batch is answered once, in the order of first occurrence:
-a line with the key, if it may be in the set; with groups, a tab and the groups it may be in. A
+a line with the key, if it may be in the set; with groups, a tab and the groups it may be in.
 With --kind count-min the line has the key and how often it came, by estimate, for every query (with
-groups a line for each group: key, group, estimate); --counts FILE does so beside filters. A
-batch has --batch records of each stream, or with --every what came in that time, at most --batch.
+groups a line for each group: key, group, estimate); --counts FILE does so beside filters.
+
+A batch has --batch records of each stream, or with --every what came in that time, at most --batch.
 A stream that has ended gives empty batches; the run ends when both have ended.
 
 Without --keys or --params the number of keys is unknown, and filters grow (--kind scalable).
@@ -80,7 +81,8 @@ pub struct Stream {
     /// Write the state this often, at most; 0: after every batch
     #[arg(long, value_name = "TIME", value_parser = arguments::duration, default_value = "1s", requires = "state")]
     commit_every: Duration,
-    /// How long a peer that went away is waited for, until its stream counts as ended
+    /// How long a peer that went away is waited for, until its stream counts as ended; the first one
+    /// is waited for 10s at least
     /// [default: 10s when connecting, for ever when listening]
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     reconnect: Option<Duration>,
@@ -143,19 +145,26 @@ impl Stream {
             if let Some(door) = &door {
                 scope.spawn(|| door.serve(&watch, &end));
             }
-            let report = progress::run_to_its_end(
+            let _ends = End(&end);
+            progress::run_to_its_end(
                 output,
                 || line.text(&watch.status()),
                 |control| stream::stream(&job, control, &watch),
-            );
-            end.store(true, Relaxed);
-            report
+            )
         })?;
         if report.resumed {
             output.note("went on where the last run had ended");
         }
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.status.skipped);
+        if let Some(fill) = report.status.fill.filter(|fill| fill.overfull > 0) {
+            output.warn(format!(
+                "{} of {} hold more keys than they were planned for, and their rate is up to {}: give a larger --keys, or let them grow (--kind scalable)",
+                number::count(fill.overfull),
+                number::counted(fill.groups, "filter"),
+                number::rate(fill.rate)
+            ));
+        }
         if to_stdout {
             output.note(format!(
                 "{} trained, {} distinct queries asked, {} answered, in {}",
@@ -173,12 +182,27 @@ impl Stream {
     fn job(mut self, output: &Output) -> Result<Job> {
         let named = |inputs: &[String]| (!inputs.is_empty()).then(|| Named::of(inputs)).transpose();
         let (train, query) = (named(&self.train)?, named(&self.query)?);
+        match (&train, &query) {
+            (None, None) => return usage("no stream: --train names what is learned, --query what is asked"),
+            (None, _) if self.from.is_none() => {
+                return usage("nothing is learned: give --train, or --from FILE.tamis to ask what it knows");
+            }
+            (Some(Named::Stdin), Some(Named::Stdin)) => {
+                return usage("- (standard input) can be one stream, not both");
+            }
+            _ => {}
+        }
         let target = match (&self.output, &query) {
             (Some(_), None) => return usage("without --query nothing is answered: leave out -o"),
             (None, None) => Target::Nowhere,
             (None, Some(_)) => Target::Stdout,
             (Some(output), Some(_)) => Target::of(output)?,
         };
+        for name in [&self.output, &self.counts].into_iter().flatten() {
+            if let Target::File(path) = Target::of(name)? {
+                files::check_is_no_input(&path, &self.params)?;
+            }
+        }
         let live = [&train, &query].into_iter().flatten().any(|named| self.follow || named.is_live());
         let every = match (self.every, self.batch) {
             (Some(every), _) if every.is_zero() => return usage("--every takes a time above zero"),
@@ -324,6 +348,15 @@ impl Stream {
     }
 }
 
+/// Ends whoever looks at it, however the run ends.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
 /// The status line: what is new since it was last shown.
 struct Line {
     before: Mutex<(Instant, u64)>,
@@ -339,17 +372,17 @@ impl Line {
         let Ok(mut before) = self.before.lock() else { return String::new() };
         let speed = (done - before.1) as f64 / before.0.elapsed().as_secs_f64().max(1e-3);
         *before = (Instant::now(), done);
+        let short = |number: u64| number::short(number as f64);
         let mut parts = vec![
             format!("batch {}", number::count(status.batch)),
-            format!("{} trained", number::count(status.rows)),
-            format!("{} asked", number::count(status.queries)),
-            format!("{} answered", number::count(status.answers)),
-            format!("{}/s", number::count(speed as u64)),
+            format!("{} trained", short(status.rows)),
+            format!("{} asked", short(status.queries)),
+            format!("{}/s", short(speed as u64)),
         ];
         if let Some(fill) = status.fill {
-            parts.push(format!("fill {:.1} %", 100.0 * fill.fill));
+            parts.push(format!("fill {:.0} %", 100.0 * fill.fill));
             if !fill.rate.is_nan() {
-                parts.push(format!("rate {}", number::rate(fill.rate)));
+                parts.push(format!("rate {}", number::short(fill.rate)));
             }
         }
         if let Some(lag) = [status.train_lag, status.query_lag].into_iter().flatten().reduce(|a, b| a + b) {

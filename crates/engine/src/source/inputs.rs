@@ -1,9 +1,9 @@
 //! What the user named: files, globs, folders and standard input.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
-use glob::MatchOptions;
+use glob::{MatchOptions, Pattern};
 
 use crate::{Error, Result};
 
@@ -75,6 +75,48 @@ fn below(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
+/// Whether a file or folder of this path would be found, though it need not be there yet.
+pub(super) fn would_find(inputs: &[String], path: &Path) -> bool {
+    let (named, real) = (absolute(path).unwrap_or_else(|_| path.to_owned()), real(path));
+    inputs.iter().any(|input| {
+        let given = Path::new(input);
+        if input == STDIN || given.is_file() {
+            return false;
+        }
+        if given.is_dir() {
+            return is_shown_below(&real, &self::real(given));
+        }
+        let options = MatchOptions {
+            require_literal_separator: true,
+            require_literal_leading_dot: true,
+            ..MatchOptions::new()
+        };
+        let pattern = absolute(given).unwrap_or_else(|_| given.to_owned());
+        let Some(pattern) = pattern.to_str().and_then(|pattern| Pattern::new(pattern).ok()) else {
+            return false; // as is said when inputs are looked for
+        };
+        let mut above = named.ancestors().filter(|path| pattern.matches_path_with(path, options));
+        above.any(|folder| is_shown_below(&named, folder))
+    })
+}
+
+/// Whether a path lies in a folder, or is it, with no hidden name between them.
+fn is_shown_below(path: &Path, folder: &Path) -> bool {
+    path.strip_prefix(folder)
+        .is_ok_and(|rest| rest.iter().all(|name| !name.as_encoded_bytes().starts_with(b".")))
+}
+
+/// A path without links, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let path = absolute(path).unwrap_or_else(|_| path.to_owned());
+    for folder in path.ancestors() {
+        if let (Ok(there), Ok(rest)) = (fs::canonicalize(folder), path.strip_prefix(folder)) {
+            return if rest.as_os_str().is_empty() { there } else { there.join(rest) };
+        }
+    }
+    path
+}
+
 fn matches(pattern: &str, paths: &mut Vec<PathBuf>) -> Result<()> {
     let refused = |message: String| Error::Input { path: PathBuf::from(pattern), message };
     let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
@@ -128,6 +170,21 @@ mod tests {
         assert_eq!(expanded(&folder, &["*.csv"]).unwrap(), ["x1.csv", "x2.csv", "z[1].csv"]);
         assert_eq!(expanded(&folder, &["**/x?.csv"]).unwrap(), ["x1.csv", "x2.csv", "y/x4.csv"]);
         assert_eq!(expanded(&folder, &["z[1].csv"]).unwrap(), ["z[1].csv"]);
+    }
+
+    #[test]
+    fn what_would_be_found_is_what_is_found_when_it_is_there() {
+        let names = ["a", "x1.csv", "b/x2.csv", "b/c/y", ".h/x3.csv", "b/.x4.csv", "d/b/z"];
+        let (there, not_yet) = (folder(&names), folder(&["b/is", "d/is"]));
+        for inputs in [&["."][..], &["b"], &["*"], &["*.csv"], &["b/*"], &["**/*.csv"], &["?/b", "a*"]] {
+            let found = expanded(&there, inputs).unwrap();
+            let given: Vec<String> =
+                inputs.iter().map(|input| not_yet.path().join(input).display().to_string()).collect();
+            for name in names {
+                let would = would_find(&given, &not_yet.path().join(name));
+                assert_eq!(would, found.iter().any(|found| found == name), "{inputs:?} {name}");
+            }
+        }
     }
 
     #[test]

@@ -216,6 +216,12 @@ impl Sources {
         inputs::expand(inputs)
     }
 
+    /// Whether a file or folder of this path lies, or would lie, in a folder that was named, or is
+    /// matched by a glob.
+    pub(crate) fn would_find(inputs: &[String], path: &Path) -> bool {
+        inputs::would_find(inputs, path)
+    }
+
     /// What stands before the first row of an input: a byte order mark, a header.
     pub(crate) fn prelude(&self, input: usize) -> &[u8] {
         &self.inputs[input].prelude

@@ -58,17 +58,17 @@ impl Understood {
 pub(super) fn check_marks(marks: &[Mark], paths: &[PathBuf]) -> Result<()> {
     for (i, mark) in marks.iter().enumerate() {
         let refused = |message: String| Err(Error::Input { path: mark.path.clone().into(), message });
-        if paths.get(i).map(|path| named(path)).as_ref() != Some(&mark.path) {
+        let Some(path) = paths.get(i).filter(|path| named(path) == mark.path) else {
             return refused(format!(
                 "was input {} when the state was written, and is not now; files may be added after it only",
                 i + 1
             ));
-        }
-        let length = fs::metadata(&mark.path).map_err(Error::io(&mark.path))?.len();
+        };
+        let length = fs::metadata(path).map_err(Error::io(path))?.len();
         if length < mark.offset {
-            return Err(too_short(Path::new(&mark.path), length, mark.offset));
+            return Err(too_short(path, length, mark.offset));
         }
-        if !mark.holds() {
+        if !mark.holds(path) {
             return refused(
                 "is another file than the one that was read; the state folder cannot go on with it".into(),
             );

@@ -17,7 +17,7 @@ use crate::output;
 use crate::plan::Counters;
 use crate::resume::named;
 use crate::rows::BadRows;
-use crate::source::Options;
+use crate::source::{Options, Sources};
 
 /// Streams to be learned and answered.
 #[derive(Debug, Clone)]
@@ -88,15 +88,6 @@ impl Job {
             }
             _ => {}
         }
-        if self.train.is_none() && self.query.is_none() {
-            return refused("no stream: --train names what is learned, --query what is asked");
-        }
-        if self.train.is_none() && self.from.is_none() {
-            return refused("nothing is learned: give --train, or --from FILE.tamis to ask what it knows");
-        }
-        if self.train == Some(Named::Stdin) && self.query == Some(Named::Stdin) {
-            return refused("- (standard input) can be one stream, not both");
-        }
         if self.batch == 0 || self.batch > 1 << 30 {
             return refused("a batch has between 1 and 1,073,741,824 records");
         }
@@ -106,12 +97,36 @@ impl Job {
                     "--counts keeps counts beside filters, and --kind count-min counts already: leave out one",
                 );
             }
-            if counts.output.regular().is_some() && counts.output.name() == self.output.name() {
-                return refused("-o and --counts name the same file; name two");
+            if counts.output == Target::Stdout && self.output == Target::Stdout {
+                return refused("-o and --counts both go to standard output; name a file for one of them");
             }
             counts.output.check()?;
         }
-        self.output.check()
+        self.output.check()?;
+        self.check_places()
+    }
+
+    /// Refuses a state and outputs that would be read as inputs, by this run or the next.
+    fn check_places(&self) -> Result<()> {
+        let counts = self.counts.as_ref().and_then(|counts| counts.output.regular());
+        let places = [
+            (self.state.as_deref(), "the state folder"),
+            (self.output.regular(), "the output"),
+            (counts, "the output"),
+        ];
+        for (path, what) in places {
+            let Some(path) = path else { continue };
+            for named in [&self.train, &self.query].into_iter().flatten() {
+                if let Named::Files(inputs) = named
+                    && Sources::would_find(inputs, path)
+                {
+                    let message =
+                        format!("{what} would be read as an input; name a place outside of the inputs");
+                    return Err(Error::Input { path: path.into(), message });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What must be the same when a later run goes on.

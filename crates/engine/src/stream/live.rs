@@ -15,6 +15,7 @@ use memchr::memrchr;
 
 use super::spool::Spool;
 use crate::Control;
+use crate::resume::is_same;
 use crate::source::Flow;
 
 /// The longest line: a peer is not trusted with more of our memory.
@@ -190,11 +191,16 @@ pub(super) struct Followed {
 const GROWTH: Duration = Duration::from_millis(10);
 
 impl Followed {
-    /// From this offset on.
-    pub(super) fn open(path: &Path, at: u64) -> io::Result<Followed> {
-        let mut file = File::open(path)?;
+    /// From this offset on. The same file is given, too, to be looked at by itself.
+    pub(super) fn open(path: &Path, at: u64) -> io::Result<(Followed, File)> {
+        let (mut file, again) = loop {
+            let (file, again) = (File::open(path)?, File::open(path)?);
+            if is_same(&file, &again) {
+                break (file, again); // or it was replaced just now
+            }
+        };
         file.seek(SeekFrom::Start(at))?;
-        Ok(Followed { file, at, buffer: vec![0; 256 << 10] })
+        Ok((Followed { file, at, buffer: vec![0; 256 << 10] }, again))
     }
 }
 

@@ -2,11 +2,11 @@
 //! asked does not matter: all get the same.
 
 use std::fmt::Write as _;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::watch::{Status, Watch};
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ impl Door {
         while !end.load(Relaxed) {
             match self.0.accept() {
                 // Whoever asks wrongly or goes away is no concern of the run.
-                Ok((peer, _)) => drop(answer(peer, watch)),
+                Ok((peer, _)) => drop(answer(peer, watch, end)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(LOOK),
                 Err(_) => thread::sleep(10 * LOOK),
             }
@@ -46,10 +46,11 @@ impl Door {
     }
 }
 
-fn answer(mut peer: TcpStream, watch: &Watch) -> std::io::Result<()> {
+fn answer(peer: TcpStream, watch: &Watch, end: &AtomicBool) -> io::Result<()> {
     peer.set_nonblocking(false)?;
-    peer.set_read_timeout(Some(PATIENCE))?;
-    peer.set_write_timeout(Some(PATIENCE))?;
+    peer.set_read_timeout(Some(LOOK))?;
+    peer.set_write_timeout(Some(LOOK))?;
+    let mut peer = Hasty { peer, deadline: Instant::now() + PATIENCE, end };
     let mut request = Vec::new();
     let mut bytes = [0; 1024];
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -66,6 +67,44 @@ fn answer(mut peer: TcpStream, watch: &Watch) -> std::io::Result<()> {
     );
     peer.write_all(head.as_bytes())?;
     peer.write_all(body.as_bytes())
+}
+
+/// A peer that has a moment for all that it asks and takes, however it divides it.
+struct Hasty<'a> {
+    peer: TcpStream,
+    deadline: Instant,
+    end: &'a AtomicBool,
+}
+
+impl Hasty<'_> {
+    /// Tries again while nothing comes, or goes, until it is too late.
+    fn within(&mut self, mut attempt: impl FnMut(&mut TcpStream) -> io::Result<usize>) -> io::Result<usize> {
+        loop {
+            if self.end.load(Relaxed) || Instant::now() >= self.deadline {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            match attempt(&mut self.peer) {
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                done => return done,
+            }
+        }
+    }
+}
+
+impl Read for Hasty<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.within(|peer| peer.read(buffer))
+    }
+}
+
+impl Write for Hasty<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.within(|peer| peer.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.peer.flush()
+    }
 }
 
 /// The metrics of a run.
@@ -142,6 +181,30 @@ mod tests {
             assert!(text.contains("\ntamis_stream_rows_trained_total 12345\n"), "{text}");
             assert!(!text.contains("fill"), "what is not known is not said: {text}");
             end.store(true, Relaxed);
+        });
+    }
+
+    /// One byte now and then, for ever.
+    #[test]
+    fn whoever_asks_slowly_is_left_and_keeps_neither_others_nor_the_end_waiting() {
+        let door = Door::open("127.0.0.1:0").unwrap();
+        let address = door.0.local_addr().unwrap().to_string();
+        let (watch, end) = (Watch::default(), AtomicBool::new(false));
+        let drip = || {
+            let mut peer = TcpStream::connect(&address).unwrap();
+            while peer.write_all(b"x").is_ok() {
+                thread::sleep(Duration::from_millis(50));
+            }
+        };
+        thread::scope(|scope| {
+            let served = scope.spawn(|| door.serve(&watch, &end));
+            drip(); // comes to an end
+            let text = ask(&address, b"GET / HTTP/1.1\r\n\r\n");
+            assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+            let mut silent = TcpStream::connect(&address).unwrap();
+            silent.write_all(b"x").unwrap();
+            end.store(true, Relaxed);
+            served.join().unwrap();
         });
     }
 

@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 /// Bytes of keys and hashes that wait.
 const MOST_BYTES: usize = 8 << 20;
 
+/// What a piece takes beside that: it has several vectors, whose room may be small, but not zero.
+const PIECE: usize = 512;
+
 /// Pieces that are kept to be filled again.
 const SPARE: usize = 32;
 
@@ -30,7 +33,7 @@ pub(super) struct Piece {
 
 impl Piece {
     fn bytes(&self) -> usize {
-        self.records.keys.len() + 32 * self.records.len()
+        PIECE + self.records.keys.len() + 32 * self.records.len()
     }
 }
 
@@ -153,7 +156,7 @@ mod tests {
         let pushed = AtomicUsize::new(0);
         thread::scope(|scope| {
             scope.spawn(|| {
-                while queue.push(piece(1 << 20)) {
+                while queue.push(piece((1 << 20) - PIECE)) {
                     pushed.fetch_add(1, SeqCst);
                 }
             });
@@ -168,6 +171,26 @@ mod tests {
             }
             queue.close();
         });
+    }
+
+    /// A piece of which all rows were left out has no records, but takes room.
+    #[test]
+    fn pieces_without_records_are_bounded_too() {
+        let queue = Queue::default();
+        let pushed = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while queue.push(Piece { skipped: 1, ..Piece::default() }) {
+                    assert!(pushed.fetch_add(1, SeqCst) < 1_000_000, "it is not bounded");
+                }
+            });
+            while queue.lock().bytes <= MOST_BYTES {
+                assert!(pushed.load(SeqCst) < 1_000_000, "it is not bounded");
+                thread::yield_now();
+            }
+            queue.close();
+        });
+        assert_eq!(queue.lock().pieces.len(), MOST_BYTES / PIECE + 1);
     }
 
     #[test]

@@ -45,6 +45,12 @@ pub trait Source {
     /// What a later run must know, beside the place, to begin there.
     fn bookmark(&mut self) -> Result<Value>;
 
+    /// Whether the bookmark tells what no commit does yet, and without which records might be
+    /// understood otherwise: it is committed before a batch of them is logged.
+    fn has_news(&self) -> bool {
+        false
+    }
+
     /// Makes sure that all up to this place can be read again after a failure of the machine.
     fn sync(&mut self) -> Result<()>;
 

@@ -2,7 +2,8 @@
 //!
 //! The bytes stand in segments: files whose names tell the offset at which they begin. Those that
 //! lie before the committed place are removed. Bytes that the system has are not lost when the
-//! process is killed; they are synced when the state is.
+//! process is killed; they are synced when the state is, and before a next segment begins. So when
+//! the machine itself fails, what is lost is the end of the text and not a part within it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use memchr::memrchr;
 
 use crate::error::{Error, Result};
+use crate::output;
 
 /// A segment is ended when it is so long, or when it is synced and has this much.
 const SEGMENT: u64 = 64 << 20;
@@ -40,25 +42,51 @@ impl Spool {
             starts.extend(offset.and_then(|offset| offset.parse::<u64>().ok()));
         }
         starts.sort_unstable();
-        let (folder, unsynced) = (folder.to_owned(), starts.clone());
+        let (folder, unsynced) = (folder.to_owned(), Vec::new());
         let mut spool = Spool { folder, prefix, starts, last: None, end: committed, unsynced };
-        spool.check()?;
+        spool.check(committed)?;
+        spool.unsynced.clone_from(&spool.starts);
         Ok(spool)
     }
 
-    /// That the segments follow each other; a line that was not written to its end is cut off.
-    fn check(&mut self) -> Result<()> {
-        for (i, &start) in self.starts.iter().enumerate() {
+    /// That the segments follow each other from the committed place on; a line that was not written
+    /// to its end is cut off.
+    fn check(&mut self, committed: u64) -> Result<()> {
+        // Removed before, or about to be, when the machine failed.
+        let done = self.starts.iter().skip(1).take_while(|start| **start <= committed).count();
+        for start in self.starts.drain(..done).collect::<Vec<_>>() {
             let path = self.path(start);
-            let damaged = |message: String| Error::Input { path: path.clone(), message };
-            if i > 0 && start != self.end || i == 0 && start > self.end {
-                return Err(damaged(format!("it should begin at {}: a part is missing", self.end)));
+            fs::remove_file(&path).map_err(Error::io(&path))?;
+        }
+        let mut kept = 0;
+        for (i, &start) in self.starts.iter().enumerate() {
+            let missing = if i == 0 { start > self.end } else { start != self.end };
+            if missing && self.end >= committed && i > 0 {
+                break;
             }
-            let mut length = fs::metadata(&path).map_err(Error::io(&path))?.len();
-            if i + 1 == self.starts.len() {
-                length = whole_lines(&path, length).map_err(Error::io(&path))?;
+            let path = self.path(start);
+            if missing {
+                let message = format!("it should begin at {}: a part is missing", self.end);
+                return Err(Error::Input { path, message });
             }
-            self.end = start + length;
+            let length = fs::metadata(&path).map_err(Error::io(&path))?.len();
+            // What stands beyond the beginning of the next was cut off, and the cut was lost.
+            let most = self.starts.get(i + 1).map_or(u64::MAX, |next| next - start);
+            self.end = start + length.min(most);
+            kept = i + 1;
+        }
+        // Beyond a gap nothing is committed, and what follows it cannot be used without it.
+        let beyond = self.starts.split_off(kept);
+        for start in &beyond {
+            let path = self.path(*start);
+            fs::remove_file(&path).map_err(Error::io(&path))?;
+        }
+        if !beyond.is_empty() {
+            output::sync_folder(&self.folder)?; // or they might follow what comes now
+        }
+        if let Some(&start) = self.starts.last() {
+            let path = self.path(start);
+            self.end = start + whole_lines(&path, self.end - start).map_err(Error::io(&path))?;
         }
         Ok(())
     }
@@ -107,6 +135,7 @@ impl Spool {
         let begun = self.starts.last().copied().filter(|start| self.end - start < SEGMENT);
         let start = begun.filter(|_| self.last.is_some()).unwrap_or(self.end);
         if self.last.is_none() || begun != Some(start) {
+            self.sync_segments().map_err(|(_, error)| wrap(error))?;
             let path = self.path(start);
             let file = OpenOptions::new().create(true).append(true).open(path).map_err(wrap)?;
             self.last = Some(file);
@@ -124,13 +153,19 @@ impl Spool {
 
     /// Makes sure that all of it is on disk.
     pub(super) fn sync(&mut self) -> Result<()> {
-        for start in std::mem::take(&mut self.unsynced) {
-            let path = self.path(start);
-            File::open(&path).and_then(|file| file.sync_data()).map_err(Error::io(&path))?;
-        }
-        let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        self.sync_segments().map_err(|(path, source)| Error::Io { path, source })?;
+        output::sync_folder(&self.folder)?;
         if self.starts.last().is_some_and(|start| self.end - start >= SYNCED_SEGMENT) {
             self.last = None; // so that it can be removed before it is full
+        }
+        Ok(())
+    }
+
+    fn sync_segments(&mut self) -> std::result::Result<(), (PathBuf, io::Error)> {
+        while let Some(&start) = self.unsynced.first() {
+            let path = self.path(start);
+            File::open(&path).and_then(|file| file.sync_data()).map_err(|error| (path, error))?;
+            self.unsynced.remove(0);
         }
         Ok(())
     }
@@ -153,7 +188,7 @@ impl Spool {
     }
 }
 
-/// Cuts a file after its last line end; its length then.
+/// Cuts a file, of which so much counts, after its last line end; its length then.
 fn whole_lines(path: &Path, length: u64) -> io::Result<u64> {
     const LOOK: u64 = 64 << 10;
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
@@ -169,8 +204,9 @@ fn whole_lines(path: &Path, length: u64) -> io::Result<u64> {
         }
         end = from;
     }
-    if end < length {
+    if end < file.metadata()?.len() {
         file.set_len(end)?;
+        file.sync_data()?; // or what is cut off might stand before a next segment again
     }
     Ok(end)
 }
@@ -227,5 +263,62 @@ mod tests {
         spool.append(b"x\n").unwrap();
         assert_eq!(open(3 * SYNCED_SEGMENT).unwrap().end(), 3 * SYNCED_SEGMENT + 2);
         assert!(open(0).unwrap_err().to_string().contains("missing"));
+    }
+
+    /// Segments as they are after the machine failed; what is read then.
+    fn left(segments: &[(u64, &str)], committed: u64) -> Result<(String, usize)> {
+        let folder = tempfile::tempdir().unwrap();
+        for (start, text) in segments {
+            fs::write(folder.path().join(format!("spool-train-{start:020}")), text).unwrap();
+        }
+        let mut spool = Spool::open(folder.path(), "train", committed)?;
+        let found = text(&spool, committed);
+        assert_eq!(spool.end(), committed + found.len() as u64);
+        let segments = fs::read_dir(folder.path()).unwrap().count();
+        // What comes now follows, also after another end.
+        spool.append(b"new\n").unwrap();
+        let spool = Spool::open(folder.path(), "train", committed)?;
+        assert_eq!(text(&spool, committed), format!("{found}new\n"));
+        Ok((found, segments))
+    }
+
+    #[test]
+    fn a_half_line_that_was_cut_off_and_is_there_again_counts_no_more() {
+        let (found, _) = left(&[(0, "one\ntw"), (4, "two\n"), (8, "three\nfo")], 0).unwrap();
+        assert_eq!(found, "one\ntwo\nthree\n");
+    }
+
+    #[test]
+    fn what_follows_a_gap_is_left_out_where_none_of_it_is_committed() {
+        let lost_end = [(0, "one\nt"), (8, "three\n"), (14, "four\n")];
+        for committed in [0, 4] {
+            let (found, segments) = left(&lost_end, committed).unwrap();
+            assert_eq!((found.as_str(), segments), (&"one\n"[committed as usize..], 1));
+        }
+        let refused = |committed| left(&lost_end, committed).unwrap_err().to_string();
+        assert!(refused(6).contains("missing"), "{}", refused(6));
+        // A gap before what is committed is none.
+        assert_eq!(left(&lost_end, 8).unwrap(), ("three\nfour\n".into(), 2));
+        assert_eq!(left(&[(0, "one\n"), (8, "three\n")], 10).unwrap(), ("ree\n".into(), 1));
+    }
+
+    #[test]
+    fn a_segment_is_synced_before_the_next_begins() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::open(folder.path(), "train", 0).unwrap();
+        spool.append(b"x\n").unwrap();
+        // Nearly full, without the bytes.
+        let first = OpenOptions::new().write(true).open(spool.path(0)).unwrap();
+        first.set_len(SEGMENT - 1).unwrap();
+        spool.end = SEGMENT - 1;
+        spool.append(b"\n").unwrap();
+        assert_eq!((&spool.unsynced[..], spool.end), (&[0][..], SEGMENT));
+        spool.append(b"x\n").unwrap();
+        assert_eq!((&spool.unsynced[..], &spool.starts[..]), (&[SEGMENT][..], &[0, SEGMENT][..]));
+        // The last one of a run that was killed, too.
+        let mut spool = Spool::open(folder.path(), "train", 0).unwrap();
+        assert_eq!(spool.unsynced, [0, SEGMENT]);
+        spool.append(b"y\n").unwrap();
+        assert_eq!(spool.unsynced, [SEGMENT + 2]);
     }
 }

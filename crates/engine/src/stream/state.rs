@@ -5,6 +5,7 @@
 //! | `lock` | keeps a second process away |
 //! | `job.json` | the job; another one is refused |
 //! | `filter-N.tamis` | the filters after batch N: an ordinary file; `filter.tamis` is the newest |
+//! | `counts-N.tamis` | the counts after batch N, likewise; `counts.tamis` is the newest |
 //! | `commit.json` | which batch, how far the streams were read, how long the output was |
 //! | `plan.log` | the batches since: where each begins and ends in both streams |
 //! | `spool-…` | what came from streams that cannot be read again |
@@ -12,7 +13,8 @@
 //! `commit.json` is replaced in one rename, after all it speaks of is on disk. A line of `plan.log`
 //! is written before its batch runs, and has a checksum: one that was not written to its end does
 //! not count. A later run goes back to the commit, cuts the output to its length, and runs the
-//! logged batches again, each with the same records.
+//! logged batches again, each with the same records. It may be ended, too: a line stays in the log
+//! until every batch of it is committed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File, OpenOptions};
@@ -92,6 +94,8 @@ const VERSION: u32 = 1;
 pub(super) struct State {
     folder: PathBuf,
     log: File,
+    /// The last batch that is logged or committed.
+    logged: u64,
     _lock: Lock,
 }
 
@@ -106,7 +110,7 @@ impl State {
             let message = "is a file; --state names a folder".into();
             return Err(Error::Input { path: folder.into(), message });
         }
-        fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        make(folder)?;
         let lock = Lock::at(&folder.join("lock"), folder)?;
         let path = folder.join("job.json");
         match fs::read(&path) {
@@ -144,14 +148,13 @@ impl State {
         let commit = read_commit(folder)?;
         let done = commit.as_ref().map_or(0, |commit| commit.batch);
         let path = folder.join("plan.log");
-        let (planned, valid) = read_plan(&path, done)?;
-        let open = || -> io::Result<File> {
-            let log = OpenOptions::new().create(true).truncate(false).append(true).open(&path)?;
-            log.set_len(valid)?; // what was not written to its end would spoil what follows
-            Ok(log)
-        };
-        let log = open().map_err(Error::io(&path))?;
-        let state = State { folder: folder.into(), log, _lock: lock };
+        let (planned, valid) = read_plan(&path, done, u64::MAX)?;
+        let log = OpenOptions::new().create(true).truncate(false).append(true).open(&path);
+        let log = log.map_err(Error::io(&path))?;
+        // What was not written to its end, or follows a gap, would spoil what is appended.
+        cut(&log, valid).map_err(Error::io(&path))?;
+        let logged = planned.back().map_or(done, |last| last.batch);
+        let state = State { folder: folder.into(), log, logged, _lock: lock };
         state.tidy(commit.as_ref())?;
         Ok((state, commit, planned))
     }
@@ -164,7 +167,20 @@ impl State {
     /// Notes that a batch begins.
     pub(super) fn log(&mut self, planned: &Planned) -> Result<()> {
         let line = seal(planned)?;
-        self.log.write_all(line.as_bytes()).map_err(Error::io(self.path("plan.log")))
+        self.log.write_all(line.as_bytes()).map_err(Error::io(self.path("plan.log")))?;
+        self.logged = planned.batch;
+        Ok(())
+    }
+
+    /// Forgets the logged batches after this one, which will be made anew.
+    pub(super) fn forget_after(&mut self, last: u64) -> Result<()> {
+        if last < self.logged {
+            let path = self.path("plan.log");
+            let (_, valid) = read_plan(&path, last, last)?;
+            cut(&self.log, valid).map_err(Error::io(&path))?;
+            self.logged = last;
+        }
+        Ok(())
     }
 
     /// Replaces the commit, and what belonged to the one before. All that the new one speaks of
@@ -173,9 +189,13 @@ impl State {
         commit.version = VERSION;
         let text = seal(&commit)?;
         output::write_whole(&self.path("commit.json"), |out| out.write_all(text.as_bytes()))?;
-        let path = self.path("plan.log");
-        let begin_anew = || -> io::Result<()> { self.log.set_len(0) };
-        begin_anew().map_err(Error::io(&path))?;
+        // What the commit before needs is there until this one is sure to last.
+        output::sync_folder(&self.folder)?;
+        // Batches of an earlier run that are still to be run again stand in the log alone.
+        if commit.batch >= self.logged {
+            self.log.set_len(0).map_err(Error::io(self.path("plan.log")))?;
+            self.logged = commit.batch;
+        }
         self.tidy(Some(&commit))
     }
 
@@ -197,6 +217,32 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// Makes a folder that lasts, where there is none.
+fn make(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let parent = match folder.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    make(parent)?;
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(Error::io(folder)(error)),
+        _ => {}
+    }
+    output::sync_folder(parent)
+}
+
+/// Cuts a log that is appended to.
+fn cut(log: &File, length: u64) -> io::Result<()> {
+    if log.metadata()?.len() > length {
+        log.set_len(length)?;
+        log.sync_data()?;
+    }
+    Ok(())
 }
 
 fn is_temporary(name: &str) -> bool {
@@ -278,22 +324,26 @@ fn read_commit(folder: &Path) -> Result<Option<Commit>> {
     }
 }
 
-/// The batches after this one that were logged, and how long the log is up to the last of them.
-fn read_plan(path: &Path, done: u64) -> Result<(VecDeque<Planned>, u64)> {
+/// The batches after `done`, up to `last`, that were logged without a gap, and how long the log is up
+/// to the last of them.
+fn read_plan(path: &Path, done: u64, last: u64) -> Result<(VecDeque<Planned>, u64)> {
     let bytes = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         read => read.map_err(Error::io(path))?,
     };
-    let (mut planned, mut valid) = (VecDeque::new(), 0);
+    let (mut planned, mut valid): (VecDeque<Planned>, u64) = Default::default();
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let Some(batch) = unseal::<Planned>(line).filter(|_| line.ends_with(b"\n")) else { break };
+        let next = planned.back().map_or(done, |before| before.batch) + 1;
+        let is_done = batch.batch <= done && planned.is_empty();
+        if batch.batch > last || !is_done && batch.batch != next {
+            break;
+        }
         valid += line.len() as u64;
-        if batch.batch > done {
+        if !is_done {
             planned.push_back(batch);
         }
     }
-    let follow = planned.iter().zip(done + 1..).take_while(|(batch, number)| batch.batch == *number).count();
-    planned.truncate(follow);
     Ok((planned, valid))
 }
 
@@ -336,6 +386,54 @@ mod tests {
         drop(state);
         assert_eq!(State::open(&folder, &job(5)).unwrap().2.len(), 3);
         assert_eq!(fs::read_to_string(folder.join("filter.tamis")).unwrap(), "two");
+    }
+
+    /// A run is killed; the next one commits while it runs the logged batches again, and is killed.
+    #[test]
+    fn a_commit_between_batches_that_are_run_again_forgets_none_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || State::open(folder.path(), &job(5)).unwrap();
+        let commit = |batch| Commit { batch, ..Commit::default() };
+        let (mut state, ..) = open();
+        (1..=4).for_each(|batch| state.log(&planned(batch)).unwrap());
+        drop(state);
+        let (mut state, _, plan) = open();
+        assert_eq!(plan.len(), 4);
+        state.commit(commit(2)).unwrap();
+        drop(state);
+        let (mut state, done, plan) = open();
+        assert_eq!((done.unwrap().batch, plan), (2, [planned(3), planned(4)].into()));
+        state.commit(commit(3)).unwrap();
+        state.commit(commit(4)).unwrap();
+        assert_eq!(fs::metadata(folder.path().join("plan.log")).unwrap().len(), 0);
+        state.log(&planned(5)).unwrap();
+        drop(state);
+        assert_eq!(open().2, [planned(5)]);
+    }
+
+    /// Batch 3 of an earlier run, whose records are gone, ended elsewhere than the new one does.
+    #[test]
+    fn a_batch_that_is_made_anew_replaces_the_one_that_was_logged() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || State::open(folder.path(), &job(5)).unwrap();
+        let other = Planned { train: Some((Place(vec![0, 3]), Place(vec![0, 77]))), ..planned(3) };
+        let (mut state, ..) = open();
+        (1..=4).for_each(|batch| state.log(&planned(batch)).unwrap());
+        state.forget_after(2).unwrap();
+        state.forget_after(7).unwrap();
+        state.log(&other).unwrap();
+        drop(state);
+        assert_eq!(open().2, [planned(1), planned(2), other.clone()]);
+        // The same, where a line is missing.
+        let (mut state, ..) = open();
+        state.forget_after(0).unwrap();
+        [1, 2, 4, 5].iter().for_each(|&batch| state.log(&planned(batch)).unwrap());
+        drop(state);
+        let (mut state, _, plan) = open();
+        assert_eq!(plan.len(), 2);
+        state.log(&other).unwrap();
+        drop(state);
+        assert_eq!(open().2, [planned(1), planned(2), other]);
     }
 
     #[test]

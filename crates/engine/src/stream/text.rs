@@ -11,6 +11,7 @@ use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -107,8 +108,10 @@ pub(super) struct Text {
     pub(super) explained: Vec<Explained>,
     /// Marks of the inputs that are done.
     marks: Vec<Mark>,
-    /// That of the input of this number grows.
-    followed: Option<usize>,
+    /// The input of this number grows; the file itself, whatever has its name by now.
+    followed: Option<(usize, File)>,
+    /// Whether a commit tells how live text is understood.
+    settled: bool,
     piece: Option<Piece>,
     /// The next record of the piece.
     next: usize,
@@ -156,14 +159,16 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
         explained: Vec::new(),
         marks: Vec::new(),
         followed: None,
+        settled: false,
         piece: None,
         next: 0,
         at: begin,
         rows: 0,
         skipped: 0,
     };
-    // Lines that come late in a live text are understood as its beginning was.
-    let late = |input: usize| bookmark.live.as_ref().filter(|_| begin.input == input && begin.offset > 0);
+    // What comes of a live text is understood as its beginning was, which may not come again.
+    let known = |input: usize| bookmark.live.as_ref().filter(|_| begin.input == input);
+    let late = |input: usize| known(input).filter(|_| begin.offset > 0);
     let prelude =
         |input: usize| Cursor::new(late(input).map(|live| live.prelude.0.clone()).unwrap_or_default());
     let (prepared, live) = match setup.named {
@@ -184,9 +189,11 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
             let prepared = match last {
                 None => Prepared::Files(sources),
                 Some(path) => {
-                    let at = if begin.input + 1 == all { begin.offset } else { 0 };
-                    let from = Box::new(Followed::open(&path, at).map_err(Error::io(&path))?);
-                    text.followed = Some(all - 1);
+                    // What was read when it did not yet grow is passed over, and understood again.
+                    let at = late(all - 1).map_or(0, |_| begin.offset);
+                    let (from, file) = Followed::open(&path, at).map_err(Error::io(&path))?;
+                    let from = Box::new(from);
+                    text.followed = Some((all - 1, file));
                     text.inputs.push(of(&path));
                     Prepared::Live(left, path, Live::new(Some(Box::new(prelude(all - 1))), from, None))
                 }
@@ -195,7 +202,7 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
             {
                 refuse_half_line(&input.path, begin.offset)?;
             }
-            (prepared, text.followed)
+            (prepared, setup.follow.then(|| all.saturating_sub(1)))
         }
         named => {
             let (name, from): (String, Box<dyn Receive>) = match named {
@@ -207,7 +214,13 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
                     let file = File::open(path).map_err(Error::io(path))?;
                     (path.display().to_string(), Box::new(Pipe::new(Flow::of(file))))
                 }
-                _ => ("-".into(), Box::new(Pipe::new(Flow::stdin()))),
+                _ => {
+                    if setup.folder.is_some() && Flow::stdin_is_a_file() {
+                        let message = "standard input is a file, and a later run would read it from its beginning again: name the file instead of -";
+                        return Err(Error::Refused(message.into()));
+                    }
+                    ("-".into(), Box::new(Pipe::new(Flow::stdin())))
+                }
             };
             let mut earlier: Box<dyn Read + Send> = Box::new(prelude(0));
             if let Some(folder) = setup.folder {
@@ -219,7 +232,11 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
             (Prepared::Live(Vec::new(), name.into(), live), Some(0))
         }
     };
-    *lock(&text.shared.live) = live.and_then(late).cloned();
+    // Of a text of which nothing came yet, nothing is known.
+    let nothing = text.spool.as_ref().is_some_and(|spool| lock(spool).end() == 0);
+    let known = live.and_then(known).filter(|_| !nothing).cloned();
+    text.settled = known.is_some();
+    *lock(&text.shared.live) = known;
     let shared = Arc::clone(&text.shared);
     Ok((text, Reader { setup, shared, begin, prepared }))
 }
@@ -236,6 +253,7 @@ impl Reader<'_> {
     /// Reads to the end, or until the run has ended.
     pub(super) fn run(self) {
         let shared = Arc::clone(&self.shared);
+        let _ends = EndInPanic(&shared);
         let result = self.read();
         let stopped = shared.control.check().is_err();
         shared.queue.end(if stopped { Ok(()) } else { result });
@@ -243,12 +261,13 @@ impl Reader<'_> {
 
     fn read(self) -> Result<()> {
         let Reader { setup, shared, begin, prepared } = self;
-        let late = lock(&shared.live).clone();
+        let known = lock(&shared.live).clone();
+        let late = known.is_some() && begin.offset > 0;
         // Inputs are numbered from the one on with which this begins.
         let (mut sources, live) = match prepared {
             Prepared::Files(sources) => (sources, None),
             Prepared::Live(before, path, text) => {
-                let options = late.as_ref().map(|live| live.options(setup.options));
+                let options = known.as_ref().map(|live| live.options(setup.options));
                 let live = before.len();
                 let mut inputs: Vec<_> = before.into_iter().map(|path| (path, None)).collect();
                 inputs.push((path, Some(text.flow(Arc::clone(&shared.control)))));
@@ -261,7 +280,7 @@ impl Reader<'_> {
         let mut behind = 0;
         if let Some(input) = live {
             let prelude = sources.prelude(input);
-            if late.is_some() {
+            if late {
                 behind = begin.offset as i64 - prelude.len() as i64;
             }
             if explained[input].compression.is_some() {
@@ -272,7 +291,7 @@ impl Reader<'_> {
             sources.in_rows_of(LONGEST_LINE);
         }
         let by_rows = |input: usize| explained[input].format == Format::Parquet;
-        if late.is_none() && !by_rows(0) {
+        if !late && !by_rows(0) {
             sources.begin_at(Position { input: 0, offset: begin.offset });
         }
         let sifters = (0..setup.threads).map(|_| Sifter::new(setup.making)).collect();
@@ -290,6 +309,19 @@ impl Reader<'_> {
             Ok(if taken { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         };
         sources.sift(sifters, take, &shared.control).map(drop)
+    }
+}
+
+/// That nobody waits for a reader that panicked.
+struct EndInPanic<'a>(&'a Shared);
+
+impl Drop for EndInPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0
+                .queue
+                .end(Err(Error::Refused("the reading of a stream ended by a fault of the program".into())));
+        }
     }
 }
 
@@ -441,12 +473,23 @@ impl Source for Text {
     fn bookmark(&mut self) -> Result<Value> {
         let mut files = self.marks.clone();
         if let Some(input) = self.inputs.get(self.at.input).filter(|_| files.len() == self.at.input) {
-            let length = fs::metadata(&input.path).map_err(Error::io(&input.path))?.len();
-            let offset = if input.plain { self.at.offset } else { length };
-            files.push(Mark::of(&input.path, offset).map_err(Error::io(&input.path))?);
+            let mark = || match &self.followed {
+                // Not by its name, which another file may have by now.
+                Some((followed, file)) if *followed == self.at.input => {
+                    Mark::through(file, &input.path, self.at.offset)
+                }
+                _ if input.plain => Mark::of(&input.path, self.at.offset),
+                _ => Mark::of(&input.path, fs::metadata(&input.path)?.len()),
+            };
+            files.push(mark().map_err(Error::io(&input.path))?);
         }
         let bookmark = Bookmark { files, live: lock(&self.shared.live).clone() };
+        self.settled = bookmark.live.is_some();
         serde_json::to_value(bookmark).map_err(|error| Error::Refused(error.to_string()))
+    }
+
+    fn has_news(&self) -> bool {
+        !self.settled && lock(&self.shared.live).is_some()
     }
 
     fn sync(&mut self) -> Result<()> {
@@ -462,8 +505,8 @@ impl Source for Text {
 
     fn lag(&self) -> Option<u64> {
         let of = |(number, input): (usize, &Input)| {
-            let length = match self.followed {
-                Some(followed) if followed == number => fs::metadata(&input.path).ok()?.len(),
+            let length = match &self.followed {
+                Some((followed, file)) if *followed == number => file.metadata().ok()?.len(),
                 _ => input.length,
             };
             match number == self.at.input {

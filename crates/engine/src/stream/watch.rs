@@ -11,9 +11,9 @@ use super::learned::Fill;
 pub struct Status {
     /// The number of the last batch, over all runs.
     pub batch: u64,
-    /// Batches of this run, and those of them that an earlier run had begun.
+    /// Batches of this run.
     pub batches: u64,
-    /// Of them, those that were run again.
+    /// Of them, those that an earlier run had begun, and that were run again.
     pub replayed: u64,
     /// Rows trained.
     pub rows: u64,
