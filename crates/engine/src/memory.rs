@@ -1,6 +1,6 @@
 //! Sketches of tables in memory, which stay in memory: what programs do that bring their own rows.
 //!
-//! The phases are those of [`build`](crate::build), so that the bytes are those of a file that is
+//! The phases are those of [`mod@crate::build`], so that the bytes are those of a file that is
 //! built of the same rows. Rows of one table may be spread over many machines: each builds with the
 //! same parameters, and the parts are [merged](crate::merge::merge_in_memory).
 
