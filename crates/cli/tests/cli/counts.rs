@@ -321,6 +321,26 @@ fn a_total_that_ran_full_is_said_to_be_at_least_that() {
     let text = folder.ok("top a.tamis");
     assert!(text.contains("Total weight at least") && !text.contains("48.7"), "{text}");
     assert!(folder.ok("test a.tamis w.csv").contains("no bound is known"));
+    assert!(folder.ok("inner-product a.tamis").contains("unknown"));
+}
+
+/// 20 counters were said to have run full where there are 10, and the bound was `163P`.
+#[test]
+fn a_self_join_counts_its_full_counters_once_and_writes_its_bound_out() {
+    let folder = Folder::new();
+    folder.write("w.csv", "k,w\na,14000000000\nb,5400000000\nc,600000000\n");
+    let how = "--key k --weight w --kind count-min --counter-bits 32";
+    folder.ok(&format!("build w.csv {how} -o a.tamis -q"));
+    fs::copy(folder.path("a.tamis"), folder.path("b.tamis")).unwrap();
+    let join = folder.run("inner-product a.tamis");
+    assert!(join.err.contains("10 counters ran full"), "{}", join.err);
+    // 0.0001 of the square of 20,000,000,000.
+    assert!(join.out.contains("40,000,000,000,000,000"), "{}", join.out);
+    assert!(!join.out.contains("truth ≤ estimate"), "{}", join.out);
+    // Two full counters and one that is not, squared.
+    assert!(join.out.contains("37,253,488,130,239,234,050"), "{}", join.out);
+    assert_eq!(folder.json("inner-product a.tamis a.tamis")["groups"][0]["counters_full"], 10);
+    assert_eq!(folder.json("inner-product a.tamis b.tamis")["groups"][0]["counters_full"], 20);
 }
 
 #[test]
