@@ -73,7 +73,7 @@ pub fn inner_product(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec
             group: names[i].clone(),
             estimate,
             bound: ([totals.0, totals.1].iter().all(|total| *total < u64::MAX))
-                .then(|| epsilon * totals.0 as f64 * totals.1 as f64),
+                .then_some(epsilon * totals.0 as f64 * totals.1 as f64),
             totals,
             epsilon,
             delta,
