@@ -366,6 +366,25 @@ fn estimates_are_tested_against_exact_counts() {
         assert!(test.out.contains("FAILED"), "{}", test.out);
     }
     folder.refused("test c.tamis access.log --random 10", 2, &["--random"]);
+    // Thousands are set apart, and where nothing is, there is no error either: it was -0.0.
+    folder.write("w.csv", "k,w\na,5000\nb,10\n");
+    folder.ok("build w.csv --key k --weight w --kind count-min --width 1 --depth 1 -o one.tamis -q");
+    assert!(folder.ok("test one.tamis w.csv").contains(" 2,505.0 "));
+    folder.write("none.csv", "k,w\n");
+    folder.ok("build none.csv --key k --weight w --kind count-min -o none.tamis -q");
+    let text = folder.ok("test none.tamis none.csv");
+    assert!(text.contains('–') && !text.contains("-0"), "{text}");
+    assert!(folder.json("test none.tamis none.csv")["groups"][0]["mean_error"].is_null());
+}
+
+#[test]
+fn a_tiny_number_is_not_written_out_in_zeros() {
+    let folder = Folder::new();
+    folder.write("keys.txt", "a\nb\n");
+    for how in ["--delta 1e-300", "--heavy 1e-300 --epsilon 0.01"] {
+        let done = folder.run(&format!("build keys.txt --kind count-min {how} -o y.tamis"));
+        assert!(done.code > 0 && done.err.contains("1e-300") && done.err.len() < 300, "{}", done.err);
+    }
 }
 
 #[test]
@@ -393,6 +412,10 @@ fn what_cannot_be_counted_is_refused_with_the_reason() {
         ("--epsilon 1", "between 0 and 1"),
         ("--delta 1.5", "between 0 and 1"),
         ("--delta=-0.1", "between 0 and 1"),
+        ("--epsilon -1", "between 0 and 1"),
+        ("--delta -1e3", "between 0 and 1"),
+        ("--heavy -0.5", "between 0 and 1"),
+        ("--width -3", "--width"),
         ("--epsilon x", "not a number"),
         ("--epsilon 1e-300", "2^56"),
         ("--delta 1e-200", "64"),
@@ -413,7 +436,8 @@ fn what_cannot_be_counted_is_refused_with_the_reason() {
     ] {
         let line = format!("build keys.txt --kind count-min {how} -o y.tamis");
         folder.refused(&line, 2, &[]);
-        assert!(folder.run(&line).err.contains(says), "{how}: {}", folder.run(&line).err);
+        let err = folder.run(&line).err;
+        assert!(err.contains(says) && !err.contains("unexpected argument"), "{how}: {err}");
     }
     folder.refused(
         "build keys.txt --kind count-min --heavy 0.001 --epsilon 0.01 -o y.tamis",
