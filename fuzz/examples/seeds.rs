@@ -18,7 +18,7 @@ use tamis::Params;
 use tamis::blocked::Blocked;
 use tamis::bloom::Bloom;
 use tamis::countmin::{self, CountMin, Heavy, Update};
-use tamis::format::{Extras, seal_as, write_with};
+use tamis::format::{Extras, seal, write};
 use tamis::fuse::Fuse;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::Recipe;
@@ -128,13 +128,13 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
                 seed = sketch.total();
             }
         }
-        tallies.push(seal_as(kind, &group.shape, section, size, seed));
+        tallies.push(seal(kind, &group.shape, section, size, seed));
     }
     let listed = vec![vec![b"a".to_vec(), b"bc".to_vec()], vec![], vec![b"".to_vec()]];
     let heavy = (kind == Kind::CountMin && sizes.len() == 3).then(|| Heavy { share: 0.1, groups: listed });
     let mut bytes = Vec::new();
     let extras = Extras { heavy: heavy.as_ref(), journal: b"" };
-    write_with(&mut bytes, &params, &tallies, &data, extras).unwrap();
+    write(&mut bytes, &params, &tallies, &data, extras).unwrap();
     bytes
 }
 

@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use tamis::Container;
-use tamis::format::{ENTRY_BYTES, Extras, HEADER_BYTES, write_with};
+use tamis::format::{ENTRY_BYTES, Extras, HEADER_BYTES, write};
 use tamis::hash::xxh3;
 use tamis::key::Maker;
 use tamis_engine::health::health;
@@ -38,7 +38,7 @@ fn probe(file: &[u8]) {
 
     let mut again = Vec::new();
     let extras = Extras { heavy: container.heavy(), journal: container.journal() };
-    write_with(&mut again, params, tallies, container.data(), extras).expect("a vector takes all");
+    write(&mut again, params, tallies, container.data(), extras).expect("a vector takes all");
     let again = Aligned::from(&again[..]);
     let twin = Container::open(&again[..]).expect("what is written is read back");
     assert_eq!((twin.params(), twin.tallies()), (params, tallies));

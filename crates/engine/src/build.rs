@@ -244,7 +244,7 @@ fn finish(
 ) -> Result<(Params, Vec<Tally>, Option<u64>)> {
     let Built { params, rows, seeds, arena, heavy, .. } = built;
     let (mut draft, tallies) =
-        output::draft_with(output, &params, (&rows, &seeds), &arena, heavy.as_ref(), threads)?;
+        output::draft_container(output, &params, (&rows, &seeds), &arena, heavy.as_ref(), threads)?;
     drop(arena);
     let mut pairs = None;
     if let Some(gathered) = gathered {

@@ -104,7 +104,7 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
     let stores = files.iter().zip(inputs).map(|(file, path)| exact::beside(path, file));
     let stores: Option<Vec<Store>> = stores.collect::<Result<_>>()?;
     let (mut draft, tallies) =
-        output::draft_with(to, &params, (&rows, &seeds), &data, heavy.as_ref(), threads)?;
+        output::draft_container(to, &params, (&rows, &seeds), &data, heavy.as_ref(), threads)?;
     drop(data);
     let mut kept = None;
     if let Some(stores) = stores {

@@ -91,13 +91,26 @@ pub fn check(path: &Path) -> Result<()> {
 
 /// Refuses an output that is one of the inputs.
 pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<Item = P>) -> Result<()> {
-    let Ok(output) = fs::canonicalize(path) else { return Ok(()) }; // there is no such file yet
-    let same = |input: P| fs::canonicalize(input).is_ok_and(|input| input == output);
-    if inputs.into_iter().any(same) {
+    if inputs.into_iter().any(|input| same_file(path, input.as_ref())) {
         let message = "is an input and would be overwritten; name another output".into();
         return Err(Error::Input { path: path.into(), message });
     }
     Ok(())
+}
+
+/// Whether two names, links or not, lead to one file; false where there is none.
+fn same_file(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let number = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+        number(one).is_some_and(|one| number(other) == Some(one))
+    }
+    #[cfg(not(unix))]
+    {
+        let place = |path: &Path| fs::canonicalize(path).ok();
+        place(one).is_some_and(|one| place(other) == Some(one))
+    }
 }
 
 /// Refuses outputs of which one is an input, or two are the same file.
@@ -172,25 +185,13 @@ pub fn write_container(
     arena: &[u64],
     threads: usize,
 ) -> Result<Vec<Tally>> {
-    let (draft, tallies) = draft_container(path, params, rows, seeds, arena, threads)?;
+    let (draft, tallies) = draft_container(path, params, (rows, seeds), arena, None, threads)?;
     draft.finish()?;
     Ok(tallies)
 }
 
-/// The same, but the file is not yet in its place.
+/// The same, with heavy keys where they are kept; and the file is not yet in its place.
 pub fn draft_container(
-    path: &Path,
-    params: &Params,
-    rows: &[u64],
-    seeds: &[u64],
-    arena: &[u64],
-    threads: usize,
-) -> Result<(Draft, Vec<Tally>)> {
-    draft_with(path, params, (rows, seeds), arena, None, threads)
-}
-
-/// The same with heavy keys, where they are kept.
-pub fn draft_with(
     path: &Path,
     params: &Params,
     (rows, seeds): (&[u64], &[u64]),
@@ -202,12 +203,12 @@ pub fn draft_with(
     let tallies = parallel::each(threads, params.groups.len(), |group| {
         let (kind, shape) = (params.common.kind, &params.groups[group].shape);
         let section = &arena[starts[group]..starts[group] + shape.words(kind) as usize];
-        Ok(format::seal_as(kind, shape, section, rows[group], seeds[group]))
+        Ok(format::seal(kind, shape, section, rows[group], seeds[group]))
     })?;
     let mut draft = Draft::new(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
     let extras = Extras { heavy, journal: b"" };
-    let written = format::write_with(&mut out, params, &tallies, arena, extras).and_then(|()| out.flush());
+    let written = format::write(&mut out, params, &tallies, arena, extras).and_then(|()| out.flush());
     written.map_err(Error::io(path))?;
     drop(out);
     Ok((draft, tallies))

@@ -4,7 +4,7 @@ use tamis::Container;
 use tamis::blocked::Blocked;
 use tamis::bloom::{Bloom, document_shape, positions};
 use tamis::countmin::{self, CountMin, Heavy, Update};
-use tamis::format::{Extras, seal, seal_as, write, write_with};
+use tamis::format::{Extras, seal, write};
 use tamis::fuse::Fuse;
 use tamis::hash::{Scheme, murmur3, xxh3};
 use tamis::key::{Maker, Recipe, keywords_of};
@@ -70,9 +70,9 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
             seed = filter.newest();
         }
     }
-    let tally = seal(section, 1, seed);
+    let tally = seal(params.common.kind, &params.groups[0].shape, section, 1, seed);
     let mut bytes = Vec::new();
-    write(&mut bytes, &params, &[tally], &data, b"").unwrap();
+    write(&mut bytes, &params, &[tally], &data, Extras::default()).unwrap();
     (params, bytes)
 }
 
@@ -195,11 +195,11 @@ fn the_counts_of_the_specification_are_what_is_written() {
     assert_eq!(sketch.estimate_hash(xxh3(b"tt0111161", 0)), 5);
     let total = sketch.total();
     let words = list(section.iter().map(|word| format!("{word:016x}")));
-    let tally = seal_as(Kind::CountMin, &shape, section, 3, total);
+    let tally = seal(Kind::CountMin, &shape, section, 3, total);
     let heavy = Heavy { share: 0.5, groups: vec![vec![b"tt0111161".to_vec()]] };
     let list: Vec<String> = heavy.encode().iter().map(|byte| format!("{byte:02x}")).collect();
     let mut bytes = Vec::new();
-    write_with(&mut bytes, &params, &[tally], &data, Extras { heavy: Some(&heavy), journal: b"" }).unwrap();
+    write(&mut bytes, &params, &[tally], &data, Extras { heavy: Some(&heavy), journal: b"" }).unwrap();
     let again: Vec<u64> = {
         let mut words = vec![0u64; bytes.len().div_ceil(8)];
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(&bytes);
@@ -240,9 +240,9 @@ fn the_record_of_the_specification_is_what_is_written() {
     let section = &mut data[..shape.words(Kind::Layered) as usize];
     Layered::from_words(&mut *section, shape).unwrap().insert_keywords(&keywords);
     let words = list(section.iter().map(|word| format!("{word:016x}")));
-    let tally = seal(section, 1, 0);
+    let tally = seal(Kind::Layered, &shape, section, 1, 0);
     let mut bytes = Vec::new();
-    write(&mut bytes, &params, &[tally], &data, b"").unwrap();
+    write(&mut bytes, &params, &[tally], &data, Extras::default()).unwrap();
     assert_shows(
         &page,
         &format!(

@@ -32,17 +32,18 @@ Examples:
   tamis stream --train access.log --follow --key 1 --delimiter ' ' --state run/
   tamis stream --train tcp://127.0.0.1:7001 --query tcp://127.0.0.1:7002 --every 1s --state run/
   tamis stream --train tcp-listen://0.0.0.0:7001 --query - --every 500ms --metrics 127.0.0.1:9100
-  tamis stream --train access.log --query ask.txt --key 1 --query-key 1 --delimiter ' ' --kind count-min
-  tamis stream --train train.txt --query ask.txt --keys 2M -o seen.txt --counts hits.txt --epsilon 1e-5
-  tamis stream --from users.tamis --query - --query-key 1 --delimiter ' '   ask a file, learn nothing
-  tamis query run/filter.tamis 203.0.113.7                                what was learned so far
+  tamis stream --train train.txt --query ask.txt --kind count-min -o hits.txt
+  tamis stream --train train.txt --query ask.txt -o seen.txt --counts hits.txt --epsilon 1e-5
+  tamis stream --from users.tamis --query mail.csv --query-key sender    ask a file, learn nothing
+  tamis query run/filter.tamis 203.0.113.7                               what was learned so far
 
 Batch i learns the i-th batch of --train, then answers the i-th batch of --query with all that was
 learned up to then. Each distinct key of a batch is answered once, in the order of first occurrence:
-a line with the key, if it may be in the set; with groups, a tab and the groups it may be in. A
+a line with the key, if it may be in the set; with groups, a tab and the groups it may be in.
 With --kind count-min the line has the key and how often it came, by estimate, for every query (with
-groups a line for each group: key, group, estimate); --counts FILE does so beside filters. A
-batch has --batch records of each stream, or with --every what came in that time, at most --batch.
+groups a line for each group: key, group, estimate); --counts FILE does so beside filters.
+
+A batch has --batch records of each stream, or with --every what came in that time, at most --batch.
 A stream that has ended gives empty batches; the run ends when both have ended.
 
 Without --keys or --params the number of keys is unknown, and filters grow (--kind scalable).
@@ -143,19 +144,26 @@ impl Stream {
             if let Some(door) = &door {
                 scope.spawn(|| door.serve(&watch, &end));
             }
-            let report = progress::run_to_its_end(
+            let _ends = End(&end);
+            progress::run_to_its_end(
                 output,
                 || line.text(&watch.status()),
                 |control| stream::stream(&job, control, &watch),
-            );
-            end.store(true, Relaxed);
-            report
+            )
         })?;
         if report.resumed {
             output.note("went on where the last run had ended");
         }
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.status.skipped);
+        if let Some(fill) = report.status.fill.filter(|fill| fill.overfull > 0) {
+            output.warn(format!(
+                "{} of {} hold more keys than they were planned for, and their rate is up to {}: give a larger --keys, or let them grow (--kind scalable)",
+                number::count(fill.overfull),
+                number::counted(fill.groups, "filter"),
+                number::rate(fill.rate)
+            ));
+        }
         if to_stdout {
             output.note(format!(
                 "{} trained, {} distinct queries asked, {} answered, in {}",
@@ -179,6 +187,11 @@ impl Stream {
             (None, Some(_)) => Target::Stdout,
             (Some(output), Some(_)) => Target::of(output)?,
         };
+        for name in [&self.output, &self.counts].into_iter().flatten() {
+            if let Target::File(path) = Target::of(name)? {
+                files::check_is_no_input(&path, &self.params)?;
+            }
+        }
         let live = [&train, &query].into_iter().flatten().any(|named| self.follow || named.is_live());
         let every = match (self.every, self.batch) {
             (Some(every), _) if every.is_zero() => return usage("--every takes a time above zero"),
@@ -321,6 +334,15 @@ impl Stream {
             }
         };
         Ok((common, sizing))
+    }
+}
+
+/// Ends whoever looks at it, however the run ends.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }
 

@@ -18,6 +18,7 @@ mod plan;
 mod query;
 mod stream;
 mod stream_crash;
+mod stream_edges;
 mod stream_live;
 mod strict;
 mod support;

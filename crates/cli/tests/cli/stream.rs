@@ -179,9 +179,14 @@ fn counts_are_never_below_those_of_a_map_and_stand_beside_filters() {
         assert!(loose.iter().zip(&truth).any(|((_, estimate), (_, truth))| estimate > truth));
         // With many counters the estimate is the truth.
         let state = format!("run-{batch}");
-        folder.ok(&format!(
+        let both = folder.json(&format!(
             "{line} --fpr 1e-9 -o seen.txt --counts hits.txt --epsilon 0.00001 --state {state} --commit-every 0"
         ));
+        let seen = folder.text("seen.txt").lines().count() as u64;
+        assert_eq!(
+            (both["answers"].as_u64(), both["distinct"].as_u64()),
+            (Some(seen), Some(truth.len() as u64))
+        );
         assert_eq!(read("hits.txt"), truth);
         assert_eq!(folder.text("seen.txt"), model(&train, &query, batch));
         let kind = if conservative.is_empty() { "count-min" } else { "count-min-conservative" };

@@ -134,8 +134,8 @@ fn killed_at_any_moment_and_begun_again_nothing_is_lost_or_doubled() {
             true => lines(&keys.into_iter().map(grouped).collect::<Vec<_>>()),
             false => lines(&keys),
         };
-        folder.write("train.txt", of(keys(60_000, 40_000, 5)));
-        folder.write("ask.txt", of(keys(50_000, 40_000, 6)));
+        folder.write("train.txt", of(keys(30_000, 20_000, 5)));
+        folder.write("ask.txt", of(keys(25_000, 20_000, 6)));
         let line = format!("stream --train train.txt --query ask.txt --batch 500 --threads 2 {kind} -q");
         let begun = Instant::now();
         let calm = format!("{line} --commit-every 0 --state calm -o calm.txt");

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use tamis::format;
+use tamis::format::{self, Extras, Tally};
 
 use crate::build::{KINDS, RATINGS};
 use crate::support::{Folder, container};
@@ -82,9 +82,10 @@ fn a_forged_filter_fails_the_test() {
         let words = params.groups[last].shape.words(params.common.kind) as usize;
         let section = &mut data[starts[last]..starts[last] + words];
         section[..words / 2].fill(0);
-        tallies[last] = format::seal(section, tallies[last].rows, tallies[last].seed);
+        let Tally { rows, seed, .. } = tallies[last];
+        tallies[last] = format::seal(params.common.kind, &params.groups[last].shape, section, rows, seed);
         let mut forged = File::create(folder.path("forged.tamis")).unwrap();
-        format::write(&mut forged, &params, &tallies, &data, b"").unwrap();
+        format::write(&mut forged, &params, &tallies, &data, Extras::default()).unwrap();
         folder.ok("verify forged.tamis");
         let done = folder.run("test forged.tamis ratings.tsv");
         assert_eq!(done.code, 1, "{kind}");

@@ -11,7 +11,7 @@
 
 use std::collections::HashSet;
 
-use tamis::countmin::{CountMin, Heavy, least};
+use tamis::countmin::{CountMin, Heavy};
 use tamis::format::Tally;
 use tamis::params::Params;
 
@@ -115,7 +115,7 @@ pub(crate) fn keep_heavy(
 ) -> Result<()> {
     let totals = totals(built, before);
     let sketches = sketches(&built.params, &built.arena, &totals)?;
-    let least: Vec<u64> = totals.iter().map(|&total| least(share, total)).collect();
+    let least: Vec<u64> = sketches.iter().map(|sketch| sketch.least(share)).collect();
     let sinks = (0..threads)
         .map(|_| making.rows(Groups::Known(&built.params), Finder::new(&sketches, &least)))
         .collect();
@@ -160,7 +160,7 @@ fn joined(params: &Params, arena: &[u64], totals: &[u64], lists: &[Heavy]) -> Re
     let scheme = params.common.hash;
     let mut groups = Vec::with_capacity(totals.len());
     for (group, sketch) in sketches(params, arena, totals)?.iter().enumerate() {
-        let least = least(share, totals[group]);
+        let least = sketch.least(share);
         let mut keys: Vec<Vec<u8>> =
             lists.iter().flat_map(|heavy| heavy.groups[group].iter().cloned()).collect();
         keys.retain(|key| sketch.estimate_hash(scheme.identity(key)) >= least);

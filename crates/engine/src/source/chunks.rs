@@ -213,6 +213,11 @@ impl Feed {
             let skipped = self.skip.min(buffer.data().len());
             self.skip -= skipped;
             buffer.begin += skipped;
+            if skipped > 0 && goes_on && buffer.data().is_empty() {
+                // What is passed over may be far longer than a chunk, and need not be kept.
+                buffer.set(&[], more);
+                continue;
+            }
             let data = buffer.data();
             if !goes_on {
                 self.ended = true;

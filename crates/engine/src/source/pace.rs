@@ -41,6 +41,18 @@ impl Flow {
     }
 
     /// Standard input.
+    /// Whether standard input was redirected from a regular file.
+    pub(crate) fn stdin_is_a_file() -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::fd::AsFd;
+            let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+            file.and_then(|file| file.metadata()).is_ok_and(|file| file.is_file())
+        }
+        #[cfg(not(unix))]
+        false
+    }
+
     pub(crate) fn stdin() -> Flow {
         #[cfg(unix)]
         {

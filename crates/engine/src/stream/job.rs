@@ -106,8 +106,8 @@ impl Job {
                     "--counts keeps counts beside filters, and --kind count-min counts already: leave out one",
                 );
             }
-            if counts.output.regular().is_some() && counts.output.name() == self.output.name() {
-                return refused("-o and --counts name the same file; name two");
+            if counts.output == Target::Stdout && self.output == Target::Stdout {
+                return refused("-o and --counts both go to standard output; name a file for one of them");
             }
             counts.output.check()?;
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tamis::arch::map::Words;
 use tamis::countmin::{CountMin, Update};
-use tamis::format;
+use tamis::format::{self, Tally};
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::scalable::{self, Scalable};
 use tamis::sizing::Kind;
@@ -78,6 +78,8 @@ pub struct Fill {
     pub bytes: u64,
     /// Groups.
     pub groups: u64,
+    /// Those of them that surely hold more keys than they can at their rate.
+    pub overfull: u64,
 }
 
 impl Learned {
@@ -346,11 +348,12 @@ impl Learned {
     pub(super) fn fill(&self) -> Result<Fill> {
         let (mut fill, mut ones, mut slots) = (Fill::default(), 0, 0);
         let mut see = |kind: Kind, group: &GroupParams, words: &[u64], rows: u64, seed: u64| {
-            let tally = format::seal_as(kind, &group.shape, words, rows, seed);
+            let tally = Tally { rows, seed, ones: format::used(kind, &group.shape, words), sum: 0 };
             let health = health::health(kind, group, &tally);
             fill.keys += health.keys;
             fill.rate = fill.rate.max(health.rate);
             fill.groups += 1;
+            fill.overfull += u64::from(health.overfull);
             fill.bytes += group.shape.bits() / 8;
             ones += tally.ones;
             slots += if kind.counts() { group.shape.slots } else { group.shape.bits() };

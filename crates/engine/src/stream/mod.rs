@@ -5,7 +5,7 @@
 //! stream, or after some time. Both streams are parsed ahead by threads of their own; the batches
 //! run one after the other, so that the result is that of one thread.
 //!
-//! With a [state](self::state) the run survives its end at any moment: see there.
+//! With a state folder the run survives its end at any moment: `state.rs` says how.
 
 mod answers;
 mod bookmark;
@@ -32,6 +32,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tamis::hash::Scheme;
+use tamis::key::{Column, Recipe};
 use tamis::params::{Common, Params};
 
 pub use self::job::{Counts, Job};
@@ -52,7 +53,7 @@ use crate::Control;
 use crate::error::{Error, Result};
 use crate::output;
 use crate::rows::Names;
-use crate::source::Explained;
+use crate::source::{Explained, Format, Options};
 
 /// What was done in this run.
 #[derive(Debug, Clone)]
@@ -123,28 +124,37 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let bad_rows = job.bad_rows;
     let training = Making { recipe: &job.train_recipe, hash, bad_rows, groups, keys: murmur };
     let asking = Making { recipe: &job.query_recipe, hash, bad_rows, groups: Grouping::None, keys: true };
-    let setup = |name, named, making| Setup {
+    let setup = |name, named, making, options| Setup {
         name,
         named,
         follow: job.follow,
-        options: &job.options,
+        options,
         making,
         threads: job.threads,
         folder: job.state.as_deref(),
         reconnect: job.reconnect,
     };
+    let of_lines = |recipe: &Recipe| recipe.key.iter().all(|field| field.column == Column::Line);
+    let query_options = match of_lines(&job.query_recipe) && !of_lines(&job.train_recipe) {
+        // What is said of a table does not hold for lines that ask about it.
+        true => Options { format: Some(Format::Lines), ..Options::default() },
+        false => job.options.clone(),
+    };
     watch.update(|status| status.batch = begin.batch);
-    let (train, train_reader) =
-        open_stream(job.train.as_ref().map(|named| setup("train", named, training)), &begin.train)?.unzip();
-    let (query, query_reader) =
-        open_stream(job.query.as_ref().map(|named| setup("query", named, asking)), &begin.query)?.unzip();
-    for output in [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)].into_iter().flatten()
-    {
-        let Some(path) = output.regular() else { continue };
-        for text in [&train, &query].into_iter().flatten() {
-            output::check_is_no_input(path, text.paths())?;
-        }
-    }
+    let (train, train_reader) = open_stream(
+        job.train.as_ref().map(|named| setup("train", named, training, &job.options)),
+        &begin.train,
+    )?
+    .unzip();
+    let (query, query_reader) = open_stream(
+        job.query.as_ref().map(|named| setup("query", named, asking, &query_options)),
+        &begin.query,
+    )?
+    .unzip();
+    let outputs = [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)];
+    let outputs = outputs.into_iter().flatten().map(Target::regular);
+    let read = [&train, &query].into_iter().flatten().flat_map(text::Text::paths).chain(&job.from);
+    output::check_outputs(outputs, read.collect::<Vec<_>>())?;
     if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
         let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
         if let Some(path) = [&train, &query].into_iter().flatten().flat_map(|text| text.paths()).find(below) {

@@ -176,7 +176,8 @@ impl Peers {
     }
 }
 
-fn is_for_now(error: &io::Error) -> bool {
+/// Whether it may be better soon.
+pub(super) fn is_for_now(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 

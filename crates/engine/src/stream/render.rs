@@ -58,7 +58,7 @@ fn status_json(status: &Status) -> Value {
         "answers": status.answers, "skipped": status.skipped, "commits": status.commits,
         "keys": fill.map(|fill| fill.keys), "rate": fill.map(|fill| fill.rate),
         "fill": fill.map(|fill| fill.fill), "bytes": fill.map(|fill| fill.bytes),
-        "groups": fill.map(|fill| fill.groups),
+        "groups": fill.map(|fill| fill.groups), "overfull": fill.map(|fill| fill.overfull),
         "lag": { "train": status.train_lag, "query": status.query_lag },
     })
 }

@@ -9,7 +9,7 @@ use tamis::params::Name;
 use super::Report;
 use super::answers::{Asking, Distinct, Writing};
 use super::job::Job;
-use super::learned::{Fill, Learned};
+use super::learned::Learned;
 use super::sink::Sink;
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::state::{Begin, Commit, Planned, State};
@@ -103,12 +103,14 @@ pub(super) struct Due {
     /// For how long after that no commit is.
     wait: Duration,
     fill: Instant,
+    /// Whether the fill has changed since it was looked at.
+    learned: bool,
 }
 
 impl Due {
     /// Commits are due this often.
     pub(super) fn every(wait: Duration) -> Due {
-        Due { committed: Instant::now(), wait, fill: Instant::now() }
+        Due { committed: Instant::now(), wait, fill: Instant::now(), learned: true }
     }
 }
 
@@ -133,6 +135,11 @@ impl Run<'_> {
     pub(super) fn run(mut self) -> Result<Report> {
         let (mut closed, mut stopped) = (false, false);
         while !stopped && !closed {
+            // Records that wait already are no reason not to hear.
+            if self.control.check().is_err() {
+                stopped = true;
+                break;
+            }
             let begun = Instant::now();
             let planned = self.planned.pop_front();
             let replayed = planned.is_some();
@@ -191,7 +198,9 @@ impl Run<'_> {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(Gathered::Whole);
             }
-            self.commit_if_due()?; // the streams may pause for long
+            // The streams may pause for long.
+            self.commit_if_due()?;
+            self.fill_if_due()?;
         }
     }
 
@@ -241,14 +250,17 @@ impl Run<'_> {
             let Room { distinct: finder, asking, firsts, answers: out } = &mut self.room;
             finder.firsts(&self.query.records, firsts);
             distinct = firsts.len() as u64;
-            for Learner { learned, sink, writing } in &mut self.learners {
+            for (number, Learner { learned, sink, writing }) in self.learners.iter_mut().enumerate() {
                 let records = &self.query.records;
                 out.clear();
                 let sketches = learned.sketches()?;
-                answers += match learned.counts() {
+                let lines = match learned.counts() {
                     true => asking.count(records, firsts, &sketches, *writing, out),
                     false => asking.ask(records, firsts, self.job.common.hash, &sketches, *writing, out),
                 };
+                if number == 0 {
+                    answers = lines; // counts beside filters answer all queries
+                }
                 open &= sink.append(out)?;
             }
         }
@@ -258,7 +270,8 @@ impl Run<'_> {
         let skipped = skipped.map(|source| source.skipped()).sum();
         let lag = |stream: &Stream| stream.source.as_ref().and_then(|source| source.lag());
         let lags = (lag(&self.train), lag(&self.query));
-        let fill = self.fill_if_due()?;
+        self.due.learned |= rows > 0;
+        self.fill_if_due()?;
         let batch =
             Batch { batch: self.batch, rows, queries, distinct, answers, time: begun.elapsed(), replayed };
         self.watch.update(|status| {
@@ -271,20 +284,21 @@ impl Run<'_> {
             status.answers += answers;
             status.skipped = skipped;
             (status.train_lag, status.query_lag) = lags;
-            status.fill = fill.or(status.fill);
         });
         self.watch.tell(&batch);
         Ok(open)
     }
 
-    fn fill_if_due(&mut self) -> Result<Option<Fill>> {
+    fn fill_if_due(&mut self) -> Result<()> {
         let begun = Instant::now();
-        if begun < self.due.fill {
-            return Ok(None);
+        if !self.due.learned || begun < self.due.fill {
+            return Ok(());
         }
         let fill = self.learners[0].learned.fill()?;
+        self.watch.update(|status| status.fill = Some(fill));
+        self.due.learned = false;
         self.due.fill = Instant::now() + LOOK_AT_FILL.max(50 * begun.elapsed());
-        Ok(Some(fill))
+        Ok(())
     }
 
     fn commit_if_due(&mut self) -> Result<()> {

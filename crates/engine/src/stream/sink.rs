@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::net::{Address, Peers};
+use super::net::{Address, Peers, is_for_now};
 use crate::Control;
 use crate::error::{Error, Result};
 use crate::outlet;
@@ -15,7 +15,8 @@ use crate::resume::Appended;
 
 /// What takes the answers of batches.
 pub trait Sink {
-    /// Appends the answers of a batch; false where nobody will ever take any more.
+    /// Appends the answers of a batch; false where nobody will ever take any more, or nobody takes
+    /// them now and the run shall end.
     fn append(&mut self, answers: &[u8]) -> Result<bool>;
 
     /// Makes durable what was appended.
@@ -172,19 +173,32 @@ struct Socket<'a> {
 
 impl Sink for Socket<'_> {
     fn append(&mut self, answers: &[u8]) -> Result<bool> {
-        while !answers.is_empty() {
+        let mut rest = answers;
+        while !rest.is_empty() {
             let Some(peer) = &mut self.peer else {
                 let name = self.peers.address.to_string();
                 if self.peers.is_over() {
                     return Err(Error::Io { source: self.peers.fault(), path: name.into() });
                 }
-                self.control.check()?;
-                self.peer = self.peers.next(LOOK).map_err(Error::io(name))?;
+                if self.control.check().is_err() {
+                    return Ok(false);
+                }
+                self.peer = self.peers.next(LOOK).map_err(Error::io(&name))?;
+                if let Some(peer) = &self.peer {
+                    // That a reader does not read is no reason not to end.
+                    peer.set_write_timeout(Some(LOOK)).map_err(Error::io(name))?;
+                }
+                rest = answers;
                 continue;
             };
-            match peer.write_all(answers) {
-                Ok(()) => break,
-                Err(_) => {
+            match peer.write(rest) {
+                Ok(written) if written > 0 => rest = &rest[written..],
+                Err(error) if is_for_now(&error) => {
+                    if self.control.check().is_err() {
+                        return Ok(false);
+                    }
+                }
+                _ => {
                     self.peer = None;
                     self.peers.gone();
                 }

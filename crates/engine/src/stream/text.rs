@@ -11,6 +11,7 @@ use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -188,7 +189,8 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
             let prepared = match last {
                 None => Prepared::Files(sources),
                 Some(path) => {
-                    let at = if begin.input + 1 == all { begin.offset } else { 0 };
+                    // What was read when it did not yet grow is passed over, and understood again.
+                    let at = late(all - 1).map_or(0, |_| begin.offset);
                     let (from, file) = Followed::open(&path, at).map_err(Error::io(&path))?;
                     let from = Box::new(from);
                     text.followed = Some((all - 1, file));
@@ -212,7 +214,13 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
                     let file = File::open(path).map_err(Error::io(path))?;
                     (path.display().to_string(), Box::new(Pipe::new(Flow::of(file))))
                 }
-                _ => ("-".into(), Box::new(Pipe::new(Flow::stdin()))),
+                _ => {
+                    if setup.folder.is_some() && Flow::stdin_is_a_file() {
+                        let message = "standard input is a file, and a later run would read it from its beginning again: name the file instead of -";
+                        return Err(Error::Refused(message.into()));
+                    }
+                    ("-".into(), Box::new(Pipe::new(Flow::stdin())))
+                }
             };
             let mut earlier: Box<dyn Read + Send> = Box::new(prelude(0));
             if let Some(folder) = setup.folder {
@@ -245,6 +253,7 @@ impl Reader<'_> {
     /// Reads to the end, or until the run has ended.
     pub(super) fn run(self) {
         let shared = Arc::clone(&self.shared);
+        let _ends = EndInPanic(&shared);
         let result = self.read();
         let stopped = shared.control.check().is_err();
         shared.queue.end(if stopped { Ok(()) } else { result });
@@ -300,6 +309,19 @@ impl Reader<'_> {
             Ok(if taken { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         };
         sources.sift(sifters, take, &shared.control).map(drop)
+    }
+}
+
+/// That nobody waits for a reader that panicked.
+struct EndInPanic<'a>(&'a Shared);
+
+impl Drop for EndInPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0
+                .queue
+                .end(Err(Error::Refused("the reading of a stream ended by a fault of the program".into())));
+        }
     }
 }
 

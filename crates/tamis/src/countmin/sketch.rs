@@ -312,6 +312,12 @@ impl<W: AsRef<[u64]>> CountMin<W> {
         if self.shape.width == 32 { u64::from(u32::MAX) } else { u64::MAX }
     }
 
+    /// The least estimate of a key that has this share of the total. No counter says more than it
+    /// can: where it ran full, the key may have the share.
+    pub fn least(&self, share: f64) -> u64 {
+        super::least(share, self.total).min(self.most())
+    }
+
     /// How far an estimate is above the truth at most, but for a probability of e^(−d): e·N/w.
     pub fn bound(&self) -> f64 {
         epsilon_of(self.row) * self.total as f64

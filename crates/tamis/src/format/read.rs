@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use super::header::{Entry, Header};
 use super::{ENTRY_BYTES, Extents, Tally, checksum};
-use crate::countmin::{Heavy, least};
+use crate::countmin::Heavy;
 use crate::error::{Error, Result};
 use crate::params::{Common, GroupParams, Name, Params};
 use crate::sizing::{Kind, Shape};
@@ -174,7 +174,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let (Some(heavy), Sketch::CountMin(sketch)) = (&self.heavy, self.sketch(group)?) else {
             return Ok(());
         };
-        let (least, scheme) = (least(heavy.share, sketch.total()), self.params.common.hash);
+        let (least, scheme) = (sketch.least(heavy.share), self.params.common.hash);
         match heavy.groups[group].iter().all(|key| sketch.estimate_hash(scheme.identity(key)) >= least) {
             true => Ok(()),
             false => Err(Error::Corrupt("a heavy key does not have the share that it is kept for".into())),
@@ -186,7 +186,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let (section, tally) = (self.section(group), self.tallies[group]);
         let name = &self.params.groups[group].group;
         let (kind, shape) = (self.params.common.kind, &self.params.groups[group].shape);
-        if super::seal_as(kind, shape, section, tally.rows, tally.seed) != tally {
+        if super::seal(kind, shape, section, tally.rows, tally.seed) != tally {
             let what = if kind.counts() { "the sketch" } else { "the filter" };
             let part = if name.0.is_empty() { what.into() } else { format!("{what} of group {name}") };
             return Err(Error::Checksum { part });

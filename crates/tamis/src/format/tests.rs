@@ -87,10 +87,10 @@ fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
                 seed = sketch.total();
             }
         }
-        tallies.push(seal_as(kind, &group.shape, section, rows, seed));
+        tallies.push(seal(kind, &group.shape, section, rows, seed));
     }
     let mut bytes = Vec::new();
-    write(&mut bytes, &params, &tallies, &data, b"").unwrap();
+    write(&mut bytes, &params, &tallies, &data, Extras::default()).unwrap();
     bytes
 }
 
@@ -122,7 +122,14 @@ fn a_journal_stands_at_the_end_and_is_checked() {
     let container = open(&plain).unwrap();
     assert_eq!(container.journal(), b"");
     let mut bytes = Vec::new();
-    write(&mut bytes, container.params(), container.tallies(), container.data(), b"{\"offset\":7}").unwrap();
+    write(
+        &mut bytes,
+        container.params(),
+        container.tallies(),
+        container.data(),
+        Extras { heavy: None, journal: b"{\"offset\":7}" },
+    )
+    .unwrap();
     assert_eq!(bytes.len(), plain.len() + 12);
     let again = open(&bytes).unwrap();
     assert_eq!(again.journal(), b"{\"offset\":7}");
@@ -154,7 +161,7 @@ fn what_was_written_is_read_back() {
             }
             let (params, tallies) = (container.params(), container.tallies());
             let mut again = Vec::new();
-            write(&mut again, params, tallies, container.data(), b"").unwrap();
+            write(&mut again, params, tallies, container.data(), Extras::default()).unwrap();
             assert_eq!(again, bytes, "{kind} {sizes:?}");
         }
     }
@@ -320,7 +327,7 @@ proptest! {
             let heavy = Heavy { share: 0.1, groups: vec![vec![b"a".to_vec(), b"bcd".to_vec()], vec![b"".to_vec()]] };
             let mut with = Vec::new();
             let extras = Extras { heavy: Some(&heavy), journal: b"{}" };
-            write_with(&mut with, container.params(), container.tallies(), container.data(), extras).unwrap();
+            write(&mut with, container.params(), container.tallies(), container.data(), extras).unwrap();
             bytes = with;
         }
         for (at, value) in changes {
@@ -395,7 +402,7 @@ fn heavy_keys_stand_after_the_data_and_are_checked() {
     let with = |heavy: &Heavy, journal: &[u8]| {
         let mut bytes = Vec::new();
         let extras = Extras { heavy: Some(heavy), journal };
-        write_with(&mut bytes, container.params(), container.tallies(), container.data(), extras).unwrap();
+        write(&mut bytes, container.params(), container.tallies(), container.data(), extras).unwrap();
         bytes
     };
     for journal in [&b""[..], b"{}"] {
@@ -428,6 +435,6 @@ fn heavy_keys_stand_after_the_data_and_are_checked() {
     let filter = open(&filter).unwrap();
     let mut bytes = Vec::new();
     let extras = Extras { heavy: Some(&Heavy { share: 0.5, groups: vec![vec![]] }), journal: b"" };
-    write_with(&mut bytes, filter.params(), filter.tallies(), filter.data(), extras).unwrap();
+    write(&mut bytes, filter.params(), filter.tallies(), filter.data(), extras).unwrap();
     assert!(matches!(open(&bytes), Err(Error::Corrupt(_))));
 }

@@ -23,21 +23,15 @@ pub struct Tally {
 }
 
 /// The tally of a finished section of a sketch of this kind and shape.
-pub fn seal_as(kind: Kind, shape: &Shape, section: &[u64], rows: u64, seed: u64) -> Tally {
-    let tally = seal(section, rows, seed);
-    match kind.counts() {
-        true => Tally { ones: counters_used(section, shape.width), ..tally },
-        false => tally,
-    }
+pub fn seal(kind: Kind, shape: &Shape, section: &[u64], rows: u64, seed: u64) -> Tally {
+    Tally { rows, seed, ones: used(kind, shape, section), sum: checksum(bytemuck::cast_slice(section)) }
 }
 
-/// The tally of a finished section of a filter.
-pub fn seal(section: &[u64], rows: u64, seed: u64) -> Tally {
-    Tally {
-        rows,
-        seed,
-        ones: section.iter().map(|word| u64::from(word.count_ones())).sum(),
-        sum: checksum(bytemuck::cast_slice(section)),
+/// The bits that are set; in a `count-min` the counters that are not zero.
+pub fn used(kind: Kind, shape: &Shape, section: &[u64]) -> u64 {
+    match kind.counts() {
+        true => counters_used(section, shape.width),
+        false => section.iter().map(|word| u64::from(word.count_ones())).sum(),
     }
 }
 
@@ -50,20 +44,9 @@ pub struct Extras<'a> {
     pub journal: &'a [u8],
 }
 
-/// The same as [`write_with`], with a journal and nothing else after the data area.
-pub fn write(
-    out: &mut impl Write,
-    params: &Params,
-    tallies: &[Tally],
-    data: &[u64],
-    journal: &[u8],
-) -> io::Result<()> {
-    write_with(out, params, tallies, data, Extras { heavy: None, journal })
-}
-
 /// Writes a container. `data` is the data area as [`Params::layout`] lays it out; the tallies
 /// stand in the order of the groups.
-pub fn write_with(
+pub fn write(
     out: &mut impl Write,
     params: &Params,
     tallies: &[Tally],

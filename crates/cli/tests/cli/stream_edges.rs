@@ -1,0 +1,151 @@
+//! `stream` where things are not as usual: files that are taken for others, runs that are busy when
+//! they shall end.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::stream::{keys, lines};
+use crate::support::{Folder, TAMIS};
+
+/// A run that is ended with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(folder: &Folder, line: &str) -> Running {
+        let mut command = Command::new(TAMIS);
+        command.args(line.split_whitespace()).current_dir(folder.path("")).stdin(Stdio::null());
+        Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    /// Asks it to end; the exit code.
+    fn terminate(mut self) -> Option<i32> {
+        Command::new("kill").arg(self.0.id().to_string()).status().unwrap();
+        until("it ends", || self.0.try_wait().unwrap()).code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let since = Instant::now();
+    loop {
+        match found() {
+            Some(found) => return found,
+            None => assert!(since.elapsed() < Duration::from_secs(60), "waited in vain until {what}"),
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The batches of the last commit.
+fn committed(folder: &Folder, state: &str) -> Option<u64> {
+    let text = fs::read_to_string(folder.path(state).join("commit.json")).ok()?;
+    let value: serde_json::Value = text.lines().next()?.parse().ok()?;
+    let of = value.get("of").unwrap_or(&value);
+    of["batch"].as_u64()
+}
+
+#[test]
+fn a_file_that_is_followed_later_is_read_on_from_where_it_ended() {
+    let folder = Folder::new();
+    let parts = [lines(&keys(500, 900, 1)), lines(&keys(500, 900, 2))];
+    folder.write("log.txt", &parts[0]);
+    folder.ok("stream --train log.txt --keys 900 --batch 100 --state run");
+    let mut log = fs::OpenOptions::new().append(true).open(folder.path("log.txt")).unwrap();
+    log.write_all(parts[1].as_bytes()).unwrap();
+    let running = Running::start(
+        &folder,
+        "stream --train log.txt --keys 900 --batch 100 --state run --follow --commit-every 0s",
+    );
+    until("all batches are committed", || committed(&folder, "run").filter(|batches| *batches == 10));
+    assert_eq!(running.terminate(), Some(0));
+    folder.ok("build log.txt --format lines --keys 900 -o all.tamis");
+    assert!(folder.read("run/filter.tamis") == folder.read("all.tamis"));
+}
+
+#[test]
+fn a_run_that_is_busy_hears_that_it_shall_end() {
+    let folder = Folder::new();
+    folder.write("log.txt", lines(&keys(200_000, 50_000, 1)));
+    let line = "stream --train log.txt --keys 50000 --batch 10 --state run --commit-every 0s";
+    let running = Running::start(&folder, line);
+    until("there is a commit", || committed(&folder, "run"));
+    assert_eq!(running.terminate(), Some(0));
+    assert!(committed(&folder, "run").unwrap() < 20_000, "it ended long before its input");
+    folder.ok(&line.replace("0s", "1s"));
+    folder.ok("build log.txt --format lines --keys 50000 -o all.tamis");
+    assert!(folder.read("run/filter.tamis") == folder.read("all.tamis"));
+}
+
+#[test]
+fn a_run_whose_answers_nobody_takes_ends_when_it_is_asked_to() {
+    let folder = Folder::new();
+    folder.write("log.txt", lines(&keys(100, 100, 1)));
+    let line = "stream --train log.txt --query log.txt --keys 100 --state run -o tcp-listen://127.0.0.1:0";
+    let running = Running::start(&folder, line);
+    until("the batch is planned", || {
+        fs::metadata(folder.path("run/plan.log")).ok().filter(|log| log.len() > 0)
+    });
+    assert_eq!(running.terminate(), Some(0));
+}
+
+#[test]
+fn an_output_that_is_an_input_by_another_name_is_refused() {
+    let folder = Folder::new();
+    folder.write("a.txt", lines(&keys(100, 100, 1)));
+    folder.ok("build a.txt -o a.tamis");
+    folder.ok("plan a.txt -o params.json");
+    fs::hard_link(folder.path("a.txt"), folder.path("link.txt")).unwrap();
+    for (line, name) in [
+        ("stream --train a.txt --query a.txt -o link.txt", "link.txt"),
+        ("stream --from a.tamis --query a.txt -o a.tamis", "a.tamis"),
+        ("stream --train a.txt --query a.txt --params params.json -o params.json", "params.json"),
+        ("stream --train a.txt --query a.txt -o seen.txt --counts link.txt", "link.txt"),
+        ("filter a.tamis a.txt -o link.txt", "link.txt"),
+    ] {
+        let before = folder.read(name);
+        folder.refused(line, 1, &[name, "is an input and would be overwritten"]);
+        assert!(folder.read(name) == before, "{line}");
+    }
+    folder.refused(
+        "stream --train a.txt --query a.txt -o x.txt --counts ./x.txt",
+        1,
+        &["x.txt", "named twice, for two things"],
+    );
+    let stdout = folder.run("stream --train a.txt --query a.txt --counts -");
+    assert_eq!(stdout.code, 1, "{}", stdout.out);
+    let file = folder.shell("$TAMIS stream --train - --keys 100 --state run < a.txt");
+    file.refused("- from a file", 1, &["standard input is a file", "name the file"]);
+}
+
+#[test]
+fn lines_ask_about_a_table_whatever_its_delimiter() {
+    let folder = Folder::new();
+    folder.write("hits.csv", "ip,bytes\n10.0.0.1,5\n10.0.0.2,7\n");
+    folder.write("ask.txt", "10.0.0.2\n10.0.0.3\n");
+    for how in ["--delimiter ,", "--format csv", ""] {
+        let line =
+            format!("stream --train hits.csv --key ip {how} --query ask.txt --query-key (line) -o seen.txt");
+        folder.ok(&line);
+        assert_eq!(folder.text("seen.txt"), "10.0.0.2\n", "{line}");
+    }
+}
+
+#[test]
+fn a_filter_that_is_too_small_is_told() {
+    let folder = Folder::new();
+    folder.write("a.txt", lines(&keys(5_000, 5_000, 1)));
+    let done = folder.run("stream --train a.txt --query a.txt --keys 10 -o seen.txt");
+    assert_eq!(done.code, 0);
+    assert!(done.err.contains("1 of 1 filter hold more keys than they were planned for"), "{}", done.err);
+    let done = folder.run("stream --train a.txt --query a.txt -o seen.txt");
+    assert!(!done.err.contains("planned"), "{}", done.err);
+}
