@@ -83,13 +83,57 @@ pub fn summary(
     }
     output.result(Sheet { table: table(&groups, file.heavy().is_some()), lines }, json)?;
     if saturated > 0 {
-        output.warn(format!(
-            "{} ran full: estimates from them are what the truth is at least{}",
-            number::counted(saturated, "counter"),
-            if params.groups[0].shape.width == 32 { " (--counter-bits 64 counts on)" } else { "" }
-        ));
+        output.warn(ran_full(saturated, params.groups[0].shape.width));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// That counters of so many bits ran full, and what follows.
+pub fn ran_full(counters: u64, bits: u32) -> String {
+    format!(
+        "{} ran full: a key all of whose counters are full has no estimate, and its weight may be anything up to the \
+         total{}",
+        number::counted(counters, "counter"),
+        remedy(bits)
+    )
+}
+
+fn remedy(bits: u32) -> &'static str {
+    if bits == 32 { " (counters of 64 bits count on: --counter-bits 64)" } else { "" }
+}
+
+/// A total for people: one that ran full may be more.
+pub fn total(total: u64) -> String {
+    if total == u64::MAX { format!("at least {}", number::count(total)) } else { number::count(total) }
+}
+
+/// The bound for people: not known where the total is not.
+pub fn bound(promise: &Promise) -> String {
+    if promise.total_is_full() { "unknown".into() } else { number::count(promise.bound()) }
+}
+
+/// A promise for programs.
+pub fn promise_json(promise: &Promise) -> Value {
+    json!({
+        "total": promise.total, "total_full": promise.total_is_full(), "epsilon": promise.epsilon,
+        "delta": promise.delta, "bound": (!promise.total_is_full()).then(|| promise.bound()),
+    })
+}
+
+/// Puts the fields of one object into another.
+pub fn extend(json: &mut Value, more: Value) {
+    if let (Some(json), Value::Object(more)) = (json.as_object_mut(), more) {
+        json.extend(more);
+    }
+}
+
+/// What is known of the weight of a key, for programs.
+pub fn estimate_json(promise: &Promise, counter: u64, full: bool) -> Value {
+    let estimate = (!full).then_some(counter);
+    json!({
+        "estimate": estimate, "full": full, "at_least": promise.at_least(counter),
+        "at_most": promise.at_most(estimate),
+    })
 }
 
 fn counters(shape: &Shape) -> String {
@@ -107,7 +151,7 @@ fn table(groups: &[Group<'_>], heavy: bool) -> Table {
         let mut row = vec![
             group_name(&group.params.group),
             number::count(group.tally.rows),
-            number::count(group.promise.total),
+            total(group.promise.total),
             counters(&group.params.shape),
             width.to_string(),
             number::percent(group.census.used as f64 / slots as f64),
@@ -115,25 +159,31 @@ fn table(groups: &[Group<'_>], heavy: bool) -> Table {
             number::count(group.census.saturated),
             number::rate(group.promise.epsilon),
             number::rate(group.promise.delta),
-            number::count(group.promise.bound()),
+            bound(&group.promise),
         ];
         row.extend(group.heavy.map(number::count));
         row
     };
-    let notes = vec![
+    let mut notes = vec![
         "An estimate is never below the truth, and at most the bound above it, but for a probability of delta.".into(),
     ];
+    if groups.iter().any(|group| group.census.saturated > 0) {
+        notes.push("A key all of whose counters are full has no estimate.".into());
+    }
+    if groups.iter().any(|group| group.promise.total_is_full()) {
+        notes.push("A total that ran full may be more, and so may the bound that follows from it.".into());
+    }
     Table { columns, rows: groups.iter().map(row).collect(), notes, ..Table::default() }
 }
 
 fn as_json(group: &Group<'_>) -> Value {
     let Shape { width, hashes, .. } = group.params.shape;
     let mut json = json!({
-        "group": group.params.group, "rows": group.tally.rows, "total": group.promise.total,
+        "group": group.params.group, "rows": group.tally.rows,
         "width": group.params.shape.row(), "depth": hashes, "counter_bits": width,
-        "counters_used": group.census.used, "largest": group.census.largest, "saturated": group.census.saturated,
-        "epsilon": group.promise.epsilon, "delta": group.promise.delta, "bound": group.promise.bound(),
+        "counters_used": group.census.used, "largest": group.census.largest, "counters_full": group.census.saturated,
     });
+    extend(&mut json, promise_json(&group.promise));
     if let Some(heavy) = group.heavy {
         json["heavy_keys"] = heavy.into();
     }
@@ -197,6 +247,13 @@ pub fn explain_bound(output: &Output, file: &Mapped) {
         .map(|(group, tally)| Promise::of(group, tally.seed))
         .collect();
     let Some(first) = promises.first() else { return };
+    if promises.iter().any(Promise::total_is_full) {
+        output.warn(format!(
+            "a total weight ran full: it is at least {}, and the bound is not known; truth ≤ estimate holds",
+            number::count(u64::MAX)
+        ));
+        return;
+    }
     let (epsilon, sure) = (number::rate(first.epsilon), number::rate(1.0 - first.delta));
     match &promises[..] {
         [only] => output.note(format!(
@@ -210,25 +267,41 @@ pub fn explain_bound(output: &Output, file: &Mapped) {
     }
 }
 
-/// An estimate in words.
-pub fn estimate(value: u64, saturated: bool) -> String {
-    if saturated { format!("at least {value}") } else { value.to_string() }
+/// In place of an estimate where there is none, because all counters of the key are full.
+pub const FULL: &str = "full";
+
+/// Says that there were such keys.
+pub fn explain_full(output: &Output, answers: u64, file: &Mapped) {
+    if answers == 0 {
+        return;
+    }
+    let bits = file.params().groups.first().map_or(64, |group| group.shape.width);
+    output.warn(format!(
+        "{}: all counters of the key ran full, by its own weight or by that of others, so that there is no estimate; the \
+         truth may be anything up to the total weight{}",
+        match answers {
+            1 => "1 answer is `full`".into(),
+            more => format!("{} answers are `full`", number::count(more)),
+        },
+        remedy(bits)
+    ));
 }
 
 /// How often a key came, as lines.
 pub fn answer_lines(key: &[u8], counts: &[Count<'_>], grouped: bool) -> String {
     let key = printable(key);
-    if !grouped {
-        let line = |count: &Count<'_>| {
-            let estimate = estimate(count.estimate, count.saturated);
-            format!("{key}\t{estimate}\t{}\n", count.promise.bound())
-        };
-        return counts.iter().map(line).collect();
-    }
-    let line = |count: &Count<'_>| {
-        let (group, estimate) = (printable(&count.group.0), estimate(count.estimate, count.saturated));
-        format!("{key}\t{group}\t{estimate}\t{}\n", count.promise.bound())
+    // The estimate and the bound, as they can be read back.
+    let known = |count: &Count<'_>| {
+        let estimate = if count.full { FULL.into() } else { count.estimate.to_string() };
+        match count.promise.total_is_full() {
+            true => format!("{estimate}\tunknown"),
+            false => format!("{estimate}\t{}", count.promise.bound()),
+        }
     };
+    if !grouped {
+        return counts.iter().map(|count| format!("{key}\t{}\n", known(count))).collect();
+    }
+    let line = |count: &Count<'_>| format!("{key}\t{}\t{}\n", printable(&count.group.0), known(count));
     let lines: String = counts.iter().filter(|count| count.estimate > 0).map(line).collect();
     if lines.is_empty() { format!("{key}\t\t0\t\n") } else { lines }
 }
@@ -236,17 +309,13 @@ pub fn answer_lines(key: &[u8], counts: &[Count<'_>], grouped: bool) -> String {
 /// How often a key came, as JSON.
 pub fn answer_json(key: &[u8], counts: &[Count<'_>], grouped: bool) -> Value {
     let count = |count: &Count<'_>| {
-        json!({
-            "estimate": count.estimate, "bound": count.promise.bound(),
-            "at_least": count.promise.at_least(count.estimate), "saturated": count.saturated,
-            "total": count.promise.total, "epsilon": count.promise.epsilon, "delta": count.promise.delta,
-        })
+        let mut json = estimate_json(&count.promise, count.estimate, count.full);
+        extend(&mut json, promise_json(&count.promise));
+        json
     };
     let mut answer = json!({ "key": Name(key.to_vec()) });
     if !grouped && let Some(only) = counts.first() {
-        if let (Some(answer), Value::Object(more)) = (answer.as_object_mut(), count(only)) {
-            answer.extend(more);
-        }
+        extend(&mut answer, count(only));
         return answer;
     }
     let groups = counts.iter().filter(|count| count.estimate > 0).map(|one| {

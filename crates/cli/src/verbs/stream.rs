@@ -81,7 +81,8 @@ pub struct Stream {
     /// Write the state this often, at most; 0: after every batch
     #[arg(long, value_name = "TIME", value_parser = arguments::duration, default_value = "1s", requires = "state")]
     commit_every: Duration,
-    /// How long a peer that went away is waited for, until its stream counts as ended
+    /// How long a peer that went away is waited for, until its stream counts as ended; the first one
+    /// is waited for 10s at least
     /// [default: 10s when connecting, for ever when listening]
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     reconnect: Option<Duration>,
@@ -181,6 +182,16 @@ impl Stream {
     fn job(mut self, output: &Output) -> Result<Job> {
         let named = |inputs: &[String]| (!inputs.is_empty()).then(|| Named::of(inputs)).transpose();
         let (train, query) = (named(&self.train)?, named(&self.query)?);
+        match (&train, &query) {
+            (None, None) => return usage("no stream: --train names what is learned, --query what is asked"),
+            (None, _) if self.from.is_none() => {
+                return usage("nothing is learned: give --train, or --from FILE.tamis to ask what it knows");
+            }
+            (Some(Named::Stdin), Some(Named::Stdin)) => {
+                return usage("- (standard input) can be one stream, not both");
+            }
+            _ => {}
+        }
         let target = match (&self.output, &query) {
             (Some(_), None) => return usage("without --query nothing is answered: leave out -o"),
             (None, None) => Target::Nowhere,

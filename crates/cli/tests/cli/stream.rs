@@ -211,7 +211,7 @@ fn weights_are_summed_and_groups_are_counted_apart() {
     assert!(folder.read("run/counts.tamis") == folder.read("both/counts.tamis"));
     folder.refused(&format!("{line} --keys 10 -o seen.txt"), 2, &["--weight"]);
     folder.refused(&format!("{line} --kind count-min --counts x -o y"), 1, &["--counts"]);
-    folder.refused(&format!("{line} --counts out --keys 10 -o out"), 1, &["same file"]);
+    folder.refused(&format!("{line} --counts out --keys 10 -o out"), 1, &["named twice"]);
     folder.write("train.csv", "ip,host,bytes\na,x,-10\n");
     folder.refused(&format!("{line} --kind count-min"), 1, &["train.csv, line 2", "-10", "negative"]);
 }
@@ -251,7 +251,7 @@ fn either_stream_may_be_left_out() {
         .ok("stream --from run/filter.tamis --train b.txt --query a.txt b.txt --batch 1 -o out --state more");
     assert_eq!(folder.text("out"), "1\n2\n3\n3\n4\n3\n");
     assert_eq!(container(&folder.path("more/filter.tamis")).tallies()[0].rows, 6);
-    folder.refused("stream --query a.txt", 1, &["--train", "--from"]);
+    folder.refused("stream --query a.txt", 2, &["--train", "--from"]);
     folder.refused("stream -o x", 2, &["--query"]);
 }
 
@@ -313,8 +313,9 @@ fn what_a_stream_cannot_do_says_what_can() {
         ("stream --train a.txt --kind bloom", 2, &["--keys", "--params", "scalable"]),
         ("stream --train a.txt --size 1MB", 2, &["--fpr", "--keys"]),
         ("stream --train a.txt -o out", 2, &["--query"]),
-        ("stream", 1, &["--train", "--query"]),
-        ("stream --train - --query -", 1, &["standard input"]),
+        ("stream", 2, &["--train", "--query"]),
+        ("stream --query a.txt", 2, &["--from"]),
+        ("stream --train - --query -", 2, &["standard input"]),
         ("stream --train - a.txt", 1, &["-", "of its own"]),
         ("stream --train missing.txt", 1, &["missing.txt"]),
         ("stream --train a.txt --key 2 --keys 5", 1, &["2"]),

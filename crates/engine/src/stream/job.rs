@@ -88,15 +88,6 @@ impl Job {
             }
             _ => {}
         }
-        if self.train.is_none() && self.query.is_none() {
-            return refused("no stream: --train names what is learned, --query what is asked");
-        }
-        if self.train.is_none() && self.from.is_none() {
-            return refused("nothing is learned: give --train, or --from FILE.tamis to ask what it knows");
-        }
-        if self.train == Some(Named::Stdin) && self.query == Some(Named::Stdin) {
-            return refused("- (standard input) can be one stream, not both");
-        }
         if self.batch == 0 || self.batch > 1 << 30 {
             return refused("a batch has between 1 and 1,073,741,824 records");
         }
