@@ -480,13 +480,11 @@ fn a_damaged_sketch_is_found() {
     folder.write("keys.txt", "a\na\na\nb\n");
     folder.ok("build keys.txt --kind count-min --width 16 --depth 2 --heavy 0.5 -o a.tamis -q");
     let good = folder.read("a.tamis");
-    for at in 0..good.len() {
+    for at in (0..good.len()).step_by(7) {
         let mut bytes = good.clone();
         bytes[at] ^= 1 << (at % 8);
         folder.write("b.tamis", &bytes);
-        if at % 37 == 0 {
-            assert_eq!(folder.run("verify b.tamis").code, 1, "byte {at}");
-        }
+        assert_eq!(folder.run("verify b.tamis").code, 1, "byte {at}");
     }
     for length in [0, 100, 127, good.len() / 2, good.len() - 1] {
         fs::write(folder.path("b.tamis"), &good[..length]).unwrap();

@@ -100,14 +100,14 @@ fn the_bytes_are_those_of_build_whatever_the_batch_and_the_threads() {
         ),
     ];
     for (number, (input, plan)) in cases.into_iter().enumerate() {
-        let (planned, sized) = match plan {
-            "" => (input.to_owned(), String::new()),
+        let planned = match plan {
+            "" => input.to_owned(),
             plan => {
                 folder.ok(&format!("plan {input} {plan} -o params{number}.json"));
-                (format!("{input} --params params{number}.json"), String::new())
+                format!("{input} --params params{number}.json")
             }
         };
-        folder.ok(&format!("build {planned} {sized} -o built.tamis"));
+        folder.ok(&format!("build {planned} -o built.tamis"));
         for (batch, threads) in [(1, 1), (13, 2), (1000, 3), (1_000_000, 1)] {
             let state = format!("run-{number}-{batch}");
             folder
@@ -353,6 +353,11 @@ fn what_a_stream_cannot_do_says_what_can() {
         ("stream --train a.txt --query a.txt -o none/out", 1, &["folder"]),
         ("stream --train a.txt --state run", 1, &["holiday.jpg"]),
         ("stream --train a.txt --state a.txt", 1, &["folder"]),
+        ("stream --train . --state new", 1, &["new", "as an input"]),
+        ("stream --train ./* --state new/state", 1, &["new/state", "as an input"]),
+        ("stream --train a.txt --query . -o new.txt", 1, &["new.txt", "as an input"]),
+        ("stream --train a.txt --query *.txt --keys 5 -o new.txt", 1, &["new.txt", "as an input"]),
+        ("stream --train a.txt --query . --keys 5 -o ./b --counts new.txt", 1, &["as an input"]),
         ("stream --train a.txt --every 0", 2, &["--every"]),
         ("stream --train a.txt --metrics nowhere", 1, &["--metrics"]),
     ] {
