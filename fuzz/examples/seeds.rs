@@ -59,7 +59,12 @@ fn keys(table: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("t.csv"), folder.path().join("t.tamis"));
     fs::write(&input, table).unwrap();
-    let recipe = Recipe { key: vec!["id".parse().unwrap()], group: Some("g".parse().unwrap()), weight: None, null: None };
+    let recipe = Recipe {
+        key: vec!["id".parse().unwrap()],
+        group: Some("g".parse().unwrap()),
+        weight: None,
+        null: None,
+    };
     let job = build::Job {
         inputs: vec![input.display().to_string()],
         options: Default::default(),

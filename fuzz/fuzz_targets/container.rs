@@ -87,7 +87,8 @@ fn seal(file: &mut [u8]) {
         let data = usize::try_from(field(file, 48)).unwrap_or(usize::MAX);
         let heavy = if field(file, 96) > 0 { rest.saturating_sub(data) } else { 0 };
         let journal = if heavy > 0 { 0 } else { rest % 64 };
-        let sum = |file: &[u8], bytes: usize| if bytes == 0 { 0 } else { xxh3(&file[file.len() - bytes..], 0) };
+        let sum =
+            |file: &[u8], bytes: usize| if bytes == 0 { 0 } else { xxh3(&file[file.len() - bytes..], 0) };
         let sums = (sum(file, journal), sum(file, heavy));
         put(file, 48, (rest - journal - heavy) as u64);
         put(file, 80, journal as u64);
@@ -106,7 +107,9 @@ fn seal_sections(file: &mut [u8], directory: std::ops::Range<usize>) {
         let (offset, len) = (field(72) as usize, field(80) as usize);
         let Some(section) = offset.checked_add(len).and_then(|end| file.get(offset..end)) else { continue };
         // Counters of 32 or 64 bits, or bits.
-        let used = |bytes: usize| section.chunks(bytes).filter(|one| one.iter().any(|byte| *byte != 0)).count() as u64;
+        let used = |bytes: usize| {
+            section.chunks(bytes).filter(|one| one.iter().any(|byte| *byte != 0)).count() as u64
+        };
         let ones: u64 = match file[entry + 24] {
             32 => used(4),
             64 => used(8),

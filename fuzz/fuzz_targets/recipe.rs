@@ -14,7 +14,12 @@ fuzz_target!(|data: &[u8]| {
 
     let recipes = [
         Recipe { key: Vec::from_iter(key.clone()), group: group.clone(), weight: None, null: None },
-        Recipe { key: key.into_iter().chain(group).collect(), group: None, weight: None, null: Some("none".into()) },
+        Recipe {
+            key: key.into_iter().chain(group).collect(),
+            group: None,
+            weight: None,
+            null: Some("none".into()),
+        },
     ];
     for recipe in &recipes {
         let mut maker = Maker::new(recipe);

@@ -66,16 +66,34 @@ pub fn filter(group: &GroupParams, tally: &Tally, health: &Health) -> Value {
 
 /// The state of a sketch that counts, and how many heavy keys are kept beside it.
 pub fn counts(group: &GroupParams, tally: &Tally, census: &Census, heavy: Option<u64>) -> Value {
-    let Shape { width, hashes, .. } = group.shape;
-    let promise = Promise::of(group, tally.seed);
     let mut json = json!({
-        "group": group.group, "rows": tally.rows, "total": promise.total,
-        "width": group.shape.row(), "depth": hashes, "counter_bits": width,
-        "counters_used": census.used, "largest": census.largest, "saturated": census.saturated,
-        "epsilon": promise.epsilon, "delta": promise.delta, "bound": promise.bound(),
+        "group": group.group, "rows": tally.rows,
+        "counters_used": census.used, "largest": census.largest, "counters_full": census.saturated,
     });
+    extend(&mut json, shape_json(&group.shape));
+    extend(&mut json, promise_json(&Promise::of(group, tally.seed)));
     if let Some(heavy) = heavy {
         json["heavy_keys"] = heavy.into();
     }
     json
+}
+
+/// What is promised of estimates.
+pub fn promise_json(promise: &Promise) -> Value {
+    json!({
+        "total": promise.total, "total_full": promise.total_is_full(), "epsilon": promise.epsilon,
+        "delta": promise.delta, "bound": (!promise.total_is_full()).then(|| promise.bound()),
+    })
+}
+
+/// The shape of a sketch that counts.
+pub fn shape_json(shape: &Shape) -> Value {
+    json!({ "counters_per_row": shape.row(), "depth": shape.hashes, "counter_bits": shape.width })
+}
+
+/// Puts the fields of one object into another.
+pub fn extend(json: &mut Value, more: Value) {
+    if let (Some(json), Value::Object(more)) = (json.as_object_mut(), more) {
+        json.extend(more);
+    }
 }

@@ -100,7 +100,7 @@ pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<
 }
 
 /// Whether two names, links or not, lead to one file; false where there is none.
-fn same_file(one: &Path, other: &Path) -> bool {
+pub(crate) fn same_file(one: &Path, other: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;

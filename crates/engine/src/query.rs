@@ -55,7 +55,7 @@ impl<'f> Asker<'f> {
                 counts.push(Count {
                     group: &group.group,
                     estimate,
-                    saturated: estimate == sketch.most(),
+                    full: sketch.is_full(estimate),
                     promise: Promise::of(group, sketch.total()),
                 });
             }
@@ -116,10 +116,10 @@ impl<'f> Asker<'f> {
 pub struct Count<'f> {
     /// The group.
     pub group: &'f Name,
-    /// The estimate: never below the truth.
+    /// The smallest of its counters: never below the truth, unless they ran full.
     pub estimate: u64,
-    /// Whether the counters ran full: the estimate is then what it is at least.
-    pub saturated: bool,
+    /// Whether they did: this is no estimate then, and the truth may be anything up to the total.
+    pub full: bool,
     /// What is promised of it.
     pub promise: Promise,
 }

@@ -12,7 +12,8 @@ use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Shape;
 use tamis::sketch::Sketch;
 use tamis_engine::counts::Promise;
-use tamis_engine::inspect;
+use tamis_engine::inspect::{self, shape_json};
+pub use tamis_engine::inspect::{extend, promise_json};
 use tamis_engine::output::{self as files, Mapped};
 use tamis_engine::query::Count;
 use tamis_engine::report::{Column, Table, group_name, number, printable};
@@ -49,7 +50,7 @@ pub fn summary(
         groups.push(Group { params: group, tally, promise: Promise::of(group, tally.seed), census, heavy });
     }
     groups.sort_by(|a, b| a.params.group.compare_naturally(&b.params.group));
-    let bytes: u64 = groups.iter().map(|group| group.params.shape.bits().div_ceil(64) * 8).sum();
+    let bytes: u64 = groups.iter().map(|group| bytes_of(&group.params.shape)).sum();
     let kind = params.common.kind;
     let mut lines = vec![format!(
         "{}: {kind}, hash {}, {}; {} in {}",
@@ -84,13 +85,47 @@ pub fn summary(
     }
     output.result(Sheet { table: table(&groups, file.heavy().is_some()), lines }, json)?;
     if saturated > 0 {
-        output.warn(format!(
-            "{} ran full: estimates from them are what the truth is at least{}",
-            number::counted(saturated, "counter"),
-            if params.groups[0].shape.width == 32 { " (--counter-bits 64 counts on)" } else { "" }
-        ));
+        output.warn(ran_full(saturated, params.groups[0].shape.width));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// That counters of so many bits ran full, and what follows.
+pub fn ran_full(counters: u64, bits: u32) -> String {
+    format!(
+        "{} ran full: a key all of whose counters are full has no estimate, and its weight may be anything up to the \
+         total{}",
+        number::counted(counters, "counter"),
+        remedy(bits)
+    )
+}
+
+fn remedy(bits: u32) -> &'static str {
+    if bits == 32 { " (counters of 64 bits count on: --counter-bits 64)" } else { "" }
+}
+
+/// A total for people: one that ran full may be more.
+pub fn total(total: u64) -> String {
+    if total == u64::MAX { format!("at least {}", number::count(total)) } else { number::count(total) }
+}
+
+/// The bound for people: not known where the total is not.
+pub fn bound(promise: &Promise) -> String {
+    if promise.total_is_full() { "unknown".into() } else { number::count(promise.bound()) }
+}
+
+/// What is known of the weight of a key, for programs.
+pub fn estimate_json(promise: &Promise, counter: u64, full: bool) -> Value {
+    let estimate = (!full).then_some(counter);
+    json!({
+        "estimate": estimate, "full": full, "at_least": promise.at_least(counter),
+        "at_most": promise.at_most(estimate),
+    })
+}
+
+/// The memory of the counters of a group.
+fn bytes_of(shape: &Shape) -> u64 {
+    shape.bits().div_ceil(64) * 8
 }
 
 fn counters(shape: &Shape) -> String {
@@ -108,7 +143,7 @@ fn table(groups: &[Group<'_>], heavy: bool) -> Table {
         let mut row = vec![
             group_name(&group.params.group),
             number::count(group.tally.rows),
-            number::count(group.promise.total),
+            total(group.promise.total),
             counters(&group.params.shape),
             width.to_string(),
             number::percent(group.census.used as f64 / slots as f64),
@@ -116,14 +151,20 @@ fn table(groups: &[Group<'_>], heavy: bool) -> Table {
             number::count(group.census.saturated),
             number::rate(group.promise.epsilon),
             number::rate(group.promise.delta),
-            number::count(group.promise.bound()),
+            bound(&group.promise),
         ];
         row.extend(group.heavy.map(number::count));
         row
     };
-    let notes = vec![
+    let mut notes = vec![
         "An estimate is never below the truth, and at most the bound above it, but for a probability of delta.".into(),
     ];
+    if groups.iter().any(|group| group.census.saturated > 0) {
+        notes.push("A key all of whose counters are full has no estimate.".into());
+    }
+    if groups.iter().any(|group| group.promise.total_is_full()) {
+        notes.push("A total that ran full may be more, and so may the bound that follows from it.".into());
+    }
     Table { columns, rows: groups.iter().map(row).collect(), notes, ..Table::default() }
 }
 
@@ -155,7 +196,7 @@ pub fn show_plan(output: &Output, params: &Params, by_error: Option<(f64, f64)>)
             (*d).into(),
             shape.hashes.to_string(),
             shape.width.to_string(),
-            number::bytes(shape.bits() / 8 * groups),
+            number::bytes(bytes_of(shape) * groups),
         ]
     };
     let delta = delta_of(shape.hashes);
@@ -168,16 +209,20 @@ pub fn show_plan(output: &Output, params: &Params, by_error: Option<(f64, f64)>)
         lines.push(format!("Memory of {}.", number::counted(groups, "group")));
     }
     let table = Table { columns, rows: rows.iter().map(row).collect(), ..Table::default() };
-    let mut json = serde_json::to_value(params)?;
     let rule = |(name, w, d, shape): &(&str, &str, &str, Shape)| {
-        json!({
-            "rule": name, "width_rule": w, "depth_rule": d, "width": shape.row(), "depth": shape.hashes,
-            "counter_bits": shape.width, "bytes": shape.bits() / 8 * groups,
-        })
+        let mut json = json!({ "rule": name, "counters_per_row_rule": w, "depth_rule": d });
+        extend(&mut json, shape_json(shape));
+        json["bytes"] = (bytes_of(shape) * groups).into();
+        json
     };
-    json["epsilon"] = epsilon.into();
-    json["delta"] = delta.into();
-    json["rules"] = rows.iter().map(rule).collect();
+    // Not the fields of saved parameters: those have the names that they have for filters.
+    let names: Vec<&Name> = params.groups.iter().map(|group| &group.group).collect();
+    let mut json = json!({
+        "kind": params.common.kind, "hash": params.common.hash, "recipe": params.common.recipe,
+        "epsilon": epsilon, "delta": delta, "bytes": bytes_of(&shape) * groups, "groups": names,
+        "rules": rows.iter().map(rule).collect::<Vec<_>>(),
+    });
+    extend(&mut json, shape_json(&shape));
     output.result(Sheet { table, lines }, json)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -188,6 +233,13 @@ pub fn explain_bound(output: &Output, file: &Mapped) {
         .map(|(group, tally)| Promise::of(group, tally.seed))
         .collect();
     let Some(first) = promises.first() else { return };
+    if promises.iter().any(Promise::total_is_full) {
+        output.warn(format!(
+            "a total weight ran full: it is at least {}, and the bound is not known; truth ≤ estimate holds",
+            number::count(u64::MAX)
+        ));
+        return;
+    }
     let (epsilon, sure) = (number::rate(first.epsilon), number::rate(1.0 - first.delta));
     match &promises[..] {
         [only] => output.note(format!(
@@ -201,25 +253,41 @@ pub fn explain_bound(output: &Output, file: &Mapped) {
     }
 }
 
-/// An estimate in words.
-pub fn estimate(value: u64, saturated: bool) -> String {
-    if saturated { format!("at least {value}") } else { value.to_string() }
+/// In place of an estimate where there is none, because all counters of the key are full.
+pub const FULL: &str = "full";
+
+/// Says that there were such keys.
+pub fn explain_full(output: &Output, answers: u64, file: &Mapped) {
+    if answers == 0 {
+        return;
+    }
+    let bits = file.params().groups.first().map_or(64, |group| group.shape.width);
+    output.warn(format!(
+        "{}: all counters of the key ran full, by its own weight or by that of others, so that there is no estimate; the \
+         truth may be anything up to the total weight{}",
+        match answers {
+            1 => "1 answer is `full`".into(),
+            more => format!("{} answers are `full`", number::count(more)),
+        },
+        remedy(bits)
+    ));
 }
 
 /// How often a key came, as lines.
 pub fn answer_lines(key: &[u8], counts: &[Count<'_>], grouped: bool) -> String {
     let key = printable(key);
-    if !grouped {
-        let line = |count: &Count<'_>| {
-            let estimate = estimate(count.estimate, count.saturated);
-            format!("{key}\t{estimate}\t{}\n", count.promise.bound())
-        };
-        return counts.iter().map(line).collect();
-    }
-    let line = |count: &Count<'_>| {
-        let (group, estimate) = (printable(&count.group.0), estimate(count.estimate, count.saturated));
-        format!("{key}\t{group}\t{estimate}\t{}\n", count.promise.bound())
+    // The estimate and the bound, as they can be read back.
+    let known = |count: &Count<'_>| {
+        let estimate = if count.full { FULL.into() } else { count.estimate.to_string() };
+        match count.promise.total_is_full() {
+            true => format!("{estimate}\tunknown"),
+            false => format!("{estimate}\t{}", count.promise.bound()),
+        }
     };
+    if !grouped {
+        return counts.iter().map(|count| format!("{key}\t{}\n", known(count))).collect();
+    }
+    let line = |count: &Count<'_>| format!("{key}\t{}\t{}\n", printable(&count.group.0), known(count));
     let lines: String = counts.iter().filter(|count| count.estimate > 0).map(line).collect();
     if lines.is_empty() { format!("{key}\t\t0\t\n") } else { lines }
 }
@@ -227,17 +295,13 @@ pub fn answer_lines(key: &[u8], counts: &[Count<'_>], grouped: bool) -> String {
 /// How often a key came, as JSON.
 pub fn answer_json(key: &[u8], counts: &[Count<'_>], grouped: bool) -> Value {
     let count = |count: &Count<'_>| {
-        json!({
-            "estimate": count.estimate, "bound": count.promise.bound(),
-            "at_least": count.promise.at_least(count.estimate), "saturated": count.saturated,
-            "total": count.promise.total, "epsilon": count.promise.epsilon, "delta": count.promise.delta,
-        })
+        let mut json = estimate_json(&count.promise, count.estimate, count.full);
+        extend(&mut json, promise_json(&count.promise));
+        json
     };
     let mut answer = json!({ "key": Name(key.to_vec()) });
     if !grouped && let Some(only) = counts.first() {
-        if let (Some(answer), Value::Object(more)) = (answer.as_object_mut(), count(only)) {
-            answer.extend(more);
-        }
+        extend(&mut answer, count(only));
         return answer;
     }
     let groups = counts.iter().filter(|count| count.estimate > 0).map(|one| {

@@ -8,6 +8,7 @@ use tamis_engine::counts::{self, Product};
 use tamis_engine::parallel;
 use tamis_engine::report::{Column, Table, group_name, number};
 
+use super::counters::total;
 use crate::show::{Output, Sheet};
 
 /// Estimate the inner product of two streams, from their counts alone
@@ -19,7 +20,8 @@ Examples:
 
 The inner product is the sum, over all keys, of the product of their weights: how many rows a join
 of the two streams on this key would have. The estimate is never below the truth, and but for a
-probability of delta at most the bound above it: epsilon times both totals. Both files must have the
+probability of delta at most the bound above it: epsilon times both totals. Where counters ran full it
+may be below the truth, and this is said. Both files must have the
 same parameters (build --params or --like), and be built without --conservative.")]
 pub struct InnerProduct {
     /// The first file
@@ -38,16 +40,18 @@ impl InnerProduct {
         let row = |product: &Product| {
             vec![
                 group_name(&product.group),
-                product.estimate.to_string(),
-                whole(product.bound),
-                number::count(product.totals.0),
-                number::count(product.totals.1),
+                number::product(product.estimate),
+                product.bound.map_or("unknown".into(), |bound| number::product(bound as u128)),
+                total(product.totals.0),
+                total(product.totals.1),
             ]
         };
+        let full: u64 = products.iter().map(|product| product.full).sum();
         let mut lines = Vec::new();
         if let Some(first) = products.first() {
             lines.push(format!(
-                "truth ≤ estimate ≤ truth + bound with probability {} (ε = {} of the product of both totals).",
+                "{} ≤ truth + bound with probability {} (ε = {} of the product of both totals).",
+                if full > 0 { "Estimate" } else { "truth ≤ estimate" },
                 number::rate(1.0 - first.delta),
                 number::rate(first.epsilon)
             ));
@@ -59,25 +63,19 @@ impl InnerProduct {
                 json!({
                     "group": product.group, "estimate": exact(product.estimate), "bound": product.bound,
                     "first_total": product.totals.0, "second_total": product.totals.1,
-                    "epsilon": product.epsilon, "delta": product.delta, "saturated": product.saturated,
+                    "epsilon": product.epsilon, "delta": product.delta, "counters_full": product.full,
                 })
             })
             .collect();
         output.result(Sheet { table, lines }, json!({ "groups": groups }))?;
-        let saturated: u64 = products.iter().map(|product| product.saturated).sum();
-        if saturated > 0 {
+        if full > 0 {
             output.warn(format!(
-                "{} ran full: the estimate may be too low",
-                number::counted(saturated, "counter")
+                "{} ran full: the truth may be above the estimate",
+                number::counted(full, "counter")
             ));
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// A bound for people: in full as long as a double holds all its digits.
-fn whole(bound: f64) -> String {
-    if bound < 9e15 { number::count(bound as u64) } else { number::short(bound) }
 }
 
 /// A number for programs: as text where it is beyond 64 bits.

@@ -34,8 +34,10 @@ be in any) and, where there are groups, `groups`.
 Of sketches that count (build --kind count-min): a line per key, or per group in which its estimate
 is above zero: the key, the group where there are groups, the estimate, and the bound, separated by
 tabs. The truth is never above the estimate, and but for a small probability not further below it
-than the bound; the values of both are noted on standard error. `at least` stands before an estimate
-whose counters ran full.
+than the bound; the values of both are noted on standard error. `full` stands in place of an estimate
+where all counters of the key ran full: the truth may then be anything up to the total weight (--json
+has `estimate` null, `full` true, and what the truth is `at_least`, but for that probability, and
+`at_most`).
 
 Keywords are given as they stand in the data; those of a JSON list may be separated by commas
 instead, those of several columns by tabs. `part` says that each keyword may be at its place, but
@@ -87,6 +89,7 @@ impl Query {
         // What was answered before an error is shown, and as JSON it is whole.
         let asked = self.ask_all(&mut asker, &mut answers);
         let answered = answers.finish()?;
+        counters::explain_full(output, answered.full, &file);
         asked.map(|()| answered)
     }
 
@@ -120,6 +123,8 @@ struct Asked {
     any: bool,
     /// Whether any could not be asked.
     bad: bool,
+    /// Answers for which the counters are full.
+    full: u64,
 }
 
 struct Answers<W: Write> {
@@ -142,6 +147,7 @@ impl<W: Write> Answers<W> {
             Err(bad) => return self.bad(key, &bad),
         };
         self.asked.any |= counts.iter().any(|count| count.estimate > 0);
+        self.asked.full += counts.iter().filter(|count| count.full).count() as u64;
         let written = if self.json {
             let before = if self.first { "[\n" } else { ",\n" };
             write!(self.out, "{before}{}", counters::answer_json(key, &counts, self.grouped))

@@ -30,7 +30,7 @@ are improbable (less than one in a million) given how full the filters are.
 
 Of sketches that count, the estimate of every key is compared with its true weight. Exit code 1 if
 one is below it, or if more than delta lets expect are above it by more than the bound (6 standard
-deviations). This takes 24 to 48 bytes of memory for each distinct key.")]
+deviations). Keys whose counters all ran full have no estimate; they are counted apart. This takes 24 to 48 bytes of memory for each distinct key.")]
 pub struct Test {
     /// The file of filters
     file: PathBuf,

@@ -14,7 +14,7 @@ use tamis_engine::build::{Job, Sizing};
 use tamis_engine::counts::{self, Hit, Listing, TopGroup};
 use tamis_engine::report::{Column, Table, group_name, number};
 
-use super::counters::estimate;
+use super::counters::{self, FULL};
 use super::inspect::key_text;
 use crate::arguments::{self, Counting, Keys, Kinds, Reading};
 use crate::notes;
@@ -36,7 +36,8 @@ Examples:
 
 No key of that share is missing. A key that is listed may have a little less: estimates are never
 below the truth and, but for a probability of delta, at most the bound above it. `at least` is the
-estimate less the bound. The data is read twice; memory is that of the counters and the keys
+estimate less the bound. `full` marks keys whose counters ran full: they may have any share up to the
+whole, and are listed since it may be this one. The data is read twice; memory is that of the counters and the keys
 listed, whatever the number of keys. From a file of sketches, the keys that build --heavy kept are
 listed, for its share or a larger one.")]
 pub struct Top {
@@ -125,33 +126,46 @@ fn show(output: &Output, listing: &Listing, most: Option<u64>) -> Result<()> {
             let mut row = Vec::new();
             row.extend(grouped.then(|| group_name(&group.group)));
             row.push(key_text(&listing.common.recipe, &hit.key));
-            row.push(match hit.saturated {
-                true => estimate(hit.estimate, true),
-                false => number::count(hit.estimate),
-            });
+            row.push(if hit.full { FULL.into() } else { number::count(hit.estimate) });
             row.push(number::count(group.promise.at_least(hit.estimate)));
-            row.push(number::percent(hit.estimate as f64 / (group.promise.total as f64).max(1.0)));
+            row.push(number::percent(share(group, hit).unwrap_or(f64::NAN)));
             rows.push(row);
         }
     }
     let listed: u64 = listing.groups.iter().map(|group| group.keys.len() as u64).sum();
+    let full = listing.groups.iter().flat_map(|group| &group.keys).filter(|hit| hit.full).count() as u64;
     let mut lines = vec![format!(
-        "{} with an estimated share of {} or more; none that has it is missing{}.",
+        "{} with an estimated share of {} or more{}; none that has it is missing{}.",
         number::counted(listed, "key"),
         number::percent(listing.share),
+        if full > 0 { ", or with full counters" } else { "" },
         if rows.len() as u64 == listed { "" } else { " (--count shows the heaviest)" }
     )];
     if let [only] = &listing.groups[..] {
         let promise = &only.promise;
+        let total = counters::total(promise.total);
+        lines.push(match promise.total_is_full() {
+            true => format!("Total weight {total}; truth ≤ estimate, by how much is not known."),
+            false => format!(
+                "Total weight {total}; truth ≤ estimate ≤ truth + {} with probability {}.",
+                number::count(promise.bound()),
+                number::rate(1.0 - promise.delta)
+            ),
+        });
+    }
+    if full > 0 {
         lines.push(format!(
-            "Total weight {}; truth ≤ estimate ≤ truth + {} with probability {}.",
-            number::count(promise.total),
-            number::count(promise.bound()),
-            number::rate(1.0 - promise.delta)
+            "The counters of {} ran full: of these there is no estimate, and the truth may be anything up to the total weight.",
+            number::counted(full, "key")
         ));
     }
     let table = Table { columns, rows, ..Table::default() };
     output.result(Sheet { table, lines }, as_json(listing, most))
+}
+
+/// The estimated share of a key, where there is one.
+fn share(group: &TopGroup, hit: &Hit) -> Option<f64> {
+    if hit.full { None } else { group.promise.share(hit.estimate) }
 }
 
 /// A key for programs: its text, or the list of its parts.
@@ -165,17 +179,18 @@ fn key_json(recipe: &Recipe, key: &[u8]) -> Value {
 fn as_json(listing: &Listing, most: usize) -> Value {
     let group = |group: &TopGroup| {
         let hit = |hit: &Hit| {
-            json!({
-                "key": key_json(&listing.common.recipe, &hit.key), "estimate": hit.estimate,
-                "at_least": group.promise.at_least(hit.estimate), "saturated": hit.saturated,
-                "share": hit.estimate as f64 / (group.promise.total as f64).max(1.0),
-            })
+            let mut json = json!({
+                "key": key_json(&listing.common.recipe, &hit.key), "share": share(group, hit),
+            });
+            counters::extend(&mut json, counters::estimate_json(&group.promise, hit.estimate, hit.full));
+            json
         };
-        json!({
-            "group": group.group, "total": group.promise.total, "epsilon": group.promise.epsilon,
-            "delta": group.promise.delta, "bound": group.promise.bound(), "listed": group.keys.len(),
+        let mut json = json!({
+            "group": group.group, "listed": group.keys.len(),
             "keys": group.keys.iter().take(most).map(hit).collect::<Vec<_>>(),
-        })
+        });
+        counters::extend(&mut json, counters::promise_json(&group.promise));
+        json
     };
     json!({ "share": listing.share, "groups": listing.groups.iter().map(group).collect::<Vec<_>>() })
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Folder, TAMIS, container};
+use crate::support::{Folder, Guard, TAMIS, container, until};
 
 /// Records with a key that repeats and something beside it.
 fn events(count: u64, keys: u64) -> String {
@@ -188,18 +188,16 @@ fn bad_states_and_outputs_are_refused_and_left_alone() {
 fn a_state_in_use_is_refused_to_another() {
     let folder = Folder::new();
     folder.write("in.txt", "a\n");
-    let mut first = Command::new(TAMIS)
-        .args(["dedup", "-", "--format", "lines", "--state", "s", "-o", "out.txt"])
-        .current_dir(folder.path(""))
-        .stdin(Stdio::piped())
-        .stderr(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut first = Guard::start(
+        Command::new(TAMIS)
+            .args(["dedup", "-", "--format", "lines", "--state", "s", "-o", "out.txt"])
+            .current_dir(folder.path(""))
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .stdout(Stdio::null()),
+    );
     first.stdin.as_mut().unwrap().write_all(b"x\n").unwrap();
-    while !folder.path("s.lock").exists() {
-        thread::sleep(Duration::from_millis(2));
-    }
+    until("a lock", || folder.path("s.lock").exists().then_some(()));
     // The lock exists a moment before it is held.
     let refused = (0..500).any(|_| {
         thread::sleep(Duration::from_millis(2));
@@ -207,7 +205,7 @@ fn a_state_in_use_is_refused_to_another() {
     });
     assert!(refused);
     drop(first.stdin.take());
-    assert!(first.wait().unwrap().success());
+    assert!(first.end().success());
     folder.ok("dedup in.txt --state s -o other.txt");
     assert!(!folder.path("s.lock").exists());
 }
@@ -226,13 +224,13 @@ fn killed_at_any_moment_and_begun_again_nothing_is_lost_or_doubled() {
 
     let (mut kills, mut progressed) = (0, HashSet::new());
     for round in 0u64.. {
-        let mut child = Command::new(TAMIS)
-            .args(line.split_whitespace())
-            .args(["--state", "state.tamis", "-o", "out.csv"])
-            .current_dir(folder.path(""))
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = Guard::start(
+            Command::new(TAMIS)
+                .args(line.split_whitespace())
+                .args(["--state", "state.tamis", "-o", "out.csv"])
+                .current_dir(folder.path(""))
+                .stdout(Stdio::null()),
+        );
         // Later and later, so that it comes to an end.
         thread::sleep(Duration::from_micros(500 + round * round * 37 % 9_000 + round * 250));
         child.kill().unwrap();

@@ -2,15 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Folder, TAMIS};
-
-/// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{Folder, Guard, PATIENCE, TAMIS};
 
 /// Two members, by e-mail address, in a filter without false positives among what is tested here.
 fn people() -> Folder {
@@ -292,14 +289,14 @@ fn a_reader_that_goes_away_ends_it_quietly() {
 }
 
 /// Starts a filter whose input and output are pipes; what it prints comes line by line.
-fn stream(folder: &Folder, line: &str) -> (Child, mpsc::Receiver<String>) {
-    let mut child = Command::new(TAMIS)
-        .args(line.split_whitespace())
-        .current_dir(folder.path(""))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+fn stream(folder: &Folder, line: &str) -> (Guard, mpsc::Receiver<String>) {
+    let mut child = Guard::start(
+        Command::new(TAMIS)
+            .args(line.split_whitespace())
+            .current_dir(folder.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped()),
+    );
     let (sender, receiver) = mpsc::channel();
     let out = BufReader::new(child.stdout.take().unwrap());
     thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
@@ -329,7 +326,7 @@ fn a_record_of_a_slow_stream_comes_out_before_the_next_goes_in() {
             }
         }
         drop(stdin);
-        assert!(child.wait().unwrap().success());
+        assert!(child.end().success());
     }
 }
 
@@ -348,7 +345,7 @@ fn a_named_pipe_is_a_stream_too() {
     pipe.write_all(b"x.org\neve\n").unwrap();
     assert_eq!(lines.recv_timeout(PATIENCE).as_deref(), Ok("bob@x.org"));
     drop(pipe);
-    assert!(child.wait().unwrap().success());
+    assert!(child.end().success());
 }
 
 /// Though its input has not ended and is silent, it ends as soon as it finds out.
@@ -359,13 +356,13 @@ fn a_stream_whose_reader_goes_away_ends_though_more_might_come() {
     folder.write("keys.txt", &keys);
     folder.ok("build keys.txt -o keys.tamis");
     for threads in [1, 3] {
-        let mut child = Command::new(TAMIS)
-            .args(["filter", "keys.tamis", "-", "--threads", &threads.to_string()])
-            .current_dir(folder.path(""))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = Guard::start(
+            Command::new(TAMIS)
+                .args(["filter", "keys.tamis", "-", "--threads", &threads.to_string()])
+                .current_dir(folder.path(""))
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped()),
+        );
         let mut stdin = child.stdin.take().unwrap();
         let keys = keys.clone();
         let (done, is_done) = mpsc::channel::<()>();
@@ -376,7 +373,7 @@ fn a_stream_whose_reader_goes_away_ends_though_more_might_come() {
         let mut first = [0; 2];
         child.stdout.take().unwrap().read_exact(&mut first).unwrap();
         assert_eq!(&first, b"0\n");
-        assert!(child.wait().unwrap().success());
+        assert!(child.end().success());
         drop(done);
         feeder.join().unwrap();
     }

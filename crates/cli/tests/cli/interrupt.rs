@@ -2,35 +2,28 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::support::{Folder, TAMIS};
-
-/// Long enough for a busy machine; all of this takes half a second on an idle one.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{self, Folder, Guard, PATIENCE, TAMIS};
 
 /// Starts tamis as a shell would start a foreground job, whatever the tests themselves ignore.
-fn start(folder: &Folder, line: &str) -> Child {
-    Command::new("env")
-        .args(["--default-signal=INT,TERM,HUP", TAMIS])
-        .args(line.split_whitespace())
-        .current_dir(folder.path(""))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+fn start(folder: &Folder, line: &str) -> Guard {
+    Guard::start(
+        Command::new("env")
+            .args(["--default-signal=INT,TERM,HUP", TAMIS])
+            .args(line.split_whitespace())
+            .current_dir(folder.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped()),
+    )
 }
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let since = Instant::now();
-    while !holds() {
-        assert!(since.elapsed() < PATIENCE, "waited in vain: {what}");
-        thread::sleep(Duration::from_millis(2));
-    }
+    support::until(what, || holds().then_some(()));
 }
 
 /// Whether the process has a handler for SIGINT (2): the second bit of its mask.
@@ -48,20 +41,12 @@ fn send(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// Waits for its end; what it exits with and said.
-fn end(mut child: Child) -> (Option<i32>, String) {
-    until("the end of the program", || child.try_wait().unwrap().is_some());
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    (child.wait().unwrap().code(), said)
-}
-
-fn is_interrupted(folder: &Folder, child: Child) {
+fn is_interrupted(folder: &Folder, child: Guard) {
     is_ended(folder, child, 130);
 }
 
-fn is_ended(folder: &Folder, child: Child, with: i32) {
-    let (code, said) = end(child);
+fn is_ended(folder: &Folder, mut child: Guard, with: i32) {
+    let (code, said) = child.said();
     assert_eq!(code, Some(with), "{said}");
     assert!(said.contains("error: interrupted"), "{said}");
     folder.is_clean();
@@ -169,7 +154,7 @@ fn the_folder_of_an_experiment_is_removed() {
     let mut command = Command::new("env");
     command.args(["--default-signal=INT", TAMIS, "reproduce", "ratings"]);
     command.current_dir(folder.path("")).env("TMPDIR", folder.path("tmp"));
-    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = Guard::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
     let entries = || fs::read_dir(folder.path("tmp")).unwrap().count();
     until("a folder", || entries() > 0);
     interrupt(&child);
@@ -182,27 +167,27 @@ fn the_folder_of_an_experiment_is_removed() {
 #[test]
 fn where_ctrl_c_is_to_be_ignored_it_is() {
     let folder = Folder::new();
-    let child = Command::new("env")
-        .args(["--ignore-signal=INT,HUP", TAMIS, "generate", "ratings", "--rows", "1e9", "-o", "x.tsv"])
-        .current_dir(folder.path(""))
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = Guard::start(
+        Command::new("env")
+            .args(["--ignore-signal=INT,HUP", TAMIS, "generate", "ratings", "--rows", "1e9", "-o", "x.tsv"])
+            .current_dir(folder.path(""))
+            .stderr(Stdio::piped()),
+    );
     until("a temporary file", || has_temporary(&folder));
     interrupt(&child);
     send(&child, "-HUP");
     send(&child, "-TERM");
     is_ended(&folder, child, 143);
 
-    let mut child = Command::new("sh")
-        .args(["-c", "trap '' INT; exec $TAMIS build - -o keys.tamis"])
-        .env("TAMIS", TAMIS)
-        .current_dir(folder.path(""))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = Guard::start(
+        Command::new("sh")
+            .args(["-c", "trap '' INT; exec $TAMIS build - -o keys.tamis"])
+            .env("TAMIS", TAMIS)
+            .current_dir(folder.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped()),
+    );
     let mut stdin = child.stdin.take().unwrap();
     let name = format!("/proc/{}/comm", child.id());
     until("tamis itself", || fs::read_to_string(&name).unwrap().trim() == "tamis");
@@ -211,6 +196,6 @@ fn where_ctrl_c_is_to_be_ignored_it_is() {
     thread::sleep(Duration::from_millis(700)); // longer than a job would be given
     stdin.write_all(b"a\nb\n").unwrap();
     drop(stdin);
-    assert_eq!(end(child).0, Some(0));
+    assert_eq!(child.said().0, Some(0));
     assert_eq!(folder.run("query keys.tamis a").code, 0);
 }

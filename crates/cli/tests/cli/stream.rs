@@ -100,14 +100,14 @@ fn the_bytes_are_those_of_build_whatever_the_batch_and_the_threads() {
         ),
     ];
     for (number, (input, plan)) in cases.into_iter().enumerate() {
-        let (planned, sized) = match plan {
-            "" => (input.to_owned(), String::new()),
+        let planned = match plan {
+            "" => input.to_owned(),
             plan => {
                 folder.ok(&format!("plan {input} {plan} -o params{number}.json"));
-                (format!("{input} --params params{number}.json"), String::new())
+                format!("{input} --params params{number}.json")
             }
         };
-        folder.ok(&format!("build {planned} {sized} -o built.tamis"));
+        folder.ok(&format!("build {planned} -o built.tamis"));
         for (batch, threads) in [(1, 1), (13, 2), (1000, 3), (1_000_000, 1)] {
             let state = format!("run-{number}-{batch}");
             folder
@@ -153,6 +153,34 @@ fn counted(train: &[String], query: &[String], batch: usize) -> Vec<(String, u64
         answers.extend(of_batch.map(|key| (key.clone(), counts.get(key).copied().unwrap_or(0))));
     }
     answers
+}
+
+/// Their numbers stood in the answers, and nothing said what they are.
+#[test]
+fn counters_that_ran_full_are_told_at_the_end() {
+    let folder = Folder::new();
+    folder.write("w.csv", "k,w\na,4294967000\na,1000\nb,5\n");
+    folder.write("q.csv", "k\na\nb\n");
+    let line = "stream --train w.csv --query q.csv --key k --weight w --counter-bits 32";
+    for (how, answers) in
+        [("--kind count-min -o a.txt", "a.txt"), ("--keys 9 -o f.txt --counts c.txt", "c.txt")]
+    {
+        let run = folder.run(&format!("{line} {how} -q"));
+        assert_eq!(folder.text(answers), "a\t4294967295\nb\t5\n");
+        for says in ["5 counters ran full", "has no estimate", "a number of 4294967295 is none"] {
+            assert!(run.err.contains(says), "{how}: {}", run.err);
+        }
+        assert_eq!(folder.json(&format!("{line} {how} -q"))["counters_full"], 5);
+    }
+    let wide = folder.run(&line.replace("--counter-bits 32", "--kind count-min -o a.txt"));
+    assert!(
+        !wide.err.contains("full") && folder.text("a.txt").starts_with("a\t4294968000\n"),
+        "{}",
+        wide.err
+    );
+    // What was learned says so as well.
+    folder.ok(&format!("{line} --kind count-min -o a.txt --state run -q"));
+    assert!(folder.run("inspect run/counts.tamis").err.contains("5 counters ran full"));
 }
 
 #[test]
@@ -325,6 +353,11 @@ fn what_a_stream_cannot_do_says_what_can() {
         ("stream --train a.txt --query a.txt -o none/out", 1, &["folder"]),
         ("stream --train a.txt --state run", 1, &["holiday.jpg"]),
         ("stream --train a.txt --state a.txt", 1, &["folder"]),
+        ("stream --train . --state new", 1, &["new", "as an input"]),
+        ("stream --train ./* --state new/state", 1, &["new/state", "as an input"]),
+        ("stream --train a.txt --query . -o new.txt", 1, &["new.txt", "as an input"]),
+        ("stream --train a.txt --query *.txt --keys 5 -o new.txt", 1, &["new.txt", "as an input"]),
+        ("stream --train a.txt --query . --keys 5 -o ./b --counts new.txt", 1, &["as an input"]),
         ("stream --train a.txt --every 0", 2, &["--every"]),
         ("stream --train a.txt --metrics nowhere", 1, &["--metrics"]),
     ] {

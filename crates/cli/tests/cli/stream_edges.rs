@@ -3,46 +3,21 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use super::stream::{keys, lines};
-use crate::support::{Folder, TAMIS};
+use crate::support::{Folder, Guard, TAMIS, until};
 
-/// A run that is ended with the test.
-struct Running(Child);
-
-impl Running {
-    fn start(folder: &Folder, line: &str) -> Running {
-        let mut command = Command::new(TAMIS);
-        command.args(line.split_whitespace()).current_dir(folder.path("")).stdin(Stdio::null());
-        Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
-    }
-
-    /// Asks it to end; the exit code.
-    fn terminate(mut self) -> Option<i32> {
-        Command::new("kill").arg(self.0.id().to_string()).status().unwrap();
-        until("it ends", || self.0.try_wait().unwrap()).code()
-    }
+fn start(folder: &Folder, line: &str) -> Guard {
+    let mut command = Command::new(TAMIS);
+    command.args(line.split_whitespace()).current_dir(folder.path("")).stdin(Stdio::null());
+    Guard::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let since = Instant::now();
-    loop {
-        match found() {
-            Some(found) => return found,
-            None => assert!(since.elapsed() < Duration::from_secs(60), "waited in vain until {what}"),
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
+/// Asks it to end; the exit code.
+fn terminate(mut running: Guard) -> Option<i32> {
+    Command::new("kill").arg(running.id().to_string()).status().unwrap();
+    running.end().code()
 }
 
 /// The batches of the last commit.
@@ -61,12 +36,12 @@ fn a_file_that_is_followed_later_is_read_on_from_where_it_ended() {
     folder.ok("stream --train log.txt --keys 900 --batch 100 --state run");
     let mut log = fs::OpenOptions::new().append(true).open(folder.path("log.txt")).unwrap();
     log.write_all(parts[1].as_bytes()).unwrap();
-    let running = Running::start(
+    let running = start(
         &folder,
         "stream --train log.txt --keys 900 --batch 100 --state run --follow --commit-every 0s",
     );
     until("all batches are committed", || committed(&folder, "run").filter(|batches| *batches == 10));
-    assert_eq!(running.terminate(), Some(0));
+    assert_eq!(terminate(running), Some(0));
     folder.ok("build log.txt --format lines --keys 900 -o all.tamis");
     assert!(folder.read("run/filter.tamis") == folder.read("all.tamis"));
 }
@@ -76,9 +51,9 @@ fn a_run_that_is_busy_hears_that_it_shall_end() {
     let folder = Folder::new();
     folder.write("log.txt", lines(&keys(200_000, 50_000, 1)));
     let line = "stream --train log.txt --keys 50000 --batch 10 --state run --commit-every 0s";
-    let running = Running::start(&folder, line);
+    let running = start(&folder, line);
     until("there is a commit", || committed(&folder, "run"));
-    assert_eq!(running.terminate(), Some(0));
+    assert_eq!(terminate(running), Some(0));
     assert!(committed(&folder, "run").unwrap() < 20_000, "it ended long before its input");
     folder.ok(&line.replace("0s", "1s"));
     folder.ok("build log.txt --format lines --keys 50000 -o all.tamis");
@@ -90,11 +65,11 @@ fn a_run_whose_answers_nobody_takes_ends_when_it_is_asked_to() {
     let folder = Folder::new();
     folder.write("log.txt", lines(&keys(100, 100, 1)));
     let line = "stream --train log.txt --query log.txt --keys 100 --state run -o tcp-listen://127.0.0.1:0";
-    let running = Running::start(&folder, line);
+    let running = start(&folder, line);
     until("the batch is planned", || {
         fs::metadata(folder.path("run/plan.log")).ok().filter(|log| log.len() > 0)
     });
-    assert_eq!(running.terminate(), Some(0));
+    assert_eq!(terminate(running), Some(0));
 }
 
 #[test]

@@ -6,35 +6,22 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, TAMIS};
+use crate::support::{Folder, Guard, PATIENCE, TAMIS, until};
 
-/// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn start(folder: &Folder, line: &str) -> Child {
-    Command::new("env")
-        .args(["--default-signal=INT,TERM,HUP", TAMIS])
-        .args(line.split_whitespace())
-        .current_dir(folder.path(""))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let since = Instant::now();
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(since.elapsed() < PATIENCE, "waited in vain: {what}");
-        thread::sleep(Duration::from_millis(2));
-    }
+fn start(folder: &Folder, line: &str) -> Guard {
+    Guard::start(
+        Command::new("env")
+            .args(["--default-signal=INT,TERM,HUP", TAMIS])
+            .args(line.split_whitespace())
+            .current_dir(folder.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped()),
+    )
 }
 
 /// A port that nobody uses just now.
@@ -42,23 +29,36 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-fn connect(port: u16) -> TcpStream {
-    until("a listener", || TcpStream::connect(("127.0.0.1", port)).ok())
+/// A peer that waits for nothing for ever.
+fn patient(peer: TcpStream) -> TcpStream {
+    peer.set_nonblocking(false).unwrap();
+    peer.set_read_timeout(Some(PATIENCE)).unwrap();
+    peer.set_write_timeout(Some(PATIENCE)).unwrap();
+    peer
 }
 
-fn end(mut child: Child, signal: &str) -> (Option<i32>, String) {
+fn connect(port: u16) -> TcpStream {
+    patient(until("a listener", || TcpStream::connect(("127.0.0.1", port)).ok()))
+}
+
+fn accept(listener: &TcpListener) -> TcpStream {
+    listener.set_nonblocking(true).unwrap();
+    patient(until("a peer", || listener.accept().ok()).0)
+}
+
+fn end(mut child: Guard, signal: &str) -> (Option<i32>, String) {
     if !signal.is_empty() {
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
     }
-    until("the end of the program", || child.try_wait().unwrap());
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    (child.wait().unwrap().code(), said)
+    child.said()
 }
 
+/// The next line that it prints, each time. Dropped, it takes one more.
 fn answers(child: &mut Child) -> impl FnMut() -> String + use<> {
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    move || lines.next().unwrap().unwrap()
+    let (sender, lines) = mpsc::channel();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    move || lines.recv_timeout(PATIENCE).unwrap()
 }
 
 #[test]
@@ -117,12 +117,12 @@ fn it_connects_again_to_a_peer_that_went_away_and_ends_when_it_does_not_come_bac
             port(&reader)
         ),
     );
-    teacher.accept().unwrap().0.write_all(b"1\n").unwrap();
-    let (mut second, _) = teacher.accept().unwrap();
+    accept(&teacher).write_all(b"1\n").unwrap();
+    let mut second = accept(&teacher);
     second.write_all(b"2\n3\n").unwrap();
     drop((second, teacher));
     let mut text = String::new();
-    reader.accept().unwrap().0.read_to_string(&mut text).unwrap();
+    accept(&reader).read_to_string(&mut text).unwrap();
     assert_eq!(text, "1\n2\n3\n");
     let (code, said) = end(child, "");
     assert_eq!(code, Some(0), "{said}");
@@ -161,25 +161,44 @@ fn memory(child: &Child) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) << 10
 }
 
-/// Reads nothing until the writer is stuck, then all; gives what was written before.
+/// How long the process has worked, in ticks.
+fn work(child: &Child) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    [11, 12].iter().filter_map(|&field| fields.get(field)?.parse::<u64>().ok()).sum()
+}
+
+/// Reads nothing until writer and program are stuck, then all; gives what was written before.
 fn read_late(child: &mut Child, written: &AtomicU64, mut out: ChildStdout) -> (u64, u64) {
-    let mut before = 0;
+    let mut before = (0, 0);
     let mut still = Instant::now();
     let stuck = until("a writer that is stuck", || {
-        let now = written.load(SeqCst);
+        let now = (written.load(SeqCst), work(child));
         if now != before {
             (before, still) = (now, Instant::now());
         }
-        (now > 0 && still.elapsed() > Duration::from_millis(700)).then_some(now)
+        (now.0 > 0 && still.elapsed() > Duration::from_millis(700)).then_some(now.0)
     });
-    let mut bytes = [0; 64 << 10];
-    let mut read = 0;
-    while let Ok(len @ 1..) = out.read(&mut bytes) {
-        read += len as u64;
-        if read > 40 << 20 {
-            break;
+    let read = AtomicU64::new(0);
+    let enough = 40 << 20;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut bytes = [0; 64 << 10];
+            while let Ok(len @ 1..) = out.read(&mut bytes) {
+                if read.fetch_add(len as u64, SeqCst) > enough {
+                    break;
+                }
+            }
+        });
+        let since = Instant::now();
+        while read.load(SeqCst) <= enough {
+            if since.elapsed() > PATIENCE {
+                child.kill().unwrap(); // so that the reading ends
+                panic!("{read:?} bytes came when they were asked for");
+            }
+            thread::sleep(Duration::from_millis(2));
         }
-    }
+    });
     let most = memory(child);
     assert!(most > 0);
     (stuck, most)
@@ -209,6 +228,8 @@ fn a_fast_producer_waits_for_a_slow_reader_and_memory_does_not_grow() {
                 }
             });
             let (stuck, most) = read_late(&mut child, &written, out);
+            // More than pipes and sockets hold: it did begin, and it did stop.
+            assert!(stuck > 4 << 20, "only {stuck} bytes were taken");
             assert!(stuck < 100 << 20, "{stuck} bytes were taken while nobody read");
             assert!(most < 150 << 20, "{most} bytes of memory");
             let spooled: u64 = fs::read_dir(folder.path("run"))
@@ -278,7 +299,10 @@ fn a_pipe_is_learned_as_it_comes_and_a_reader_that_goes_away_ends_it_quietly() {
         assert_eq!(next(), key);
     }
     drop(next);
-    let _ = stdin.write_all(b"a\n");
+    until("the end of the program", || {
+        let _ = stdin.write_all(b"a\n"); // whose answer finds out
+        child.try_wait().unwrap()
+    });
     let (code, said) = end(child, "");
     assert_eq!(code, Some(0), "{said}");
     // Compressed bytes are not text.

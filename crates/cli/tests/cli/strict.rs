@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Folder, TAMIS};
+use crate::support::{Folder, Guard, TAMIS};
 
 /// Ten thousand members in a filter that is right about half of the time, and twice as many lines.
 fn crowd() -> (Folder, String, String) {
@@ -142,13 +142,13 @@ fn keys_from_a_stream_are_kept() {
 #[test]
 fn a_slow_stream_is_answered_exactly_and_at_once() {
     let (folder, ..) = crowd();
-    let mut child = Command::new(TAMIS)
-        .args(["filter", "members.tamis", "-", "--strict", "--invert"])
-        .current_dir(folder.path(""))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = Guard::start(
+        Command::new(TAMIS)
+            .args(["filter", "members.tamis", "-", "--strict", "--invert"])
+            .current_dir(folder.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped()),
+    );
     let mut stdin = child.stdin.take().unwrap();
     let (sender, lines) = std::sync::mpsc::channel();
     let out = BufReader::new(child.stdout.take().unwrap());
@@ -159,7 +159,7 @@ fn a_slow_stream_is_answered_exactly_and_at_once() {
         assert_eq!(lines.recv_timeout(Duration::from_secs(60)), Ok(format!("m{}", 3 * i + 1)));
     }
     drop(stdin);
-    assert!(child.wait().unwrap().success());
+    assert!(child.end().success());
 }
 
 #[cfg(target_os = "linux")]
@@ -184,13 +184,13 @@ fn a_full_disk_is_said_and_nothing_is_put_in_its_place() {
 /// The most memory of its own that a run of tamis had, in bytes.
 #[cfg(target_os = "linux")]
 fn peak(folder: &Folder, line: &str) -> u64 {
-    let mut child = Command::new(TAMIS)
-        .args(line.split_whitespace())
-        .current_dir(folder.path(""))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = Guard::start(
+        Command::new(TAMIS)
+            .args(line.split_whitespace())
+            .current_dir(folder.path(""))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null()),
+    );
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     loop {

@@ -1,8 +1,12 @@
 //! A folder to run tamis in, and what comes of it.
 
 use std::fs;
+use std::io::Read;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tamis::arch::map::Map;
@@ -20,6 +24,64 @@ pub struct Done {
     pub code: i32,
     pub out: String,
     pub err: String,
+}
+
+/// Long enough for a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for something, but not for ever.
+pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let since = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(since.elapsed() < PATIENCE, "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A running program that does not outlive its test, however that ends.
+pub struct Guard(Child);
+
+impl Guard {
+    pub fn start(command: &mut Command) -> Guard {
+        Guard(command.spawn().unwrap())
+    }
+
+    /// Waits for its end, but not for ever.
+    pub fn end(&mut self) -> ExitStatus {
+        until("the end of the program", || self.0.try_wait().unwrap())
+    }
+
+    /// The same; what it exits with and said.
+    pub fn said(&mut self) -> (Option<i32>, String) {
+        let code = self.end().code();
+        let mut said = String::new();
+        self.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (code, said)
+    }
+}
+
+impl Deref for Guard {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Guard {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill(); // it may have ended
+        let _ = self.0.wait();
+    }
 }
 
 impl Folder {

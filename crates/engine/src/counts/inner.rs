@@ -17,18 +17,19 @@ use crate::{output, parallel};
 pub struct Product {
     /// The group.
     pub group: Name,
-    /// The estimate: never below the truth.
+    /// The estimate: never below the truth, unless counters ran full.
     pub estimate: u128,
-    /// How far it is above the truth at most, but for a probability of δ: ε times both totals.
-    pub bound: f64,
+    /// How far it is above the truth at most, but for a probability of δ: ε times both totals. None
+    /// where one of these ran full.
+    pub bound: Option<f64>,
     /// The total weights.
     pub totals: (u64, u64),
     /// ε and δ.
     pub epsilon: f64,
     /// How probably the bound does not hold.
     pub delta: f64,
-    /// Counters that ran full in either sketch: if there are any, the estimate may be too low.
-    pub saturated: u64,
+    /// Counters that ran full in either sketch: if there are any, the truth may be above the estimate.
+    pub full: u64,
 }
 
 /// Multiplies the sketches of two files, group by group; a group that only one has is multiplied with
@@ -43,6 +44,7 @@ pub fn inner_product(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec
             return Err(Error::Input { path: path.into(), message: message.into() });
         }
     }
+    let itself = output::same_file(a_path, b_path); // whose counters are not counted twice
     mergeable(&a, a_path, &b, b_path)?;
     let mut names: Vec<&Name> =
         a.params().groups.iter().chain(&b.params().groups).map(|group| &group.group).collect();
@@ -55,23 +57,27 @@ pub fn inner_product(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec
         let totals = (total(&a, in_a), total(&b, in_b));
         let Promise { epsilon, delta, .. } =
             Promise::of(group.expect("a name comes from one of the two"), totals.0);
-        let (mut estimate, mut saturated) = (0, 0);
+        let (mut estimate, mut full) = (0, 0);
         if let (Some(x), Some(y)) = (in_a, in_b) {
             a.verify(x).map_err(Error::file(a_path))?;
             b.verify(y).map_err(Error::file(b_path))?;
             if let (Sketch::CountMin(one), Sketch::CountMin(two)) = (a.sketch(x)?, b.sketch(y)?) {
                 estimate = one.inner_product(&two)?;
-                saturated = one.census().saturated + two.census().saturated;
+                full = one.census().saturated;
+                if !itself {
+                    full += two.census().saturated;
+                }
             }
         }
         Ok(Product {
             group: names[i].clone(),
             estimate,
-            bound: epsilon * totals.0 as f64 * totals.1 as f64,
+            bound: ([totals.0, totals.1].iter().all(|total| *total < u64::MAX))
+                .then_some(epsilon * totals.0 as f64 * totals.1 as f64),
             totals,
             epsilon,
             delta,
-            saturated,
+            full,
         })
     })
 }

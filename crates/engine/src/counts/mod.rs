@@ -25,10 +25,11 @@ pub use self::inner::{Product, inner_product};
 pub use self::top::{Hit, Listing, TopGroup, top_of_data, top_of_file};
 
 /// What is promised of estimates: truth ≤ estimate ≤ truth + bound, the latter but for a probability
-/// of δ.
+/// of δ. Of a key whose counters all ran full there is no estimate: that they hold their largest value
+/// takes its place where the truth is at least, and the total where it is at most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Promise {
-    /// The sum of all weights: N.
+    /// The sum of all weights: N, or 2⁶⁴ − 1 where it is more.
     pub total: u64,
     /// ε.
     pub epsilon: f64,
@@ -42,14 +43,31 @@ impl Promise {
         Promise { total, epsilon: group.fpr, delta: delta_of(group.shape.hashes) }
     }
 
-    /// εN, as a whole number: errors are whole numbers.
+    /// Whether the total ran full: it is what it says or more, and the bound is not known.
+    pub fn total_is_full(&self) -> bool {
+        self.total == u64::MAX
+    }
+
+    /// εN, as a whole number: errors are whole numbers. Where the total ran full, it is more.
     pub fn bound(&self) -> u64 {
         (self.epsilon * self.total as f64) as u64
     }
 
-    /// What the true weight is at least where this is the estimate, but for a probability of δ.
+    /// What the true weight is at least where the smallest counter holds this, full or not, but for
+    /// a probability of δ.
     pub fn at_least(&self, estimate: u64) -> u64 {
-        estimate.saturating_sub(self.bound())
+        if self.total_is_full() { 0 } else { estimate.saturating_sub(self.bound()) }
+    }
+
+    /// What the true weight is at most: the estimate or, where there is none, the total. Nothing where
+    /// that is not known either.
+    pub fn at_most(&self, estimate: Option<u64>) -> Option<u64> {
+        estimate.or((!self.total_is_full()).then_some(self.total))
+    }
+
+    /// Which share of the total this is, where that is known.
+    pub fn share(&self, estimate: u64) -> Option<f64> {
+        (!self.total_is_full()).then(|| estimate as f64 / (self.total as f64).max(1.0))
     }
 }
 

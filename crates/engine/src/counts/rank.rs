@@ -45,14 +45,17 @@ pub struct GroupResult {
     pub weight: u64,
     /// Its distinct keys.
     pub keys: u64,
+    /// Of them, keys that have no estimate, since all their counters ran full.
+    pub full: u64,
     /// Keys whose estimate is below the truth: none, if the data is that of the sketch.
     pub below: u64,
-    /// Keys whose estimate is more than the bound above the truth.
+    /// Keys whose estimate is more than the bound above the truth; also those whose full counters
+    /// are, whatever they should hold. None where the bound is not known.
     pub over: u64,
-    /// The mean error over all keys.
-    pub mean_error: f64,
-    /// The largest error.
-    pub largest_error: u64,
+    /// The mean error of the estimates, if there are any.
+    pub mean_error: Option<f64>,
+    /// The largest.
+    pub largest_error: Option<u64>,
 }
 
 impl GroupResult {
@@ -71,8 +74,8 @@ pub struct Rank {
     pub ranks: (u64, u64),
     /// The mean of the true weights.
     pub truth: f64,
-    /// The mean error.
-    pub error: f64,
+    /// The mean error; none where all of these keys have full counters.
+    pub error: Option<f64>,
     /// The largest error.
     pub largest: u64,
 }
@@ -168,12 +171,26 @@ pub fn test(job: &Job, control: &Control) -> Result<Report> {
             Some(group) => Promise::of(group, totals[number]),
             None => Promise { total: 0, epsilon: 1.0, delta: 0.0 },
         };
-        let most = sketches.get(number).map_or(u64::MAX, CountMin::most);
+        let most = sketches.get(number).map_or(FULL, CountMin::most);
         groups.push(judged(name.clone(), promise, most, &pairs[from..]));
     }
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
     let ranks = by_rank(&mut pairs);
     Ok(Report { common: params.common.clone(), groups, ranks, skipped, inputs: sources.explain() })
+}
+
+/// In place of an estimate, where there is none. Estimates are less.
+const FULL: u64 = u64::MAX;
+
+/// The error, where there is an estimate.
+fn error(&(truth, estimate): &(u64, u64)) -> Option<u64> {
+    (estimate != FULL).then(|| estimate.saturating_sub(truth))
+}
+
+/// The mean, if there is any.
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0u64), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / count as f64)
 }
 
 /// The true weight of each key, with its estimate.
@@ -182,28 +199,34 @@ fn compare(sketch: &CountMin<&[u64]>, truth: &[(u32, u64, u64)], pairs: &mut Vec
     for some in truth.chunks(estimates.len()) {
         let hashes: Vec<u64> = some.iter().map(|entry| entry.1).collect();
         sketch.estimates(&hashes, &mut estimates[..some.len()]);
-        pairs.extend(some.iter().zip(estimates).map(|(entry, estimate)| (entry.2, estimate)));
+        let known = |estimate| if sketch.is_full(estimate) { FULL } else { estimate };
+        pairs.extend(some.iter().zip(estimates).map(|(entry, estimate)| (entry.2, known(estimate))));
     }
 }
 
 fn judged(group: Name, promise: Promise, most: u64, pairs: &[(u64, u64)]) -> GroupResult {
-    let bound = promise.bound();
-    let errors = || pairs.iter().map(|&(truth, estimate)| estimate.saturating_sub(truth));
+    let errors = || pairs.iter().filter_map(error);
+    let is_over =
+        |&(truth, estimate): &(u64, u64)| estimate.min(most).saturating_sub(truth) > promise.bound();
     GroupResult {
         group,
         promise,
         weight: pairs.iter().fold(0, |sum: u64, pair| sum.saturating_add(pair.0)),
         keys: pairs.len() as u64,
-        // A counter that ran full says that there may be more.
-        below: pairs.iter().filter(|(truth, estimate)| estimate < truth && *estimate < most).count() as u64,
-        over: errors().filter(|error| *error > bound).count() as u64,
-        mean_error: errors().map(|error| error as f64).sum::<f64>() / (pairs.len() as f64).max(1.0),
-        largest_error: errors().max().unwrap_or(0),
+        full: pairs.iter().filter(|pair| pair.1 == FULL).count() as u64,
+        below: pairs.iter().filter(|(truth, estimate)| estimate < truth).count() as u64,
+        over: if promise.total_is_full() {
+            0
+        } else {
+            pairs.iter().filter(|pair| is_over(pair)).count() as u64
+        },
+        mean_error: mean(errors().map(|error| error as f64)),
+        largest_error: errors().max(),
     }
 }
 
 /// The error by rank: of the true weights of keys and their estimates, in bands of ranks that grow
-/// with them, five to a factor of ten. The pairs are sorted, the heaviest first.
+/// with them, five to a factor of ten. 2⁶⁴ − 1 stands for no estimate. The pairs are sorted, the heaviest first.
 pub fn by_rank(pairs: &mut [(u64, u64)]) -> Vec<Rank> {
     pairs.sort_by_key(|pair| Reverse(pair.0)); // of equal weights in any order, not by their errors
     let mut ranks = Vec::new();
@@ -212,13 +235,11 @@ pub fn by_rank(pairs: &mut [(u64, u64)]) -> Vec<Rank> {
         let end = (10f64.powf(f64::from(band) / 5.0).round() as usize).min(pairs.len());
         if end > start {
             let some = &pairs[start..end];
-            let error = |&(truth, estimate): &(u64, u64)| estimate.saturating_sub(truth);
-            let mean = |sum: f64| sum / some.len() as f64;
             ranks.push(Rank {
                 ranks: (start as u64 + 1, end as u64),
-                truth: mean(some.iter().map(|pair| pair.0 as f64).sum()),
-                error: mean(some.iter().map(|pair| error(pair) as f64).sum()),
-                largest: some.iter().map(error).max().unwrap_or(0),
+                truth: mean(some.iter().map(|pair| pair.0 as f64)).unwrap_or(0.0),
+                error: mean(some.iter().filter_map(error).map(|error| error as f64)),
+                largest: some.iter().filter_map(error).max().unwrap_or(0),
             });
             start = end;
         }
@@ -240,9 +261,10 @@ pub fn chart(title: &str, sketches: &[(&str, &[Rank])], bound: Option<u64>) -> C
     for (name, ranks) in sketches {
         // A logarithmic axis has no place for "no error at all".
         let seen = |value: f64| value.max(0.1);
-        let mean = ranks.iter().map(|rank| (middle(rank), seen(rank.error)));
+        let mean = ranks.iter().filter_map(|rank| Some((middle(rank), seen(rank.error?))));
         marks.push(Mark::line(format!("mean error{name}"), mean));
-        let largest = ranks.iter().map(|rank| (middle(rank), seen(rank.largest as f64)));
+        let known = ranks.iter().filter(|rank| rank.error.is_some());
+        let largest = known.map(|rank| (middle(rank), seen(rank.largest as f64)));
         marks.push(Mark::line(format!("largest error{name}"), largest));
     }
     marks.extend(bound.map(|bound| Mark::rule("bound εN", bound as f64)));
@@ -263,7 +285,7 @@ impl Report {
     /// The error against the rank.
     pub fn chart(&self) -> Chart {
         let bound = match &self.groups[..] {
-            [only] => Some(only.promise.bound()),
+            [only] if !only.promise.total_is_full() => Some(only.promise.bound()),
             _ => None,
         };
         chart("Error against rank", &[("", &self.ranks)], bound)
@@ -272,8 +294,18 @@ impl Report {
     /// The findings for people.
     pub fn verdict(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        let below: u64 = self.groups.iter().map(|group| group.below).sum();
+        let sum = |of: fn(&GroupResult) -> u64| self.groups.iter().map(of).sum::<u64>();
+        let (below, full, keys) =
+            (sum(|group| group.below), sum(|group| group.full), sum(|group| group.keys));
+        if full > 0 {
+            lines.push(format!(
+                "Of {} of {} all counters ran full: they have no estimate, and are not compared.",
+                number::count(full),
+                number::counted(keys, "key")
+            ));
+        }
         lines.push(match below {
+            0 if full > 0 && full == keys => "There is no estimate.".into(),
             0 => "No estimate is below the truth.".into(),
             below => {
                 format!("FAILED: the estimates of {} are below the truth.", number::counted(below, "key"))
@@ -285,7 +317,12 @@ impl Report {
             } else {
                 format!("Group {}: ", group_name(&group.group))
             };
-            if group.weight != group.promise.total {
+            if group.promise.total_is_full() {
+                lines.push(format!(
+                    "{of}the total weight ran full: it is at least {}, and no bound is known.",
+                    number::count(group.promise.total)
+                ));
+            } else if group.weight != group.promise.total {
                 lines.push(format!(
                     "{of}the data has a weight of {}, the sketch was given {}: it was built from other rows.",
                     number::count(group.weight),
@@ -309,6 +346,7 @@ impl Report {
         let mut columns = vec![Column::left("group")];
         let names = [
             "keys",
+            "full",
             "total weight",
             "below",
             "over the bound",
@@ -318,17 +356,23 @@ impl Report {
             "largest error",
         ];
         columns.extend(names.map(Column::right));
+        let none = || String::from("–");
         let row = |group: &&GroupResult| {
             vec![
                 group_name(&group.group),
                 number::count(group.keys),
+                number::count(group.full),
                 number::count(group.weight),
                 number::count(group.below),
                 number::percent(group.over as f64 / (group.keys as f64).max(1.0)),
                 number::percent(group.promise.delta),
-                number::count(group.promise.bound()),
-                format!("{:.1}", group.mean_error),
-                number::count(group.largest_error),
+                if group.promise.total_is_full() {
+                    "unknown".into()
+                } else {
+                    number::count(group.promise.bound())
+                },
+                group.mean_error.map_or(none(), |error| number::fixed(error, 1, false)),
+                group.largest_error.map_or(none(), number::count),
             ]
         };
         Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
@@ -338,9 +382,11 @@ impl Report {
     pub fn json(&self) -> Value {
         let group = |group: &GroupResult| {
             json!({
-                "group": group.group, "keys": group.keys, "weight": group.weight, "total": group.promise.total,
+                "group": group.group, "keys": group.keys, "full": group.full, "weight": group.weight,
+                "total": group.promise.total, "total_full": group.promise.total_is_full(),
                 "below": group.below, "over": group.over, "epsilon": group.promise.epsilon,
-                "delta": group.promise.delta, "bound": group.promise.bound(),
+                "delta": group.promise.delta,
+                "bound": (!group.promise.total_is_full()).then(|| group.promise.bound()),
                 "mean_error": group.mean_error, "largest_error": group.largest_error,
                 "passed": group.passed(),
             })

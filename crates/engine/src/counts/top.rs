@@ -20,8 +20,9 @@ pub struct Hit {
     pub key: Vec<u8>,
     /// Its estimated weight.
     pub estimate: u64,
-    /// Whether the counters ran full: the estimate is then what it is at least.
-    pub saturated: bool,
+    /// Whether its counters ran full: there is no estimate then, and it is listed since it may have
+    /// the share.
+    pub full: bool,
 }
 
 /// The heavy keys of a group.
@@ -58,8 +59,8 @@ fn listing(params: &Params, sketches: &[CountMin<&[u64]>], heavy: &Heavy, share:
             let least = sketch.least(share);
             let hit = |key: &Vec<u8>| {
                 let estimate = sketch.estimate_hash(scheme.identity(key));
-                let saturated = estimate == sketch.most();
-                (estimate >= least).then(|| Hit { key: key.clone(), estimate, saturated })
+                let full = sketch.is_full(estimate);
+                (estimate >= least).then(|| Hit { key: key.clone(), estimate, full })
             };
             let mut keys: Vec<Hit> = keys.iter().filter_map(hit).collect();
             keys.sort_by(|a, b| {
@@ -85,7 +86,7 @@ pub fn top_of_file(path: &Path, share: Option<f64>) -> Result<Listing> {
     let share = share.unwrap_or(heavy.share);
     if share < heavy.share {
         return Err(refused(format!(
-            "keeps the keys of a share of at least {}, and may miss some of {share}: give a larger --share, or build it \
+            "keeps the keys of a share of at least {:?}, and may miss some of {share:?}: give a larger --share, or build it \
              again with a smaller --heavy",
             heavy.share
         )));

@@ -10,6 +10,11 @@ pub fn count(n: u64) -> String {
     grouped(&n.to_string())
 }
 
+/// A product of counts, likewise.
+pub fn product(n: u128) -> String {
+    grouped(&n.to_string())
+}
+
 /// So many of something: `1 row`, `1,260,817 rows`.
 pub fn counted(n: u64, what: &str) -> String {
     format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
@@ -140,7 +145,7 @@ pub(super) fn significant(value: f64, digits: usize) -> String {
 }
 
 /// A number with so many decimals, thousands set apart.
-pub(super) fn fixed(value: f64, decimals: usize, trim: bool) -> String {
+pub fn fixed(value: f64, decimals: usize, trim: bool) -> String {
     let written = format!("{value:.decimals$}");
     let text = grouped(if trim { trimmed(&written) } else { &written });
     // Rounded to nothing, a negative number has no sign.
@@ -174,6 +179,7 @@ mod tests {
         let written: Vec<String> = [0, 7, 999, 1000, 1_260_817].map(count).into();
         assert_eq!(written, ["0", "7", "999", "1,000", "1,260,817"]);
         assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(product(u128::from(u64::MAX) + 1), "18,446,744,073,709,551,616");
     }
 
     #[test]

@@ -106,7 +106,9 @@ class Sketch:
         threads: Optional[int] = None,
     ) -> Any:
         """How often keys came, or the sum of their weights: never below the truth, and at most `bound` above
-        it but for a small probability. For ``kind="count-min"``; one key or many, as with `contains`.
+        it but for a small probability. For ``kind="count-min"``; one key or many, as with `contains`. A
+        counter that ran full stays at its largest value (of 32 bits, 4294967295): the truth is then at least
+        that, and `inspect` tells how many are full.
 
         >>> import tamis
         >>> hits = tamis.build(["/", "/", "/about"], kind="count-min")

@@ -302,14 +302,21 @@ impl<W: AsRef<[u64]>> CountMin<W> {
         self.update
     }
 
-    /// The sum of all weights that were added: N.
+    /// The sum of all weights that were added: N. It saturates, too: 2⁶⁴ − 1 means that or more.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The largest value of a counter. An estimate of this value means "at least".
+    /// The largest value of a counter. One that has it is full: it should hold this much or more.
     pub fn most(&self) -> u64 {
         if self.shape.width == 32 { u64::from(u32::MAX) } else { u64::MAX }
+    }
+
+    /// Whether what the counters of a key gave is no estimate, because all of them are full. Others
+    /// may have filled them: the truth may be anything up to the total. But for a probability of
+    /// e^(−d), it is not less than [`most`](Self::most) less the [`bound`](Self::bound).
+    pub fn is_full(&self, estimate: u64) -> bool {
+        estimate == self.most()
     }
 
     /// The least estimate of a key that has this share of the total. No counter says more than it
@@ -318,7 +325,8 @@ impl<W: AsRef<[u64]>> CountMin<W> {
         super::least(share, self.total).min(self.most())
     }
 
-    /// How far an estimate is above the truth at most, but for a probability of e^(−d): e·N/w.
+    /// How far an estimate is above the truth at most, but for a probability of e^(−d): e·N/w. Where
+    /// the total saturated, more than this.
     pub fn bound(&self) -> f64 {
         epsilon_of(self.row) * self.total as f64
     }
@@ -342,7 +350,8 @@ impl<W: AsRef<[u64]>> CountMin<W> {
         }
     }
 
-    /// The weight of the key with this hash: never below the truth.
+    /// The weight of the key with this hash: never below the truth, unless it [is
+    /// full](Self::is_full).
     #[inline]
     pub fn estimate_hash(&self, hash: u64) -> u64 {
         places(hash, self.row, self.shape.hashes)

@@ -96,8 +96,25 @@ proptest! {
         for (hash, truth) in truth {
             let (high, low) = (plain.estimate_hash(hash), conservative.estimate_hash(hash));
             prop_assert!(low <= high);
-            // Unless it is saturated, and says so.
-            prop_assert!(u128::from(low) >= truth || low == conservative.most());
+            prop_assert!(u128::from(low) >= truth || conservative.is_full(low));
+        }
+    }
+
+    /// A full counter hides what it should hold and nothing else: an estimate that is not full is
+    /// that of counters without a limit, so its error is theirs; one that is full is less than theirs.
+    #[test]
+    fn an_estimate_that_is_not_full_is_that_of_counters_without_a_limit(
+        rows in weighted(), shape in shapes(), plain: bool,
+    ) {
+        let update = if plain { Update::Plain } else { Update::Conservative };
+        let (sketch, mut model) = (filled(shape, update, &rows), Model::new(shape, update));
+        rows.iter().for_each(|&(hash, weight)| model.add(hash, weight));
+        for hash in rows.iter().map(|row| row.0).chain(hashes(5 << 40, 20)) {
+            let (estimate, unlimited) = (sketch.estimate_hash(hash), model.estimate(hash));
+            match sketch.is_full(estimate) {
+                false => prop_assert_eq!(u128::from(estimate), unlimited),
+                true => prop_assert!(unlimited >= u128::from(sketch.most())),
+            }
         }
     }
 
@@ -215,6 +232,17 @@ fn that_two_keys_meet_in_one_row_makes_it_no_likelier_in_another() {
             }
         }
     }
+}
+
+/// That the counters of a key are full says nothing of the key: here its true weight is zero.
+#[test]
+fn a_key_that_never_came_may_find_its_counters_full() {
+    let mut sketch = CountMin::zeroed(shape_by_hand(1, 2, 32).unwrap(), Update::Plain).unwrap();
+    let [came, never] = hashes(0, 2)[..] else { unreachable!() };
+    sketch.add_hash(came, 1 << 32);
+    let estimate = sketch.estimate_hash(never);
+    assert!(sketch.is_full(estimate));
+    assert!(estimate as f64 - sketch.bound() <= 0.0, "it is not said to be above zero");
 }
 
 #[test]
