@@ -330,6 +330,8 @@ fn a_run_that_is_asked_to_end_saves_its_state_and_is_gone_on_with() {
             assert!(since.elapsed() < Duration::from_secs(30));
             thread::sleep(Duration::from_millis(5));
         }
+        // Before it works with the state, it is just ended.
+        until("the lock of the state", || folder.path("state/lock").exists().then_some(()));
         signal(&child, name);
         let (code, said) = child.said();
         assert_eq!(code, Some(0), "{said}");

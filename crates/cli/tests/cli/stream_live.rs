@@ -53,7 +53,7 @@ fn end(mut child: Guard, signal: &str) -> (Option<i32>, String) {
     child.said()
 }
 
-/// The next line that it prints, each time; until it is dropped, all are taken.
+/// The next line that it prints, each time. Dropped, it takes one more.
 fn answers(child: &mut Child) -> impl FnMut() -> String + use<> {
     let (sender, lines) = mpsc::channel();
     let out = BufReader::new(child.stdout.take().unwrap());
@@ -299,7 +299,10 @@ fn a_pipe_is_learned_as_it_comes_and_a_reader_that_goes_away_ends_it_quietly() {
         assert_eq!(next(), key);
     }
     drop(next);
-    let _ = stdin.write_all(b"a\n");
+    until("the end of the program", || {
+        let _ = stdin.write_all(b"a\n"); // whose answer finds out
+        child.try_wait().unwrap()
+    });
     let (code, said) = end(child, "");
     assert_eq!(code, Some(0), "{said}");
     // Compressed bytes are not text.
