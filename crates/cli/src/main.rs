@@ -9,7 +9,7 @@ mod verbs;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::verbs::Verb;
 
@@ -34,8 +34,26 @@ struct Cli {
     verb: Verb,
 }
 
+/// The arguments, or the end of the program with what is wrong with them.
+fn arguments() -> Cli {
+    let mut command = taking_negative_numbers(Cli::command());
+    let matches = command.get_matches_mut();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+/// Lets a negative number be the value of an option, of which the option can say what is wrong; it
+/// would be an unknown option otherwise.
+fn taking_negative_numbers(command: Command) -> Command {
+    command
+        .mut_args(|arg| {
+            let takes = arg.get_action().takes_values() && !arg.is_positional();
+            if takes { arg.allow_negative_numbers(true) } else { arg }
+        })
+        .mut_subcommands(taking_negative_numbers)
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = arguments();
     interrupt::listen();
     let outcome = match cli.verb {
         Verb::Completions(completions) => completions.run(&mut Cli::command()),

@@ -48,7 +48,7 @@ pub fn summary(
         groups.push(Group { params: group, tally, promise: Promise::of(group, tally.seed), census, heavy });
     }
     groups.sort_by(|a, b| a.params.group.compare_naturally(&b.params.group));
-    let bytes: u64 = groups.iter().map(|group| group.params.shape.bits().div_ceil(64) * 8).sum();
+    let bytes: u64 = groups.iter().map(|group| bytes_of(&group.params.shape)).sum();
     let kind = params.common.kind;
     let mut lines = vec![format!(
         "{}: {kind}, hash {}, {}; {} in {}",
@@ -136,6 +136,16 @@ pub fn estimate_json(promise: &Promise, counter: u64, full: bool) -> Value {
     })
 }
 
+/// The memory of the counters of a group.
+fn bytes_of(shape: &Shape) -> u64 {
+    shape.bits().div_ceil(64) * 8
+}
+
+/// A shape for programs.
+fn shape_json(shape: &Shape) -> Value {
+    json!({ "counters_per_row": shape.row(), "depth": shape.hashes, "counter_bits": shape.width })
+}
+
 fn counters(shape: &Shape) -> String {
     format!("{} × {}", shape.hashes, number::count(shape.row()))
 }
@@ -177,12 +187,11 @@ fn table(groups: &[Group<'_>], heavy: bool) -> Table {
 }
 
 fn as_json(group: &Group<'_>) -> Value {
-    let Shape { width, hashes, .. } = group.params.shape;
     let mut json = json!({
         "group": group.params.group, "rows": group.tally.rows,
-        "width": group.params.shape.row(), "depth": hashes, "counter_bits": width,
         "counters_used": group.census.used, "largest": group.census.largest, "counters_full": group.census.saturated,
     });
+    extend(&mut json, shape_json(&group.params.shape));
     extend(&mut json, promise_json(&group.promise));
     if let Some(heavy) = group.heavy {
         json["heavy_keys"] = heavy.into();
@@ -214,7 +223,7 @@ pub fn show_plan(output: &Output, params: &Params, by_error: Option<(f64, f64)>)
             (*d).into(),
             shape.hashes.to_string(),
             shape.width.to_string(),
-            number::bytes(shape.bits() / 8 * groups),
+            number::bytes(bytes_of(shape) * groups),
         ]
     };
     let delta = delta_of(shape.hashes);
@@ -227,16 +236,20 @@ pub fn show_plan(output: &Output, params: &Params, by_error: Option<(f64, f64)>)
         lines.push(format!("Memory of {}.", number::counted(groups, "group")));
     }
     let table = Table { columns, rows: rows.iter().map(row).collect(), ..Table::default() };
-    let mut json = serde_json::to_value(params)?;
     let rule = |(name, w, d, shape): &(&str, &str, &str, Shape)| {
-        json!({
-            "rule": name, "width_rule": w, "depth_rule": d, "width": shape.row(), "depth": shape.hashes,
-            "counter_bits": shape.width, "bytes": shape.bits() / 8 * groups,
-        })
+        let mut json = json!({ "rule": name, "counters_per_row_rule": w, "depth_rule": d });
+        extend(&mut json, shape_json(shape));
+        json["bytes"] = (bytes_of(shape) * groups).into();
+        json
     };
-    json["epsilon"] = epsilon.into();
-    json["delta"] = delta.into();
-    json["rules"] = rows.iter().map(rule).collect();
+    // Not the fields of saved parameters: those have the names that they have for filters.
+    let names: Vec<&Name> = params.groups.iter().map(|group| &group.group).collect();
+    let mut json = json!({
+        "kind": params.common.kind, "hash": params.common.hash, "recipe": params.common.recipe,
+        "epsilon": epsilon, "delta": delta, "bytes": bytes_of(&shape) * groups, "groups": names,
+        "rules": rows.iter().map(rule).collect::<Vec<_>>(),
+    });
+    extend(&mut json, shape_json(&shape));
     output.result(Sheet { table, lines }, json)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -18,6 +18,7 @@ use tamis_engine::stream::metrics::Door;
 use tamis_engine::stream::{self, Counts, Job, Named, Sizing, Status, Target, Watch};
 
 use super::build::{read_params, refuse_mixed};
+use super::counters;
 use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns, replace_weight};
 use crate::notes;
 use crate::progress;
@@ -41,7 +42,8 @@ Batch i learns the i-th batch of --train, then answers the i-th batch of --query
 learned up to then. Each distinct key of a batch is answered once, in the order of first occurrence:
 a line with the key, if it may be in the set; with groups, a tab and the groups it may be in.
 With --kind count-min the line has the key and how often it came, by estimate, for every query (with
-groups a line for each group: key, group, estimate); --counts FILE does so beside filters.
+groups a line for each group: key, group, estimate; an empty group and 0 where it is in none); --counts
+FILE does so beside filters. There is no --heavy: a stream keeps no list of keys.
 
 A batch has --batch records of each stream, or with --every what came in that time, at most --batch.
 A stream that has ended gives empty batches; the run ends when both have ended.
@@ -157,6 +159,14 @@ impl Stream {
         }
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.status.skipped);
+        if report.counters_full > 0 {
+            let bits = counter_bits(job.counts.as_ref().map_or(&job.sizing, |counts| &counts.sizing));
+            output.warn(format!(
+                "{}; answers do not tell: a number of {} is none",
+                counters::ran_full(report.counters_full, bits),
+                if bits == 32 { u64::from(u32::MAX) } else { u64::MAX }
+            ));
+        }
         if let Some(fill) = report.status.fill.filter(|fill| fill.overfull > 0) {
             output.warn(format!(
                 "{} of {} hold more keys than they were planned for, and their rate is up to {}: give a larger --keys, or let them grow (--kind scalable)",
@@ -345,6 +355,15 @@ impl Stream {
             }
         };
         Ok((common, sizing))
+    }
+}
+
+/// The bits of a counter.
+fn counter_bits(sizing: &Sizing) -> u32 {
+    match sizing {
+        Sizing::Counters(counters) => counters.shape.width,
+        Sizing::Params(params) => params.groups.first().map_or(64, |group| group.shape.width),
+        _ => 64,
     }
 }
 

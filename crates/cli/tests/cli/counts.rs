@@ -56,7 +56,7 @@ fn a_key_has_an_estimate_and_its_bound() {
     let made = folder.json("inspect hits.tamis");
     let group = &made["groups"][0];
     assert_eq!(
-        (&group["width"], &group["depth"], &group["counter_bits"]),
+        (&group["counters_per_row"], &group["depth"], &group["counter_bits"]),
         (&2719.into(), &5.into(), &64.into())
     );
     assert_eq!((&group["total"], &group["rows"]), (&total.into(), &20_000.into()));
@@ -181,8 +181,13 @@ fn a_plan_names_its_rule_and_can_be_built_from() {
     let folder = Folder::new();
     let plan = folder.json("plan --kind count-min --epsilon 0.0001 --delta 0.01 -o params.json");
     let rules = plan["rules"].as_array().unwrap();
-    assert_eq!((&rules[0]["width"], &rules[0]["depth"]), (&27183.into(), &5.into()));
-    assert_eq!((&rules[1]["width"], &rules[1]["depth"]), (&20000.into(), &7.into()));
+    assert_eq!((&rules[0]["counters_per_row"], &rules[0]["depth"]), (&27183.into(), &5.into()));
+    assert_eq!((&rules[1]["counters_per_row"], &rules[1]["depth"]), (&20000.into(), &7.into()));
+    // What stands in saved parameters under the names of filters has names of its own here.
+    assert_eq!((&plan["epsilon"], &plan["counter_bits"]), (&0.0001.into(), &64.into()));
+    assert_eq!((&plan["counters_per_row"], &plan["depth"]), (&27183.into(), &5.into()));
+    assert_eq!((&plan["bytes"], &plan["delta"]), (&(27183 * 5 * 8).into(), &(-5f64).exp().into()));
+    assert!(plan.get("width").is_none() && plan.get("fpr").is_none() && plan["groups"][0] == "", "{plan}");
     let text = folder.ok("plan --kind count-min --epsilon 0.0001 --delta 0.01");
     assert!(text.contains("⌈e/ε⌉") && text.contains("⌈2/ε⌉") && text.contains("Spark"), "{text}");
     folder.write("a.txt", "x\nx\ny\n");
@@ -194,9 +199,9 @@ fn a_plan_names_its_rule_and_can_be_built_from() {
     // With groups they are looked for; the widths may be given by hand.
     folder.write("g.csv", "k,g\na,1\nb,2\n");
     let plan = folder.json("plan g.csv --key k --group g --kind count-min --width 64 --depth 2 -o g.json");
-    assert_eq!(plan["groups"].as_array().unwrap().len(), 2);
+    assert_eq!((&plan["groups"], &plan["bytes"]), (&["1", "2"].as_slice().into(), &(2 * 64 * 2 * 8).into()));
     folder.ok("build g.csv --params g.json -o g.tamis -q");
-    assert_eq!(folder.json("inspect g.tamis")["groups"][0]["width"], 64);
+    assert_eq!(folder.json("inspect g.tamis")["groups"][0]["counters_per_row"], 64);
 }
 
 #[test]
@@ -361,6 +366,25 @@ fn estimates_are_tested_against_exact_counts() {
         assert!(test.out.contains("FAILED"), "{}", test.out);
     }
     folder.refused("test c.tamis access.log --random 10", 2, &["--random"]);
+    // Thousands are set apart, and where nothing is, there is no error either: it was -0.0.
+    folder.write("w.csv", "k,w\na,5000\nb,10\n");
+    folder.ok("build w.csv --key k --weight w --kind count-min --width 1 --depth 1 -o one.tamis -q");
+    assert!(folder.ok("test one.tamis w.csv").contains(" 2,505.0 "));
+    folder.write("none.csv", "k,w\n");
+    folder.ok("build none.csv --key k --weight w --kind count-min -o none.tamis -q");
+    let text = folder.ok("test none.tamis none.csv");
+    assert!(text.contains('–') && !text.contains("-0"), "{text}");
+    assert!(folder.json("test none.tamis none.csv")["groups"][0]["mean_error"].is_null());
+}
+
+#[test]
+fn a_tiny_number_is_not_written_out_in_zeros() {
+    let folder = Folder::new();
+    folder.write("keys.txt", "a\nb\n");
+    for how in ["--delta 1e-300", "--heavy 1e-300 --epsilon 0.01"] {
+        let done = folder.run(&format!("build keys.txt --kind count-min {how} -o y.tamis"));
+        assert!(done.code > 0 && done.err.contains("1e-300") && done.err.len() < 300, "{}", done.err);
+    }
 }
 
 #[test]
@@ -388,6 +412,10 @@ fn what_cannot_be_counted_is_refused_with_the_reason() {
         ("--epsilon 1", "between 0 and 1"),
         ("--delta 1.5", "between 0 and 1"),
         ("--delta=-0.1", "between 0 and 1"),
+        ("--epsilon -1", "between 0 and 1"),
+        ("--delta -1e3", "between 0 and 1"),
+        ("--heavy -0.5", "between 0 and 1"),
+        ("--width -3", "--width"),
         ("--epsilon x", "not a number"),
         ("--epsilon 1e-300", "2^56"),
         ("--delta 1e-200", "64"),
@@ -408,7 +436,8 @@ fn what_cannot_be_counted_is_refused_with_the_reason() {
     ] {
         let line = format!("build keys.txt --kind count-min {how} -o y.tamis");
         folder.refused(&line, 2, &[]);
-        assert!(folder.run(&line).err.contains(says), "{how}: {}", folder.run(&line).err);
+        let err = folder.run(&line).err;
+        assert!(err.contains(says) && !err.contains("unexpected argument"), "{how}: {err}");
     }
     folder.refused(
         "build keys.txt --kind count-min --heavy 0.001 --epsilon 0.01 -o y.tamis",

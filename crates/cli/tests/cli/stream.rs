@@ -155,6 +155,34 @@ fn counted(train: &[String], query: &[String], batch: usize) -> Vec<(String, u64
     answers
 }
 
+/// Their numbers stood in the answers, and nothing said what they are.
+#[test]
+fn counters_that_ran_full_are_told_at_the_end() {
+    let folder = Folder::new();
+    folder.write("w.csv", "k,w\na,4294967000\na,1000\nb,5\n");
+    folder.write("q.csv", "k\na\nb\n");
+    let line = "stream --train w.csv --query q.csv --key k --weight w --counter-bits 32";
+    for (how, answers) in
+        [("--kind count-min -o a.txt", "a.txt"), ("--keys 9 -o f.txt --counts c.txt", "c.txt")]
+    {
+        let run = folder.run(&format!("{line} {how} -q"));
+        assert_eq!(folder.text(answers), "a\t4294967295\nb\t5\n");
+        for says in ["5 counters ran full", "has no estimate", "a number of 4294967295 is none"] {
+            assert!(run.err.contains(says), "{how}: {}", run.err);
+        }
+        assert_eq!(folder.json(&format!("{line} {how} -q"))["counters_full"], 5);
+    }
+    let wide = folder.run(&line.replace("--counter-bits 32", "--kind count-min -o a.txt"));
+    assert!(
+        !wide.err.contains("full") && folder.text("a.txt").starts_with("a\t4294968000\n"),
+        "{}",
+        wide.err
+    );
+    // What was learned says so as well.
+    folder.ok(&format!("{line} --kind count-min -o a.txt --state run -q"));
+    assert!(folder.run("inspect run/counts.tamis").err.contains("5 counters ran full"));
+}
+
 #[test]
 fn counts_are_never_below_those_of_a_map_and_stand_beside_filters() {
     let folder = Folder::new();

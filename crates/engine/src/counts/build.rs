@@ -63,7 +63,7 @@ pub(crate) fn check_share(job: &Job, share: f64) -> Result<()> {
         return Ok(());
     }
     Err(Error::Refused(format!(
-        "a share of {share} cannot be told from the error, which is up to {epsilon} of the total: give a larger share, \
+        "a share of {share:?} cannot be told from the error, which is up to {epsilon:?} of the total: give a larger share, \
          or an --epsilon of a tenth of it"
     )))
 }

@@ -86,7 +86,7 @@ pub fn top_of_file(path: &Path, share: Option<f64>) -> Result<Listing> {
     let share = share.unwrap_or(heavy.share);
     if share < heavy.share {
         return Err(refused(format!(
-            "keeps the keys of a share of at least {}, and may miss some of {share}: give a larger --share, or build it \
+            "keeps the keys of a share of at least {:?}, and may miss some of {share:?}: give a larger --share, or build it \
              again with a smaller --heavy",
             heavy.share
         )));

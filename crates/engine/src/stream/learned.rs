@@ -344,6 +344,15 @@ impl Learned {
         Ok(())
     }
 
+    /// Counters that ran full; filters have none. Reads all of it.
+    pub(super) fn counters_full(&self) -> Result<u64> {
+        let full = |(_, sketch): &Named<'_>| match sketch {
+            Sketch::CountMin(sketch) => sketch.census().saturated,
+            _ => 0,
+        };
+        Ok(self.sketches()?.iter().map(full).sum())
+    }
+
     /// How full it is. Reads all of it.
     pub(super) fn fill(&self) -> Result<Fill> {
         let (mut fill, mut ones, mut slots) = (Fill::default(), 0, 0);

@@ -68,6 +68,8 @@ pub struct Report {
     pub stopped: bool,
     /// Whether the reader of the answers went away.
     pub closed: bool,
+    /// Counters that ran full: estimates that have their largest value are none.
+    pub counters_full: u64,
     /// How the files were understood.
     pub inputs: Vec<Explained>,
 }

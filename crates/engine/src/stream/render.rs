@@ -46,6 +46,7 @@ impl Report {
         value["per_second"] = self.speed().into();
         value["resumed"] = self.resumed.into();
         value["stopped"] = self.stopped.into();
+        value["counters_full"] = self.counters_full.into();
         value
     }
 }

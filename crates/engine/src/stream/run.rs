@@ -170,8 +170,12 @@ impl Run<'_> {
         }
         let fill = self.learners[0].learned.fill()?;
         self.watch.update(|status| status.fill = Some(fill));
-        let (time, resumed) = (Duration::ZERO, false);
-        Ok(Report { status: self.watch.status(), time, resumed, stopped, closed, inputs: Vec::new() })
+        let mut counters_full = 0;
+        for learner in &self.learners {
+            counters_full += learner.learned.counters_full()?;
+        }
+        let (status, time, resumed) = (self.watch.status(), Duration::ZERO, false);
+        Ok(Report { status, time, resumed, stopped, closed, counters_full, inputs: Vec::new() })
     }
 
     /// Gathers the records of the next batch.

@@ -20,7 +20,7 @@ pub fn shape(epsilon: f64, delta: f64, bits: u32) -> Result<Shape> {
     for (name, value) in [("epsilon", epsilon), ("delta", delta)] {
         if !(value > 0.0 && value < 1.0) {
             return Err(Error::Shape(format!(
-                "{name} must lie between 0 and 1, both excluded: {value} does not"
+                "{name} must lie between 0 and 1, both excluded: {value:?} does not"
             )));
         }
     }
@@ -31,7 +31,7 @@ pub fn shape(epsilon: f64, delta: f64, bits: u32) -> Result<Shape> {
     let depth = (-log(delta)).ceil().max(1.0);
     if depth > f64::from(MOST_DEPTH) {
         return Err(Error::Shape(format!(
-            "a delta of {delta} takes {depth} rows, and there are at most {MOST_DEPTH}: {:e} is the lowest",
+            "a delta of {delta:?} takes {depth} rows, and there are at most {MOST_DEPTH}: {:e} is the lowest",
             exp(-f64::from(MOST_DEPTH))
         )));
     }
