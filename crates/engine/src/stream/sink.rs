@@ -163,8 +163,8 @@ impl Sink for Live {
 /// How often is looked whether the run shall end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A peer that takes answers. If it goes away, the next one gets the batch again from its
-/// beginning: answers come at least once.
+/// A peer that takes answers. If it is found gone, the next one gets the batch again from its
+/// beginning. What the system took for it before, nobody knows whether it came.
 struct Socket<'a> {
     peers: Peers,
     peer: Option<TcpStream>,
