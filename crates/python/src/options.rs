@@ -10,6 +10,7 @@ use tamis_engine::build::{Job, Sizing};
 use tamis_engine::choice::{Choice, Counting, HashName, refuse_mixed, replace_columns, replace_weight};
 use tamis_engine::plan::Size;
 use tamis_engine::rows::BadRows;
+use tamis_engine::source::Format;
 use tamis_engine::{parallel, source};
 
 use crate::errors::wrong;
@@ -165,6 +166,38 @@ impl<'py> Options<'py> {
         };
         tamis_engine::build::refuse_early(&job).map_err(wrong)?;
         Ok(job)
+    }
+
+    /// The recipe of a file, with the columns that were given.
+    pub fn applied(&self, stored: &Recipe) -> PyResult<Recipe> {
+        replace_columns(stored, &self.fields("key")?, self.field("group")?.as_ref()).map_err(wrong)
+    }
+
+    /// What to do with rows without a key.
+    pub fn bad_rows(&self) -> PyResult<BadRows> {
+        bad_rows(self.get("bad_rows")?)
+    }
+
+    /// How text is read.
+    pub fn reading(&self) -> PyResult<source::Options> {
+        let format = match self.get::<String>("format")?.as_deref() {
+            None => None,
+            Some("lines") => Some(Format::Lines),
+            Some("csv") => Some(Format::Csv),
+            Some("tsv") => Some(Format::Tsv),
+            Some("ndjson") => Some(Format::Ndjson),
+            Some("parquet") => Some(Format::Parquet),
+            Some(other) => {
+                return Err(wrong(format!("format is lines, csv, tsv, ndjson or parquet, not {other:?}")));
+            }
+        };
+        let given = |name| Ok::<_, PyErr>(self.get::<bool>(name)?.unwrap_or(false));
+        Ok(source::Options {
+            format,
+            delimiter: self.get("delimiter")?,
+            no_header: given("no_header")?,
+            no_quotes: given("no_quotes")?,
+        })
     }
 
     fn size(&self) -> PyResult<Sizing> {
