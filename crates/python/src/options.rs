@@ -7,7 +7,9 @@ use pyo3::types::{PyDict, PyString};
 use tamis::key::{Field, Recipe};
 use tamis::params::Params;
 use tamis_engine::build::{Job, Sizing};
-use tamis_engine::choice::{Choice, Counting, HashName, refuse_mixed, replace_columns, replace_weight};
+use tamis_engine::choice::{
+    self, Choice, Counting, HashName, refuse_mixed, replace_columns, replace_weight,
+};
 use tamis_engine::plan::Size;
 use tamis_engine::rows::BadRows;
 use tamis_engine::source::Format;
@@ -200,9 +202,20 @@ impl<'py> Options<'py> {
         })
     }
 
+    /// A number of bytes, or its text.
+    fn bytes(&self, name: &str) -> PyResult<Option<u64>> {
+        match self.get::<Bound<'py, PyAny>>(name)? {
+            Some(text) if text.is_instance_of::<PyString>() => {
+                let text: String = text.extract()?;
+                choice::bytes(&text).map(Some).map_err(|why| wrong(format!("{name}: {why}")))
+            }
+            _ => self.get(name),
+        }
+    }
+
     fn size(&self) -> PyResult<Sizing> {
         let (fpr, bits): (Option<f64>, Option<f64>) = (self.share("fpr")?, self.get("bits_per_key")?);
-        let size = match (fpr, bits, self.get::<u64>("size")?) {
+        let size = match (fpr, bits, self.bytes("size")?) {
             (fpr, None, None) => Size::Fpr(fpr.unwrap_or(0.01)),
             (None, Some(bits), None) => Size::BitsPerKey(bits),
             (None, None, Some(0)) => return Err(wrong("size is a number of bytes from 1 on")),

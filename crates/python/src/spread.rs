@@ -16,7 +16,7 @@ use tamis_engine::test::apart::{Gatherer as Keys, Judge as Judging};
 use tamis_engine::test::{self, Findings, With};
 use tamis_engine::{Control, Error, parallel};
 
-use crate::errors::{raised, wrong};
+use crate::errors::{self, raised, wrong};
 use crate::file::File;
 use crate::options::Options;
 use crate::rows::rows;
@@ -240,6 +240,11 @@ impl Assembly {
         Ok(Assembly(Held::new(assembly)))
     }
 
+    /// Begins with what a file has.
+    fn begin(&self, py: Python<'_>, file: &File) -> PyResult<()> {
+        self.0.with(py, |assembly| assembly.begin(&file.file))
+    }
+
     fn put(&self, py: Python<'_>, part: &[u8]) -> PyResult<()> {
         self.0.with(py, |assembly| assembly.put(part))
     }
@@ -350,11 +355,28 @@ fn asked_columns(py: Python<'_>, options: Bound<'_, PyDict>, file: Option<&File>
 }
 
 fn columns(options: Bound<'_, PyDict>, file: Option<&File>) -> PyResult<Vec<Column>> {
+    let without_group = match options.get_item("without_group")? {
+        Some(without) => without.extract()?,
+        None => false,
+    };
     let options = Options(options);
-    Ok(match file {
-        Some(file) => options.applied(&file.file.params().common.recipe)?.columns(),
-        None => options.job()?.common.recipe.columns(),
-    })
+    let mut recipe = match file {
+        Some(file) => options.applied(&file.file.params().common.recipe)?,
+        None => options.job()?.common.recipe,
+    };
+    if file.is_some() {
+        recipe.weight = None;
+    }
+    if without_group {
+        recipe.group = None;
+    }
+    Ok(recipe.columns())
+}
+
+/// The bytes of the data area of a file with these parameters.
+#[pyfunction]
+fn data_bytes(params: &str) -> PyResult<usize> {
+    Ok(8 * parameters(params)?.layout().1)
 }
 
 /// Where the columns of a job stand among these names.
@@ -408,6 +430,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(asked_columns, module)?)?;
     module.add_function(wrap_pyfunction!(find_columns, module)?)?;
     module.add_function(wrap_pyfunction!(understand, module)?)?;
+    module.add_function(wrap_pyfunction!(data_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(errors::speak_as_command_line, module)?)?;
+    module.add_function(wrap_pyfunction!(errors::speaks_as_command_line, module)?)?;
     module.add("RANGE_BYTES", spread::RANGE_BYTES)?;
     Ok(())
 }

@@ -11,7 +11,7 @@ use tamis::params::Params;
 use super::partial::{Layout, Tallies, range_of};
 use super::wire::{Content, Reader, damaged};
 use crate::error::{Error, Result};
-use crate::output::{self, Draft};
+use crate::output::{self, Draft, Mapped};
 use crate::parallel;
 
 /// A container in the making: its data area lies on disk, and one range at a time in memory.
@@ -40,6 +40,21 @@ impl Assembly {
         let seen = vec![false; layout.words.div_ceil(layout.range_words)];
         let tallies = Tallies::new(params.groups.len());
         Ok(Assembly { params, path: path.to_owned(), draft, layout, start, seen, tallies })
+    }
+
+    /// Begins with what a file with the same parameters has, before any part.
+    pub fn begin(&mut self, file: &Mapped) -> Result<()> {
+        if let Some(difference) = self.params.difference(file.params()) {
+            return Err(Error::Refused(format!("a file to begin with has other parameters: {difference}")));
+        }
+        parallel::each(1, self.params.groups.len(), |group| file.verify(group).map_err(Error::from))?;
+        write_at(self.draft.file(), self.start, bytemuck::cast_slice(file.data())).map_err(Error::io(&self.path))?;
+        self.seen.fill(true);
+        for (group, tally) in file.tallies().iter().enumerate() {
+            let seed = if self.params.common.kind.counts() { tally.seed } else { 0 };
+            self.tallies.add(group, tally.rows, seed)?;
+        }
+        Ok(())
     }
 
     /// Brings in a part: of a range, or a tally.

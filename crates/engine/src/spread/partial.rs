@@ -34,7 +34,7 @@ impl Tallies {
         Tallies { rows: vec![0; groups], seeds: vec![0; groups], skipped: 0 }
     }
 
-    fn add(&mut self, group: usize, rows: u64, seed: u64) -> Result<()> {
+    pub fn add(&mut self, group: usize, rows: u64, seed: u64) -> Result<()> {
         let (Some(all), Some(seeds)) = (self.rows.get_mut(group), self.seeds.get_mut(group)) else {
             return Err(damaged());
         };
