@@ -165,7 +165,8 @@ def _put_together(
 ) -> int:
     """Writes the file of ranges that executors brought together; returns the rows left out."""
     assembly = _tamis.Assembly(params, range_bytes, path)
-    for _, data in local_parts(merged_ranges(source.spark, rows, options, params, range_bytes)):
+    merged = merged_ranges(source.spark, rows, options, params, range_bytes)
+    for _, data in local_parts(merged, _tamis.data_bytes(params)):
         assembly.put(data)
     return assembly.finish()
 
@@ -197,10 +198,22 @@ def _partitions(rows: Any) -> int:
     return int(rows._jdf.queryExecution().toRdd().getNumPartitions())
 
 
-def local_parts(df: Any) -> Iterator[tuple[int, bytes]]:
-    """Parts on the driver, one partition after the other: no more than one of them is here at a time."""
-    for row in df.toLocalIterator():
+# Results of so few bytes come at once: a job of Spark for each of their partitions would take longer.
+_FEW = 1 << 20
+
+
+def local_parts(df: Any, size: Optional[int] = None) -> Iterator[tuple[int, bytes]]:
+    """Parts on the driver, one partition after the other: no more than one of them is here at a time, but where
+    all of them are small."""
+    small = size is not None and size < _FEW and size < _largest_result(df.sparkSession) // 4
+    for row in df.collect() if small else df.toLocalIterator():
         yield row[0], bytes(row[1])
+
+
+def _largest_result(spark: Any) -> int:
+    """What a job may give back: spark.driver.maxResultSize; 0 is no limit."""
+    text = spark.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
+    return int(spark._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)) or 1 << 62
 
 
 def _function(task: Any) -> Any:
@@ -411,13 +424,16 @@ def _arrow_udf(task: Any, returns: str) -> Any:
     if hasattr(F, "arrow_udf"):
         import pyarrow as pa
 
-        def of_arrays(*columns: pa.Array) -> pa.Array:
+        def of_arrays(*columns):  # type: ignore[no-untyped-def]
             return task(*columns)
 
+        of_arrays.__annotations__ = {"columns": pa.Array, "return": pa.Array}  # Spark asks for them
         return F.arrow_udf(of_arrays, returns)
     import pandas as pd
 
-    def of_series(*columns: pd.Series) -> pd.Series:
-        return pd.Series(task(*columns).to_pandas())
+    def of_series(*columns):  # type: ignore[no-untyped-def]
+        return task(*columns).to_pandas()
+
+    of_series.__annotations__ = {"columns": pd.Series, "return": pd.Series}
 
     return F.pandas_udf(of_series, returns)  # type: ignore[call-overload, unused-ignore]

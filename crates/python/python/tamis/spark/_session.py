@@ -18,7 +18,7 @@ from tamis.spark._tasks import Shipped
 OLDEST = (3, 5)
 
 _SHIP = (
-    "an executor has no package tamis: install the wheel on every worker, or ship a packed environment "
+    "an executor has no package tamis, or no pyarrow: install the wheel on every worker, or ship a packed environment "
     "(spark-submit --archives env.tar.gz#env, with PYSPARK_PYTHON=./env/bin/python; docs/spark.md shows how)"
 )
 
@@ -61,7 +61,7 @@ def explained() -> Iterator[None]:
 
 
 def _said(text: str) -> Any:
-    if re.search(r"No module named '?tamis", text):
+    if re.search(r"No module named '?(tamis|pyarrow)", text):
         return _SHIP
     found = re.findall(r"^(?:tamis\.Error|tamis\._tamis\.Error|ValueError|TypeError): (.*)$", text, re.MULTILINE)
     if not found:
