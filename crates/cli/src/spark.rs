@@ -54,9 +54,13 @@ impl On {
 
     /// Runs a job there; returns what it tells.
     pub fn run(&self, output: &Output, what: &'static str, job: Value) -> Result<Value> {
-        let folder = tempfile::Builder::new().prefix("tamis-spark-").tempdir().context("a temporary folder")?;
-        let (script, plan, result) =
-            (folder.path().join("tamis_job.py"), folder.path().join("job.json"), folder.path().join("result.json"));
+        let folder =
+            tempfile::Builder::new().prefix("tamis-spark-").tempdir().context("a temporary folder")?;
+        let (script, plan, result) = (
+            folder.path().join("tamis_job.py"),
+            folder.path().join("job.json"),
+            folder.path().join("result.json"),
+        );
         fs::write(&script, SCRIPT).with_context(|| script.display().to_string())?;
         let mut job = job;
         job["result"] = json!(result);
@@ -73,7 +77,8 @@ impl On {
             )
         })?;
         let (status, said) = progress::run(output, what, |control| wait(child, control))?;
-        let told: Option<Value> = fs::read(&result).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let told: Option<Value> =
+            fs::read(&result).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         match told {
             Some(told) if told.get("error").is_none() && status => Ok(told),
             Some(told) => match (told["error"].as_str(), told["usage"].as_bool()) {
@@ -88,7 +93,7 @@ impl On {
     fn command(&self) -> Result<Command> {
         let executors = self.python.clone().or_else(|| env::var_os("PYSPARK_PYTHON"));
         let driver = env::var_os("PYSPARK_DRIVER_PYTHON")
-            .or_else(|| executors.clone().filter(|python| found(python)))
+            .or_else(|| executors.clone().filter(found))
             .unwrap_or_else(|| "python3".into());
         let mut command = Command::new(submit(&driver));
         command.arg("--master").arg(self.on.as_deref().unwrap_or_default());
@@ -197,7 +202,9 @@ pub fn phases(told: &Value) -> String {
 /// How input is read, for a job.
 pub fn reading(reading: &Reading) -> Result<Value> {
     if reading.threads.is_some() {
-        return usage("Spark decides how many threads there are: leave out --threads (--submit-arg sets its options)");
+        return usage(
+            "Spark decides how many threads there are: leave out --threads (--submit-arg sets its options)",
+        );
     }
     let name = reading.format.map(|format| format!("{format:?}").to_lowercase());
     let skip = matches!(reading.bad_rows, crate::arguments::BadRowsName::Skip);

@@ -506,7 +506,12 @@ pub(crate) fn taken<T: Take>(sinks: Vec<KeyRows<'_, T>>, groups: usize) -> (Vec<
 }
 
 /// Puts the keys that were counted into an arena: no second pass over the input.
-pub(crate) fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control) -> Result<Built> {
+pub(crate) fn from_logs(
+    params: Params,
+    counted: Counted,
+    threads: usize,
+    control: &Control,
+) -> Result<Built> {
     let placing = Placing::new(&params);
     let mut arena = placing.empty()?;
     let sections = arena::sections(&params, &mut arena);

@@ -8,9 +8,9 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, ScalarBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
-use tamis::key::BadValue;
+use tamis::key::{BadValue, keywords_of};
 use tamis::params::Name;
-use tamis_engine::counts::Promise;
+use tamis_engine::counts::{Promise, top_of_open};
 use tamis_engine::lookup::{self, Lookup};
 use tamis_engine::output::{self, Mapped};
 use tamis_engine::rows::{BadRows, in_key};
@@ -114,9 +114,13 @@ fn is_numbered(names: &[String]) -> bool {
 
 /// The name of a group: a str, or bytes where it is no text.
 fn name_of<'py>(py: Python<'py>, name: &Name) -> Bound<'py, PyAny> {
-    match str::from_utf8(&name.0) {
+    text_of(py, &name.0)
+}
+
+fn text_of<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
+    match str::from_utf8(bytes) {
         Ok(text) => PyString::new(py, text).into_any(),
-        Err(_) => PyBytes::new(py, &name.0).into_any(),
+        Err(_) => PyBytes::new(py, bytes).into_any(),
     }
 }
 
@@ -242,8 +246,7 @@ impl File {
         bad: Option<String>,
     ) -> PyResult<Answers> {
         let (asked, group, bad) = (self.asked(keys)?, self.group(group)?, bad_rows(bad)?);
-        let found =
-            py.detach(|| Lookup::new(&self.file, group)?.codes(&asked, bad, 1, &Control::default()));
+        let found = py.detach(|| Lookup::new(&self.file, group)?.codes(&asked, bad, 1, &Control::default()));
         let part = |codes: Vec<i8>| -> ArrayRef { Arc::new(Int8Array::new(ScalarBuffer::from(codes), None)) };
         let parts = found.map_err(raised)?.into_iter().map(part).collect();
         Ok(Answers { parts, values: Values::Codes })
@@ -337,6 +340,39 @@ impl File {
         let part =
             |numbers: Vec<u64>| -> ArrayRef { Arc::new(UInt64Array::new(ScalarBuffer::from(numbers), None)) };
         Ok(Answers { parts: found.into_iter().map(part).collect(), values: Values::Numbers })
+    }
+
+    /// The kept keys of a share, the heaviest first: group, key and estimate, which a key has not whose
+    /// counters ran full.
+    #[expect(clippy::type_complexity)]
+    fn top<'py>(
+        &self,
+        py: Python<'py>,
+        share: Option<f64>,
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>, Option<u64>)>> {
+        self.refuse(true)?;
+        let name = self.path.clone().unwrap_or_else(|| "this sketch".into());
+        let listing = py.detach(|| top_of_open(&self.file, &name, share)).map_err(raised)?;
+        let mut all = Vec::new();
+        for group in listing.groups {
+            for hit in group.keys {
+                let key = match self.width() {
+                    1 if !listing.common.recipe.of_keywords() => text_of(py, &hit.key),
+                    _ => {
+                        let parts: Vec<_> = keywords_of(&hit.key).map(|part| text_of(py, part)).collect();
+                        PyTuple::new(py, parts)?.into_any()
+                    }
+                };
+                all.push((name_of(py, &group.group), key, (!hit.full).then_some(hit.estimate)));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The share from which on keys are kept.
+    #[getter]
+    fn heavy_share(&self) -> Option<f64> {
+        self.file.heavy().map(|heavy| heavy.share)
     }
 
     /// The largest bound of all groups.

@@ -7,9 +7,7 @@ use pyo3::types::{PyDict, PyString};
 use tamis::key::{Field, Recipe};
 use tamis::params::Params;
 use tamis_engine::build::{Job, Sizing};
-use tamis_engine::choice::{
-    self, Choice, Counting, HashName, refuse_mixed, replace_columns, replace_weight,
-};
+use tamis_engine::choice::{self, Choice, Counting, HashName, refuse_mixed, replace_columns, replace_weight};
 use tamis_engine::plan::Size;
 use tamis_engine::rows::BadRows;
 use tamis_engine::source::Format;

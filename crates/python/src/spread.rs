@@ -43,7 +43,8 @@ impl Given {
                 let text = Options(text.cast_into::<PyDict>().map_err(PyErr::from)?);
                 let reading = text.reading()?;
                 let header = text.0.get_item("header")?.filter(|header| !header.is_none());
-                let header = header.map(|header| header.extract::<Vec<u8>>()).transpose()?.unwrap_or_default();
+                let header =
+                    header.map(|header| header.extract::<Vec<u8>>()).transpose()?.unwrap_or_default();
                 Some(Text { reading, header })
             }
         };
@@ -71,7 +72,9 @@ fn push_lines(column: &dyn Array, lines: &mut Vec<u8>) -> PyResult<()> {
     };
     match column.data_type() {
         DataType::Utf8 => column.as_string::<i32>().iter().flatten().for_each(|line| push(line.as_bytes())),
-        DataType::LargeUtf8 => column.as_string::<i64>().iter().flatten().for_each(|line| push(line.as_bytes())),
+        DataType::LargeUtf8 => {
+            column.as_string::<i64>().iter().flatten().for_each(|line| push(line.as_bytes()))
+        }
         DataType::Utf8View => column.as_string_view().iter().flatten().for_each(|line| push(line.as_bytes())),
         DataType::Binary => column.as_binary::<i32>().iter().flatten().for_each(push),
         DataType::LargeBinary => column.as_binary::<i64>().iter().flatten().for_each(push),
@@ -329,7 +332,13 @@ fn sum_findings(all: Vec<String>) -> PyResult<String> {
 
 /// What follows from findings for these filters: what `tamis test --json` prints.
 #[pyfunction]
-fn conclude_test(py: Python<'_>, file: &File, findings: &str, members: bool, negatives: bool) -> PyResult<String> {
+fn conclude_test(
+    py: Python<'_>,
+    file: &File,
+    findings: &str,
+    members: bool,
+    negatives: bool,
+) -> PyResult<String> {
     let findings = serde_json::from_str(findings).map_err(wrong)?;
     let with = With { members, negatives };
     let report = py.detach(|| test::conclude(&file.file, findings, with, parallel::default_threads()));
@@ -345,7 +354,11 @@ fn planned_without_rows(options: Bound<'_, PyDict>) -> PyResult<Option<String>> 
 
 /// The columns that a job asks of its rows: names, or numbers.
 #[pyfunction]
-fn asked_columns(py: Python<'_>, options: Bound<'_, PyDict>, file: Option<&File>) -> PyResult<Vec<Py<PyAny>>> {
+fn asked_columns(
+    py: Python<'_>,
+    options: Bound<'_, PyDict>,
+    file: Option<&File>,
+) -> PyResult<Vec<Py<PyAny>>> {
     let column = |column: Column| match column {
         Column::Name(name) => Ok(name.into_pyobject(py)?.into_any().unbind()),
         Column::Number(number) => Ok(number.into_pyobject(py)?.into_any().unbind()),

@@ -184,7 +184,9 @@ impl Build {
     /// Builds them elsewhere. What is asked is checked there, by the same code.
     fn on_spark(self, output: &Output) -> Result<ExitCode> {
         if self.exact || self.heavy.is_some() || self.explain {
-            return usage("--exact, --heavy and --explain are for builds on one machine: leave them out, or --on");
+            return usage(
+                "--exact, --heavy and --explain are for builds on one machine: leave them out, or --on",
+            );
         }
         let given = match (&self.params, &self.like) {
             (Some(path), _) => Some(read_params(path)?),

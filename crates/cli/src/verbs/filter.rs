@@ -171,11 +171,8 @@ impl Filter {
         });
         let told = self.on.run(output, "sieving", job)?;
         let number = |name: &str| told[name].as_u64().unwrap_or(0);
-        let sieved = Sieved {
-            records: number("records"),
-            admitted: number("admitted"),
-            keyless: number("keyless"),
-        };
+        let sieved =
+            Sieved { records: number("records"), admitted: number("admitted"), keyless: number("keyless") };
         let report = filter::conclude(&self.file, group.as_ref(), sieved, self.reading.threads())?;
         let report = Report { phases: spark::timed(&told), ..report };
         warn_of_keyless(output, &report);

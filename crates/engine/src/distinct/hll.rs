@@ -44,12 +44,10 @@ impl Hll {
     }
 
     /// The registers that the hashes of one of `parts` equal ranges of hashes belong to, and the first
-    /// of them. The number of parts is a power of two.
+    /// of them. The number of parts is a power of two, and no greater than that of the registers.
     pub(super) fn window(&self, part: usize, parts: usize) -> (usize, &[u8]) {
-        let len = (REGISTERS / parts).max(1);
-        let first = part * REGISTERS / parts;
-        // Beyond one register for each part, the first part of a register has it.
-        if part * REGISTERS % parts != 0 { (first, &[]) } else { (first, &self.registers[first..first + len]) }
+        let len = REGISTERS / parts;
+        (part * len, &self.registers[part * len..][..len])
     }
 
     /// Sees what registers from this one on have seen; false where there are no such registers.

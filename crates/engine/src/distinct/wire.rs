@@ -4,7 +4,7 @@
 //! The hashes of a part are a range of all hashes, and so are the registers of an estimator that they
 //! belong to: what two machines saw of a part can be joined without the other parts.
 
-use super::{Counts, Distinct, Hll};
+use super::{Counts, Distinct};
 
 /// What was seen of a group in one part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,10 +63,7 @@ impl Counts {
                 }
                 if let Distinct::Exact(log) = &self.groups[at] {
                     self.fresh -= log.fresh();
-                    let exact = std::mem::replace(
-                        &mut self.groups[at],
-                        Distinct::Estimated(Box::new(Hll::default())),
-                    );
+                    let exact = std::mem::replace(&mut self.groups[at], Distinct::Estimated(Box::default()));
                     self.groups[at].merge(exact);
                 }
                 match &mut self.groups[at] {

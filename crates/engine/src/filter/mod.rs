@@ -359,12 +359,7 @@ fn described(file: &Mapped, sketches: &[Sketch<&[u64]>], groups: &[usize]) -> Re
     }
 }
 
-fn rates(
-    sketches: &[Sketch<&[u64]>],
-    groups: &[usize],
-    by_lanes: bool,
-    threads: usize,
-) -> Result<Vec<f64>> {
+fn rates(sketches: &[Sketch<&[u64]>], groups: &[usize], by_lanes: bool, threads: usize) -> Result<Vec<f64>> {
     parallel::each(threads, groups.len(), |i| {
         Ok(match &sketches[groups[i]] {
             Sketch::Bloom(filter) if by_lanes => filter.rate_now_lanes(),
@@ -396,7 +391,8 @@ pub fn conclude(filters: &Path, group: Option<&Name>, sieved: Sieved, threads: u
     (report.records, report.admitted, report.keyless) = (sieved.records, sieved.admitted, sieved.keyless);
     if params.common.kind != Kind::Layered {
         let rates = rates(&sketches, &groups, params.common.hash == Scheme::Murmur3, threads)?;
-        let (rate, expected) = of_any(&rates, sieved.records.saturating_sub(sieved.admitted + sieved.keyless));
+        let (rate, expected) =
+            of_any(&rates, sieved.records.saturating_sub(sieved.admitted + sieved.keyless));
         (report.rate, report.false_admissions) = (Some(rate), Some(expected.min(sieved.admitted as f64)));
     }
     Ok(report)

@@ -48,7 +48,8 @@ impl Assembly {
             return Err(Error::Refused(format!("a file to begin with has other parameters: {difference}")));
         }
         parallel::each(1, self.params.groups.len(), |group| file.verify(group).map_err(Error::from))?;
-        write_at(self.draft.file(), self.start, bytemuck::cast_slice(file.data())).map_err(Error::io(&self.path))?;
+        write_at(self.draft.file(), self.start, bytemuck::cast_slice(file.data()))
+            .map_err(Error::io(&self.path))?;
         self.seen.fill(true);
         for (group, tally) in file.tallies().iter().enumerate() {
             let seed = if self.params.common.kind.counts() { tally.seed } else { 0 };

@@ -358,7 +358,8 @@ impl Cutter<'_> {
         }
         let mut write = |pieces: &[(usize, Piece<'_>)]| {
             for (group, piece) in pieces {
-                let group = groups.binary_search(&(*group as u32)).expect("the groups of these pieces") as u32;
+                let group =
+                    groups.binary_search(&(*group as u32)).expect("the groups of these pieces") as u32;
                 match piece {
                     Piece::Hashes(hashes) => {
                         out.u8(HASHES);
@@ -402,10 +403,11 @@ fn in_pieces(all: Vec<(usize, Piece<'_>)>, most: usize) -> Vec<Vec<(usize, Piece
         ranks => vec![(group, ranks)],
     });
     for (group, piece) in cut {
-        let bytes = 40 + match &piece {
-            Piece::Hashes(hashes) => 8 * hashes.len(),
-            Piece::Ranks(_, ranks) => ranks.len(),
-        };
+        let bytes = 40
+            + match &piece {
+                Piece::Hashes(hashes) => 8 * hashes.len(),
+                Piece::Ranks(_, ranks) => ranks.len(),
+            };
         if held > 0 && held + bytes > most {
             bundles.push(Vec::new());
             held = 0;

@@ -24,9 +24,9 @@ mod tests;
 pub mod wire;
 
 pub use assembly::Assembly;
+pub use counter::{Counter, Outcome, planned_without_rows, refuse};
 #[doc(hidden)]
 pub use fuzz::fuzz;
-pub use counter::{Counter, Outcome, planned_without_rows, refuse};
 pub use partial::{Merger, Partial};
 pub use rows::Rows;
 

@@ -342,8 +342,10 @@ impl Merger {
     /// What was brought together, one part for each range; nothing is held afterwards.
     pub fn drain(&mut self) -> Vec<(i64, Vec<u8>)> {
         let ranges = take(&mut self.ranges);
-        let mut parts: Vec<(i64, Vec<u8>)> =
-            ranges.into_iter().map(|(range, words)| (range as i64, self.layout.dense(range, &words))).collect();
+        let mut parts: Vec<(i64, Vec<u8>)> = ranges
+            .into_iter()
+            .map(|(range, words)| (range as i64, self.layout.dense(range, &words)))
+            .collect();
         parts.extend(self.tallies.drain(&self.layout, self.layout.range_words * 8));
         debug_assert_eq!(self.tallies, Tallies::new(self.groups));
         parts

@@ -110,7 +110,8 @@ impl Spread {
 
 fn spread() -> impl Strategy<Value = Spread> {
     let cuts = prop::collection::vec(any::<usize>(), 0..5);
-    let (parts, ranges) = (prop::sample::select(vec![1, 4, 256]), prop::sample::select(vec![64, 640, 1 << 20]));
+    let (parts, ranges) =
+        (prop::sample::select(vec![1, 4, 256]), prop::sample::select(vec![64, 640, 1 << 20]));
     (cuts, parts, prop::sample::select(vec![64, 1 << 20]), ranges, any::<bool>())
         .prop_map(|(cuts, parts, most, range_bytes, hasty)| Spread { cuts, parts, most, range_bytes, hasty })
 }
@@ -306,7 +307,10 @@ fn probe(bytes: &[u8]) {
 
 #[test]
 fn parts_of_another_job_are_refused() {
-    let (one, other) = (params_of(Case::Kind(Kind::Blocked), &[(1, 1)]), params_of(Case::Kind(Kind::Blocked), &[(1, 9), (2, 3), (2, 5), (2, 7)]));
+    let (one, other) = (
+        params_of(Case::Kind(Kind::Blocked), &[(1, 1)]),
+        params_of(Case::Kind(Kind::Blocked), &[(1, 9), (2, 3), (2, 5), (2, 7)]),
+    );
     let with = Job { sizing: Sizing::Params(one), ..job(Case::Kind(Kind::Blocked)) };
     let mut partial = Partial::new(with, 640).unwrap();
     partial.add(given(&[(1, 1)]), &Control::default()).unwrap();

@@ -222,7 +222,7 @@ impl Part {
             file.seek(SeekFrom::Start(run.offset))?;
             file.read_exact(&mut bytes)?;
             drop(file);
-            self.read(&bytes, run.records, beside, |group| Some(group))?;
+            self.read(&bytes, run.records, beside, Some)?;
         }
         if self.records.is_empty() {
             (self.records, self.lanes) = (other.records, other.lanes);

@@ -146,7 +146,7 @@ def _of_rows(options: Mapping[str, Any]) -> dict[str, Any]:
 def _reducers(spark: Any) -> int:
     """A power of two near the number of cores."""
     cores = max(1, min(256, spark.sparkContext.defaultParallelism))
-    return 1 << (cores - 1).bit_length()
+    return int(1 << (cores - 1).bit_length())
 
 
 def _counted(source: Source, rows: Any, options: dict[str, Any]) -> _tamis.Counter:

@@ -117,7 +117,7 @@ def first_file(spark: Any, uri: str) -> tuple[str, bytes]:
 
 def _first_below(system: Any, folder: Any) -> Any:
     files = system.listFiles(folder, True)
-    names = []
+    names: list[Any] = []
     while files.hasNext() and len(names) < 10_000:
         file = files.next().getPath()
         if not file.getName().startswith(("_", ".")):
