@@ -3,6 +3,7 @@
 use tamis::Container;
 use tamis::blocked::Blocked;
 use tamis::bloom::{Bloom, document_shape, positions};
+use tamis::counting::Counting;
 use tamis::countmin::{self, CountMin, Heavy, Update};
 use tamis::format::{Extras, seal, write};
 use tamis::fuse::Fuse;
@@ -60,6 +61,9 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
             let filter = Fuse::build(&mut vec![hash.identity(key)], shape.width).unwrap();
             section.copy_from_slice(filter.words());
             seed = filter.seed();
+        }
+        (Kind::Counting, _) => {
+            Counting::from_words(&mut *section, shape.hashes).unwrap().insert_hash(hash.identity(key));
         }
         (Kind::Layered, _) => unreachable!("it holds records, which have a file of their own"),
         (Kind::CountMin | Kind::CountMinConservative, _) => unreachable!("it has a file of its own"),
