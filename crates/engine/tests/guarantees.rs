@@ -158,6 +158,7 @@ fn a_damaged_filter_is_neither_merged_nor_added_to() {
         options: Default::default(),
         recipe: params.common.recipe,
         bad_rows: BadRows::Fail,
+        distinct: false,
         threads: 1,
     };
     assert!(damaged(build::add(&at("damaged"), &addition, &Control::default()).unwrap_err()));

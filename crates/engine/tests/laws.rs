@@ -43,6 +43,7 @@ fn job(inputs: Vec<String>, (kind, hash): (Kind, Scheme), sizing: Sizing, thread
         sizing,
         layers: None,
         heavy: None,
+        distinct: false,
         bad_rows: BadRows::Fail,
         threads,
     }
@@ -112,7 +113,7 @@ proptest! {
             prop_assert!(fs::read(&merged).unwrap() == union);
         }
         // Adding the rows of one to the other is the same thing.
-        let addition = Addition { inputs: vec![b], options: Options::default(), recipe: recipe(), bad_rows: BadRows::Fail, threads };
+        let addition = Addition { inputs: vec![b], options: Options::default(), recipe: recipe(), bad_rows: BadRows::Fail, distinct: false, threads };
         build::add(&a_file, &addition, &Control::default()).unwrap();
         prop_assert!(fs::read(&a_file).unwrap() == union);
         // And merging a file with itself changes no bit, only the count of rows.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
+use tamis::hash::Scheme;
 use tamis::params::Common;
 
 use super::*;
@@ -34,6 +35,7 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
         bad_rows: BadRows::Fail,
         layers: None,
         heavy: None,
+        distinct: false,
         threads: 1,
     };
     let path = folder.join("members.tamis");
@@ -43,6 +45,7 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
 
 fn job(folder: &Path, input: &str) -> Job {
     Job {
+        removed: None,
         filters: folder.join("members.tamis"),
         inputs: vec![folder.join(input).display().to_string()],
         options: source::Options::default(),
@@ -178,6 +181,7 @@ fn strict_is_a_join_whatever_the_filters_say() {
         sizing: Sizing::Keys(1, Size::Fpr(0.5)),
         layers: None,
         heavy: None,
+        distinct: false,
         bad_rows: BadRows::Fail,
         threads: 2,
     };

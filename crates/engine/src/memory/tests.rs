@@ -77,6 +77,7 @@ fn job(kind: Kind, threads: usize) -> Job {
         sizing,
         layers: None,
         heavy: None,
+        distinct: false,
         bad_rows: BadRows::Fail,
         threads,
     }
