@@ -35,7 +35,9 @@ impl Report {
         }
         if let (Some(rate), Some(expected)) = (self.rate, self.false_admissions) {
             row("rate of false positives", number::rate(rate));
-            row("false admissions to expect", number::count(expected.round() as u64));
+            // Those that were removed are rejected, too, and should be.
+            let most = if self.lost.is_some() { ", at most" } else { "" };
+            row(&format!("false admissions to expect{most}"), number::count(expected.round() as u64));
         }
         if let Some((rate, expected)) = self.lost {
             row("rate of false negatives", number::rate(rate));

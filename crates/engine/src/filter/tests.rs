@@ -137,6 +137,7 @@ fn kinds() -> impl Strategy<Value = (Kind, Scheme)> {
             (Kind::Bloom, Scheme::DEFAULT),
             (Kind::Fuse, Scheme::DEFAULT),
             (Kind::Bloom, Scheme::Murmur3),
+            (Kind::Counting, Scheme::DEFAULT),
         ][..],
     )
 }

@@ -101,7 +101,7 @@ impl Job {
         }
         if self.remove.is_some() && self.common.kind != Kind::Counting {
             return Err(Error::Refused(format!(
-                "--remove needs filters from which keys can be removed, and a {} is none: give --kind counting and --keys N",
+                "--remove needs filters from which keys can be removed, and a {} filter is none: give --kind counting and --keys N",
                 self.common.kind
             )));
         }

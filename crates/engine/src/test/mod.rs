@@ -494,6 +494,7 @@ mod tests {
             (Kind::Blocked, Scheme::DEFAULT),
             (Kind::Bloom, Scheme::Murmur3),
             (Kind::Fuse, Scheme::DEFAULT),
+            (Kind::Counting, Scheme::DEFAULT),
             (Kind::Layered, Scheme::DEFAULT),
         ] {
             let recipe = if kind == Kind::Layered { of_keywords.clone() } else { recipe.clone() };
