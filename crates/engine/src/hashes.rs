@@ -41,6 +41,19 @@ enum Of {
 }
 
 impl Of {
+    #[inline]
+    fn push(&mut self, hash: u64) {
+        match self {
+            Of::All(hashes) => hashes.push(hash),
+            Of::Distinct(log) => {
+                let full = log.push(hash);
+                if full {
+                    log.settle();
+                }
+            }
+        }
+    }
+
     fn hashes(self) -> Vec<u64> {
         match self {
             Of::All(hashes) => hashes,
@@ -57,14 +70,9 @@ struct Collect(Vec<Of>);
 impl Take for Collect {
     #[inline]
     fn take(&mut self, key: Key<'_>) {
-        match self.0.get_mut(key.group as usize) {
-            Some(Of::All(hashes)) => hashes.push(key.hash),
-            Some(Of::Distinct(log)) => {
-                if log.push(key.hash) {
-                    log.settle();
-                }
-            }
-            None => {} // a stranger: the rows of each group are counted
+        // A stranger is not kept: the rows of each group are counted.
+        if let Some(of) = self.0.get_mut(key.group as usize) {
+            of.push(key.hash);
         }
     }
 }

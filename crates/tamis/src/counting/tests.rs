@@ -176,7 +176,7 @@ proptest! {
 fn a_full_counter_stays_whatever_is_removed() {
     let key = hashes(0, 1)[0];
     let mut filter = Counting::zeroed(1, 8).unwrap();
-    filter.insert_hashes(&vec![key; 14]);
+    filter.insert_hashes(&[key; 14]);
     assert_eq!(filter.census(), Census { used: 8, full: 0 });
     filter.insert_hashes(&[key; 3]);
     assert_eq!(filter.census(), Census { used: 8, full: 8 });
