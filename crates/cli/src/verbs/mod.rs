@@ -45,7 +45,8 @@ pub enum Verb {
     InnerProduct(inner_product::InnerProduct),
     Filter(filter::Filter),
     Dedup(dedup::Dedup),
-    Stream(stream::Stream),
+    // By far the largest.
+    Stream(Box<stream::Stream>),
     Inspect(inspect::Inspect),
     Compare(compare::Compare),
     Verify(verify::Verify),
