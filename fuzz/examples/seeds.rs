@@ -73,6 +73,7 @@ fn keys(table: &str) -> Vec<u8> {
         sizing: build::Sizing::Keys(1, Size::Fpr(0.1)),
         layers: None,
         heavy: None,
+        distinct: false,
         bad_rows: Default::default(),
         threads: 1,
     };

@@ -42,14 +42,14 @@ pub struct Remove {
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
     inputs: Vec<String>,
-    #[command(flatten)]
-    columns: Columns,
     /// Keys that are surely not in the filter: fail and change nothing, or skip them
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfMissing::Fail)]
     missing: IfMissing,
     /// Remove each different key of these inputs once, however often it comes
     #[arg(long)]
     distinct: bool,
+    #[command(flatten)]
+    columns: Columns,
     #[command(flatten)]
     reading: Reading,
 }
