@@ -1,9 +1,9 @@
 //! The data area of a file in the making, and the ways in which threads put keys into it.
 //!
 //! All sketches stand in one array of words, as they will stand in the file. A key becomes one
-//! or more *touches*: a line or block and a hash (`blocked`, `counting`), positions of bits (`bloom`, `layered`), or
-//! counters and what is added to them (`count-min`). Touches are gathered and made in batches, so
-//! that memory is asked for ahead of its use.
+//! or more *touches*: a line or block and a hash (`blocked`, `counting`), positions of bits
+//! (`bloom`, `layered`), or counters and what is added to them (`count-min`). Touches are gathered
+//! and made in batches, so that memory is asked for ahead of its use.
 //!
 //! Small arenas: each thread has one of its own, and they are OR-ed or added up at the end. Large ones exist
 //! once, cut into ranges with a lock each; a thread gathers touches by range and makes a whole

@@ -60,7 +60,8 @@ impl Health {
     }
 }
 
-/// The state of a sketch: of a `layered` from its layers, of a `counting` from its counters, too, of others from the directory entry.
+/// The state of a sketch: of a `layered` from its layers, of others from the directory entry; of a
+/// `counting` also from its counters.
 pub fn of_sketch(kind: Kind, group: &GroupParams, tally: &Tally, sketch: &Sketch<&[u64]>) -> Health {
     match sketch {
         Sketch::Layered(filter) => of_layers(group, &filter.ones()),

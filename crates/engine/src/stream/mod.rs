@@ -1,9 +1,10 @@
 //! A training stream and a query stream, in micro-batches; and one of keys to be removed.
 //!
-//! Batch i learns the i-th batch of the training stream, removes that of the stream of removals, if there
-//! is one, then answers the i-th batch of the query stream with what batches 1 to i made of it. A batch ends after so many records of each
-//! stream, or after some time. Both streams are parsed ahead by threads of their own; the batches
-//! run one after the other, so that the result is that of one thread.
+//! Batch i learns the i-th batch of the training stream, removes that of the stream of removals, if
+//! there is one, then answers the i-th batch of the query stream with what batches 1 to i made of it.
+//! A batch ends after so many records of each stream, or after some time. All streams are parsed
+//! ahead by threads of their own; the batches run one after the other, so that the result is that of
+//! one thread.
 //!
 //! With a state folder the run survives its end at any moment: `state.rs` says how.
 

@@ -233,7 +233,8 @@ impl Run<'_> {
         Ok(Gathered::Whole)
     }
 
-    /// Runs a batch: what is learned, then what is removed, then what is asked. False where nobody takes its answers.
+    /// Runs a batch: what is learned, then what is removed, then what is asked. False where nobody
+    /// takes its answers.
     fn batch(&mut self, replayed: bool) -> Result<bool> {
         let begun = Instant::now();
         let has_news = |stream: &Stream| stream.source.as_ref().is_some_and(|source| source.has_news());
