@@ -29,13 +29,15 @@ Examples:
   tamis filter ratings.tamis titles.tsv --key id --group 8  in one group
   tamis filter ratings.tamis titles.tsv --key id --tag      which groups, as one more column
   tamis filter allow.tamis mail.csv --strict -o exact.csv   no false positives left
+  tamis filter users.tamis mail.csv --removed gone.tamis    in the first, and not in the second
   tamis filter users.tamis visits.parquet -o known.csv.gz --rejected unknown.csv.gz
   tamis filter users.tamis 's3a://visits/*.parquet' --on yarn -o s3a://out/known
 
 Records leave as they came, byte for byte, headers too; those of Parquet leave as CSV or, by the
 name of the output or --output-format, as NDJSON. A file appears when all is written, compressed
-if its name ends in gz, zst, bz2 or xz. From a stream, records leave as they come. With --on, Spark
-reads and writes the records in its own formats, to a folder that must not exist.")]
+if its name ends in gz, zst, bz2 or xz. With --removed FILE, records that should pass are missed
+at the rate of false positives of its filters; tamis test --removed measures it. From a stream, records leave as they come.
+With --on, Spark reads and writes the records in its own formats, to a folder that must not exist.")]
 pub struct Filter {
     /// The file of filters
     file: PathBuf,
@@ -57,6 +59,9 @@ pub struct Filter {
     /// Check what passes against the keys themselves, which build --exact kept: no false positives
     #[arg(long)]
     strict: bool,
+    /// Filters of keys that were removed since: what is in them, too, does not pass
+    #[arg(long, value_name = "FILE.tamis", conflicts_with = "strict")]
+    removed: Option<PathBuf>,
     /// Memory for --strict; what does not fit waits on disk [default: 256MB]
     #[arg(long, value_parser = memory, requires = "strict", default_value = "256MB", hide_default_value = true)]
     memory: u64,
@@ -121,6 +126,7 @@ impl Filter {
         let job = Job {
             recipe: replace_columns(stored, &self.key, own_column)?,
             filters: self.file,
+            removed: self.removed,
             inputs: self.inputs,
             options: self.reading.options(),
             ask,
@@ -146,9 +152,10 @@ impl Filter {
 impl Filter {
     /// Sieves them elsewhere.
     fn on_spark(self, output: &Output) -> Result<ExitCode> {
-        if self.strict || self.own_group.is_some() || self.tag.is_some() || self.rejected.is_some() {
+        let alone = self.strict || self.own_group.is_some() || self.tag.is_some() || self.rejected.is_some();
+        if alone || self.removed.is_some() {
             return usage(
-                "--strict, --own-group, --tag and --rejected are for one machine: leave them out, or --on \
+                "--strict, --own-group, --tag, --rejected and --removed are for one machine: leave them out, or --on \
                  (a second run with --invert gives the rejected records)",
             );
         }

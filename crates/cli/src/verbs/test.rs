@@ -24,12 +24,18 @@ Examples:
   tamis test ratings.tamis ratings.tsv
   tamis test ratings.tamis ratings.tsv --report report.html
   tamis test users.tamis users.csv --negatives strangers.txt --random 1e6
+  tamis test users.tamis left.csv --removed gone.tamis --random 1e6
   tamis test hits.tamis access.log --report hits.html               counts (count-min)
   tamis test users.tamis 's3a://logs/*.parquet' --on spark://master:7077
 
 The data is that from which the filters were built. The negatives of a group are the distinct
 keys that do not belong to it. Exit code 1 on any false negative, or where the false positives
 are improbable (less than one in a million) given how full the filters are.
+
+With --removed FILE the pair is tested: the data is what is left (without the keys that were removed).
+Keys of it that the second file takes for removed are false negatives of the pair; they are counted,
+with the number to expect beside them, and exit code 1 stands for more than the rate of the second
+explains. (build --exact the removed keys, and filter --strict --invert gives what is left.)
 
 Of sketches that count, the estimate of every key is compared with its true weight. Exit code 1 if
 one is below it, or if more than delta lets expect are above it by more than the bound (6 standard
@@ -39,6 +45,9 @@ pub struct Test {
     file: PathBuf,
     /// The data they were built from: files, globs, folders, or `-`
     inputs: Vec<String>,
+    /// Filters of keys that were removed since: a key passes if it is in the first file and not in this
+    #[arg(long, value_name = "FILE.tamis")]
+    removed: Option<PathBuf>,
     /// Keys known to be outside: a table with the same columns, or one key per line
     #[arg(long, value_name = "FILE")]
     negatives: Vec<String>,
@@ -68,7 +77,8 @@ impl Test {
         if let Some(path) = &self.report {
             files::check(path)?;
             let read = self.inputs.iter().chain(&self.negatives).map(Path::new);
-            files::check_is_no_input(path, read.chain([self.file.as_path()]))?;
+            let filters = [Some(&self.file), self.removed.as_ref()].into_iter().flatten();
+            files::check_is_no_input(path, read.chain(filters.map(PathBuf::as_path)))?;
         }
         let common = files::open(&self.file)?.params().common.clone();
         if self.on.is_given() {
@@ -80,6 +90,7 @@ impl Test {
         let job = Job {
             recipe: self.columns.applied(&common.recipe)?,
             filters: self.file,
+            removed: self.removed,
             inputs: self.inputs,
             options: self.reading.options(),
             negatives: self.negatives,
@@ -95,8 +106,8 @@ impl Test {
 
     /// Tests them elsewhere, and concludes from the numbers here.
     fn on_spark(self, counts: bool, output: &Output) -> Result<ExitCode> {
-        if counts {
-            return usage("counts are tested on one machine: leave out --on");
+        if counts || self.removed.is_some() {
+            return usage("counts and pairs (--removed) are tested on one machine: leave out --on");
         }
         let texts = self.columns.key.iter().map(Field::to_string).collect::<Vec<_>>();
         let job = json!({
@@ -138,9 +149,9 @@ fn finish(
 impl Test {
     /// Tests sketches that count.
     fn of_counts(self, stored: &Recipe, output: &Output) -> Result<ExitCode> {
-        if !self.negatives.is_empty() || self.random.is_some() {
+        if !self.negatives.is_empty() || self.random.is_some() || self.removed.is_some() {
             return usage(
-                "counts are tested with the data they were built from: leave out --negatives and --random",
+                "counts are tested with the data they were built from: leave out --negatives, --random and --removed",
             );
         }
         let job = rank::Job {

@@ -29,6 +29,12 @@ pub fn refuse(job: &Job) -> Result<()> {
                 .into(),
         ));
     }
+    if job.distinct {
+        return Err(Error::Refused(
+            "that each key is counted once is seen to by a build on one machine: leave out --distinct here"
+                .into(),
+        ));
+    }
     if job.heavy.is_some() {
         return Err(Error::Refused(
             "heavy keys are listed by a build on one machine: leave out --heavy here".into(),
@@ -241,7 +247,7 @@ impl Counter {
             (Sizing::Count(size), path) => {
                 let params = build::planned(&job, &counted, *size)?;
                 match path {
-                    Some(path) if build::from_hashes(&job.common) && !estimated => {
+                    Some(path) if build::from_hashes(&job) && !estimated => {
                         (build::from_logs(params, counted, threads, control)?, path)
                     }
                     _ => return Ok(Outcome::Params { params, estimated, lone_keywords }),

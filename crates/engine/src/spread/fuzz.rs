@@ -30,6 +30,7 @@ pub fn fuzz(bytes: &[u8]) {
             sizing: Sizing::Count(Size::Fpr(0.01)),
             layers: None,
             heavy: None,
+            distinct: false,
             bad_rows: BadRows::Fail,
             threads: 1,
         };

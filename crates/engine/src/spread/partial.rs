@@ -96,8 +96,10 @@ impl Layout {
         if !(64..=1 << 30).contains(&range_bytes) {
             return Err(Error::Refused("a range has 64 bytes to 1 GiB".into()));
         }
-        let range_words = range_bytes / 64 * 8;
         let placing = Placing::new(params);
+        // Whole lines and blocks.
+        let unit = placing.unit().max(8);
+        let range_words = (range_bytes / 8 / unit * unit).max(unit);
         let words = placing.words();
         if words.div_ceil(range_words) > i32::MAX as usize {
             return Err(Error::Refused("these ranges are too many: make them larger".into()));

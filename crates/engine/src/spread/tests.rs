@@ -30,7 +30,8 @@ enum Case {
     Estimated,
 }
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
+    Case::Kind(Kind::Counting),
     Case::Kind(Kind::Blocked),
     Case::Kind(Kind::Bloom),
     Case::Kind(Kind::Fuse),
@@ -70,6 +71,7 @@ fn job(case: Case) -> Job {
         },
         layers: None,
         heavy: None,
+        distinct: false,
         bad_rows: BadRows::Skip,
         threads: 2,
     }
@@ -207,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn a_test_does_not_depend_on_how_its_keys_are_spread(rows in table(), spread in spread(), more in table(), case in prop::sample::select(vec![Case::Kind(Kind::Blocked), Case::Kind(Kind::Layered), Case::Murmur])) {
+    fn a_test_does_not_depend_on_how_its_keys_are_spread(rows in table(), spread in spread(), more in table(), case in prop::sample::select(vec![Case::Kind(Kind::Blocked), Case::Kind(Kind::Counting), Case::Kind(Kind::Layered), Case::Murmur])) {
         prop_assume!(rows.iter().any(|(_, key)| *key > 0));
         let control = &Control::default();
         let folder = tempfile::tempdir().unwrap();
@@ -227,6 +229,7 @@ proptest! {
             options: Options::default(),
             recipe: recipe.clone(),
             negatives: Vec::new(),
+            removed: None,
             random: 100,
             seed: 7,
             bad_rows: BadRows::Skip,

@@ -43,7 +43,7 @@ fn digest(params: &Params) -> u64 {
 impl Gatherer {
     /// For filters with these parameters, and rows with the columns of this recipe.
     pub fn new(params: Params, recipe: Recipe, bad_rows: BadRows) -> Gatherer {
-        let (beside, digest) = (Beside::of_keys(&params), digest(&params));
+        let (beside, digest) = (Beside::of_keys(&params, None), digest(&params));
         let gather = Some(Gather::new(beside, usize::MAX / 4));
         let others = Mutex::default();
         Gatherer { params, recipe, bad_rows, beside, digest, others, gather, rows: 0, skipped: 0 }
@@ -138,7 +138,7 @@ impl Judge {
     /// For filters with these parameters.
     pub fn new(params: &Params) -> Judge {
         Judge {
-            beside: Beside::of_keys(params),
+            beside: Beside::of_keys(params, None),
             digest: digest(params),
             outside: params.groups.len() as u32,
             part: Part::default(),
@@ -188,7 +188,7 @@ impl Judge {
             return Ok(());
         }
         let sketches = file.sketches()?;
-        let found = judge(part, self.beside, &sketches, &by_size(&sketches));
+        let found = judge(part, self.beside, &sketches, &[], &by_size(&sketches));
         let all = &mut self.findings;
         all.keys += found.keys;
         all.removed += found.removed;
@@ -214,6 +214,7 @@ impl Findings {
             mine.all += theirs.all;
             mine.members += theirs.members;
             mine.found += theirs.found;
+            mine.lost += theirs.lost;
         }
     }
 

@@ -10,6 +10,7 @@ use tamis::key::keywords_of;
 use tamis::params::Params;
 use tamis::sizing::Kind;
 
+use crate::removed::{Removed, lanes};
 use crate::rows::{Key, Take};
 
 /// Keys are cut into so many parts by the highest bits of their hash.
@@ -27,13 +28,11 @@ pub(super) enum Beside {
 }
 
 impl Beside {
-    /// What is kept of keys that filters with these parameters are asked.
-    pub fn of_keys(params: &Params) -> Beside {
+    /// What is kept of keys that filters with these parameters are asked, and second ones.
+    pub fn of_keys(params: &Params, removed: Option<&Removed>) -> Beside {
         match (params.common.kind, params.common.hash) {
             (Kind::Layered, hash) => Beside::Keywords(hash),
-            (_, Scheme::Murmur3) => {
-                Beside::Lanes(params.groups.iter().map(|group| group.shape.hashes).max().unwrap_or(0))
-            }
+            (_, Scheme::Murmur3) => Beside::Lanes(lanes(params).max(removed.map_or(0, Removed::lanes))),
             (_, Scheme::Xxh3 { .. }) => Beside::Nothing,
         }
     }
