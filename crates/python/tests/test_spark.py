@@ -41,6 +41,7 @@ KINDS: list[dict[str, Any]] = [
     {"kind": "fuse"},
     {"kind": "count-min", "weight": "weight", "epsilon": 0.01},
     {"keys": 1000},
+    {"kind": "counting"},
     {"size": "64KB"},
 ]
 

@@ -96,7 +96,8 @@ def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterat
         if not len(lines):
             continue
         numbers, first = files.to_numpy(), starts.to_numpy() == 0
-        changes: Any = numpy.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+        other = (numbers[1:] != numbers[:-1]) | (first[1:] != first[:-1])
+        changes: Any = numpy.flatnonzero(other) + 1
         runs = [0, *changes.tolist(), len(lines)]
         kept: list[pa.Array] = []
         for start, end in zip(runs, runs[1:]):
