@@ -29,6 +29,7 @@ pub mod output;
 pub mod parallel;
 pub mod plan;
 pub mod query;
+pub mod rebuild;
 pub mod report;
 pub mod reproduce;
 mod resume;

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -15,7 +15,9 @@ use tamis_engine::output as files;
 use tamis_engine::plan::Size;
 use tamis_engine::report::number;
 use tamis_engine::stream::metrics::Door;
-use tamis_engine::stream::{self, Counts, Job, Named, Sizing, Status, Target, Watch};
+use tamis_engine::stream::{
+    self, By, Counts, Event, Job, Judged, Late, Named, Sizing, Status, Target, TimeColumn, Watch, Window,
+};
 
 use super::build::{read_params, refuse_mixed};
 use super::counters;
@@ -36,6 +38,8 @@ Examples:
   tamis stream --train train.txt --query ask.txt --kind count-min -o hits.txt
   tamis stream --train train.txt --query ask.txt -o seen.txt --counts hits.txt --epsilon 1e-5
   tamis stream --from users.tamis --query mail.csv --query-key sender    ask a file, learn nothing
+  tamis stream --train access.log --follow --key 1 --delimiter ' ' --window 24h --slide 1h --state run/
+  tamis stream --train logins.csv --key user --keys 1M --window 7d --time at --lateness 5m --state run/
   tamis query run/filter.tamis 203.0.113.7                               what was learned so far
 
 Batch i learns the i-th batch of --train, then answers the i-th batch of --query with all that was
@@ -53,6 +57,15 @@ Without --keys or --params the number of keys is unknown, and filters grow (--ki
 Streams are files, globs and folders in order (--follow waits for more at the end of the last);
 `-` for standard input; tcp://host:port, which connects; tcp-listen://host:port, which waits for
 peers, one after the other. -o takes a file, `-`, or such a socket.
+
+With --window only what came lately is known. Time is cut into panes of --slide; the newest pane and
+those of a window before it are live, so that nothing that came within the window is missed, and what
+is older than the window and a slide is forgotten. A pane has the size of the whole window (--keys N:
+distinct keys in a window), so memory is that of all panes and one more. Rows have the time of their
+batch, or with --time that which they tell: RFC 3339, `2026-11-15 12:34:56` (UTC where there is no
+zone), `15/Nov/2026:12:34:56 +0100`, or seconds, ms, us or ns since 1970. Rows more than --lateness
+behind the newest are late (--late take or drop); older than the window, they are left out; and so
+are rows dated more than --ahead after this machine's clock, which would end the window for all others.
 
 With --state DIR, a run that ended at any moment is continued by the same command: nothing is lost,
 learned twice or answered twice. DIR/filter.tamis is a file like any other. Ctrl-C and kill end the
@@ -77,6 +90,10 @@ pub struct Stream {
     /// --batch is not given]
     #[arg(long, value_parser = arguments::duration, value_name = "TIME")]
     every: Option<Duration>,
+    /// When the expected rate of false positives is over this, make the filters anew from the files that
+    /// were read, larger; where the stream comes once, they grow from the beginning
+    #[arg(long, value_parser = arguments::rate, value_name = "RATE", help_heading = "Size")]
+    rebuild_above: Option<f64>,
     /// Keep what a later run needs to go on in this folder
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -108,6 +125,26 @@ pub struct Stream {
     /// Keep counts, too, beside filters, and write the estimates of all queries to this file
     #[arg(long, value_name = "FILE", help_heading = "Counts (--kind count-min)")]
     counts: Option<String>,
+    /// Know only what came in so much time: 24h, 7d, 90s
+    #[arg(long, value_parser = arguments::duration, value_name = "TIME", help_heading = "Windows")]
+    window: Option<Duration>,
+    /// The step by which the window moves on; it has a whole number of them, up to 10,000
+    /// [default: a 24th of it]
+    #[arg(long, value_parser = arguments::duration, value_name = "TIME", requires = "window", help_heading = "Windows")]
+    slide: Option<Duration>,
+    /// The column with the time of a row, with steps and the unit of numbers: `at`, `ts:ms`
+    /// [default: rows have the time at which they arrive]
+    #[arg(long, value_name = "COLUMN[:UNIT]", requires = "window", help_heading = "Windows")]
+    time: Option<TimeColumn>,
+    /// So much behind the newest time rows are not late
+    #[arg(long, value_parser = arguments::duration, value_name = "TIME", default_value = "0", requires = "time", help_heading = "Windows")]
+    lateness: Duration,
+    /// What becomes of rows that are late, but within the window
+    #[arg(long, value_enum, default_value = "take", requires = "time", help_heading = "Windows")]
+    late: LateName,
+    /// So much after this machine's clock a time is believed [default: --slide, and 1m at least]
+    #[arg(long, value_parser = arguments::duration, value_name = "TIME", requires = "time", help_heading = "Windows")]
+    ahead: Option<Duration>,
     #[command(flatten)]
     reading: Reading,
     /// Answer at this address (127.0.0.1:9100) with metrics, as Prometheus reads them
@@ -121,6 +158,12 @@ pub struct Stream {
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Log {
     Json,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LateName {
+    Take,
+    Drop,
 }
 
 /// Keys for which a growing filter begins: of one group, or of each of several.
@@ -141,6 +184,11 @@ impl Stream {
             Some(Log::Json) => Watch::hearing(|batch, status| show::complain(batch.json(status))),
             None => Watch::default(),
         };
+        let quiet = output.quiet;
+        let watch = watch.with_news(move |text| match quiet {
+            true => {}
+            false => show::complain(text),
+        });
         let end = AtomicBool::new(false);
         let line = Line::new();
         let report = thread::scope(|scope| {
@@ -159,6 +207,11 @@ impl Stream {
         }
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.status.skipped);
+        if let Some((window, judged)) =
+            report.status.window.and_then(|window| window.judged.map(|judged| (window, judged)))
+        {
+            late_rows(output, judged, window.takes_late);
+        }
         if report.counters_full > 0 {
             let bits = counter_bits(job.counts.as_ref().map_or(&job.sizing, |counts| &counts.sizing));
             output.warn(format!(
@@ -219,6 +272,19 @@ impl Stream {
             (None, None) if live => Some(Duration::from_secs(1)),
             (every, _) => every,
         };
+        let comes_once = train.as_ref().is_some_and(Named::is_live);
+        if self.rebuild_above.is_some() && comes_once && !self.kinds.chosen() && self.window.is_none() {
+            self.kinds.kind = Some(Kind::Scalable);
+            output.note("what comes once cannot be read again: the filters grow instead (--kind scalable)");
+        }
+        let window = self.windows()?;
+        // Rows that arrive have the time of their batch, which therefore waits for nothing.
+        let every = match &window {
+            Some(window) if self.time.is_none() && self.every.is_none() => {
+                Some(window.slide().min(Duration::from_secs(1)))
+            }
+            _ => every,
+        };
         // Counts beside filters have the weights and the update; filters have neither.
         let weight = if self.counts.is_some() { self.keys.weight.take() } else { None };
         let conservative = self.counts.is_some() && std::mem::take(&mut self.kinds.conservative);
@@ -240,7 +306,7 @@ impl Stream {
                 (params.common.clone(), growing.unwrap_or(Sizing::Params(params)), recipe)
             }
             None => {
-                let (common, sizing) = self.planned()?;
+                let (common, sizing) = self.planned(output)?;
                 let recipe = common.recipe.clone();
                 (common, sizing, recipe)
             }
@@ -288,12 +354,33 @@ impl Stream {
             batch: usize::try_from(self.batch.unwrap_or(100_000)).unwrap_or(usize::MAX),
             every,
             output: target,
+            rebuild_above: self.rebuild_above,
+            window,
             state: self.state,
             commit_every: self.commit_every,
             reconnect: self.reconnect,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         })
+    }
+
+    /// The window that is asked for.
+    fn windows(&self) -> Result<Option<Window>> {
+        let Some(length) = self.window else { return Ok(None) };
+        let by = match &self.time {
+            None => By::Arrival,
+            Some(time) => By::Event(Event {
+                time: time.clone(),
+                lateness: self.lateness,
+                late: match self.late {
+                    LateName::Take => Late::Take,
+                    LateName::Drop => Late::Drop,
+                },
+                ahead: self.ahead,
+            }),
+        };
+        let window = Window::new(length, self.slide, by, SystemTime::now);
+        window.map(Some).or_else(|error| usage(error.to_string()))
     }
 
     /// Parameters that are given, and how they grow if they do.
@@ -322,12 +409,23 @@ impl Stream {
     }
 
     /// Kind and size as they are asked for.
-    fn planned(&mut self) -> Result<(Common, Sizing)> {
+    fn planned(&mut self, output: &Output) -> Result<(Common, Sizing)> {
         let size = self.sizes.size();
-        if !self.kinds.chosen() && self.sizes.keys.is_none() {
+        if !self.kinds.chosen() && self.sizes.keys.is_none() && self.window.is_none() {
             self.kinds.kind = Some(Kind::Scalable);
         }
         let common = self.kinds.common(self.keys.recipe())?;
+        let has_rate = matches!(common.kind, Kind::Blocked | Kind::Bloom);
+        if self.window.is_some() && self.sizes.keys.is_none() && has_rate {
+            let grouped = common.recipe.group.is_some();
+            let keys = if grouped { FIRST_KEYS_OF_A_GROUP } else { FIRST_KEYS };
+            self.sizes.keys = Some(keys);
+            output.note(format!(
+                "a window is planned for {} distinct keys{}: --keys N says otherwise",
+                number::count(keys),
+                if grouped { " in each group" } else { "" }
+            ));
+        }
         refuse_mixed(common.kind, self.sizes.given(), self.counting.given() && self.counts.is_none())?;
         let sizing = match (common.kind, self.sizes.keys, size) {
             (Kind::Scalable, keys, Size::Fpr(fpr)) => {
@@ -355,6 +453,23 @@ impl Stream {
             }
         };
         Ok((common, sizing))
+    }
+}
+
+/// Rows that came at the wrong time.
+fn late_rows(output: &Output, judged: Judged, takes_late: bool) {
+    let Judged { late, expired, ahead } = judged;
+    if late > 0 && !takes_late {
+        output.warn(format!("left out {} (--late take takes them)", number::counted(late, "late row")));
+    }
+    if expired > 0 {
+        output.note(format!("left out {}, too old for the window", number::counted(expired, "expired row")));
+    }
+    if ahead > 0 {
+        output.warn(format!(
+            "left out {} dated too far after this machine's clock (--ahead allows more)",
+            number::counted(ahead, "row")
+        ));
     }
 }
 
@@ -402,6 +517,13 @@ impl Line {
             parts.push(format!("fill {:.0} %", 100.0 * fill.fill));
             if !fill.rate.is_nan() {
                 parts.push(format!("rate {}", number::short(fill.rate)));
+            }
+        }
+        if let Some(window) = status.window {
+            parts.push(format!("{} panes", window.panes));
+            let wrong = window.judged.map_or(0, |judged| judged.late + judged.expired + judged.ahead);
+            if wrong > 0 {
+                parts.push(format!("{} late or ahead", short(wrong)));
             }
         }
         if let Some(lag) = [status.train_lag, status.query_lag].into_iter().flatten().reduce(|a, b| a + b) {
