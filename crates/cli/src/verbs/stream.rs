@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis::params::{Common, Params};
@@ -185,9 +186,10 @@ impl Stream {
             None => Watch::default(),
         };
         let quiet = output.quiet;
-        let watch = watch.with_news(move |text| match quiet {
-            true => {}
-            false => show::complain(text),
+        let watch = watch.with_news(move |text| match log {
+            Some(Log::Json) => show::complain(json!({ "note": text })),
+            None if quiet => {}
+            None => show::complain(text),
         });
         let end = AtomicBool::new(false);
         let line = Line::new();
@@ -222,10 +224,11 @@ impl Stream {
         }
         if let Some(fill) = report.status.fill.filter(|fill| fill.overfull > 0) {
             output.warn(format!(
-                "{} of {} hold more keys than they were planned for, and their rate is up to {}: give a larger --keys, or let them grow (--kind scalable)",
+                "{} of {} hold more keys than they were planned for, and their rate is up to {}: give a larger --keys{}",
                 number::count(fill.overfull),
                 number::counted(fill.groups, "filter"),
-                number::rate(fill.rate)
+                number::rate(fill.rate),
+                if job.window.is_some() { "" } else { ", or let them grow (--kind scalable)" }
             ));
         }
         if to_stdout {
@@ -273,7 +276,9 @@ impl Stream {
             (every, _) => every,
         };
         let comes_once = train.as_ref().is_some_and(Named::is_live);
-        if self.rebuild_above.is_some() && comes_once && !self.kinds.chosen() && self.window.is_none() {
+        let fixed =
+            self.kinds.chosen() || self.params.is_some() || self.from.is_some() || self.window.is_some();
+        if self.rebuild_above.is_some() && comes_once && !fixed {
             self.kinds.kind = Some(Kind::Scalable);
             output.note("what comes once cannot be read again: the filters grow instead (--kind scalable)");
         }

@@ -9,9 +9,9 @@ use crate::stream::{keys, lines};
 use crate::stream_crash::{Dice, Kills, kill_until_done};
 use crate::support::{Folder, container};
 
-/// The keys for which a state's filters are planned.
+/// The keys for which the group with most of them is planned.
 fn planned(folder: &Folder, file: &str) -> u64 {
-    container(&folder.path(file)).params().groups[0].keys
+    container(&folder.path(file)).params().groups.iter().map(|group| group.keys).max().unwrap()
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn killed_at_any_moment_filters_are_made_anew_at_the_same_batch() {
         );
         let begun = Instant::now();
         let found = folder.json(&format!("{line} --commit-every 0 --state calm -o calm.txt"));
-        assert!(found["enlarged"].as_u64().unwrap() >= 2, "{found}");
+        assert!(found["enlarged"].as_u64().unwrap() >= 1, "{found}");
         let (time, enough) = (begun.elapsed().min(Duration::from_secs(1)), seen.kills + 12);
         while seen.kills < enough {
             kill_until_done(&folder, &line, time, &mut dice, &mut seen);

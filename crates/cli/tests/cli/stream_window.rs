@@ -27,7 +27,7 @@ fn log(rows: u64, different: u64, seed: u64) -> Vec<(i64, String)> {
         if dice.below(400) == 0 {
             now += dice.below(900) as i64;
         }
-        let behind = if dice.below(10) == 0 { dice.below(400) as i64 } else { 0 };
+        let behind = if dice.below(10) == 0 { dice.below(900) as i64 } else { 0 };
         log.push((now - behind, key));
     }
     log
@@ -328,10 +328,10 @@ fn killed_at_any_moment_a_window_is_what_it_would_have_been() {
         "--keys 4000 --counts hits.txt --epsilon 0.001",
     ] {
         let folder = Folder::new();
-        folder.write("log.csv", csv(&log(20_000, 4_000, 5)));
+        folder.write("log.csv", csv(&log(12_000, 4_000, 5)));
         folder.write(
             "ask.csv",
-            keys(15_000, 4_000, 6).iter().fold("ip\n".to_owned(), |text, key| text + key + "\n"),
+            keys(10_000, 4_000, 6).iter().fold("ip\n".to_owned(), |text, key| text + key + "\n"),
         );
         let line = format!(
             "stream --train log.csv --query ask.csv --key ip --window 10m --slide 1m --time at --batch 400 --threads 2 {kind} -q"

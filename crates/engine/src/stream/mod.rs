@@ -24,6 +24,8 @@ mod sink;
 mod source;
 mod spool;
 mod state;
+#[cfg(test)]
+mod tests;
 mod text;
 mod watch;
 mod window;

@@ -299,11 +299,15 @@ impl Run<'_> {
         if fill.rate <= rebuild.above {
             return Ok(());
         }
-        let more = rebuild::larger(keys, &fill);
-        let mut larger = learned.for_keys(more)?;
-        rebuild.read_again(&mut larger, all, &self.train.place())?;
-        *learned = larger;
-        let now = learned.fill()?;
+        let (mut more, mut now) = (keys, fill);
+        // How many keys a full filter has cannot be told: once may not be enough.
+        while now.rate > rebuild.above {
+            more = rebuild::larger(more, &now);
+            let mut larger = learned.for_keys(more)?;
+            rebuild.read_again(&mut larger, all, &self.train.place())?;
+            *learned = larger;
+            now = learned.fill()?;
+        }
         self.watch.say(&format!(
             "the expected rate was {}, over {}: the filters were made anew from the source, for {} keys in place of {}; it is now {}",
             number::rate(fill.rate),

@@ -333,7 +333,8 @@ fn is_begun(folder: &Path) -> Result<bool> {
 fn difference(stored: &Description, job: &Description) -> Option<String> {
     let mut names: Vec<&String> = stored.keys().chain(job.keys()).collect();
     // What the others follow from is named first.
-    names.sort_by_key(|name| (!["--window", "--slide", "--time"].contains(&name.as_str()), name.as_str()));
+    let first = ["--window", "--slide", "--time"];
+    names.sort_by_key(|name| (first.iter().position(|first| first == name).unwrap_or(first.len()), *name));
     let show = |value: Option<&Value>| match value {
         None | Some(Value::Null) => "nothing".into(),
         Some(value) => value.to_string(),
