@@ -20,6 +20,7 @@ mod stream;
 mod test;
 mod top;
 mod verify;
+mod windows;
 
 use std::process::ExitCode;
 
@@ -43,7 +44,8 @@ pub enum Verb {
     InnerProduct(inner_product::InnerProduct),
     Filter(filter::Filter),
     Dedup(dedup::Dedup),
-    Stream(stream::Stream),
+    // Boxed: it has by far the most arguments.
+    Stream(Box<stream::Stream>),
     Inspect(inspect::Inspect),
     Compare(compare::Compare),
     Verify(verify::Verify),

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -16,12 +16,11 @@ use tamis_engine::output as files;
 use tamis_engine::plan::Size;
 use tamis_engine::report::number;
 use tamis_engine::stream::metrics::Door;
-use tamis_engine::stream::{
-    self, By, Counts, Event, Job, Judged, Late, Named, Sizing, Status, Target, TimeColumn, Watch, Window,
-};
+use tamis_engine::stream::{self, Counts, Job, Named, Sizing, Status, Target, Watch};
 
 use super::build::{read_params, refuse_mixed};
 use super::counters;
+use super::windows::{self, Windows};
 use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns, replace_weight};
 use crate::notes;
 use crate::progress;
@@ -126,26 +125,8 @@ pub struct Stream {
     /// Keep counts, too, beside filters, and write the estimates of all queries to this file
     #[arg(long, value_name = "FILE", help_heading = "Counts (--kind count-min)")]
     counts: Option<String>,
-    /// Know only what came in so much time: 24h, 7d, 90s
-    #[arg(long, value_parser = arguments::duration, value_name = "TIME", help_heading = "Windows")]
-    window: Option<Duration>,
-    /// The step by which the window moves on; it has a whole number of them, up to 10,000
-    /// [default: a 24th of it]
-    #[arg(long, value_parser = arguments::duration, value_name = "TIME", requires = "window", help_heading = "Windows")]
-    slide: Option<Duration>,
-    /// The column with the time of a row, with steps and the unit of numbers: `at`, `ts:ms`
-    /// [default: rows have the time at which they arrive]
-    #[arg(long, value_name = "COLUMN[:UNIT]", requires = "window", help_heading = "Windows")]
-    time: Option<TimeColumn>,
-    /// So much behind the newest time rows are not late
-    #[arg(long, value_parser = arguments::duration, value_name = "TIME", default_value = "0", requires = "time", help_heading = "Windows")]
-    lateness: Duration,
-    /// What becomes of rows that are late, but within the window
-    #[arg(long, value_enum, default_value = "take", requires = "time", help_heading = "Windows")]
-    late: LateName,
-    /// So much after this machine's clock a time is believed [default: --slide, and 1m at least]
-    #[arg(long, value_parser = arguments::duration, value_name = "TIME", requires = "time", help_heading = "Windows")]
-    ahead: Option<Duration>,
+    #[command(flatten)]
+    windows: Windows,
     #[command(flatten)]
     reading: Reading,
     /// Answer at this address (127.0.0.1:9100) with metrics, as Prometheus reads them
@@ -159,12 +140,6 @@ pub struct Stream {
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Log {
     Json,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum LateName {
-    Take,
-    Drop,
 }
 
 /// Keys for which a growing filter begins: of one group, or of each of several.
@@ -209,10 +184,8 @@ impl Stream {
         }
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.status.skipped);
-        if let Some((window, judged)) =
-            report.status.window.and_then(|window| window.judged.map(|judged| (window, judged)))
-        {
-            late_rows(output, judged, window.takes_late);
+        if let Some(window) = report.status.window {
+            windows::notes(output, &window);
         }
         if report.counters_full > 0 {
             let bits = counter_bits(job.counts.as_ref().map_or(&job.sizing, |counts| &counts.sizing));
@@ -277,18 +250,15 @@ impl Stream {
         };
         let comes_once = train.as_ref().is_some_and(Named::is_live);
         let fixed =
-            self.kinds.chosen() || self.params.is_some() || self.from.is_some() || self.window.is_some();
+            self.kinds.chosen() || self.params.is_some() || self.from.is_some() || self.windows.given();
         if self.rebuild_above.is_some() && comes_once && !fixed {
             self.kinds.kind = Some(Kind::Scalable);
             output.note("what comes once cannot be read again: the filters grow instead (--kind scalable)");
         }
-        let window = self.windows()?;
-        // Rows that arrive have the time of their batch, which therefore waits for nothing.
-        let every = match &window {
-            Some(window) if self.time.is_none() && self.every.is_none() => {
-                Some(window.slide().min(Duration::from_secs(1)))
-            }
-            _ => every,
+        let window = self.windows.asked()?;
+        let every = match self.every {
+            None => self.windows.every(window.as_ref()).or(every),
+            every => every,
         };
         // Counts beside filters have the weights and the update; filters have neither.
         let weight = if self.counts.is_some() { self.keys.weight.take() } else { None };
@@ -369,25 +339,6 @@ impl Stream {
         })
     }
 
-    /// The window that is asked for.
-    fn windows(&self) -> Result<Option<Window>> {
-        let Some(length) = self.window else { return Ok(None) };
-        let by = match &self.time {
-            None => By::Arrival,
-            Some(time) => By::Event(Event {
-                time: time.clone(),
-                lateness: self.lateness,
-                late: match self.late {
-                    LateName::Take => Late::Take,
-                    LateName::Drop => Late::Drop,
-                },
-                ahead: self.ahead,
-            }),
-        };
-        let window = Window::new(length, self.slide, by, SystemTime::now);
-        window.map(Some).or_else(|error| usage(error.to_string()))
-    }
-
     /// Parameters that are given, and how they grow if they do.
     fn given(&self, output: &Output) -> Result<Option<(Params, Option<Sizing>)>> {
         let params = match (&self.params, &self.from) {
@@ -416,12 +367,12 @@ impl Stream {
     /// Kind and size as they are asked for.
     fn planned(&mut self, output: &Output) -> Result<(Common, Sizing)> {
         let size = self.sizes.size();
-        if !self.kinds.chosen() && self.sizes.keys.is_none() && self.window.is_none() {
+        if !self.kinds.chosen() && self.sizes.keys.is_none() && !self.windows.given() {
             self.kinds.kind = Some(Kind::Scalable);
         }
         let common = self.kinds.common(self.keys.recipe())?;
         let has_rate = matches!(common.kind, Kind::Blocked | Kind::Bloom);
-        if self.window.is_some() && self.sizes.keys.is_none() && has_rate {
+        if self.windows.given() && self.sizes.keys.is_none() && has_rate {
             let grouped = common.recipe.group.is_some();
             let keys = if grouped { FIRST_KEYS_OF_A_GROUP } else { FIRST_KEYS };
             self.sizes.keys = Some(keys);
@@ -458,23 +409,6 @@ impl Stream {
             }
         };
         Ok((common, sizing))
-    }
-}
-
-/// Rows that came at the wrong time.
-fn late_rows(output: &Output, judged: Judged, takes_late: bool) {
-    let Judged { late, expired, ahead } = judged;
-    if late > 0 && !takes_late {
-        output.warn(format!("left out {} (--late take takes them)", number::counted(late, "late row")));
-    }
-    if expired > 0 {
-        output.note(format!("left out {}, too old for the window", number::counted(expired, "expired row")));
-    }
-    if ahead > 0 {
-        output.warn(format!(
-            "left out {} dated too far after this machine's clock (--ahead allows more)",
-            number::counted(ahead, "row")
-        ));
     }
 }
 

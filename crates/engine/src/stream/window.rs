@@ -123,7 +123,7 @@ fn millis(name: &str, time: Duration) -> Result<i64> {
     let refused = |why: &str| Err(Error::Refused(format!("{name} {why}")));
     match i64::try_from(time.as_millis()) {
         Ok(0) => refused("takes a time above zero, of a millisecond at least"),
-        Ok(_) if time.subsec_nanos() % 1_000_000 != 0 => refused("takes whole milliseconds"),
+        Ok(_) if !time.subsec_nanos().is_multiple_of(1_000_000) => refused("takes whole milliseconds"),
         // So that sums of times stay far from the largest number.
         Ok(millis) if millis < i64::MAX / 8 => Ok(millis),
         _ => refused("is longer than all of time"),
