@@ -60,7 +60,7 @@ peers, one after the other. -o takes a file, `-`, or such a socket.
 
 With --window only what came lately is known. Time is cut into panes of --slide; the newest pane and
 those of a window before it are live, so that nothing that came within the window is missed, and what
-is older than the window and a slide is forgotten. A pane has the size of the whole window (--keys N:
+is older than that by a slide is forgotten. A pane has the size of the whole window (--keys N:
 distinct keys in a window), so memory is that of all panes and one more. Rows have the time of their
 batch, or with --time that which they tell: RFC 3339, `2026-11-15 12:34:56` (UTC where there is no
 zone), `15/Nov/2026:12:34:56 +0100`, or seconds, ms, us or ns since 1970. Rows more than --lateness

@@ -198,6 +198,12 @@ fn a_time_that_cannot_be_read_is_a_bad_row() {
     folder.write("log.csv", "key,at\na,2026-01-01\nb,soon\nc,\nd,2026-01-02\n");
     let line = "stream --train log.csv --key key --keys 10 --window 7d --time at";
     folder.refused(line, 1, &["log.csv, line 3", "in the time", "soon", "--bad-rows skip"]);
+    folder.write("empty.csv", "key,at\na,\n");
+    folder.refused(
+        "stream --train empty.csv --key key --keys 9 --window 7d --time at",
+        1,
+        &["line 2", "in the time: an empty cell"],
+    );
     folder.refused(&format!("{line}:ms"), 1, &["line 2", "in the time"]);
     let found = folder.json(&format!("{line} --bad-rows skip"));
     assert_eq!((found["rows"].as_u64(), found["skipped"].as_u64()), (Some(2), Some(2)));

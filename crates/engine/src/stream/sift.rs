@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use tamis::hash::Scheme;
-use tamis::key::{Column, Maker, Recipe};
+use tamis::key::{BadValue, Column, Maker, Recipe};
 use tamis::params::Params;
 
 use super::queue::Piece;
@@ -45,7 +45,10 @@ struct Clock<'a> {
 
 impl Clock<'_> {
     fn time(&mut self, values: &[Option<&[u8]>]) -> Result<i64, String> {
-        let text = self.maker.key(&values[self.at..=self.at]).map_err(|bad| in_time(&bad.to_string()))?;
+        let text = self.maker.key(&values[self.at..=self.at]).map_err(|bad| match bad {
+            BadValue::Missing => in_time("an empty cell, \\N or null is none"),
+            bad => in_time(&bad.to_string()),
+        })?;
         calendar::moment(text, self.unit).ok_or_else(|| {
             in_time(match self.unit {
                 Some(_) => "not a number that tells a moment",
