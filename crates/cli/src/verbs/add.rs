@@ -43,6 +43,10 @@ pub struct Add {
     /// that are kept beside them (build --exact)
     #[arg(long, value_parser = arguments::rate, value_name = "RATE")]
     rebuild_above: Option<f64>,
+    /// Add each different key of these inputs once, however often it comes. For counting filters: others
+    /// hold each key once anyway
+    #[arg(long, help_heading = "Keys")]
+    distinct: bool,
     #[command(flatten)]
     reading: Reading,
 }
@@ -57,6 +61,7 @@ impl Add {
             options: self.reading.options(),
             recipe,
             bad_rows: self.reading.bad_rows(),
+            distinct: self.distinct,
             threads: self.reading.threads(),
         };
         if let Some(above) = self.rebuild_above {

@@ -17,6 +17,7 @@ mod output;
 mod plan;
 mod query;
 mod rebuild;
+mod remove;
 mod stream;
 mod stream_crash;
 mod stream_edges;

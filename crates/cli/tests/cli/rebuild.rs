@@ -96,6 +96,7 @@ fn what_comes_once_grows_instead_and_this_is_said() {
 fn what_cannot_be_made_anew_is_refused_with_the_reason() {
     let folder = Folder::new();
     folder.write("a.txt", "1\n2\n");
+    folder.write("b.txt", "1\n");
     folder.ok("plan a.txt -o params.json");
     for (options, says) in [
         ("--keys 9 --rebuild-above 0.001", "below it"),
@@ -103,6 +104,7 @@ fn what_cannot_be_made_anew_is_refused_with_the_reason() {
         ("--params params.json --rebuild-above 0.5", "parameters fix the size"),
         ("--kind count-min --rebuild-above 0.5", "counts have none"),
         ("--keys 9 --window 1h --rebuild-above 0.5", "larger --keys"),
+        ("--kind counting --keys 9 --remove b.txt --rebuild-above 0.5", "what was removed"),
     ] {
         folder.refused(&format!("stream --train a.txt {options}"), 1, &[says]);
     }

@@ -65,6 +65,7 @@ fn the_state_is_what_build_makes_of_the_rows_of_live_panes() {
         "--keys 3000",
         "--keys 3000 --kind bloom --fpr 0.001",
         "--hash murmur3 --keys 3000",
+        "--kind counting --keys 3000",
         "--group ip:prefix=5 --keys 300",
         "--kind count-min --epsilon 0.001",
         "--kind count-min --epsilon 0.01 --counter-bits 32 --group ip:prefix=4",
@@ -218,7 +219,7 @@ fn a_time_that_cannot_be_read_is_a_bad_row() {
 fn windows_that_make_no_sense_are_refused_with_the_reason() {
     let folder = Folder::new();
     folder.write("a.csv", "key,at\na,1\n");
-    folder.write("b.tamis", "");
+    folder.write("b.csv", "key,at\na,1\n");
     let line = "stream --train a.csv --key key";
     for (options, says) in [
         ("--keys 9 --window 1h --slide 2h", "shorter than its slide"),
@@ -247,6 +248,7 @@ fn windows_that_make_no_sense_are_refused_with_the_reason() {
         ("--kind scalable --window 1h", "blocked or bloom"),
         ("--kind fuse --window 1h", "blocked"),
         ("--kind count-min --conservative --window 1h", "leave out --conservative"),
+        ("--kind counting --keys 9 --remove b.csv --window 1h", "leave out --remove"),
     ] {
         folder.refused(&format!("{line} {options}"), 1, &[says]);
     }

@@ -27,6 +27,8 @@ pub struct Job {
     pub train: Option<Named>,
     /// What is asked.
     pub query: Option<Named>,
+    /// What is removed again.
+    pub remove: Option<Removing>,
     /// At the end of the last file, more of it is waited for.
     pub follow: bool,
     /// How to read them.
@@ -66,6 +68,15 @@ pub struct Job {
     pub threads: usize,
 }
 
+/// A stream whose keys are removed.
+#[derive(Debug, Clone)]
+pub struct Removing {
+    /// The stream.
+    pub named: Named,
+    /// The recipe with its columns.
+    pub recipe: Recipe,
+}
+
 /// Counts beside filters.
 #[derive(Debug, Clone)]
 pub struct Counts {
@@ -94,6 +105,12 @@ impl Job {
             }
             _ => {}
         }
+        if self.remove.is_some() && self.common.kind != Kind::Counting {
+            return Err(Error::Refused(format!(
+                "--remove needs filters from which keys can be removed, and a {} filter is none: give --kind counting and --keys N",
+                self.common.kind
+            )));
+        }
         if self.batch == 0 || self.batch > 1 << 30 {
             return refused("a batch has between 1 and 1,073,741,824 records");
         }
@@ -121,6 +138,11 @@ impl Job {
         if self.window.is_some() {
             return refused(
                 "the panes of a window have one size, and expire soon: leave out --rebuild-above and give a larger --keys",
+            );
+        }
+        if self.remove.is_some() {
+            return refused(
+                "filters that are made anew from the source would hold again what was removed: leave out --rebuild-above",
             );
         }
         if self.common.kind.counts() {
@@ -183,12 +205,23 @@ impl Job {
         if self.train.is_none() {
             return refused("a window is of what is learned: give --train");
         }
+        if self.remove.is_some() {
+            return refused(
+                "what is removed does not tell the pane it was in, and a window forgets by itself: leave out --remove",
+            );
+        }
         if window.time().is_none() && self.every.is_none() {
             return refused(
                 "rows that arrive have the time of their batch: give --every, so that none waits for long",
             );
         }
         Ok(())
+    }
+
+    /// All streams that are read.
+    fn streams(&self) -> impl Iterator<Item = &Named> {
+        let remove = self.remove.as_ref().map(|remove| &remove.named);
+        self.train.as_ref().into_iter().chain(&self.query).chain(remove)
     }
 
     /// Refuses a state and outputs that would be read as inputs, by this run or the next.
@@ -201,7 +234,7 @@ impl Job {
         ];
         for (path, what) in places {
             let Some(path) = path else { continue };
-            for named in [&self.train, &self.query].into_iter().flatten() {
+            for named in self.streams() {
                 if let Named::Files(inputs) = named
                     && Sources::would_find(inputs, path)
                 {
@@ -271,15 +304,14 @@ impl Job {
             ("--no-quotes", json!(self.options.no_quotes)),
             ("--bad-rows", json!(format!("{:?}", self.bad_rows).to_lowercase())),
         ];
-        // Only where there are such: states of before have no word of them.
+        // Jobs without them are described as they were before there were any.
+        let remove = self.remove.iter().flat_map(|remove| {
+            [("remove", stream(&remove.named)), ("recipe of --remove", json!(remove.recipe.to_string()))]
+        });
         let window = self.window.iter().flat_map(Window::description);
         let window = window.map(|(name, value)| (name, json!(value)));
         let rebuild = self.rebuild_above.map(|above| ("--rebuild-above", json!(above)));
-        Ok(pairs
-            .into_iter()
-            .chain(window)
-            .chain(rebuild)
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect())
+        let pairs = pairs.into_iter().chain(remove).chain(window).chain(rebuild);
+        Ok(pairs.map(|(name, value)| (name.to_owned(), value)).collect())
     }
 }

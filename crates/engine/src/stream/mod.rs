@@ -1,9 +1,10 @@
-//! A training stream and a query stream, in micro-batches.
+//! A training stream and a query stream, in micro-batches; and one of keys to be removed.
 //!
-//! Batch i learns the i-th batch of the training stream, then answers the i-th batch of the query
-//! stream with what was learned in batches 1 to i. A batch ends after so many records of each
-//! stream, or after some time. Both streams are parsed ahead by threads of their own; the batches
-//! run one after the other, so that the result is that of one thread.
+//! Batch i learns the i-th batch of the training stream, removes that of the stream of removals, if
+//! there is one, then answers the i-th batch of the query stream with what batches 1 to i made of it.
+//! A batch ends after so many records of each stream, or after some time. All streams are parsed
+//! ahead by threads of their own; the batches run one after the other, so that the result is that of
+//! one thread.
 //!
 //! With a state folder the run survives its end at any moment: `state.rs` says how.
 
@@ -40,7 +41,7 @@ use tamis::hash::Scheme;
 use tamis::key::{Column, Recipe};
 use tamis::params::{Common, Params};
 
-pub use self::job::{Counts, Job};
+pub use self::job::{Counts, Job, Removing};
 pub use self::learned::{Fill, Sizing};
 pub use self::net::Address;
 pub use self::sink::{Sink, Target};
@@ -128,7 +129,7 @@ fn say_memory(window: &Window, learners: &[Learner<'_>], watch: &Watch) -> Resul
     Ok(())
 }
 
-/// Learns and answers until both streams have ended, or until it is asked to end.
+/// Learns and answers until all streams have ended, or until it is asked to end.
 pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let start = Instant::now();
     job.check()?;
@@ -166,6 +167,10 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let hash = job.common.hash;
     let bad_rows = job.bad_rows;
     let training = Making { recipe: &job.train_recipe, hash, bad_rows, groups, keys: murmur, time };
+    let removing = job
+        .remove
+        .as_ref()
+        .map(|remove| (&remove.named, Making { recipe: &remove.recipe, time: None, ..training }));
     let groups = Grouping::None;
     let asking = Making { recipe: &job.query_recipe, hash, bad_rows, groups, keys: true, time: None };
     let setup = |name, named, making, options| Setup {
@@ -195,19 +200,25 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         &begin.query,
     )?
     .unzip();
+    let (remove, remove_reader) = open_stream(
+        removing.map(|(named, making)| setup("remove", named, making, &job.options)),
+        &begin.remove,
+    )?
+    .unzip();
     let outputs = [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)];
     let outputs = outputs.into_iter().flatten().map(Target::regular);
-    let read = [&train, &query].into_iter().flatten().flat_map(text::Text::paths).chain(&job.from);
+    let texts = [&train, &query, &remove];
+    let read = texts.into_iter().flatten().flat_map(text::Text::paths).chain(&job.from);
     output::check_outputs(outputs, read.collect::<Vec<_>>())?;
     if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
         let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
-        if let Some(path) = [&train, &query].into_iter().flatten().flat_map(|text| text.paths()).find(below) {
+        if let Some(path) = texts.into_iter().flatten().flat_map(|text| text.paths()).find(below) {
             let message = "is a file of the state folder; name other inputs, or another state folder".into();
             return Err(Error::Input { path: path.clone(), message });
         }
     }
-    let inputs = [&train, &query].into_iter().flatten().flat_map(|text| text.explained.clone()).collect();
-    let planned = reachable(planned, train.as_ref(), query.as_ref())?;
+    let inputs = texts.into_iter().flatten().flat_map(|text| text.explained.clone()).collect();
+    let planned = reachable(planned, texts)?;
     if let Some(state) = &mut state {
         state.forget_after(planned.back().map_or(begin.batch, |last| last.batch))?;
     }
@@ -240,8 +251,8 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     }
 
     thread::scope(|scope| {
-        let _ends = [&train, &query].map(|text| text.as_ref().map(text::Text::stop));
-        for reader in [train_reader, query_reader].into_iter().flatten() {
+        let _ends = [&train, &query, &remove].map(|text| text.as_ref().map(text::Text::stop));
+        for reader in [train_reader, query_reader, remove_reader].into_iter().flatten() {
             scope.spawn(move || reader.run());
         }
         let boxed = |text: Option<text::Text>| text.map(|text| Box::new(text) as Box<dyn Source>);
@@ -253,6 +264,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
             learners,
             train: Stream::new(boxed(train)),
             query: Stream::new(boxed(query)),
+            remove: Stream::new(boxed(remove)),
             known: match &job.sizing {
                 Sizing::Params(params) => {
                     Some(params.groups.iter().map(|group| group.group.clone()).collect())
@@ -287,14 +299,10 @@ fn open_stream<'a>(
 
 /// The planned batches up to the first whose records are not all there: when the machine itself
 /// failed, what was written down may be shorter than the plan.
-fn reachable(
-    planned: VecDeque<Planned>,
-    train: Option<&text::Text>,
-    query: Option<&text::Text>,
-) -> Result<VecDeque<Planned>> {
+fn reachable(planned: VecDeque<Planned>, texts: [&Option<text::Text>; 3]) -> Result<VecDeque<Planned>> {
     let mut reachable = VecDeque::new();
     for batch in planned {
-        for (text, range) in [(train, &batch.train), (query, &batch.query)] {
+        for (text, range) in texts.into_iter().zip([&batch.train, &batch.query, &batch.remove]) {
             if let (Some(text), Some((_, to))) = (text, range)
                 && !text.reaches(to)?
             {

@@ -8,7 +8,7 @@
 //! | `counts-N.tamis` | the counts after batch N, likewise; `counts.tamis` is the newest |
 //! | `filter-pane-T-N.tamis` | with windows: what belongs to the pane that begins at T, as of batch N |
 //! | `commit.json` | which batch, how far the streams were read, how long the output was |
-//! | `plan.log` | the batches since: where each begins and ends in both streams |
+//! | `plan.log` | the batches since: where each begins and ends in all streams |
 //! | `spool-…` | what came from streams that cannot be read again |
 //!
 //! `commit.json` is replaced in one rename, after all it speaks of is on disk. A line of `plan.log`
@@ -48,6 +48,8 @@ pub(super) struct Commit {
     /// How far the streams were read.
     pub(super) train: Option<Begin>,
     pub(super) query: Option<Begin>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) remove: Option<Begin>,
     /// How long the outputs were, where that is known.
     pub(super) output: Option<u64>,
     pub(super) counts_output: Option<u64>,
@@ -96,6 +98,8 @@ pub(super) struct Planned {
     /// From where to where, in each stream.
     pub(super) train: Option<(Place, Place)>,
     pub(super) query: Option<(Place, Place)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) remove: Option<(Place, Place)>,
     /// With windows: the moment that it was, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) moment: Option<i64>,
@@ -396,7 +400,8 @@ mod tests {
 
     fn planned(batch: u64) -> Planned {
         let place = |offset| Place(vec![0, offset]);
-        Planned { batch, train: Some((place(batch), place(batch + 1))), query: None, moment: None }
+        let train = Some((place(batch), place(batch + 1)));
+        Planned { batch, train, query: None, remove: None, moment: None }
     }
 
     #[test]

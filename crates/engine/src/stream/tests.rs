@@ -68,6 +68,7 @@ fn rows_that_arrive_are_known_for_a_window_whatever_the_clock_does() {
         let job = Job {
             train: named("train.txt"),
             query: named("ask.txt"),
+            remove: None,
             follow: false,
             options: Options::default(),
             common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: Recipe::lines() },

@@ -26,6 +26,10 @@ pub struct Status {
     pub answers: u64,
     /// Rows and queries of which no key could be made.
     pub skipped: u64,
+    /// Keys removed.
+    pub removed: u64,
+    /// Keys to be removed that were not there.
+    pub missing: u64,
     /// How often filters were made larger, because they turned out too small.
     pub enlarged: u64,
     /// Commits.
@@ -38,6 +42,8 @@ pub struct Status {
     pub train_lag: Option<u64>,
     /// The same of the other stream.
     pub query_lag: Option<u64>,
+    /// The same of the stream of removals.
+    pub remove_lag: Option<u64>,
     /// How far a window has come.
     pub window: Option<Windowed>,
 }
@@ -76,6 +82,10 @@ pub struct Batch {
     pub distinct: u64,
     /// Lines of answers.
     pub answers: u64,
+    /// Keys removed.
+    pub removed: u64,
+    /// Keys to be removed that were not there.
+    pub missing: u64,
     /// How long it took, without the waiting for its records.
     pub time: Duration,
     /// Whether an earlier run had begun it.
