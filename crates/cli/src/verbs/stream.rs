@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis::params::{Common, Params};
@@ -19,6 +20,7 @@ use tamis_engine::stream::{self, Counts, Job, Named, Removing, Sizing, Status, T
 
 use super::build::{read_params, refuse_mixed};
 use super::counters;
+use super::windows::{self, Windows};
 use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns, replace_weight};
 use crate::notes;
 use crate::progress;
@@ -36,6 +38,8 @@ Examples:
   tamis stream --train train.txt --query ask.txt --kind count-min -o hits.txt
   tamis stream --train train.txt --query ask.txt -o seen.txt --counts hits.txt --epsilon 1e-5
   tamis stream --from users.tamis --query mail.csv --query-key sender    ask a file, learn nothing
+  tamis stream --train access.log --follow --key 1 --delimiter ' ' --window 24h --slide 1h --state run/
+  tamis stream --train logins.csv --key user --keys 1M --window 7d --time at --lateness 5m --state run/
   tamis stream --train joined.txt --remove left.txt --query ask.txt --kind counting --keys 1M --state run/
   tamis query run/filter.tamis 203.0.113.7                               what was learned so far
 
@@ -58,6 +62,15 @@ Without --keys or --params the number of keys is unknown, and filters grow (--ki
 Streams are files, globs and folders in order (--follow waits for more at the end of the last);
 `-` for standard input; tcp://host:port, which connects; tcp-listen://host:port, which waits for
 peers, one after the other. -o takes a file, `-`, or such a socket.
+
+With --window only what came lately is known. Time is cut into panes of --slide; the newest pane and
+those of a window before it are live, so that nothing that came within the window is missed, and what
+is older than that by a slide is forgotten. A pane has the size of the whole window (--keys N:
+distinct keys in a window), so memory is that of all panes and one more. Rows have the time of their
+batch, or with --time that which they tell: RFC 3339, `2026-11-15 12:34:56` (UTC where there is no
+zone), `15/Nov/2026:12:34:56 +0100`, or seconds, ms, us or ns since 1970. Rows more than --lateness
+behind the newest are late (--late take or drop); older than the window, they are left out; and so
+are rows dated more than --ahead after this machine's clock, which would end the window for all others.
 
 With --state DIR, a run that ended at any moment is continued by the same command: nothing is lost,
 learned twice or answered twice. DIR/filter.tamis is a file like any other. Ctrl-C and kill end the
@@ -85,6 +98,10 @@ pub struct Stream {
     /// --batch is not given]
     #[arg(long, value_parser = arguments::duration, value_name = "TIME")]
     every: Option<Duration>,
+    /// When the expected rate of false positives is over this, make the filters anew from the files that
+    /// were read, larger; where the stream comes once, they grow from the beginning
+    #[arg(long, value_parser = arguments::rate, value_name = "RATE", help_heading = "Size")]
+    rebuild_above: Option<f64>,
     /// Keep what a later run needs to go on in this folder
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -120,6 +137,8 @@ pub struct Stream {
     #[arg(long, value_name = "FILE", help_heading = "Counts (--kind count-min)")]
     counts: Option<String>,
     #[command(flatten)]
+    windows: Windows,
+    #[command(flatten)]
     reading: Reading,
     /// Answer at this address (127.0.0.1:9100) with metrics, as Prometheus reads them
     #[arg(long, value_name = "ADDRESS", help_heading = "Watching")]
@@ -152,6 +171,12 @@ impl Stream {
             Some(Log::Json) => Watch::hearing(|batch, status| show::complain(batch.json(status))),
             None => Watch::default(),
         };
+        let quiet = output.quiet;
+        let watch = watch.with_news(move |text| match log {
+            Some(Log::Json) => show::complain(json!({ "note": text })),
+            None if quiet => {}
+            None => show::complain(text),
+        });
         let end = AtomicBool::new(false);
         let line = Line::new();
         let report = thread::scope(|scope| {
@@ -170,6 +195,9 @@ impl Stream {
         }
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.status.skipped);
+        if let Some(window) = report.status.window {
+            windows::notes(output, &window);
+        }
         if report.status.missing > 0 {
             output.warn(format!(
                 "left out {} that were not there",
@@ -186,10 +214,11 @@ impl Stream {
         }
         if let Some(fill) = report.status.fill.filter(|fill| fill.overfull > 0) {
             output.warn(format!(
-                "{} of {} hold more keys than they were planned for, and their rate is up to {}: give a larger --keys, or let them grow (--kind scalable)",
+                "{} of {} hold more keys than they were planned for, and their rate is up to {}: give a larger --keys{}",
                 number::count(fill.overfull),
                 number::counted(fill.groups, "filter"),
-                number::rate(fill.rate)
+                number::rate(fill.rate),
+                if job.window.is_some() { "" } else { ", or let them grow (--kind scalable)" }
             ));
         }
         if to_stdout {
@@ -240,6 +269,18 @@ impl Stream {
             (None, None) if live => Some(Duration::from_secs(1)),
             (every, _) => every,
         };
+        let comes_once = train.as_ref().is_some_and(Named::is_live);
+        let fixed =
+            self.kinds.chosen() || self.params.is_some() || self.from.is_some() || self.windows.given();
+        if self.rebuild_above.is_some() && comes_once && !fixed {
+            self.kinds.kind = Some(Kind::Scalable);
+            output.note("what comes once cannot be read again: the filters grow instead (--kind scalable)");
+        }
+        let window = self.windows.asked()?;
+        let every = match self.every {
+            None => self.windows.every(window.as_ref()).or(every),
+            every => every,
+        };
         // Counts beside filters have the weights and the update; filters have neither.
         let weight = if self.counts.is_some() { self.keys.weight.take() } else { None };
         let conservative = self.counts.is_some() && std::mem::take(&mut self.kinds.conservative);
@@ -261,7 +302,7 @@ impl Stream {
                 (params.common.clone(), growing.unwrap_or(Sizing::Params(params)), recipe)
             }
             None => {
-                let (common, sizing) = self.planned()?;
+                let (common, sizing) = self.planned(output)?;
                 let recipe = common.recipe.clone();
                 (common, sizing, recipe)
             }
@@ -318,6 +359,8 @@ impl Stream {
             batch: usize::try_from(self.batch.unwrap_or(100_000)).unwrap_or(usize::MAX),
             every,
             output: target,
+            rebuild_above: self.rebuild_above,
+            window,
             state: self.state,
             commit_every: self.commit_every,
             reconnect: self.reconnect,
@@ -352,12 +395,23 @@ impl Stream {
     }
 
     /// Kind and size as they are asked for.
-    fn planned(&mut self) -> Result<(Common, Sizing)> {
+    fn planned(&mut self, output: &Output) -> Result<(Common, Sizing)> {
         let size = self.sizes.size();
-        if !self.kinds.chosen() && self.sizes.keys.is_none() {
+        if !self.kinds.chosen() && self.sizes.keys.is_none() && !self.windows.given() {
             self.kinds.kind = Some(Kind::Scalable);
         }
         let common = self.kinds.common(self.keys.recipe())?;
+        let has_rate = matches!(common.kind, Kind::Blocked | Kind::Bloom | Kind::Counting);
+        if self.windows.given() && self.sizes.keys.is_none() && has_rate {
+            let grouped = common.recipe.group.is_some();
+            let keys = if grouped { FIRST_KEYS_OF_A_GROUP } else { FIRST_KEYS };
+            self.sizes.keys = Some(keys);
+            output.note(format!(
+                "a window is planned for {} distinct keys{}: --keys N says otherwise",
+                number::count(keys),
+                if grouped { " in each group" } else { "" }
+            ));
+        }
         refuse_mixed(common.kind, self.sizes.given(), self.counting.given() && self.counts.is_none())?;
         let sizing = match (common.kind, self.sizes.keys, size) {
             (Kind::Scalable, keys, Size::Fpr(fpr)) => {
@@ -432,6 +486,13 @@ impl Line {
             parts.push(format!("fill {:.0} %", 100.0 * fill.fill));
             if !fill.rate.is_nan() {
                 parts.push(format!("rate {}", number::short(fill.rate)));
+            }
+        }
+        if let Some(window) = status.window {
+            parts.push(format!("{} panes", window.panes));
+            let wrong = window.judged.map_or(0, |judged| judged.late + judged.expired + judged.ahead);
+            if wrong > 0 {
+                parts.push(format!("{} late or ahead", short(wrong)));
             }
         }
         if status.removed > 0 {

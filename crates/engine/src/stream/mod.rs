@@ -15,7 +15,9 @@ mod learned;
 mod live;
 pub mod metrics;
 mod net;
+mod panes;
 mod queue;
+mod rebuild;
 mod render;
 mod run;
 mod sift;
@@ -23,8 +25,11 @@ mod sink;
 mod source;
 mod spool;
 mod state;
+#[cfg(test)]
+mod tests;
 mod text;
 mod watch;
+mod window;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -42,17 +47,22 @@ pub use self::net::Address;
 pub use self::sink::{Sink, Target};
 pub use self::source::{Cut, Place, Reached, Records, Source};
 pub use self::text::Named;
-pub use self::watch::{Batch, Status, Watch};
+pub use self::watch::{Batch, Status, Watch, Windowed};
+pub use self::window::{By, Event, Judged, Late, TimeColumn, Window};
 
 use self::answers::Writing;
 use self::learned::Learned;
+use self::panes::Panes;
+use self::rebuild::Rebuild;
 use self::run::{Due, Learner, Room, Run, Stream};
 use self::sift::{Grouping, Making};
-use self::state::{Begin, Planned, State};
+use self::state::{Begin, Commit, Planned, State};
 use self::text::Setup;
+use self::window::Times;
 use crate::Control;
 use crate::error::{Error, Result};
 use crate::output;
+use crate::report::number;
 use crate::rows::Names;
 use crate::source::{Explained, Format, Options};
 
@@ -90,6 +100,35 @@ fn learned(
     }
 }
 
+/// The panes of a commit; none without windows.
+fn panes(common: &Common, sizing: &Sizing, state: Option<&State>, begin: &Commit) -> Result<Panes> {
+    let (Some(state), Some(files)) = (state, &begin.window) else { return Ok(Panes::default()) };
+    let files = if common.kind.counts() { &files.counts } else { &files.filter };
+    let files = files.iter().map(|(number, name)| (*number, name));
+    Panes::load(common, sizing, files, |name| state.path(name))
+}
+
+/// Says how much memory a window takes, where it is much.
+fn say_memory(window: &Window, learners: &[Learner<'_>], watch: &Watch) -> Result<()> {
+    const MUCH: u64 = 1 << 30;
+    let mut bytes = 0u64;
+    for learner in learners {
+        bytes = bytes.saturating_add(learner.learned.bytes()?);
+    }
+    // That of the panes, and their union.
+    let sketches = window.panes() + 1;
+    let all = bytes.saturating_mul(sketches);
+    if all > MUCH {
+        watch.say(&format!(
+            "a window of {window} takes up to {} of memory{}: {sketches} sketches of {}, since each pane has the size of the whole window; a longer --slide takes less",
+            number::bytes(all),
+            if learners.iter().any(|learner| learner.writing.grouped()) { " for each group" } else { "" },
+            number::bytes(bytes)
+        ));
+    }
+    Ok(())
+}
+
 /// Learns and answers until all streams have ended, or until it is asked to end.
 pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let start = Instant::now();
@@ -107,7 +146,8 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let committed = if job.common.kind.counts() { &begin.counts } else { &begin.filter };
     let fresh = committed.is_none();
     let (state_of, from) = (state.as_ref(), job.from.as_ref());
-    let learned_first = learned(&job.common, &job.sizing, from, state_of, committed.as_ref())?;
+    let sizing = begin.keys.map_or_else(|| job.sizing.clone(), |keys| job.sizing.for_keys(keys));
+    let learned_first = learned(&job.common, &sizing, from, state_of, committed.as_ref())?;
     let counts = match &job.counts {
         Some(Counts { common, sizing, .. }) => {
             Some(learned(common, sizing, None, state_of, begin.counts.as_ref())?)
@@ -123,12 +163,16 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         _ => Grouping::Found(&known, &names),
     };
     let murmur = job.common.hash == Scheme::Murmur3;
+    let time = job.window.as_ref().and_then(Window::time);
     let hash = job.common.hash;
     let bad_rows = job.bad_rows;
-    let training = Making { recipe: &job.train_recipe, hash, bad_rows, groups, keys: murmur };
-    let removing =
-        job.remove.as_ref().map(|remove| (&remove.named, Making { recipe: &remove.recipe, ..training }));
-    let asking = Making { recipe: &job.query_recipe, hash, bad_rows, groups: Grouping::None, keys: true };
+    let training = Making { recipe: &job.train_recipe, hash, bad_rows, groups, keys: murmur, time };
+    let removing = job
+        .remove
+        .as_ref()
+        .map(|remove| (&remove.named, Making { recipe: &remove.recipe, time: None, ..training }));
+    let groups = Grouping::None;
+    let asking = Making { recipe: &job.query_recipe, hash, bad_rows, groups, keys: true, time: None };
     let setup = |name, named, making, options| Setup {
         name,
         named,
@@ -180,15 +224,30 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     }
     let mut learners = vec![Learner {
         learned: learned_first,
+        panes: panes(&job.common, &job.sizing, state.as_ref(), &begin)?,
         sink: job.output.open(begin.output, job.reconnect, control)?,
         writing: Writing::new(&job.common.recipe, job.common.recipe.group.is_some()),
     }];
-    if let (Some(learned), Some(Counts { common, output, .. })) = (counts, &job.counts) {
+    if let (Some(learned), Some(Counts { common, sizing, output })) = (counts, &job.counts) {
         learners.push(Learner {
             learned,
+            panes: panes(common, sizing, state.as_ref(), &begin)?,
             sink: output.open(begin.counts_output, job.reconnect, control)?,
             writing: Writing::new(&common.recipe, common.recipe.group.is_some()),
         });
+    }
+
+    let rebuild = match (&job.rebuild_above, &job.sizing, &job.train) {
+        (Some(above), Sizing::Keys(..), Some(named)) => {
+            let setup = setup("train", named, training, &job.options);
+            Some(Rebuild { above: *above, setup, batch: job.batch })
+        }
+        _ => None,
+    };
+    let newest = begin.window.as_ref().and_then(|panes| panes.newest);
+    let times = job.window.as_ref().map(|window| Times::new(window, newest));
+    if let Some(window) = &job.window {
+        say_memory(window, &learners, watch)?;
     }
 
     thread::scope(|scope| {
@@ -213,6 +272,8 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
                 _ => None,
             },
             names: &names,
+            times,
+            rebuild,
             batch: begin.batch,
             planned,
             uncommitted: job.state.is_some() && fresh,

@@ -77,6 +77,8 @@ pub struct Records {
     pub keys: Vec<u8>,
     /// Where each key ends.
     pub ends: Vec<usize>,
+    /// Their times in milliseconds since 1970, where rows tell them.
+    pub times: Vec<i64>,
 }
 
 impl Records {
@@ -97,6 +99,7 @@ impl Records {
         self.weights.clear();
         self.keys.clear();
         self.ends.clear();
+        self.times.clear();
     }
 
     /// The key of a record; empty where keys are not wanted.
@@ -119,6 +122,9 @@ impl Records {
         if !others.weights.is_empty() {
             self.weights.extend_from_slice(&others.weights[range.clone()]);
         }
+        if !others.times.is_empty() {
+            self.times.extend_from_slice(&others.times[range.clone()]);
+        }
         if !others.ends.is_empty() && !range.is_empty() {
             let from = if range.start == 0 { 0 } else { others.ends[range.start - 1] };
             let shift = self.keys.len();
@@ -140,12 +146,14 @@ mod tests {
             weights: vec![],
             keys: b"abbccc".to_vec(),
             ends: vec![1, 3, 6],
+            times: vec![-1, 0, 1],
         };
         let mut some = Records::default();
         some.extend(&all, 1..3);
         some.extend(&all, 0..0);
         some.extend(&all, 0..2);
         assert_eq!(some.hashes, [2, 3, 1, 2]);
+        assert_eq!(some.times, [0, 1, -1, 0]);
         let keys: Vec<&[u8]> = (0..4).map(|record| some.key(record)).collect();
         assert_eq!(keys, [&b"bb"[..], b"ccc", b"a", b"bb"]);
         assert_eq!(some.group(2), 7);

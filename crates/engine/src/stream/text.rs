@@ -183,7 +183,7 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
             text.inputs = paths.iter().take(begin.input).map(of).collect();
             // Also to refuse what cannot be read before anything is written.
             let inputs = left.iter().map(|path| (path.clone(), None)).collect();
-            let sources = Sources::of(inputs, setup.options, &setup.making.recipe.columns())?;
+            let sources = Sources::of(inputs, setup.options, &setup.making.columns())?;
             text.explained = sources.explain();
             text.inputs.extend(text.explained.iter().map(Input::of));
             let prepared = match last {
@@ -272,7 +272,7 @@ impl Reader<'_> {
                 let mut inputs: Vec<_> = before.into_iter().map(|path| (path, None)).collect();
                 inputs.push((path, Some(text.flow(Arc::clone(&shared.control)))));
                 let options = options.as_ref().unwrap_or(setup.options);
-                (Sources::of(inputs, options, &setup.making.recipe.columns())?, Some(live))
+                (Sources::of(inputs, options, &setup.making.columns())?, Some(live))
             }
         };
         let explained = sources.explain();
