@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
+pub use tamis_engine::choice::bytes;
 use tamis_engine::choice::{self, Choice};
 use tamis_engine::exact::LEAST_MEMORY;
 use tamis_engine::outlet::Destination;
@@ -443,34 +444,6 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     let number = digits.parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
     let number = number.ok_or("not a time (500ms, 10s, 5m, 24h, 7d)")?;
     Ok(Duration::from_secs_f64(number * factor))
-}
-
-/// A number of bytes: `64MB`, `1.5GiB`, `1000`.
-pub fn bytes(text: &str) -> Result<u64, String> {
-    let at = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
-    let (digits, unit) = text.split_at(at);
-    let factor = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "k" | "kb" => 1e3,
-        "m" | "mb" => 1e6,
-        "g" | "gb" => 1e9,
-        "t" | "tb" => 1e12,
-        "kib" => 1024.0,
-        "mib" => 1024.0 * 1024.0,
-        "gib" => 1024.0 * 1024.0 * 1024.0,
-        "tib" => 1024.0f64.powi(4),
-        _ => {
-            return Err(format!(
-                "no unit is called {unit:?}; there are KB, MB, GB, TB, KiB, MiB, GiB and TiB"
-            ));
-        }
-    };
-    let number =
-        digits.trim().parse::<f64>().map_err(|_| "not a number of bytes (64MB, 1GiB)".to_owned())? * factor;
-    if !(1.0..1e18).contains(&number) {
-        return Err("must lie between 1 byte and 1e18 bytes".into());
-    }
-    Ok(number as u64)
 }
 
 /// Memory for a job that can do with little.

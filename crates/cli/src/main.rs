@@ -5,6 +5,7 @@ mod interrupt;
 mod notes;
 mod progress;
 mod show;
+mod spark;
 mod verbs;
 
 use std::process::ExitCode;

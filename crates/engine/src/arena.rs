@@ -71,7 +71,7 @@ pub struct Placing {
 /// A change to one line or block: its number and the key's hash; or to one bit: the number of its word,
 /// and its number there; or to one counter: the number of its word, and what is added (where two
 /// counters share a word, above a bit that tells which).
-type Touch = (usize, u64);
+pub(crate) type Touch = (usize, u64);
 
 impl Placing {
     /// For filters with these parameters.
@@ -107,13 +107,23 @@ impl Placing {
         })
     }
 
+    /// All words of the arena.
+    pub(crate) fn words(&self) -> usize {
+        self.words
+    }
+
     /// Words per line, block or word: what a [`Touch`] counts.
-    fn unit(&self) -> usize {
+    pub(crate) fn unit(&self) -> usize {
         match self.kind {
             Kind::Blocked => 8,
             Kind::Counting => BLOCK_WORDS,
             _ => 1,
         }
+    }
+
+    /// Whether a [`Touch`] is of one bit.
+    pub(crate) fn touches_bits(&self) -> bool {
+        matches!(self.kind, Kind::Bloom | Kind::Layered)
     }
 
     /// The number of hashes of the group to which a line or block belongs.
@@ -124,7 +134,7 @@ impl Placing {
     }
 
     #[inline(always)]
-    fn touch(&self, key: Key<'_>, mut touch: impl FnMut(Touch)) {
+    pub(crate) fn touch(&self, key: Key<'_>, mut touch: impl FnMut(Touch)) {
         let place = self.places[key.group as usize];
         let bit = |position: u64| (place.start + (position / 64) as usize, position % 64);
         match (self.kind, self.hash) {
@@ -164,7 +174,7 @@ impl Placing {
 
 /// Makes touches, asking for memory ahead of its use. The words begin with the line, block or word of
 /// number `first`.
-fn make(placing: &Placing, words: &mut [u64], first: usize, touches: &[Touch]) {
+pub(crate) fn make(placing: &Placing, words: &mut [u64], first: usize, touches: &[Touch]) {
     let of_keys = if placing.kind == Kind::Counting { add_to_blocks } else { set_lines };
     match (placing.kind, placing.hashes) {
         (Kind::Blocked | Kind::Counting, Some(hashes)) => of_keys(words, first, touches, hashes),

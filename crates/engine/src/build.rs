@@ -195,13 +195,7 @@ pub(crate) fn make(
             let params = planned(job, &counted, *size)?;
             phase("count", counting);
             let building = Instant::now();
-            // Positions by murmur3 and those of records need the keys themselves; counters, every row.
-            let from_hashes = match job.common.kind {
-                Kind::Layered => false,
-                Kind::Counting => job.distinct,
-                _ => job.common.hash != Scheme::Murmur3,
-            };
-            let built = if !from_hashes || counted.estimating() {
+            let built = if !from_hashes(job) || counted.estimating() {
                 let mut built = put(sources, params)?;
                 built.estimated = counted.estimating();
                 built.lone_keywords = counted.lone_keywords();
@@ -244,6 +238,16 @@ pub(crate) fn make(
         }
     };
     Ok(built)
+}
+
+/// Whether filters can be built of the distinct hashes of keys: positions by murmur3 and those of records
+/// need the keys themselves; counters, every row.
+pub(crate) fn from_hashes(job: &Job) -> bool {
+    match job.common.kind {
+        Kind::Layered => false,
+        Kind::Counting => job.distinct,
+        _ => job.common.hash != Scheme::Murmur3,
+    }
 }
 
 /// Collects the keys of rows that went into filters.
@@ -322,7 +326,7 @@ pub(crate) fn count_and_plan(
 }
 
 /// The parameters that follow from what was counted.
-fn planned(job: &Job, counted: &Counted, size: Size) -> Result<Params> {
+pub(crate) fn planned(job: &Job, counted: &Counted, size: Size) -> Result<Params> {
     let groups = counted.planned();
     plan::refuse_empty(&groups)?;
     let layers = plan::layers(&job.common, size, job.layers, counted.keywords_and_records())?;
@@ -568,7 +572,12 @@ pub(crate) fn taken<T: Take>(sinks: Vec<KeyRows<'_, T>>, groups: usize) -> (Vec<
 }
 
 /// Puts the keys that were counted into an arena, each once: no second pass over the input.
-fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control) -> Result<Built> {
+pub(crate) fn from_logs(
+    params: Params,
+    counted: Counted,
+    threads: usize,
+    control: &Control,
+) -> Result<Built> {
     let placing = Placing::new(&params);
     let mut arena = placing.empty()?;
     let sections = arena::sections(&params, &mut arena);
@@ -613,7 +622,7 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
 }
 
 /// Static filters, from the sets of all groups.
-fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
+pub(crate) fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Built> {
     plan::refuse_empty(&counted.planned())?;
     let params = match &job.sizing {
         Sizing::Count(size) => planned(job, &counted, *size)?,

@@ -175,6 +175,34 @@ pub fn replace_weight(recipe: &mut Recipe, with: Option<&Field>) -> Result<()> {
     }
 }
 
+/// A number of bytes: `64MB`, `1.5GiB`, `1000`.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let at = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        "tib" => 1024.0f64.powi(4),
+        _ => {
+            return Err(format!(
+                "no unit is called {unit:?}; there are KB, MB, GB, TB, KiB, MiB, GiB and TiB"
+            ));
+        }
+    };
+    let number =
+        digits.trim().parse::<f64>().map_err(|_| "not a number of bytes (64MB, 1GiB)".to_owned())? * factor;
+    if !(1.0..1e18).contains(&number) {
+        return Err("must lie between 1 byte and 1e18 bytes".into());
+    }
+    Ok(number as u64)
+}
+
 fn replace(field: &mut Field, with: &Field) -> Result<()> {
     if !with.steps.is_empty() && with.steps != field.steps {
         return refused(format!("the stored steps apply to {}: give the column alone", with.column));

@@ -89,10 +89,22 @@ impl<'a> Making<'a> {
     }
 }
 
-struct See {
-    counts: Counts,
+/// Sees the keys of one thread.
+pub(crate) struct See {
+    pub counts: Counts,
     hash: Scheme,
-    keywords: Option<Keywords>,
+    pub keywords: Option<Keywords>,
+}
+
+impl See {
+    /// Counts exactly up to `limit` keys in all.
+    pub fn new(making: &Making<'_>, limit: usize) -> See {
+        See {
+            counts: Counts::new(limit),
+            hash: making.hash,
+            keywords: making.count_keywords.then(|| Keywords { counts: Counts::new(limit), total: 0 }),
+        }
+    }
 }
 
 impl Take for See {
@@ -116,12 +128,7 @@ pub fn distinct_keys(
     threads: usize,
     control: &Control,
 ) -> Result<Counted> {
-    let see = || See {
-        counts: Counts::new(limit),
-        hash: making.hash,
-        keywords: making.count_keywords.then(|| Keywords { counts: Counts::new(limit), total: 0 }),
-    };
-    let sinks = (0..threads).map(|_| making.discovering(see())).collect();
+    let sinks = (0..threads).map(|_| making.discovering(See::new(&making, limit))).collect();
     let sinks = sources.scan(sinks, control)?;
     let skipped = sinks.iter().map(|sink| sink.skipped).sum();
     let (groups, parts) = join_names(sinks);

@@ -38,6 +38,7 @@ pub mod reproduce;
 mod resume;
 pub mod rows;
 pub mod source;
+pub mod spread;
 pub mod statistics;
 pub mod stream;
 pub mod test;

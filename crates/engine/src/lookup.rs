@@ -119,6 +119,23 @@ impl<'f> Lookup<'f> {
         })
     }
 
+    /// The same, a number for each row: 1 or 0, and 2 of a row without a key.
+    pub fn codes(
+        &self,
+        table: &Asked,
+        bad_rows: BadRows,
+        threads: usize,
+        control: &Control,
+    ) -> Result<Vec<Vec<i8>>> {
+        self.ask(table, bad_rows, threads, control, |tile, answers| {
+            let first = answers.len();
+            let mut found = vec![false; tile.hashes.len()];
+            self.any(tile, &mut found);
+            answers.extend(found.into_iter().map(i8::from));
+            tile.keyless.iter().for_each(|row| answers[first + row] = 2);
+        })
+    }
+
     /// The numbers of the groups that the key of each row may be in.
     pub fn groups(
         &self,

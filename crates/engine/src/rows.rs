@@ -59,7 +59,7 @@ pub struct Names {
 
 impl Names {
     /// The number of a name, which gets one if it is new.
-    fn number(&mut self, name: &[u8]) -> u32 {
+    pub(crate) fn number(&mut self, name: &[u8]) -> u32 {
         if let Some(&number) = self.numbers.get(name) {
             return number;
         }
@@ -164,6 +164,16 @@ impl<'a, T: Take> KeyRows<'a, T> {
         let names = match self.groups {
             Groups::Discover(names) => names.list,
             _ => vec![Name::default()],
+        };
+        (names, self.rows, self.take)
+    }
+
+    /// What is kept from one table to the next that has the same recipe: names that were
+    /// discovered, what took the keys, and the rows of each group.
+    pub(crate) fn into_state(self) -> (Option<Names>, Vec<u64>, T) {
+        let names = match self.groups {
+            Groups::Discover(names) => Some(names),
+            _ => None,
         };
         (names, self.rows, self.take)
     }

@@ -1,5 +1,7 @@
 //! Failures as Python exceptions.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use tamis_engine::Error;
@@ -53,10 +55,28 @@ const PHRASES: [(&str, &str); 4] = [
 /// Options that are followed by a word.
 const WITH_WORDS: [&str; 3] = ["kind", "hash", "bad-rows"];
 
+/// Whether messages are for somebody at the command line.
+static FOR_COMMAND_LINE: AtomicBool = AtomicBool::new(false);
+
+/// Leaves the words of messages as the command line has them, from now on.
+#[pyfunction]
+pub fn speak_as_command_line() {
+    FOR_COMMAND_LINE.store(true, Relaxed);
+}
+
+/// Whether they are.
+#[pyfunction]
+pub fn speaks_as_command_line() -> bool {
+    FOR_COMMAND_LINE.load(Relaxed)
+}
+
 /// The engine names options as the command line does; here they are arguments: `--bits-per-key` is
 /// `bits_per_key`, and `--bad-rows skip` is `bad_rows="skip"`.
 pub fn in_python(message: &str) -> String {
     let mut message = message.to_owned();
+    if speaks_as_command_line() {
+        return message;
+    }
     for (there, here) in PHRASES {
         message = message.replace(there, here);
     }

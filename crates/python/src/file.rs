@@ -3,20 +3,20 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{ArrayRef, BooleanArray, UInt64Array};
+use arrow_array::{ArrayRef, BooleanArray, Int8Array, UInt64Array};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, ScalarBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
-use tamis::key::BadValue;
+use tamis::key::{BadValue, keywords_of};
 use tamis::params::Name;
-use tamis_engine::counts::Promise;
+use tamis_engine::counts::{Promise, top_of_open};
 use tamis_engine::lookup::{self, Lookup};
 use tamis_engine::output::{self, Mapped};
 use tamis_engine::rows::{BadRows, in_key};
 use tamis_engine::source::Table;
 use tamis_engine::source::table::Asked;
-use tamis_engine::{Error, inspect, memory, merge};
+use tamis_engine::{Control, Error, inspect, memory, merge};
 
 use crate::errors::{Failure, in_python, raised, wrong};
 use crate::options::{Options, bad_rows, threads};
@@ -46,6 +46,7 @@ pub struct Answers {
 enum Values {
     Truths,
     Numbers,
+    Codes,
 }
 
 impl File {
@@ -113,9 +114,13 @@ fn is_numbered(names: &[String]) -> bool {
 
 /// The name of a group: a str, or bytes where it is no text.
 fn name_of<'py>(py: Python<'py>, name: &Name) -> Bound<'py, PyAny> {
-    match str::from_utf8(&name.0) {
+    text_of(py, &name.0)
+}
+
+fn text_of<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
+    match str::from_utf8(bytes) {
         Ok(text) => PyString::new(py, text).into_any(),
-        Err(_) => PyBytes::new(py, &name.0).into_any(),
+        Err(_) => PyBytes::new(py, bytes).into_any(),
     }
 }
 
@@ -232,6 +237,33 @@ impl File {
         Ok(Answers { parts, values: Values::Truths })
     }
 
+    /// Whether the key of each row may be in the set: 1 or 0, and 2 of a row without a key. On one thread.
+    fn codes(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        group: Option<&Bound<'_, PyAny>>,
+        bad: Option<String>,
+    ) -> PyResult<Answers> {
+        let (asked, group, bad) = (self.asked(keys)?, self.group(group)?, bad_rows(bad)?);
+        let found = py.detach(|| Lookup::new(&self.file, group)?.codes(&asked, bad, 1, &Control::default()));
+        let part = |codes: Vec<i8>| -> ArrayRef { Arc::new(Int8Array::new(ScalarBuffer::from(codes), None)) };
+        let parts = found.map_err(raised)?.into_iter().map(part).collect();
+        Ok(Answers { parts, values: Values::Codes })
+    }
+
+    /// Refuses a question that could not be answered.
+    fn refuse_question(&self, group: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        self.refuse(false)?;
+        self.group(group).map(drop)
+    }
+
+    /// A digest of the file, in hexadecimal.
+    #[getter]
+    fn digest(&self) -> String {
+        format!("{:032x}", self.file.digest())
+    }
+
     fn groups_one<'py>(
         &self,
         key: &Bound<'py, PyAny>,
@@ -308,6 +340,39 @@ impl File {
         let part =
             |numbers: Vec<u64>| -> ArrayRef { Arc::new(UInt64Array::new(ScalarBuffer::from(numbers), None)) };
         Ok(Answers { parts: found.into_iter().map(part).collect(), values: Values::Numbers })
+    }
+
+    /// The kept keys of a share, the heaviest first: group, key and estimate, which a key has not whose
+    /// counters ran full.
+    #[expect(clippy::type_complexity)]
+    fn top<'py>(
+        &self,
+        py: Python<'py>,
+        share: Option<f64>,
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>, Option<u64>)>> {
+        self.refuse(true)?;
+        let name = self.path.clone().unwrap_or_else(|| "this sketch".into());
+        let listing = py.detach(|| top_of_open(&self.file, &name, share)).map_err(raised)?;
+        let mut all = Vec::new();
+        for group in listing.groups {
+            for hit in group.keys {
+                let key = match self.width() {
+                    1 if !listing.common.recipe.of_keywords() => text_of(py, &hit.key),
+                    _ => {
+                        let parts: Vec<_> = keywords_of(&hit.key).map(|part| text_of(py, part)).collect();
+                        PyTuple::new(py, parts)?.into_any()
+                    }
+                };
+                all.push((name_of(py, &group.group), key, (!hit.full).then_some(hit.estimate)));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The share from which on keys are kept.
+    #[getter]
+    fn heavy_share(&self) -> Option<f64> {
+        self.file.heavy().map(|heavy| heavy.share)
     }
 
     /// The largest bound of all groups.
@@ -399,11 +464,12 @@ fn finished() -> Error {
     Error::Refused("this builder has finished: begin another".into())
 }
 
-/// Opens a file.
+/// Opens a file, of which its builder may tell how many rows were left out, and whether keys were estimated.
 #[pyfunction]
-pub fn open(py: Python<'_>, path: PathBuf) -> PyResult<File> {
+#[pyo3(signature = (path, skipped=0, estimated=false))]
+pub fn open(py: Python<'_>, path: PathBuf, skipped: u64, estimated: bool) -> PyResult<File> {
     let file = py.detach(|| output::open(&path)).map_err(raised)?;
-    Ok(File { path: Some(path), ..File::kept(file) })
+    Ok(File { path: Some(path), skipped, estimated, ..File::kept(file) })
 }
 
 /// Sketches of the bytes that `to_bytes` gave.
@@ -461,6 +527,7 @@ impl Answers {
         let bytes: Vec<u8> = match self.values {
             Values::Truths => self.truths().map(u8::from).collect(),
             Values::Numbers => self.numbers().flat_map(u64::to_le_bytes).collect(),
+            Values::Codes => self.codes().map(|code| code as u8).collect(),
         };
         PyBytes::new(py, &bytes)
     }
@@ -470,6 +537,7 @@ impl Answers {
         Ok(match self.values {
             Values::Truths => self.truths().collect::<Vec<bool>>().into_pyobject(py)?.into_any().unbind(),
             Values::Numbers => self.numbers().collect::<Vec<u64>>().into_pyobject(py)?.into_any().unbind(),
+            Values::Codes => self.codes().collect::<Vec<i8>>().into_pyobject(py)?.into_any().unbind(),
         })
     }
 }
@@ -482,6 +550,11 @@ impl Answers {
 
     fn numbers(&self) -> impl Iterator<Item = u64> {
         let arrays = self.parts.iter().filter_map(|part| part.as_any().downcast_ref::<UInt64Array>());
+        arrays.flat_map(|array| array.values().iter().copied())
+    }
+
+    fn codes(&self) -> impl Iterator<Item = i8> {
+        let arrays = self.parts.iter().filter_map(|part| part.as_any().downcast_ref::<Int8Array>());
         arrays.flat_map(|array| array.values().iter().copied())
     }
 
@@ -498,6 +571,7 @@ impl Answers {
                 Arc::new(BooleanArray::new(bits.finish(), None))
             }
             Values::Numbers => Arc::new(UInt64Array::from_iter_values(self.numbers())),
+            Values::Codes => Arc::new(Int8Array::from_iter_values(self.codes())),
         }
     }
 }

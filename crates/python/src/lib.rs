@@ -8,6 +8,7 @@ mod file;
 mod options;
 mod patience;
 mod rows;
+mod spread;
 
 use std::sync::Arc;
 
@@ -76,5 +77,6 @@ fn _tamis(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(file::open, module)?)?;
     module.add_function(wrap_pyfunction!(file::from_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(file::merge_files, module)?)
+    module.add_function(wrap_pyfunction!(file::merge_files, module)?)?;
+    spread::register(module)
 }

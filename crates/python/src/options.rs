@@ -7,9 +7,10 @@ use pyo3::types::{PyDict, PyString};
 use tamis::key::{Field, Recipe};
 use tamis::params::Params;
 use tamis_engine::build::{Job, Sizing};
-use tamis_engine::choice::{Choice, Counting, HashName, refuse_mixed, replace_columns, replace_weight};
+use tamis_engine::choice::{self, Choice, Counting, HashName, refuse_mixed, replace_columns, replace_weight};
 use tamis_engine::plan::Size;
 use tamis_engine::rows::BadRows;
+use tamis_engine::source::Format;
 use tamis_engine::{parallel, source};
 
 use crate::errors::wrong;
@@ -168,9 +169,52 @@ impl<'py> Options<'py> {
         Ok(job)
     }
 
+    /// The recipe of a file, with the columns that were given.
+    pub fn applied(&self, stored: &Recipe) -> PyResult<Recipe> {
+        replace_columns(stored, &self.fields("key")?, self.field("group")?.as_ref()).map_err(wrong)
+    }
+
+    /// What to do with rows without a key.
+    pub fn bad_rows(&self) -> PyResult<BadRows> {
+        bad_rows(self.get("bad_rows")?)
+    }
+
+    /// How text is read.
+    pub fn reading(&self) -> PyResult<source::Options> {
+        let format = match self.get::<String>("format")?.as_deref() {
+            None => None,
+            Some("lines") => Some(Format::Lines),
+            Some("csv") => Some(Format::Csv),
+            Some("tsv") => Some(Format::Tsv),
+            Some("ndjson") => Some(Format::Ndjson),
+            Some("parquet") => Some(Format::Parquet),
+            Some(other) => {
+                return Err(wrong(format!("format is lines, csv, tsv, ndjson or parquet, not {other:?}")));
+            }
+        };
+        let given = |name| Ok::<_, PyErr>(self.get::<bool>(name)?.unwrap_or(false));
+        Ok(source::Options {
+            format,
+            delimiter: self.get("delimiter")?,
+            no_header: given("no_header")?,
+            no_quotes: given("no_quotes")?,
+        })
+    }
+
+    /// A number of bytes, or its text.
+    fn bytes(&self, name: &str) -> PyResult<Option<u64>> {
+        match self.get::<Bound<'py, PyAny>>(name)? {
+            Some(text) if text.is_instance_of::<PyString>() => {
+                let text: String = text.extract()?;
+                choice::bytes(&text).map(Some).map_err(|why| wrong(format!("{name}: {why}")))
+            }
+            _ => self.get(name),
+        }
+    }
+
     fn size(&self) -> PyResult<Sizing> {
         let (fpr, bits): (Option<f64>, Option<f64>) = (self.share("fpr")?, self.get("bits_per_key")?);
-        let size = match (fpr, bits, self.get::<u64>("size")?) {
+        let size = match (fpr, bits, self.bytes("size")?) {
             (fpr, None, None) => Size::Fpr(fpr.unwrap_or(0.01)),
             (None, Some(bits), None) => Size::BitsPerKey(bits),
             (None, None, Some(0)) => return Err(wrong("size is a number of bytes from 1 on")),

@@ -205,3 +205,33 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", job], capture_output=True, text=True)
     assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_rows_are_added_to_another_sketch_and_heavy_keys_stay_known() -> None:
+    hits = tamis.build(["a"] * 6 + ["b"] * 3 + ["c"], kind="count-min", heavy=0.25)
+    more = hits.add(["c"] * 10)
+    assert (hits.top(), more.top()) == ([("a", 6), ("b", 3)], [("c", 11), ("a", 6)])
+    assert more.top(1) == [("c", 11)] and more.top(share=0.5) == [("c", 11)]
+    assert more.estimate("c") == 11 and hits.estimate("c") == 1
+    rows = {"k": ["a", "a", "b"], "n": [1, 1, 2], "g": ["x", "x", "y"]}
+    grouped = tamis.build(rows, key=["k", "n"], group="g", kind="count-min", heavy=0.5)
+    assert grouped.top(group="x") == [(("a", "1"), 2)]
+    with pytest.raises(ValueError, match="name one with group="):
+        grouped.top()
+    with pytest.raises(ValueError, match="no group 'z'"):
+        grouped.top(group="z")
+    with pytest.raises(tamis.Error, match="may miss some"):
+        hits.top(share=0.01)
+    with pytest.raises(tamis.Error, match="keeps no keys"):
+        tamis.build(["a"], kind="count-min").top()
+    with pytest.raises(ValueError, match="does not count"):
+        tamis.build(["a"]).top()
+    params = tamis.plan(keys=100)
+    assert tamis.build(["a"], params=params).add(["b"]) == tamis.build(["a", "b"], params=params)
+
+
+def test_a_size_may_be_a_text() -> None:
+    keys = [str(i) for i in range(1000)]
+    assert tamis.build(keys, size="2KB") == tamis.build(keys, size=2000)
+    with pytest.raises(ValueError, match="size: no unit is called"):
+        tamis.build(keys, size="2XB")

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use serde_json::json;
 use tamis::format::MAGIC;
+use tamis::key::Field;
 use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis_engine::Error;
@@ -23,6 +25,7 @@ use crate::arguments::{
 use crate::notes;
 use crate::progress;
 use crate::show::{Output, usage};
+use crate::spark::{self, On};
 
 /// Build filters or counts from a table: one, or one per group
 #[derive(Debug, Args)]
@@ -40,6 +43,7 @@ Examples:
   tamis build users.csv --key email --kind counting -o users.tamis     keys can be removed
   tamis build access.log --kind count-min --key 1 --delimiter ' ' -o hits.tamis
   tamis build flows.csv --kind count-min --key src --weight bytes --heavy 0.001 -o bytes.tamis
+  tamis build 's3a://logs/*.parquet' --key user --on spark://master:7077 -o users.tamis
 
 Distinct keys are counted, so the number of keys need not be known: exactly up to 2^24, beyond
 that by an estimate with a margin (the input is then read twice). Reads CSV, TSV, one key per
@@ -84,11 +88,16 @@ pub struct Build {
     explain: bool,
     #[command(flatten)]
     reading: Reading,
+    #[command(flatten)]
+    on: On,
 }
 
 impl Build {
     /// Builds them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
+        if self.on.is_given() {
+            return self.on_spark(output);
+        }
         let given = match (&self.params, &self.like) {
             (Some(path), _) => Some(read_params(path)?),
             (_, Some(path)) => Some(like(path)?),
@@ -174,6 +183,50 @@ impl Build {
         notes::exact(output, &path, report.exact);
         notes::heavy(output, report.heavy, self.heavy);
         inspect::summary(output, &path, &report.params, &report.tallies, Listed::Largest)
+    }
+}
+
+impl Build {
+    /// Builds them elsewhere. What is asked is checked there, by the same code.
+    fn on_spark(self, output: &Output) -> Result<ExitCode> {
+        if self.exact || self.heavy.is_some() || self.distinct || self.explain {
+            return usage(
+                "--exact, --heavy, --distinct and --explain are for builds on one machine: leave them out, or --on",
+            );
+        }
+        let given = match (&self.params, &self.like) {
+            (Some(path), _) => Some(read_params(path)?),
+            (_, Some(path)) => Some(like(path)?),
+            _ => None,
+        };
+        let path = self.output.expect("clap asks for it");
+        files::check(&path)?;
+        let texts = |fields: &[Field]| fields.iter().map(Field::to_string).collect::<Vec<_>>();
+        let or_none = |texts: Vec<String>| if texts.is_empty() { None } else { Some(texts) };
+        let hash = self.kinds.hash.map(|hash| format!("{hash:?}").to_lowercase());
+        let options = json!({
+            "key": or_none(texts(&self.keys.key)), "keywords": or_none(texts(&self.keys.keywords)),
+            "group": self.keys.group.as_ref().map(Field::to_string),
+            "weight": self.keys.weight.as_ref().map(Field::to_string), "null": self.keys.null,
+            "kind": self.kinds.kind, "conservative": self.kinds.conservative, "layers": self.kinds.layers,
+            "hash": hash, "seed": self.kinds.seed,
+            "fpr": self.sizes.fpr, "bits_per_key": self.sizes.bits_per_key, "size": self.sizes.size,
+            "keys": self.sizes.keys,
+            "epsilon": self.counting.epsilon, "delta": self.counting.delta, "width": self.counting.width,
+            "depth": self.counting.depth, "counter_bits": self.counting.counter_bits,
+            "params": given.map(|params| params.to_json()),
+        });
+        let job = json!({
+            "job": "build", "inputs": spark::inputs(&self.inputs)?, "options": options,
+            "reading": spark::reading(&self.reading)?, "output": std::path::absolute(&path)?,
+        });
+        let told = self.on.run(output, "building", job)?;
+        notes::estimated(output, told["estimated"] == true);
+        notes::skipped(output, told["skipped"].as_u64().unwrap_or(0));
+        notes::lone_keywords(output, told["lone_keywords"] == true);
+        output.note(format!("{}: {}", path.display(), spark::phases(&told)));
+        let file = files::open(&path)?;
+        inspect::summary(output, &path, file.params(), file.tallies(), Listed::Largest)
     }
 }
 

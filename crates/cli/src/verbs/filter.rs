@@ -4,16 +4,18 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use tamis::key::Field;
 use tamis::params::Name;
-use tamis_engine::filter::{self, Ask, Job};
+use tamis_engine::filter::{self, Ask, Job, Report, Sieved};
 use tamis_engine::outlet::Destination;
 use tamis_engine::output as files;
 use tamis_engine::report::number;
 use tamis_engine::source::Format;
 
 use crate::arguments::{Reading, destination, memory, replace_columns};
-use crate::show::{Output, Sheet};
+use crate::show::{Output, Sheet, usage};
+use crate::spark::{self, On};
 use crate::{notes, progress};
 
 /// Let records pass whose key may be in the set, unchanged and in order
@@ -29,11 +31,13 @@ Examples:
   tamis filter allow.tamis mail.csv --strict -o exact.csv   no false positives left
   tamis filter users.tamis mail.csv --removed gone.tamis    in the first, and not in the second
   tamis filter users.tamis visits.parquet -o known.csv.gz --rejected unknown.csv.gz
+  tamis filter users.tamis 's3a://visits/*.parquet' --on yarn -o s3a://out/known
 
 Records leave as they came, byte for byte, headers too; those of Parquet leave as CSV or, by the
 name of the output or --output-format, as NDJSON. A file appears when all is written, compressed
 if its name ends in gz, zst, bz2 or xz. With --removed FILE, records that should pass are missed
-at the rate of false positives of its filters; tamis test --removed measures it. From a stream, records leave as they come.")]
+at the rate of false positives of its filters; tamis test --removed measures it. From a stream, records leave as they come.
+With --on, Spark reads and writes the records in its own formats, to a folder that must not exist.")]
 pub struct Filter {
     /// The file of filters
     file: PathBuf,
@@ -79,6 +83,8 @@ pub struct Filter {
     output_format: Option<OutputFormat>,
     #[command(flatten)]
     reading: Reading,
+    #[command(flatten)]
+    on: On,
 }
 
 /// How records of Parquet are written.
@@ -87,6 +93,8 @@ pub enum OutputFormat {
     Csv,
     Tsv,
     Ndjson,
+    /// With --on
+    Parquet,
 }
 
 impl OutputFormat {
@@ -95,6 +103,7 @@ impl OutputFormat {
             OutputFormat::Csv => Format::Csv,
             OutputFormat::Tsv => Format::Tsv,
             OutputFormat::Ndjson => Format::Ndjson,
+            OutputFormat::Parquet => Format::Parquet,
         }
     }
 }
@@ -102,6 +111,9 @@ impl OutputFormat {
 impl Filter {
     /// Sieves them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
+        if self.on.is_given() {
+            return self.on_spark(output);
+        }
         let destination = destination(self.output, self.count, output)?;
         let to_stdout = destination == Destination::Stdout;
         let stored = &files::open(&self.file)?.params().common.recipe.clone();
@@ -129,14 +141,57 @@ impl Filter {
         };
         let report = progress::run(output, "sieving", |control| filter::filter(&job, control))?;
         notes::inputs(output, &report.inputs);
-        if report.keyless > 0 {
-            let records = number::counted(report.keyless, "record");
-            let were = if report.keyless == 1 { "was" } else { "were" };
-            output.warn(format!("{records} without a key {were} not admitted"));
-        }
+        warn_of_keyless(output, &report);
         if !to_stdout {
             output.result(Sheet { table: report.table(), lines: Vec::new() }, report.json())?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Filter {
+    /// Sieves them elsewhere.
+    fn on_spark(self, output: &Output) -> Result<ExitCode> {
+        let alone = self.strict || self.own_group.is_some() || self.tag.is_some() || self.rejected.is_some();
+        if alone || self.removed.is_some() {
+            return usage(
+                "--strict, --own-group, --tag, --rejected and --removed are for one machine: leave them out, or --on \
+                 (a second run with --invert gives the rejected records)",
+            );
+        }
+        let to = match (&self.output, self.count) {
+            (_, true) => None,
+            (Some(path), _) if path.as_os_str() != "-" => {
+                Some(spark::inputs(&[path.to_string_lossy().into_owned()])?.remove(0))
+            }
+            _ => return usage("Spark writes records to a folder: give -o FOLDER, or --count"),
+        };
+        let group = self.group.map(|name| Name(name.into_encoded_bytes()));
+        let texts = self.key.iter().map(Field::to_string).collect::<Vec<_>>();
+        let format = self.output_format.map(|format| format!("{format:?}").to_lowercase());
+        let job = json!({
+            "job": "filter", "filters": std::path::absolute(&self.file)?,
+            "inputs": spark::inputs(&self.inputs)?, "output": to, "output_format": format,
+            "invert": self.invert, "group": group,
+            "options": { "key": if texts.is_empty() { None } else { Some(texts) } },
+            "reading": spark::reading(&self.reading)?,
+        });
+        let told = self.on.run(output, "sieving", job)?;
+        let number = |name: &str| told[name].as_u64().unwrap_or(0);
+        let sieved =
+            Sieved { records: number("records"), admitted: number("admitted"), keyless: number("keyless") };
+        let report = filter::conclude(&self.file, group.as_ref(), sieved, self.reading.threads())?;
+        let report = Report { phases: spark::timed(&told), ..report };
+        warn_of_keyless(output, &report);
+        output.result(Sheet { table: report.table(), lines: Vec::new() }, report.json())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn warn_of_keyless(output: &Output, report: &Report) {
+    if report.keyless > 0 {
+        let records = number::counted(report.keyless, "record");
+        let were = if report.keyless == 1 { "was" } else { "were" };
+        output.warn(format!("{records} without a key {were} not admitted"));
     }
 }

@@ -4,16 +4,18 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tamis::key::Recipe;
+use serde_json::json;
+use tamis::key::{Field, Recipe};
 use tamis_engine::counts::rank;
 use tamis_engine::output as files;
 use tamis_engine::report::{Page, Section, number};
-use tamis_engine::test::{self, FilterResult, GroupResult, Job, Report};
+use tamis_engine::test::{self, FilterResult, GroupResult, Job, Report, With};
 
 use crate::arguments::{self, Columns, Reading};
 use crate::notes;
 use crate::progress;
 use crate::show::{FEW, Output, Sheet, few, usage};
+use crate::spark::{self, On};
 
 /// Test filters: exact false positives and false negatives; or counts: estimates against the truth
 #[derive(Debug, Args)]
@@ -24,6 +26,7 @@ Examples:
   tamis test users.tamis users.csv --negatives strangers.txt --random 1e6
   tamis test users.tamis left.csv --removed gone.tamis --random 1e6
   tamis test hits.tamis access.log --report hits.html               counts (count-min)
+  tamis test users.tamis 's3a://logs/*.parquet' --on spark://master:7077
 
 The data is that from which the filters were built. The negatives of a group are the distinct
 keys that do not belong to it. Exit code 1 on any false negative, or where the false positives
@@ -61,6 +64,8 @@ pub struct Test {
     columns: Columns,
     #[command(flatten)]
     reading: Reading,
+    #[command(flatten)]
+    on: On,
 }
 
 impl Test {
@@ -76,6 +81,9 @@ impl Test {
             files::check_is_no_input(path, read.chain(filters.map(PathBuf::as_path)))?;
         }
         let common = files::open(&self.file)?.params().common.clone();
+        if self.on.is_given() {
+            return self.on_spark(common.kind.counts(), output);
+        }
         if common.kind.counts() {
             return self.of_counts(&common.recipe, output);
         }
@@ -93,15 +101,49 @@ impl Test {
         };
         let report = progress::run(output, "testing", |control| test::test(&job, control))?;
         notes::inputs(output, &report.inputs);
-        if let Some(path) = &self.report {
-            let subtitle = format!("{} tested with {}", job.filters.display(), job.inputs.join(", "));
-            let mut page = report.page("How well the filters do", &subtitle, &[]);
-            page.sections.push(notes::made());
-            files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
-            output.note(format!("{}: the report", path.display()));
-        }
-        show(output, &report)
+        finish(output, &report, self.report.as_deref(), &job.filters, &job.inputs)
     }
+
+    /// Tests them elsewhere, and concludes from the numbers here.
+    fn on_spark(self, counts: bool, output: &Output) -> Result<ExitCode> {
+        if counts || self.removed.is_some() {
+            return usage("counts and pairs (--removed) are tested on one machine: leave out --on");
+        }
+        let texts = self.columns.key.iter().map(Field::to_string).collect::<Vec<_>>();
+        let job = json!({
+            "job": "test", "filters": std::path::absolute(&self.file)?,
+            "inputs": spark::inputs(&self.inputs)?, "negatives": spark::inputs(&self.negatives)?,
+            "random": self.random.unwrap_or(0), "seed": self.seed,
+            "options": { "key": if texts.is_empty() { None } else { Some(texts) },
+                         "group": self.columns.group.as_ref().map(Field::to_string) },
+            "reading": spark::reading(&self.reading)?,
+        });
+        let told = self.on.run(output, "testing", job)?;
+        let findings = serde_json::from_value(told["findings"].clone())?;
+        let with = With { members: !self.inputs.is_empty(), negatives: !self.negatives.is_empty() };
+        let file = files::open(&self.file)?;
+        let report = test::conclude(&file, findings, with, self.reading.threads())?;
+        let report = Report { phases: spark::timed(&told), ..report };
+        finish(output, &report, self.report.as_deref(), &self.file, &self.inputs)
+    }
+}
+
+/// Writes the page where one is asked for, and shows the report.
+fn finish(
+    output: &Output,
+    report: &Report,
+    page: Option<&Path>,
+    filters: &Path,
+    inputs: &[String],
+) -> Result<ExitCode> {
+    if let Some(path) = page {
+        let subtitle = format!("{} tested with {}", filters.display(), inputs.join(", "));
+        let mut page = report.page("How well the filters do", &subtitle, &[]);
+        page.sections.push(notes::made());
+        files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
+        output.note(format!("{}: the report", path.display()));
+    }
+    show(output, report)
 }
 
 impl Test {

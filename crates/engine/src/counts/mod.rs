@@ -22,7 +22,7 @@ pub(crate) use self::build::{build, check_share, in_order, plan_rows};
 pub use self::build::{names, plan};
 pub(crate) use self::heavy::{join_heavy, keep_heavy, merged_heavy};
 pub use self::inner::{Product, inner_product};
-pub use self::top::{Hit, Listing, TopGroup, top_of_data, top_of_file};
+pub use self::top::{Hit, Listing, TopGroup, top_of_data, top_of_file, top_of_open};
 
 /// What is promised of estimates: truth ≤ estimate ≤ truth + bound, the latter but for a probability
 /// of δ. Of a key whose counters all ran full there is no estimate: that they hold their largest value

@@ -10,6 +10,7 @@ use super::{Promise, refuse_filters, sketches};
 use crate::build::{self, Job};
 use crate::count::Making;
 use crate::error::{Error, Result};
+use crate::output::Mapped;
 use crate::source::{Explained, Sources};
 use crate::{Control, output};
 
@@ -75,7 +76,11 @@ fn listing(params: &Params, sketches: &[CountMin<&[u64]>], heavy: &Heavy, share:
 
 /// The heavy keys that are kept in a file: all of at least this share, or of the one that is kept.
 pub fn top_of_file(path: &Path, share: Option<f64>) -> Result<Listing> {
-    let file = output::open(path)?;
+    top_of_open(&output::open(path)?, path, share)
+}
+
+/// The same of a file that is open, of this name.
+pub fn top_of_open(file: &Mapped, path: &Path, share: Option<f64>) -> Result<Listing> {
     refuse_filters(path, file.params(), "top")?;
     let refused = |message: String| Error::Input { path: path.into(), message };
     let heavy = file.heavy().ok_or_else(|| {

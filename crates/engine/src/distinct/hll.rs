@@ -43,6 +43,25 @@ impl Hll {
         }
     }
 
+    /// The registers that the hashes of one of `parts` equal ranges of hashes belong to, and the first
+    /// of them. The number of parts is a power of two, and no greater than that of the registers.
+    pub(super) fn window(&self, part: usize, parts: usize) -> (usize, &[u8]) {
+        let len = REGISTERS / parts;
+        (part * len, &self.registers[part * len..][..len])
+    }
+
+    /// Sees what registers from this one on have seen; false where there are no such registers.
+    pub(super) fn merge_window(&mut self, first: usize, ranks: &[u8]) -> bool {
+        let mine = first.checked_add(ranks.len()).and_then(|end| self.registers.get_mut(first..end));
+        match mine {
+            Some(mine) if ranks.iter().all(|&rank| usize::from(rank) <= LAST) => {
+                mine.iter_mut().zip(ranks).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// How many distinct hashes it has seen, about.
     pub fn estimate(&self) -> f64 {
         let m = REGISTERS as f64;

@@ -5,9 +5,11 @@
 
 mod hll;
 mod log;
+mod wire;
 
 pub use hll::Hll;
 pub use log::HashLog;
+pub(crate) use wire::{Piece, pieces};
 
 /// In one job, up to so many distinct keys are counted exactly.
 pub const EXACT: usize = 1 << 24;

@@ -9,12 +9,13 @@ mod tape;
 mod tests;
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tamis::key::Recipe;
 use tamis::params::{Name, Params};
 use tamis::sizing::Kind;
+use tamis::sketch::Sketch;
 
 use self::sieve::{Asked, Counts, Keys, Sieve, Sieving};
 use self::strict::Strict;
@@ -318,31 +319,14 @@ fn report(
         Asked::Any(groups) => groups.clone(),
         Asked::Own => (0..params.groups.len()).collect(),
     };
-    let kind = params.common.kind;
-    let hashes = groups.iter().map(|&group| params.groups[group].shape.hashes);
-    let keys: f64 = groups
-        .iter()
-        .map(|&group| {
-            of_sketch(kind, &params.groups[group], &file.tallies()[group], &sieving.sketches[group]).keys
-        })
-        .sum();
     let mut report = Report {
-        kind,
-        hashes: (hashes.clone().min().unwrap_or(0), hashes.max().unwrap_or(0)),
-        filters: groups.len() as u64,
-        bits: groups.iter().map(|&group| params.groups[group].shape.bits()).sum(),
-        keys: keys.is_finite().then_some(keys),
-        planned: groups.iter().map(|&group| params.groups[group].keys).sum(),
         records: counts.records,
         admitted: exactly.unwrap_or(counts.admitted),
         refuted: exactly.map(|admitted| counts.admitted.saturating_sub(admitted)),
         keyless: counts.keyless,
-        rate: None,
-        false_admissions: None,
-        lost: None,
         closed,
-        inputs: Vec::new(),
         phases,
+        ..described(file, sieving.sketches, &groups)
     };
     if exactly.is_some() {
         report.false_admissions = Some(0.0);
@@ -370,18 +354,84 @@ fn report(
     Ok(report)
 }
 
+/// What is to be said of the filters of these groups, before any record.
+fn described(file: &Mapped, sketches: &[Sketch<&[u64]>], groups: &[usize]) -> Report {
+    let (params, kind) = (file.params(), file.params().common.kind);
+    let hashes = groups.iter().map(|&group| params.groups[group].shape.hashes);
+    let of = |&group: &usize| {
+        of_sketch(kind, &params.groups[group], &file.tallies()[group], &sketches[group]).keys
+    };
+    let keys: f64 = groups.iter().map(of).sum();
+    Report {
+        kind,
+        hashes: (hashes.clone().min().unwrap_or(0), hashes.max().unwrap_or(0)),
+        filters: groups.len() as u64,
+        bits: groups.iter().map(|&group| params.groups[group].shape.bits()).sum(),
+        keys: keys.is_finite().then_some(keys),
+        planned: groups.iter().map(|&group| params.groups[group].keys).sum(),
+        records: 0,
+        admitted: 0,
+        refuted: None,
+        keyless: 0,
+        rate: None,
+        false_admissions: None,
+        lost: None,
+        closed: false,
+        inputs: Vec::new(),
+        phases: Vec::new(),
+    }
+}
+
+/// Records that were sieved on other machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sieved {
+    /// Records read.
+    pub records: u64,
+    /// Records whose key may be in the set.
+    pub admitted: u64,
+    /// Records without a key, which are not admitted.
+    pub keyless: u64,
+}
+
+/// What follows from numbers of records that asked all groups, or the one of this name.
+pub fn conclude(filters: &Path, group: Option<&Name>, sieved: Sieved, threads: usize) -> Result<Report> {
+    let file = output::open(filters)?;
+    let (params, sketches) = (file.params(), file.sketches()?);
+    let groups: Vec<usize> = match group {
+        None => (0..params.groups.len()).collect(),
+        Some(name) => params.find(&name.0).into_iter().collect(),
+    };
+    let mut report = described(&file, &sketches, &groups);
+    (report.records, report.admitted, report.keyless) = (sieved.records, sieved.admitted, sieved.keyless);
+    if params.common.kind != Kind::Layered {
+        let rates = parallel::each(threads, groups.len(), |i| {
+            Ok(removed::rate_now(&sketches[groups[i]], params.common.hash))
+        })?;
+        let (rate, expected) =
+            of_any(&rates, sieved.records.saturating_sub(sieved.admitted + sieved.keyless));
+        (report.rate, report.false_admissions) = (Some(rate), Some(expected.min(sieved.admitted as f64)));
+    }
+    Ok(report)
+}
+
+/// The rate of filters of which any may let a record pass, and the false admissions to expect where so
+/// many were rejected.
+fn of_any(rates: &[f64], rejected: u64) -> (f64, f64) {
+    let rate = 1.0 - rates.iter().map(|rate| 1.0 - rate).product::<f64>();
+    (rate, passed(rejected as f64, rate))
+}
+
+fn passed(rejected: f64, rate: f64) -> f64 {
+    if rejected > 0.0 { rejected * rate / (1.0 - rate) } else { 0.0 }
+}
+
 /// The rate of the filters that were asked, and the false admissions to expect.
 ///
 /// Of N records whose key is not in the set, N·r pass and N·(1 − r) do not; so for every record
 /// that did not, r / (1 − r) records are to be expected that should not have passed.
 fn expectation(sieving: &Sieving<'_>, counts: &Counts, rates: &[f64]) -> (f64, f64) {
-    let passed = |rejected: f64, rate: f64| if rejected > 0.0 { rejected * rate / (1.0 - rate) } else { 0.0 };
     match &sieving.asked {
-        Asked::Any(_) => {
-            let rate = 1.0 - rates.iter().map(|rate| 1.0 - rate).product::<f64>();
-            let rejected = counts.records - counts.admitted - counts.keyless;
-            (rate, passed(rejected as f64, rate))
-        }
+        Asked::Any(_) => of_any(rates, counts.records - counts.admitted - counts.keyless),
         Asked::Own => {
             let by_group =
                 counts.rejected.iter().zip(rates).map(|(&rejected, &rate)| passed(rejected as f64, rate));

@@ -200,6 +200,31 @@ impl Sources {
         Ok(Sources { inputs: Vec::new(), sizes: Sizes::default(), table })
     }
 
+    /// Text in memory, which is understood as a file of this name would be.
+    pub fn of_text(name: &Path, text: Vec<u8>, options: &Options, columns: &[Column]) -> Result<Sources> {
+        let bytes: reader::Bytes = Box::new(std::io::Cursor::new(text));
+        let inputs = vec![Input::open(name.to_owned(), Some(bytes.into()), options, columns)?];
+        Ok(Sources { inputs, sizes: Sizes::default(), table: None })
+    }
+
+    /// How a text is understood that begins like this; `name` is that of its file. The head ends with a
+    /// whole row, or is all there is.
+    pub fn understand_text(
+        name: &Path,
+        head: Vec<u8>,
+        options: &Options,
+        columns: &[Column],
+    ) -> Result<(Explained, Vec<u8>)> {
+        let sources = Sources::of_text(name, head, options, columns)?;
+        let prelude = sources.prelude(0).to_vec();
+        Ok((sources.inputs[0].explained.clone(), prelude))
+    }
+
+    /// Finds columns among these names; an error says which is not there, and which are.
+    pub fn find_columns(asked: &[Column], names: &[String]) -> Result<Vec<usize>> {
+        columns::find(asked, names).map_err(|message| Error::Refused(format!("the table: {message}")))
+    }
+
     /// Inputs that were found already, some of which are streams of which the bytes are given.
     pub(crate) fn of(
         inputs: Vec<(PathBuf, Option<Flow>)>,
@@ -223,7 +248,7 @@ impl Sources {
     }
 
     /// What stands before the first row of an input: a byte order mark, a header.
-    pub(crate) fn prelude(&self, input: usize) -> &[u8] {
+    pub fn prelude(&self, input: usize) -> &[u8] {
         &self.inputs[input].prelude
     }
 

@@ -7,7 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use tamis::hash::{Scheme, murmur3};
 use tamis::key::keywords_of;
+use tamis::params::Params;
+use tamis::sizing::Kind;
 
+use crate::removed::{Removed, lanes};
 use crate::rows::{Key, Take};
 
 /// Keys are cut into so many parts by the highest bits of their hash.
@@ -25,6 +28,15 @@ pub(super) enum Beside {
 }
 
 impl Beside {
+    /// What is kept of keys that filters with these parameters are asked, and second ones.
+    pub fn of_keys(params: &Params, removed: Option<&Removed>) -> Beside {
+        match (params.common.kind, params.common.hash) {
+            (Kind::Layered, hash) => Beside::Keywords(hash),
+            (_, Scheme::Murmur3) => Beside::Lanes(lanes(params).max(removed.map_or(0, Removed::lanes))),
+            (_, Scheme::Xxh3 { .. }) => Beside::Nothing,
+        }
+    }
+
     fn push(self, key: &[u8], to: &mut Vec<u32>) {
         match self {
             Beside::Nothing => {}
@@ -124,9 +136,7 @@ impl Gather {
         let mut offset = file.seek(SeekFrom::End(0))?;
         let mut out = BufWriter::with_capacity(1 << 20, &mut *file);
         for part in &mut self.parts {
-            // A key that comes again and again is kept once.
-            part.records.sort_unstable();
-            part.records.dedup_by_key(|record| (record.hash, record.group));
+            part.dedup();
             let records = part.records.len() as u64;
             let bytes = part.write(&mut out, self.beside)?;
             part.clear();
@@ -136,6 +146,20 @@ impl Gather {
             offset += bytes;
         }
         out.flush()
+    }
+
+    /// About how many bytes it holds in memory.
+    pub fn held(&self) -> usize {
+        4 * self.held
+    }
+
+    /// What is held in memory of each part, its keys each once; nothing is held afterwards.
+    pub fn drain(&mut self) -> Vec<(usize, Part)> {
+        self.held = 0;
+        let parts = self.parts.iter_mut().map(std::mem::take).enumerate();
+        let mut parts: Vec<(usize, Part)> = parts.filter(|(_, part)| !part.records.is_empty()).collect();
+        parts.iter_mut().for_each(|(_, part)| part.dedup());
+        parts
     }
 
     /// The parts.
@@ -159,6 +183,12 @@ impl Take for Gather {
 }
 
 impl Part {
+    /// A key that comes again and again is kept once.
+    fn dedup(&mut self) {
+        self.records.sort_unstable();
+        self.records.dedup_by_key(|record| (record.hash, record.group));
+    }
+
     fn clear(&mut self) {
         self.records.clear();
         self.lanes.clear();
@@ -166,7 +196,7 @@ impl Part {
 
     /// Writes the records, each with its hash, its group and what is kept beside it; returns the
     /// bytes.
-    fn write(&self, out: &mut impl Write, beside: Beside) -> io::Result<u64> {
+    pub fn write(&self, out: &mut impl Write, beside: Beside) -> io::Result<u64> {
         let mut bytes = 0;
         for record in &self.records {
             out.write_all(&record.hash.to_le_bytes())?;
@@ -191,22 +221,7 @@ impl Part {
             file.seek(SeekFrom::Start(run.offset))?;
             file.read_exact(&mut bytes)?;
             drop(file);
-            let mut numbers = bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
-            for _ in 0..run.records {
-                let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
-                let mut next = || numbers.next().ok_or_else(short);
-                let hash = u64::from(next()?) | u64::from(next()?) << 32;
-                let group = next()?;
-                let slot = self.lanes.len();
-                self.records.push(Record { hash, group, slot: slot as u32 });
-                if matches!(beside, Beside::Keywords(_)) {
-                    self.lanes.push(next()?);
-                }
-                let count = beside.count(self.lanes.get(slot));
-                while self.lanes.len() < slot + count {
-                    self.lanes.push(next()?);
-                }
-            }
+            self.read(&bytes, run.records, beside, Some)?;
         }
         if self.records.is_empty() {
             (self.records, self.lanes) = (other.records, other.lanes);
@@ -216,6 +231,36 @@ impl Part {
         self.records
             .extend(other.records.iter().map(|record| Record { slot: first + record.slot, ..*record }));
         self.lanes.append(&mut other.lanes);
+        Ok(())
+    }
+}
+
+impl Part {
+    /// Adds so many records that were [written](Self::write), with the numbers of groups that these
+    /// become; none is an error.
+    pub fn read(
+        &mut self,
+        bytes: &[u8],
+        records: u64,
+        beside: Beside,
+        group_of: impl Fn(u32) -> Option<u32>,
+    ) -> io::Result<()> {
+        let mut numbers = bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
+        let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        let mut next = || numbers.next().ok_or_else(short);
+        for _ in 0..records {
+            let hash = u64::from(next()?) | u64::from(next()?) << 32;
+            let group = group_of(next()?).ok_or_else(short)?;
+            let slot = self.lanes.len();
+            self.records.push(Record { hash, group, slot: slot as u32 });
+            if matches!(beside, Beside::Keywords(_)) {
+                self.lanes.push(next()?);
+            }
+            let count = beside.count(self.lanes.get(slot));
+            while self.lanes.len() < slot + count {
+                self.lanes.push(next()?);
+            }
+        }
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! The keys of one part against all filters.
 
+use serde::{Deserialize, Serialize};
 use tamis::arch::map::Words;
 use tamis::blocked::{Blocked, Mask};
 use tamis::bloom::Positions;
@@ -27,8 +28,8 @@ pub(super) struct Found {
 }
 
 /// What one filter said.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Hits {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hits {
     /// Of all keys.
     pub all: u64,
     /// Keys that belong to it.

@@ -5,15 +5,18 @@
 //! in a group of its own is a false negative. Memory is bounded: beyond a fixed number of rows,
 //! keys wait on disk, cut by hash into parts that fit.
 
+pub mod apart;
 mod gather;
 mod judge;
 mod render;
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use tamis::hash::{Scheme, xxh3};
+use serde::{Deserialize, Serialize};
+use tamis::hash::xxh3;
 use tamis::key::{Column, Recipe};
 use tamis::layered;
 use tamis::params::{Common, Name, Params};
@@ -22,10 +25,11 @@ use tamis::sizing::Kind;
 pub use self::render::phases_json;
 
 use self::gather::{Beside, Gather, PARTS, Part};
+pub use self::judge::Hits;
 use self::judge::{Found, by_size, judge};
 use crate::error::{Error, Result};
 use crate::health::{self, Health};
-use crate::output;
+use crate::output::{self, Mapped};
 use crate::removed::{self, Removed};
 use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
 use crate::source::{self, Explained, Sources};
@@ -237,13 +241,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     removed.as_ref().map_or(Ok(()), Removed::verify)?;
     let gone = removed.as_ref().map_or(Ok(Vec::new()), Removed::sketches)?;
     let hash = params.common.hash;
-    let beside = match (params.common.kind, hash) {
-        (Kind::Layered, hash) => Beside::Keywords(hash),
-        (_, Scheme::Murmur3) => {
-            Beside::Lanes(removed::lanes(params).max(removed.as_ref().map_or(0, Removed::lanes)))
-        }
-        (_, Scheme::Xxh3 { .. }) => Beside::Nothing,
-    };
+    let beside = Beside::of_keys(params, removed.as_ref());
     phase("open");
 
     let outside = params.groups.len() as u32;
@@ -299,16 +297,79 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     found.iter().for_each(|found| total.add(found));
     phase("test");
 
-    let rates = parallel::each(job.threads, sketches.len(), |group| {
+    let names = others.into_inner().expect("no holder panics").list;
+    let strangers = names.into_iter().zip(total.strangers).filter(|(_, keys)| *keys > 0).collect();
+    let findings = Findings {
+        keys: total.keys,
+        removed: total.removed,
+        shared: total.shared,
+        filters: total.filters,
+        strangers,
+        rows,
+        skipped,
+    };
+    let with = With { members: !job.inputs.is_empty(), negatives: !job.negatives.is_empty() };
+    let report = conclude_pair(&container, removed.as_ref(), findings, with, job.threads)?;
+    phase("count");
+    Ok(Report { inputs, phases, ..report })
+}
+
+/// What filters were tested with, besides random keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct With {
+    /// The data that they were built from.
+    pub members: bool,
+    /// Keys known to be outside.
+    pub negatives: bool,
+}
+
+/// The numbers that a test comes to: sums over keys that were looked at anywhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Findings {
+    /// Distinct keys.
+    pub keys: u64,
+    /// Keys given as outside that are members of a group.
+    pub removed: u64,
+    /// Keys that belong to more than one filter.
+    pub shared: u64,
+    /// By filter, in the order of the file.
+    pub filters: Vec<Hits>,
+    /// Members of each group that has no filter.
+    pub strangers: Vec<(Name, u64)>,
+    /// Rows read.
+    pub rows: u64,
+    /// Rows left out.
+    pub skipped: u64,
+}
+
+/// What follows from the numbers for these filters. How inputs were understood and the times of phases
+/// are for whoever knows them.
+pub fn conclude(container: &Mapped, findings: Findings, with: With, threads: usize) -> Result<Report> {
+    conclude_pair(container, None, findings, with, threads)
+}
+
+/// The same where what is in second filters does not pass.
+fn conclude_pair(
+    container: &Mapped,
+    removed: Option<&Removed>,
+    findings: Findings,
+    with: With,
+    threads: usize,
+) -> Result<Report> {
+    let (params, sketches) = (container.params(), container.sketches()?);
+    let gone = removed.map_or(Ok(Vec::new()), Removed::sketches)?;
+    let Findings { keys, removed: not_outside, shared, mut filters, strangers, rows, skipped } = findings;
+    filters.resize(sketches.len(), Hits::default());
+    let rates = parallel::each(threads, sketches.len(), |group| {
         let gone = gone.get(group).and_then(Option::as_ref);
-        let rate = |sketch| removed::rate_now(sketch, hash);
+        let rate = |sketch| removed::rate_now(sketch, params.common.hash);
         Ok((rate(&sketches[group]), gone.map_or(0.0, rate)))
     })?;
     let (rates, gone_rates): (Vec<f64>, Vec<f64>) = rates.into_iter().unzip();
     let (mut lost_mean, mut lost_variance, mut lost_keys, mut lost_least) = (0.0, 0.0, 0, 1.0f64);
     let (mut mean, mut variance, mut false_positives, mut least) = (0.0, 0.0, 0, 1.0f64);
     let mut groups = Vec::new();
-    for (i, (params_of, hits)) in params.groups.iter().zip(&total.filters).enumerate() {
+    for (i, (params_of, hits)) in params.groups.iter().zip(&filters).enumerate() {
         let tally = &container.tallies()[i];
         let filter = FilterResult {
             bits: params_of.shape.bits(),
@@ -317,8 +378,8 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
             target: params_of.fpr,
             expected: rates[i],
             // Never below zero, but for keys made to collide in XXH3 where murmur3 places them.
-            false_positives: hits.all.saturating_sub(hits.found - hits.lost),
-            negatives: total.keys - hits.members,
+            false_positives: hits.all.saturating_sub(hits.found.saturating_sub(hits.lost)),
+            negatives: keys.saturating_sub(hits.members),
             health: health::of_sketch(params.common.kind, params_of, tally, &sketches[i]),
         };
         let expected = filter.negatives as f64 * rates[i];
@@ -327,8 +388,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         variance += spread;
         false_positives += filter.false_positives;
         least = least.min(surprise(filter.false_positives, expected, spread));
-        let lost =
-            removed.as_ref().map(|_| Lost { keys: hits.lost, of: hits.found, expected: gone_rates[i] });
+        let lost = removed.map(|_| Lost { keys: hits.lost, of: hits.found, expected: gone_rates[i] });
         if let Some(lost) = &lost {
             let (mean, variance) = lost.mean();
             (lost_mean, lost_variance) = (lost_mean + mean, lost_variance + variance);
@@ -338,54 +398,40 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         groups.push(GroupResult {
             group: params_of.group.clone(),
             keys: hits.members,
-            false_negatives: hits.members - hits.found + hits.lost,
+            false_negatives: hits.members.saturating_sub(hits.found) + hits.lost,
             filter: Some(filter),
             lost,
         });
     }
-    for (name, &keys) in others
-        .into_inner()
-        .expect("no holder panics")
-        .list
-        .iter()
-        .zip(&total.strangers)
-        .filter(|(_, keys)| **keys > 0)
-    {
-        groups.push(GroupResult {
-            group: name.clone(),
-            keys,
-            false_negatives: keys,
-            filter: None,
-            lost: None,
-        });
+    for (group, keys) in strangers {
+        groups.push(GroupResult { group, keys, false_negatives: keys, filter: None, lost: None });
     }
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
-    phase("count");
     // The second filter of a pair holds keys of the first, so that the two do not err independently.
-    let unjudged = removed.is_some()
-        || params.common.kind == Kind::Layered && !(job.inputs.is_empty() && job.negatives.is_empty());
+    let unjudged =
+        removed.is_some() || params.common.kind == Kind::Layered && (with.members || with.negatives);
     Ok(Report {
         filters: params.common.clone(),
         groups,
-        keys: total.keys,
+        keys,
         rows,
         skipped,
-        inputs,
-        removed: total.removed,
+        inputs: Vec::new(),
+        removed: not_outside,
         unjudged,
         surprise: if unjudged {
             1.0
-        } else if total.shared == 0 && !job.inputs.is_empty() {
+        } else if shared == 0 && with.members {
             surprise(false_positives, mean, variance)
         } else {
             (least * sketches.len() as f64).min(1.0)
         },
         expected_false_positives: mean,
-        lost_surprise: removed.as_ref().map(|_| match total.shared {
+        lost_surprise: removed.map(|_| match shared {
             0 => surprise(lost_keys, lost_mean, lost_variance),
             _ => (lost_least * sketches.len() as f64).min(1.0),
         }),
-        phases,
+        phases: Vec::new(),
     })
 }
 
@@ -422,6 +468,23 @@ fn random_keys(
     if job.random == 0 {
         return Ok(Vec::new());
     }
+    // In 128 bits: a great number of keys times that of the threads is beyond 64.
+    let first = |thread: usize| (u128::from(job.random) * thread as u128 / job.threads as u128) as u64;
+    parallel::each(job.threads, job.threads, |thread| {
+        let mut gather = Gather::new(beside, held);
+        gather_random(params, first(thread)..first(thread + 1), job.seed, &mut gather, control)?;
+        Ok(gather)
+    })
+}
+
+/// Gathers the random keys of these numbers.
+fn gather_random(
+    params: &Params,
+    numbers: Range<u64>,
+    seed: u64,
+    gather: &mut Gather,
+    control: &Control,
+) -> Result<()> {
     let (hash, outside) = (params.common.hash, params.groups.len() as u32);
     let keywords = match params.common.kind {
         Kind::Layered => {
@@ -429,34 +492,30 @@ fn random_keys(
         }
         _ => 0,
     };
-    // In 128 bits: a great number of keys times that of the threads is beyond 64.
-    let first = |thread: usize| (u128::from(job.random) * thread as u128 / job.threads as u128) as u64;
-    parallel::each(job.threads, job.threads, |thread| {
-        let mut gather = Gather::new(beside, held);
-        for i in first(thread)..first(thread + 1) {
-            if i % (1 << 16) == 0 {
-                control.check()?;
-            }
-            let mut bytes = [0; 16];
-            bytes[..8].copy_from_slice(&xxh3(&i.to_le_bytes(), job.seed).to_le_bytes());
-            bytes[8..].copy_from_slice(&xxh3(&i.to_le_bytes(), !job.seed).to_le_bytes());
-            let mut record = Vec::new();
-            for number in 0..keywords {
-                record.extend_from_slice(&20u32.to_le_bytes());
-                record.extend_from_slice(&bytes);
-                record.extend_from_slice(&number.to_le_bytes());
-            }
-            let bytes = if keywords == 0 { &bytes } else { &record[..] };
-            gather.take(Key { group: outside, hash: hash.identity(bytes), bytes, weight: 1 });
+    for i in numbers {
+        if i % (1 << 16) == 0 {
+            control.check()?;
         }
-        Ok(gather)
-    })
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&xxh3(&i.to_le_bytes(), seed).to_le_bytes());
+        bytes[8..].copy_from_slice(&xxh3(&i.to_le_bytes(), !seed).to_le_bytes());
+        let mut record = Vec::new();
+        for number in 0..keywords {
+            record.extend_from_slice(&20u32.to_le_bytes());
+            record.extend_from_slice(&bytes);
+            record.extend_from_slice(&number.to_le_bytes());
+        }
+        let bytes = if keywords == 0 { &bytes } else { &record[..] };
+        gather.take(Key { group: outside, hash: hash.identity(bytes), bytes, weight: 1 });
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
+    use tamis::hash::Scheme;
     use tamis::sizing::Kind;
 
     use super::*;

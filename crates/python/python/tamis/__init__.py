@@ -34,7 +34,7 @@ def build(
     *,
     fpr: Optional[float] = None,
     bits_per_key: Optional[float] = None,
-    size: Optional[int] = None,
+    size: Union[int, str, None] = None,
     keys: Optional[int] = None,
     kind: Optional[str] = None,
     hash: Optional[str] = None,
@@ -72,7 +72,7 @@ def build(
     Size, one of:
 
     - `fpr`: the rate of false positives, not to be exceeded (0.01 if nothing is given);
-    - `bits_per_key`; `size`: bytes for all groups together;
+    - `bits_per_key`; `size`: bytes for all groups together, as a number or as text (``"64MB"``);
     - with `keys`: each group is planned for so many keys, and nothing is counted;
     - `params`: parameters that `tamis.plan` gave, those of another sketch, or the text of a saved file.
 
@@ -101,7 +101,7 @@ def plan(
     *,
     fpr: Optional[float] = None,
     bits_per_key: Optional[float] = None,
-    size: Optional[int] = None,
+    size: Union[int, str, None] = None,
     keys: Optional[int] = None,
     kind: Optional[str] = None,
     hash: Optional[str] = None,

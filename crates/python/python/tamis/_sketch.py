@@ -120,6 +120,30 @@ class Sketch:
             return file.estimate_one(keys, group, bad_rows)
         return in_shape_of(keys, file.estimate(as_rows(keys), group, bad_rows, threads))
 
+    def top(
+        self, count: Optional[int] = None, group: Union[str, bytes, int, None] = None, *, share: Optional[float] = None
+    ) -> list[tuple[Any, Optional[int]]]:
+        """The keys that come most, with their estimates, the heaviest first: of what ``build(heavy=...)`` kept.
+        None is missing whose share of the total weight is at least `share` (that of the build if nothing is said);
+        `count` cuts the list. With groups, each has its own: name one. A key whose counters ran full has no
+        estimate.
+
+        >>> import tamis
+        >>> hits = tamis.build(["/"] * 8 + ["/about", "/news"], kind="count-min", heavy=0.2)
+        >>> hits.top()
+        [('/', 8)]
+        """
+        file = self._file
+        if file.grouped and group is None:
+            raise ValueError("each group has counts of its own: name one with group=")
+        found = file.top(share)
+        if group is not None:
+            name = group if isinstance(group, (str, bytes)) else str(group)
+            if name not in file.group_names():
+                raise ValueError(f"there is no group {name!r}")
+            found = [one for one in found if one[0] == name]
+        return [(key, estimate) for _, key, estimate in found][:count]
+
     def _is_one(self, keys: Any) -> bool:
         """Whether this is a key, not many."""
         if isinstance(keys, tuple):
@@ -189,6 +213,30 @@ class Sketch:
         return f"<tamis.Sketch {file.kind}, {file.recipe}{groups}, {file.nbytes:,} bytes>"
 
     # Together with others
+
+    def add(
+        self,
+        data: Any,
+        key: Union[str, Sequence[str], None] = None,
+        group: Optional[str] = None,
+        *,
+        weight: Optional[str] = None,
+        bad_rows: str = "fail",
+        threads: Optional[int] = None,
+    ) -> Sketch:
+        """The sketch of these rows and of those that it has: another one, this stays as it is. It has the bytes of
+        one build of all rows with these parameters. Columns are those of the recipe; others may be named. Kinds
+        that cannot be merged (``"fuse"``, conservative counts) cannot be added to.
+
+        >>> import tamis
+        >>> hits = tamis.build(["/", "/about"], kind="count-min")
+        >>> hits.add(["/", "/"]).estimate("/"), hits.estimate("/")
+        (3, 1)
+        """
+        options = {name: value for name, value in locals().items() if name not in ("self", "data")}
+        file = self._file
+        more = _tamis.build(as_rows(data), {**options, "params": file.params, "heavy": file.heavy_share})
+        return Sketch(_tamis.merge_files([file, more], threads))
 
     def __or__(self, other: object) -> Sketch:
         """Both together, as `tamis.merge` has it."""

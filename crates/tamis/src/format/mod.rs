@@ -10,7 +10,7 @@ mod write;
 
 pub use header::{ENTRY_BYTES, HEADER_BYTES, MAGIC, VERSION};
 pub use read::Container;
-pub use write::{Extras, Tally, seal, used, write};
+pub use write::{Extras, Tally, head, seal, used, write};
 
 /// Where the parts of a file begin and end. All but the header's place follow from lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

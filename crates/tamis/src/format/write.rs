@@ -68,13 +68,31 @@ pub fn write(
     Extras { heavy, journal }: Extras<'_>,
 ) -> io::Result<()> {
     let heavy = heavy.map(Heavy::encode).unwrap_or_default();
+    assert_eq!(data.len(), params.layout().1);
+    out.write_all(&head_before(params, tallies, &heavy, journal)?)?;
+    out.write_all(bytemuck::cast_slice(data))?;
+    out.write_all(&heavy)?;
+    if !journal.is_empty() {
+        let padding = heavy.len().next_multiple_of(ALIGN as usize) - heavy.len();
+        out.write_all(&[0; ALIGN as usize][..padding])?;
+    }
+    out.write_all(journal)
+}
+
+/// All that stands before the data area of a container that has nothing after it. Its length does
+/// not depend on the tallies: a data area may be put in its place before they are known.
+pub fn head(params: &Params, tallies: &[Tally]) -> io::Result<Vec<u8>> {
+    head_before(params, tallies, &[], &[])
+}
+
+/// The same, before a data area that these heavy keys and this journal follow.
+fn head_before(params: &Params, tallies: &[Tally], heavy: &[u8], journal: &[u8]) -> io::Result<Vec<u8>> {
     let (starts, words) = params.layout();
     assert_eq!(tallies.len(), params.groups.len());
-    assert_eq!(data.len(), words);
     let description = serde_json::to_vec(&params.common)?;
     let names: Vec<u8> = params.groups.iter().flat_map(|group| group.group.0.iter().copied()).collect();
     let groups = params.groups.len() as u64;
-    let lengths = [description.len() as u64, groups, names.len() as u64, 8 * data.len() as u64];
+    let lengths = [description.len() as u64, groups, names.len() as u64, 8 * words as u64];
     let extents =
         Extents::of(lengths, heavy.len() as u64, journal.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
 
@@ -105,25 +123,19 @@ pub fn write(
         description_len: description.len() as u64,
         groups,
         names_len: names.len() as u64,
-        data_len: 8 * data.len() as u64,
+        data_len: 8 * words as u64,
         description_sum: checksum(&description),
         directory_sum: checksum(&directory),
         names_sum: checksum(&names),
         journal_len: journal.len() as u64,
         journal_sum: if journal.is_empty() { 0 } else { checksum(journal) },
         heavy_len: heavy.len() as u64,
-        heavy_sum: if heavy.is_empty() { 0 } else { checksum(&heavy) },
+        heavy_sum: if heavy.is_empty() { 0 } else { checksum(heavy) },
     };
+    let mut head = Vec::new();
     for part in [&header.encode()[..], &description, &directory, &names] {
-        out.write_all(part)?;
-        let padding = part.len().next_multiple_of(ALIGN as usize) - part.len();
-        out.write_all(&[0; ALIGN as usize][..padding])?;
+        head.extend_from_slice(part);
+        head.resize(head.len().next_multiple_of(ALIGN as usize), 0);
     }
-    out.write_all(bytemuck::cast_slice(data))?;
-    out.write_all(&heavy)?;
-    if !journal.is_empty() {
-        let padding = heavy.len().next_multiple_of(ALIGN as usize) - heavy.len();
-        out.write_all(&[0; ALIGN as usize][..padding])?;
-    }
-    out.write_all(journal)
+    Ok(head)
 }

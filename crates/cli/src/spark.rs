@@ -1,0 +1,251 @@
+//! Jobs that run on Apache Spark: the job goes out as plain data, `spark-submit` starts the module of the
+//! Python package that does it, and numbers come back, which are shown like those of this machine.
+
+use std::collections::VecDeque;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde_json::{Value, json};
+use tamis_engine::report::number;
+use tamis_engine::{Control, Error};
+
+use crate::arguments::Reading;
+use crate::progress;
+use crate::show::{Output, usage};
+
+/// Where a job runs.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "On a cluster")]
+pub struct On {
+    /// Run on Apache Spark: local[4], spark://HOST:PORT, yarn, k8s://… The inputs are then paths that Spark reads
+    /// (s3a://, hdfs://, files that all workers see); the result is the same, byte for byte. Needs pyspark and the
+    /// Python package of tamis
+    #[arg(long, value_name = "MASTER")]
+    on: Option<String>,
+    /// An argument for spark-submit, such as --submit-arg=--archives=env.tar.gz#env or
+    /// --submit-arg=--num-executors=4
+    #[arg(long, value_name = "ARG", requires = "on", allow_hyphen_values = true)]
+    submit_arg: Vec<String>,
+    /// The Python of the executors, and of the driver where it is there [default: PYSPARK_PYTHON, or python3]
+    #[arg(long, value_name = "PYTHON", requires = "on")]
+    python: Option<OsString>,
+}
+
+/// What spark-submit runs: all else is in the package.
+const SCRIPT: &str = "from tamis.spark.job import main\n\nmain()\n";
+
+/// Lines of spark-submit that are kept, to be shown where it fails.
+const KEPT: usize = 40;
+
+impl On {
+    /// Whether the job goes to Spark.
+    pub fn is_given(&self) -> bool {
+        self.on.is_some()
+    }
+
+    /// Runs a job there; returns what it tells.
+    pub fn run(&self, output: &Output, what: &'static str, job: Value) -> Result<Value> {
+        let folder =
+            tempfile::Builder::new().prefix("tamis-spark-").tempdir().context("a temporary folder")?;
+        let (script, plan, result) = (
+            folder.path().join("tamis_job.py"),
+            folder.path().join("job.json"),
+            folder.path().join("result.json"),
+        );
+        fs::write(&script, SCRIPT).with_context(|| script.display().to_string())?;
+        let mut job = job;
+        job["result"] = json!(result);
+        fs::write(&plan, job.to_string()).with_context(|| plan.display().to_string())?;
+
+        let mut command = self.command()?;
+        command.args(&self.submit_arg).arg(&script).arg(&plan);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let program = command.get_program().to_owned();
+        let child = command.spawn().with_context(|| {
+            format!(
+                "{} could not be started: install pyspark (pip install pyspark), or set SPARK_HOME",
+                Path::new(&program).display()
+            )
+        })?;
+        let (status, said) = progress::run(output, what, |control| wait(child, control))?;
+        let told: Option<Value> =
+            fs::read(&result).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        match told {
+            Some(told) if told.get("error").is_none() && status => Ok(told),
+            Some(told) => match (told["error"].as_str(), told["usage"].as_bool()) {
+                (Some(error), Some(true)) => usage(error),
+                (Some(error), _) => bail!("{error}"),
+                _ => bail!("spark-submit failed after the job was done; it said:\n{}", said.join("\n")),
+            },
+            None => bail!("{}", failure(&said)),
+        }
+    }
+
+    fn command(&self) -> Result<Command> {
+        let executors = self.python.clone().or_else(|| env::var_os("PYSPARK_PYTHON"));
+        let driver = env::var_os("PYSPARK_DRIVER_PYTHON")
+            .or_else(|| executors.clone().filter(found))
+            .unwrap_or_else(|| "python3".into());
+        let mut command = Command::new(submit(&driver));
+        command.arg("--master").arg(self.on.as_deref().unwrap_or_default());
+        if let Some(python) = executors {
+            command.env("PYSPARK_PYTHON", python);
+        }
+        command.env("PYSPARK_DRIVER_PYTHON", driver);
+        Ok(command)
+    }
+}
+
+/// The program that submits jobs: that of SPARK_HOME, that beside this Python, or any.
+fn submit(python: &OsString) -> PathBuf {
+    let name = "spark-submit";
+    if let Some(home) = env::var_os("SPARK_HOME") {
+        return Path::new(&home).join("bin").join(name);
+    }
+    let beside = Path::new(python).with_file_name(name);
+    if beside.components().count() > 1 && beside.is_file() { beside } else { name.into() }
+}
+
+/// Whether a program is there: by its path, or by its name.
+fn found(program: &OsString) -> bool {
+    let path = Path::new(program);
+    if path.components().count() > 1 {
+        return path.is_file();
+    }
+    let folders = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&folders).any(|folder| folder.join(path).is_file())
+}
+
+/// Waits for the end; whether it was a good one, and the last lines that were said.
+fn wait(mut child: Child, control: &Control) -> tamis_engine::Result<(bool, Vec<String>)> {
+    let lines = Arc::new(Mutex::new(VecDeque::new()));
+    let stderr = child.stderr.take();
+    let kept = Arc::clone(&lines);
+    thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            let Some(stderr) = stderr else { return };
+            for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line).into_owned();
+                match tasks(&line) {
+                    Some((done, total)) => {
+                        control.begin(total);
+                        control.advance(done);
+                    }
+                    None => {
+                        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                        if kept.len() == KEPT {
+                            kept.pop_front();
+                        }
+                        kept.push_back(line);
+                    }
+                }
+            }
+        });
+        let status = loop {
+            if let Err(stopped) = control.check() {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(stopped);
+            }
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) => thread::sleep(Duration::from_millis(20)),
+                Err(source) => return Err(Error::Io { path: "spark-submit".into(), source }),
+            }
+        };
+        let _ = reader.join();
+        let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok((status.success(), lines.iter().cloned().collect()))
+    })
+}
+
+/// The tasks that are done and those there are, in a line that tells them.
+fn tasks(line: &str) -> Option<(u64, u64)> {
+    let (done, total) = line.strip_prefix("tamis-tasks ")?.split_once(' ')?;
+    Some((done.parse().ok()?, total.parse().ok()?))
+}
+
+/// What to say of a job that told nothing.
+fn failure(said: &[String]) -> String {
+    let last = said.join("\n");
+    if last.contains("No module named 'tamis'") || last.contains("No module named 'pyspark'") {
+        return "the Python of the driver has no package tamis or no pyspark: install them (pip install ./crates/python \
+                pyspark), or name another one by --python or PYSPARK_DRIVER_PYTHON"
+            .into();
+    }
+    format!("spark-submit failed; it said:\n{last}")
+}
+
+/// The phases of a job and their times.
+pub fn timed(told: &Value) -> Vec<(&'static str, Duration)> {
+    let names = ["start", "read", "count", "build", "test", "analyse"];
+    let seconds = |name: &&'static str| told["seconds"][*name].as_f64().filter(|seconds| *seconds >= 0.0);
+    let timed = names.iter().filter_map(|name| Some((*name, Duration::from_secs_f64(seconds(name)?))));
+    timed.collect()
+}
+
+/// The same for people.
+pub fn phases(told: &Value) -> String {
+    let phases = timed(told).into_iter().map(|(name, time)| format!("{name} {}", number::duration(time)));
+    phases.collect::<Vec<_>>().join(", ")
+}
+
+/// How input is read, for a job.
+pub fn reading(reading: &Reading) -> Result<Value> {
+    if reading.threads.is_some() {
+        return usage(
+            "Spark decides how many threads there are: leave out --threads (--submit-arg sets its options)",
+        );
+    }
+    let name = reading.format.map(|format| format!("{format:?}").to_lowercase());
+    let skip = matches!(reading.bad_rows, crate::arguments::BadRowsName::Skip);
+    Ok(json!({
+        "format": name, "delimiter": reading.delimiter, "no_header": reading.no_header,
+        "no_quotes": reading.no_quotes, "bad_rows": if skip { "skip" } else { "fail" },
+    }))
+}
+
+/// Inputs as Spark finds them: relative paths are those of this folder.
+pub fn inputs(inputs: &[String]) -> Result<Vec<String>> {
+    inputs
+        .iter()
+        .map(|input| match input.as_str() {
+            "-" => usage("Spark cannot read this program's standard input: name files"),
+            path if path.contains("://") || path.starts_with('/') => Ok(path.to_owned()),
+            path => {
+                let absolute = std::path::absolute(path).with_context(|| path.to_owned())?;
+                Ok(absolute.to_string_lossy().into_owned())
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_tell_tasks_are_told_from_others() {
+        assert_eq!(tasks("tamis-tasks 3 8"), Some((3, 8)));
+        assert_eq!(tasks("tamis-tasks 3"), None);
+        assert_eq!(tasks("WARN tamis-tasks 3 8"), None);
+    }
+
+    #[test]
+    fn paths_of_this_machine_are_absolute_and_others_are_as_they_are() {
+        let asked = ["s3a://logs/*.parquet".to_owned(), "/data/a.csv".into(), "b.csv".into()];
+        let found = inputs(&asked).unwrap();
+        assert_eq!(found[..2], asked[..2]);
+        assert!(found[2].starts_with('/') && found[2].ends_with("/b.csv"), "{}", found[2]);
+        assert!(inputs(&["-".into()]).is_err());
+    }
+}

@@ -1,0 +1,16 @@
+"""tamis on Apache Spark, for what outgrows one machine: the same files, byte for byte.
+
+>>> from tamis.spark import build, filter_df, test                       # doctest: +SKIP
+>>> users = build(df, key="user_id", group="country", fpr=0.001)         # doctest: +SKIP
+>>> small = filter_df(big_df, users, key="user_id")                      # doctest: +SKIP
+
+Needs pyspark 3.5 or later with pyarrow, and this package where the executors run; ``docs/spark.md`` of the
+project shows how to ship it. The functions take DataFrames of a classic session, not of Spark Connect.
+"""
+
+from __future__ import annotations
+
+from tamis.spark._batch import build, count, filter_df, plan, test
+from tamis.spark._stream import open_state, query_stream, train_stream
+
+__all__ = ["build", "count", "filter_df", "open_state", "plan", "query_stream", "test", "train_stream"]

@@ -1,0 +1,439 @@
+"""Building, testing and filtering of whole DataFrames."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Optional, Union
+
+import tamis
+from tamis import Params, Sketch, _tamis
+from tamis._sketch import params_as_json
+from tamis.spark import _tasks
+from tamis.spark._session import explained, session_of, ship, temporary_file
+from tamis.spark._tasks import PARTS, Shipped
+
+Fields = Union[str, Sequence[str], None]
+
+# Bytes of a part that counts go in, and parts that keys are cut into for counting and testing.
+MOST = 16 << 20
+_TEST_PARTS = 256
+
+
+class Source:
+    """Rows of a DataFrame, and how they are read."""
+
+    def __init__(self, df: Any, text: Optional[dict[str, Any]] = None) -> None:
+        self.df, self.text = df, text
+        self.spark = session_of(df)
+
+    def options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of a job, with how text is read."""
+        return {**options, "text": self.text}
+
+    def rows(self, options: dict[str, Any], file: Optional[_tamis.File] = None) -> Any:
+        """A DataFrame with the columns that a job asks for, and no others."""
+        if self.text is not None:
+            return self.df
+        from pyspark.sql import functions as F
+
+        asked = _tamis.asked_columns(options, file)
+        if None in asked and len(self.df.columns) == 1 and set(asked) == {None}:
+            raise tamis.Error(f"rows have columns: pass key={self.df.columns[0]!r}")
+        names = _leaves(self.df.schema)
+        _tamis.find_columns(options, file, names)  # says what is missing
+        if any(not isinstance(column, str) for column in asked):
+            return self.df
+        top = set(self.df.columns)
+        columns = [F.col(_quoted(name) if name in top else name).alias(name) for name in dict.fromkeys(asked)]
+        return self.df.select(*columns)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _leaves(schema: Any, before: str = "") -> list[str]:
+    """The names of columns, and of fields of structs."""
+    names = [before + field.name for field in schema.fields]
+    for field in schema.fields:
+        if hasattr(field.dataType, "fields"):
+            names += _leaves(field.dataType, before + field.name + ".")
+    return names
+
+
+def build(
+    df: Any,
+    key: Fields = None,
+    group: Optional[str] = None,
+    *,
+    fpr: Optional[float] = None,
+    bits_per_key: Optional[float] = None,
+    size: Union[int, str, None] = None,
+    keys: Optional[int] = None,
+    kind: Optional[str] = None,
+    hash: Optional[str] = None,
+    seed: Optional[int] = None,
+    keywords: Fields = None,
+    layers: Optional[int] = None,
+    weight: Optional[str] = None,
+    epsilon: Optional[float] = None,
+    delta: Optional[float] = None,
+    width: Optional[int] = None,
+    depth: Optional[int] = None,
+    counter_bits: Optional[int] = None,
+    params: Union[Mapping[str, Any], Sketch, str, None] = None,
+    null: Optional[str] = None,
+    bad_rows: str = "fail",
+    path: Union[str, os.PathLike[str], None] = None,
+    range_bytes: int = _tamis.RANGE_BYTES,
+) -> Sketch:
+    """Builds filters or counts of a Spark DataFrame: the bytes are those of ``tamis.build`` and ``tamis build``
+    with the same rows and options, however Spark splits them.
+
+    The options are those of `tamis.build`. The file is written to `path` on the driver's machine, or to a
+    temporary place. Rows that are not counted first (`params`, or more than 2²⁴ keys, or murmur3) change ranges
+    of the file of `range_bytes` each, which executors bring together: neither they nor the driver hold all of a
+    large filter.
+
+    >>> from tamis.spark import build                                         # doctest: +SKIP
+    >>> users = build(df, key="email:trim,lower", group="country", fpr=0.001)  # doctest: +SKIP
+    >>> users.save("users.tamis")                                              # doctest: +SKIP
+    """
+    given = {name: value for name, value in locals().items() if name not in ("df", "params", "path", "range_bytes")}
+    options = {**given, "params": params_as_json(params)}
+    return build_source(Source(df), options, path, range_bytes)[0]
+
+
+def build_source(
+    source: Source,
+    given: Mapping[str, Any],
+    path: Union[str, os.PathLike[str], None] = None,
+    range_bytes: int = _tamis.RANGE_BYTES,
+) -> tuple[Sketch, dict[str, Any]]:
+    """Builds, and tells what is to be said of it."""
+    options = source.options(given)
+    kept = path is not None
+    place = os.fspath(path) if path is not None else temporary_file(f"built-{os.urandom(8).hex()}.tamis")
+    said: dict[str, Any] = {"skipped": 0, "estimated": False, "lone_keywords": False}
+    with explained():
+        params = _tamis.planned_without_rows(options)
+        rows = source.rows(options)
+        if params is None:
+            found = _counted(source, rows, options).conclude(place)
+            said.update({name: value for name, value in found.items() if name != "params"})
+            params = found.get("params")
+        if params is not None:
+            with_params = {**_of_rows(options), "params": params}
+            said["skipped"] = _put_together(source, rows, with_params, params, range_bytes, place)
+    sketch = Sketch(_tamis.open(place, said["skipped"], said["estimated"]))
+    if not kept:
+        os.unlink(place)  # it stays mapped
+    return sketch, said
+
+
+# What is left to say of rows when the parameters are known.
+_FREE = ("key", "group", "keywords", "weight", "bad_rows", "text")
+
+
+def _of_rows(options: Mapping[str, Any]) -> dict[str, Any]:
+    # Steps are those of the parameters, which have them already.
+    rows = {name: options.get(name) for name in _FREE}
+    return rows if options.get("params") else {**rows, "key": None, "group": None, "keywords": None, "weight": None}
+
+
+def _reducers(spark: Any) -> int:
+    """A power of two near the number of cores."""
+    cores = max(1, min(256, spark.sparkContext.defaultParallelism))
+    return int(1 << (cores - 1).bit_length())
+
+
+def _counted(source: Source, rows: Any, options: dict[str, Any]) -> _tamis.Counter:
+    """Counts on the executors; all that they saw, in a counter here."""
+    parts = _reducers(source.spark)
+    seen = rows.mapInArrow(_function(_tasks.CountRows(options, parts, MOST)), PARTS)
+    merged = seen.repartition(parts, "part").mapInArrow(_function(_tasks.MergeCounts(options, MOST)), PARTS)
+    counter = _tamis.Counter(options)
+    for _, data in local_parts(merged):
+        counter.absorb(data)
+    return counter
+
+
+def _put_together(
+    source: Source, rows: Any, options: dict[str, Any], params: str, range_bytes: int, path: str
+) -> int:
+    """Writes the file of ranges that executors brought together; returns the rows left out."""
+    assembly = _tamis.Assembly(params, range_bytes, path)
+    merged = merged_ranges(source.spark, rows, options, params, range_bytes)
+    for _, data in local_parts(merged, _tamis.data_bytes(params)):
+        assembly.put(data)
+    return assembly.finish()
+
+
+def merged_ranges(spark: Any, rows: Any, options: dict[str, Any], params: str, range_bytes: int) -> Any:
+    """A DataFrame of ranges, each once: what rows change in sketches of these parameters."""
+    from pyspark.sql import functions as F
+
+    task = _tasks.BuildRows(options, range_bytes)
+    changed = rows.mapInArrow(_function(task), PARTS)
+    merge = _function(_tasks.MergeRanges(params, range_bytes))
+    partitions = _partitions(rows)
+    if partitions > 2 * _FAN_IN:
+        # A tree: some tasks' parts are brought together first.
+        salted = changed.withColumn("salt", (F.spark_partition_id() / _FAN_IN).cast("int"))
+        some = salted.repartition(partitions // _FAN_IN, "part", "salt").sortWithinPartitions("part")
+        changed = some.select("part", "data").mapInArrow(merge, PARTS)
+    ranges = max(1, min(4096, _tamis.data_bytes(params) // range_bytes))
+    return changed.repartition(ranges, "part").sortWithinPartitions("part").mapInArrow(merge, PARTS)
+
+
+# Tasks whose parts are brought together at once.
+_FAN_IN = 32
+
+
+def _partitions(rows: Any) -> int:
+    if rows.isStreaming:
+        return 0
+    return int(rows._jdf.queryExecution().toRdd().getNumPartitions())
+
+
+# Results of so few bytes come at once: a job of Spark for each of their partitions would take longer.
+_FEW = 1 << 20
+
+
+def local_parts(df: Any, size: Optional[int] = None) -> Iterator[tuple[int, bytes]]:
+    """Parts on the driver, one partition after the other: no more than one of them is here at a time, but where
+    all of them are small."""
+    small = size is not None and size < _FEW and size < _largest_result(df.sparkSession) // 4
+    for row in df.collect() if small else df.toLocalIterator():
+        yield row[0], bytes(row[1])
+
+
+def _largest_result(spark: Any) -> int:
+    """What a job may give back: spark.driver.maxResultSize; 0 is no limit."""
+    text = spark.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
+    return int(spark._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)) or 1 << 62
+
+
+def _function(task: Any) -> Any:
+    # Spark asks for a function, and looks at its arguments.
+    def run(batches: Any) -> Any:
+        task.check()
+        return task(batches)
+
+    return run
+
+
+def plan(
+    df: Any,
+    key: Fields = None,
+    group: Optional[str] = None,
+    **options: Any,
+) -> Params:
+    """The parameters that `build` would choose, as a value, as `tamis.plan` gives them. Options are those of
+    `build`.
+
+    >>> from tamis.spark import plan                                         # doctest: +SKIP
+    >>> params = plan(df, key="user_id", group="country", fpr=0.001)         # doctest: +SKIP
+    """
+    source = Source(df)
+    planned: Params = json.loads(plan_source(source, {"key": key, "group": group, **options}))
+    return planned
+
+
+def plan_source(source: Source, given: Mapping[str, Any]) -> str:
+    """The parameters, as JSON."""
+    options = source.options(given)
+    with explained():
+        params = _tamis.planned_without_rows(options)
+        if params is None:
+            params = _counted(source, source.rows(options), options).conclude(None)["params"]
+    return str(params)
+
+
+def count(df: Any, key: Fields = None, group: Optional[str] = None, **options: Any) -> dict[str, int]:
+    """How many different keys each group has: exactly up to 2²⁴ in all, beyond that an estimate with a margin
+    of three standard errors (2.4 %). Without groups there is one, whose name is empty.
+
+    >>> from tamis.spark import count                                        # doctest: +SKIP
+    >>> count(df, key="user_id", group="country")                            # doctest: +SKIP
+    {'at': 3, 'it': 1}
+    """
+    planned = plan(df, key, group, **options)
+    return {str(one["group"]): int(one["keys"]) for one in planned["groups"]}
+
+
+def test(
+    df: Any,
+    sketch: Sketch,
+    key: Fields = None,
+    group: Optional[str] = None,
+    *,
+    negatives: Any = None,
+    random: int = 0,
+    seed: int = 1,
+    bad_rows: str = "fail",
+) -> dict[str, Any]:
+    """Tests filters with the rows they were built from: exact false positives and false negatives of each
+    group, as ``tamis test --json`` prints them.
+
+    `key` and `group` name other columns, where these rows name them differently. `negatives` is a DataFrame of
+    keys known to be outside; `random` keys are tested, too. Each distinct key is looked at once: keys are brought
+    together by hash, and the file of filters is shipped to each executor once.
+
+    >>> from tamis.spark import test                                         # doctest: +SKIP
+    >>> test(df, users)["false_negatives"]                                   # doctest: +SKIP
+    0
+    """
+    members = None if df is None else Source(df)
+    outside = None if negatives is None else Source(negatives)
+    options = {"key": key, "group": group, "bad_rows": bad_rows}
+    found = findings(members, sketch, options, outside, random, seed)
+    with_members = df is not None
+    report: dict[str, Any] = json.loads(
+        _tamis.conclude_test(sketch._file, found, with_members, outside is not None)
+    )
+    return report
+
+
+def findings(
+    members: Optional[Source],
+    sketch: Sketch,
+    given: Mapping[str, Any],
+    outside: Optional[Source],
+    random: int,
+    seed: int,
+) -> str:
+    """The numbers that a test comes to, as JSON."""
+    sketch.verify()  # damage would be blamed on the data
+    if sketch.kind.startswith("count-min"):
+        raise ValueError("counts have no false positives: tamis test compares them with the truth, on one machine")
+    some = members or outside
+    if some is None and not random:
+        raise ValueError("nothing to test with: give rows, negatives or random")
+    spark = _active() if some is None else some.spark
+    file = ship(spark, sketch)
+    gathered = []
+    with explained():
+        for source, negative in ((members, False), (outside, True)):
+            if source is None:
+                continue
+            options = source.options({**given, "group": None if negative else given.get("group")})
+            rows = source.rows({**options, "without_group": negative}, sketch._file)
+            if source.text is not None and source.text["format"] == "lines":
+                options["key"] = "1"  # whatever the file calls it
+            task = _tasks.GatherKeys(file, options, negative)
+            gathered.append(rows.mapInArrow(_function(task), PARTS))
+        if random:
+            gathered.append(_random(spark, file, random, seed))
+        keys = gathered[0]
+        for more in gathered[1:]:
+            keys = keys.union(more)
+        reducers = min(_TEST_PARTS, 4 * _reducers(spark))
+        judged = keys.repartition(reducers, "part").sortWithinPartitions("part")
+        found = judged.mapInArrow(_function(_tasks.JudgeKeys(file)), "found string").collect()
+        return str(_tamis.sum_findings([row.found for row in found]))
+
+
+def _active() -> Any:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.getOrCreate()
+
+
+def _random(spark: Any, file: Shipped, random: int, seed: int) -> Any:
+    from pyspark.sql import functions as F
+
+    piece = 1 << 20
+    pieces = spark.range(-(-random // piece)).select(
+        (F.col("id") * piece).alias("first"), F.least((F.col("id") + 1) * piece, F.lit(random)).alias("end")
+    )
+    return pieces.mapInArrow(_function(_tasks.RandomKeys(file, seed)), PARTS)
+
+
+def filter_df(
+    df: Any,
+    sketch: Sketch,
+    key: Fields = None,
+    group: Union[str, bytes, int, None] = None,
+    *,
+    invert: bool = False,
+    bad_rows: str = "fail",
+) -> Any:
+    """The rows whose key may be in the set, such as before a join; the others if `invert`.
+
+    The columns of the key alone go to Python, as Arrow arrays; all others stay in the JVM. The file is shipped to
+    each executor once and mapped there. `key` names the column of the key where it is not that of the file,
+    `group` one group to ask. A row without a key is an error, or not in the set with ``bad_rows="skip"``.
+
+    >>> from tamis.spark import filter_df                                    # doctest: +SKIP
+    >>> filter_df(orders, users, key="user_id").join(details, "user_id")     # doctest: +SKIP
+    """
+    from pyspark.sql import functions as F
+
+    code = codes(df, sketch, key, group, bad_rows)
+    return df.filter(code != F.lit(1)) if invert else df.filter(code == F.lit(1))
+
+
+def codes(df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int, None], bad_rows: str) -> Any:
+    """A column: 1 where the key may be in the set, 0 where it is not, 2 where there is no key."""
+    from pyspark.sql import functions as F
+
+    spark = session_of(df)
+    file = sketch._file
+    if bad_rows not in ("fail", "skip"):
+        raise ValueError(f'bad_rows is "fail" or "skip", not {bad_rows!r}')
+    options = {"key": key}
+    file.refuse_question(group)
+    columns = _key_columns(df, file, key)
+    task = _tasks.Contains(ship(spark, sketch), group, bad_rows)
+    return _arrow_udf(task, "tinyint")(*columns)
+
+
+def _key_columns(df: Any, file: _tamis.File, key: Fields) -> list[Any]:
+    """The columns of the key in a DataFrame."""
+    from pyspark.sql import functions as F
+
+    options = {"key": key, "without_group": True}
+    asked = _tamis.asked_columns(options, file)
+    if asked == [None] and len(df.columns) == 1:
+        return [F.col(_quoted(df.columns[0]))]  # lines
+    _tamis.find_columns(options, file, _leaves(df.schema))
+    top = set(df.columns)
+
+    def column(name: Any) -> Any:
+        if isinstance(name, str):
+            return F.col(_quoted(name) if name in top else name)
+        return F.col(_quoted(df.columns[name - 1] if name <= len(df.columns) else str(name)))
+
+    return [column(name) for name in asked]
+
+
+def estimates(df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int, None], bad_rows: str) -> Any:
+    """The rows with a column of estimates."""
+    spark = session_of(df)
+    task = _tasks.Estimates(ship(spark, sketch), group, bad_rows)
+    return df.withColumn("estimate", _arrow_udf(task, "long")(*_key_columns(df, sketch._file, key)))
+
+
+def _arrow_udf(task: Any, returns: str) -> Any:
+    """A user function on Arrow arrays where Spark has that, else on pandas columns."""
+    from pyspark.sql import functions as F
+
+    if hasattr(F, "arrow_udf"):
+        import pyarrow as pa
+
+        def of_arrays(*columns):  # type: ignore[no-untyped-def]
+            return task(*columns)
+
+        of_arrays.__annotations__ = {"columns": pa.Array, "return": pa.Array}  # Spark asks for them
+        return F.arrow_udf(of_arrays, returns)
+    import pandas as pd
+
+    def of_series(*columns):  # type: ignore[no-untyped-def]
+        return task(*columns).to_pandas()
+
+    of_series.__annotations__ = {"columns": pd.Series, "return": pd.Series}
+
+    return F.pandas_udf(of_series, returns)  # type: ignore[call-overload, unused-ignore]

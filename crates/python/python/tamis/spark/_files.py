@@ -1,0 +1,142 @@
+"""Files as Spark sees them: local ones, and all that Hadoop has a file system for (hdfs://, s3a://, …)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any, Optional
+from urllib.parse import unquote, urlparse
+
+import tamis
+
+# What is looked at of a text, to tell how it is written.
+_HEAD = 1 << 20
+
+
+class Folder:
+    """A folder of few files, whose names appear whole or not at all."""
+
+    def __init__(self, spark: Any, uri: str) -> None:
+        self.uri = uri.rstrip("/")
+        parsed = urlparse(uri)
+        default = str(spark._jsc.hadoopConfiguration().get("fs.defaultFS") or "file:///")
+        self.local: Optional[str] = None
+        if parsed.scheme == "file" or (not parsed.scheme and default.startswith("file:")):
+            self.local = os.path.abspath(unquote(parsed.path) if parsed.scheme else uri)
+            os.makedirs(self.local, exist_ok=True)
+        else:
+            self._jvm = spark._jvm
+            self._root = self._jvm.org.apache.hadoop.fs.Path(self.uri)
+            self._fs = self._root.getFileSystem(spark._jsc.hadoopConfiguration())
+            self._fs.mkdirs(self._root)
+
+    def names(self) -> list[str]:
+        """The files that are there."""
+        if self.local is not None:
+            return sorted(os.listdir(self.local))
+        return sorted(status.getPath().getName() for status in self._fs.listStatus(self._root))
+
+    def fetch(self, name: str, to: str) -> str:
+        """A file on this machine: itself where it is here, else a copy."""
+        if self.local is not None:
+            return os.path.join(self.local, name)
+        path = self._jvm.org.apache.hadoop.fs.Path(self._root, name)
+        self._fs.copyToLocalFile(False, path, self._jvm.org.apache.hadoop.fs.Path("file://" + to), True)
+        return to
+
+    def put(self, name: str, source: str) -> None:
+        """Takes a file of this machine: it has its name when all of it is there."""
+        if self.local is not None:
+            draft = os.path.join(self.local, f".{name}.draft")
+            shutil.copyfile(source, draft)
+            descriptor = os.open(draft, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            os.replace(draft, os.path.join(self.local, name))
+            folder = os.open(self.local, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+            return
+        path = self._jvm.org.apache.hadoop.fs.Path
+        draft_path, final = path(self._root, f".{name}.draft"), path(self._root, name)
+        self._fs.copyFromLocalFile(False, True, path("file://" + source), draft_path)
+        if not self._fs.rename(draft_path, final):
+            raise tamis.Error(f"{self.uri}/{name}: could not be put in its place")
+
+    def read(self, name: str) -> Optional[bytes]:
+        """A small file; None where there is none."""
+        if self.local is not None:
+            try:
+                with open(os.path.join(self.local, name), "rb") as file:
+                    return file.read()
+            except FileNotFoundError:
+                return None
+        path = self._jvm.org.apache.hadoop.fs.Path(self._root, name)
+        if not self._fs.exists(path):
+            return None
+        stream = self._fs.open(path)
+        try:
+            return bytes(stream.readAllBytes())
+        finally:
+            stream.close()
+
+    def remove(self, name: str) -> None:
+        """Removes a file, where it is there."""
+        if self.local is not None:
+            try:
+                os.unlink(os.path.join(self.local, name))
+            except FileNotFoundError:
+                pass
+            return
+        self._fs.delete(self._jvm.org.apache.hadoop.fs.Path(self._root, name), False)
+
+
+def exists(spark: Any, uri: str) -> bool:
+    """Whether there is a file or folder."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(uri)
+    return bool(path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path))
+
+
+def first_file(spark: Any, uri: str) -> tuple[str, bytes]:
+    """The name of the first file that a path or pattern means, and how it begins, decompressed."""
+    hadoop = spark._jvm.org.apache.hadoop
+    configuration = spark._jsc.hadoopConfiguration()
+    path = hadoop.fs.Path(uri)
+    system = path.getFileSystem(configuration)
+    found = system.globStatus(path)
+    for status in sorted(found or [], key=lambda status: str(status.getPath())):
+        file = status.getPath() if status.isFile() else _first_below(system, status.getPath())
+        if file is not None:
+            return str(file.getName()), _head(hadoop, configuration, system, file)
+    raise tamis.Error(f"{uri}: there is no such file")
+
+
+def _first_below(system: Any, folder: Any) -> Any:
+    files = system.listFiles(folder, True)
+    names: list[Any] = []
+    while files.hasNext() and len(names) < 10_000:
+        file = files.next().getPath()
+        if not file.getName().startswith(("_", ".")):
+            names.append(file)
+    return min(names, key=str, default=None)
+
+
+def _head(hadoop: Any, configuration: Any, system: Any, file: Any) -> bytes:
+    stream = system.open(file)
+    try:
+        codec = hadoop.io.compress.CompressionCodecFactory(configuration).getCodec(file)
+        plain = stream if codec is None else codec.createInputStream(stream)
+        head = bytes(plain.readNBytes(_HEAD))
+        while len(head) % _HEAD == 0 and head and b"\n" not in head:
+            more = bytes(plain.readNBytes(_HEAD))
+            if not more:
+                break
+            head += more
+        # A row that is cut is none.
+        return head[: head.rfind(b"\n") + 1] if len(head) >= _HEAD and not head.startswith(b"PAR1") else head
+    finally:
+        stream.close()

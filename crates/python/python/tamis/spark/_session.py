@@ -1,0 +1,108 @@
+"""Sessions of Spark: what they must be, files that go to their executors, and failures that come back."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import tamis
+from tamis import Sketch
+from tamis.spark._tasks import Shipped
+
+OLDEST = (3, 5)
+
+_SHIP = (
+    "an executor has no package tamis, or no pyarrow: install the wheel on every worker, or ship a packed environment "
+    "(spark-submit --archives env.tar.gz#env, with PYSPARK_PYTHON=./env/bin/python; docs/spark.md shows how)"
+)
+
+
+def session_of(df: Any) -> Any:
+    """The session of a DataFrame, where it can serve."""
+    if "connect" in type(df).__module__.split("."):
+        raise tamis.Error("this DataFrame belongs to Spark Connect, which cannot ship files: use a classic session")
+    if not hasattr(df, "mapInArrow"):
+        found = type(df).__module__.partition(".")[0]
+        if found == "pyspark":
+            raise tamis.Error(f"this Spark is too old: {OLDEST[0]}.{OLDEST[1]} or later is needed")
+        raise TypeError(f"a Spark DataFrame is needed, not one of {found}: tamis.build takes others")
+    spark = df.sparkSession
+    check_version(spark.version)
+    return spark
+
+
+def check_version(version: str) -> None:
+    """Refuses a Spark that is too old."""
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if numbers < OLDEST:
+        raise tamis.Error(
+            f"this is Spark {version}: tamis needs {OLDEST[0]}.{OLDEST[1]} or later, whose executors take Arrow batches"
+        )
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Failures of executors in the words of what failed there."""
+    try:
+        yield
+    except (tamis.Error, ValueError, TypeError, OSError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        said = _said(str(error))
+        if said is None:
+            raise
+        raise tamis.Error(said) from None
+
+
+def _said(text: str) -> Any:
+    if re.search(r"No module named '?(tamis|pyarrow)", text):
+        return _SHIP
+    found = re.findall(r"^(?:tamis\.Error|tamis\._tamis\.Error|ValueError|TypeError): (.*)$", text, re.MULTILINE)
+    if not found:
+        return None
+    # Rows are counted in pieces of the table, which nobody knows.
+    return re.sub(r"^row \d+ \(counted from 0\): ", "a row: ", str(found[-1]))
+
+
+_folder: list[str] = []
+_shipped: dict[tuple[str, str], str] = {}
+
+
+def _temporary() -> str:
+    if not _folder:
+        _folder.append(tempfile.mkdtemp(prefix="tamis-"))
+        atexit.register(shutil.rmtree, _folder[0], ignore_errors=True)
+    return _folder[0]
+
+
+def temporary_file(name: str) -> str:
+    """A place for a file that lasts as long as this process."""
+    return os.path.join(_temporary(), name)
+
+
+def ship(spark: Any, sketch: Sketch) -> Shipped:
+    """Sends a file to all executors, once for each content."""
+    file = sketch._file
+    digest = file.digest
+    context = spark.sparkContext
+    known = (context.applicationId, digest)
+    if known not in _shipped:
+        name = f"tamis-{digest}.tamis"
+        place = temporary_file(name)
+        if not os.path.exists(place):
+            path = file.path
+            try:
+                if path is None:
+                    raise OSError
+                os.link(path, place)
+            except OSError:
+                sketch.save(place)
+        context.addFile(place)
+        _shipped[known] = name
+    return Shipped(_shipped[known])

@@ -1,0 +1,247 @@
+"""Streams: sketches that learn with every micro-batch, and answers against what they know.
+
+The state of `train_stream` is a folder. After each micro-batch that brought something it holds one more file,
+``sketch-QUERY-BATCH.tamis``, which appears whole: the sketch after that batch, under its number. Spark may run a
+batch again after a failure, with the same rows and the same number; the state is then ahead of it, and nothing
+changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Callable, Optional, Union
+
+import tamis
+from tamis import Sketch, _tamis
+from tamis._sketch import params_as_json
+from tamis.spark._batch import Fields, Source, _of_rows, estimates, filter_df, local_parts, merged_ranges
+from tamis.spark._files import Folder
+from tamis.spark._session import explained, session_of, temporary_file
+
+_NAME = re.compile(r"sketch-([0-9a-f]{12})-(\d{12})\.tamis")
+
+# Older sketches that stay, for who reads just now.
+_KEPT = 2
+
+
+class _State:
+    """The folder of a state."""
+
+    def __init__(self, spark: Any, uri: str) -> None:
+        self.folder = Folder(spark, uri)
+        self.local = temporary_file(f"state-{os.urandom(8).hex()}.tamis")
+
+    def all(self) -> list[tuple[int, str, str]]:
+        """Numbers of batches, the queries that they belong to, and names; the latest last."""
+        found = [(match, match.group(0)) for match in map(_NAME.fullmatch, self.folder.names()) if match]
+        return sorted((int(match.group(2)), match.group(1), name) for match, name in found)
+
+    def last(self) -> Optional[tuple[int, str, str]]:
+        """The latest."""
+        found = self.all()
+        return found[-1] if found else None
+
+    def open(self, name: str) -> Sketch:
+        """A sketch of the state."""
+        return tamis.open(self.folder.fetch(name, self.local))
+
+    def put(self, query: str, batch: int, path: str) -> None:
+        """Commits what is known after a batch."""
+        self.folder.put(f"sketch-{query}-{batch:012d}.tamis", path)
+        for _, _, name in self.all()[: -1 - _KEPT]:
+            self.folder.remove(name)
+
+
+def train_stream(
+    df: Any,
+    key: Fields = None,
+    group: Optional[str] = None,
+    *,
+    state: str,
+    keys: Optional[int] = None,
+    fpr: Optional[float] = None,
+    bits_per_key: Optional[float] = None,
+    kind: Optional[str] = None,
+    hash: Optional[str] = None,
+    seed: Optional[int] = None,
+    weight: Optional[str] = None,
+    epsilon: Optional[float] = None,
+    delta: Optional[float] = None,
+    width: Optional[int] = None,
+    depth: Optional[int] = None,
+    counter_bits: Optional[int] = None,
+    params: Union[Mapping[str, Any], Sketch, str, None] = None,
+    null: Optional[str] = None,
+    bad_rows: str = "fail",
+    checkpoint: Optional[str] = None,
+    trigger: Optional[Mapping[str, Any]] = None,
+    name: Optional[str] = None,
+    range_bytes: int = _tamis.RANGE_BYTES,
+) -> Any:
+    """Starts a query of Structured Streaming that learns filters or counts; returns the query.
+
+    Parameters come first, since a stream cannot be counted: `keys` to plan for, `epsilon` for counts, or `params`
+    (with groups, these: `tamis.plan` or `tamis.spark.plan` of a sample that has all of them).
+
+    Each micro-batch makes parts on the executors; they are brought together with what was known, and the result
+    is stored in the folder `state` with the number of the batch, in one step. A query that is killed and started
+    again goes on from its checkpoint (``STATE/checkpoint`` where none is named), and a batch that Spark runs again
+    changes nothing, of counts either: the bytes are those of a run that nobody disturbed.
+
+    `open_state` opens what is known, `query_stream` answers another stream by it.
+
+    >>> from tamis.spark import train_stream                                       # doctest: +SKIP
+    >>> query = train_stream(stream, key="ip", keys=10_000_000, state="hdfs:///state/ips")  # doctest: +SKIP
+    """
+    given = {
+        one: value
+        for one, value in locals().items()
+        if one not in ("df", "state", "params", "checkpoint", "trigger", "name", "range_bytes")
+    }
+    spark = session_of(df)
+    if not df.isStreaming:
+        raise ValueError("this DataFrame is no stream: tamis.spark.build builds of it")
+    source = Source(df)
+    options = source.options({**given, "params": params_as_json(params)})
+    planned = _tamis.planned_without_rows(options)
+    if planned is None:
+        raise ValueError(
+            "the keys of a stream cannot be counted first, nor its groups be found: give keys=N, or with groups "
+            "params= that know them"
+        )
+    with_params = {**_of_rows(options), "params": planned}
+    source.rows(options)  # says which columns are missing
+    place = f"{state.rstrip('/')}/checkpoint" if checkpoint is None else checkpoint
+    known = _State(spark, state)
+    last = known.last()
+    if last is not None:
+        _refuse_other(state, known.open(last[2]), planned)
+    marks = Folder(spark, place)
+    mine: list[str] = []
+
+    def learn(batch: Any, number: int) -> None:
+        if not mine:
+            mine.append(_query_of(marks))
+        last = known.last()
+        if last is not None and last[1] != mine[0]:
+            raise tamis.Error(
+                f"{state}: this state was learned by another query than that of {place}: name its checkpoint, or "
+                "another state"
+            )
+        if last is not None and number <= last[0]:
+            return  # it is in there
+        with explained():
+            rows = Source(batch).rows(options)
+            path = temporary_file(f"batch-{os.urandom(8).hex()}.tamis")
+            assembly = _tamis.Assembly(planned, range_bytes, path)
+            changed = False
+            merged = merged_ranges(spark, rows, with_params, planned, range_bytes)
+            for _, part in local_parts(merged, _tamis.data_bytes(planned)):
+                if not changed and last is not None:
+                    assembly.begin(known.open(last[2])._file)
+                changed = True
+                assembly.put(part)
+            if changed:
+                assembly.finish()
+                known.put(mine[0], number, path)
+                os.unlink(path)
+
+    writer = df.writeStream.foreachBatch(learn).option("checkpointLocation", place)
+    return _started(writer, trigger, name)
+
+
+def _query_of(checkpoint: Folder) -> str:
+    """The query whose checkpoint this is: Spark gives it a number that lasts."""
+    metadata = checkpoint.read("metadata")
+    if metadata is None:
+        raise tamis.Error(f"{checkpoint.uri}: this checkpoint has no metadata")
+    return str(json.loads(metadata)["id"]).replace("-", "")[:12]
+
+
+def _refuse_other(state: str, sketch: Sketch, planned: str) -> None:
+    if sketch.params != json.loads(planned):
+        raise tamis.Error(
+            f"{state}: the state there has other parameters ({sketch!r}): name another folder, or give its "
+            "parameters, params=open_state(...)"
+        )
+
+
+def _started(writer: Any, trigger: Optional[Mapping[str, Any]], name: Optional[str]) -> Any:
+    if trigger is not None:
+        writer = writer.trigger(**trigger)
+    if name is not None:
+        writer = writer.queryName(name)
+    return writer.start()
+
+
+def open_state(state: str, spark: Any = None) -> Sketch:
+    """What a query of `train_stream` knows by now: the sketch after its latest batch.
+
+    >>> from tamis.spark import open_state                                         # doctest: +SKIP
+    >>> open_state("hdfs:///state/ips").contains("10.0.0.1")                       # doctest: +SKIP
+    True
+    """
+    if spark is None:
+        from pyspark.sql import SparkSession
+
+        spark = SparkSession.builder.getOrCreate()
+    known = _State(spark, state)
+    last = known.last()
+    if last is None:
+        raise tamis.Error(f"{state}: nothing was learned yet")
+    return known.open(last[2])
+
+
+def query_stream(
+    df: Any,
+    state: str,
+    key: Fields = None,
+    *,
+    answer: Callable[[Any, int], None],
+    checkpoint: str,
+    group: Union[str, bytes, int, None] = None,
+    once: bool = True,
+    bad_rows: str = "fail",
+    trigger: Optional[Mapping[str, Any]] = None,
+    name: Optional[str] = None,
+) -> Any:
+    """Starts a query that answers another stream by what `train_stream` learned; returns the query.
+
+    For each micro-batch `answer` is called with a DataFrame and the number of the batch: the rows whose key was
+    seen, each key once if `once`; of counts all rows, with a column ``estimate``. The state is looked up anew for
+    each batch. Before anything was learned, nothing was seen.
+
+    >>> from tamis.spark import query_stream                                       # doctest: +SKIP
+    >>> def answer(seen, batch): seen.write.mode("append").json("hdfs:///answers")  # doctest: +SKIP
+    >>> query_stream(asked, "hdfs:///state/ips", key="ip", answer=answer, checkpoint="hdfs:///asked")  # doctest: +SKIP
+    """
+    spark = session_of(df)
+    if not df.isStreaming:
+        raise ValueError("this DataFrame is no stream: tamis.spark.filter_df filters it")
+    known = _State(spark, state)
+    opened: dict[str, Sketch] = {}
+
+    def ask(batch: Any, number: int) -> None:
+        last = known.last()
+        if last is None:
+            answer(batch.limit(0), number)
+            return
+        if last[2] not in opened:
+            opened.clear()
+            opened[last[2]] = known.open(last[2])
+        sketch = opened[last[2]]
+        with explained():
+            if sketch.kind.startswith("count-min"):
+                found = estimates(batch, sketch, key, group, bad_rows)
+            else:
+                found = filter_df(batch, sketch, key, group, bad_rows=bad_rows)
+            columns = _tamis.asked_columns({"key": key, "without_group": True}, sketch._file)
+            if once and all(isinstance(column, str) and column in batch.columns for column in columns):
+                found = found.dropDuplicates(columns)
+            answer(found, number)
+
+    writer = df.writeStream.foreachBatch(ask).option("checkpointLocation", checkpoint)
+    return _started(writer, trigger, name)

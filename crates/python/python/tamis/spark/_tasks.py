@@ -1,0 +1,298 @@
+"""What executors do with their rows. Instances of these classes are what Spark ships to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Optional
+
+import pyarrow as pa
+
+import tamis
+from tamis import _tamis
+
+# Parts of a job, as rows that Spark moves: the number that they are brought together by, and the bytes.
+PARTS = "part long, data binary"
+
+# Bytes that a task holds before it hands them on.
+HELD = 256 << 20
+
+# Bytes of rows that are handed over together.
+_BATCH = 32 << 20
+
+_MARK = "\ufeff".encode()
+
+
+def as_batches(parts: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
+    """Parts as Arrow batches of a bounded size."""
+    numbers: list[int] = []
+    held: list[bytes] = []
+    size = 0
+    for number, data in parts:
+        if held and size + len(data) > _BATCH:
+            yield _batch(numbers, held)
+            numbers, held, size = [], [], 0
+        numbers.append(number)
+        held.append(data)
+        size += len(data)
+    if held:
+        yield _batch(numbers, held)
+
+
+def _batch(numbers: list[int], held: list[bytes]) -> pa.RecordBatch:
+    arrays = [pa.array(numbers, pa.int64()), pa.array(held, pa.binary())]
+    return pa.RecordBatch.from_arrays(arrays, names=["part", "data"])
+
+
+def parts_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
+    """The parts in Arrow batches."""
+    for batch in batches:
+        for number, data in zip(batch.column(0), batch.column(1)):
+            yield number.as_py(), data.as_py()
+
+
+class Task:
+    """Work with the version of the driver: another one might do it differently."""
+
+    def __init__(self) -> None:
+        self.version = tamis.__version__
+        self.for_command_line = _tamis.speaks_as_command_line()
+
+    def check(self) -> None:
+        """Refuses another version. Messages are in the words of whoever reads them."""
+        if self.for_command_line:
+            _tamis.speak_as_command_line()
+        if tamis.__version__ != self.version:
+            raise tamis.Error(
+                f"an executor has tamis {tamis.__version__}, and the driver {self.version}: ship the same to both"
+            )
+
+
+class Rows(Task):
+    """Work with rows: tables, or lines of text with their file and its block."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        super().__init__()
+        self.options = {**options, "threads": 1 if "threads" in options else None}
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+        """What the Rust part takes as rows."""
+        text = self.options.get("text")
+        if text is None:
+            yield from (batch for batch in batches if batch.num_rows)
+        else:
+            yield from _lines(batches, text["header"])
+
+
+def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterator[pa.Array]:
+    """Lines without the headers of their files. Rows are lines, a number for their file, and where the block
+    begins that they were read from: the first rows of the first block of a file are its first lines."""
+    import numpy
+
+    wanted = None if header is None else _plain(header)
+    before: Any = None
+    begun = True
+    for batch in batches:
+        lines, files, starts = batch.columns
+        if not len(lines):
+            continue
+        numbers, first = files.to_numpy(), starts.to_numpy() == 0
+        other = (numbers[1:] != numbers[:-1]) | (first[1:] != first[:-1])
+        changes: Any = numpy.flatnonzero(other) + 1
+        runs = [0, *changes.tolist(), len(lines)]
+        kept: list[pa.Array] = []
+        for start, end in zip(runs, runs[1:]):
+            file = (numbers[start], first[start])
+            if file != before:
+                before, begun = file, not first[start]
+            while not begun and start < end:
+                line = lines[start].as_py()
+                if not line.strip(b"\r"):
+                    start += 1  # empty lines are none
+                    continue
+                begun = True
+                if wanted is not None:
+                    if _plain(line) != wanted:
+                        raise tamis.Error(
+                            f"a file begins with {_plain(line).decode(errors='replace')!r}, and the first of them with "
+                            f"{wanted.decode(errors='replace')!r}: files with other columns are read by another job"
+                        )
+                    start += 1
+                elif line.startswith(_MARK):
+                    kept.append(pa.array([line[len(_MARK) :]], pa.binary()))
+                    start += 1
+            kept.append(lines.slice(start, end - start))
+        yield from (part for part in kept if len(part))
+
+
+def _plain(line: bytes) -> bytes:
+    line = line.lstrip(b"\r\n")
+    return (line[len(_MARK) :] if line.startswith(_MARK) else line).rstrip(b"\r\n")
+
+
+class CountRows(Rows):
+    """Counts the keys of rows; what it saw comes out in parts, by hash."""
+
+    def __init__(self, options: dict[str, Any], parts: int, most: int) -> None:
+        super().__init__(options)
+        self.parts, self.most = parts, most
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        counter = _tamis.Counter(self.options)
+        for rows in self.rows(batches):
+            counter.add(rows)
+        yield from as_batches(counter.parts(self.parts, self.most))
+
+
+class MergeCounts(Task):
+    """Brings together what counters saw."""
+
+    def __init__(self, options: dict[str, Any], most: int) -> None:
+        super().__init__()
+        self.options, self.most = options, most
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        counter, seen = None, False
+        for _, data in parts_of(batches):
+            counter = counter or _tamis.Counter(self.options)
+            counter.absorb(data)
+            seen = True
+        if seen and counter is not None:
+            yield from as_batches(counter.parts(1, self.most))
+
+
+class BuildRows(Rows):
+    """What rows change in sketches, by range."""
+
+    def __init__(self, options: dict[str, Any], range_bytes: int, held: int = HELD) -> None:
+        super().__init__(options)
+        self.range_bytes, self.held = range_bytes, held
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        partial = _tamis.Partial(self.options, self.range_bytes)
+        for rows in self.rows(batches):
+            if partial.add(rows) > self.held:
+                yield from as_batches(partial.drain())
+        yield from as_batches(partial.drain())
+
+
+class MergeRanges(Task):
+    """Brings together what changes the same range. Rows come in the order of the ranges."""
+
+    def __init__(self, params: str, range_bytes: int) -> None:
+        super().__init__()
+        self.params, self.range_bytes = params, range_bytes
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        merger, current = None, None
+        for number, data in parts_of(batches):
+            if merger is None:
+                merger = _tamis.Merger(self.params, self.range_bytes)
+            if number != current and current is not None:
+                yield from as_batches(merger.drain())
+            current = number
+            merger.absorb(data)
+        if merger is not None:
+            yield from as_batches(merger.drain())
+
+
+class Shipped:
+    """A file that every executor has, mapped where it is asked."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def open(self) -> _tamis.File:
+        """The file; a worker opens it once."""
+        from pyspark import SparkFiles
+
+        path = SparkFiles.get(self.name)
+        if path not in _opened:
+            _opened.clear()
+            _opened[path] = _tamis.open(path)
+        return _opened[path]
+
+
+_opened: dict[str, _tamis.File] = {}
+
+
+class GatherKeys(Rows):
+    """Gathers keys for a test, by hash."""
+
+    def __init__(self, file: Shipped, options: dict[str, Any], negatives: bool, held: int = HELD) -> None:
+        super().__init__(options)
+        self.file, self.negatives, self.held = file, negatives, held
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        gatherer = _tamis.Gatherer(self.file.open(), self.options)
+        for rows in self.rows(batches):
+            if gatherer.add(rows, self.negatives) > self.held:
+                yield from as_batches(gatherer.drain())
+        yield from as_batches(gatherer.drain())
+
+
+class RandomKeys(Task):
+    """Random keys for a test; a row is a first number and an end."""
+
+    def __init__(self, file: Shipped, seed: int) -> None:
+        super().__init__()
+        self.file, self.seed = file, seed
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        gatherer = _tamis.Gatherer(self.file.open(), {})
+        for batch in batches:
+            for first, end in zip(batch.column(0), batch.column(1)):
+                gatherer.add_random(first.as_py(), end.as_py(), self.seed)
+                yield from as_batches(gatherer.drain())
+
+
+class JudgeKeys(Task):
+    """Judges keys, of which those of a part come together, in the order of the parts."""
+
+    def __init__(self, file: Shipped) -> None:
+        super().__init__()
+        self.file = file
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        file = self.file.open()
+        judge, current = _tamis.Judge(file), None
+        for number, data in parts_of(batches):
+            if number != current:
+                judge.settle(file)
+            current = number
+            judge.absorb(data)
+        judge.settle(file)
+        yield pa.RecordBatch.from_arrays([pa.array([judge.findings()], pa.string())], names=["found"])
+
+
+class Contains(Task):
+    """Whether keys may be in a set: 1, 0, or 2 where there is no key."""
+
+    def __init__(self, file: Shipped, group: Any, bad_rows: str) -> None:
+        super().__init__()
+        self.file, self.group, self.bad_rows = file, group, bad_rows
+
+    def __call__(self, *columns: Any) -> pa.Array:
+        self.check()
+        return pa.array(self.file.open().codes(_keys(columns), self.group, self.bad_rows))
+
+
+class Estimates(Contains):
+    """What keys count for at most."""
+
+    def __call__(self, *columns: Any) -> pa.Array:
+        self.check()
+        found = self.file.open().estimate(_keys(columns), self.group, self.bad_rows, 1)
+        return pa.array(found).cast(pa.int64())
+
+
+def _keys(columns: Iterable[Any]) -> Any:
+    arrays = [_plain_array(column) for column in columns]
+    if len(arrays) == 1:
+        return arrays[0]
+    return pa.table(arrays, names=[str(number) for number in range(1, len(arrays) + 1)])
+
+
+def _plain_array(column: Any) -> Any:
+    if isinstance(column, pa.ChunkedArray):
+        return column.combine_chunks()
+    return column if isinstance(column, pa.Array) else pa.array(column, from_pandas=True)

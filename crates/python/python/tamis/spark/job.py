@@ -1,0 +1,166 @@
+"""What ``spark-submit`` runs for ``tamis build``, ``test`` and ``filter`` with ``--on``: a job as plain data in a
+file, and numbers back in another."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Optional
+
+import tamis
+from tamis import Sketch, _tamis
+from tamis.spark import _batch, _files, _read
+from tamis.spark._session import check_version, explained
+
+
+def main(arguments: Optional[list[str]] = None) -> None:
+    """Does the job that a file describes. The exit code is 1 where it fails."""
+    begun = time.monotonic()
+    (path,) = sys.argv[1:] if arguments is None else arguments
+    with open(path, encoding="utf-8") as file:
+        job: dict[str, Any] = json.load(file)
+    _tamis.speak_as_command_line()
+    try:
+        told = run(job, begun)
+    except (ValueError, TypeError) as error:
+        told = {"error": str(error), "usage": True}
+    except (tamis.Error, OSError) as error:
+        told = {"error": str(error)}
+    except Exception as error:  # what Spark says
+        told = {"error": _short(error)}
+    draft = job["result"] + ".draft"
+    with open(draft, "w", encoding="utf-8") as file:
+        json.dump(told, file)
+    os.replace(draft, job["result"])
+    if "error" in told:
+        sys.exit(1)
+
+
+def _short(error: Exception) -> str:
+    """The first lines of what Spark says; the rest are those of the JVM."""
+    lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith(("\tat ", "\t..."))]
+    return f"{type(error).__name__}: " + "\n".join(lines[:12])
+
+
+def run(job: Mapping[str, Any], begun: float) -> dict[str, Any]:
+    """Does a job in a session of its own."""
+    import pyspark
+
+    check_version(pyspark.__version__)
+    from pyspark.sql import SparkSession
+
+    # The Arrow batches of text are larger than usual: a line is a row.
+    builder = SparkSession.builder.appName(f"tamis {job['job']}")
+    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
+    seconds = {"start": time.monotonic() - begun}
+    done = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(spark.sparkContext, done), daemon=True)
+    watcher.start()
+    since = time.monotonic()
+    try:
+        with explained():
+            told, phase = _JOBS[job["job"]](spark, job)
+    finally:
+        done.set()
+        watcher.join()
+        since = time.monotonic() - since
+        spark.stop()
+    seconds[phase] = since
+    return {**told, "seconds": seconds}
+
+
+def _watch(context: Any, done: threading.Event) -> None:
+    """Tells how many tasks are done."""
+    tracker = context.statusTracker()
+    while not done.wait(0.3):
+        try:
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        except Exception:
+            return  # the session ends
+        there = [stage for stage in stages if stage is not None]
+        if there:
+            finished = sum(stage.numCompletedTasks for stage in there)
+            print(f"tamis-tasks {finished} {sum(stage.numTasks for stage in there)}", file=sys.stderr, flush=True)
+
+
+def _build(spark: Any, job: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    options = {**job["options"], "bad_rows": job["reading"]["bad_rows"]}
+    _tamis.planned_without_rows(options)  # refuses what cannot be, before anything is read
+    source = _read.rows(spark, job["inputs"], job["reading"], options)
+    range_bytes = job.get("range_bytes") or _tamis.RANGE_BYTES
+    _, said = _batch.build_source(source, options, job["output"], range_bytes)
+    return said, "build"
+
+
+def _test(spark: Any, job: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    sketch = tamis.open(job["filters"])
+    options = {**job["options"], "bad_rows": job["reading"]["bad_rows"]}
+    members = outside = None
+    if job["inputs"]:
+        members = _read.rows(spark, job["inputs"], job["reading"], options, sketch._file)
+    if job["negatives"]:
+        outside = _outside(spark, job, options, sketch)
+    found = _batch.findings(members, sketch, options, outside, job["random"], job["seed"])
+    return {"findings": json.loads(found)}, "test"
+
+
+def _outside(spark: Any, job: Mapping[str, Any], options: dict[str, Any], sketch: Sketch) -> _batch.Source:
+    """Keys known to be outside: a table with the same columns or, for a key of one part, one key per line."""
+    lone = {**options, "group": None, "without_group": True}
+    try:
+        return _read.rows(spark, job["negatives"], job["reading"], lone, sketch._file)
+    except tamis.Error:
+        if sketch._file.parts != 1:
+            raise
+        reading = {**job["reading"], "format": "lines"}
+        return _read.rows(spark, job["negatives"], reading, {**lone, "key": "1"}, sketch._file)
+
+
+_WRITTEN = {"parquet": "parquet", "csv": "csv", "tsv": "csv", "ndjson": "json", "lines": "text"}
+
+
+def _filter(spark: Any, job: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    sketch = tamis.open(job["filters"])
+    output = job["output"]
+    if output is not None and _files.exists(spark, output):
+        raise tamis.Error(f"{output}: this is there already, and is not overwritten; name another folder")
+    options = job["options"]
+    df, text = _read.records(spark, job["inputs"], job["reading"], options, sketch._file)
+    group = job["group"]
+    group = bytes.fromhex(group["hex"]) if isinstance(group, dict) else group
+    code = _batch.codes(df, sketch, options.get("key"), group, job["reading"]["bad_rows"])
+    column = "__tamis_code"
+    numbers = [
+        F.count(F.lit(1)).alias("records"),
+        F.coalesce(F.sum((F.col(column) == 1).cast("long")), F.lit(0)).alias("admitted"),
+        F.coalesce(F.sum((F.col(column) == 2).cast("long")), F.lit(0)).alias("keyless"),
+    ]
+    coded = df.withColumn(column, code)
+    if output is None:
+        return coded.agg(*numbers).collect()[0].asDict(), "analyse"
+    seen = Observation("tamis")
+    wanted = F.col(column) != 1 if job["invert"] else F.col(column) == 1
+    passed = coded.observe(seen, *numbers).filter(wanted).drop(column)
+    form = job["output_format"] or text["format"]
+    writer = passed.write.format(_WRITTEN[form])
+    if _WRITTEN[form] == "csv":
+        named = text["format"] in ("parquet", "ndjson", "lines") or not text["no_header"]
+        delimiter = "\t" if form == "tsv" else chr(text.get("delimiter") or ord(","))
+        writer = writer.options(header=str(named).lower(), sep="," if job["output_format"] == "csv" else delimiter)
+        writer = writer.option("escape", '"')
+    writer.save(output)
+    return dict(seen.get), "analyse"
+
+
+_JOBS = {"build": _build, "test": _test, "filter": _filter}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,451 @@
+//! Jobs that are spread over machines: what the executors of an engine and its driver are asked to do.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_schema::DataType;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use tamis::key::Column;
+use tamis::params::Params;
+use tamis_engine::source::{Format, Options as Reading, Sources};
+use tamis_engine::spread::{self, Outcome, Rows};
+use tamis_engine::test::apart::{Gatherer as Keys, Judge as Judging};
+use tamis_engine::test::{self, Findings, With};
+use tamis_engine::{Control, Error, parallel};
+
+use crate::errors::{self, raised, wrong};
+use crate::file::File;
+use crate::options::Options;
+use crate::rows::rows;
+
+/// How a text is cut into rows, and what stands before them.
+#[derive(Clone)]
+struct Text {
+    reading: Reading,
+    header: Vec<u8>,
+}
+
+/// Rows as an executor has them: a table, or lines of text.
+struct Given {
+    width: usize,
+    text: Option<Text>,
+}
+
+impl Given {
+    fn new(options: &Options<'_>, width: usize) -> PyResult<Given> {
+        let dict = &options.0;
+        let text = match dict.get_item("text")?.filter(|text| !text.is_none()) {
+            None => None,
+            Some(text) => {
+                let text = Options(text.cast_into::<PyDict>().map_err(PyErr::from)?);
+                let reading = text.reading()?;
+                let header = text.0.get_item("header")?.filter(|header| !header.is_none());
+                let header =
+                    header.map(|header| header.extract::<Vec<u8>>()).transpose()?.unwrap_or_default();
+                Some(Text { reading, header })
+            }
+        };
+        Ok(Given { width, text })
+    }
+
+    fn rows(&self, data: &Bound<'_, PyAny>) -> PyResult<Rows> {
+        let table = rows(data, self.width)?;
+        let Some(text) = &self.text else { return Ok(Rows::Table(Arc::new(table))) };
+        let mut lines = text.header.clone();
+        for part in &table.parts {
+            let Some(column) = part.first() else { continue };
+            push_lines(&**column, &mut lines)?;
+        }
+        let name = Rows::somewhere().to_owned();
+        Ok(Rows::Text { lines, options: text.reading.clone(), name })
+    }
+}
+
+/// Appends the values of an array, a line each.
+fn push_lines(column: &dyn Array, lines: &mut Vec<u8>) -> PyResult<()> {
+    let mut push = |bytes: &[u8]| {
+        lines.extend_from_slice(bytes);
+        lines.push(b'\n');
+    };
+    match column.data_type() {
+        DataType::Utf8 => column.as_string::<i32>().iter().flatten().for_each(|line| push(line.as_bytes())),
+        DataType::LargeUtf8 => {
+            column.as_string::<i64>().iter().flatten().for_each(|line| push(line.as_bytes()))
+        }
+        DataType::Utf8View => column.as_string_view().iter().flatten().for_each(|line| push(line.as_bytes())),
+        DataType::Binary => column.as_binary::<i32>().iter().flatten().for_each(push),
+        DataType::LargeBinary => column.as_binary::<i64>().iter().flatten().for_each(push),
+        other => return Err(wrong(format!("lines of text are strings, not {other}"))),
+    }
+    Ok(())
+}
+
+/// A failure of rows; a line of a piece of a text has no number that helps.
+fn at_rows(error: Error) -> PyErr {
+    raised(Rows::plainly(error))
+}
+
+/// Something that changes, until it is used up or an error leaves it unusable.
+struct Held<T>(Mutex<Option<T>>);
+
+impl<T: Send> Held<T> {
+    fn new(value: T) -> Held<T> {
+        Held(Mutex::new(Some(value)))
+    }
+
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut T) -> tamis_engine::Result<R> + Send,
+    ) -> PyResult<R> {
+        let done = py.detach(|| {
+            let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut value = held.take().ok_or_else(used_up)?;
+            let done = work(&mut value)?;
+            *held = Some(value);
+            Ok(done)
+        });
+        done.map_err(at_rows)
+    }
+
+    fn take(&self) -> PyResult<T> {
+        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        value.ok_or_else(|| raised(used_up()))
+    }
+}
+
+fn used_up() -> Error {
+    Error::Refused("this has finished or has failed: begin another".into())
+}
+
+type Parts<'py, N> = Vec<(N, Bound<'py, PyBytes>)>;
+
+fn as_parts<N>(py: Python<'_>, parts: Vec<(N, Vec<u8>)>) -> Parts<'_, N> {
+    parts.into_iter().map(|(number, bytes)| (number, PyBytes::new(py, &bytes))).collect()
+}
+
+/// Counts keys.
+#[pyclass(frozen, module = "tamis._tamis")]
+struct Counter {
+    counter: Held<spread::Counter>,
+    given: Given,
+}
+
+#[pymethods]
+impl Counter {
+    #[new]
+    fn new(options: Bound<'_, PyDict>) -> PyResult<Counter> {
+        let options = Options(options);
+        let job = options.job()?;
+        let given = Given::new(&options, job.common.recipe.key.len())?;
+        Ok(Counter { counter: Held::new(spread::Counter::new(job).map_err(raised)?), given })
+    }
+
+    fn add(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let rows = self.given.rows(data)?;
+        self.counter.with(py, |counter| counter.add(rows, &Control::default()))
+    }
+
+    fn absorb(&self, py: Python<'_>, part: &[u8]) -> PyResult<()> {
+        self.counter.with(py, |counter| counter.absorb(part))
+    }
+
+    fn parts<'py>(&self, py: Python<'py>, parts: usize, most: usize) -> PyResult<Parts<'py, u32>> {
+        Ok(as_parts(py, self.counter.with(py, |counter| counter.parts(parts, most))?))
+    }
+
+    /// The parameters as JSON, and whether keys were estimated; or none, where the file is built.
+    fn conclude<'py>(&self, py: Python<'py>, path: Option<PathBuf>) -> PyResult<Bound<'py, PyDict>> {
+        let counter = self.counter.take()?;
+        let threads = parallel::default_threads();
+        let outcome = py.detach(|| counter.conclude(path.as_deref(), threads, &Control::default()));
+        let found = PyDict::new(py);
+        match outcome.map_err(raised)? {
+            Outcome::Params { params, estimated, lone_keywords } => {
+                found.set_item("params", params.to_json())?;
+                found.set_item("estimated", estimated)?;
+                found.set_item("lone_keywords", lone_keywords)?;
+            }
+            Outcome::Built { skipped } => found.set_item("skipped", skipped)?,
+        }
+        Ok(found)
+    }
+}
+
+/// What rows change in sketches of given parameters.
+#[pyclass(frozen, module = "tamis._tamis")]
+struct Partial {
+    partial: Held<spread::Partial>,
+    given: Given,
+}
+
+#[pymethods]
+impl Partial {
+    #[new]
+    fn new(options: Bound<'_, PyDict>, range_bytes: usize) -> PyResult<Partial> {
+        let options = Options(options);
+        let job = options.job()?;
+        let given = Given::new(&options, job.common.recipe.key.len())?;
+        Ok(Partial { partial: Held::new(spread::Partial::new(job, range_bytes).map_err(wrong)?), given })
+    }
+
+    /// Takes rows; returns about how many bytes are held.
+    fn add(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let rows = self.given.rows(data)?;
+        self.partial.with(py, |partial| {
+            partial.add(rows, &Control::default())?;
+            Ok(partial.held())
+        })
+    }
+
+    fn drain<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py, i64>> {
+        Ok(as_parts(py, self.partial.with(py, |partial| Ok(partial.drain()))?))
+    }
+}
+
+fn parameters(json: &str) -> PyResult<Params> {
+    Params::from_json(json).map_err(wrong)
+}
+
+/// Brings parts of the same range together.
+#[pyclass(frozen, module = "tamis._tamis")]
+struct Merger(Held<spread::Merger>);
+
+#[pymethods]
+impl Merger {
+    #[new]
+    fn new(params: &str, range_bytes: usize) -> PyResult<Merger> {
+        let merger = spread::Merger::new(&parameters(params)?, range_bytes).map_err(wrong)?;
+        Ok(Merger(Held::new(merger)))
+    }
+
+    fn absorb(&self, py: Python<'_>, part: &[u8]) -> PyResult<()> {
+        self.0.with(py, |merger| merger.absorb(part))
+    }
+
+    fn drain<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py, i64>> {
+        Ok(as_parts(py, self.0.with(py, |merger| Ok(merger.drain()))?))
+    }
+}
+
+/// A file that is put together of ranges.
+#[pyclass(frozen, module = "tamis._tamis")]
+struct Assembly(Held<spread::Assembly>);
+
+#[pymethods]
+impl Assembly {
+    #[new]
+    fn new(params: &str, range_bytes: usize, path: PathBuf) -> PyResult<Assembly> {
+        let assembly = spread::Assembly::new(parameters(params)?, range_bytes, &path).map_err(raised)?;
+        Ok(Assembly(Held::new(assembly)))
+    }
+
+    /// Begins with what a file has.
+    fn begin(&self, py: Python<'_>, file: &File) -> PyResult<()> {
+        self.0.with(py, |assembly| assembly.begin(&file.file))
+    }
+
+    fn put(&self, py: Python<'_>, part: &[u8]) -> PyResult<()> {
+        self.0.with(py, |assembly| assembly.put(part))
+    }
+
+    /// The rows left out.
+    fn finish(&self, py: Python<'_>) -> PyResult<u64> {
+        let assembly = self.0.take()?;
+        py.detach(|| assembly.finish(parallel::default_threads())).map_err(raised)
+    }
+}
+
+/// Gathers keys for a test.
+#[pyclass(frozen, module = "tamis._tamis")]
+struct Gatherer {
+    keys: Held<Keys>,
+    given: Given,
+}
+
+#[pymethods]
+impl Gatherer {
+    #[new]
+    fn new(file: &File, options: Bound<'_, PyDict>) -> PyResult<Gatherer> {
+        let options = Options(options);
+        let params = file.file.params();
+        let recipe = options.applied(&params.common.recipe)?;
+        let given = Given::new(&options, recipe.key.len())?;
+        Ok(Gatherer { keys: Held::new(Keys::new(params.clone(), recipe, options.bad_rows()?)), given })
+    }
+
+    /// Takes rows; returns about how many bytes are held.
+    fn add(&self, py: Python<'_>, data: &Bound<'_, PyAny>, negatives: bool) -> PyResult<usize> {
+        let rows = self.given.rows(data)?;
+        self.keys.with(py, |keys| {
+            keys.add(rows, negatives, &Control::default())?;
+            Ok(keys.held())
+        })
+    }
+
+    fn add_random(&self, py: Python<'_>, first: u64, end: u64, seed: u64) -> PyResult<()> {
+        self.keys.with(py, |keys| keys.add_random(first..end, seed, &Control::default()))
+    }
+
+    fn drain<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py, u32>> {
+        Ok(as_parts(py, self.keys.with(py, Keys::drain)?))
+    }
+}
+
+/// Judges the keys of parts.
+#[pyclass(frozen, module = "tamis._tamis")]
+struct Judge(Held<Judging>);
+
+#[pymethods]
+impl Judge {
+    #[new]
+    fn new(file: &File) -> Judge {
+        Judge(Held::new(Judging::new(file.file.params())))
+    }
+
+    fn absorb(&self, py: Python<'_>, part: &[u8]) -> PyResult<()> {
+        self.0.with(py, |judge| judge.absorb(part))
+    }
+
+    fn settle(&self, py: Python<'_>, file: &File) -> PyResult<()> {
+        self.0.with(py, |judge| judge.settle(&file.file))
+    }
+
+    /// What was found, as JSON.
+    fn findings(&self) -> PyResult<String> {
+        serde_json::to_string(&self.0.take()?.findings()).map_err(wrong)
+    }
+}
+
+/// Sums up findings.
+#[pyfunction]
+fn sum_findings(all: Vec<String>) -> PyResult<String> {
+    let mut sum = Findings::default();
+    for findings in all {
+        sum.add(&serde_json::from_str(&findings).map_err(wrong)?);
+    }
+    serde_json::to_string(&sum).map_err(wrong)
+}
+
+/// What follows from findings for these filters: what `tamis test --json` prints.
+#[pyfunction]
+fn conclude_test(
+    py: Python<'_>,
+    file: &File,
+    findings: &str,
+    members: bool,
+    negatives: bool,
+) -> PyResult<String> {
+    let findings = serde_json::from_str(findings).map_err(wrong)?;
+    let with = With { members, negatives };
+    let report = py.detach(|| test::conclude(&file.file, findings, with, parallel::default_threads()));
+    Ok(report.map_err(raised)?.json().to_string())
+}
+
+/// The parameters of a job that needs no rows for them, as JSON.
+#[pyfunction]
+fn planned_without_rows(options: Bound<'_, PyDict>) -> PyResult<Option<String>> {
+    let planned = spread::planned_without_rows(&Options(options).job()?).map_err(wrong)?;
+    Ok(planned.map(|params| params.to_json()))
+}
+
+/// The columns that a job asks of its rows: names, or numbers.
+#[pyfunction]
+fn asked_columns(
+    py: Python<'_>,
+    options: Bound<'_, PyDict>,
+    file: Option<&File>,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let column = |column: Column| match column {
+        Column::Name(name) => Ok(name.into_pyobject(py)?.into_any().unbind()),
+        Column::Number(number) => Ok(number.into_pyobject(py)?.into_any().unbind()),
+        Column::Line => Ok(py.None()),
+    };
+    columns(options, file)?.into_iter().map(column).collect()
+}
+
+fn columns(options: Bound<'_, PyDict>, file: Option<&File>) -> PyResult<Vec<Column>> {
+    let without_group = match options.get_item("without_group")? {
+        Some(without) => without.extract()?,
+        None => false,
+    };
+    let options = Options(options);
+    let mut recipe = match file {
+        Some(file) => options.applied(&file.file.params().common.recipe)?,
+        None => options.job()?.common.recipe,
+    };
+    if file.is_some() {
+        recipe.weight = None;
+    }
+    if without_group {
+        recipe.group = None;
+    }
+    Ok(recipe.columns())
+}
+
+/// The bytes of the data area of a file with these parameters.
+#[pyfunction]
+fn data_bytes(params: &str) -> PyResult<usize> {
+    Ok(8 * parameters(params)?.layout().1)
+}
+
+/// Where the columns of a job stand among these names.
+#[pyfunction]
+fn find_columns(options: Bound<'_, PyDict>, file: Option<&File>, names: Vec<String>) -> PyResult<Vec<usize>> {
+    Sources::find_columns(&columns(options, file)?, &names).map_err(raised)
+}
+
+/// How a text is understood that begins like this.
+#[pyfunction]
+fn understand<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    file: Option<&File>,
+    name: PathBuf,
+    head: Vec<u8>,
+    reading: Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let columns = columns(options, file)?;
+    let reading = Options(reading).reading()?;
+    let understood = Sources::understand_text(&name, head, &reading, &columns);
+    let (explained, prelude) = understood.map_err(raised)?;
+    let found = PyDict::new(py);
+    let format = match explained.format {
+        Format::Lines => "lines",
+        Format::Csv => "csv",
+        Format::Tsv => "tsv",
+        Format::Ndjson => "ndjson",
+        Format::Parquet => "parquet",
+    };
+    found.set_item("format", format)?;
+    found.set_item("delimiter", explained.delimiter)?;
+    found.set_item("no_header", !explained.header)?;
+    found.set_item("no_quotes", reading.no_quotes)?;
+    found.set_item("columns", explained.columns)?;
+    found.set_item("header", explained.header.then(|| PyBytes::new(py, &prelude)))?;
+    Ok(found)
+}
+
+/// Adds all of this to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Counter>()?;
+    module.add_class::<Partial>()?;
+    module.add_class::<Merger>()?;
+    module.add_class::<Assembly>()?;
+    module.add_class::<Gatherer>()?;
+    module.add_class::<Judge>()?;
+    module.add_function(wrap_pyfunction!(sum_findings, module)?)?;
+    module.add_function(wrap_pyfunction!(conclude_test, module)?)?;
+    module.add_function(wrap_pyfunction!(planned_without_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(asked_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(find_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(understand, module)?)?;
+    module.add_function(wrap_pyfunction!(data_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(errors::speak_as_command_line, module)?)?;
+    module.add_function(wrap_pyfunction!(errors::speaks_as_command_line, module)?)?;
+    module.add("RANGE_BYTES", spread::RANGE_BYTES)?;
+    Ok(())
+}

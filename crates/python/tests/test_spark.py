@@ -1,0 +1,278 @@
+"""tamis on Spark, in one session on this machine."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any, Callable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tamis
+import tamis.spark
+from tamis.spark import _batch, _files, _read, _session, job
+
+pytestmark = pytest.mark.spark
+
+ROWS = [(f"k{i % 4000}", f"g{i % 7}", i % 3) for i in range(12_000)]
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    keys, groups, weights = zip(*ROWS)
+    return pa.table({"key": keys, "group": groups, "weight": weights})
+
+
+@pytest.fixture(scope="module")
+def frame(spark: Any) -> Any:
+    df = spark.createDataFrame(ROWS, "key string, group string, weight int").repartition(5).persist()
+    yield df
+    df.unpersist()
+
+
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"kind": "bloom", "bits_per_key": 10},
+    {"hash": "murmur3", "fpr": 0.05},
+    {"kind": "fuse"},
+    {"kind": "count-min", "weight": "weight", "epsilon": 0.01},
+    {"keys": 1000},
+    {"kind": "counting"},
+    {"size": "64KB"},
+]
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+def test_the_bytes_are_those_of_one_machine(frame: Any, table: pa.Table, options: dict[str, Any]) -> None:
+    here = tamis.build(table, key="key", group="group", **options)
+    there = tamis.spark.build(frame, key="key", group="group", range_bytes=4096, **options)
+    assert there == here
+    there.verify()
+
+
+def test_records_of_keywords_are_those_of_one_machine(spark: Any) -> None:
+    rows = [(f"a{i % 50},b{i % 7},c{i % 3}", str(i % 2)) for i in range(500)]
+    options: dict[str, Any] = {"keywords": "words:split=,", "group": "g", "kind": "layered", "fpr": 0.05}
+    here = tamis.build({"words": [row[0] for row in rows], "g": [row[1] for row in rows]}, **options)
+    there = tamis.spark.build(spark.createDataFrame(rows, "words string, g string"), range_bytes=640, **options)
+    assert there == here
+
+
+def test_a_file_may_be_larger_than_rows_and_results_of_spark_may_be(spark: Any, tmp_path: Path) -> None:
+    """8 MB in ranges of 64 KB, where a job may give back 2 MB; and more tasks than are brought together at once."""
+    df = spark.range(200_000).repartition(70).selectExpr("cast(id as string) as key")
+    params = tamis.plan(keys=6_500_000, fpr=0.01)
+    path = tmp_path / "large.tamis"
+    there = tamis.spark.build(df, key="key", params=_named(params), range_bytes=64 << 10, path=path)
+    assert path.stat().st_size > 8_000_000
+    here = tamis.build({"key": [str(i) for i in range(200_000)]}, params=_named(params), key="key")
+    assert there == here == tamis.open(path)
+
+
+def _named(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters for a column, in place of lines."""
+    return tamis.plan(keys=params["groups"][0]["keys"], key="key", fpr=0.01)
+
+
+def test_parameters_and_counts_are_those_of_one_machine(frame: Any, table: pa.Table) -> None:
+    assert tamis.spark.plan(frame, key="key", group="group", fpr=0.001) == tamis.plan(
+        table, key="key", group="group", fpr=0.001
+    )
+    counts = tamis.spark.count(frame, key="key", group="group")
+    assert counts == {f"g{g}": len({key for key, group, _ in ROWS if group == f"g{g}"}) for g in range(7)}
+
+
+def test_a_test_finds_what_the_command_line_finds(
+    spark: Any, frame: Any, table: pa.Table, cli: Callable[..., str], tmp_path: Path
+) -> None:
+    filters, data, outside = tmp_path / "f.tamis", tmp_path / "d.parquet", tmp_path / "o.parquet"
+    some = table.slice(0, 9000)
+    tamis.build(some, key="key", group="group", fpr=0.05).save(filters)
+    # Rows of a group without a filter, and keys outside of which one is a member.
+    rows = [*ROWS[:9000], ("stranger", "g99", 1)]
+    names = ("key", "group", "weight")
+    pq.write_table(pa.table(dict(zip(names, zip(*rows)))), data)
+    pq.write_table(pa.table({"key": [f"o{i}" for i in range(500)] + ["k1"]}), outside)
+    said = json.loads(
+        _failing(cli, "test", filters, data, "--negatives", outside, "--random", 2000, "--seed", 3, "--json")
+    )
+    there = tamis.spark.test(
+        spark.read.parquet(str(data)), tamis.open(filters), negatives=spark.read.parquet(str(outside)), random=2000, seed=3
+    )
+    assert {**there, "seconds": 0} == {**said, "seconds": 0}
+    assert there["false_negatives"] == 1 and there["removed_negatives"] == 1
+
+
+def _failing(cli: Callable[..., str], *arguments: object) -> str:
+    """What a command prints that ends with 1: false negatives are what is looked for."""
+    import subprocess
+
+    program = cli.__closure__[0].cell_contents  # type: ignore[index]
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    return done.stdout
+
+
+def test_rows_pass_whose_key_may_be_in_the_set(spark: Any, frame: Any, table: pa.Table) -> None:
+    seen = tamis.build([f"k{i}" for i in range(0, 4000, 3)], fpr=1e-9)
+    small = tamis.spark.filter_df(frame, seen, key="key")
+    assert sorted(row.key for row in small.collect()) == sorted(key for key, *_ in ROWS if int(key[1:]) % 3 == 0)
+    others = tamis.spark.filter_df(frame, seen, key="key", invert=True)
+    assert small.count() + others.count() == len(ROWS)
+    # Of a compound key and of one group, and the column of the key has another name here.
+    pairs = tamis.build(table.slice(0, 3000), key=["key", "weight"], group="group", fpr=1e-9)
+    renamed = frame.withColumnRenamed("key", "k")
+    found = tamis.spark.filter_df(renamed, pairs, key=["k", "weight"], group="g3").collect()
+    expected = {(key, weight) for key, group, weight in ROWS[:3000] if group == "g3"}
+    assert {(row.k, row.weight) for row in found} == expected
+    # Only the key goes to Python.
+    plan = small._jdf.queryExecution().executedPlan().toString()
+    assert "ArrowEvalPython [of_arrays(key" in plan or "ArrowEvalPython [of_series(key" in plan, plan
+
+
+TEXT = {
+    "two.csv": ["key,group,weight\nann,at,1\n\"b,ob\",\"a\"\"t\",2\n", "\ufeffkey,group,weight\r\neve,it,3\r\n\r\nann,it,4"],
+    "semicolons.csv": ["group;key\nat;ann\nit;bob\n"],
+    "tabs.tsv": ["key\tgroup\n" + "".join(f"k{i}\tg{i % 3}\n" for i in range(3000))],
+    "lines.txt": ["ann\nbob\r\n\nlast", "\ufeffeve\n"],
+    "objects.ndjson": ['{"key": "ann", "group": {"x": 1.50}}\n{"key": 7, "group": {"x": 2e3}}\n', '{"group":{"x":"y"},"key":"b\\u00e9"}'],
+}
+
+
+@pytest.mark.parametrize("name", TEXT)
+def test_text_makes_the_keys_that_it_makes_on_one_machine(
+    spark: Any, cli: Callable[..., str], tmp_path: Path, name: str
+) -> None:
+    """Headers in every file, byte order marks, quotes, CRLF, empty lines, numbers as they are written."""
+    folder, extension = tmp_path / "in", name.partition(".")[2]
+    folder.mkdir()
+    for i, text in enumerate(TEXT[name]):
+        data = text.encode()
+        if i == 1:
+            (folder / f"{i}.{extension}.gz").write_bytes(gzip.compress(data))
+        else:
+            (folder / f"{i}.{extension}").write_bytes(data)
+    here = tmp_path / "here.tamis"
+    options: dict[str, Any] = {} if extension == "txt" else {"key": ["key"], "group": "group"}
+    if extension == "ndjson":
+        options["group"] = "group.x"
+    arguments = [f"--{one}={value[0] if one == 'key' else value}" for one, value in options.items()]
+    cli("build", folder, *arguments, "-o", here)
+    reading = {"bad_rows": "fail"}
+    source = _read.rows(spark, [str(folder / "*")], reading, options)
+    there, _ = _batch.build_source(source, {**options, "bad_rows": "fail"})
+    assert there == tamis.open(here)
+    # And the same keys are asked in a test.
+    found = _batch.findings(_read.rows(spark, [str(folder)], reading, {}, there._file), there, {}, None, 0, 1)
+    assert all(hits["members"] == hits["found"] for hits in json.loads(found)["filters"])
+
+
+def test_what_cannot_be_is_said(spark: Any, frame: Any, tmp_path: Path) -> None:
+    with pytest.raises(tamis.Error, match='no column "kee" .did you mean "key"'):
+        tamis.spark.build(frame, key="kee")
+    with pytest.raises(tamis.Error, match='no column "nothing"'):
+        tamis.spark.filter_df(frame, tamis.build(["a"]), key="nothing")
+    gaps = spark.createDataFrame([("a", 1), (None, 2), ("b", 3)], "key string, n int")
+    with pytest.raises(tamis.Error, match="^a row: in the key.*bad_rows=\"skip\""):
+        tamis.spark.build(gaps, key="key")
+    skipping = tamis.spark.build(gaps, key="key", bad_rows="skip")
+    assert skipping.skipped == 1 and skipping.contains("b")
+    # Failures of a filter come when its rows are taken, and then it is Spark that speaks.
+    with pytest.raises(Exception, match="a row: in the key|in the key.*bad_rows=\"skip\""):
+        tamis.spark.filter_df(gaps, skipping, key="key").collect()
+    assert tamis.spark.filter_df(gaps, skipping, key="key", bad_rows="skip").count() == 2
+    with pytest.raises(tamis.Error, match="Spark 3.4.1.*3.5 or later"):
+        _session.check_version("3.4.1")
+    with pytest.raises(ValueError, match="order of the rows"):
+        options = {"key": "key", "kind": "count-min", "conservative": True, "epsilon": 0.01}
+        _batch.build_source(_batch.Source(frame), options)
+    with pytest.raises(TypeError, match="a Spark DataFrame is needed"):
+        tamis.spark.build(pa.table({"key": ["a"]}), key="key")
+    with pytest.raises(ValueError, match="no stream"):
+        tamis.spark.train_stream(frame, key="key", keys=10, state=str(tmp_path))
+    assert "ship" in _session._said("ModuleNotFoundError: No module named 'tamis'")
+    (tmp_path / "a.csv").write_text("key\na\n")
+    (tmp_path / "b.csv").write_text("other\nb\n")
+    source = _read.rows(spark, [str(tmp_path / "*.csv")], {}, {"key": ["key"]})
+    with pytest.raises(tamis.Error, match="a file begins with 'other'"):
+        _batch.build_source(source, {"key": ["key"]})
+    with pytest.raises(tamis.Error, match="no such file"):
+        _read.rows(spark, [str(tmp_path / "none*.csv")], {}, {"key": ["key"]})
+
+
+def test_a_job_filters_to_the_formats_of_spark(spark: Any, tmp_path: Path) -> None:
+    data, filters = tmp_path / "in.csv", tmp_path / "f.tamis"
+    data.write_text("id,who\n1,ann\n2,\"b,ob\"\n3,\n4,eve\n")
+    tamis.build({"who": ["ann", "b,ob"]}, key="who", fpr=1e-9).save(filters)
+    asked = {
+        "inputs": [str(data)], "filters": str(filters), "output": None, "output_format": None, "invert": False,
+        "group": None, "options": {}, "reading": {"bad_rows": "skip"},
+    }
+    assert job._filter(spark, asked)[0] == {"records": 4, "admitted": 2, "keyless": 1}
+    for form, read in (("csv", "csv"), ("parquet", "parquet"), ("ndjson", "json")):
+        output = tmp_path / form
+        told, _ = job._filter(spark, {**asked, "output": str(output), "output_format": form})
+        assert told == {"records": 4, "admitted": 2, "keyless": 1}
+        rows = getattr(spark.read, read)(str(output), **({"header": True} if form == "csv" else {})).collect()
+        assert sorted((row.id, row.who) for row in rows) == [("1", "ann"), ("2", "b,ob")]
+        with pytest.raises(tamis.Error, match="there already"):
+            job._filter(spark, {**asked, "output": str(output), "output_format": form})
+    assert not _files.exists(spark, str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("kind", ["bloom", "count-min"])
+def test_a_batch_that_comes_again_changes_nothing(spark: Any, tmp_path: Path, kind: str) -> None:
+    inputs, state = tmp_path / "in", tmp_path / "state"
+    inputs.mkdir()
+    options: dict[str, Any] = {"kind": kind, **({"keys": 5000} if kind == "bloom" else {"epsilon": 0.001})}
+    rows: list[str] = []
+
+    def learn(number: int) -> tamis.Sketch:
+        more = [f"10.0.{number}.{i % 200}" for i in range(1000)]
+        rows.extend(more)
+        (inputs / f"{number}.txt").write_text("\n".join(more) + "\n")
+        return again()
+
+    def again() -> tamis.Sketch:
+        stream = spark.readStream.option("maxFilesPerTrigger", 1).text(str(inputs)).withColumnRenamed("value", "ip")
+        query = tamis.spark.train_stream(
+            stream, key="ip", state=str(state), trigger={"availableNow": True}, range_bytes=640, **options
+        )
+        query.awaitTermination()
+        return tamis.spark.open_state(str(state), spark)
+
+    learn(0)
+    known = learn(1)
+    expected = tamis.build({"ip": rows}, key="ip", **options)
+    assert known == expected
+    # As if all had ended before Spark knew that the batch was done.
+    commits = sorted(path for path in (state / "checkpoint" / "commits").iterdir() if path.name.isdigit())
+    os.unlink(commits[-1])
+    crc = commits[-1].with_name(f".{commits[-1].name}.crc")
+    crc.unlink(missing_ok=True)
+    assert again() == expected
+    # Another query, whose batches have the same numbers, is not taken for this one.
+    other = spark.readStream.text(str(inputs)).withColumnRenamed("value", "ip")
+    query = tamis.spark.train_stream(
+        other, key="ip", state=str(state), checkpoint=str(tmp_path / "other"), trigger={"availableNow": True}, **options
+    )
+    with pytest.raises(Exception, match="another query"):
+        query.awaitTermination()
+    with pytest.raises(tamis.Error, match="other parameters"):
+        tamis.spark.train_stream(other, key="ip", keys=77, state=str(state))
+
+    found: list[tuple[Any, ...]] = []
+    asked = tmp_path / "asked"
+    asked.mkdir()
+    (asked / "a.txt").write_text("10.0.0.7\n10.0.0.7\n10.9.9.9\n")
+    questions = spark.readStream.text(str(asked)).withColumnRenamed("value", "ip")
+    answers = tamis.spark.query_stream(
+        questions, str(state), key="ip", checkpoint=str(tmp_path / "answers"), trigger={"availableNow": True},
+        answer=lambda df, _: found.extend(map(tuple, df.collect())),
+    )
+    answers.awaitTermination()
+    assert sorted(found) == ([("10.0.0.7",)] if kind == "bloom" else [("10.0.0.7", 5), ("10.9.9.9", 0)])
