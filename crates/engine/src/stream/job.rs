@@ -8,6 +8,7 @@ use tamis::key::Recipe;
 use tamis::params::Common;
 use tamis::sizing::Kind;
 
+use super::kafka;
 use super::learned::Sizing;
 use super::sink::Target;
 use super::state::Description;
@@ -54,6 +55,8 @@ pub struct Job {
     pub commit_every: Duration,
     /// For how long a peer that went away is waited for.
     pub reconnect: Option<Duration>,
+    /// How brokers of Kafka are spoken with.
+    pub kafka: kafka::Settings,
     /// Records without a key.
     pub bad_rows: BadRows,
     /// Threads that parse, for each stream.
@@ -103,7 +106,22 @@ impl Job {
             counts.output.check()?;
         }
         self.output.check()?;
+        kafka::check(&self.topics(), &self.kafka)?;
         self.check_places()
+    }
+
+    /// The topics of Kafka that it has to do with.
+    fn topics(&self) -> Vec<&kafka::Address> {
+        let read = [&self.train, &self.query].into_iter().flatten().filter_map(|named| match named {
+            Named::Kafka(topic) => Some(topic),
+            _ => None,
+        });
+        let outputs = [Some(&self.output), self.counts.as_ref().map(|counts| &counts.output)];
+        let written = outputs.into_iter().flatten().filter_map(|target| match target {
+            Target::Kafka(topic) => Some(topic),
+            _ => None,
+        });
+        read.chain(written).collect()
     }
 
     /// Refuses a state and outputs that would be read as inputs, by this run or the next.
@@ -138,6 +156,7 @@ impl Job {
             Named::Stdin => json!("-"),
             Named::Pipe(path) => json!(named(path)),
             Named::Socket(address) => json!(address.to_string()),
+            Named::Kafka(topic) => json!(topic.name()),
         };
         let sizing = |sizing: &Sizing| -> Result<Value> {
             Ok(json!(match sizing {

@@ -28,15 +28,15 @@ const LOOK: Duration = Duration::from_millis(50);
 const LOOK_AT_FILL: Duration = Duration::from_secs(1);
 
 /// One of the two streams, with its records of the batch that is gathered.
-pub(super) struct Stream {
-    source: Option<Box<dyn Source>>,
+pub(super) struct Stream<'a> {
+    source: Option<Box<dyn Source + 'a>>,
     records: Records,
     begin: Place,
     ended: bool,
 }
 
-impl Stream {
-    pub(super) fn new(source: Option<Box<dyn Source>>) -> Stream {
+impl<'a> Stream<'a> {
+    pub(super) fn new(source: Option<Box<dyn Source + 'a>>) -> Stream<'a> {
         let begin = source.as_ref().map(|source| source.place()).unwrap_or_default();
         Stream { ended: source.is_none(), source, records: Records::default(), begin }
     }
@@ -51,6 +51,13 @@ impl Stream {
                 self.ended = true;
                 Ok(true)
             }
+        }
+    }
+
+    /// Makes a batch of what was gathered.
+    fn settle(&mut self) {
+        if let Some(source) = &mut self.source {
+            source.settle(&mut self.records);
         }
     }
 
@@ -82,8 +89,8 @@ pub(super) struct Run<'a> {
     pub(super) watch: &'a Watch,
     pub(super) state: Option<State>,
     pub(super) learners: Vec<Learner<'a>>,
-    pub(super) train: Stream,
-    pub(super) query: Stream,
+    pub(super) train: Stream<'a>,
+    pub(super) query: Stream<'a>,
     /// The names of groups, where they are known beforehand; or as they are found.
     pub(super) known: Option<Vec<Name>>,
     pub(super) names: &'a Mutex<Names>,
@@ -122,6 +129,9 @@ pub(super) struct Room {
     firsts: Vec<u32>,
     answers: Vec<u8>,
 }
+
+/// Answers are held back from their readers no longer than this, however rare commits are.
+const HELD: Duration = Duration::from_secs(10);
 
 /// Why the gathering of a batch ended.
 #[derive(PartialEq, Eq)]
@@ -174,8 +184,10 @@ impl Run<'_> {
         for learner in &self.learners {
             counters_full += learner.learned.counters_full()?;
         }
+        let lost = |stream: &Stream<'_>| stream.source.as_ref().map_or(0, |source| source.lost());
+        let lost = lost(&self.train) + lost(&self.query);
         let (status, time, resumed) = (self.watch.status(), Duration::ZERO, false);
-        Ok(Report { status, time, resumed, stopped, closed, counters_full, inputs: Vec::new() })
+        Ok(Report { status, time, resumed, stopped, closed, counters_full, lost, inputs: Vec::new() })
     }
 
     /// Gathers the records of the next batch.
@@ -184,7 +196,7 @@ impl Run<'_> {
         loop {
             let cut = Cut::Records(self.job.batch);
             // Whoever is waited for alone is waited for longer.
-            let alone = |other: &Stream| other.ended || other.records.len() >= self.job.batch;
+            let alone = |other: &Stream<'_>| other.ended || other.records.len() >= self.job.batch;
             let mut patience =
                 [&self.query, &self.train].map(|other| if alone(other) { LOOK } else { SLICE });
             if let Some(deadline) = deadline {
@@ -230,11 +242,13 @@ impl Run<'_> {
     /// Runs a batch; false where nobody takes its answers.
     fn batch(&mut self, replayed: bool) -> Result<bool> {
         let begun = Instant::now();
-        let has_news = |stream: &Stream| stream.source.as_ref().is_some_and(|source| source.has_news());
+        let has_news = |stream: &Stream<'_>| stream.source.as_ref().is_some_and(|source| source.has_news());
         if !replayed && self.state.is_some() && (has_news(&self.train) || has_news(&self.query)) {
             self.commit()?;
         }
         self.batch += 1;
+        self.train.settle();
+        self.query.settle();
         if let (Some(state), false) = (&mut self.state, replayed) {
             let planned = Planned { batch: self.batch, train: self.train.range(), query: self.query.range() };
             state.log(&planned)?;
@@ -265,14 +279,14 @@ impl Run<'_> {
                 if number == 0 {
                     answers = lines; // counts beside filters answer all queries
                 }
-                open &= sink.append(out)?;
+                open &= sink.append(self.batch, out)?;
             }
         }
         self.train.clear();
         self.query.clear();
         let skipped = [&self.train, &self.query].into_iter().filter_map(|stream| stream.source.as_ref());
         let skipped = skipped.map(|source| source.skipped()).sum();
-        let lag = |stream: &Stream| stream.source.as_ref().and_then(|source| source.lag());
+        let lag = |stream: &Stream<'_>| stream.source.as_ref().and_then(|source| source.lag());
         let lags = (lag(&self.train), lag(&self.query));
         self.due.learned |= rows > 0;
         self.fill_if_due()?;
@@ -306,8 +320,12 @@ impl Run<'_> {
     }
 
     fn commit_if_due(&mut self) -> Result<()> {
-        if !self.uncommitted || self.due.committed.elapsed() < self.due.wait {
+        if !self.uncommitted {
             return Ok(());
+        }
+        if self.due.committed.elapsed() < self.due.wait {
+            let held = self.learners.iter().any(|learner| learner.sink.held() > Some(HELD));
+            return if held { self.sync() } else { Ok(()) };
         }
         let begun = Instant::now();
         self.commit()?;
@@ -318,12 +336,28 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Makes the answers so far durable, after all that is needed to make the same again: they may be
+    /// seen by others before there is a commit that has them.
+    fn sync(&mut self) -> Result<()> {
+        for stream in [&mut self.train, &mut self.query] {
+            if let Some(source) = &mut stream.source {
+                source.sync()?;
+            }
+        }
+        if let Some(state) = &self.state
+            && self.learners.iter().any(|learner| learner.sink.held().is_some())
+        {
+            state.sync_log()?;
+        }
+        self.learners.iter_mut().try_for_each(|learner| learner.sink.sync(self.batch))
+    }
+
     /// Makes all that was done so far durable, and a place to go back to.
     fn commit(&mut self) -> Result<()> {
+        self.sync()?;
         let Some(state) = &mut self.state else { return Ok(()) };
-        let begin = |stream: &mut Stream| -> Result<Option<Begin>> {
+        let begin = |stream: &mut Stream<'_>| -> Result<Option<Begin>> {
             let Some(source) = &mut stream.source else { return Ok(None) };
-            source.sync()?;
             // Not what was gathered for a batch that has not run.
             Ok(Some(Begin { place: stream.begin.clone(), bookmark: source.bookmark()? }))
         };
@@ -334,7 +368,6 @@ impl Run<'_> {
             ..Commit::default()
         };
         for (number, Learner { learned, sink, .. }) in self.learners.iter_mut().enumerate() {
-            sink.sync()?;
             let name = format!("{}-{}.tamis", learned.name(), self.batch);
             learned.write(&state.path(&name), self.job.threads)?;
             *if number == 0 { &mut commit.output } else { &mut commit.counts_output } = sink.length();
