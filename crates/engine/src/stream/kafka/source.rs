@@ -363,6 +363,10 @@ impl Topic<'_> {
                 part.failure = Some(about(self.address, message));
                 break;
             }
+            if !self.follow && part.read >= part.high {
+                part.ended = true;
+                break;
+            }
         }
         if !marks.is_empty() {
             self.waiting = None;
@@ -384,6 +388,7 @@ impl Topic<'_> {
         for number in 0..self.parts.len() {
             let Some(&to) = target.get(&self.parts[number].id) else { continue };
             while self.parts[number].place != Some(to) {
+                let read = self.parts[number].read;
                 if self.parts[number].waiting.is_empty() {
                     if let Some(failure) = self.parts[number].failure.take() {
                         return Err(failure);
@@ -391,21 +396,20 @@ impl Topic<'_> {
                     self.fill(number)?;
                 }
                 let part = &mut self.parts[number];
-                if let Some((count, at)) =
-                    part.waiting.take_while(usize::MAX, |(after, _)| after <= to, records)
-                {
+                let fits = |(after, _)| after <= to;
+                if let Some((count, at)) = part.waiting.take_while(usize::MAX, fits, records) {
                     part.place = Some(at);
                     self.arrivals.push(number, count);
-                } else if part.waiting.head().is_some() || part.read >= to || part.ended {
+                } else if !part.waiting.is_empty() || part.read >= to || part.ended {
                     return Err(about(
                         self.address,
                         format!(
-                            "partition {}, offset {}: a message that was read earlier is no longer there (compaction?); the batch that had it cannot be run again; begin with an empty state folder",
+                            "partition {}, offset {}: a message that was read earlier is no longer there (compaction?), and the batch that had it cannot be run again; begin with an empty state folder",
                             part.id,
                             to - 1
                         ),
                     ));
-                } else {
+                } else if part.read == read {
                     whole = false;
                     break;
                 }
@@ -543,12 +547,9 @@ impl Source for Topic<'_> {
 
     fn reaches(&mut self, place: &Place) -> Result<bool> {
         for (id, offset) in offsets(place).ok_or_else(damaged)? {
-            let Some(part) = self.parts.iter().find(|part| part.id == id) else {
-                self.news = true;
-                continue;
-            };
-            if offset > part.high {
-                beginning(self.address, id, Some(offset), (0, part.high), self.settings.lost)?;
+            let high = self.parts.iter().find(|part| part.id == id).map_or(0, |part| part.high);
+            if offset > high {
+                beginning(self.address, id, Some(offset), (0, high), self.settings.lost)?;
                 self.news = true;
             }
         }
