@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::broker::Broker;
-use crate::support::Folder;
+use crate::support::{Folder, until};
+use crate::topics::{committed, end, start};
 
 #[test]
 fn a_topic_that_is_not_there_is_named_with_those_that_are() {
@@ -15,6 +17,10 @@ fn a_topic_that_is_not_there_is_named_with_those_that_are() {
     folder.refused(&train(broker.url("login")), 1, &["\"login\"", "there are asks, logins"]);
     folder.refused(&train(broker.url("logins?partitions=0,7")), 1, &["no partition 7", "0 to 1"]);
     folder.refused(&train(broker.url("logins?from=1")), 1, &["from=1", "?partitions"]);
+    let output =
+        |url: String| format!("{} --query {} -o {url}", train(broker.url("logins")), broker.url("asks"));
+    folder.refused(&output(broker.url("asks")), 1, &["asks", "read as an input"]);
+    folder.refused(&output(broker.url("seen?partitions=1")), 1, &["leave out ?partitions"]);
     folder.refused(&train("kafka://a.example".into()), 1, &["kafka://broker:9092/topic"]);
     folder.refused(&format!("{} --format csv --key name", train(broker.url("asks"))), 1, &["no header"]);
     folder.ok("generate ratings --rows 10 -o a.tsv");
@@ -85,7 +91,10 @@ fn settings_are_passed_on_and_secrets_are_nowhere_to_be_seen() {
     folder.refused(&format!("{line} --kafka nothing"), 2, &["name=value"]);
     folder.refused(&format!("{line} --kafka-config none"), 1, &["none"]);
     // A broker that speaks no TLS.
-    let tls = format!("{line} --kafka security.protocol=ssl --kafka-timeout 2s");
+    let tls = format!(
+        "stream --train {} --keys 10 --kafka security.protocol=ssl --kafka-timeout 2s",
+        broker.plain_url("t")
+    );
     folder.refused(&tls, 1, &["no broker has answered", "SSL"]);
     folder.write("kafka.properties", "# ours\nsasl.username=me\nsasl.password=hunter2\nclient.id=watcher\n");
     folder.ok(&format!("{line} --kafka-config kafka.properties --kafka client.id=other"));
@@ -134,6 +143,44 @@ fn messages_that_are_gone_are_said_and_can_be_gone_without() {
     assert_eq!(folder.json(&line)["rows"].as_u64(), Some(1));
     let found = folder.run_with("query state/filter.tamis", "first\nother\nlast\n").out;
     assert_eq!(found, "first\tyes\nother\tyes\nlast\tyes\n");
+}
+
+/// A run that sleeps while the broker forgets what it has not read.
+#[test]
+fn messages_that_go_while_a_topic_is_followed_are_said_too() {
+    let broker = Broker::with(&[("t", 1)]);
+    let long = "x".repeat(200_000);
+    for lost in ["stop", "go-on"] {
+        let folder = Folder::new();
+        let line = format!("stream --train {} --follow --every 20ms --commit-every 0", broker.url("t"));
+        let mut child = start(&folder, &format!("{line} --keys 1000 --fpr 1e-6 --state state --lost {lost}"));
+        broker.send("t", 0, 1, "first");
+        broker.flush();
+        until("a commit", || (committed(&folder, "state") > 0).then_some(()));
+        let signal = |name: &str| {
+            let done = Command::new("kill").args([name, &child.id().to_string()]).status();
+            assert!(done.unwrap().success());
+        };
+        signal("-STOP");
+        for number in 0..60 {
+            broker.send("t", 0, 2, &format!("{number}-{long}"));
+            broker.flush();
+        }
+        signal("-CONT");
+        if lost == "stop" {
+            let (code, said) = child.said();
+            assert!(code == Some(1) && said.contains("messages are gone"), "{said}");
+            continue;
+        }
+        broker.send("t", 0, 3, "last");
+        broker.flush();
+        until("the last message", || {
+            let found = folder.run_with("query state/filter.tamis", "last\n").out;
+            (found == "last\tyes\n").then_some(())
+        });
+        let (code, said) = end(&mut child);
+        assert!(code == Some(0) && said.contains("were gone before they were read"), "{said}");
+    }
 }
 
 #[test]

@@ -106,22 +106,30 @@ impl Job {
             counts.output.check()?;
         }
         self.output.check()?;
-        kafka::check(&self.topics(), &self.kafka)?;
+        self.check_topics()?;
         self.check_places()
     }
 
-    /// The topics of Kafka that it has to do with.
-    fn topics(&self) -> Vec<&kafka::Address> {
+    /// Refuses topics that cannot be used, and answers that would be read again.
+    fn check_topics(&self) -> Result<()> {
         let read = [&self.train, &self.query].into_iter().flatten().filter_map(|named| match named {
             Named::Kafka(topic) => Some(topic),
             _ => None,
         });
+        let read: Vec<_> = read.collect();
         let outputs = [Some(&self.output), self.counts.as_ref().map(|counts| &counts.output)];
         let written = outputs.into_iter().flatten().filter_map(|target| match target {
             Target::Kafka(topic) => Some(topic),
             _ => None,
         });
-        read.chain(written).collect()
+        let written: Vec<_> = written.collect();
+        for topic in &written {
+            if read.iter().any(|read| (&read.brokers, &read.topic) == (&topic.brokers, &topic.topic)) {
+                let message = "the output would be read as an input; name another topic".into();
+                return Err(Error::Input { path: topic.to_string().into(), message });
+            }
+        }
+        kafka::check(&[read, written].concat(), &self.kafka)
     }
 
     /// Refuses a state and outputs that would be read as inputs, by this run or the next.

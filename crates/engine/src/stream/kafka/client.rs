@@ -25,6 +25,11 @@ pub(super) struct Hearing {
 
 impl Hearing {
     fn hear(&self, complaint: &str) {
+        // Which thread it was is of no interest.
+        let complaint = match complaint.split_once("]: ") {
+            Some((thread, rest)) if thread.starts_with("[thrd:") => rest,
+            _ => complaint,
+        };
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(complaint.into());
     }
 
@@ -196,11 +201,14 @@ pub(super) fn ask<T>(
 /// Whether it may go away by itself.
 pub(super) fn is_for_now(error: &KafkaError) -> bool {
     use RDKafkaErrorCode::*;
-    if let KafkaError::Transaction(error) = error {
-        return error.is_retriable();
-    }
+    let code = match error {
+        KafkaError::Transaction(error) if error.is_retriable() => return true,
+        KafkaError::Transaction(error) if error.is_fatal() || error.txn_requires_abort() => return false,
+        KafkaError::Transaction(error) => Some(error.code()),
+        error => error.rdkafka_error_code(),
+    };
     matches!(
-        error.rdkafka_error_code(),
+        code,
         Some(
             AllBrokersDown
                 | BrokerTransportFailure

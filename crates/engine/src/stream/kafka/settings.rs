@@ -62,7 +62,7 @@ const OURS: [&str; 9] = [
 impl Settings {
     /// Whether the value of a property of this name is not for other eyes.
     pub fn is_secret(name: &str) -> bool {
-        ["password", "secret", "token", ".pem", "sasl.username", "oauthbearer.config", "jaas"]
+        ["password", "secret", "token", ".pem", "oauthbearer.config", "jaas"]
             .iter()
             .any(|part| name.contains(part))
     }

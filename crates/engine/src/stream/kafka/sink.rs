@@ -13,7 +13,7 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
 use super::client::{self, Hearing, about, ask, is_for_now, plain, silent};
-use super::{Address, Lost, Settings};
+use super::{Address, Field, Lost, Settings};
 use crate::Control;
 use crate::error::{Error, Result};
 use crate::output;
@@ -63,6 +63,9 @@ pub(in crate::stream) fn open<'a>(opening: Opening<'_>, control: &'a Control) ->
     let Opening { address, settings, state, done, begun } = opening;
     if !address.partitions.is_empty() {
         return Err(about(address, "answers go to the partition of their key: leave out ?partitions"));
+    }
+    if address.field == Field::Key {
+        return Err(about(address, "answers are values, and their keys are keys: leave out ?field"));
     }
     let mut config = client::config(address, settings);
     let state = match state {
@@ -299,7 +302,9 @@ impl Sink for Answers<'_> {
         part.set_offset(number).map_err(|error| self.failed(&error))?;
         part.set_metadata(&transactions.state);
         self.persist(|time| self.producer.flush(time))?;
-        self.persist(|time| self.producer.send_offsets_to_transaction(&offsets, &transactions.group, time))?;
+        // All the time at once: where it runs out, the transaction is lost.
+        let whole = self.settings.timeout;
+        self.persist(|_| self.producer.send_offsets_to_transaction(&offsets, &transactions.group, whole))?;
         self.persist(|time| self.producer.commit_transaction(time))?;
         if let Some(transactions) = &mut self.transactions {
             transactions.done = batch;

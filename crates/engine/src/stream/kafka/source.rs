@@ -86,7 +86,8 @@ pub(in crate::stream) struct Topic<'a> {
 /// One partition.
 struct Part {
     id: i32,
-    queue: PartitionQueue<Hearing>,
+    /// None where nothing is to be read.
+    queue: Option<PartitionQueue<Hearing>>,
     /// Messages that came before there was the queue: offset, time, record.
     early: VecDeque<(u64, i64, Option<Vec<u8>>)>,
     waiting: Waiting,
@@ -138,6 +139,28 @@ fn beginning(
             ),
         )),
     }
+}
+
+/// Has all partitions read from where they are on that have not ended.
+fn assign(consumer: &Arc<BaseConsumer<Hearing>>, address: &Address, parts: &mut [Part]) -> Result<()> {
+    let refused = |error: KafkaError| about(address, plain(&error));
+    let mut assignment = TopicPartitionList::new();
+    for part in parts.iter_mut().filter(|part| !part.ended) {
+        part.queue = None; // the next one would lose its ear with it
+        let offset = Offset::Offset(i64::try_from(part.read).map_err(|_| damaged())?);
+        assignment.add_partition_offset(&address.topic, part.id, offset).map_err(refused)?;
+    }
+    consumer.assign(&assignment).map_err(refused)?;
+    let this = thread::current();
+    for part in parts.iter_mut().filter(|part| !part.ended) {
+        let queue = consumer.split_partition_queue(&address.topic, part.id);
+        let mut queue =
+            queue.ok_or_else(|| about(address, format!("partition {} cannot be read", part.id)))?;
+        let run = this.clone();
+        queue.set_nonempty_callback(move || run.unpark());
+        part.queue = Some(queue);
+    }
+    Ok(())
 }
 
 /// Opens a topic, at its beginning or where the commit ended.
@@ -194,8 +217,7 @@ pub(in crate::stream) fn open<'a>(
         }
         news = true;
     }
-    let mut begins = Vec::new();
-    let mut assignment = TopicPartitionList::new();
+    let mut parts = Vec::new();
     for id in there.into_iter().filter(named) {
         let marks = client::ask(&consumer, address, settings, |time| {
             consumer.fetch_watermarks(&address.topic, id, time)
@@ -205,27 +227,12 @@ pub(in crate::stream) fn open<'a>(
         let (from, gone) = beginning(address, id, at, marks, settings.lost)?;
         news |= at.is_some_and(|at| at != from);
         lost += gone;
-        let ended = !follow && from >= marks.1;
-        if !ended {
-            let offset = Offset::Offset(i64::try_from(from).map_err(|_| damaged())?);
-            assignment
-                .add_partition_offset(&address.topic, id, offset)
-                .map_err(|error| about(address, plain(&error)))?;
-        }
-        begins.push((id, from, at.map(|_| from), marks.1, ended));
-    }
-    consumer.assign(&assignment).map_err(|error| about(address, plain(&error)))?;
-    let mut parts = Vec::new();
-    let this = thread::current();
-    for (id, read, place, high, ended) in begins {
-        let mut queue = consumer
-            .split_partition_queue(&address.topic, id)
-            .ok_or_else(|| about(address, format!("partition {id} cannot be read")))?;
-        let run = this.clone();
-        queue.set_nonempty_callback(move || run.unpark());
         let (early, waiting) = Default::default();
-        parts.push(Part { id, queue, early, waiting, place, read, high, ended, failure: None });
+        let (place, high) = (at.map(|_| from), marks.1);
+        let ended = !follow && from >= high;
+        parts.push(Part { id, queue: None, early, waiting, place, read: from, high, ended, failure: None });
     }
+    assign(&consumer, address, &mut parts)?;
     Ok(Topic {
         address,
         settings,
@@ -314,9 +321,7 @@ impl Topic<'_> {
         let (from, gone) = beginning(self.address, part.id, Some(part.read), marks, self.settings.lost)?;
         self.lost += gone;
         part.read = from;
-        let offset = Offset::Offset(from as i64);
-        let sought = self.consumer.seek(&self.address.topic, part.id, offset, self.settings.timeout);
-        sought.map_err(|error| about(self.address, plain(&error)))
+        assign(&self.consumer, self.address, &mut self.parts)
     }
 
     /// Makes records of the next messages of a partition, if there are any now.
@@ -329,7 +334,7 @@ impl Topic<'_> {
             let polled;
             let (offset, time, record) = match part.early.pop_front() {
                 Some((offset, time, record)) => (offset, time, record.map(std::borrow::Cow::Owned)),
-                None => match part.queue.poll(Duration::ZERO) {
+                None => match part.queue.as_ref().and_then(|queue| queue.poll(Duration::ZERO)) {
                     None => break,
                     Some(Err(error)) => {
                         complaint = Some(error);
