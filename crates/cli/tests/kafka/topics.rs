@@ -135,7 +135,7 @@ fn messages_are_keys_objects_or_rows_and_their_own_keys_can_be_taken() {
 }
 
 #[test]
-fn a_topic_is_followed_and_new_partitions_and_messages_are_read() {
+fn a_topic_is_followed_while_one_of_its_partitions_is_silent() {
     let broker = Broker::with(&[("train", 2), ("ask", 1), ("seen", 1)]);
     let folder = Folder::new();
     let line = format!(
@@ -205,15 +205,29 @@ fn a_broker_that_goes_away_and_comes_back_is_waited_for() {
     ask_until_seen("at last");
     let (code, said) = end(&mut child);
     assert_eq!(code, Some(0), "{said}");
-    // But not for ever; and the same command goes on.
-    let mut child = start(&folder, &format!("{line} --kafka-timeout 1s"));
-    ask_until_seen("once more");
-    broker.mock.broker_down(-1).unwrap();
-    let (code, said) = child.said();
-    assert!(code == Some(1) && said.contains("no broker has answered for 1 s"), "{said}");
-    broker.mock.broker_up(-1).unwrap();
-    let mut child = start(&folder, &line);
-    ask_until_seen("and again");
-    let (code, said) = end(&mut child);
-    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn a_broker_that_does_not_come_back_is_an_error_and_the_same_command_goes_on() {
+    let broker = Broker::with(&[("train", 2), ("ask", 1)]);
+    let folder = Folder::new();
+    let line = format!(
+        "stream --train {} --query {} -o out.txt --follow --every 20ms --keys 1000 --fpr 1e-9 --state run",
+        broker.plain_url("train"),
+        broker.plain_url("ask")
+    );
+    for (at, key) in ["first", "second"].into_iter().enumerate() {
+        let mut child = start(&folder, &format!("{line} --kafka-timeout 1s"));
+        broker.send("train", at as i32, 1, key);
+        until("an answer", || {
+            broker.send("ask", 0, 1, key);
+            broker.flush();
+            thread::sleep(Duration::from_millis(50));
+            fs::read_to_string(folder.path("out.txt")).is_ok_and(|seen| seen.contains(key)).then_some(())
+        });
+        broker.mock.broker_down(-1).unwrap();
+        let (code, said) = child.said();
+        assert!(code == Some(1) && said.contains("no broker has answered for 1 s"), "{said}");
+        broker.mock.broker_up(-1).unwrap();
+    }
 }
