@@ -43,7 +43,7 @@ pub enum Verb {
     InnerProduct(inner_product::InnerProduct),
     Filter(filter::Filter),
     Dedup(dedup::Dedup),
-    Stream(stream::Stream),
+    Stream(Box<stream::Stream>),
     Inspect(inspect::Inspect),
     Compare(compare::Compare),
     Verify(verify::Verify),
