@@ -17,6 +17,7 @@ use parquet::schema::parser::parse_message_type;
 use tamis::Params;
 use tamis::blocked::Blocked;
 use tamis::bloom::Bloom;
+use tamis::counting::Counting;
 use tamis::countmin::{self, CountMin, Heavy, Update};
 use tamis::format::{Extras, seal, write};
 use tamis::fuse::Fuse;
@@ -72,6 +73,7 @@ fn keys(table: &str) -> Vec<u8> {
         sizing: build::Sizing::Keys(1, Size::Fpr(0.1)),
         layers: None,
         heavy: None,
+        distinct: false,
         bad_rows: Default::default(),
         threads: 1,
     };
@@ -107,6 +109,11 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
         match kind {
             Kind::Blocked => {
                 Blocked::from_words(&mut *section, group.shape.hashes).unwrap().insert_hashes(&keys)
+            }
+            Kind::Counting => {
+                let mut filter = Counting::from_words(&mut *section, group.shape.hashes).unwrap();
+                filter.insert_hashes(&keys);
+                seed = filter.remove_hashes(&keys[..1]);
             }
             Kind::Bloom => Bloom::from_words(&mut *section, group.shape.slots, group.shape.hashes)
                 .unwrap()

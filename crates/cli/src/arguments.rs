@@ -197,9 +197,9 @@ pub fn replace_weight(recipe: &mut Recipe, with: Option<&Field>) -> Result<()> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Filters")]
 pub struct Kinds {
-    /// The kind: blocked (fastest, default), bloom (classic), fuse (static, smallest), layered
-    /// (records of several keywords; --fpr is then the rate of a single layer), count-min (no
-    /// filter: counts how often keys come)
+    /// The kind: blocked (fastest, default), bloom (classic), fuse (static, smallest), counting (keys
+    /// can be removed; four times the memory), layered (records of several keywords; --fpr is then the
+    /// rate of a single layer), count-min (no filter: counts how often keys come)
     #[arg(long)]
     pub kind: Option<Kind>,
     /// Count with less error, by the conservative update: such sketches depend on the order of the

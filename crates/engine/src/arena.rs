@@ -1,9 +1,9 @@
 //! The data area of a file in the making, and the ways in which threads put keys into it.
 //!
 //! All sketches stand in one array of words, as they will stand in the file. A key becomes one
-//! or more *touches*: a line and a hash (`blocked`), positions of bits (`bloom`, `layered`), or
-//! counters and what is added to them (`count-min`). Touches are gathered and made in batches, so
-//! that memory is asked for ahead of its use.
+//! or more *touches*: a line or block and a hash (`blocked`, `counting`), positions of bits
+//! (`bloom`, `layered`), or counters and what is added to them (`count-min`). Touches are gathered
+//! and made in batches, so that memory is asked for ahead of its use.
 //!
 //! Small arenas: each thread has one of its own, and they are OR-ed or added up at the end. Large ones exist
 //! once, cut into ranges with a lock each; a thread gathers touches by range and makes a whole
@@ -16,6 +16,7 @@ use tamis::arch::cpu::prefetch;
 use tamis::arch::map::Words;
 use tamis::blocked::{LINE_BITS, line_of, set_lines};
 use tamis::bloom::positions;
+use tamis::counting::{self, BLOCK_WORDS, add_to_blocks};
 use tamis::countmin::{add_counters, places};
 use tamis::hash::{Scheme, murmur3};
 use tamis::key::keywords_of;
@@ -46,7 +47,7 @@ fn ranges_for(threads: usize) -> usize {
 struct Place {
     /// The first word.
     start: usize,
-    /// Lines (`blocked`), bits (`bloom`) or counters in a row (`count-min`).
+    /// Lines (`blocked`), blocks (`counting`), bits (`bloom`) or counters in a row (`count-min`).
     size: u64,
     hashes: u32,
     /// Those of a `layered`.
@@ -67,7 +68,7 @@ pub struct Placing {
     width: u32,
 }
 
-/// A change to one line: its number and the key's hash; or to one bit: the number of its word,
+/// A change to one line or block: its number and the key's hash; or to one bit: the number of its word,
 /// and its number there; or to one counter: the number of its word, and what is added (where two
 /// counters share a word, above a bit that tells which).
 type Touch = (usize, u64);
@@ -80,7 +81,7 @@ impl Placing {
         let place = |(group, start): (&tamis::params::GroupParams, usize)| Place {
             start,
             size: match kind {
-                Kind::Blocked => group.shape.slots / LINE_BITS,
+                Kind::Blocked | Kind::Counting => group.shape.slots / LINE_BITS,
                 kind if kind.counts() => group.shape.row(),
                 _ => group.shape.slots,
             },
@@ -106,15 +107,20 @@ impl Placing {
         })
     }
 
-    /// Words per line or word: what a [`Touch`] counts.
+    /// Words per line, block or word: what a [`Touch`] counts.
     fn unit(&self) -> usize {
-        if self.kind == Kind::Blocked { 8 } else { 1 }
+        match self.kind {
+            Kind::Blocked => 8,
+            Kind::Counting => BLOCK_WORDS,
+            _ => 1,
+        }
     }
 
-    /// The number of hashes of the group to which a line belongs.
+    /// The number of hashes of the group to which a line or block belongs.
     #[cold]
     fn hashes_of_line(&self, line: usize) -> u32 {
-        self.places[self.places.partition_point(|place| place.start <= line * 8) - 1].hashes
+        let word = line * self.unit();
+        self.places[self.places.partition_point(|place| place.start <= word) - 1].hashes
     }
 
     #[inline(always)]
@@ -123,6 +129,10 @@ impl Placing {
         let bit = |position: u64| (place.start + (position / 64) as usize, position % 64);
         match (self.kind, self.hash) {
             (Kind::Blocked, _) => touch((place.start / 8 + line_of(key.hash, place.size), key.hash)),
+            (Kind::Counting, _) => {
+                // Sections are whole blocks, so that each begins at one.
+                touch((place.start / BLOCK_WORDS + line_of(key.hash, place.size), key.hash));
+            }
             (Kind::Layered, hash) => {
                 let shape = Shape { slots: place.size, width: place.layers + 1, hashes: place.hashes };
                 let keywords = keywords_of(key.bytes).map(|word| hash.identity(word));
@@ -152,14 +162,15 @@ impl Placing {
     }
 }
 
-/// Makes touches, asking for memory ahead of its use. The words begin with the line or word of
+/// Makes touches, asking for memory ahead of its use. The words begin with the line, block or word of
 /// number `first`.
 fn make(placing: &Placing, words: &mut [u64], first: usize, touches: &[Touch]) {
+    let of_keys = if placing.kind == Kind::Counting { add_to_blocks } else { set_lines };
     match (placing.kind, placing.hashes) {
-        (Kind::Blocked, Some(hashes)) => set_lines(words, first, touches, hashes),
-        (Kind::Blocked, None) => {
+        (Kind::Blocked | Kind::Counting, Some(hashes)) => of_keys(words, first, touches, hashes),
+        (Kind::Blocked | Kind::Counting, None) => {
             for touch in touches {
-                set_lines(words, first, std::slice::from_ref(touch), placing.hashes_of_line(touch.0));
+                of_keys(words, first, std::slice::from_ref(touch), placing.hashes_of_line(touch.0));
             }
         }
         (Kind::CountMin | Kind::CountMinConservative, _) if placing.width == 32 => {
@@ -328,9 +339,10 @@ pub fn share(placing: &Placing, threads: usize) -> bool {
 impl Placing {
     /// Adds what the other words hold, of the whole arena or of one section.
     pub fn join(&self, words: &mut [u64], others: &[u64]) {
-        match self.kind.counts() {
-            true => add_counters(words, others, self.width),
-            false => or_into(words, others),
+        match self.kind {
+            Kind::Counting => counting::add_counters(words, others),
+            kind if kind.counts() => add_counters(words, others, self.width),
+            _ => or_into(words, others),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tamis::arch::map::Words;
 use tamis::blocked::Blocked;
 use tamis::bloom::Bloom;
+use tamis::counting::Counting;
 use tamis::countmin::Heavy;
 use tamis::format::Tally;
 use tamis::fuse::{self, Fuse};
@@ -19,6 +20,7 @@ use crate::count::{self, Counted, Making};
 use crate::distinct::{Distinct, EXACT};
 use crate::error::{Error, Result};
 use crate::exact::{self, Gathered, Store};
+use crate::hashes::{self, Wanted};
 use crate::plan::{self, Counters, Size};
 use crate::rows::{BadRows, Groups, KeyRows, Take};
 use crate::source::{self, Explained, Sources};
@@ -52,6 +54,8 @@ pub struct Job {
     pub layers: Option<u32>,
     /// The share from which on keys are kept beside sketches that count.
     pub heavy: Option<f64>,
+    /// Whether equal keys of a group go into a `counting` once; others hold each key once anyway.
+    pub distinct: bool,
     /// Rows without a key.
     pub bad_rows: BadRows,
     /// Threads.
@@ -122,6 +126,11 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
                 "a layered filter is asked for some keywords of a record, and exact keys are whole ones: leave out --exact, or build another kind".into(),
             ));
         }
+        if job.common.kind == Kind::Counting {
+            return Err(Error::Refused(
+                "exact keys are a set, and what is removed from a counting filter would stay among them: leave out --exact, or build another kind".into(),
+            ));
+        }
         let keys = exact::path_beside(output);
         output::check(&keys)?;
         output::check_is_no_input(&keys, inputs.iter().map(|input| &input.path))?;
@@ -164,6 +173,10 @@ pub(crate) fn make(
 ) -> Result<Built> {
     let counting = Instant::now();
     let making = making(job);
+    let put = |sources: &Sources, params| match job.distinct {
+        true => insert_distinct(sources, making, params, None, job.threads, control),
+        false => insert(sources, making, params, None, job.threads, control),
+    };
     let built = match (&job.sizing, job.common.kind) {
         (_, Kind::Scalable) => unreachable!("refused before the input is read"),
         (_, kind) if kind.counts() => counts::build(job, sources, making, phase, control)?,
@@ -182,10 +195,14 @@ pub(crate) fn make(
             let params = planned(job, &counted, *size)?;
             phase("count", counting);
             let building = Instant::now();
-            // Positions by murmur3 and those of records need the keys themselves.
-            let from_hashes = job.common.hash != Scheme::Murmur3 && job.common.kind != Kind::Layered;
+            // Positions by murmur3 and those of records need the keys themselves; counters, every row.
+            let from_hashes = match job.common.kind {
+                Kind::Layered => false,
+                Kind::Counting => job.distinct,
+                _ => job.common.hash != Scheme::Murmur3,
+            };
             let built = if !from_hashes || counted.estimating() {
-                let mut built = insert(sources, making, params, None, job.threads, control)?;
+                let mut built = put(sources, params)?;
                 built.estimated = counted.estimating();
                 built.lone_keywords = counted.lone_keywords();
                 built
@@ -216,12 +233,12 @@ pub(crate) fn make(
             let layers = plan::layers(&job.common, *size, job.layers, None)?;
             let params = plan::parameters(job.common.clone(), counts, *size, layers)?;
             let building = Instant::now();
-            let built = insert(sources, making, params, None, job.threads, control)?;
+            let built = put(sources, params)?;
             phase("build", building);
             built
         }
         (Sizing::Params(params), _) => {
-            let built = insert(sources, making, params.clone(), None, job.threads, control)?;
+            let built = put(sources, params.clone())?;
             phase("build", counting);
             built
         }
@@ -324,6 +341,7 @@ pub fn refuse_early(job: &Job) -> Result<()> {
     if let Some(share) = job.heavy {
         counts::check_share(job, share)?;
     }
+    refuse_distinct(job.distinct, job.common.kind)?;
     match &job.sizing {
         Sizing::Counters(_) if !job.common.kind.counts() => Err(Error::Refused(format!(
             "a {} filter has no counters and is sized by --fpr; --kind count-min has them",
@@ -345,6 +363,21 @@ pub fn refuse_early(job: &Job) -> Result<()> {
     }
 }
 
+/// Refuses to look for equal keys where that would change nothing, or make counts wrong.
+pub(crate) fn refuse_distinct(distinct: bool, kind: Kind) -> Result<()> {
+    match kind {
+        Kind::Counting => Ok(()),
+        _ if !distinct => Ok(()),
+        kind if kind.counts() => Err(Error::Refused(
+            "sketches that count are told how often keys come: leave out --distinct, or give --kind counting"
+                .into(),
+        )),
+        kind => Err(Error::Refused(format!(
+            "a {kind} filter holds each key once, however often it comes: leave out --distinct"
+        ))),
+    }
+}
+
 /// Rows to be added to filters that exist.
 #[derive(Debug, Clone)]
 pub struct Addition {
@@ -356,6 +389,8 @@ pub struct Addition {
     pub recipe: Recipe,
     /// Rows without a key.
     pub bad_rows: BadRows,
+    /// Whether equal keys of a group, among these rows, go into a `counting` once.
+    pub distinct: bool,
     /// Threads.
     pub threads: usize,
 }
@@ -379,6 +414,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
             path.display()
         )));
     }
+    refuse_distinct(addition.distinct, params.common.kind)?;
     // Damage would come out under a checksum that matches.
     parallel::each(addition.threads, params.groups.len(), |group| {
         container.verify(group).map_err(Error::file(path))
@@ -402,7 +438,10 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     words.copy_from_slice(container.data());
     let before = container.tallies().to_vec();
     drop(container);
-    let mut built = insert(&sources, making, params, Some(words), addition.threads, control)?;
+    let mut built = match addition.distinct {
+        true => insert_distinct(&sources, making, params, Some(words), addition.threads, control)?,
+        false => insert(&sources, making, params, Some(words), addition.threads, control)?,
+    };
     let gathered = match &store {
         Some(_) => Some(gather(&sources, making, &built, exact::MEMORY, addition.threads, path, control)?),
         None => None,
@@ -414,7 +453,8 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     }
     for (group, before) in before.iter().enumerate() {
         built.rows[group] = built.rows[group].saturating_add(before.rows);
-        if built.params.common.kind.counts() {
+        let kind = built.params.common.kind;
+        if kind.counts() || kind == Kind::Counting {
             built.seeds[group] = built.seeds[group].saturating_add(before.seed);
         }
     }
@@ -477,6 +517,32 @@ pub(crate) fn insert(
     Ok(Built { params, rows, seeds, arena, skipped, estimated: false, lone_keywords: false, heavy: None })
 }
 
+/// The same into `counting` filters, equal keys of a group once.
+fn insert_distinct(
+    sources: &Sources,
+    making: Making<'_>,
+    params: Params,
+    words: Option<Words>,
+    threads: usize,
+    control: &Control,
+) -> Result<Built> {
+    let wanted = Wanted { distinct: true, known_groups: true };
+    let hashes = hashes::by_group(sources, making, &params, wanted, threads, control)?;
+    let mut arena = words.map_or_else(|| Placing::new(&params).empty(), Ok)?;
+    let sections = arena::sections(&params, &mut arena);
+    parallel::each(threads, sections.len(), |group| {
+        control.check()?;
+        let mut section = sections[group].lock().expect("no holder panics");
+        let mut filter = Counting::from_words(&mut **section, params.groups[group].shape.hashes)?;
+        filter.insert_hashes(&hashes.groups[group]);
+        Ok(())
+    })?;
+    drop(sections);
+    let rows = hashes.groups.iter().map(|hashes| hashes.len() as u64).collect();
+    let (seeds, skipped) = (vec![0; params.groups.len()], hashes.skipped);
+    Ok(Built { params, rows, seeds, arena, skipped, estimated: false, lone_keywords: false, heavy: None })
+}
+
 /// What was taken, summed over threads.
 pub(crate) struct Taken {
     /// The rows of each group.
@@ -501,7 +567,7 @@ pub(crate) fn taken<T: Take>(sinks: Vec<KeyRows<'_, T>>, groups: usize) -> (Vec<
     (takes, taken)
 }
 
-/// Puts the keys that were counted into an arena: no second pass over the input.
+/// Puts the keys that were counted into an arena, each once: no second pass over the input.
 fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control) -> Result<Built> {
     let placing = Placing::new(&params);
     let mut arena = placing.empty()?;
@@ -518,6 +584,9 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
             Kind::Bloom => {
                 Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(log.hashes())
             }
+            Kind::Counting => {
+                Counting::from_words(&mut **section, shape.hashes)?.insert_hashes(log.hashes());
+            }
             Kind::Fuse => unreachable!("a fuse filter is built from hashes of its own"),
             Kind::Layered => unreachable!("records are added from their keywords"),
             Kind::Scalable => unreachable!("refused before the input is read"),
@@ -526,7 +595,10 @@ fn from_logs(params: Params, counted: Counted, threads: usize, control: &Control
         Ok(())
     })?;
     drop(sections);
-    let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
+    let rows = match params.common.kind {
+        Kind::Counting => counted.counts.groups().iter().map(Distinct::planned).collect(),
+        _ => counted.groups.iter().map(|(_, rows)| *rows).collect(),
+    };
     let seeds = vec![0; params.groups.len()];
     Ok(Built {
         params,

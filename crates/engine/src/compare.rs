@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use tamis::arch::map::Words;
+use tamis::blocked::Blocked;
+use tamis::counting::Counting;
 use tamis::params::Name;
 use tamis::sizing::Kind;
 use tamis::sketch::estimated_keys;
@@ -63,7 +66,8 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
         let shape = shape.expect("a name comes from one of the two");
         // Records are counted by the XOR layer, which is the last; its bits are read.
         let layered = a.params().common.kind == Kind::Layered;
-        let bits = if layered { shape.slots } else { shape.bits() };
+        let kind = a.params().common.kind;
+        let bits = if layered { shape.slots } else { shape.cells(kind) };
         let keys = |ones: u64| estimated_keys(ones, bits, shape.hashes);
         let counted = |file: &Mapped, at: usize| match layered {
             true => xor_layer(file, at, bits).iter().map(|word| u64::from(word.count_ones())).sum(),
@@ -75,11 +79,17 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
             (Some(x), Some(y)) => {
                 a.verify(x).map_err(Error::file(a_path))?;
                 b.verify(y).map_err(Error::file(b_path))?;
-                let pairs = match layered {
-                    true => xor_layer(&a, x, bits).iter().zip(xor_layer(&b, y, bits)),
-                    false => a.section(x).iter().zip(b.section(y)),
-                };
-                keys(pairs.map(|(x, y)| u64::from((x | y).count_ones())).sum())
+                if kind == Kind::Counting {
+                    let either = |x: u64, y: u64| u64::from((x | y).count_ones());
+                    let (one, two) = (without_counters(&a, x)?, without_counters(&b, y)?);
+                    keys(one.words().iter().zip(two.words()).map(|(x, y)| either(*x, *y)).sum())
+                } else {
+                    let pairs = match layered {
+                        true => xor_layer(&a, x, bits).iter().zip(xor_layer(&b, y, bits)),
+                        false => a.section(x).iter().zip(b.section(y)),
+                    };
+                    keys(pairs.map(|(x, y)| u64::from((x | y).count_ones())).sum())
+                }
             }
             _ => first + second,
         };
@@ -87,6 +97,12 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
         let both = (first + second - union).min(first.min(second)).max(0.0);
         Ok(Overlap { group: name.clone(), first, second, union, both })
     })
+}
+
+/// A `counting` as the `blocked` that it is, too.
+fn without_counters(file: &Mapped, group: usize) -> Result<Blocked<Words>> {
+    let hashes = file.params().groups[group].shape.hashes;
+    Ok(Counting::from_words(file.section(group), hashes)?.to_blocked()?)
 }
 
 /// The last layer of a `layered`.

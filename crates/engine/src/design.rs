@@ -168,7 +168,8 @@ impl Design {
             Mark::line(kind.name(), points)
         };
         let offered = |kind: &Kind| self.options.iter().any(|option| option.kind == *kind);
-        let mut marks: Vec<Mark> = Kind::PLANNED.into_iter().filter(offered).map(curve).collect();
+        let drawn = Kind::PLANNED.into_iter().chain([Kind::Counting]);
+        let mut marks: Vec<Mark> = drawn.filter(offered).map(curve).collect();
         if let Some(first) = self.options.first() {
             let each = first.shape.bits() as f64 / first.keys as f64;
             if (1.0..=24.0).contains(&each) {

@@ -13,9 +13,9 @@ use crate::report::{number, printable};
 /// The state of one group's sketch, as its fill tells it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Health {
-    /// The share of bits that is set.
+    /// The share of bits that is set, or of counters that are not zero.
     pub fill: f64,
-    /// Distinct keys, estimated from the fill, and no more than rows were added; infinite in a
+    /// Distinct keys, estimated from the fill, and no more than rows are in it; infinite in a
     /// full filter.
     pub keys: f64,
     /// The rate of false positives to expect with so many keys; of a `layered`, that of its
@@ -26,6 +26,8 @@ pub struct Health {
     /// The keys that it (or a layer of it) can hold within its target rate; none for a static one,
     /// nor for one that grows.
     pub capacity: Option<u64>,
+    /// Counters that are full, of a `counting` that was read.
+    pub full: Option<u64>,
     /// Whether it surely holds more than that and more than it was planned for: by more than
     /// five standard errors, so that of thousands of sound filters none is suspected by chance.
     pub overfull: bool,
@@ -58,10 +60,12 @@ impl Health {
     }
 }
 
-/// The state of a sketch: of a `layered` from its layers, of others from the directory entry.
+/// The state of a sketch: of a `layered` from its layers, of others from the directory entry; of a
+/// `counting` also from its counters.
 pub fn of_sketch(kind: Kind, group: &GroupParams, tally: &Tally, sketch: &Sketch<&[u64]>) -> Health {
     match sketch {
         Sketch::Layered(filter) => of_layers(group, &filter.ones()),
+        Sketch::Counting(filter) => Health { full: Some(filter.census().full), ..health(kind, group, tally) },
         _ => health(kind, group, tally),
     }
 }
@@ -82,32 +86,50 @@ fn of_layers(group: &GroupParams, ones: &[u64]) -> Health {
 
 /// Reads the state of a sketch from its directory entry alone.
 pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
-    let bits = group.shape.bits();
+    let bits = group.shape.cells(kind);
     let fill = tally.ones as f64 / bits as f64;
     if kind.counts() {
         // Counters tell nothing of the number of keys, and have no rate.
         let fill = tally.ones as f64 / group.shape.slots as f64;
         let (keys, rate) = (f64::NAN, f64::NAN);
-        return Health { fill, keys, rate, whole: None, capacity: None, overfull: false };
+        return Health { fill, keys, rate, whole: None, capacity: None, full: None, overfull: false };
     }
     if kind == Kind::Scalable {
         let (keys, rate) = layers(group, tally.seed);
-        return Health { fill, keys: keys as f64, rate, whole: None, capacity: None, overfull: false };
+        return Health {
+            fill,
+            keys: keys as f64,
+            rate,
+            whole: None,
+            capacity: None,
+            full: None,
+            overfull: false,
+        };
     }
     let capacity = kind.capacity(&group.shape, group.fpr);
     let Some(most) = capacity else {
         let rate = kind.expected_rate(&group.shape, group.keys);
-        return Health { fill, keys: group.keys as f64, rate, whole: None, capacity, overfull: false };
+        return Health {
+            fill,
+            keys: group.keys as f64,
+            rate,
+            whole: None,
+            capacity,
+            full: None,
+            overfull: false,
+        };
     };
     let estimate = estimated_keys(tally.ones, bits, group.shape.hashes);
     let (keys, rate) = match estimate.is_finite() {
-        true => (estimate.min(tally.rows as f64), kind.expected_rate(&group.shape, estimate.round() as u64)),
+        true => {
+            (estimate.min(tally.held(kind) as f64), kind.expected_rate(&group.shape, estimate.round() as u64))
+        }
         false => (estimate, 1.0),
     };
     let load = f64::from(group.shape.hashes) * most as f64 / bits as f64;
     let hashes = f64::from(group.shape.hashes);
     let mut variance = load.exp() - load - 1.0;
-    if kind == Kind::Blocked {
+    if matches!(kind, Kind::Blocked | Kind::Counting) {
         // Lines get more or fewer keys than others, and so their bits vary more.
         let line = LINE_BITS as f64;
         variance += line * (1.0 - 1.0 / hashes) * (load * hashes / line).exp_m1() - (hashes - 1.0) * load;
@@ -115,7 +137,15 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     let standard_error = (bits as f64 * variance.max(0.0)).sqrt() / hashes;
     // The document's sizes, which are rounded, may miss their rate by a little from the start.
     let allowed = most.max(group.keys) as f64;
-    Health { fill, keys, rate, whole: None, capacity, overfull: keys > allowed + 5.0 * standard_error + 1.0 }
+    Health {
+        fill,
+        keys,
+        rate,
+        whole: None,
+        capacity,
+        full: None,
+        overfull: keys > allowed + 5.0 * standard_error + 1.0,
+    }
 }
 
 /// The keys of a scalable filter, and the rate to expect with them: the sum over its layers.

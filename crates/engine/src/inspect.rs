@@ -61,6 +61,10 @@ pub fn filter(group: &GroupParams, tally: &Tally, health: &Health) -> Value {
         json["layer_bits"] = group.shape.slots.into();
         json["fpr_random_records"] = whole.into();
     }
+    if let Some(full) = health.full {
+        json["rows_removed"] = tally.removed(Kind::Counting).into();
+        json["counters_full"] = full.into();
+    }
     json
 }
 

@@ -197,6 +197,23 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_goes_to_the_disk_while_it_is_written_is_whole_in_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let megabyte = b"0123456789abcde\n".repeat(1 << 16);
+        let begin = || {
+            let mut outlet = Outlet::open(&Destination::File(path.clone())).unwrap();
+            (0..9).for_each(|_| outlet.write(&megabyte).unwrap());
+            outlet
+        };
+        drop(begin());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "given up, it leaves nothing");
+        begin().finish().unwrap();
+        assert!(fs::read(&path).unwrap() == megabyte.repeat(9));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
     fn names_ask_for_compression() {
         let folder = tempfile::tempdir().unwrap();
         let read = |name: &str| {

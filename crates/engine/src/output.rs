@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf, absolute};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
 
 use tamis::Container;
 use tamis::arch::map::{Map, Words};
@@ -43,6 +45,9 @@ pub struct Draft {
     path: PathBuf,
     target: Target,
     file: TemporaryFile,
+    /// Bytes written since the disk was last told of them.
+    untold: usize,
+    behind: Option<Behind>,
 }
 
 impl Draft {
@@ -50,7 +55,7 @@ impl Draft {
     pub fn new(path: &Path) -> Result<Draft> {
         let target = Target::of(path)?;
         let file = target.temporary().map_err(Error::io(path))?;
-        Ok(Draft { path: path.to_owned(), target, file })
+        Ok(Draft { path: path.to_owned(), target, file, untold: 0, behind: None })
     }
 
     /// The file itself.
@@ -58,10 +63,22 @@ impl Draft {
         self.file.file()
     }
 
+    /// Has what is written go to the disk, without waiting for it.
+    fn tell(&mut self) -> io::Result<()> {
+        let behind = match &mut self.behind {
+            Some(behind) => behind,
+            none => none.insert(Behind::start(self.file.file().try_clone()?)?),
+        };
+        // Where it is still busy, it is told already; where it has failed, the end will say so.
+        let _ = behind.wake.try_send(());
+        Ok(())
+    }
+
     /// Puts the file in its place.
     pub fn finish(self) -> Result<()> {
-        let Draft { path, target, mut file } = self;
+        let Draft { path, target, mut file, behind, .. } = self;
         let attempt = || -> io::Result<()> {
+            behind.map_or(Ok(()), Behind::join)?;
             if let Some(permissions) = &target.permissions {
                 file.file().set_permissions(permissions.clone())?;
             }
@@ -77,11 +94,43 @@ impl Draft {
 
 impl Write for Draft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.file().write(bytes)
+        let written = self.file.file().write(bytes)?;
+        self.untold += written;
+        if self.untold >= TOLD {
+            self.untold = 0;
+            self.tell()?;
+        }
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// After so many bytes a file begins to go to the disk while more are written: what is left for the
+/// end, when everybody waits, is little.
+const TOLD: usize = 2 << 20;
+
+/// A thread that syncs a file while it is written.
+#[derive(Debug)]
+struct Behind {
+    wake: SyncSender<()>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Behind {
+    fn start(file: File) -> io::Result<Behind> {
+        let (wake, woken) = sync_channel(1);
+        let run = move || woken.into_iter().try_for_each(|()| file.sync_data());
+        let thread = thread::Builder::new().spawn(run)?;
+        Ok(Behind { wake, thread })
+    }
+
+    /// What went wrong: a failure is told to the first who syncs, and to nobody after.
+    fn join(self) -> io::Result<()> {
+        drop(self.wake);
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs has failed")))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use tamis::blocked::LINE_BITS;
 use tamis::bloom;
+use tamis::counting::COUNTER_BITS;
 use tamis::countmin;
 use tamis::hash::Scheme;
 use tamis::layered;
@@ -95,8 +96,12 @@ pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size, layers: 
             shaped(&common, &counts, shape)?
         }
         Size::BitsPerKey(bits) => {
-            // A blocked filter has whole lines: rounded up, so that no key gets fewer bits.
-            let unit = if common.kind == Kind::Blocked { LINE_BITS } else { 1 };
+            // Whole lines and blocks: rounded up, so that no key gets fewer bits.
+            let unit = match common.kind {
+                Kind::Blocked => LINE_BITS,
+                Kind::Counting => LINE_BITS * u64::from(COUNTER_BITS),
+                _ => 1,
+            };
             let shape = |keys: u64| {
                 let bits = (keys as f64 * bits).ceil() as u64;
                 common.kind.shape_for_bits(keys, bits.next_multiple_of(unit))

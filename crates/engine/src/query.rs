@@ -8,12 +8,15 @@ use tamis::sketch::Sketch;
 use crate::counts::Promise;
 use crate::error::Result;
 use crate::output::Mapped;
+use crate::removed::Removed;
 
 /// Answers which groups a key may be in.
 #[derive(Debug)]
 pub struct Asker<'f> {
     file: &'f Mapped,
     sketches: Vec<Sketch<&'f [u64]>>,
+    /// The filters of what was removed, by group.
+    removed: Vec<Option<Sketch<&'f [u64]>>>,
     maker: Maker<'f>,
     /// For keywords of a JSON list that are given as people write them: separated by commas.
     listed: Option<Recipe>,
@@ -35,7 +38,13 @@ impl<'f> Asker<'f> {
             steps.filter(|step| is_json(step)).for_each(|step| *step = Step::Split(",".into()));
             listed
         });
-        Ok(Asker { file, sketches: file.sketches()?, maker: Maker::new(recipe), listed, order })
+        let (sketches, removed) = (file.sketches()?, Vec::new());
+        Ok(Asker { file, sketches, removed, maker: Maker::new(recipe), listed, order })
+    }
+
+    /// Passes over groups from which a key may have been removed.
+    pub fn without(self, removed: &'f Removed) -> Result<Self> {
+        Ok(Asker { removed: removed.sketches()?, ..self })
     }
 
     /// The groups that a key may be in. The parts of a compound key, and the columns of a record's
@@ -77,7 +86,13 @@ impl<'f> Asker<'f> {
         for &group in &self.order {
             let answer = match &self.sketches[group] {
                 Sketch::Layered(filter) => filter.ask(&keywords),
-                sketch if sketch.contains_key(scheme, hash, bytes) => Answer::Whole,
+                sketch if sketch.contains_key(scheme, hash, bytes) => {
+                    let gone = self.removed.get(group).and_then(Option::as_ref);
+                    match gone.is_some_and(|gone| gone.contains_key(scheme, hash, bytes)) {
+                        true => Answer::No,
+                        false => Answer::Whole,
+                    }
+                }
                 _ => Answer::No,
             };
             match answer {

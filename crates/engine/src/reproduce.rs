@@ -146,12 +146,14 @@ fn run(
         sizing: Sizing::Count(Size::Fpr(fpr)),
         layers: None,
         heavy: None,
+        distinct: false,
         bad_rows: BadRows::Fail,
         threads,
     };
     let built = build::build(&job, &filters, control)?;
     let test = test::Job {
         filters,
+        removed: None,
         inputs: job.inputs,
         options: job.options,
         recipe: recipe(),

@@ -50,6 +50,7 @@ fn job(inputs: Vec<String>, kind: Kind, sizing: Sizing, threads: usize) -> Job {
         sizing,
         layers: None,
         heavy: None,
+        distinct: false,
         bad_rows: BadRows::Fail,
         threads,
     }
@@ -192,6 +193,7 @@ fn add(to: &Path, input: &str, threads: usize) {
         options: Options::default(),
         recipe: recipe(),
         bad_rows: BadRows::Fail,
+        distinct: false,
         threads,
     };
     build::add(to, &addition, &Control::default()).unwrap();

@@ -9,7 +9,7 @@ use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
-use tamis_engine::arena::{Placing, Private, Ranges, Shared, or_into};
+use tamis_engine::arena::{Placing, Private, Ranges, Shared};
 use tamis_engine::build::{self, Addition};
 use tamis_engine::output::{open, write_container, write_whole};
 use tamis_engine::plan::{Size, parameters};
@@ -19,10 +19,11 @@ use tamis_engine::{Control, Error, merge, verify};
 /// Keys with their groups.
 type Keys = Vec<(u32, u64)>;
 
-const SCHEMES: [(Kind, Scheme); 3] = [
+const SCHEMES: [(Kind, Scheme); 4] = [
     (Kind::Blocked, Scheme::DEFAULT),
     (Kind::Bloom, Scheme::Xxh3 { seed: 7 }),
     (Kind::Bloom, Scheme::Murmur3),
+    (Kind::Counting, Scheme::DEFAULT),
 ];
 
 fn params((kind, hash): (Kind, Scheme), keys_per_group: u64) -> Params {
@@ -68,7 +69,7 @@ proptest! {
 
         // Small filters: an arena for each thread, brought together.
         let mut joined = placing.empty().unwrap();
-        shuffled.chunks(share).for_each(|keys| or_into(&mut joined, &plain(&params, keys)));
+        shuffled.chunks(share).for_each(|keys| placing.join(&mut joined, &plain(&params, keys)));
         prop_assert_eq!(&joined[..], &expected[..]);
 
         // Large ones: one arena in ranges.
@@ -158,6 +159,7 @@ fn a_damaged_filter_is_neither_merged_nor_added_to() {
         options: Default::default(),
         recipe: params.common.recipe,
         bad_rows: BadRows::Fail,
+        distinct: false,
         threads: 1,
     };
     assert!(damaged(build::add(&at("damaged"), &addition, &Control::default()).unwrap_err()));

@@ -57,6 +57,7 @@ fn job(inputs: Vec<String>, sizing: Sizing, layers: Option<u32>, threads: usize)
         sizing,
         layers,
         heavy: None,
+        distinct: false,
         bad_rows: BadRows::Fail,
         threads,
     }
@@ -137,7 +138,7 @@ proptest! {
             }
         }
         let test = test::Job {
-            filters: path.clone(), inputs: vec![input], options: Options::default(), recipe: recipe(),
+            filters: path.clone(), removed: None, inputs: vec![input], options: Options::default(), recipe: recipe(),
             negatives: Vec::new(), random: 0, seed: 0, bad_rows: BadRows::Fail, threads,
         };
         let report = test::test(&test, &Control::default()).unwrap();
@@ -176,7 +177,7 @@ proptest! {
         let merged = folder.path().join("merged.tamis");
         merge::merge(&[b_file, a_file.clone()], &merged, threads, &Control::default()).unwrap();
         prop_assert!(fs::read(&merged).unwrap() == union);
-        let addition = Addition { inputs: vec![b], options: Options::default(), recipe: recipe(), bad_rows: BadRows::Fail, threads };
+        let addition = Addition { inputs: vec![b], options: Options::default(), recipe: recipe(), bad_rows: BadRows::Fail, distinct: false, threads };
         build::add(&a_file, &addition, &Control::default()).unwrap();
         prop_assert!(fs::read(&a_file).unwrap() == union);
     }

@@ -160,6 +160,7 @@ impl<'py> Options<'py> {
             sizing,
             layers: choice.layers,
             heavy,
+            distinct: false,
             bad_rows: bad_rows(self.get("bad_rows")?)?,
             threads: self.threads()?,
         };

@@ -36,6 +36,7 @@ CHOICES: list[tuple[dict[str, Any], list[str]]] = [
     ({"key": "id", "kind": "bloom", "seed": 7}, ["--key", "id", "--kind", "bloom", "--seed", "7"]),
     ({"key": "id", "hash": "murmur3", "group": "country"}, ["--key", "id", "--hash", "murmur3", "--group", "country"]),
     ({"key": "id", "kind": "fuse"}, ["--key", "id", "--kind", "fuse"]),
+    ({"key": "id", "kind": "counting"}, ["--key", "id", "--kind", "counting"]),
     ({"key": "id", "keys": 9000, "group": "country"}, ["--key", "id", "--keys", "9000", "--group", "country"]),
     ({"keywords": "tags:split=,", "kind": "layered", "fpr": 0.05}, ["--keywords", "tags:split=,", "--kind", "layered", "--fpr", "0.05"]),
     ({"key": "id", "kind": "count-min", "weight": "bytes"}, ["--key", "id", "--kind", "count-min", "--weight", "bytes"]),

@@ -498,7 +498,7 @@ impl<'r> Maker<'r> {
     /// A maker for this recipe.
     pub fn new(recipe: &'r Recipe) -> Self {
         let record = recipe.of_keywords().then(Box::default);
-        let verbatim = matches!(&recipe.key[..], [field] if field.steps.is_empty());
+        let verbatim = recipe.is_plain();
         let (key, group, weight) = Default::default();
         Maker { recipe, key, group, weight, record, verbatim }
     }

@@ -6,6 +6,7 @@
 pub mod arch;
 pub mod blocked;
 pub mod bloom;
+pub mod counting;
 pub mod countmin;
 pub mod error;
 pub mod format;

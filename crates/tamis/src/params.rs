@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocked::LINE_BITS;
 use crate::bloom::MOST_HASHES;
+use crate::counting::COUNTER_BITS;
 use crate::countmin;
 use crate::error::{Error, Result};
 use crate::fuse;
@@ -273,8 +274,8 @@ impl Params {
         let mut total = 0u64;
         for GroupParams { group, keys, fpr, shape } in &self.groups {
             let fits = match kind {
-                Kind::Blocked => {
-                    shape.width == 1
+                Kind::Blocked | Kind::Counting => {
+                    shape.width == if kind == Kind::Counting { COUNTER_BITS } else { 1 }
                         && shape.slots % LINE_BITS == 0
                         && shape.hashes.is_power_of_two()
                         && shape.hashes <= 32

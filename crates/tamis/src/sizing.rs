@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocked::{self, LINE_BITS};
 use crate::bloom;
+use crate::counting::COUNTER_BITS;
 use crate::error::{Error, Result};
 use crate::fuse;
 use crate::layered;
@@ -32,6 +33,8 @@ pub enum Kind {
     Bloom,
     /// Static, and the smallest. See [`fuse`].
     Fuse,
+    /// Keys can be removed again. See [`crate::counting`].
+    Counting,
     /// Records of several keywords. See [`layered`].
     Layered,
     /// Grows with its keys. See [`scalable`].
@@ -46,10 +49,11 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, the default first.
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Blocked,
         Kind::Bloom,
         Kind::Fuse,
+        Kind::Counting,
         Kind::Scalable,
         Kind::Layered,
         Kind::CountMin,
@@ -57,9 +61,11 @@ impl Kind {
     ];
 
     /// Those that tell whether a key may be in a set.
-    pub const FILTERS: [Kind; 5] = [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Scalable, Kind::Layered];
+    pub const FILTERS: [Kind; 6] =
+        [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Counting, Kind::Scalable, Kind::Layered];
 
-    /// Those of single keys that are planned for a number of them.
+    /// Those of single keys that are planned for a number of them and have no price beyond that: where
+    /// nothing else is wished, one of them is best.
     pub const PLANNED: [Kind; 3] = [Kind::Blocked, Kind::Bloom, Kind::Fuse];
 
     /// Its name in files and on the command line.
@@ -68,6 +74,7 @@ impl Kind {
             Kind::Blocked => "blocked",
             Kind::Bloom => "bloom",
             Kind::Fuse => "fuse",
+            Kind::Counting => "counting",
             Kind::Layered => "layered",
             Kind::Scalable => "scalable",
             Kind::CountMin => "count-min",
@@ -108,8 +115,8 @@ impl FromStr for Kind {
 /// The geometry of one group's sketch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shape {
-    /// Slots: bits of a filter, fingerprints of a `fuse`, addresses in each layer of a `layered`,
-    /// counters in all rows of a `count-min`.
+    /// Slots: bits of a filter, fingerprints of a `fuse`, counters of a `counting`, addresses in each
+    /// layer of a `layered`, counters in all rows of a `count-min`.
     pub slots: u64,
     /// Bits in a slot: in a `layered` one for each layer and one for the XOR layer.
     pub width: u32,
@@ -121,6 +128,11 @@ impl Shape {
     /// The bits in all slots.
     pub fn bits(&self) -> u64 {
         self.slots.saturating_mul(u64::from(self.width))
+    }
+
+    /// What a key may find set or not: the counters of a `counting`, the bits of other filters.
+    pub fn cells(&self, kind: Kind) -> u64 {
+        if kind == Kind::Counting { self.slots } else { self.bits() }
     }
 
     /// The layers of a `layered`, without the XOR layer.
@@ -170,7 +182,7 @@ pub struct AtRate {
     fpr: f64,
     /// Hashes, or the width of a `fuse`.
     hashes: u32,
-    /// Lines (`blocked`) or bits (`bloom`) that a key takes in a large filter.
+    /// Lines (`blocked`, `counting`) or bits (`bloom`) that a key takes in a large filter.
     per_key: f64,
 }
 
@@ -182,9 +194,10 @@ impl AtRate {
         check(keys, fpr)?;
         let guess = (keys as f64 * per_key) as u64;
         let shape = match kind {
-            Kind::Blocked => {
+            Kind::Blocked | Kind::Counting => {
                 let lines = smallest(guess, |lines| blocked::expected_rate(keys, lines, hashes) <= fpr);
-                Shape { slots: lines.saturating_mul(LINE_BITS), width: 1, hashes }
+                let width = if kind == Kind::Counting { COUNTER_BITS } else { 1 };
+                Shape { slots: lines.saturating_mul(LINE_BITS), width, hashes }
             }
             Kind::Bloom => {
                 let bits = smallest(guess, |bits| bloom::expected_rate(keys, bits, hashes) <= fpr);
@@ -211,7 +224,7 @@ impl Kind {
     pub fn at_rate(self, fpr: f64) -> Result<AtRate> {
         check(1, fpr)?;
         let (hashes, per_key) = match self {
-            Kind::Blocked => blocked::best_for_rate(fpr),
+            Kind::Blocked | Kind::Counting => blocked::best_for_rate(fpr),
             Kind::Bloom | Kind::Layered => bloom::best_for_rate(fpr),
             Kind::Fuse => {
                 let too_low =
@@ -243,6 +256,10 @@ impl Kind {
                 let hashes = blocked::hashes_for_bits_per_key(bits_per_key);
                 Ok(Shape { slots: bits / LINE_BITS * LINE_BITS, width: 1, hashes })
             }
+            Kind::Counting => {
+                let cells = Kind::Blocked.shape_for_bits(keys, bits / u64::from(COUNTER_BITS));
+                cells.map(|shape| Shape { width: COUNTER_BITS, ..shape }).map_err(|_| too_few())
+            }
             Kind::Bloom if bits == 0 => Err(too_few()),
             Kind::Bloom => {
                 let hashes = bloom::hashes_for_bits_per_key(bits_per_key);
@@ -268,7 +285,9 @@ impl Kind {
     /// not tell, and what counts has none: not a number.
     pub fn expected_rate(self, shape: &Shape, keys: u64) -> f64 {
         match self {
-            Kind::Blocked => blocked::expected_rate(keys, shape.slots / LINE_BITS, shape.hashes),
+            Kind::Blocked | Kind::Counting => {
+                blocked::expected_rate(keys, shape.slots / LINE_BITS, shape.hashes)
+            }
             Kind::Bloom | Kind::Layered => bloom::expected_rate(keys, shape.slots, shape.hashes),
             Kind::Fuse => fuse::rate(shape.width),
             Kind::Scalable | Kind::CountMin | Kind::CountMinConservative => f64::NAN,
@@ -342,7 +361,7 @@ mod tests {
         #[test]
         fn a_shape_for_a_rate_meets_it_and_one_step_less_does_not(keys in 1u64..100_000_000, log in -6.0..-0.31f64) {
             let fpr = 10f64.powf(log);
-            for (kind, step) in [(Kind::Blocked, LINE_BITS), (Kind::Bloom, 1)] {
+            for (kind, step) in [(Kind::Blocked, LINE_BITS), (Kind::Counting, LINE_BITS), (Kind::Bloom, 1)] {
                 let shape = kind.shape_for_rate(keys, fpr).unwrap();
                 prop_assert!(kind.expected_rate(&shape, keys) <= fpr);
                 if shape.slots > step {

@@ -2,6 +2,7 @@
 
 use crate::blocked::Blocked;
 use crate::bloom::Bloom;
+use crate::counting::Counting;
 use crate::countmin::{CountMin, Update};
 use crate::error::Result;
 use crate::fuse::Fuse;
@@ -22,6 +23,8 @@ pub enum Sketch<W> {
     Bloom(Bloom<W>),
     /// See [`crate::fuse`].
     Fuse(Fuse<W>),
+    /// See [`crate::counting`].
+    Counting(Counting<W>),
     /// See [`crate::layered`].
     Layered(Layered<W>),
     /// See [`crate::scalable`].
@@ -32,12 +35,14 @@ pub enum Sketch<W> {
 
 impl<W: AsRef<[u64]>> Sketch<W> {
     /// The sketch of a group, in these words. The seed is that of a `fuse`, the keys in the
-    /// newest layer of a `scalable`, or the total weight in a `count-min`.
+    /// newest layer of a `scalable`, the rows removed from a `counting`, or the total weight in a
+    /// `count-min`.
     pub fn from_words(kind: Kind, group: &GroupParams, seed: u64, words: W) -> Result<Self> {
         Ok(match kind {
             Kind::Blocked => Sketch::Blocked(Blocked::from_words(words, group.shape.hashes)?),
             Kind::Bloom => Sketch::Bloom(Bloom::from_words(words, group.shape.slots, group.shape.hashes)?),
             Kind::Fuse => Sketch::Fuse(Fuse::from_words(words, group.keys, group.shape.width, seed)?),
+            Kind::Counting => Sketch::Counting(Counting::from_words(words, group.shape.hashes)?),
             Kind::Layered => Sketch::Layered(Layered::from_words(words, group.shape)?),
             Kind::Scalable => {
                 let layers = group.shape.hashes;
@@ -58,6 +63,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
     pub fn contains_hash(&self, hash: u64) -> bool {
         match self {
             Sketch::Blocked(filter) => filter.contains_hash(hash),
+            Sketch::Counting(filter) => filter.contains_hash(hash),
             Sketch::Bloom(filter) => filter.contains_hash(hash),
             Sketch::Fuse(filter) => filter.contains_hash(hash),
             Sketch::Layered(filter) => filter.contains_keywords(&[hash]),
@@ -86,6 +92,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         match self {
             Sketch::Blocked(filter) => filter.contains_hashes(hashes, found),
+            Sketch::Counting(filter) => filter.contains_hashes(hashes, found),
             Sketch::Bloom(filter) => filter.contains_hashes(hashes, found),
             Sketch::Fuse(filter) => filter.contains_hashes(hashes, found),
             Sketch::Scalable(filter) => filter.contains_hashes(hashes, found),
@@ -99,6 +106,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
     pub fn rate_now(&self) -> f64 {
         match self {
             Sketch::Blocked(filter) => filter.rate_now(),
+            Sketch::Counting(filter) => filter.rate_now(),
             Sketch::Bloom(filter) => filter.rate_now(),
             Sketch::Fuse(filter) => crate::fuse::rate(filter.width()),
             Sketch::Layered(filter) => filter.rate_now(),
@@ -109,7 +117,8 @@ impl<W: AsRef<[u64]>> Sketch<W> {
 }
 
 /// The number of distinct keys in a filter, estimated from the share of its bits that is set:
-/// n = ln(1 − X/m) / ln(1 − k/m). The same for [`Blocked`] and [`Bloom`]; infinite when full.
+/// n = ln(1 − X/m) / ln(1 − k/m). The same for [`Blocked`], [`Counting`] and [`Bloom`]; infinite when
+/// full.
 pub fn estimated_keys(ones: u64, bits: u64, hashes: u32) -> f64 {
     let m = bits as f64;
     // m ≤ k only in absurdly small filters, where every estimate is a guess.

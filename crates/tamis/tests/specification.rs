@@ -3,6 +3,7 @@
 use tamis::Container;
 use tamis::blocked::Blocked;
 use tamis::bloom::{Bloom, document_shape, positions};
+use tamis::counting::Counting;
 use tamis::countmin::{self, CountMin, Heavy, Update};
 use tamis::format::{Extras, seal, write};
 use tamis::fuse::Fuse;
@@ -60,6 +61,9 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
             let filter = Fuse::build(&mut vec![hash.identity(key)], shape.width).unwrap();
             section.copy_from_slice(filter.words());
             seed = filter.seed();
+        }
+        (Kind::Counting, _) => {
+            Counting::from_words(&mut *section, shape.hashes).unwrap().insert_hash(hash.identity(key));
         }
         (Kind::Layered, _) => unreachable!("it holds records, which have a file of their own"),
         (Kind::CountMin | Kind::CountMinConservative, _) => unreachable!("it has a file of its own"),
@@ -215,6 +219,41 @@ fn the_counts_of_the_specification_are_what_is_written() {
              and its XXH3 is 0x{:016x}.",
             tally.ones,
             list.join(" "),
+            xxh3(&bytes, 0)
+        ),
+    );
+}
+
+/// The file of a key that was removed once, as section 20 has it.
+#[test]
+fn the_counters_of_the_specification_are_what_is_written() {
+    let page = page();
+    let recipe = Recipe { key: vec!["tconst".parse().unwrap()], group: None, weight: None, null: None };
+    let shape = Kind::Counting.shape_for_rate(4, 0.01).unwrap();
+    let common = Common { kind: Kind::Counting, hash: Scheme::DEFAULT, recipe };
+    let group = GroupParams { group: Name::default(), keys: 4, fpr: 0.01, shape };
+    let params = Params::new(common, vec![group]).unwrap();
+    let mut data = vec![0; params.layout().1];
+    let mut filter = Counting::from_words(&mut data[..], shape.hashes).unwrap();
+    let (often, once) = (xxh3(b"tt0111161", 0), xxh3(b"tt0068646", 0));
+    filter.insert_hashes(&[often, once, often, often]);
+    assert!(filter.remove_hash(often));
+    let tally = seal(Kind::Counting, &shape, &data, 4, 1);
+    let mut bytes = Vec::new();
+    write(&mut bytes, &params, &[tally], &data, Extras::default()).unwrap();
+    for (plane, key) in [(0, "tt0068646"), (1, "tt0111161")] {
+        let set = |bit: &u64| data[(plane * 8 + bit / 64) as usize] >> (bit % 64) & 1 == 1;
+        assert_shows(&page, &format!("| {plane} | `{key}` | {} |", list((0..512).filter(set))));
+    }
+    assert!(data[16..].iter().all(|word| *word == 0));
+    assert_shows(
+        &page,
+        &format!(
+            "The file has slots {}, width {}, hashes {}, rows 4, seed 1, ones {}, and its XXH3 is 0x{:016x}.",
+            shape.slots,
+            shape.width,
+            shape.hashes,
+            tally.ones,
             xxh3(&bytes, 0)
         ),
     );

@@ -5,12 +5,18 @@ use std::ops::Range;
 use tamis::arch::map::Words;
 use tamis::blocked::Blocked;
 use tamis::bloom::{self, Bloom};
+use tamis::counting::Counting;
 use tamis::fuse::{Fuse, width_for};
 
 use super::{Contestant, RATE, Takes, hash};
 
 pub fn all() -> Vec<Box<dyn Contestant>> {
-    vec![Box::new(TamisBlocked::default()), Box::new(TamisBloom::default()), Box::new(TamisFuse::default())]
+    vec![
+        Box::new(TamisBlocked::default()),
+        Box::new(TamisCounting::default()),
+        Box::new(TamisBloom::default()),
+        Box::new(TamisFuse::default()),
+    ]
 }
 
 /// Keys are hashed so many at a time; the hashes stay in the fastest cache.
@@ -89,6 +95,41 @@ impl Contestant for TamisBlocked {
 
     fn bits(&self) -> u64 {
         self.filter.as_ref().map_or(0, |filter| filter.words().len() as u64 * 64)
+    }
+}
+
+#[derive(Default)]
+struct TamisCounting {
+    filter: Option<Counting<Words>>,
+    scratch: Scratch,
+}
+
+impl Contestant for TamisCounting {
+    fn name(&self) -> &'static str {
+        "tamis counting"
+    }
+
+    fn start(&mut self, keys: u64) {
+        let filter = self.filter.take();
+        let filter = filter.unwrap_or_else(|| Counting::for_rate(keys, RATE).expect("memory for the filter"));
+        let hashes = filter.hashes();
+        let mut words = filter.into_words();
+        words.fill(0);
+        self.filter = Some(Counting::from_words(words, hashes).expect("the same shape"));
+    }
+
+    fn insert(&mut self, numbers: Range<u64>) {
+        let filter = self.filter.as_mut().expect("started");
+        in_batches(numbers, &mut self.scratch.hashes, FEW, |hashes| filter.insert_hashes(hashes));
+    }
+
+    fn count(&mut self, numbers: Range<u64>) -> u64 {
+        let filter = self.filter.as_ref().expect("started");
+        self.scratch.count(numbers, FEW, |hashes, found| filter.contains_hashes(hashes, found))
+    }
+
+    fn bits(&self) -> u64 {
+        64 * self.filter.as_ref().map_or(0, |filter| filter.words().len() as u64)
     }
 }
 

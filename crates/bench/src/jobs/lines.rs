@@ -1,4 +1,4 @@
-//! One key per line, with the number of keys given: beside the limit, and beside `wc -l`.
+//! One key per line, with the number of keys given: beside the limit, a bare loop, and `wc -l`.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tamis_engine::report::{Column, Table, number};
 
+use super::bare;
 use super::data::Data;
 use super::limit::{Limit, filter_bytes};
 use super::process::{Took, best, time};
@@ -22,6 +23,7 @@ pub fn run(tamis: &Path, keys: u64, data: &Data) -> Result<Value, String> {
     let output = data.path("lines.tamis");
     let mut limit = Limit::new(keys);
     let mut counting: Vec<Took> = Vec::new();
+    let mut bare: Vec<f64> = Vec::new();
     // For one and for two threads: the build, the limit.
     let mut builds: [Vec<Took>; 2] = Default::default();
     let mut limits: [Vec<f64>; 2] = Default::default();
@@ -30,6 +32,7 @@ pub fn run(tamis: &Path, keys: u64, data: &Data) -> Result<Value, String> {
             limits[threads - 1].push(limit.time(keys, threads));
             builds[threads - 1].push(time(&mut build_lines(tamis, &input, keys, threads, &output))?);
         }
+        bare.push(bare::time(&input, keys).map_err(|error| format!("the bare loop failed: {error}"))?);
         counting.push(time(Command::new("wc").arg("-l").arg(&input))?);
     }
 
@@ -51,6 +54,7 @@ pub fn run(tamis: &Path, keys: u64, data: &Data) -> Result<Value, String> {
         rows.push(row(format!("limit, {} threads", i + 1), limit, None, limit));
         rows.push(row(format!("tamis build, {} threads", i + 1), &wall(build), cpu(build), limit));
     }
+    rows.push(row("bare loop, 1 thread".into(), &bare, None, &limits[0]));
     rows.push(row("wc -l".into(), &wall(&counting), cpu(&counting), &limits[0]));
     let table = Table {
         caption: format!(
@@ -67,7 +71,10 @@ pub fn run(tamis: &Path, keys: u64, data: &Data) -> Result<Value, String> {
             Column::right("÷ limit"),
         ],
         rows,
-        notes: vec!["The time of a build includes its start, reading, and writing the file.".into()],
+        notes: vec![
+            "The time of a build includes its start, reading, and writing the file.".into(),
+            "The bare loop reads, cuts, hashes and sets, and does nothing else.".into(),
+        ],
     };
     println!("{}", table.text());
     for (i, (build, limit)) in builds.iter().zip(&limits).enumerate() {
@@ -84,5 +91,5 @@ pub fn run(tamis: &Path, keys: u64, data: &Data) -> Result<Value, String> {
         .zip(&limits)
         .enumerate()
         .map(|(i, (build, limit))| json!({ "threads": i + 1, "build": wall(build), "limit": limit }));
-    Ok(json!({ "keys": keys, "runs": figures.collect::<Vec<_>>(), "wc": wall(&counting) }))
+    Ok(json!({ "keys": keys, "runs": figures.collect::<Vec<_>>(), "bare": bare, "wc": wall(&counting) }))
 }

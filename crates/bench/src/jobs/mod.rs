@@ -1,5 +1,6 @@
 //! `jobs`: whole commands, with their start, on data that is made for them and removed.
 
+mod bare;
 mod data;
 mod document;
 mod growth;

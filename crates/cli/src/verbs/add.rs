@@ -33,6 +33,10 @@ pub struct Add {
     /// Another column for the weight; the stored steps stay
     #[arg(long, value_name = "COLUMN", help_heading = "Keys")]
     weight: Option<Field>,
+    /// Add each different key of these inputs once, however often it comes. For counting filters: others
+    /// hold each key once anyway
+    #[arg(long, help_heading = "Keys")]
+    distinct: bool,
     #[command(flatten)]
     reading: Reading,
 }
@@ -47,6 +51,7 @@ impl Add {
             options: self.reading.options(),
             recipe,
             bad_rows: self.reading.bad_rows(),
+            distinct: self.distinct,
             threads: self.reading.threads(),
         };
         let report = progress::run(output, "adding", |control| build::add(&self.file, &addition, control))?;

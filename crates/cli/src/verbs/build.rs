@@ -37,6 +37,7 @@ Examples:
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
   tamis build allow.csv --key email:trim,lower --exact -o allow.tamis  keeps the keys, too
+  tamis build users.csv --key email --kind counting -o users.tamis     keys can be removed
   tamis build access.log --kind count-min --key 1 --delimiter ' ' -o hits.tamis
   tamis build flows.csv --kind count-min --key src --weight bytes --heavy 0.001 -o bytes.tamis
 
@@ -62,6 +63,10 @@ pub struct Build {
     /// read twice
     #[arg(long, value_parser = share, value_name = "SHARE", help_heading = "Counts (--kind count-min)")]
     heavy: Option<f64>,
+    /// Add each different key once, however often it comes, so that it is removed at once. For --kind
+    /// counting: other filters hold each key once anyway
+    #[arg(long, help_heading = "Filters")]
+    distinct: bool,
     /// Parameters that `tamis plan … -o` saved
     #[arg(long, value_name = "FILE", conflicts_with = "like")]
     params: Option<PathBuf>,
@@ -139,6 +144,7 @@ impl Build {
             sizing,
             layers: self.kinds.layers,
             heavy: self.heavy,
+            distinct: self.distinct,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };

@@ -61,6 +61,7 @@ impl Demo {
             sizing: Sizing::Count(Size::Fpr(0.01)),
             layers: None,
             heavy: None,
+            distinct: false,
             bad_rows: BadRows::Fail,
             threads,
         };
@@ -70,6 +71,7 @@ impl Demo {
 
         let job = test::Job {
             filters: filters.clone(),
+            removed: None,
             inputs: job.inputs,
             options: job.options,
             recipe: recipe(),

@@ -27,11 +27,13 @@ Examples:
   tamis filter ratings.tamis titles.tsv --key id --group 8  in one group
   tamis filter ratings.tamis titles.tsv --key id --tag      which groups, as one more column
   tamis filter allow.tamis mail.csv --strict -o exact.csv   no false positives left
+  tamis filter users.tamis mail.csv --removed gone.tamis    in the first, and not in the second
   tamis filter users.tamis visits.parquet -o known.csv.gz --rejected unknown.csv.gz
 
 Records leave as they came, byte for byte, headers too; those of Parquet leave as CSV or, by the
 name of the output or --output-format, as NDJSON. A file appears when all is written, compressed
-if its name ends in gz, zst, bz2 or xz. From a stream, records leave as they come.")]
+if its name ends in gz, zst, bz2 or xz. With --removed FILE, records that should pass are missed
+at the rate of false positives of its filters; tamis test --removed measures it. From a stream, records leave as they come.")]
 pub struct Filter {
     /// The file of filters
     file: PathBuf,
@@ -53,6 +55,9 @@ pub struct Filter {
     /// Check what passes against the keys themselves, which build --exact kept: no false positives
     #[arg(long)]
     strict: bool,
+    /// Filters of keys that were removed since: what is in them, too, does not pass
+    #[arg(long, value_name = "FILE.tamis", conflicts_with = "strict")]
+    removed: Option<PathBuf>,
     /// Memory for --strict; what does not fit waits on disk [default: 256MB]
     #[arg(long, value_parser = memory, requires = "strict", default_value = "256MB", hide_default_value = true)]
     memory: u64,
@@ -109,6 +114,7 @@ impl Filter {
         let job = Job {
             recipe: replace_columns(stored, &self.key, own_column)?,
             filters: self.file,
+            removed: self.removed,
             inputs: self.inputs,
             options: self.reading.options(),
             ask,

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
+use tamis::counting::MOST;
 use tamis::format::Tally;
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::{GroupParams, Name, Params};
@@ -92,14 +93,26 @@ pub fn summary(
     tallies: &[Tally],
     listed: Listed,
 ) -> Result<ExitCode> {
+    summary_with(output, path, params, tallies, listed, json!({}))
+}
+
+/// The same, with more to tell programs.
+pub fn summary_with(
+    output: &Output,
+    path: &Path,
+    params: &Params,
+    tallies: &[Tally],
+    listed: Listed,
+    more: Value,
+) -> Result<ExitCode> {
     let kind = params.common.kind;
     if kind.counts() {
         return counters::summary(output, path, params, tallies, listed);
     }
-    // The layers of a layered filter are read: they are not filled alike.
-    let layers = if kind == Kind::Layered { Some(files::open(path)?) } else { None };
+    // The layers of a layered filter are read: they are not filled alike. So are counters: full ones count.
+    let read = matches!(kind, Kind::Layered | Kind::Counting).then(|| files::open(path)).transpose()?;
     let health_of = |group: &GroupParams, tally: &Tally| -> Result<Health> {
-        let found = layers.as_ref().and_then(|file| Some((file, file.params().find(&group.group.0)?)));
+        let found = read.as_ref().and_then(|file| Some((file, file.params().find(&group.group.0)?)));
         Ok(match found {
             Some((file, at)) => of_sketch(kind, group, tally, &file.sketch(at)?),
             None => health(kind, group, tally),
@@ -120,10 +133,12 @@ pub fn summary(
         number::bytes(bytes),
         number::counted(groups.len() as u64, "group")
     )];
-    let json = json!({
+    let mut json = json!({
         "path": path, "kind": kind, "hash": params.common.hash, "recipe": params.common.recipe,
         "bytes": bytes, "groups": groups.iter().map(|(group, tally, health)| as_data::filter(group, tally, health)).collect::<Vec<_>>(),
     });
+    as_data::extend(&mut json, more);
+    let full: u64 = groups.iter().filter_map(|(.., health)| health.full).sum();
     let overfull: Vec<String> = groups
         .iter()
         .filter(|(.., health)| health.overfull)
@@ -141,6 +156,13 @@ pub fn summary(
     }
     output.result(Sheet { table: table(kind, &groups), lines }, json)?;
     overfull.iter().for_each(|warning| output.warn(warning));
+    if full > 0 {
+        let (stay, it) = if full == 1 { ("stays", "it") } else { ("stay", "them") };
+        output.warn(format!(
+            "{} ran full (at {MOST}) and {stay} whatever is removed: keys that came so often, or share {it}, cannot all be forgotten",
+            number::counted(full, "counter")
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -197,8 +219,12 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
     let names =
         ["rows", "planned keys", "estimated keys", "bits", size, "fill", "rate now", "target", "room for"];
     columns.extend(names.map(Column::right));
+    if kind == Kind::Counting {
+        columns.insert(2, Column::right("removed"));
+        columns.push(Column::right("full counters"));
+    }
     let row = |(group, tally, health): &(&GroupParams, &Tally, Health)| {
-        vec![
+        let mut row = vec![
             group_name(&group.group),
             number::count(tally.rows),
             number::count(group.keys),
@@ -213,7 +239,12 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
                 None if kind == Kind::Scalable => "any".into(),
                 None => "static".into(),
             },
-        ]
+        ];
+        if kind == Kind::Counting {
+            row.insert(2, number::count(tally.removed(kind)));
+            row.push(health.full.map_or("-".into(), number::count));
+        }
+        row
     };
     Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
 }

@@ -15,6 +15,7 @@ mod inspect;
 mod merge;
 mod plan;
 mod query;
+mod remove;
 mod reproduce;
 mod stream;
 mod test;
@@ -36,6 +37,7 @@ pub enum Verb {
     Plan(plan::Plan),
     Build(build::Build),
     Add(add::Add),
+    Remove(remove::Remove),
     Merge(merge::Merge),
     Test(test::Test),
     Query(query::Query),
@@ -43,6 +45,7 @@ pub enum Verb {
     InnerProduct(inner_product::InnerProduct),
     Filter(filter::Filter),
     Dedup(dedup::Dedup),
+    // By far the largest.
     Stream(Box<stream::Stream>),
     Inspect(inspect::Inspect),
     Compare(compare::Compare),
@@ -60,6 +63,7 @@ impl Verb {
             Verb::Plan(verb) => verb.run(output),
             Verb::Build(verb) => verb.run(output),
             Verb::Add(verb) => verb.run(output),
+            Verb::Remove(verb) => verb.run(output),
             Verb::Merge(verb) => verb.run(output),
             Verb::Test(verb) => verb.run(output),
             Verb::Query(verb) => verb.run(output),

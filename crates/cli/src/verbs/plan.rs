@@ -109,6 +109,7 @@ impl Plan {
                 sizing: Sizing::Counters(counters),
                 layers: None,
                 heavy: None,
+                distinct: false,
                 bad_rows: self.reading.bad_rows(),
                 threads: self.reading.threads(),
             };
@@ -238,6 +239,7 @@ impl Plan {
             sizing: Sizing::Count(size),
             layers: self.kinds.layers,
             heavy: None,
+            distinct: false,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };

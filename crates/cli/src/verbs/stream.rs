@@ -16,7 +16,7 @@ use tamis_engine::plan::Size;
 use tamis_engine::report::number;
 use tamis_engine::stream::kafka::{Lost, Settings};
 use tamis_engine::stream::metrics::Door;
-use tamis_engine::stream::{self, Counts, Job, Named, Sizing, Status, Target, Watch};
+use tamis_engine::stream::{self, Counts, Job, Named, Removing, Sizing, Status, Target, Watch};
 
 use super::build::{read_params, refuse_mixed};
 use super::counters;
@@ -38,6 +38,7 @@ Examples:
   tamis stream --train kafka://broker:9092/logins --query kafka://broker:9092/asks --follow -o kafka://broker:9092/seen --state run/
   tamis stream --train train.txt --query ask.txt -o seen.txt --counts hits.txt --epsilon 1e-5
   tamis stream --from users.tamis --query mail.csv --query-key sender    ask a file, learn nothing
+  tamis stream --train joined.txt --remove left.txt --query ask.txt --kind counting --keys 1M --state run/
   tamis query run/filter.tamis 203.0.113.7                               what was learned so far
 
 Batch i learns the i-th batch of --train, then answers the i-th batch of --query with all that was
@@ -47,8 +48,12 @@ With --kind count-min the line has the key and how often it came, by estimate, f
 groups a line for each group: key, group, estimate; an empty group and 0 where it is in none); --counts
 FILE does so beside filters. There is no --heavy: a stream keeps no list of keys.
 
+With --remove (and --kind counting) batch i removes the i-th batch of that stream after it has learned:
+what is answered is what was added and not removed. A key is removed once for each row; one that is not
+there is left out and counted, so a removal must not come before what it removes.
+
 A batch has --batch records of each stream, or with --every what came in that time, at most --batch.
-A stream that has ended gives empty batches; the run ends when both have ended.
+A stream that has ended gives empty batches; the run ends when all have ended.
 
 Without --keys or --params the number of keys is unknown, and filters grow (--kind scalable).
 
@@ -72,6 +77,9 @@ pub struct Stream {
     /// What is asked, likewise
     #[arg(long, num_args = 1.., value_name = "INPUT")]
     query: Vec<String>,
+    /// What is removed again, likewise; only with --kind counting
+    #[arg(long, num_args = 1.., value_name = "INPUT")]
+    remove: Vec<String>,
     /// At the end of the last file (or of a topic) wait for more, as `tail -f` does
     #[arg(long)]
     follow: bool,
@@ -118,6 +126,9 @@ pub struct Stream {
     /// Another column for the key in the query stream; the steps stay
     #[arg(long, value_name = "COLUMN", help_heading = "Keys")]
     query_key: Vec<Field>,
+    /// The same in the stream of removals
+    #[arg(long, value_name = "COLUMN", help_heading = "Keys", requires = "remove")]
+    remove_key: Vec<Field>,
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
@@ -192,6 +203,12 @@ impl Stream {
                 number::counted(report.lost, "message")
             ));
         }
+        if report.status.missing > 0 {
+            output.warn(format!(
+                "left out {} that were not there",
+                number::counted(report.status.missing, "removal")
+            ));
+        }
         if report.counters_full > 0 {
             let bits = counter_bits(job.counts.as_ref().map_or(&job.sizing, |counts| &counts.sizing));
             output.warn(format!(
@@ -224,14 +241,17 @@ impl Stream {
 
     fn job(mut self, output: &Output) -> Result<Job> {
         let named = |inputs: &[String]| (!inputs.is_empty()).then(|| Named::of(inputs)).transpose();
-        let (train, query) = (named(&self.train)?, named(&self.query)?);
+        let (train, query, remove) = (named(&self.train)?, named(&self.query)?, named(&self.remove)?);
+        let stdin = [&train, &query, &remove].into_iter().filter(|named| **named == Some(Named::Stdin));
+        if stdin.count() > 1 {
+            return usage("- (standard input) can be one stream, not several");
+        }
         match (&train, &query) {
-            (None, None) => return usage("no stream: --train names what is learned, --query what is asked"),
+            (None, None) if remove.is_none() => {
+                return usage("no stream: --train names what is learned, --query what is asked");
+            }
             (None, _) if self.from.is_none() => {
                 return usage("nothing is learned: give --train, or --from FILE.tamis to ask what it knows");
-            }
-            (Some(Named::Stdin), Some(Named::Stdin)) => {
-                return usage("- (standard input) can be one stream, not both");
             }
             _ => {}
         }
@@ -247,7 +267,8 @@ impl Stream {
             }
         }
         let kafka = self.kafka_settings(output)?;
-        let live = [&train, &query].into_iter().flatten().any(|named| self.follow || named.is_live());
+        let live =
+            [&train, &query, &remove].into_iter().flatten().any(|named| self.follow || named.is_live());
         let every = match (self.every, self.batch) {
             (Some(every), _) if every.is_zero() => return usage("--every takes a time above zero"),
             (None, None) if live => Some(Duration::from_secs(1)),
@@ -305,6 +326,14 @@ impl Stream {
         if counts.is_some() && common.hash == Scheme::Murmur3 {
             return usage("counts need xxh3: leave out --counts, or --hash murmur3");
         }
+        let unweighted = Recipe { weight: None, ..train_recipe.clone() };
+        let remove = match remove {
+            Some(named) => {
+                let recipe = replace_columns(&unweighted, &self.remove_key, None)?;
+                Some(Removing { named, recipe })
+            }
+            None => None,
+        };
         if weight.is_some() {
             train_recipe.weight = weight;
         }
@@ -312,6 +341,7 @@ impl Stream {
             counts,
             train,
             query,
+            remove,
             follow: self.follow,
             options: self.reading.options(),
             query_recipe: replace_columns(&alone, &self.query_key, None)?,
@@ -441,7 +471,7 @@ impl Line {
     }
 
     fn text(&self, status: &Status) -> String {
-        let done = status.rows + status.queries;
+        let done = status.rows + status.queries + status.removed + status.missing;
         let Ok(mut before) = self.before.lock() else { return String::new() };
         let speed = (done - before.1) as f64 / before.0.elapsed().as_secs_f64().max(1e-3);
         *before = (Instant::now(), done);
@@ -458,7 +488,12 @@ impl Line {
                 parts.push(format!("rate {}", number::short(fill.rate)));
             }
         }
-        if let Some(lag) = [status.train_lag, status.query_lag].into_iter().flatten().reduce(|a, b| a + b) {
+        if status.removed > 0 {
+            parts.insert(2, format!("{} removed", short(status.removed)));
+        }
+        if let Some(lag) =
+            [status.train_lag, status.query_lag, status.remove_lag].into_iter().flatten().reduce(|a, b| a + b)
+        {
             parts.push(format!("lag {}", number::bytes(lag)));
         }
         parts.join(", ")

@@ -22,11 +22,17 @@ Examples:
   tamis test ratings.tamis ratings.tsv
   tamis test ratings.tamis ratings.tsv --report report.html
   tamis test users.tamis users.csv --negatives strangers.txt --random 1e6
+  tamis test users.tamis left.csv --removed gone.tamis --random 1e6
   tamis test hits.tamis access.log --report hits.html               counts (count-min)
 
 The data is that from which the filters were built. The negatives of a group are the distinct
 keys that do not belong to it. Exit code 1 on any false negative, or where the false positives
 are improbable (less than one in a million) given how full the filters are.
+
+With --removed FILE the pair is tested: the data is what is left (without the keys that were removed).
+Keys of it that the second file takes for removed are false negatives of the pair; they are counted,
+with the number to expect beside them, and exit code 1 stands for more than the rate of the second
+explains. (build --exact the removed keys, and filter --strict --invert gives what is left.)
 
 Of sketches that count, the estimate of every key is compared with its true weight. Exit code 1 if
 one is below it, or if more than delta lets expect are above it by more than the bound (6 standard
@@ -36,6 +42,9 @@ pub struct Test {
     file: PathBuf,
     /// The data they were built from: files, globs, folders, or `-`
     inputs: Vec<String>,
+    /// Filters of keys that were removed since: a key passes if it is in the first file and not in this
+    #[arg(long, value_name = "FILE.tamis")]
+    removed: Option<PathBuf>,
     /// Keys known to be outside: a table with the same columns, or one key per line
     #[arg(long, value_name = "FILE")]
     negatives: Vec<String>,
@@ -63,7 +72,8 @@ impl Test {
         if let Some(path) = &self.report {
             files::check(path)?;
             let read = self.inputs.iter().chain(&self.negatives).map(Path::new);
-            files::check_is_no_input(path, read.chain([self.file.as_path()]))?;
+            let filters = [Some(&self.file), self.removed.as_ref()].into_iter().flatten();
+            files::check_is_no_input(path, read.chain(filters.map(PathBuf::as_path)))?;
         }
         let common = files::open(&self.file)?.params().common.clone();
         if common.kind.counts() {
@@ -72,6 +82,7 @@ impl Test {
         let job = Job {
             recipe: self.columns.applied(&common.recipe)?,
             filters: self.file,
+            removed: self.removed,
             inputs: self.inputs,
             options: self.reading.options(),
             negatives: self.negatives,
@@ -96,9 +107,9 @@ impl Test {
 impl Test {
     /// Tests sketches that count.
     fn of_counts(self, stored: &Recipe, output: &Output) -> Result<ExitCode> {
-        if !self.negatives.is_empty() || self.random.is_some() {
+        if !self.negatives.is_empty() || self.random.is_some() || self.removed.is_some() {
             return usage(
-                "counts are tested with the data they were built from: leave out --negatives and --random",
+                "counts are tested with the data they were built from: leave out --negatives, --random and --removed",
             );
         }
         let job = rank::Job {

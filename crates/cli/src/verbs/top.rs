@@ -97,6 +97,7 @@ impl Top {
             sizing: Sizing::Counters(self.counting.counters(Some(share))?),
             layers: None,
             heavy: Some(share),
+            distinct: false,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };

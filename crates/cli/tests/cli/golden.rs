@@ -120,6 +120,7 @@ fn files_of_version_1_are_built_again_byte_for_byte_and_stay_readable() {
         ("blocked", "--kind blocked"),
         ("bloom", "--kind bloom"),
         ("fuse", "--kind fuse"),
+        ("counting", "--kind counting"),
         ("murmur3", "--hash murmur3"),
         ("layered", LAYERED),
     ] {

@@ -16,6 +16,7 @@ mod merge;
 mod output;
 mod plan;
 mod query;
+mod remove;
 mod stream;
 mod stream_crash;
 mod stream_edges;

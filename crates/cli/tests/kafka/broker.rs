@@ -43,11 +43,16 @@ pub struct Seen {
     pub delay: AtomicU64,
 }
 
+/// Group, topic and partition.
+type Place = (String, String, i32);
+
+/// An offset, and what was noted with it.
+type Noted = (i64, String);
+
 #[derive(Default)]
 struct Shared {
     transactions: HashMap<String, Transaction>,
-    /// By group, topic and partition: the offset, and what was noted with it.
-    offsets: HashMap<(String, String, i32), (i64, String)>,
+    offsets: HashMap<Place, Noted>,
 }
 
 /// The producer that has the id, and what it holds.
@@ -55,7 +60,7 @@ struct Shared {
 struct Transaction {
     producer: (i64, i16),
     requests: Vec<Vec<u8>>,
-    offsets: Vec<((String, String, i32), (i64, String))>,
+    offsets: Vec<(Place, Noted)>,
 }
 
 const PRODUCE: i16 = 0;

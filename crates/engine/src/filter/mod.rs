@@ -12,11 +12,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::{Name, Params};
 use tamis::sizing::Kind;
-use tamis::sketch::Sketch;
 
 use self::sieve::{Asked, Counts, Keys, Sieve, Sieving};
 use self::strict::Strict;
@@ -26,6 +24,7 @@ use crate::exact::Store;
 use crate::health::of_sketch;
 use crate::outlet::{Destination, Outlet};
 use crate::output::{self, Mapped};
+use crate::removed::{self, Removed};
 use crate::rows::{BadRows, Groups, KeyRows};
 use crate::source::{self, Explained, Format, Next, Sources};
 use crate::{Control, counts, parallel};
@@ -46,6 +45,8 @@ pub enum Ask {
 pub struct Job {
     /// The file of filters.
     pub filters: PathBuf,
+    /// Filters of keys that were removed since.
+    pub removed: Option<PathBuf>,
     /// Files, globs, folders, `-`.
     pub inputs: Vec<String>,
     /// How to read them.
@@ -101,6 +102,9 @@ pub struct Report {
     pub rate: Option<f64>,
     /// How many of the admitted are to be expected not to be in the set.
     pub false_admissions: Option<f64>,
+    /// Where there are filters of removed keys: how probably a key that was not removed is taken for one
+    /// that was, and how many records are to be expected to be missed so.
+    pub lost: Option<(f64, f64)>,
     /// The reader of the output went away before the end.
     pub closed: bool,
     /// How the inputs were understood.
@@ -128,6 +132,8 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let params = file.params();
     refuse(job, params)?;
     let sketches = file.sketches()?;
+    let removed = job.removed.as_ref().map(|path| Removed::open(path, params)).transpose()?;
+    let gone = removed.as_ref().map_or(Ok(Vec::new()), Removed::sketches)?;
     // Whatever the record's group is, it is not looked at unless it is asked.
     let group = if job.ask == Ask::Own { job.recipe.group.clone() } else { None };
     let recipe = Recipe { group, ..job.recipe.clone() };
@@ -142,13 +148,11 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let store = job.strict.map(|_| Store::open(&job.filters, &file)).transpose()?;
     let sieving = Sieving {
         sketches: &sketches,
+        removed: &gone,
         order: order(params),
         invert: job.invert,
         wanted: [outlets[0].takes(), outlets[1].takes()],
-        lanes: match params.common.hash {
-            Scheme::Murmur3 => params.groups.iter().map(|group| group.shape.hashes).max().unwrap_or(0),
-            Scheme::Xxh3 { .. } => 0,
-        },
+        lanes: removed::lanes(params).max(removed.as_ref().map_or(0, Removed::lanes)),
         asked,
         tag,
         strict: job.strict.is_some(),
@@ -218,6 +222,11 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
 /// What these filters cannot be asked.
 fn refuse(job: &Job, params: &Params) -> Result<()> {
     counts::refuse(&job.filters, params, "filter records by them")?;
+    if job.removed.is_some() && job.strict.is_some() {
+        return Err(Error::Refused(
+            "--strict knows the keys of the filters, not those that were removed since: leave out --removed, or --strict".into(),
+        ));
+    }
     let grouped = params.common.recipe.group.is_some();
     let option = match (&job.ask, &job.tag) {
         (Ask::Group(_), _) => "--group",
@@ -251,7 +260,8 @@ fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
 fn open_outlets(job: &Job, sources: &Sources) -> Result<[Outlet; 2]> {
     let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
     let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
-    output::check_outputs([job.output.path(), rejected.path()], inputs.iter().chain([&job.filters]))?;
+    let read = inputs.iter().chain([&job.filters]).chain(&job.removed);
+    output::check_outputs([job.output.path(), rejected.path()], read)?;
     Ok([Outlet::open(&job.output)?, Outlet::open(&rejected)?])
 }
 
@@ -329,6 +339,7 @@ fn report(
         keyless: counts.keyless,
         rate: None,
         false_admissions: None,
+        lost: None,
         closed,
         inputs: Vec::new(),
         phases,
@@ -341,11 +352,17 @@ fn report(
     if job.output != Destination::Stdout && params.common.kind != Kind::Layered {
         // The rate comes from every bit of the filters: only where somebody will see it.
         let rates = parallel::each(job.threads, groups.len(), |i| {
-            Ok(match &sieving.sketches[groups[i]] {
-                Sketch::Bloom(filter) if sieving.lanes > 0 => filter.rate_now_lanes(),
-                sketch => sketch.rate_now(),
-            })
+            let gone = sieving.removed.get(groups[i]).and_then(Option::as_ref);
+            let rate = |sketch| removed::rate_now(sketch, params.common.hash);
+            Ok((rate(&sieving.sketches[groups[i]]), gone.map_or(0.0, rate)))
         })?;
+        let (rates, gone): (Vec<f64>, Vec<f64>) = rates.into_iter().unzip();
+        if !sieving.removed.is_empty() {
+            // Of records that should pass a share g is missed; so for each that did, g / (1 − g) did not.
+            // Of several groups the worst: which one a record is in is not known.
+            let rate = gone.into_iter().fold(0.0, f64::max);
+            report.lost = Some((rate, counts.admitted as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE)));
+        }
         let (rate, false_admissions) = expectation(sieving, &counts, &rates);
         report.rate = Some(rate);
         report.false_admissions = Some(false_admissions.min(counts.admitted as f64));

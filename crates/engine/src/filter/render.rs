@@ -35,14 +35,23 @@ impl Report {
         }
         if let (Some(rate), Some(expected)) = (self.rate, self.false_admissions) {
             row("rate of false positives", number::rate(rate));
-            row("false admissions to expect", number::count(expected.round() as u64));
+            // Those that were removed are rejected, too, and should be.
+            let most = if self.lost.is_some() { ", at most" } else { "" };
+            row(&format!("false admissions to expect{most}"), number::count(expected.round() as u64));
+        }
+        if let Some((rate, expected)) = self.lost {
+            row("rate of false negatives", number::rate(rate));
+            row("false rejections to expect", number::count(expected.round() as u64));
         }
         for (name, time) in &self.phases {
             row(&format!("time to {name}"), number::duration(*time));
         }
-        let notes = vec![
+        let mut notes = vec![
             "false admissions: of records not in the set a share r passes, the rate; for each rejected record with a key, r / (1 − r) are to be expected".to_owned(),
         ];
+        if self.lost.is_some() {
+            notes.push("false rejections: the filters of removed keys take others for removed, too; for each admitted record, g / (1 − g) are to be expected, with g their rate".into());
+        }
         let notes = if self.rate.is_some() { notes } else { Vec::new() };
         Table {
             columns: vec![Column::left("what"), Column::right("how much")],
@@ -61,13 +70,18 @@ impl Report {
 
     /// For programs.
     pub fn json(&self) -> Value {
-        json!({
+        let mut json = json!({
             "kind": self.kind, "filters": self.filters, "hashes": self.hashes.1, "bits": self.bits,
             "set": self.keys, "planned_keys": self.planned,
             "records": self.records, "admitted": self.admitted, "rejected": self.rejected(),
             "without_key": self.keyless, "false_positives_removed": self.refuted, "rate": self.rate,
             "expected_false_admissions": self.false_admissions, "closed": self.closed,
             "phases": phases_json(&self.phases),
-        })
+        });
+        if let Some((rate, expected)) = self.lost {
+            json["rate_of_false_negatives"] = rate.into();
+            json["expected_false_rejections"] = expected.into();
+        }
+        json
     }
 }

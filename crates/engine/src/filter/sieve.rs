@@ -26,6 +26,8 @@ pub(super) enum Asked {
 pub(super) struct Sieving<'a> {
     /// The filters of all groups.
     pub(super) sketches: &'a [Sketch<&'a [u64]>],
+    /// The filters of what was removed from each group; empty where nothing was.
+    pub(super) removed: &'a [Option<Sketch<&'a [u64]>>],
     pub(super) asked: Asked,
     /// The groups in the order in which they are shown.
     pub(super) order: Vec<usize>,
@@ -192,6 +194,8 @@ pub(super) struct Sieve<'a> {
     /// Whether the key of each record may be in the set.
     found: Vec<bool>,
     answers: Vec<bool>,
+    /// Whether the key of each may have been removed.
+    gone: Vec<bool>,
     hashes: Vec<u64>,
     /// Records and the groups they may be in, by record.
     marks: Vec<(u32, u32)>,
@@ -207,37 +211,53 @@ impl<'a> Sieve<'a> {
             keyless: Vec::new(),
             found: Vec::new(),
             answers: Vec::new(),
+            gone: Vec::new(),
             hashes: Vec::new(),
             marks: Vec::new(),
             counts: Counts::default(),
         }
     }
 
-    /// Asks the filter of a group for some of the records, or for all.
+    /// Asks the filter of a group for some of the records, or for all; and where something was removed
+    /// from it, the filter of that.
     fn look_up(&mut self, group: usize, who: Option<&[u32]>) {
+        let sieving = self.sieving;
+        let mut answers = std::mem::take(&mut self.answers);
+        self.ask(&sieving.sketches[group], who, &mut answers);
+        if let Some(Some(removed)) = sieving.removed.get(group) {
+            let mut gone = std::mem::take(&mut self.gone);
+            self.ask(removed, who, &mut gone);
+            answers.iter_mut().zip(&gone).for_each(|(answer, gone)| *answer &= !gone);
+            self.gone = gone;
+        }
+        self.answers = answers;
+    }
+
+    /// Asks a filter for some of the records, or for all.
+    fn ask(&mut self, sketch: &Sketch<&[u64]>, who: Option<&[u32]>, answers: &mut Vec<bool>) {
         let keys = &self.rows.take;
         let count = who.map_or(keys.hashes.len(), <[u32]>::len);
-        self.answers.resize(count, false);
-        match (&self.sieving.sketches[group], who) {
+        answers.resize(count, false);
+        match (sketch, who) {
             (Sketch::Bloom(filter), _) if self.sieving.lanes > 0 => {
                 let width = self.sieving.lanes as usize;
-                for (i, answer) in self.answers.iter_mut().enumerate() {
+                for (i, answer) in answers.iter_mut().enumerate() {
                     let at = who.map_or(i, |who| who[i] as usize) * width;
                     *answer = filter.contains_lanes(&keys.lanes[at..at + width]);
                 }
             }
             (Sketch::Layered(filter), _) => {
-                for (i, answer) in self.answers.iter_mut().enumerate() {
+                for (i, answer) in answers.iter_mut().enumerate() {
                     let record = who.map_or(i, |who| who[i] as usize);
                     let keywords = keys.keywords.as_ref().map_or(&[][..], |keywords| keywords.of(record));
                     *answer = filter.contains_keywords(keywords);
                 }
             }
-            (sketch, None) => sketch.contains_hashes(&keys.hashes, &mut self.answers),
+            (sketch, None) => sketch.contains_hashes(&keys.hashes, answers),
             (sketch, Some(who)) => {
                 self.hashes.clear();
                 self.hashes.extend(who.iter().map(|&record| keys.hashes[record as usize]));
-                sketch.contains_hashes(&self.hashes, &mut self.answers);
+                sketch.contains_hashes(&self.hashes, answers);
             }
         }
     }

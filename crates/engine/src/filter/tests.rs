@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
+use tamis::hash::Scheme;
 use tamis::params::Common;
 
 use super::*;
@@ -34,15 +35,27 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
         bad_rows: BadRows::Fail,
         layers: None,
         heavy: None,
+        distinct: false,
         threads: 1,
     };
     let path = folder.join("members.tamis");
-    build::build_exact(&job, LEAST_MEMORY, &path, &Control::default()).unwrap();
+    match kind {
+        Kind::Counting => build::build(&job, &path, &Control::default()),
+        _ => build::build_exact(&job, LEAST_MEMORY, &path, &Control::default()),
+    }
+    .unwrap();
+    // Every fifth key was removed.
+    let gone = folder.join("gone.csv");
+    let rows = (0..200).step_by(5).map(|i| format!("k{i},\"{}\"\n", GROUPS[i % 4]));
+    fs::write(&gone, "key,group\n".to_owned() + &rows.collect::<String>()).unwrap();
+    let job = build::Job { inputs: vec![gone.display().to_string()], ..job };
+    build::build(&job, &folder.join("gone.tamis"), &Control::default()).unwrap();
     path
 }
 
 fn job(folder: &Path, input: &str) -> Job {
     Job {
+        removed: None,
         filters: folder.join("members.tamis"),
         inputs: vec![folder.join(input).display().to_string()],
         options: source::Options::default(),
@@ -96,7 +109,11 @@ fn row() -> impl Strategy<Value = Row> {
 /// What the job should write: what passes, and what does not.
 fn oracle(job: &Job, rows: &[Row]) -> [String; 2] {
     let file = output::open(&job.filters).unwrap();
+    let removed = job.removed.as_ref().map(|path| Removed::open(path, file.params()).unwrap());
     let mut asker = Asker::new(&file).unwrap();
+    if let Some(removed) = &removed {
+        asker = asker.without(removed).unwrap();
+    }
     let header = match &job.tag {
         Some(name) => format!("other,id,of,{name}\n"),
         None => "other,id,of\n".to_owned(),
@@ -134,6 +151,7 @@ fn kinds() -> impl Strategy<Value = (Kind, Scheme)> {
             (Kind::Bloom, Scheme::DEFAULT),
             (Kind::Fuse, Scheme::DEFAULT),
             (Kind::Bloom, Scheme::Murmur3),
+            (Kind::Counting, Scheme::DEFAULT),
         ][..],
     )
 }
@@ -146,7 +164,7 @@ proptest! {
         (kind, hash) in kinds(),
         rows in prop::collection::vec(row(), 0..60),
         ask in prop::sample::select(vec![Ask::Any, Ask::Own, Ask::Group(Name(b"10".to_vec()))]),
-        invert: bool, tagged: bool, threads in 1usize..5, chunk in 1usize..300,
+        invert: bool, tagged: bool, pair: bool, threads in 1usize..5, chunk in 1usize..300,
         strict in prop::sample::select(&[None, Some(0), Some(300), Some(LEAST_MEMORY)][..]),
     ) {
         let folder = tempfile::tempdir().unwrap();
@@ -154,7 +172,9 @@ proptest! {
         let text: String = rows.iter().map(Row::text).collect();
         fs::write(folder.path().join("t.csv"), format!("other,id,of\n{text}")).unwrap();
         let tag = tagged.then(|| "groups".to_owned());
-        let job = Job { ask, invert, tag, threads, strict, ..job(folder.path(), "t.csv") };
+        let strict = strict.filter(|_| kind != Kind::Counting && !pair);
+        let removed = pair.then(|| folder.path().join("gone.tamis"));
+        let job = Job { ask, invert, tag, threads, strict, removed, ..job(folder.path(), "t.csv") };
         let report = filter_in_chunks(&job, Some(chunk), &Control::default()).unwrap();
         let [passed, rejected] = oracle(&job, &rows);
         prop_assert_eq!(fs::read_to_string(folder.path().join("out")).unwrap(), passed);
@@ -178,6 +198,7 @@ fn strict_is_a_join_whatever_the_filters_say() {
         sizing: Sizing::Keys(1, Size::Fpr(0.5)),
         layers: None,
         heavy: None,
+        distinct: false,
         bad_rows: BadRows::Fail,
         threads: 2,
     };

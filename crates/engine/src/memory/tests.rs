@@ -77,6 +77,7 @@ fn job(kind: Kind, threads: usize) -> Job {
         sizing,
         layers: None,
         heavy: None,
+        distinct: false,
         bad_rows: BadRows::Fail,
         threads,
     }
@@ -86,13 +87,14 @@ fn rows() -> impl Strategy<Value = Rows> {
     prop::collection::vec((0u8..4, 0u16..300), 1..400)
 }
 
-const KINDS: [Kind; 5] = [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::CountMin, Kind::CountMinConservative];
+const KINDS: [Kind; 6] =
+    [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::CountMin, Kind::CountMinConservative, Kind::Counting];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn the_bytes_are_those_of_a_file_that_is_built_of_the_same_rows(rows in rows(), part in 1usize..500, threads in 1usize..4, kind in 0usize..5) {
+    fn the_bytes_are_those_of_a_file_that_is_built_of_the_same_rows(rows in rows(), part in 1usize..500, threads in 1usize..4, kind in 0usize..6) {
         let folder = tempfile::tempdir().unwrap();
         let text: String = Texts::of(&rows, 1).0.iter().map(|row| row.join(",") + "\n").collect();
         let (csv, file) = (folder.path().join("rows.csv"), folder.path().join("rows.tamis"));
@@ -105,8 +107,8 @@ proptest! {
     }
 
     #[test]
-    fn parts_that_share_parameters_merge_to_the_whole(rows in rows(), cut in 0usize..400, kind in 0usize..2) {
-        let kind = [Kind::Blocked, Kind::CountMin][kind];
+    fn parts_that_share_parameters_merge_to_the_whole(rows in rows(), cut in 0usize..400, kind in 0usize..3) {
+        let kind = [Kind::Blocked, Kind::CountMin, Kind::Counting][kind];
         let cut = cut % rows.len();
         let whole = Texts::of(&rows, 50);
         let params = plan(&job(kind, 1), whole.clone(), &Control::default()).unwrap();
@@ -119,8 +121,8 @@ proptest! {
     }
 
     #[test]
-    fn tables_that_come_one_by_one_give_the_bytes_of_all_at_once(rows in rows(), part in 1usize..200, threads in 1usize..3, kind in 0usize..4) {
-        let kind = [Kind::Blocked, Kind::Bloom, Kind::CountMin, Kind::CountMinConservative][kind];
+    fn tables_that_come_one_by_one_give_the_bytes_of_all_at_once(rows in rows(), part in 1usize..200, threads in 1usize..3, kind in 0usize..5) {
+        let kind = [Kind::Blocked, Kind::Bloom, Kind::CountMin, Kind::CountMinConservative, Kind::Counting][kind];
         let params = plan(&job(kind, 1), Texts::of(&rows, 50), &Control::default()).unwrap();
         let job = Job { sizing: Sizing::Params(params), ..job(kind, threads) };
         let whole = build(&job, Texts::of(&rows, 50), &Control::default()).unwrap().file;

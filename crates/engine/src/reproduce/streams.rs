@@ -256,6 +256,7 @@ fn run(
     let job = stream::Job {
         train: named(train)?,
         query: named(ask)?,
+        remove: None,
         follow: false,
         options: Options::default(),
         common: common(kind),
@@ -646,6 +647,8 @@ mod tests {
             queries: 2,
             distinct: 2,
             answers: 1,
+            removed: 0,
+            missing: 0,
             time: Duration::ZERO,
             replayed: false,
         };

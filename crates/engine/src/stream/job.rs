@@ -27,6 +27,8 @@ pub struct Job {
     pub train: Option<Named>,
     /// What is asked.
     pub query: Option<Named>,
+    /// What is removed again.
+    pub remove: Option<Removing>,
     /// At the end of the last file, more of it is waited for.
     pub follow: bool,
     /// How to read them.
@@ -63,6 +65,15 @@ pub struct Job {
     pub threads: usize,
 }
 
+/// A stream whose keys are removed.
+#[derive(Debug, Clone)]
+pub struct Removing {
+    /// The stream.
+    pub named: Named,
+    /// The recipe with its columns.
+    pub recipe: Recipe,
+}
+
 /// Counts beside filters.
 #[derive(Debug, Clone)]
 pub struct Counts {
@@ -91,6 +102,12 @@ impl Job {
             }
             _ => {}
         }
+        if self.remove.is_some() && self.common.kind != Kind::Counting {
+            return Err(Error::Refused(format!(
+                "--remove needs filters from which keys can be removed, and a {} filter is none: give --kind counting and --keys N",
+                self.common.kind
+            )));
+        }
         if self.batch == 0 || self.batch > 1 << 30 {
             return refused("a batch has between 1 and 1,073,741,824 records");
         }
@@ -112,7 +129,7 @@ impl Job {
 
     /// Refuses topics that cannot be used, and answers that would be read again.
     fn check_topics(&self) -> Result<()> {
-        let read = [&self.train, &self.query].into_iter().flatten().filter_map(|named| match named {
+        let read = self.streams().filter_map(|named| match named {
             Named::Kafka(topic) => Some(topic),
             _ => None,
         });
@@ -132,6 +149,12 @@ impl Job {
         kafka::check(&[read, written].concat(), &self.kafka)
     }
 
+    /// All streams that are read.
+    fn streams(&self) -> impl Iterator<Item = &Named> {
+        let remove = self.remove.as_ref().map(|remove| &remove.named);
+        self.train.as_ref().into_iter().chain(&self.query).chain(remove)
+    }
+
     /// Refuses a state and outputs that would be read as inputs, by this run or the next.
     fn check_places(&self) -> Result<()> {
         let counts = self.counts.as_ref().and_then(|counts| counts.output.regular());
@@ -142,7 +165,7 @@ impl Job {
         ];
         for (path, what) in places {
             let Some(path) = path else { continue };
-            for named in [&self.train, &self.query].into_iter().flatten() {
+            for named in self.streams() {
                 if let Named::Files(inputs) = named
                     && Sources::would_find(inputs, path)
                 {
@@ -213,6 +236,10 @@ impl Job {
             ("--no-quotes", json!(self.options.no_quotes)),
             ("--bad-rows", json!(format!("{:?}", self.bad_rows).to_lowercase())),
         ];
-        Ok(pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        // Jobs without it are described as they were before there was any.
+        let remove = self.remove.iter().flat_map(|remove| {
+            [("remove", stream(&remove.named)), ("recipe of --remove", json!(remove.recipe.to_string()))]
+        });
+        Ok(pairs.into_iter().chain(remove).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use tamis::arch::map::Words;
+use tamis::counting::Counting;
 use tamis::countmin::{CountMin, Update};
 use tamis::format::{self, Tally};
 use tamis::params::{Common, GroupParams, Name, Params};
@@ -48,7 +49,7 @@ pub(super) struct Learned {
     kept: Kept,
     /// Rows added to each group, in the order of what is kept.
     rows: Vec<u64>,
-    /// Their weights, where sketches count.
+    /// Their weights, where sketches count; where keys can be removed, rows that were.
     totals: Vec<u64>,
     /// Where the groups are kept that the source has numbered.
     numbered: Vec<usize>,
@@ -279,6 +280,34 @@ impl Learned {
         Ok(())
     }
 
+    /// Removes records from filters that count, in their order; how many were there. Those of groups that
+    /// never came were not.
+    pub(super) fn remove(&mut self, records: &Records, found: &[Name]) -> Result<u64> {
+        let mut places = vec![0];
+        if !records.groups.is_empty() {
+            // A group may be there from before, though this run has not met it.
+            let place = |(number, name): (usize, &Name)| match self.numbered.get(number) {
+                Some(&place) if place != NOWHERE => place,
+                _ => self.find(name).unwrap_or(NOWHERE),
+            };
+            places = found.iter().enumerate().map(place).collect();
+        }
+        let Kept::Fixed { params, words } = &mut self.kept else { return Ok(0) };
+        let all = params.groups.len();
+        // What is nowhere is set apart, and left there.
+        let parts = by_group(records, all + 1, |record| places[records.groups[record] as usize].min(all));
+        let mut removed = 0;
+        for (at, section) in sections(params).into_iter().enumerate() {
+            let hashes = parts.as_ref().map_or(&records.hashes, |parts| &parts[at].0);
+            let mut filter = Counting::from_words(&mut words[section], params.groups[at].shape.hashes)?;
+            let gone = filter.remove_hashes(hashes);
+            // Full counters let more be removed than was added; what is noted is never more than that.
+            self.totals[at] = self.totals[at].saturating_add(gone).min(self.rows[at]);
+            removed += gone;
+        }
+        Ok(removed)
+    }
+
     /// Whether these sketches count.
     pub(super) fn counts(&self) -> bool {
         self.common.kind.counts()
@@ -316,7 +345,7 @@ impl Learned {
     pub(super) fn write(&self, path: &Path, threads: usize) -> Result<()> {
         match &self.kept {
             Kept::Fixed { params, words } => {
-                // Zeros, where sketches do not count.
+                // Zeros, where sketches do not count, and nothing was removed.
                 output::write_container(path, params, &self.rows, &self.totals, words, threads)?;
             }
             Kept::Growing(filters) => {
@@ -365,7 +394,7 @@ impl Learned {
             fill.overfull += u64::from(health.overfull);
             fill.bytes += group.shape.bits() / 8;
             ones += tally.ones;
-            slots += if kind.counts() { group.shape.slots } else { group.shape.bits() };
+            slots += if kind.counts() { group.shape.slots } else { group.shape.cells(kind) };
         };
         match &self.kept {
             Kept::Fixed { params, words } => {

@@ -127,6 +127,13 @@ pub fn text(status: &Status) -> String {
     metric("distinct_queries_total", "counter", "Queries, each once in its batch.", &count(status.distinct));
     metric("answers_total", "counter", "Lines of answers.", &count(status.answers));
     metric("bad_rows_total", "counter", "Rows and queries left out.", &count(status.skipped));
+    metric("rows_removed_total", "counter", "Rows removed.", &count(status.removed));
+    metric(
+        "missing_removals_total",
+        "counter",
+        "Rows to be removed that were not there.",
+        &count(status.missing),
+    );
     metric("batches_total", "counter", "Batches.", &count(status.batches));
     metric("commits_total", "counter", "Commits of the state.", &count(status.commits));
     let fill = status.fill;
@@ -144,7 +151,11 @@ pub fn text(status: &Status) -> String {
         "Distinct keys, estimated.",
         &[("", fill.map(|fill| fill.keys).filter(|keys| !keys.is_nan()))],
     );
-    let lag = [("{stream=\"train\"}", status.train_lag), ("{stream=\"query\"}", status.query_lag)];
+    let lag = [
+        ("{stream=\"train\"}", status.train_lag),
+        ("{stream=\"query\"}", status.query_lag),
+        ("{stream=\"remove\"}", status.remove_lag),
+    ];
     let lag = lag.map(|(label, lag)| (label, lag.map(|bytes| bytes as f64)));
     metric("lag_bytes", "gauge", "Bytes of a stream that wait to be read.", &lag);
     let age = status.committed.map(|at| at.elapsed().as_secs_f64());

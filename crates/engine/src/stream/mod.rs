@@ -1,9 +1,10 @@
-//! A training stream and a query stream, in micro-batches.
+//! A training stream and a query stream, in micro-batches; and one of keys to be removed.
 //!
-//! Batch i learns the i-th batch of the training stream, then answers the i-th batch of the query
-//! stream with what was learned in batches 1 to i. A batch ends after so many records of each
-//! stream, or after some time. Both streams are parsed ahead by threads of their own; the batches
-//! run one after the other, so that the result is that of one thread.
+//! Batch i learns the i-th batch of the training stream, removes that of the stream of removals, if
+//! there is one, then answers the i-th batch of the query stream with what batches 1 to i made of it.
+//! A batch ends after so many records of each stream, or after some time. All streams are parsed
+//! ahead by threads of their own; the batches run one after the other, so that the result is that of
+//! one thread.
 //!
 //! With a state folder the run survives its end at any moment: `state.rs` says how.
 
@@ -36,7 +37,7 @@ use tamis::hash::Scheme;
 use tamis::key::{Column, Recipe};
 use tamis::params::{Common, Params};
 
-pub use self::job::{Counts, Job};
+pub use self::job::{Counts, Job, Removing};
 pub use self::learned::{Fill, Sizing};
 pub use self::net::Address;
 pub use self::sink::{Sink, Target};
@@ -93,7 +94,7 @@ fn learned(
     }
 }
 
-/// Learns and answers until both streams have ended, or until it is asked to end.
+/// Learns and answers until all streams have ended, or until it is asked to end.
 pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let start = Instant::now();
     job.check()?;
@@ -129,6 +130,8 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let hash = job.common.hash;
     let bad_rows = job.bad_rows;
     let training = Making { recipe: &job.train_recipe, hash, bad_rows, groups, keys: murmur };
+    let removing =
+        job.remove.as_ref().map(|remove| (&remove.named, Making { recipe: &remove.recipe, ..training }));
     let asking = Making { recipe: &job.query_recipe, hash, bad_rows, groups: Grouping::None, keys: true };
     let setup = |name, named, making, options| Setup {
         name,
@@ -149,7 +152,12 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     watch.update(|status| status.batch = begin.batch);
     let train = job.train.as_ref().map(|named| setup("train", named, training, &job.options));
     let query = job.query.as_ref().map(|named| setup("query", named, asking, &query_options));
-    let mut streams = [open_stream(job, train, &begin.train)?, open_stream(job, query, &begin.query)?];
+    let remove = removing.map(|(named, making)| setup("remove", named, making, &job.options));
+    let mut streams = [
+        open_stream(job, train, &begin.train)?,
+        open_stream(job, query, &begin.query)?,
+        open_stream(job, remove, &begin.remove)?,
+    ];
     let outputs = [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)];
     let outputs = outputs.into_iter().flatten().map(Target::regular);
     let paths: Vec<PathBuf> = streams.iter().flatten().flat_map(|stream| stream.source.paths()).collect();
@@ -189,7 +197,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
 
     thread::scope(|scope| {
         let mut ends = Vec::new();
-        let [train, query] = streams.map(|stream| {
+        let [train, query, remove] = streams.map(|stream| {
             let Opened { source, reader } = stream?;
             if let Some((reader, stop)) = reader {
                 ends.push(stop);
@@ -205,6 +213,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
             learners,
             train: Stream::new(train),
             query: Stream::new(query),
+            remove: Stream::new(remove),
             known: match &job.sizing {
                 Sizing::Params(params) => {
                     Some(params.groups.iter().map(|group| group.group.clone()).collect())
@@ -257,13 +266,10 @@ fn open_stream<'a>(
 
 /// The planned batches up to the first whose records are not all there: when the machine itself
 /// failed, what was written down may be shorter than the plan.
-fn reachable(
-    planned: VecDeque<Planned>,
-    [train, query]: &mut [Option<Opened<'_>>; 2],
-) -> Result<VecDeque<Planned>> {
+fn reachable(planned: VecDeque<Planned>, streams: &mut [Option<Opened<'_>>; 3]) -> Result<VecDeque<Planned>> {
     let mut reachable = VecDeque::new();
     for batch in planned {
-        for (stream, range) in [(&mut *train, &batch.train), (&mut *query, &batch.query)] {
+        for (stream, range) in streams.iter_mut().zip([&batch.train, &batch.query, &batch.remove]) {
             if let (Some(stream), Some((_, to))) = (stream, range)
                 && !stream.source.reaches(to)?
             {

@@ -8,7 +8,8 @@ use crate::report::{Column, Table, number};
 impl Report {
     /// Rows and queries per second.
     fn speed(&self) -> f64 {
-        (self.status.rows + self.status.queries) as f64 / self.time.as_secs_f64().max(1e-9)
+        let Status { rows, queries, removed, missing, .. } = self.status;
+        (rows + queries + removed + missing) as f64 / self.time.as_secs_f64().max(1e-9)
     }
 
     /// For people.
@@ -17,6 +18,10 @@ impl Report {
         let mut rows = Vec::new();
         let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
         row("rows trained", number::count(trained));
+        if self.status.removed + self.status.missing > 0 {
+            row("rows removed", number::count(self.status.removed));
+            row("rows to be removed that were not there", number::count(self.status.missing));
+        }
         row("queries", number::count(queries));
         row("distinct in their batches", number::count(distinct));
         row("answered", number::count(answers));
@@ -56,11 +61,12 @@ fn status_json(status: &Status) -> Value {
     json!({
         "batch": status.batch, "batches": status.batches, "replayed": status.replayed,
         "rows": status.rows, "queries": status.queries, "distinct": status.distinct,
+        "removed": status.removed, "missing": status.missing,
         "answers": status.answers, "skipped": status.skipped, "commits": status.commits,
         "keys": fill.map(|fill| fill.keys), "rate": fill.map(|fill| fill.rate),
         "fill": fill.map(|fill| fill.fill), "bytes": fill.map(|fill| fill.bytes),
         "groups": fill.map(|fill| fill.groups), "overfull": fill.map(|fill| fill.overfull),
-        "lag": { "train": status.train_lag, "query": status.query_lag },
+        "lag": { "train": status.train_lag, "query": status.query_lag, "remove": status.remove_lag },
     })
 }
 
@@ -69,9 +75,9 @@ impl Batch {
     pub fn json(&self, status: &Status) -> Value {
         json!({
             "batch": self.batch, "rows": self.rows, "queries": self.queries, "distinct": self.distinct,
-            "answers": self.answers, "seconds": self.time.as_secs_f64(), "replayed": self.replayed,
+            "answers": self.answers, "removed": self.removed, "missing": self.missing, "seconds": self.time.as_secs_f64(), "replayed": self.replayed,
             "rows_in_all": status.rows, "queries_in_all": status.queries,
-            "lag": { "train": status.train_lag, "query": status.query_lag },
+            "lag": { "train": status.train_lag, "query": status.query_lag, "remove": status.remove_lag },
             "fill": status.fill.map(|fill| fill.fill), "rate": status.fill.map(|fill| fill.rate),
         })
     }

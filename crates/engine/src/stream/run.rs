@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The fill of filters is looked at no more often, and so that it takes little of the time.
 const LOOK_AT_FILL: Duration = Duration::from_secs(1);
 
-/// One of the two streams, with its records of the batch that is gathered.
+/// One of the streams, with its records of the batch that is gathered.
 pub(super) struct Stream<'a> {
     source: Option<Box<dyn Source + 'a>>,
     records: Records,
@@ -91,6 +91,7 @@ pub(super) struct Run<'a> {
     pub(super) learners: Vec<Learner<'a>>,
     pub(super) train: Stream<'a>,
     pub(super) query: Stream<'a>,
+    pub(super) remove: Stream<'a>,
     /// The names of groups, where they are known beforehand; or as they are found.
     pub(super) known: Option<Vec<Name>>,
     pub(super) names: &'a Mutex<Names>,
@@ -141,7 +142,7 @@ enum Gathered {
 }
 
 impl Run<'_> {
-    /// Runs until both streams have ended, or until it is asked to end.
+    /// Runs until all streams have ended, or until it is asked to end.
     pub(super) fn run(mut self) -> Result<Report> {
         let (mut closed, mut stopped) = (false, false);
         while !stopped && !closed {
@@ -162,8 +163,9 @@ impl Run<'_> {
             if stopped && (replayed || self.job.every.is_none()) {
                 break;
             }
-            if self.train.records.is_empty() && self.query.records.is_empty() {
-                if self.train.ended && self.query.ended {
+            let streams = [&self.train, &self.query, &self.remove];
+            if streams.iter().all(|stream| stream.records.is_empty()) {
+                if streams.iter().all(|stream| stream.ended) {
                     break;
                 }
                 self.commit_if_due()?;
@@ -185,7 +187,7 @@ impl Run<'_> {
             counters_full += learner.learned.counters_full()?;
         }
         let lost = |stream: &Stream<'_>| stream.source.as_ref().map_or(0, |source| source.lost());
-        let lost = lost(&self.train) + lost(&self.query);
+        let lost = lost(&self.train) + lost(&self.query) + lost(&self.remove);
         let (status, time, resumed) = (self.watch.status(), Duration::ZERO, false);
         Ok(Report { status, time, resumed, stopped, closed, counters_full, lost, inputs: Vec::new() })
     }
@@ -197,15 +199,18 @@ impl Run<'_> {
             let cut = Cut::Records(self.job.batch);
             // Whoever is waited for alone is waited for longer.
             let alone = |other: &Stream<'_>| other.ended || other.records.len() >= self.job.batch;
+            let streams = [&self.train, &self.query, &self.remove];
+            let slow = streams.iter().filter(|stream| !alone(stream)).count();
             let mut patience =
-                [&self.query, &self.train].map(|other| if alone(other) { LOOK } else { SLICE });
+                streams.map(|stream| if slow - usize::from(!alone(stream)) == 0 { LOOK } else { SLICE });
             if let Some(deadline) = deadline {
                 let left = deadline.saturating_duration_since(Instant::now());
                 patience = patience.map(|patience| patience.min(left));
             }
             let train = self.train.gather(cut, patience[0])?;
             let query = self.query.gather(cut, patience[1])?;
-            if train && query {
+            let remove = self.remove.gather(cut, patience[2])?;
+            if train && query && remove {
                 return Ok(Gathered::Whole);
             }
             if self.control.check().is_err() {
@@ -222,7 +227,8 @@ impl Run<'_> {
 
     /// Gathers the records of a batch that was logged.
     fn gather_again(&mut self, planned: &Planned) -> Result<Gathered> {
-        for (stream, range) in [(&mut self.train, &planned.train), (&mut self.query, &planned.query)] {
+        let streams = [&mut self.train, &mut self.query, &mut self.remove];
+        for (stream, range) in streams.into_iter().zip([&planned.train, &planned.query, &planned.remove]) {
             let Some((from, to)) = range else { continue };
             if *from != stream.place() {
                 return Err(Error::Refused(format!(
@@ -239,18 +245,20 @@ impl Run<'_> {
         Ok(Gathered::Whole)
     }
 
-    /// Runs a batch; false where nobody takes its answers.
+    /// Runs a batch: what is learned, then what is removed, then what is asked. False where nobody
+    /// takes its answers.
     fn batch(&mut self, replayed: bool) -> Result<bool> {
         let begun = Instant::now();
         let has_news = |stream: &Stream<'_>| stream.source.as_ref().is_some_and(|source| source.has_news());
-        if !replayed && self.state.is_some() && (has_news(&self.train) || has_news(&self.query)) {
+        let news = [&self.train, &self.query, &self.remove].into_iter().any(has_news);
+        if !replayed && self.state.is_some() && news {
             self.commit()?;
         }
         self.batch += 1;
-        self.train.settle();
-        self.query.settle();
+        [&mut self.train, &mut self.query, &mut self.remove].into_iter().for_each(Stream::settle);
         if let (Some(state), false) = (&mut self.state, replayed) {
-            let planned = Planned { batch: self.batch, train: self.train.range(), query: self.query.range() };
+            let [train, query, remove] = [&self.train, &self.query, &self.remove].map(Stream::range);
+            let planned = Planned { batch: self.batch, train, query, remove };
             state.log(&planned)?;
         }
         self.uncommitted = self.state.is_some();
@@ -262,6 +270,13 @@ impl Run<'_> {
                 learner.learned.meet(&self.train.records, found)?;
                 learner.learned.train(&self.train.records)?;
             }
+        }
+        let (removals, mut removed) = (self.remove.records.len() as u64, 0);
+        if removals > 0 {
+            let found = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = self.known.as_ref().unwrap_or(&found.list);
+            // Counts beside filters go on counting all that came.
+            removed = self.learners[0].learned.remove(&self.remove.records, found)?;
         }
         let (mut distinct, mut answers, mut open) = (0, 0, true);
         if queries > 0 {
@@ -284,14 +299,17 @@ impl Run<'_> {
         }
         self.train.clear();
         self.query.clear();
-        let skipped = [&self.train, &self.query].into_iter().filter_map(|stream| stream.source.as_ref());
+        self.remove.clear();
+        let streams = [&self.train, &self.query, &self.remove];
+        let skipped = streams.into_iter().filter_map(|stream| stream.source.as_ref());
         let skipped = skipped.map(|source| source.skipped()).sum();
         let lag = |stream: &Stream<'_>| stream.source.as_ref().and_then(|source| source.lag());
-        let lags = (lag(&self.train), lag(&self.query));
-        self.due.learned |= rows > 0;
+        let lags = (lag(&self.train), lag(&self.query), lag(&self.remove));
+        self.due.learned |= rows > 0 || removed > 0;
         self.fill_if_due()?;
+        let (time, missing) = (begun.elapsed(), removals - removed);
         let batch =
-            Batch { batch: self.batch, rows, queries, distinct, answers, time: begun.elapsed(), replayed };
+            Batch { batch: self.batch, rows, queries, distinct, answers, removed, missing, time, replayed };
         self.watch.update(|status| {
             status.batch = batch.batch;
             status.batches += 1;
@@ -301,7 +319,9 @@ impl Run<'_> {
             status.distinct += distinct;
             status.answers += answers;
             status.skipped = skipped;
-            (status.train_lag, status.query_lag) = lags;
+            status.removed += removed;
+            status.missing += missing;
+            (status.train_lag, status.query_lag, status.remove_lag) = lags;
         });
         self.watch.tell(&batch);
         Ok(open)
@@ -339,7 +359,7 @@ impl Run<'_> {
     /// Makes the answers so far durable, after all that is needed to make the same again: they may be
     /// seen by others before there is a commit that has them.
     fn sync(&mut self) -> Result<()> {
-        for stream in [&mut self.train, &mut self.query] {
+        for stream in [&mut self.train, &mut self.query, &mut self.remove] {
             if let Some(source) = &mut stream.source {
                 source.sync()?;
             }
@@ -365,6 +385,7 @@ impl Run<'_> {
             batch: self.batch,
             train: begin(&mut self.train)?,
             query: begin(&mut self.query)?,
+            remove: begin(&mut self.remove)?,
             ..Commit::default()
         };
         for (number, Learner { learned, sink, .. }) in self.learners.iter_mut().enumerate() {
@@ -374,7 +395,7 @@ impl Run<'_> {
             *if learned.counts() { &mut commit.counts } else { &mut commit.filter } = Some(name);
         }
         state.commit(commit)?;
-        for stream in [&mut self.train, &mut self.query] {
+        for stream in [&mut self.train, &mut self.query, &mut self.remove] {
             if let Some(source) = &mut stream.source {
                 source.forget(&stream.begin)?;
             }

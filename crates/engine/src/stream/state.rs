@@ -7,7 +7,7 @@
 //! | `filter-N.tamis` | the filters after batch N: an ordinary file; `filter.tamis` is the newest |
 //! | `counts-N.tamis` | the counts after batch N, likewise; `counts.tamis` is the newest |
 //! | `commit.json` | which batch, how far the streams were read, how long the output was |
-//! | `plan.log` | the batches since: where each begins and ends in both streams |
+//! | `plan.log` | the batches since: where each begins and ends in all streams |
 //! | `spool-…` | what came from streams that cannot be read again |
 //! | `kafka-id` | by which a broker knows whose answers it has |
 //!
@@ -44,6 +44,8 @@ pub(super) struct Commit {
     /// How far the streams were read.
     pub(super) train: Option<Begin>,
     pub(super) query: Option<Begin>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) remove: Option<Begin>,
     /// How long the outputs were, where that is known.
     pub(super) output: Option<u64>,
     pub(super) counts_output: Option<u64>,
@@ -68,6 +70,8 @@ pub(super) struct Planned {
     /// From where to where, in each stream.
     pub(super) train: Option<(Place, Place)>,
     pub(super) query: Option<(Place, Place)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) remove: Option<(Place, Place)>,
 }
 
 /// Something with a checksum.
@@ -363,7 +367,7 @@ mod tests {
 
     fn planned(batch: u64) -> Planned {
         let place = |offset| Place(vec![0, offset]);
-        Planned { batch, train: Some((place(batch), place(batch + 1))), query: None }
+        Planned { batch, train: Some((place(batch), place(batch + 1))), query: None, remove: None }
     }
 
     #[test]

@@ -25,6 +25,10 @@ pub struct Status {
     pub answers: u64,
     /// Rows and queries of which no key could be made.
     pub skipped: u64,
+    /// Keys removed.
+    pub removed: u64,
+    /// Keys to be removed that were not there.
+    pub missing: u64,
     /// Commits.
     pub commits: u64,
     /// When the last one was made.
@@ -35,6 +39,8 @@ pub struct Status {
     pub train_lag: Option<u64>,
     /// The same of the other stream.
     pub query_lag: Option<u64>,
+    /// The same of the stream of removals.
+    pub remove_lag: Option<u64>,
 }
 
 /// One batch that was run.
@@ -50,6 +56,10 @@ pub struct Batch {
     pub distinct: u64,
     /// Lines of answers.
     pub answers: u64,
+    /// Keys removed.
+    pub removed: u64,
+    /// Keys to be removed that were not there.
+    pub missing: u64,
     /// How long it took, without the waiting for its records.
     pub time: Duration,
     /// Whether an earlier run had begun it.

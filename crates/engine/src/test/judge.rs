@@ -35,6 +35,8 @@ pub(super) struct Hits {
     pub members: u64,
     /// And were found.
     pub found: u64,
+    /// And are taken for removed.
+    pub lost: u64,
 }
 
 impl Found {
@@ -47,6 +49,7 @@ impl Found {
             mine.all += theirs.all;
             mine.members += theirs.members;
             mine.found += theirs.found;
+            mine.lost += theirs.lost;
         }
         self.strangers.resize(self.strangers.len().max(other.strangers.len()), 0);
         for (mine, theirs) in self.strangers.iter_mut().zip(&other.strangers) {
@@ -57,8 +60,15 @@ impl Found {
 
 /// Tests the keys of a part. Numbers of groups: those of the filters first, then `outside`, the
 /// number of the filters, for keys of none; then groups without a filter. `order` is that of
-/// [`by_size`].
-pub(super) fn judge(mut part: Part, beside: Beside, sketches: &[Sketch<&[u64]>], order: &[usize]) -> Found {
+/// [`by_size`]. Where there are filters of what was `removed`, what is in one of them does not pass.
+pub(super) fn judge(
+    mut part: Part,
+    beside: Beside,
+    sketches: &[Sketch<&[u64]>],
+    removed: &[Option<Sketch<&[u64]>>],
+    order: &[usize],
+) -> Found {
+    let removed_from = |group: usize| removed.get(group).and_then(Option::as_ref);
     let outside = sketches.len() as u32;
     let mut found = Found { filters: vec![Hits::default(); sketches.len()], ..Found::default() };
     part.records.sort_unstable();
@@ -72,9 +82,14 @@ pub(super) fn judge(mut part: Part, beside: Beside, sketches: &[Sketch<&[u64]>],
         found.shared += u64::from(same.iter().filter(|record| record.group < outside).count() > 1);
         for record in same {
             if record.group < outside {
-                let hits = &mut found.filters[record.group as usize];
+                let group = record.group as usize;
+                let in_it = |sketch| has(sketch, record, &part.lanes, beside);
+                let hits = &mut found.filters[group];
                 hits.members += 1;
-                hits.found += u64::from(has(&sketches[record.group as usize], record, &part.lanes, beside));
+                if in_it(&sketches[group]) {
+                    hits.found += 1;
+                    hits.lost += u64::from(removed_from(group).is_some_and(in_it));
+                }
             } else if record.group > outside {
                 let stranger = (record.group - outside - 1) as usize;
                 found.strangers.resize(found.strangers.len().max(stranger + 1), 0);
@@ -88,7 +103,16 @@ pub(super) fn judge(mut part: Part, beside: Beside, sketches: &[Sketch<&[u64]>],
     for records in keys.chunks(TILE) {
         tile.load(records, &part.lanes, beside);
         for &filter in order {
-            found.filters[filter].all += tile.count(&sketches[filter]);
+            found.filters[filter].all += match removed_from(filter) {
+                None => tile.count(&sketches[filter]),
+                Some(gone) => {
+                    let passes = |record: &&Record| {
+                        has(&sketches[filter], record, &part.lanes, beside)
+                            && !has(gone, record, &part.lanes, beside)
+                    };
+                    records.iter().filter(passes).count() as u64
+                }
+            };
         }
     }
     found
@@ -100,6 +124,7 @@ pub(super) fn by_size(sketches: &[Sketch<&[u64]>]) -> Vec<usize> {
     let size = |&filter: &usize| match &sketches[filter] {
         Sketch::Bloom(filter) => (filter.bits(), filter.hashes()),
         Sketch::Blocked(filter) => (0, filter.hashes()),
+        Sketch::Counting(filter) => (0, filter.hashes()),
         Sketch::Fuse(_) | Sketch::Scalable(_) | Sketch::Layered(_) | Sketch::CountMin(_) => (0, 0),
     };
     let mut order: Vec<usize> = (0..sketches.len()).collect();
@@ -164,13 +189,22 @@ impl<'a> Tile<'a> {
         self.positions_for = (0, 0);
     }
 
+    /// Makes the masks for so many hashes, unless they are there.
+    fn make_masks(&mut self, hashes: u32) {
+        if self.masks_for != hashes {
+            Blocked::<Words>::masks(hashes, &self.hashes, &mut self.masks);
+            self.masks_for = hashes;
+        }
+    }
+
     fn count(&mut self, sketch: &Sketch<&[u64]>) -> u64 {
         let hits = match sketch {
             Sketch::Blocked(filter) => {
-                if self.masks_for != filter.hashes() {
-                    Blocked::<Words>::masks(filter.hashes(), &self.hashes, &mut self.masks);
-                    self.masks_for = filter.hashes();
-                }
+                self.make_masks(filter.hashes());
+                filter.count_masks(&self.hashes, &self.masks)
+            }
+            Sketch::Counting(filter) => {
+                self.make_masks(filter.hashes());
                 filter.count_masks(&self.hashes, &self.masks)
             }
             Sketch::Bloom(filter) => {

@@ -18,7 +18,6 @@ use tamis::key::{Column, Recipe};
 use tamis::layered;
 use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
-use tamis::sketch::Sketch;
 
 pub use self::render::phases_json;
 
@@ -27,6 +26,7 @@ use self::judge::{Found, by_size, judge};
 use crate::error::{Error, Result};
 use crate::health::{self, Health};
 use crate::output;
+use crate::removed::{self, Removed};
 use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
 use crate::source::{self, Explained, Sources};
 use crate::statistics::{surprise, wilson};
@@ -37,7 +37,9 @@ use crate::{Control, counts, parallel};
 pub struct Job {
     /// The file of filters.
     pub filters: PathBuf,
-    /// The data they were built from.
+    /// Filters of keys that were removed since.
+    pub removed: Option<PathBuf>,
+    /// The data they were built from, without what was removed since.
     pub inputs: Vec<String>,
     /// How to read them.
     pub options: source::Options,
@@ -65,8 +67,39 @@ pub struct GroupResult {
     /// False positives, negatives and all else about its filter; none where the file has no
     /// filter for this group.
     pub filter: Option<FilterResult>,
-    /// Distinct keys that belong to it and are not found.
+    /// Distinct keys that belong to it and are not found, or are taken for removed.
     pub false_negatives: u64,
+    /// Those that are taken for removed, where there are filters of removed keys.
+    pub lost: Option<Lost>,
+}
+
+/// Members that a filter of removed keys takes for removed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lost {
+    /// How many.
+    pub keys: u64,
+    /// Of so many that the first filter finds.
+    pub of: u64,
+    /// The rate to expect: that of the second filter, from what it holds.
+    pub expected: f64,
+}
+
+impl Lost {
+    /// Lost keys / members.
+    pub fn rate(&self) -> f64 {
+        if self.of == 0 { 0.0 } else { self.keys as f64 / self.of as f64 }
+    }
+
+    /// The 95 % interval of the rate.
+    pub fn interval(&self) -> (f64, f64) {
+        wilson(self.keys, self.of)
+    }
+
+    /// How many are to be expected, and the variance.
+    fn mean(&self) -> (f64, f64) {
+        let mean = self.of as f64 * self.expected;
+        (mean, mean * (1.0 - self.expected))
+    }
 }
 
 /// What was found in one filter.
@@ -127,10 +160,13 @@ pub struct Report {
     /// on each other.
     pub surprise: f64,
     /// Whether that cannot be told: what a layered filter lets pass depends on the keywords that
-    /// records share. Only of random ones is it known.
+    /// records share, and only of random ones is it known; what a pair lets pass, on the keys that its
+    /// filters share.
     pub unjudged: bool,
     /// False positives to expect, all groups together, from the bits that are set.
     pub expected_false_positives: f64,
+    /// Where there are filters of removed keys: how probable so many lost members are, by their rates.
+    pub lost_surprise: Option<f64>,
     /// The time of each phase.
     pub phases: Vec<(&'static str, Duration)>,
 }
@@ -150,9 +186,26 @@ impl Report {
         filters.fold((0, 0), |(hits, all), filter| (hits + filter.false_positives, all + filter.negatives))
     }
 
-    /// Whether the filters are what they should be.
+    /// Members of all groups that are taken for removed, of how many, and how many are to be expected.
+    pub fn lost(&self) -> Option<(Lost, f64)> {
+        let mut all = (Lost { keys: 0, of: 0, expected: 0.0 }, 0.0);
+        for lost in self.groups.iter().filter_map(|group| group.lost) {
+            all = (
+                Lost { keys: all.0.keys + lost.keys, of: all.0.of + lost.of, ..all.0 },
+                all.1 + lost.mean().0,
+            );
+        }
+        all.0.expected = all.1 / (all.0.of as f64).max(1.0);
+        self.lost_surprise.map(|_| all)
+    }
+
+    /// Whether the filters are what they should be. With filters of removed keys, members may be lost to
+    /// these, but no more than their rate lets expect.
     pub fn passed(&self) -> bool {
-        self.false_negatives() == 0 && self.surprise >= IMPROBABLE
+        let lost = self.lost().map_or(0, |(lost, _)| lost.keys);
+        self.false_negatives() == lost
+            && self.surprise >= IMPROBABLE
+            && self.lost_surprise.is_none_or(|surprise| surprise >= IMPROBABLE)
     }
 }
 
@@ -180,11 +233,14 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         container.verify(group).map_err(Error::file(&job.filters))
     })?;
     let params = container.params();
+    let removed = job.removed.as_ref().map(|path| Removed::open(path, params)).transpose()?;
+    removed.as_ref().map_or(Ok(()), Removed::verify)?;
+    let gone = removed.as_ref().map_or(Ok(Vec::new()), Removed::sketches)?;
     let hash = params.common.hash;
     let beside = match (params.common.kind, hash) {
         (Kind::Layered, hash) => Beside::Keywords(hash),
         (_, Scheme::Murmur3) => {
-            Beside::Lanes(params.groups.iter().map(|group| group.shape.hashes).max().unwrap_or(0))
+            Beside::Lanes(removed::lanes(params).max(removed.as_ref().map_or(0, Removed::lanes)))
         }
         (_, Scheme::Xxh3 { .. }) => Beside::Nothing,
     };
@@ -235,7 +291,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         for part in std::mem::take(&mut *parts[part].lock().expect("no holder panics")) {
             all.absorb(part, beside).map_err(disk)?;
         }
-        let found = judge(all, beside, &sketches, &order);
+        let found = judge(all, beside, &sketches, &gone, &order);
         control.advance(1);
         Ok(found)
     })?;
@@ -244,11 +300,12 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
     phase("test");
 
     let rates = parallel::each(job.threads, sketches.len(), |group| {
-        Ok(match &sketches[group] {
-            Sketch::Bloom(filter) if hash == Scheme::Murmur3 => filter.rate_now_lanes(),
-            sketch => sketch.rate_now(),
-        })
+        let gone = gone.get(group).and_then(Option::as_ref);
+        let rate = |sketch| removed::rate_now(sketch, hash);
+        Ok((rate(&sketches[group]), gone.map_or(0.0, rate)))
     })?;
+    let (rates, gone_rates): (Vec<f64>, Vec<f64>) = rates.into_iter().unzip();
+    let (mut lost_mean, mut lost_variance, mut lost_keys, mut lost_least) = (0.0, 0.0, 0, 1.0f64);
     let (mut mean, mut variance, mut false_positives, mut least) = (0.0, 0.0, 0, 1.0f64);
     let mut groups = Vec::new();
     for (i, (params_of, hits)) in params.groups.iter().zip(&total.filters).enumerate() {
@@ -260,7 +317,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
             target: params_of.fpr,
             expected: rates[i],
             // Never below zero, but for keys made to collide in XXH3 where murmur3 places them.
-            false_positives: hits.all.saturating_sub(hits.found),
+            false_positives: hits.all.saturating_sub(hits.found - hits.lost),
             negatives: total.keys - hits.members,
             health: health::of_sketch(params.common.kind, params_of, tally, &sketches[i]),
         };
@@ -270,11 +327,20 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         variance += spread;
         false_positives += filter.false_positives;
         least = least.min(surprise(filter.false_positives, expected, spread));
+        let lost =
+            removed.as_ref().map(|_| Lost { keys: hits.lost, of: hits.found, expected: gone_rates[i] });
+        if let Some(lost) = &lost {
+            let (mean, variance) = lost.mean();
+            (lost_mean, lost_variance) = (lost_mean + mean, lost_variance + variance);
+            lost_keys += lost.keys;
+            lost_least = lost_least.min(surprise(lost.keys, mean, variance));
+        }
         groups.push(GroupResult {
             group: params_of.group.clone(),
             keys: hits.members,
-            false_negatives: hits.members - hits.found,
+            false_negatives: hits.members - hits.found + hits.lost,
             filter: Some(filter),
+            lost,
         });
     }
     for (name, &keys) in others
@@ -285,12 +351,19 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         .zip(&total.strangers)
         .filter(|(_, keys)| **keys > 0)
     {
-        groups.push(GroupResult { group: name.clone(), keys, false_negatives: keys, filter: None });
+        groups.push(GroupResult {
+            group: name.clone(),
+            keys,
+            false_negatives: keys,
+            filter: None,
+            lost: None,
+        });
     }
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
     phase("count");
-    let unjudged =
-        params.common.kind == Kind::Layered && !(job.inputs.is_empty() && job.negatives.is_empty());
+    // The second filter of a pair holds keys of the first, so that the two do not err independently.
+    let unjudged = removed.is_some()
+        || params.common.kind == Kind::Layered && !(job.inputs.is_empty() && job.negatives.is_empty());
     Ok(Report {
         filters: params.common.clone(),
         groups,
@@ -308,6 +381,10 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
             (least * sketches.len() as f64).min(1.0)
         },
         expected_false_positives: mean,
+        lost_surprise: removed.as_ref().map(|_| match total.shared {
+            0 => surprise(lost_keys, lost_mean, lost_variance),
+            _ => (lost_least * sketches.len() as f64).min(1.0),
+        }),
         phases,
     })
 }
@@ -417,6 +494,7 @@ mod tests {
             (Kind::Blocked, Scheme::DEFAULT),
             (Kind::Bloom, Scheme::Murmur3),
             (Kind::Fuse, Scheme::DEFAULT),
+            (Kind::Counting, Scheme::DEFAULT),
             (Kind::Layered, Scheme::DEFAULT),
         ] {
             let recipe = if kind == Kind::Layered { of_keywords.clone() } else { recipe.clone() };
@@ -428,12 +506,14 @@ mod tests {
                 sizing: Sizing::Count(Size::Fpr(0.05)),
                 layers: None,
                 heavy: None,
+                distinct: false,
                 bad_rows: BadRows::Fail,
                 threads: 2,
             };
             build::build(&build, &filters, &Control::default()).unwrap();
             let run = |held: usize, threads: usize| {
                 let job = Job {
+                    removed: None,
                     filters: filters.clone(),
                     inputs: build.inputs.clone(),
                     options: source::Options::default(),
@@ -483,12 +563,14 @@ mod tests {
             sizing: Sizing::Count(Size::Fpr(0.05)),
             layers: None,
             heavy: None,
+            distinct: false,
             bad_rows: BadRows::Fail,
             threads: 1,
         };
         build::build(&build, &filters, &Control::default()).unwrap();
         for seed in 1..=20 {
             let job = Job {
+                removed: None,
                 filters: filters.clone(),
                 inputs: Vec::new(),
                 options: source::Options::default(),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tamis::params::Common;
 
-use super::{FilterResult, GroupResult, IMPROBABLE, Report};
+use super::{FilterResult, GroupResult, IMPROBABLE, Lost, Report};
 use crate::report::{
     Axis, Chart, Column, Figure, Format, Kind, Mark, Page, Section, Table, group_name, number,
 };
@@ -30,6 +30,11 @@ impl Report {
             "false negatives",
         ];
         columns.extend(names.map(Column::right));
+        let groups: Vec<&GroupResult> = groups.into_iter().collect();
+        let pair = groups.iter().any(|group| group.lost.is_some());
+        if pair {
+            columns.extend(["taken for removed", "expected", "rate, 95 % interval"].map(Column::right));
+        }
         let row = |group: &GroupResult| {
             let mut row = vec![group_name(&group.group), number::count(group.keys)];
             match &group.filter {
@@ -53,6 +58,18 @@ impl Report {
                 None => row.extend(vec!["no filter".into(); 1].into_iter().chain(vec![String::new(); 7])),
             }
             row.push(number::count(group.false_negatives));
+            match &group.lost {
+                Some(lost) => {
+                    let (low, high) = lost.interval();
+                    row.extend([
+                        number::count(lost.keys),
+                        number::count((lost.of as f64 * lost.expected).round() as u64),
+                        if lost.of == 0 { "-".into() } else { number::interval(low, high) },
+                    ]);
+                }
+                None if pair => row.extend(vec![String::new(); 3]),
+                None => {}
+            }
             row
         };
         let rows = groups.into_iter().map(row).collect();
@@ -78,7 +95,9 @@ impl Report {
                 number::counted(negatives, "test"),
                 number::rate(rate),
                 number::count(self.expected_false_positives.round() as u64),
-                if self.unjudged {
+                if self.lost_surprise.is_some() {
+                    " in the first filters alone; those of removed keys take some of them away".into()
+                } else if self.unjudged {
                     " of random records; those that share keywords with members pass more often".into()
                 } else if self.surprise < IMPROBABLE {
                     format!(
@@ -92,9 +111,12 @@ impl Report {
         };
         let grave = |fault: bool| if fault { Kind::Error } else { Kind::Info };
         let members: u64 = self.groups.iter().map(|group| group.keys).sum();
-        let lost = self.false_negatives();
+        let pair = self.lost();
+        let taken = pair.map_or(0, |(lost, _)| lost.keys);
+        let lost = self.false_negatives() - taken;
         let of_negatives = match lost {
             0 if members == 0 => "False negatives were not looked for: no members were given.".into(),
+            0 if pair.is_some() => "No false negatives in the first filters.".into(),
             0 => "No false negatives.".into(),
             some => format!(
                 "{}: keys of this data that their own filter does not know; \
@@ -104,6 +126,29 @@ impl Report {
         };
         let mut findings =
             vec![(grave(self.surprise < IMPROBABLE), of_positives), (grave(lost > 0), of_negatives)];
+        if let (Some((lost, expected)), Some(surprise)) = (pair, self.lost_surprise)
+            && lost.of > 0
+        {
+            let (low, high) = lost.interval();
+            let line = format!(
+                "{} of the pair, in {} ({}, 95 % interval {}): taken for removed though they are not; {} expected by the \
+                 rate of the filters of removed keys{}.",
+                number::counted(lost.keys, "false negative"),
+                number::counted(lost.of, "key"),
+                number::rate(lost.rate()),
+                number::interval(low, high),
+                number::count(expected.round() as u64),
+                match surprise < IMPROBABLE {
+                    false => "",
+                    true if (lost.keys as f64) > expected => {
+                        ": far more than it explains; the data holds keys that were removed (give what is left), or the \
+                         filters of removed keys hold more than these"
+                    }
+                    true => ": far fewer than it explains, so something is wrong",
+                }
+            );
+            findings.push((grave(surprise < IMPROBABLE), line));
+        }
         if self.removed > 0 {
             let keys = number::counted(self.removed, "key");
             let line = format!("Not counted: {keys} given as negatives and members after all.");
@@ -130,6 +175,9 @@ impl Report {
             let mut value = json!({
                 "group": group.group, "keys": group.keys, "false_negatives": group.false_negatives,
             });
+            if let Some(lost) = &group.lost {
+                value["taken_for_removed"] = lost_json(lost, lost.mean().0);
+            }
             if let (Some(filter), Some(object)) = (&group.filter, value.as_object_mut()) {
                 let (low, high) = filter.interval();
                 let more = json!({
@@ -143,7 +191,7 @@ impl Report {
             value
         };
         let (hits, negatives) = self.false_positives();
-        json!({
+        let mut json = json!({
             "groups": self.groups.iter().map(group).collect::<Vec<_>>(),
             "keys": self.keys,
             "rows": self.rows,
@@ -156,7 +204,12 @@ impl Report {
             "false_negatives": self.false_negatives(),
             "passed": self.passed(),
             "seconds": phases_json(&self.phases),
-        })
+        });
+        if let Some((lost, expected)) = self.lost() {
+            json["taken_for_removed"] = lost_json(&lost, expected);
+            json["taken_for_removed"]["probability"] = self.lost_surprise.into();
+        }
+        json
     }
 
     /// A page of its own. `earlier` are phases of other jobs that belong to the story.
@@ -166,7 +219,10 @@ impl Report {
         let figures = vec![
             Figure::new("distinct keys", number::count(self.keys)),
             Figure::new("groups", number::count(self.groups.len() as u64)),
-            Figure::new("false negatives", number::count(self.false_negatives())).note("must be 0"),
+            Figure::new("false negatives", number::count(self.false_negatives())).note(match self.lost() {
+                Some((_, expected)) => format!("{} expected", number::count(expected.round() as u64)),
+                None => "must be 0".into(),
+            }),
             Figure::new("false positives", number::count(hits))
                 .note(format!("{} expected", number::count(self.expected_false_positives.round() as u64))),
             Figure::new("overall rate", number::rate(rate)),
@@ -246,6 +302,15 @@ impl Report {
             },
         ]
     }
+}
+
+/// Members that are taken for removed, and how many are to be expected.
+fn lost_json(lost: &Lost, expected: f64) -> Value {
+    let (low, high) = lost.interval();
+    json!({
+        "keys": lost.keys, "of": lost.of, "rate": lost.rate(), "rate_low": low, "rate_high": high,
+        "expected_keys": expected, "expected_rate": lost.expected,
+    })
 }
 
 /// Seconds of each phase, by name.

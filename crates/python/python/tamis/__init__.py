@@ -76,7 +76,7 @@ def build(
     - with `keys`: each group is planned for so many keys, and nothing is counted;
     - `params`: parameters that `tamis.plan` gave, those of another sketch, or the text of a saved file.
 
-    Kinds: ``"blocked"`` (default), ``"bloom"``, ``"fuse"``, ``"layered"`` (with `layers`), or ``"count-min"``,
+    Kinds: ``"blocked"`` (default), ``"bloom"``, ``"fuse"``, ``"counting"``, ``"layered"`` (with `layers`), or ``"count-min"``,
     which counts how often keys come, or sums up the column `weight`. It is sized by `epsilon` and `delta` (or
     `width` and `depth`), has counters of `counter_bits` 64 or 32, counts with less error but in one order if
     `conservative`, and keeps the keys whose share is at least `heavy`. `hash` is ``"xxh3"`` (with a `seed`) or

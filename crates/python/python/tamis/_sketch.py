@@ -131,7 +131,7 @@ class Sketch:
 
     @property
     def kind(self) -> str:
-        """blocked, bloom, fuse, layered, scalable, count-min or count-min-conservative."""
+        """blocked, bloom, fuse, counting, layered, scalable, count-min or count-min-conservative."""
         return self._file.kind
 
     @property

@@ -10,7 +10,7 @@ const C1: u64 = 0x9e37_79b9_7f4a_7c15;
 const C2: u64 = 0xd1b5_4a32_d192_ed03;
 
 /// How many keys ahead the line of a key is asked for.
-const AHEAD: usize = 32;
+pub(crate) const AHEAD: usize = 32;
 
 /// The bits of a line.
 pub type Mask = [u64; 8];
@@ -23,7 +23,7 @@ pub fn line_of(hash: u64, lines: u64) -> usize {
 
 /// The bits of a key in its line.
 #[inline(always)]
-fn mask<const K: usize>(hash: u64) -> Mask {
+pub(crate) fn mask<const K: usize>(hash: u64) -> Mask {
     let lane = 512 / K;
     let draw = lane.trailing_zeros() as usize;
     let mut mask = [0; 8];
@@ -79,6 +79,7 @@ macro_rules! with_hashes {
         }
     };
 }
+pub(crate) use with_hashes;
 
 /// Sets the bits of a key in its line.
 #[inline(always)]
@@ -119,7 +120,7 @@ impl<const K: usize> Vectored for SetLines<'_, K> {
 }
 
 #[inline(always)]
-fn covers(line: &Mask, mask: &Mask) -> bool {
+pub(crate) fn covers(line: &Mask, mask: &Mask) -> bool {
     let mut missing = 0;
     for (word, bits) in line.iter().zip(mask) {
         missing |= bits & !word;
@@ -238,7 +239,7 @@ impl<W: AsRef<[u64]>> Blocked<W> {
 }
 
 /// The ones among `len` bits from `start`: a power of two from 16 to 512, at a multiple of it.
-fn ones_in(line: &Mask, start: usize, len: usize) -> u32 {
+pub(crate) fn ones_in(line: &Mask, start: usize, len: usize) -> u32 {
     if len >= 64 {
         line[start / 64..(start + len) / 64].iter().map(|word| word.count_ones()).sum()
     } else {
@@ -269,9 +270,22 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
     }
 }
 
+/// What a key has all its bits in, asked for ahead of its use.
+pub(crate) trait Unit: Sized {
+    /// Asks for the one of this number.
+    fn ask(all: &[Self], at: usize);
+}
+
+impl Unit for Mask {
+    #[inline(always)]
+    fn ask(all: &[Self], at: usize) {
+        prefetch(all, at);
+    }
+}
+
 /// Hashes on their way: the line of each is asked for when it comes in, and it goes out, in
 /// order, when so many others have come in after it.
-struct Ahead<H> {
+pub(crate) struct Ahead<H> {
     hashes: H,
     ring: [u64; AHEAD],
     /// The place of the oldest.
@@ -282,13 +296,13 @@ struct Ahead<H> {
 
 impl<H: Iterator<Item = u64>> Ahead<H> {
     #[inline(always)]
-    fn new(mut hashes: H, lines: &[Mask]) -> Self {
+    pub(crate) fn new<L: Unit>(mut hashes: H, lines: &[L]) -> Self {
         let mut ring = [0; AHEAD];
         let mut waiting = 0;
         while waiting < AHEAD
             && let Some(hash) = hashes.next()
         {
-            prefetch(lines, line_of(hash, lines.len() as u64));
+            L::ask(lines, line_of(hash, lines.len() as u64));
             ring[waiting] = hash;
             waiting += 1;
         }
@@ -297,11 +311,11 @@ impl<H: Iterator<Item = u64>> Ahead<H> {
 
     /// The oldest, and another comes in.
     #[inline(always)]
-    fn next(&mut self, lines: &[Mask]) -> Option<u64> {
+    pub(crate) fn next<L: Unit>(&mut self, lines: &[L]) -> Option<u64> {
         let oldest = self.ring[self.oldest];
         match self.hashes.next() {
             Some(hash) => {
-                prefetch(lines, line_of(hash, lines.len() as u64));
+                L::ask(lines, line_of(hash, lines.len() as u64));
                 self.ring[self.oldest] = hash;
             }
             None if self.waiting == 0 => return None,

@@ -116,7 +116,11 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         }
         let container =
             Container { journal: extents.journal.0 as usize, bytes, params, tallies, data, starts, heavy };
-        if container.params.common.kind == Kind::Scalable {
+        let kind = container.params.common.kind;
+        if container.tallies.iter().any(|tally| tally.removed(kind) > tally.rows) {
+            return Err(Error::Corrupt("more rows were removed than added".into()));
+        }
+        if kind == Kind::Scalable {
             container.sketches()?; // the keys of the newest layer stand outside the parameters
         }
         Ok(container)

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::header::{Entry, Header};
 use super::{ALIGN, Extents, checksum};
+use crate::counting;
 use crate::countmin::{Heavy, counters_used};
 use crate::params::Params;
 use crate::sizing::{Kind, Shape};
@@ -13,13 +14,25 @@ use crate::sizing::{Kind, Shape};
 pub struct Tally {
     /// Rows added; sums up when files are merged.
     pub rows: u64,
-    /// Bits that are set; in a `count-min` counters that are not zero.
+    /// Bits that are set; in a `counting` and a `count-min` counters that are not zero.
     pub ones: u64,
     /// The seed with which a `fuse` could be built; the keys in the newest layer of a `scalable`;
-    /// the total weight in a `count-min`.
+    /// the rows removed from a `counting`; the total weight in a `count-min`.
     pub seed: u64,
     /// The checksum of the section.
     pub sum: u64,
+}
+
+impl Tally {
+    /// Rows removed from a sketch of this kind.
+    pub fn removed(&self, kind: Kind) -> u64 {
+        if kind == Kind::Counting { self.seed } else { 0 }
+    }
+
+    /// Rows added and not removed.
+    pub fn held(&self, kind: Kind) -> u64 {
+        self.rows.saturating_sub(self.removed(kind))
+    }
 }
 
 /// The tally of a finished section of a sketch of this kind and shape.
@@ -27,11 +40,12 @@ pub fn seal(kind: Kind, shape: &Shape, section: &[u64], rows: u64, seed: u64) ->
     Tally { rows, seed, ones: used(kind, shape, section), sum: checksum(bytemuck::cast_slice(section)) }
 }
 
-/// The bits that are set; in a `count-min` the counters that are not zero.
+/// The bits that are set; in a `counting` and a `count-min` the counters that are not zero.
 pub fn used(kind: Kind, shape: &Shape, section: &[u64]) -> u64 {
-    match kind.counts() {
-        true => counters_used(section, shape.width),
-        false => section.iter().map(|word| u64::from(word.count_ones())).sum(),
+    match kind {
+        Kind::Counting => counting::counters_used(section),
+        kind if kind.counts() => counters_used(section, shape.width),
+        _ => section.iter().map(|word| u64::from(word.count_ones())).sum(),
     }
 }
 

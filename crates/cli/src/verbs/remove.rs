@@ -1,0 +1,104 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use tamis_engine::output as files;
+use tamis_engine::remove::{self, Missing, Removal};
+use tamis_engine::report::number;
+
+use super::inspect::{self, Listed};
+use crate::arguments::{Columns, Reading};
+use crate::notes;
+use crate::progress;
+use crate::show::Output;
+
+/// Remove the keys of rows from counting filters
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis build users.csv --key email:trim,lower --kind counting -o users.tamis
+  tamis remove users.tamis gone.csv
+  tamis remove users.tamis gone.txt --key mail       another column, the stored steps
+  tamis remove users.tamis gone.csv --missing skip   leave out what is not there
+
+Filters of --kind counting alone can forget: of any other kind, keep a second file of filters of
+what was removed, and give it to query, filter and test as --removed FILE.
+
+A counting filter holds a multiset: a key of two rows is in it twice, and must be removed twice
+(build, add and remove take each key once with --distinct).
+
+Remove only what was added. A key that is surely not there is seen, and by default nothing is
+changed then (exit code 1); with --missing skip it is left out and counted. But a key that was never
+added is taken for one that was at the rate of false positives, and its removal may make others
+missing. So a removal that is run twice by mistake is refused as a whole.
+
+The file is replaced whole when all is done: a failure leaves it as it was. Keys are removed in the
+order of their hashes, so that the result does not depend on how the rows are split; this takes 8
+bytes of memory for each row.")]
+pub struct Remove {
+    /// The file of filters
+    file: PathBuf,
+    /// Files, globs, folders, or `-` for standard input
+    #[arg(required = true)]
+    inputs: Vec<String>,
+    /// Keys that are surely not in the filter: fail and change nothing, or skip them
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfMissing::Fail)]
+    missing: IfMissing,
+    /// Remove each different key of these inputs once, however often it comes
+    #[arg(long)]
+    distinct: bool,
+    #[command(flatten)]
+    columns: Columns,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum IfMissing {
+    Fail,
+    Skip,
+}
+
+impl Remove {
+    /// Removes them.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let file = files::open(&self.file)?;
+        // Before anything is said of columns that do not matter then.
+        remove::refuse(&self.file, file.params().common.kind)?;
+        let removal = Removal {
+            inputs: self.inputs,
+            options: self.reading.options(),
+            recipe: self.columns.applied(&file.params().common.recipe)?,
+            bad_rows: self.reading.bad_rows(),
+            missing: match self.missing {
+                IfMissing::Fail => Missing::Fail,
+                IfMissing::Skip => Missing::Skip,
+            },
+            distinct: self.distinct,
+            threads: self.reading.threads(),
+        };
+        drop(file);
+        let report =
+            progress::run(output, "removing", |control| remove::remove(&self.file, &removal, control))?;
+        notes::inputs(output, &report.inputs);
+        notes::skipped(output, report.skipped);
+        let (removed, missing) = (report.removed(), report.missing());
+        output.note(format!(
+            "{}: {} removed in {}",
+            self.file.display(),
+            number::counted(removed, "key"),
+            number::duration(report.time)
+        ));
+        if missing > 0 {
+            let were = if missing == 1 { "was" } else { "were" };
+            let keys = number::counted(missing, "key");
+            output.warn(format!("left out {keys} that {were} not there"));
+        }
+        let more = serde_json::json!({
+            "removed": removed, "missing": missing, "skipped_rows": report.skipped,
+            "seconds": report.time.as_secs_f64(),
+        });
+        inspect::summary_with(output, &self.file, &report.params, &report.tallies, Listed::Largest, more)
+    }
+}
