@@ -131,8 +131,9 @@ mod tests {
             let mut numbers = 0u64..;
             let mut left: Vec<Vec<(i64, u64)>> = times
                 .iter()
-                .map(|times| times.iter().map(|time| (*time, numbers.next().unwrap())).rev().collect())
+                .map(|times| times.iter().map(|time| (*time, numbers.next().unwrap())).collect())
                 .collect();
+            left.iter_mut().for_each(|part| part.reverse());
             let mut model = Vec::new();
             while let Some(part) = (0..left.len())
                 .filter(|&i| !left[i].is_empty())
