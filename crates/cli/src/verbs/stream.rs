@@ -15,6 +15,7 @@ use tamis::sizing::Kind;
 use tamis_engine::output as files;
 use tamis_engine::plan::Size;
 use tamis_engine::report::number;
+use tamis_engine::stream::kafka::{Lost, Settings};
 use tamis_engine::stream::metrics::Door;
 use tamis_engine::stream::{self, Counts, Job, Named, Removing, Sizing, Status, Target, Watch};
 
@@ -36,6 +37,7 @@ Examples:
   tamis stream --train tcp://127.0.0.1:7001 --query tcp://127.0.0.1:7002 --every 1s --state run/
   tamis stream --train tcp-listen://0.0.0.0:7001 --query - --every 500ms --metrics 127.0.0.1:9100
   tamis stream --train train.txt --query ask.txt --kind count-min -o hits.txt
+  tamis stream --train kafka://broker:9092/logins --query kafka://broker:9092/asks --follow -o kafka://broker:9092/seen --state run/
   tamis stream --train train.txt --query ask.txt -o seen.txt --counts hits.txt --epsilon 1e-5
   tamis stream --from users.tamis --query mail.csv --query-key sender    ask a file, learn nothing
   tamis stream --train access.log --follow --key 1 --delimiter ' ' --window 24h --slide 1h --state run/
@@ -63,6 +65,11 @@ Streams are files, globs and folders in order (--follow waits for more at the en
 `-` for standard input; tcp://host:port, which connects; tcp-listen://host:port, which waits for
 peers, one after the other. -o takes a file, `-`, or such a socket.
 
+kafka://broker:9092/topic reads a topic of Kafka from its beginning to where it ends now (--follow: and
+what comes later), or with -o writes answers to it, in transactions; in a build with --features kafka.
+A message is a record: a key, or with --key a JSON object (--format csv: a row without a header).
+?partitions=0,2 reads these partitions alone, ?field=key takes the keys of messages as records.
+
 With --window only what came lately is known. Time is cut into panes of --slide; the newest pane and
 those of a window before it are live, so that nothing that came within the window is missed, and what
 is older than that by a slide is forgotten. A pane has the size of the whole window (--keys N:
@@ -76,7 +83,8 @@ With --state DIR, a run that ended at any moment is continued by the same comman
 learned twice or answered twice. DIR/filter.tamis is a file like any other. Ctrl-C and kill end the
 run after the batch, with the state saved (exit code 0); given twice, at once.")]
 pub struct Stream {
-    /// What is learned: files, globs, folders, `-`, tcp://host:port, tcp-listen://host:port
+    /// What is learned: files, globs, folders, `-`, tcp://host:port, tcp-listen://host:port,
+    /// kafka://broker:port/topic
     #[arg(long, num_args = 1.., value_name = "INPUT")]
     train: Vec<String>,
     /// What is asked, likewise
@@ -85,10 +93,10 @@ pub struct Stream {
     /// What is removed again, likewise; only with --kind counting
     #[arg(long, num_args = 1.., value_name = "INPUT")]
     remove: Vec<String>,
-    /// At the end of the last file wait for more, as `tail -f` does
+    /// At the end of the last file (or of a topic) wait for more, as `tail -f` does
     #[arg(long)]
     follow: bool,
-    /// Where answers go: a file, - or a socket [default: standard output]
+    /// Where answers go: a file, -, a socket or a topic [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<String>,
     /// Records of each stream in a batch [default: 100000]
@@ -113,6 +121,19 @@ pub struct Stream {
     /// [default: 10s when connecting, for ever when listening]
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     reconnect: Option<Duration>,
+    /// A setting of Kafka's client by librdkafka's name, such as security.protocol=sasl_ssl
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Settings::property, help_heading = "Kafka")]
+    kafka: Vec<(String, String)>,
+    /// A file of such settings, one in a line: the place for passwords
+    #[arg(long, value_name = "FILE", help_heading = "Kafka")]
+    kafka_config: Option<PathBuf>,
+    /// How long a broker that does not answer is waited for
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration, default_value = "30s", help_heading = "Kafka")]
+    kafka_timeout: Duration,
+    /// When messages are gone that were not read (retention, a topic made anew): stop, or go on with
+    /// the earliest there are
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "stop", help_heading = "Kafka")]
+    lost: LostName,
     /// Parameters that `tamis plan … -o` saved
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     params: Option<PathBuf>,
@@ -146,6 +167,12 @@ pub struct Stream {
     /// A line for each batch on standard error
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Watching")]
     log: Option<Log>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LostName {
+    Stop,
+    GoOn,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -197,6 +224,12 @@ impl Stream {
         notes::skipped(output, report.status.skipped);
         if let Some(window) = report.status.window {
             windows::notes(output, &window);
+        }
+        if report.lost > 0 {
+            output.warn(format!(
+                "{} were gone before they were read, and are left out (--lost go-on)",
+                number::counted(report.lost, "message")
+            ));
         }
         if report.status.missing > 0 {
             output.warn(format!(
@@ -262,6 +295,7 @@ impl Stream {
                 files::check_is_no_input(&path, &self.params)?;
             }
         }
+        let kafka = self.kafka_settings(output)?;
         let live =
             [&train, &query, &remove].into_iter().flatten().any(|named| self.follow || named.is_live());
         let every = match (self.every, self.batch) {
@@ -364,9 +398,29 @@ impl Stream {
             state: self.state,
             commit_every: self.commit_every,
             reconnect: self.reconnect,
+            kafka,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         })
+    }
+
+    /// What is said about Kafka; on the command line counts more than in the file.
+    fn kafka_settings(&mut self, output: &Output) -> Result<Settings> {
+        let mut properties = match &self.kafka_config {
+            Some(path) => Settings::read(path)?,
+            None => Vec::new(),
+        };
+        for (name, _) in self.kafka.iter().filter(|(name, _)| Settings::is_secret(name)) {
+            output.warn(format!(
+                "{name} on the command line is seen by all who list processes: --kafka-config FILE"
+            ));
+        }
+        properties.append(&mut self.kafka);
+        let lost = match self.lost {
+            LostName::Stop => Lost::Stop,
+            LostName::GoOn => Lost::GoOn,
+        };
+        Ok(Settings { properties, timeout: self.kafka_timeout, lost })
     }
 
     /// Parameters that are given, and how they grow if they do.

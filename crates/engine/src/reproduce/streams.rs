@@ -273,6 +273,7 @@ fn run(
         state: Some(state.into()),
         commit_every: Duration::from_secs(1),
         reconnect: None,
+        kafka: Default::default(),
         bad_rows: BadRows::Fail,
         threads: job.threads,
     };

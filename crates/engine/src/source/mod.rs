@@ -21,6 +21,8 @@ pub mod fuzz;
 mod input;
 mod inputs;
 mod lines;
+#[cfg(feature = "kafka")]
+mod message;
 mod ndjson;
 mod ordered;
 mod origin;
@@ -33,6 +35,8 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "kafka")]
+pub(crate) use message::Messages;
 #[doc(hidden)]
 pub use ndjson::fuzz_ndjson;
 pub use ordered::{Next, Position, Sift};

@@ -8,6 +8,7 @@ use tamis::key::Recipe;
 use tamis::params::{Common, Name};
 use tamis::sizing::Kind;
 
+use super::kafka;
 use super::learned::Sizing;
 use super::sink::Target;
 use super::state::Description;
@@ -62,6 +63,8 @@ pub struct Job {
     pub commit_every: Duration,
     /// For how long a peer that went away is waited for.
     pub reconnect: Option<Duration>,
+    /// How brokers of Kafka are spoken with.
+    pub kafka: kafka::Settings,
     /// Records without a key.
     pub bad_rows: BadRows,
     /// Threads that parse, for each stream.
@@ -128,6 +131,7 @@ impl Job {
         self.check_window()?;
         self.check_rebuild()?;
         self.output.check()?;
+        self.check_topics()?;
         self.check_places()
     }
 
@@ -218,6 +222,28 @@ impl Job {
         Ok(())
     }
 
+    /// Refuses topics that cannot be used, and answers that would be read again.
+    fn check_topics(&self) -> Result<()> {
+        let read = self.streams().filter_map(|named| match named {
+            Named::Kafka(topic) => Some(topic),
+            _ => None,
+        });
+        let read: Vec<_> = read.collect();
+        let outputs = [Some(&self.output), self.counts.as_ref().map(|counts| &counts.output)];
+        let written = outputs.into_iter().flatten().filter_map(|target| match target {
+            Target::Kafka(topic) => Some(topic),
+            _ => None,
+        });
+        let written: Vec<_> = written.collect();
+        for topic in &written {
+            if read.iter().any(|read| (&read.brokers, &read.topic) == (&topic.brokers, &topic.topic)) {
+                let message = "the output would be read as an input; name another topic".into();
+                return Err(Error::Input { path: topic.to_string().into(), message });
+            }
+        }
+        kafka::check(&[read, written].concat(), &self.kafka)
+    }
+
     /// All streams that are read.
     fn streams(&self) -> impl Iterator<Item = &Named> {
         let remove = self.remove.as_ref().map(|remove| &remove.named);
@@ -256,6 +282,7 @@ impl Job {
             Named::Stdin => json!("-"),
             Named::Pipe(path) => json!(named(path)),
             Named::Socket(address) => json!(address.to_string()),
+            Named::Kafka(topic) => json!(topic.name()),
         };
         let sizing = |sizing: &Sizing| -> Result<Value> {
             Ok(json!(match sizing {

@@ -11,6 +11,7 @@
 mod answers;
 mod bookmark;
 mod job;
+pub mod kafka;
 mod learned;
 mod live;
 pub mod metrics;
@@ -56,6 +57,7 @@ use self::panes::Panes;
 use self::rebuild::Rebuild;
 use self::run::{Due, Learner, Room, Run, Stream};
 use self::sift::{Grouping, Making};
+use self::sink::Continued;
 use self::state::{Begin, Commit, Planned, State};
 use self::text::Setup;
 use self::window::Times;
@@ -81,6 +83,8 @@ pub struct Report {
     pub closed: bool,
     /// Counters that ran full: estimates that have their largest value are none.
     pub counters_full: u64,
+    /// Messages that were gone before they were read.
+    pub lost: u64,
     /// How the files were understood.
     pub inputs: Vec<Explained>,
 }
@@ -190,49 +194,49 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         false => job.options.clone(),
     };
     watch.update(|status| status.batch = begin.batch);
-    let (train, train_reader) = open_stream(
-        job.train.as_ref().map(|named| setup("train", named, training, &job.options)),
-        &begin.train,
-    )?
-    .unzip();
-    let (query, query_reader) = open_stream(
-        job.query.as_ref().map(|named| setup("query", named, asking, &query_options)),
-        &begin.query,
-    )?
-    .unzip();
-    let (remove, remove_reader) = open_stream(
-        removing.map(|(named, making)| setup("remove", named, making, &job.options)),
-        &begin.remove,
-    )?
-    .unzip();
+    let train = job.train.as_ref().map(|named| setup("train", named, training, &job.options));
+    let query = job.query.as_ref().map(|named| setup("query", named, asking, &query_options));
+    let remove = removing.map(|(named, making)| setup("remove", named, making, &job.options));
+    let mut streams = [
+        open_stream(job, train, &begin.train)?,
+        open_stream(job, query, &begin.query)?,
+        open_stream(job, remove, &begin.remove)?,
+    ];
     let outputs = [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)];
     let outputs = outputs.into_iter().flatten().map(Target::regular);
-    let texts = [&train, &query, &remove];
-    let read = texts.into_iter().flatten().flat_map(text::Text::paths).chain(&job.from);
-    output::check_outputs(outputs, read.collect::<Vec<_>>())?;
+    let paths: Vec<PathBuf> = streams.iter().flatten().flat_map(|stream| stream.source.paths()).collect();
+    output::check_outputs(outputs, paths.iter().chain(&job.from).collect::<Vec<_>>())?;
     if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
         let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
-        if let Some(path) = texts.into_iter().flatten().flat_map(|text| text.paths()).find(below) {
+        if let Some(path) = paths.iter().find(below) {
             let message = "is a file of the state folder; name other inputs, or another state folder".into();
             return Err(Error::Input { path: path.clone(), message });
         }
     }
-    let inputs = texts.into_iter().flatten().flat_map(|text| text.explained.clone()).collect();
-    let planned = reachable(planned, texts)?;
+    let inputs = streams.iter().flatten().flat_map(|stream| stream.source.explained()).collect();
+    let begun = planned.back().map_or(begin.batch, |last| last.batch);
+    let mut planned = reachable(planned, &mut streams)?;
+    let moved = streams.iter().flatten().any(|stream| stream.source.has_moved());
+    if moved {
+        // Records are gone that batches had. These are left out; their numbers are not used again,
+        // since a broker may have their answers.
+        planned.clear();
+    }
     if let Some(state) = &mut state {
         state.forget_after(planned.back().map_or(begin.batch, |last| last.batch))?;
     }
+    let continued = |name, length| Continued { job, name, length, begun };
     let mut learners = vec![Learner {
         learned: learned_first,
         panes: panes(&job.common, &job.sizing, state.as_ref(), &begin)?,
-        sink: job.output.open(begin.output, job.reconnect, control)?,
+        sink: job.output.open(continued("answers", begin.output), control)?,
         writing: Writing::new(&job.common.recipe, job.common.recipe.group.is_some()),
     }];
     if let (Some(learned), Some(Counts { common, sizing, output })) = (counts, &job.counts) {
         learners.push(Learner {
             learned,
             panes: panes(common, sizing, state.as_ref(), &begin)?,
-            sink: output.open(begin.counts_output, job.reconnect, control)?,
+            sink: output.open(continued("counts", begin.counts_output), control)?,
             writing: Writing::new(&common.recipe, common.recipe.group.is_some()),
         });
     }
@@ -251,20 +255,24 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     }
 
     thread::scope(|scope| {
-        let _ends = [&train, &query, &remove].map(|text| text.as_ref().map(text::Text::stop));
-        for reader in [train_reader, query_reader, remove_reader].into_iter().flatten() {
-            scope.spawn(move || reader.run());
-        }
-        let boxed = |text: Option<text::Text>| text.map(|text| Box::new(text) as Box<dyn Source>);
+        let mut ends = Vec::new();
+        let [train, query, remove] = streams.map(|stream| {
+            let Opened { source, reader } = stream?;
+            if let Some((reader, stop)) = reader {
+                ends.push(stop);
+                scope.spawn(reader);
+            }
+            Some(source)
+        });
         let run = Run {
             job,
             control,
             watch,
             state,
             learners,
-            train: Stream::new(boxed(train)),
-            query: Stream::new(boxed(query)),
-            remove: Stream::new(boxed(remove)),
+            train: Stream::new(train),
+            query: Stream::new(query),
+            remove: Stream::new(remove),
             known: match &job.sizing {
                 Sizing::Params(params) => {
                     Some(params.groups.iter().map(|group| group.group.clone()).collect())
@@ -274,9 +282,9 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
             names: &names,
             times,
             rebuild,
-            batch: begin.batch,
+            batch: if moved { begun } else { begin.batch },
             planned,
-            uncommitted: job.state.is_some() && fresh,
+            uncommitted: job.state.is_some() && (fresh || moved),
             due: Due::every(job.commit_every),
             room: Room::default(),
         };
@@ -288,23 +296,43 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     })
 }
 
+/// A stream that is open, and what must be run on a thread of its own and stopped at the end.
+struct Opened<'a> {
+    source: Box<dyn Source + 'a>,
+    reader: Option<(Box<dyn FnOnce() + Send + 'a>, text::Stop)>,
+}
+
 /// Opens a stream, if there is one, where the commit has it.
 fn open_stream<'a>(
+    job: &'a Job,
     setup: Option<Setup<'a>>,
     begin: &Option<Begin>,
-) -> Result<Option<(text::Text, text::Reader<'a>)>> {
+) -> Result<Option<Opened<'a>>> {
     let begin = begin.as_ref().map(|begin| (&begin.place, &begin.bookmark));
-    setup.map(|setup| text::open(setup, begin)).transpose()
+    let Some(setup) = setup else { return Ok(None) };
+    if let Named::Kafka(address) = setup.named {
+        kafka::check(&[address], &job.kafka)?;
+        #[cfg(feature = "kafka")]
+        {
+            let Setup { follow, options, making, .. } = setup;
+            let reading = kafka::source::Reading { address, settings: &job.kafka, follow, options, making };
+            let source = Box::new(kafka::source::open(reading, begin)?);
+            return Ok(Some(Opened { source, reader: None }));
+        }
+    }
+    let (text, reader) = text::open(setup, begin)?;
+    let stop = text.stop();
+    Ok(Some(Opened { source: Box::new(text), reader: Some((Box::new(move || reader.run()), stop)) }))
 }
 
 /// The planned batches up to the first whose records are not all there: when the machine itself
 /// failed, what was written down may be shorter than the plan.
-fn reachable(planned: VecDeque<Planned>, texts: [&Option<text::Text>; 3]) -> Result<VecDeque<Planned>> {
+fn reachable(planned: VecDeque<Planned>, streams: &mut [Option<Opened<'_>>; 3]) -> Result<VecDeque<Planned>> {
     let mut reachable = VecDeque::new();
     for batch in planned {
-        for (text, range) in texts.into_iter().zip([&batch.train, &batch.query, &batch.remove]) {
-            if let (Some(text), Some((_, to))) = (text, range)
-                && !text.reaches(to)?
+        for (stream, range) in streams.iter_mut().zip([&batch.train, &batch.query, &batch.remove]) {
+            if let (Some(stream), Some((_, to))) = (stream, range)
+                && !stream.source.reaches(to)?
             {
                 return Ok(reachable);
             }

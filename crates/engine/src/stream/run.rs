@@ -33,15 +33,15 @@ const LOOK: Duration = Duration::from_millis(50);
 const LOOK_AT_FILL: Duration = Duration::from_secs(1);
 
 /// One of the streams, with its records of the batch that is gathered.
-pub(super) struct Stream {
-    source: Option<Box<dyn Source>>,
+pub(super) struct Stream<'a> {
+    source: Option<Box<dyn Source + 'a>>,
     records: Records,
     begin: Place,
     ended: bool,
 }
 
-impl Stream {
-    pub(super) fn new(source: Option<Box<dyn Source>>) -> Stream {
+impl<'a> Stream<'a> {
+    pub(super) fn new(source: Option<Box<dyn Source + 'a>>) -> Stream<'a> {
         let begin = source.as_ref().map(|source| source.place()).unwrap_or_default();
         Stream { ended: source.is_none(), source, records: Records::default(), begin }
     }
@@ -56,6 +56,13 @@ impl Stream {
                 self.ended = true;
                 Ok(true)
             }
+        }
+    }
+
+    /// Makes a batch of what was gathered.
+    fn settle(&mut self) {
+        if let Some(source) = &mut self.source {
+            source.settle(&mut self.records);
         }
     }
 
@@ -89,9 +96,9 @@ pub(super) struct Run<'a> {
     pub(super) watch: &'a Watch,
     pub(super) state: Option<State>,
     pub(super) learners: Vec<Learner<'a>>,
-    pub(super) train: Stream,
-    pub(super) query: Stream,
-    pub(super) remove: Stream,
+    pub(super) train: Stream<'a>,
+    pub(super) query: Stream<'a>,
+    pub(super) remove: Stream<'a>,
     /// The names of groups, where they are known beforehand; or as they are found.
     pub(super) known: Option<Vec<Name>>,
     pub(super) names: &'a Mutex<Names>,
@@ -134,6 +141,9 @@ pub(super) struct Room {
     firsts: Vec<u32>,
     answers: Vec<u8>,
 }
+
+/// Answers are held back from their readers no longer than this, however rare commits are.
+const HELD: Duration = Duration::from_secs(10);
 
 /// Why the gathering of a batch ended.
 #[derive(PartialEq, Eq)]
@@ -199,8 +209,10 @@ impl Run<'_> {
         for learner in &self.learners {
             counters_full += learner.learned.counters_full()?;
         }
+        let lost = |stream: &Stream<'_>| stream.source.as_ref().map_or(0, |source| source.lost());
+        let lost = lost(&self.train) + lost(&self.query) + lost(&self.remove);
         let (status, time, resumed) = (self.watch.status(), Duration::ZERO, false);
-        Ok(Report { status, time, resumed, stopped, closed, counters_full, inputs: Vec::new() })
+        Ok(Report { status, time, resumed, stopped, closed, counters_full, lost, inputs: Vec::new() })
     }
 
     /// Gathers the records of the next batch.
@@ -209,7 +221,7 @@ impl Run<'_> {
         loop {
             let cut = Cut::Records(self.job.batch);
             // Whoever is waited for alone is waited for longer.
-            let alone = |other: &Stream| other.ended || other.records.len() >= self.job.batch;
+            let alone = |other: &Stream<'_>| other.ended || other.records.len() >= self.job.batch;
             let streams = [&self.train, &self.query, &self.remove];
             let slow = streams.iter().filter(|stream| !alone(stream)).count();
             let mut patience =
@@ -356,12 +368,13 @@ impl Run<'_> {
     /// takes its answers.
     fn batch(&mut self, replayed: bool, moment: Option<i64>) -> Result<bool> {
         let begun = Instant::now();
-        let has_news = |stream: &Stream| stream.source.as_ref().is_some_and(|source| source.has_news());
+        let has_news = |stream: &Stream<'_>| stream.source.as_ref().is_some_and(|source| source.has_news());
         let news = [&self.train, &self.query, &self.remove].into_iter().any(has_news);
         if !replayed && self.state.is_some() && news {
             self.commit()?;
         }
         self.batch += 1;
+        [&mut self.train, &mut self.query, &mut self.remove].into_iter().for_each(Stream::settle);
         if let (Some(state), false) = (&mut self.state, replayed) {
             let [train, query, remove] = [&self.train, &self.query, &self.remove].map(Stream::range);
             let planned = Planned { batch: self.batch, train, query, remove, moment };
@@ -398,7 +411,7 @@ impl Run<'_> {
                 if number == 0 {
                     answers = lines; // counts beside filters answer all queries
                 }
-                open &= sink.append(out)?;
+                open &= sink.append(self.batch, out)?;
             }
         }
         self.train.clear();
@@ -407,7 +420,7 @@ impl Run<'_> {
         let streams = [&self.train, &self.query, &self.remove];
         let skipped = streams.into_iter().filter_map(|stream| stream.source.as_ref());
         let skipped = skipped.map(|source| source.skipped()).sum();
-        let lag = |stream: &Stream| stream.source.as_ref().and_then(|source| source.lag());
+        let lag = |stream: &Stream<'_>| stream.source.as_ref().and_then(|source| source.lag());
         let lags = (lag(&self.train), lag(&self.query), lag(&self.remove));
         self.due.learned |= learns || removed > 0;
         self.fill_if_due()?;
@@ -445,8 +458,12 @@ impl Run<'_> {
     }
 
     fn commit_if_due(&mut self) -> Result<()> {
-        if !self.uncommitted || self.due.committed.elapsed() < self.due.wait {
+        if !self.uncommitted {
             return Ok(());
+        }
+        if self.due.committed.elapsed() < self.due.wait {
+            let held = self.learners.iter().any(|learner| learner.sink.held() > Some(HELD));
+            return if held { self.sync() } else { Ok(()) };
         }
         let begun = Instant::now();
         self.commit()?;
@@ -457,12 +474,28 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Makes the answers so far durable, after all that is needed to make the same again: they may be
+    /// seen by others before there is a commit that has them.
+    fn sync(&mut self) -> Result<()> {
+        for stream in [&mut self.train, &mut self.query, &mut self.remove] {
+            if let Some(source) = &mut stream.source {
+                source.sync()?;
+            }
+        }
+        if let Some(state) = &self.state
+            && self.learners.iter().any(|learner| learner.sink.held().is_some())
+        {
+            state.sync_log()?;
+        }
+        self.learners.iter_mut().try_for_each(|learner| learner.sink.sync(self.batch))
+    }
+
     /// Makes all that was done so far durable, and a place to go back to.
     fn commit(&mut self) -> Result<()> {
+        self.sync()?;
         let Some(state) = &mut self.state else { return Ok(()) };
-        let begin = |stream: &mut Stream| -> Result<Option<Begin>> {
+        let begin = |stream: &mut Stream<'_>| -> Result<Option<Begin>> {
             let Some(source) = &mut stream.source else { return Ok(None) };
-            source.sync()?;
             // Not what was gathered for a batch that has not run.
             Ok(Some(Begin { place: stream.begin.clone(), bookmark: source.bookmark()? }))
         };
@@ -475,7 +508,6 @@ impl Run<'_> {
         };
         let mut files = state::Panes::default();
         for (number, Learner { learned, panes, sink, .. }) in self.learners.iter_mut().enumerate() {
-            sink.sync()?;
             let name = format!("{}-{}.tamis", learned.name(), self.batch);
             learned.write(&state.path(&name), self.job.threads)?;
             *if number == 0 { &mut commit.output } else { &mut commit.counts_output } = sink.length();

@@ -10,6 +10,7 @@
 //! | `commit.json` | which batch, how far the streams were read, how long the output was |
 //! | `plan.log` | the batches since: where each begins and ends in all streams |
 //! | `spool-…` | what came from streams that cannot be read again |
+//! | `kafka-id` | by which a broker knows whose answers it has |
 //!
 //! `commit.json` is replaced in one rename, after all it speaks of is on disk. A line of `plan.log`
 //! is written before its batch runs, and has a checksum: one that was not written to its end does
@@ -211,6 +212,11 @@ impl State {
         self.log.write_all(line.as_bytes()).map_err(Error::io(self.path("plan.log")))?;
         self.logged = planned.batch;
         Ok(())
+    }
+
+    /// Makes sure that the logged batches last.
+    pub(super) fn sync_log(&self) -> Result<()> {
+        self.log.sync_data().map_err(Error::io(self.path("plan.log")))
     }
 
     /// Forgets the logged batches after this one, which will be made anew.
