@@ -21,7 +21,9 @@ pub mod fuzz;
 mod input;
 mod inputs;
 mod lines;
-#[cfg(feature = "kafka")]
+// Tested in every build, though used with the feature alone.
+#[cfg(any(test, feature = "kafka"))]
+#[cfg_attr(not(feature = "kafka"), allow(dead_code))]
 mod message;
 mod ndjson;
 mod ordered;

@@ -20,7 +20,9 @@
 mod address;
 #[cfg(feature = "kafka")]
 mod client;
-#[cfg(feature = "kafka")]
+// Tested in every build, though used with the feature alone.
+#[cfg(any(test, feature = "kafka"))]
+#[cfg_attr(not(feature = "kafka"), allow(dead_code))]
 mod merge;
 mod settings;
 #[cfg(feature = "kafka")]
