@@ -151,11 +151,14 @@ def _reducers(spark: Any) -> int:
 
 def _counted(source: Source, rows: Any, options: dict[str, Any]) -> _tamis.Counter:
     """Counts on the executors; all that they saw, in a counter here."""
-    parts = _reducers(source.spark)
+    # What is counted exactly comes to so many bytes at most; of a static filter, all hashes.
+    size = None if options.get("kind") == "fuse" else _EXACT_BYTES
+    share = _largest_result(source.spark) // 4
+    parts = min(256, max(_reducers(source.spark), 1 << (_EXACT_BYTES // max(share, 1)).bit_length()))
     seen = rows.mapInArrow(_function(_tasks.CountRows(options, parts, MOST)), PARTS)
     merged = seen.repartition(parts, "part").mapInArrow(_function(_tasks.MergeCounts(options, MOST)), PARTS)
     counter = _tamis.Counter(options)
-    for _, data in local_parts(merged):
+    for _, data in local_parts(merged, size):
         counter.absorb(data)
     return counter
 
@@ -199,13 +202,14 @@ def _partitions(rows: Any) -> int:
 
 
 # Results of so few bytes come at once: a job of Spark for each of their partitions would take longer.
-_FEW = 1 << 20
+_EXACT_BYTES = 8 << 24
+_FEW = _EXACT_BYTES
 
 
 def local_parts(df: Any, size: Optional[int] = None) -> Iterator[tuple[int, bytes]]:
     """Parts on the driver, one partition after the other: no more than one of them is here at a time, but where
     all of them are small."""
-    small = size is not None and size < _FEW and size < _largest_result(df.sparkSession) // 4
+    small = size is not None and size <= _FEW and size <= _largest_result(df.sparkSession) // 4
     for row in df.collect() if small else df.toLocalIterator():
         yield row[0], bytes(row[1])
 
@@ -330,7 +334,8 @@ def findings(
         keys = gathered[0]
         for more in gathered[1:]:
             keys = keys.union(more)
-        reducers = min(_TEST_PARTS, 4 * _reducers(spark))
+        # A part at a time is in memory, however many a task has.
+        reducers = min(_TEST_PARTS, _reducers(spark))
         judged = keys.repartition(reducers, "part").sortWithinPartitions("part")
         found = judged.mapInArrow(_function(_tasks.JudgeKeys(file)), "found string").collect()
         return str(_tamis.sum_findings([row.found for row in found]))
