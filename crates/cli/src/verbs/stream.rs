@@ -303,12 +303,14 @@ impl Stream {
             (None, None) if live => Some(Duration::from_secs(1)),
             (every, _) => every,
         };
-        let comes_once = train.as_ref().is_some_and(Named::is_live);
+        let comes_once = train.as_ref().is_some_and(|named| !matches!(named, Named::Files(_)));
         let fixed =
             self.kinds.chosen() || self.params.is_some() || self.from.is_some() || self.windows.given();
         if self.rebuild_above.is_some() && comes_once && !fixed {
             self.kinds.kind = Some(Kind::Scalable);
-            output.note("what comes once cannot be read again: the filters grow instead (--kind scalable)");
+            output.note(
+                "this stream cannot be read again from its beginning: the filters grow instead (--kind scalable)",
+            );
         }
         let window = self.windows.asked()?;
         let every = match self.every {

@@ -168,7 +168,7 @@ impl Job {
         };
         if !matches!(self.train, Some(Named::Files(_))) {
             return refused(
-                "what comes once cannot be read again to make filters anew: let them grow from the beginning (--kind scalable)",
+                "filters are made anew from files, and other streams cannot be read again from their beginning: let them grow (--kind scalable)",
             );
         }
         let counts = vec![(Name::default(), keys)];
