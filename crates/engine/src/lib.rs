@@ -30,6 +30,7 @@ pub mod output;
 pub mod parallel;
 pub mod plan;
 pub mod query;
+pub mod rebuild;
 pub mod remove;
 pub mod removed;
 pub mod report;

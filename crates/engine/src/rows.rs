@@ -296,6 +296,11 @@ pub fn in_weight(bad: BadValue) -> String {
     }
 }
 
+/// Why a value is no time.
+pub fn in_time(why: &str) -> String {
+    format!("in the time: {why}")
+}
+
 /// Why values make no key.
 pub fn in_key(bad: BadValue) -> String {
     format!("in the key: {bad}")

@@ -6,9 +6,11 @@ use clap::Args;
 use tamis::key::Field;
 use tamis_engine::build::{self, Addition};
 use tamis_engine::output as files;
+use tamis_engine::rebuild;
+use tamis_engine::report::number;
 
 use super::inspect::{self, Listed};
-use crate::arguments::{Columns, Reading, replace_weight};
+use crate::arguments::{self, Columns, Reading, replace_weight};
 use crate::notes;
 use crate::progress;
 use crate::show::Output;
@@ -19,9 +21,13 @@ use crate::show::Output;
 Examples:
   tamis add week.tamis wednesday.tsv
   tamis add seen.tamis new-users.csv --key mail      another column, the stored steps
+  tamis add seen.tamis more.csv --rebuild-above 0.02 larger filters when the rate is over 2 %
 
 The file is replaced whole when all rows are in: a failure leaves it as it was. Keys that are
-kept beside it (build --exact) are kept of the new rows, too.")]
+kept beside it (build --exact) are kept of the new rows, too.
+
+With --rebuild-above, filters whose expected rate is over it after that are made anew of the keys
+beside the file, with room for twice as many.")]
 pub struct Add {
     /// The file of filters
     file: PathBuf,
@@ -33,6 +39,10 @@ pub struct Add {
     /// Another column for the weight; the stored steps stay
     #[arg(long, value_name = "COLUMN", help_heading = "Keys")]
     weight: Option<Field>,
+    /// When the expected rate of false positives is over this, make the filters anew, larger, of the keys
+    /// that are kept beside them (build --exact)
+    #[arg(long, value_parser = arguments::rate, value_name = "RATE")]
+    rebuild_above: Option<f64>,
     /// Add each different key of these inputs once, however often it comes. For counting filters: others
     /// hold each key once anyway
     #[arg(long, help_heading = "Keys")]
@@ -54,7 +64,28 @@ impl Add {
             distinct: self.distinct,
             threads: self.reading.threads(),
         };
-        let report = progress::run(output, "adding", |control| build::add(&self.file, &addition, control))?;
+        if let Some(above) = self.rebuild_above {
+            rebuild::check(&self.file, above)?;
+        }
+        let mut report =
+            progress::run(output, "adding", |control| build::add(&self.file, &addition, control))?;
+        if let Some(above) = self.rebuild_above {
+            let threads = addition.threads;
+            let rebuilt = progress::run(output, "making filters anew", |control| {
+                rebuild::from_keys(&self.file, above, threads, control)
+            })?;
+            if let Some(rebuilt) = rebuilt {
+                output.note(format!(
+                    "the expected rate was {}, over {}: {} made anew of the keys beside the file, larger; it is now {}",
+                    number::rate(rebuilt.before),
+                    number::rate(above),
+                    number::counted(rebuilt.groups, "filter"),
+                    number::rate(rebuilt.after)
+                ));
+                let file = files::open(&self.file)?;
+                (report.params, report.tallies) = (file.params().clone(), file.tallies().to_vec());
+            }
+        }
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.skipped);
         notes::exact(output, &self.file, report.exact);

@@ -21,6 +21,7 @@ mod stream;
 mod test;
 mod top;
 mod verify;
+mod windows;
 
 use std::process::ExitCode;
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis::params::{Common, Params};
@@ -14,11 +15,13 @@ use tamis::sizing::Kind;
 use tamis_engine::output as files;
 use tamis_engine::plan::Size;
 use tamis_engine::report::number;
+use tamis_engine::stream::kafka::{Lost, Settings};
 use tamis_engine::stream::metrics::Door;
 use tamis_engine::stream::{self, Counts, Job, Named, Removing, Sizing, Status, Target, Watch};
 
 use super::build::{read_params, refuse_mixed};
 use super::counters;
+use super::windows::{self, Windows};
 use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns, replace_weight};
 use crate::notes;
 use crate::progress;
@@ -34,8 +37,11 @@ Examples:
   tamis stream --train tcp://127.0.0.1:7001 --query tcp://127.0.0.1:7002 --every 1s --state run/
   tamis stream --train tcp-listen://0.0.0.0:7001 --query - --every 500ms --metrics 127.0.0.1:9100
   tamis stream --train train.txt --query ask.txt --kind count-min -o hits.txt
+  tamis stream --train kafka://broker:9092/logins --query kafka://broker:9092/asks --follow -o kafka://broker:9092/seen --state run/
   tamis stream --train train.txt --query ask.txt -o seen.txt --counts hits.txt --epsilon 1e-5
   tamis stream --from users.tamis --query mail.csv --query-key sender    ask a file, learn nothing
+  tamis stream --train access.log --follow --key 1 --delimiter ' ' --window 24h --slide 1h --state run/
+  tamis stream --train logins.csv --key user --keys 1M --window 7d --time at --lateness 5m --state run/
   tamis stream --train joined.txt --remove left.txt --query ask.txt --kind counting --keys 1M --state run/
   tamis query run/filter.tamis 203.0.113.7                               what was learned so far
 
@@ -59,11 +65,26 @@ Streams are files, globs and folders in order (--follow waits for more at the en
 `-` for standard input; tcp://host:port, which connects; tcp-listen://host:port, which waits for
 peers, one after the other. -o takes a file, `-`, or such a socket.
 
+kafka://broker:9092/topic reads a topic of Kafka from its beginning to where it ends now (--follow: and
+what comes later), or with -o writes answers to it, in transactions; in a build with --features kafka.
+A message is a record: a key, or with --key a JSON object (--format csv: a row without a header).
+?partitions=0,2 reads these partitions alone, ?field=key takes the keys of messages as records.
+
+With --window only what came lately is known. Time is cut into panes of --slide; the newest pane and
+those of a window before it are live, so that nothing that came within the window is missed, and what
+is older than that by a slide is forgotten. A pane has the size of the whole window (--keys N:
+distinct keys in a window), so memory is that of all panes and one more. Rows have the time of their
+batch, or with --time that which they tell: RFC 3339, `2026-11-15 12:34:56` (UTC where there is no
+zone), `15/Nov/2026:12:34:56 +0100`, or seconds, ms, us or ns since 1970. Rows more than --lateness
+behind the newest are late (--late take or drop); older than the window, they are left out; and so
+are rows dated more than --ahead after this machine's clock, which would end the window for all others.
+
 With --state DIR, a run that ended at any moment is continued by the same command: nothing is lost,
 learned twice or answered twice. DIR/filter.tamis is a file like any other. Ctrl-C and kill end the
 run after the batch, with the state saved (exit code 0); given twice, at once.")]
 pub struct Stream {
-    /// What is learned: files, globs, folders, `-`, tcp://host:port, tcp-listen://host:port
+    /// What is learned: files, globs, folders, `-`, tcp://host:port, tcp-listen://host:port,
+    /// kafka://broker:port/topic
     #[arg(long, num_args = 1.., value_name = "INPUT")]
     train: Vec<String>,
     /// What is asked, likewise
@@ -72,10 +93,10 @@ pub struct Stream {
     /// What is removed again, likewise; only with --kind counting
     #[arg(long, num_args = 1.., value_name = "INPUT")]
     remove: Vec<String>,
-    /// At the end of the last file wait for more, as `tail -f` does
+    /// At the end of the last file (or of a topic) wait for more, as `tail -f` does
     #[arg(long)]
     follow: bool,
-    /// Where answers go: a file, - or a socket [default: standard output]
+    /// Where answers go: a file, -, a socket or a topic [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<String>,
     /// Records of each stream in a batch [default: 100000]
@@ -85,6 +106,10 @@ pub struct Stream {
     /// --batch is not given]
     #[arg(long, value_parser = arguments::duration, value_name = "TIME")]
     every: Option<Duration>,
+    /// When the expected rate of false positives is over this, make the filters anew from the files that
+    /// were read, larger; where the stream comes once, they grow from the beginning
+    #[arg(long, value_parser = arguments::rate, value_name = "RATE", help_heading = "Size")]
+    rebuild_above: Option<f64>,
     /// Keep what a later run needs to go on in this folder
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -96,6 +121,19 @@ pub struct Stream {
     /// [default: 10s when connecting, for ever when listening]
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     reconnect: Option<Duration>,
+    /// A setting of Kafka's client by librdkafka's name, such as security.protocol=sasl_ssl
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Settings::property, help_heading = "Kafka")]
+    kafka: Vec<(String, String)>,
+    /// A file of such settings, one in a line: the place for passwords
+    #[arg(long, value_name = "FILE", help_heading = "Kafka")]
+    kafka_config: Option<PathBuf>,
+    /// How long a broker that does not answer is waited for
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration, default_value = "30s", help_heading = "Kafka")]
+    kafka_timeout: Duration,
+    /// When messages are gone that were not read (retention, a topic made anew): stop, or go on with
+    /// the earliest there are
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "stop", help_heading = "Kafka")]
+    lost: LostName,
     /// Parameters that `tamis plan … -o` saved
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     params: Option<PathBuf>,
@@ -120,6 +158,8 @@ pub struct Stream {
     #[arg(long, value_name = "FILE", help_heading = "Counts (--kind count-min)")]
     counts: Option<String>,
     #[command(flatten)]
+    windows: Windows,
+    #[command(flatten)]
     reading: Reading,
     /// Answer at this address (127.0.0.1:9100) with metrics, as Prometheus reads them
     #[arg(long, value_name = "ADDRESS", help_heading = "Watching")]
@@ -127,6 +167,12 @@ pub struct Stream {
     /// A line for each batch on standard error
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Watching")]
     log: Option<Log>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LostName {
+    Stop,
+    GoOn,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -152,6 +198,12 @@ impl Stream {
             Some(Log::Json) => Watch::hearing(|batch, status| show::complain(batch.json(status))),
             None => Watch::default(),
         };
+        let quiet = output.quiet;
+        let watch = watch.with_news(move |text| match log {
+            Some(Log::Json) => show::complain(json!({ "note": text })),
+            None if quiet => {}
+            None => show::complain(text),
+        });
         let end = AtomicBool::new(false);
         let line = Line::new();
         let report = thread::scope(|scope| {
@@ -170,6 +222,15 @@ impl Stream {
         }
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.status.skipped);
+        if let Some(window) = report.status.window {
+            windows::notes(output, &window);
+        }
+        if report.lost > 0 {
+            output.warn(format!(
+                "{} were gone before they were read, and are left out (--lost go-on)",
+                number::counted(report.lost, "message")
+            ));
+        }
         if report.status.missing > 0 {
             output.warn(format!(
                 "left out {} that were not there",
@@ -186,10 +247,11 @@ impl Stream {
         }
         if let Some(fill) = report.status.fill.filter(|fill| fill.overfull > 0) {
             output.warn(format!(
-                "{} of {} hold more keys than they were planned for, and their rate is up to {}: give a larger --keys, or let them grow (--kind scalable)",
+                "{} of {} hold more keys than they were planned for, and their rate is up to {}: give a larger --keys{}",
                 number::count(fill.overfull),
                 number::counted(fill.groups, "filter"),
-                number::rate(fill.rate)
+                number::rate(fill.rate),
+                if job.window.is_some() { "" } else { ", or let them grow (--kind scalable)" }
             ));
         }
         if to_stdout {
@@ -233,12 +295,27 @@ impl Stream {
                 files::check_is_no_input(&path, &self.params)?;
             }
         }
+        let kafka = self.kafka_settings(output)?;
         let live =
             [&train, &query, &remove].into_iter().flatten().any(|named| self.follow || named.is_live());
         let every = match (self.every, self.batch) {
             (Some(every), _) if every.is_zero() => return usage("--every takes a time above zero"),
             (None, None) if live => Some(Duration::from_secs(1)),
             (every, _) => every,
+        };
+        let comes_once = train.as_ref().is_some_and(|named| !matches!(named, Named::Files(_)));
+        let fixed =
+            self.kinds.chosen() || self.params.is_some() || self.from.is_some() || self.windows.given();
+        if self.rebuild_above.is_some() && comes_once && !fixed {
+            self.kinds.kind = Some(Kind::Scalable);
+            output.note(
+                "this stream cannot be read again from its beginning: the filters grow instead (--kind scalable)",
+            );
+        }
+        let window = self.windows.asked()?;
+        let every = match self.every {
+            None => self.windows.every(window.as_ref()).or(every),
+            every => every,
         };
         // Counts beside filters have the weights and the update; filters have neither.
         let weight = if self.counts.is_some() { self.keys.weight.take() } else { None };
@@ -261,7 +338,7 @@ impl Stream {
                 (params.common.clone(), growing.unwrap_or(Sizing::Params(params)), recipe)
             }
             None => {
-                let (common, sizing) = self.planned()?;
+                let (common, sizing) = self.planned(output)?;
                 let recipe = common.recipe.clone();
                 (common, sizing, recipe)
             }
@@ -318,12 +395,34 @@ impl Stream {
             batch: usize::try_from(self.batch.unwrap_or(100_000)).unwrap_or(usize::MAX),
             every,
             output: target,
+            rebuild_above: self.rebuild_above,
+            window,
             state: self.state,
             commit_every: self.commit_every,
             reconnect: self.reconnect,
+            kafka,
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         })
+    }
+
+    /// What is said about Kafka; on the command line counts more than in the file.
+    fn kafka_settings(&mut self, output: &Output) -> Result<Settings> {
+        let mut properties = match &self.kafka_config {
+            Some(path) => Settings::read(path)?,
+            None => Vec::new(),
+        };
+        for (name, _) in self.kafka.iter().filter(|(name, _)| Settings::is_secret(name)) {
+            output.warn(format!(
+                "{name} on the command line is seen by all who list processes: --kafka-config FILE"
+            ));
+        }
+        properties.append(&mut self.kafka);
+        let lost = match self.lost {
+            LostName::Stop => Lost::Stop,
+            LostName::GoOn => Lost::GoOn,
+        };
+        Ok(Settings { properties, timeout: self.kafka_timeout, lost })
     }
 
     /// Parameters that are given, and how they grow if they do.
@@ -352,12 +451,23 @@ impl Stream {
     }
 
     /// Kind and size as they are asked for.
-    fn planned(&mut self) -> Result<(Common, Sizing)> {
+    fn planned(&mut self, output: &Output) -> Result<(Common, Sizing)> {
         let size = self.sizes.size();
-        if !self.kinds.chosen() && self.sizes.keys.is_none() {
+        if !self.kinds.chosen() && self.sizes.keys.is_none() && !self.windows.given() {
             self.kinds.kind = Some(Kind::Scalable);
         }
         let common = self.kinds.common(self.keys.recipe())?;
+        let has_rate = matches!(common.kind, Kind::Blocked | Kind::Bloom | Kind::Counting);
+        if self.windows.given() && self.sizes.keys.is_none() && has_rate {
+            let grouped = common.recipe.group.is_some();
+            let keys = if grouped { FIRST_KEYS_OF_A_GROUP } else { FIRST_KEYS };
+            self.sizes.keys = Some(keys);
+            output.note(format!(
+                "a window is planned for {} distinct keys{}: --keys N says otherwise",
+                number::count(keys),
+                if grouped { " in each group" } else { "" }
+            ));
+        }
         refuse_mixed(common.kind, self.sizes.given(), self.counting.given() && self.counts.is_none())?;
         let sizing = match (common.kind, self.sizes.keys, size) {
             (Kind::Scalable, keys, Size::Fpr(fpr)) => {
@@ -432,6 +542,13 @@ impl Line {
             parts.push(format!("fill {:.0} %", 100.0 * fill.fill));
             if !fill.rate.is_nan() {
                 parts.push(format!("rate {}", number::short(fill.rate)));
+            }
+        }
+        if let Some(window) = status.window {
+            parts.push(format!("{} panes", window.panes));
+            let wrong = window.judged.map_or(0, |judged| judged.late + judged.expired + judged.ahead);
+            if wrong > 0 {
+                parts.push(format!("{} late or ahead", short(wrong)));
             }
         }
         if status.removed > 0 {

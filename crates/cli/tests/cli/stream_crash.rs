@@ -15,16 +15,16 @@ use crate::stream::{keys, lines};
 use crate::support::{Folder, Guard, TAMIS, until};
 
 /// Numbers from a seed.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn below(&mut self, most: u64) -> u64 {
+    pub fn below(&mut self, most: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % most
     }
 }
 
-fn start(folder: &Folder, line: &str) -> Guard {
+pub fn start(folder: &Folder, line: &str) -> Guard {
     Guard::start(
         Command::new("env")
             .args(["--default-signal=INT,TERM,HUP", TAMIS])
@@ -50,17 +50,17 @@ fn start_fed(folder: &Folder, line: &str) -> Guard {
 
 /// What was seen of runs that were killed.
 #[derive(Debug, Default)]
-struct Kills {
-    kills: u32,
+pub struct Kills {
+    pub kills: u32,
     /// Runs that found a commit.
-    resumed: u32,
+    pub resumed: u32,
     /// Those that found a batch after it that had been begun.
-    replayed: u32,
+    pub replayed: u32,
 }
 
 impl Kills {
     /// Looks at the state that a killed run left.
-    fn see(&mut self, folder: &Folder, state: &str) {
+    pub fn see(&mut self, folder: &Folder, state: &str) {
         self.kills += 1;
         self.resumed += u32::from(folder.path(&format!("{state}/commit.json")).exists());
         let log = fs::metadata(folder.path(&format!("{state}/plan.log")));
@@ -74,12 +74,12 @@ fn signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
-fn terminate(child: &Child) {
+pub fn terminate(child: &Child) {
     signal(child, "-TERM");
 }
 
 /// The last batch that is committed.
-fn committed(folder: &Folder, state: &str) -> u64 {
+pub fn committed(folder: &Folder, state: &str) -> u64 {
     let text = fs::read(folder.path(&format!("{state}/commit.json"))).unwrap_or_default();
     let commit: Value = serde_json::from_slice(&text).unwrap_or_default();
     commit["of"]["batch"].as_u64().unwrap_or(0)
@@ -93,7 +93,7 @@ fn commits(round: u64) -> &'static str {
 
 /// Kills a run again and again, at moments of a seed within the time that it takes, until it comes
 /// to its end.
-fn kill_until_done(folder: &Folder, line: &str, time: Duration, dice: &mut Dice, seen: &mut Kills) {
+pub fn kill_until_done(folder: &Folder, line: &str, time: Duration, dice: &mut Dice, seen: &mut Kills) {
     for file in ["out.txt", "hits.txt"] {
         let _ = fs::remove_file(folder.path(file));
     }

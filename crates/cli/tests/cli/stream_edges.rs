@@ -124,3 +124,17 @@ fn a_filter_that_is_too_small_is_told() {
     let done = folder.run("stream --train a.txt --query a.txt -o seen.txt");
     assert!(!done.err.contains("planned"), "{}", done.err);
 }
+
+#[test]
+#[cfg(not(feature = "kafka"))]
+fn a_build_without_kafka_says_how_to_have_one_with_it() {
+    let folder = Folder::new();
+    folder.write("a.txt", "1\n");
+    for line in [
+        "stream --train kafka://127.0.0.1:9092/t --keys 10 --state state",
+        "stream --train a.txt --query a.txt --keys 10 -o kafka://127.0.0.1:9092/t --state state",
+    ] {
+        folder.refused(line, 1, &["127.0.0.1:9092/t", "without Kafka", "--features kafka"]);
+        assert!(!folder.path("state").exists());
+    }
+}

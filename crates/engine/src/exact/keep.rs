@@ -105,6 +105,21 @@ pub fn write(
     writer.finish(digest)
 }
 
+/// Gives every (key, group) pair of a store once, in the order of hashes.
+pub fn each(store: &Store, control: &Control, mut take: impl FnMut(Key<'_>)) -> Result<()> {
+    let mut records = StoreRecords::new(store, None);
+    let mut steps = 0u32;
+    while records.advance()? {
+        steps = steps.wrapping_add(1);
+        if steps.is_multiple_of(1 << 16) {
+            control.check()?;
+        }
+        let Record { hash, group, key, .. } = records.record();
+        take(Key { group, hash, bytes: key, weight: 1 });
+    }
+    Ok(())
+}
+
 impl Gathered {
     /// No keys: where all come from other stores.
     pub fn none(memory: u64) -> Self {

@@ -21,7 +21,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub(crate) use self::join::{ANY_GROUP, Answers, Questions};
-pub use self::keep::{Gathered, beside, gather, write};
+pub use self::keep::{Gathered, beside, each, gather, write};
 pub use self::layout::fuzz;
 pub(crate) use self::runs::full_disk;
 pub use self::store::Store;

@@ -268,9 +268,12 @@ fn run(
         batch: job.batch,
         every: None,
         output: file("seen.txt"),
+        rebuild_above: None,
+        window: None,
         state: Some(state.into()),
         commit_every: Duration::from_secs(1),
         reconnect: None,
+        kafka: Default::default(),
         bad_rows: BadRows::Fail,
         threads: job.threads,
     };

@@ -21,6 +21,10 @@ pub mod fuzz;
 mod input;
 mod inputs;
 mod lines;
+// Tested in every build, though used with the feature alone.
+#[cfg(any(test, feature = "kafka"))]
+#[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+mod message;
 mod ndjson;
 mod ordered;
 mod origin;
@@ -33,6 +37,8 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "kafka")]
+pub(crate) use message::Messages;
 #[doc(hidden)]
 pub use ndjson::fuzz_ndjson;
 pub use ordered::{Next, Position, Sift};

@@ -60,6 +60,11 @@ impl Writing {
         Writing { compound: recipe.key.len() > 1 || recipe.of_keywords(), grouped }
     }
 
+    /// Whether answers name groups.
+    pub(super) fn grouped(self) -> bool {
+        self.grouped
+    }
+
     /// Appends a key.
     pub(super) fn key(self, key: &[u8], out: &mut Vec<u8>) {
         if !self.compound {

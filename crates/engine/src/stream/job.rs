@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tamis::key::Recipe;
-use tamis::params::Common;
+use tamis::params::{Common, Name};
 use tamis::sizing::Kind;
 
+use super::kafka;
 use super::learned::Sizing;
 use super::sink::Target;
 use super::state::Description;
 use super::text::Named;
+use super::window::Window;
 use crate::error::{Error, Result};
 use crate::output;
-use crate::plan::Counters;
+use crate::plan::{self, Counters, Size};
 use crate::resume::named;
 use crate::rows::BadRows;
 use crate::source::{Options, Sources};
@@ -50,12 +52,19 @@ pub struct Job {
     pub every: Option<Duration>,
     /// Where answers go.
     pub output: Target,
+    /// Filters are made larger when their expected rate is over this: anew from the source, or, if they
+    /// grow, by themselves.
+    pub rebuild_above: Option<f64>,
+    /// Only what came lately is known.
+    pub window: Option<Window>,
     /// The folder that a later run goes on from.
     pub state: Option<PathBuf>,
     /// How often it is written; zero: after every batch.
     pub commit_every: Duration,
     /// For how long a peer that went away is waited for.
     pub reconnect: Option<Duration>,
+    /// How brokers of Kafka are spoken with.
+    pub kafka: kafka::Settings,
     /// Records without a key.
     pub bad_rows: BadRows,
     /// Threads that parse, for each stream.
@@ -119,8 +128,120 @@ impl Job {
             }
             counts.output.check()?;
         }
+        self.check_window()?;
+        self.check_rebuild()?;
         self.output.check()?;
+        self.check_topics()?;
         self.check_places()
+    }
+
+    /// Refuses to make anew what has a size of its own, or cannot be read again.
+    fn check_rebuild(&self) -> Result<()> {
+        let Some(above) = self.rebuild_above else { return Ok(()) };
+        let refused = |message: &str| Err(Error::Refused(message.into()));
+        if self.window.is_some() {
+            return refused(
+                "the panes of a window have one size, and expire soon: leave out --rebuild-above and give a larger --keys",
+            );
+        }
+        if self.remove.is_some() {
+            return refused(
+                "filters that are made anew from the source would hold again what was removed: leave out --rebuild-above",
+            );
+        }
+        if self.common.kind.counts() {
+            return refused("--rebuild-above looks at the rate of false positives, and counts have none");
+        }
+        let (keys, size) = match &self.sizing {
+            Sizing::Keys(_, Size::Total(_)) => {
+                return refused(
+                    "--size fixes the size, and --rebuild-above would make it larger: leave out one",
+                );
+            }
+            Sizing::Params(_) => {
+                return refused(
+                    "the given parameters fix the size, and --rebuild-above would make it larger: leave out one",
+                );
+            }
+            Sizing::Keys(keys, size) => (*keys, *size),
+            Sizing::Growing(..) | Sizing::Counters(_) => return Ok(()),
+        };
+        if !matches!(self.train, Some(Named::Files(_))) {
+            return refused(
+                "filters are made anew from files, and other streams cannot be read again from their beginning: let them grow (--kind scalable)",
+            );
+        }
+        let counts = vec![(Name::default(), keys)];
+        let planned = plan::parameters(self.common.clone(), counts, size, 0)?;
+        match planned.groups.iter().map(|group| group.fpr).find(|target| *target > above) {
+            Some(target) => Err(Error::Refused(format!(
+                "the target rate is {target}, and --rebuild-above {above} is below it: filters would be made anew for ever"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses windows of what cannot be united, or has no time.
+    fn check_window(&self) -> Result<()> {
+        let Some(window) = &self.window else { return Ok(()) };
+        let refused = |message: &str| Err(Error::Refused(message.into()));
+        let kinds = [Some(self.common.kind), self.counts.as_ref().map(|counts| counts.common.kind)];
+        for kind in kinds.into_iter().flatten() {
+            match kind {
+                Kind::Scalable => {
+                    return refused(
+                        "a window is the union of its panes, and scalable filters cannot be united: give --keys N, the keys of a window, for blocked or bloom filters",
+                    );
+                }
+                Kind::CountMinConservative => {
+                    return refused(
+                        "a window is the sum of its panes, and conservative counts cannot be added up: leave out --conservative",
+                    );
+                }
+                _ => {}
+            }
+        }
+        if self.from.is_some() {
+            return refused(
+                "the keys of --from have no time, and no window: leave out --from (--params takes parameters alone)",
+            );
+        }
+        if self.train.is_none() {
+            return refused("a window is of what is learned: give --train");
+        }
+        if self.remove.is_some() {
+            return refused(
+                "what is removed does not tell the pane it was in, and a window forgets by itself: leave out --remove",
+            );
+        }
+        if window.time().is_none() && self.every.is_none() {
+            return refused(
+                "rows that arrive have the time of their batch: give --every, so that none waits for long",
+            );
+        }
+        Ok(())
+    }
+
+    /// Refuses topics that cannot be used, and answers that would be read again.
+    fn check_topics(&self) -> Result<()> {
+        let read = self.streams().filter_map(|named| match named {
+            Named::Kafka(topic) => Some(topic),
+            _ => None,
+        });
+        let read: Vec<_> = read.collect();
+        let outputs = [Some(&self.output), self.counts.as_ref().map(|counts| &counts.output)];
+        let written = outputs.into_iter().flatten().filter_map(|target| match target {
+            Target::Kafka(topic) => Some(topic),
+            _ => None,
+        });
+        let written: Vec<_> = written.collect();
+        for topic in &written {
+            if read.iter().any(|read| (&read.brokers, &read.topic) == (&topic.brokers, &topic.topic)) {
+                let message = "the output would be read as an input; name another topic".into();
+                return Err(Error::Input { path: topic.to_string().into(), message });
+            }
+        }
+        kafka::check(&[read, written].concat(), &self.kafka)
     }
 
     /// All streams that are read.
@@ -161,6 +282,7 @@ impl Job {
             Named::Stdin => json!("-"),
             Named::Pipe(path) => json!(named(path)),
             Named::Socket(address) => json!(address.to_string()),
+            Named::Kafka(topic) => json!(topic.name()),
         };
         let sizing = |sizing: &Sizing| -> Result<Value> {
             Ok(json!(match sizing {
@@ -209,10 +331,14 @@ impl Job {
             ("--no-quotes", json!(self.options.no_quotes)),
             ("--bad-rows", json!(format!("{:?}", self.bad_rows).to_lowercase())),
         ];
-        // Jobs without it are described as they were before there was any.
+        // Jobs without them are described as they were before there were any.
         let remove = self.remove.iter().flat_map(|remove| {
             [("remove", stream(&remove.named)), ("recipe of --remove", json!(remove.recipe.to_string()))]
         });
-        Ok(pairs.into_iter().chain(remove).map(|(name, value)| (name.to_owned(), value)).collect())
+        let window = self.window.iter().flat_map(Window::description);
+        let window = window.map(|(name, value)| (name, json!(value)));
+        let rebuild = self.rebuild_above.map(|above| ("--rebuild-above", json!(above)));
+        let pairs = pairs.into_iter().chain(remove).chain(window).chain(rebuild);
+        Ok(pairs.map(|(name, value)| (name.to_owned(), value)).collect())
     }
 }

@@ -35,6 +35,16 @@ pub enum Sizing {
     Growing(u64, f64),
 }
 
+impl Sizing {
+    /// The same for so many keys in each group, where it is for a number of keys.
+    pub(super) fn for_keys(&self, keys: u64) -> Sizing {
+        match self {
+            Sizing::Keys(_, size) => Sizing::Keys(keys, *size),
+            other => other.clone(),
+        }
+    }
+}
+
 /// A sketch with the name of its group.
 pub(super) type Named<'a> = (&'a Name, Sketch<&'a [u64]>);
 
@@ -77,6 +87,8 @@ pub struct Fill {
     pub keys: f64,
     /// Bytes.
     pub bytes: u64,
+    /// Those of the group that has most.
+    pub most: f64,
     /// Groups.
     pub groups: u64,
     /// Those of them that surely hold more keys than they can at their rate.
@@ -141,8 +153,7 @@ impl Learned {
     ) -> Learned {
         rows.resize(kept.names().count(), 0);
         totals.resize(rows.len(), 0);
-        // Groups that are known beforehand have the numbers of the parameters; others as they come.
-        let known = matches!(sizing, Sizing::Params(_)) || common.recipe.group.is_none();
+        let known = knows_groups(common, sizing);
         let numbered = if known { (0..rows.len()).collect() } else { Vec::new() };
         let places = kept.names().cloned().zip(0..).collect();
         let (common, sizing) = (common.clone(), sizing.clone());
@@ -169,6 +180,18 @@ impl Learned {
         }
         let names = new.iter().map(|&number| &found[number]).filter(|name| self.find(name).is_none());
         let names: Vec<Name> = names.cloned().collect();
+        self.add_groups(names)?;
+        // Where groups are kept may have changed for all.
+        for (number, name) in found.iter().enumerate() {
+            if self.numbered[number] != NOWHERE {
+                self.numbered[number] = self.find(name).unwrap_or(NOWHERE);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for groups that it has not.
+    fn add_groups(&mut self, names: Vec<Name>) -> Result<()> {
         match (&mut self.kept, &self.sizing) {
             (Kept::Growing(filters), Sizing::Growing(keys, fpr)) => {
                 for name in names {
@@ -193,11 +216,29 @@ impl Learned {
             }
             _ => {}
         }
-        // Where groups are kept may have changed for all.
-        for (number, name) in found.iter().enumerate() {
-            if self.numbered[number] != NOWHERE {
-                self.numbered[number] = self.find(name).unwrap_or(NOWHERE);
-            }
+        Ok(())
+    }
+
+    /// The same with nothing in it.
+    pub(super) fn empty(&self) -> Result<Learned> {
+        Learned::new(&self.common, &self.sizing)
+    }
+
+    /// Adds what the other holds, which has the same parameters. Both have a fixed size: what grows
+    /// cannot be united.
+    pub(super) fn join(&mut self, other: &Learned) -> Result<()> {
+        let Kept::Fixed { params: theirs, words: others } = &other.kept else { return Ok(()) };
+        let names = other.kept.names().filter(|name| self.find(name).is_none());
+        let names = names.cloned().collect();
+        self.add_groups(names)?;
+        self.forget_numbers();
+        let Kept::Fixed { params, words } = &mut self.kept else { return Ok(()) };
+        let (placing, places) = (Placing::new(params), sections(params));
+        for (group, section) in sections(theirs).into_iter().enumerate() {
+            let Some(at) = params.find(&theirs.groups[group].group.0) else { continue };
+            placing.join(&mut words[places[at].clone()], &others[section]);
+            self.rows[at] = self.rows[at].saturating_add(other.rows[group]);
+            self.totals[at] = self.totals[at].saturating_add(other.totals[group]);
         }
         Ok(())
     }
@@ -227,6 +268,9 @@ impl Learned {
 
     /// Adds records, whose groups it has [met](Self::meet).
     pub(super) fn train(&mut self, records: &Records) -> Result<()> {
+        if records.is_empty() {
+            return Ok(()); // there may be no group yet
+        }
         let grouped = !records.groups.is_empty();
         let group = |record: usize| if grouped { self.numbered[records.groups[record] as usize] } else { 0 };
         match &mut self.kept {
@@ -278,6 +322,60 @@ impl Learned {
             true => (0..records.len()).for_each(|record| self.rows[group(record)] += 1),
         }
         Ok(())
+    }
+
+    /// Rows that were added, over all groups.
+    pub(super) fn all_rows(&self) -> u64 {
+        self.rows.iter().sum()
+    }
+
+    /// The keys for which each group is planned, where they are planned for all alike.
+    pub(super) fn planned_keys(&self) -> Option<u64> {
+        match self.sizing {
+            Sizing::Keys(keys, _) => Some(keys),
+            _ => None,
+        }
+    }
+
+    /// Nothing yet, in filters for so many keys.
+    pub(super) fn for_keys(&self, keys: u64) -> Result<Learned> {
+        Learned::new(&self.common, &self.sizing.for_keys(keys))
+    }
+
+    /// Layers of filters that grow.
+    pub(super) fn layers(&self) -> u64 {
+        match &self.kept {
+            Kept::Growing(filters) => filters.iter().map(|(_, filter)| filter.layers().count() as u64).sum(),
+            Kept::Fixed { .. } => 0,
+        }
+    }
+
+    /// Forgets how the source has numbered groups that it found: another one counts anew.
+    pub(super) fn forget_numbers(&mut self) {
+        if !knows_groups(&self.common, &self.sizing) {
+            self.numbered.clear();
+        }
+    }
+
+    /// How many bytes it takes; of groups that are found as they come, each one.
+    pub(super) fn bytes(&self) -> Result<u64> {
+        Ok(match (&self.kept, &self.sizing) {
+            (Kept::Fixed { params, .. }, sizing) if params.groups.is_empty() => {
+                let one = vec![Name::default()];
+                let params = match sizing {
+                    Sizing::Keys(keys, size) => {
+                        plan::parameters(self.common.clone(), vec![(Name::default(), *keys)], *size, 0)?
+                    }
+                    Sizing::Counters(counters) => counters.parameters(self.common.clone(), one)?,
+                    _ => return Ok(0),
+                };
+                params.layout().1 as u64 * 8
+            }
+            (Kept::Fixed { words, .. }, _) => words.len() as u64 * 8,
+            (Kept::Growing(filters), _) => {
+                filters.iter().map(|(_, filter)| filter.words().len() as u64 * 8).sum()
+            }
+        })
     }
 
     /// Removes records from filters that count, in their order; how many were there. Those of groups that
@@ -389,6 +487,7 @@ impl Learned {
             let tally = Tally { rows, seed, ones: format::used(kind, &group.shape, words), sum: 0 };
             let health = health::health(kind, group, &tally);
             fill.keys += health.keys;
+            fill.most = fill.most.max(health.keys);
             fill.rate = fill.rate.max(health.rate);
             fill.groups += 1;
             fill.overfull += u64::from(health.overfull);
@@ -413,6 +512,15 @@ impl Learned {
             fill.rate = f64::NAN;
         }
         Ok(fill)
+    }
+}
+
+#[cfg(test)]
+impl Learned {
+    /// All that makes up its file.
+    pub(super) fn contents(&self) -> (Vec<Name>, Vec<u64>, Vec<u64>, Vec<u64>) {
+        let Kept::Fixed { words, .. } = &self.kept else { panic!("it grows") };
+        (self.kept.names().cloned().collect(), words.to_vec(), self.rows.clone(), self.totals.clone())
     }
 }
 
@@ -454,6 +562,12 @@ fn by_group(
         weights.extend(records.weights.get(record));
     }
     Some(parts)
+}
+
+/// Whether groups are known beforehand and have the numbers of the parameters; others are found as
+/// they come.
+fn knows_groups(common: &Common, sizing: &Sizing) -> bool {
+    matches!(sizing, Sizing::Params(_)) || common.recipe.group.is_none()
 }
 
 /// The words of each group.

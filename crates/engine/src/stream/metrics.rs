@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::watch::{Status, Watch};
+use super::window::Judged;
 use crate::error::{Error, Result};
 
 /// A request that is longer, or slower, gets no answer.
@@ -135,6 +136,7 @@ pub fn text(status: &Status) -> String {
         &count(status.missing),
     );
     metric("batches_total", "counter", "Batches.", &count(status.batches));
+    metric("enlarged_total", "counter", "How often filters were made larger.", &count(status.enlarged));
     metric("commits_total", "counter", "Commits of the state.", &count(status.commits));
     let fill = status.fill;
     metric(
@@ -158,6 +160,31 @@ pub fn text(status: &Status) -> String {
     ];
     let lag = lag.map(|(label, lag)| (label, lag.map(|bytes| bytes as f64)));
     metric("lag_bytes", "gauge", "Bytes of a stream that wait to be read.", &lag);
+    if let Some(window) = &status.window {
+        let seconds = |millis: Option<i64>| [("", millis.map(|millis| millis as f64 / 1000.0))];
+        metric(
+            "window_seconds",
+            "gauge",
+            "The length of the window.",
+            &[("", Some(window.length.as_secs_f64()))],
+        );
+        metric("window_panes", "gauge", "Live panes that have rows.", &count(window.panes));
+        metric(
+            "window_begin_seconds",
+            "gauge",
+            "When the oldest live pane begins, since 1970.",
+            &seconds(window.begin),
+        );
+        metric("window_newest_seconds", "gauge", "The newest time, since 1970.", &seconds(window.newest));
+        if let Some(Judged { late, expired, ahead }) = window.judged {
+            let judged = [
+                ("late_rows_total", "Rows behind the newest time by more than the lateness.", late),
+                ("expired_rows_total", "Rows left out: too old for the window.", expired),
+                ("ahead_rows_total", "Rows left out: dated too far after the clock.", ahead),
+            ];
+            judged.iter().for_each(|(name, help, rows)| metric(name, "counter", help, &count(*rows)));
+        }
+    }
     let age = status.committed.map(|at| at.elapsed().as_secs_f64());
     metric("last_commit_age_seconds", "gauge", "How old the last commit is.", &[("", age)]);
     out

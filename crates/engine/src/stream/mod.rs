@@ -11,11 +11,14 @@
 mod answers;
 mod bookmark;
 mod job;
+pub mod kafka;
 mod learned;
 mod live;
 pub mod metrics;
 mod net;
+mod panes;
 mod queue;
+mod rebuild;
 mod render;
 mod run;
 mod sift;
@@ -23,8 +26,11 @@ mod sink;
 mod source;
 mod spool;
 mod state;
+#[cfg(test)]
+mod tests;
 mod text;
 mod watch;
+mod window;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -42,17 +48,23 @@ pub use self::net::Address;
 pub use self::sink::{Sink, Target};
 pub use self::source::{Cut, Place, Reached, Records, Source};
 pub use self::text::Named;
-pub use self::watch::{Batch, Status, Watch};
+pub use self::watch::{Batch, Status, Watch, Windowed};
+pub use self::window::{By, Event, Judged, Late, TimeColumn, Window};
 
 use self::answers::Writing;
 use self::learned::Learned;
+use self::panes::Panes;
+use self::rebuild::Rebuild;
 use self::run::{Due, Learner, Room, Run, Stream};
 use self::sift::{Grouping, Making};
-use self::state::{Begin, Planned, State};
+use self::sink::Continued;
+use self::state::{Begin, Commit, Planned, State};
 use self::text::Setup;
+use self::window::Times;
 use crate::Control;
 use crate::error::{Error, Result};
 use crate::output;
+use crate::report::number;
 use crate::rows::Names;
 use crate::source::{Explained, Format, Options};
 
@@ -71,6 +83,8 @@ pub struct Report {
     pub closed: bool,
     /// Counters that ran full: estimates that have their largest value are none.
     pub counters_full: u64,
+    /// Messages that were gone before they were read.
+    pub lost: u64,
     /// How the files were understood.
     pub inputs: Vec<Explained>,
 }
@@ -90,6 +104,35 @@ fn learned(
     }
 }
 
+/// The panes of a commit; none without windows.
+fn panes(common: &Common, sizing: &Sizing, state: Option<&State>, begin: &Commit) -> Result<Panes> {
+    let (Some(state), Some(files)) = (state, &begin.window) else { return Ok(Panes::default()) };
+    let files = if common.kind.counts() { &files.counts } else { &files.filter };
+    let files = files.iter().map(|(number, name)| (*number, name));
+    Panes::load(common, sizing, files, |name| state.path(name))
+}
+
+/// Says how much memory a window takes, where it is much.
+fn say_memory(window: &Window, learners: &[Learner<'_>], watch: &Watch) -> Result<()> {
+    const MUCH: u64 = 1 << 30;
+    let mut bytes = 0u64;
+    for learner in learners {
+        bytes = bytes.saturating_add(learner.learned.bytes()?);
+    }
+    // That of the panes, and their union.
+    let sketches = window.panes() + 1;
+    let all = bytes.saturating_mul(sketches);
+    if all > MUCH {
+        watch.say(&format!(
+            "a window of {window} takes up to {} of memory{}: {sketches} sketches of {}, since each pane has the size of the whole window; a longer --slide takes less",
+            number::bytes(all),
+            if learners.iter().any(|learner| learner.writing.grouped()) { " for each group" } else { "" },
+            number::bytes(bytes)
+        ));
+    }
+    Ok(())
+}
+
 /// Learns and answers until all streams have ended, or until it is asked to end.
 pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let start = Instant::now();
@@ -107,7 +150,8 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let committed = if job.common.kind.counts() { &begin.counts } else { &begin.filter };
     let fresh = committed.is_none();
     let (state_of, from) = (state.as_ref(), job.from.as_ref());
-    let learned_first = learned(&job.common, &job.sizing, from, state_of, committed.as_ref())?;
+    let sizing = begin.keys.map_or_else(|| job.sizing.clone(), |keys| job.sizing.for_keys(keys));
+    let learned_first = learned(&job.common, &sizing, from, state_of, committed.as_ref())?;
     let counts = match &job.counts {
         Some(Counts { common, sizing, .. }) => {
             Some(learned(common, sizing, None, state_of, begin.counts.as_ref())?)
@@ -123,12 +167,16 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         _ => Grouping::Found(&known, &names),
     };
     let murmur = job.common.hash == Scheme::Murmur3;
+    let time = job.window.as_ref().and_then(Window::time);
     let hash = job.common.hash;
     let bad_rows = job.bad_rows;
-    let training = Making { recipe: &job.train_recipe, hash, bad_rows, groups, keys: murmur };
-    let removing =
-        job.remove.as_ref().map(|remove| (&remove.named, Making { recipe: &remove.recipe, ..training }));
-    let asking = Making { recipe: &job.query_recipe, hash, bad_rows, groups: Grouping::None, keys: true };
+    let training = Making { recipe: &job.train_recipe, hash, bad_rows, groups, keys: murmur, time };
+    let removing = job
+        .remove
+        .as_ref()
+        .map(|remove| (&remove.named, Making { recipe: &remove.recipe, time: None, ..training }));
+    let groups = Grouping::None;
+    let asking = Making { recipe: &job.query_recipe, hash, bad_rows, groups, keys: true, time: None };
     let setup = |name, named, making, options| Setup {
         name,
         named,
@@ -146,66 +194,85 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         false => job.options.clone(),
     };
     watch.update(|status| status.batch = begin.batch);
-    let (train, train_reader) = open_stream(
-        job.train.as_ref().map(|named| setup("train", named, training, &job.options)),
-        &begin.train,
-    )?
-    .unzip();
-    let (query, query_reader) = open_stream(
-        job.query.as_ref().map(|named| setup("query", named, asking, &query_options)),
-        &begin.query,
-    )?
-    .unzip();
-    let (remove, remove_reader) = open_stream(
-        removing.map(|(named, making)| setup("remove", named, making, &job.options)),
-        &begin.remove,
-    )?
-    .unzip();
+    let train = job.train.as_ref().map(|named| setup("train", named, training, &job.options));
+    let query = job.query.as_ref().map(|named| setup("query", named, asking, &query_options));
+    let remove = removing.map(|(named, making)| setup("remove", named, making, &job.options));
+    let mut streams = [
+        open_stream(job, train, &begin.train)?,
+        open_stream(job, query, &begin.query)?,
+        open_stream(job, remove, &begin.remove)?,
+    ];
     let outputs = [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)];
     let outputs = outputs.into_iter().flatten().map(Target::regular);
-    let texts = [&train, &query, &remove];
-    let read = texts.into_iter().flatten().flat_map(text::Text::paths).chain(&job.from);
-    output::check_outputs(outputs, read.collect::<Vec<_>>())?;
+    let paths: Vec<PathBuf> = streams.iter().flatten().flat_map(|stream| stream.source.paths()).collect();
+    output::check_outputs(outputs, paths.iter().chain(&job.from).collect::<Vec<_>>())?;
     if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
         let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
-        if let Some(path) = texts.into_iter().flatten().flat_map(|text| text.paths()).find(below) {
+        if let Some(path) = paths.iter().find(below) {
             let message = "is a file of the state folder; name other inputs, or another state folder".into();
             return Err(Error::Input { path: path.clone(), message });
         }
     }
-    let inputs = texts.into_iter().flatten().flat_map(|text| text.explained.clone()).collect();
-    let planned = reachable(planned, texts)?;
+    let inputs = streams.iter().flatten().flat_map(|stream| stream.source.explained()).collect();
+    let begun = planned.back().map_or(begin.batch, |last| last.batch);
+    let mut planned = reachable(planned, &mut streams)?;
+    let moved = streams.iter().flatten().any(|stream| stream.source.has_moved());
+    if moved {
+        // Records are gone that batches had. These are left out; their numbers are not used again,
+        // since a broker may have their answers.
+        planned.clear();
+    }
     if let Some(state) = &mut state {
         state.forget_after(planned.back().map_or(begin.batch, |last| last.batch))?;
     }
+    let continued = |name, length| Continued { job, name, length, begun };
     let mut learners = vec![Learner {
         learned: learned_first,
-        sink: job.output.open(begin.output, job.reconnect, control)?,
+        panes: panes(&job.common, &job.sizing, state.as_ref(), &begin)?,
+        sink: job.output.open(continued("answers", begin.output), control)?,
         writing: Writing::new(&job.common.recipe, job.common.recipe.group.is_some()),
     }];
-    if let (Some(learned), Some(Counts { common, output, .. })) = (counts, &job.counts) {
+    if let (Some(learned), Some(Counts { common, sizing, output })) = (counts, &job.counts) {
         learners.push(Learner {
             learned,
-            sink: output.open(begin.counts_output, job.reconnect, control)?,
+            panes: panes(common, sizing, state.as_ref(), &begin)?,
+            sink: output.open(continued("counts", begin.counts_output), control)?,
             writing: Writing::new(&common.recipe, common.recipe.group.is_some()),
         });
     }
 
-    thread::scope(|scope| {
-        let _ends = [&train, &query, &remove].map(|text| text.as_ref().map(text::Text::stop));
-        for reader in [train_reader, query_reader, remove_reader].into_iter().flatten() {
-            scope.spawn(move || reader.run());
+    let rebuild = match (&job.rebuild_above, &job.sizing, &job.train) {
+        (Some(above), Sizing::Keys(..), Some(named)) => {
+            let setup = setup("train", named, training, &job.options);
+            Some(Rebuild { above: *above, setup, batch: job.batch })
         }
-        let boxed = |text: Option<text::Text>| text.map(|text| Box::new(text) as Box<dyn Source>);
+        _ => None,
+    };
+    let newest = begin.window.as_ref().and_then(|panes| panes.newest);
+    let times = job.window.as_ref().map(|window| Times::new(window, newest));
+    if let Some(window) = &job.window {
+        say_memory(window, &learners, watch)?;
+    }
+
+    thread::scope(|scope| {
+        let mut ends = Vec::new();
+        let [train, query, remove] = streams.map(|stream| {
+            let Opened { source, reader } = stream?;
+            if let Some((reader, stop)) = reader {
+                ends.push(stop);
+                scope.spawn(reader);
+            }
+            Some(source)
+        });
         let run = Run {
             job,
             control,
             watch,
             state,
             learners,
-            train: Stream::new(boxed(train)),
-            query: Stream::new(boxed(query)),
-            remove: Stream::new(boxed(remove)),
+            train: Stream::new(train),
+            query: Stream::new(query),
+            remove: Stream::new(remove),
             known: match &job.sizing {
                 Sizing::Params(params) => {
                     Some(params.groups.iter().map(|group| group.group.clone()).collect())
@@ -213,9 +280,11 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
                 _ => None,
             },
             names: &names,
-            batch: begin.batch,
+            times,
+            rebuild,
+            batch: if moved { begun } else { begin.batch },
             planned,
-            uncommitted: job.state.is_some() && fresh,
+            uncommitted: job.state.is_some() && (fresh || moved),
             due: Due::every(job.commit_every),
             room: Room::default(),
         };
@@ -227,23 +296,43 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     })
 }
 
+/// A stream that is open, and what must be run on a thread of its own and stopped at the end.
+struct Opened<'a> {
+    source: Box<dyn Source + 'a>,
+    reader: Option<(Box<dyn FnOnce() + Send + 'a>, text::Stop)>,
+}
+
 /// Opens a stream, if there is one, where the commit has it.
 fn open_stream<'a>(
+    job: &'a Job,
     setup: Option<Setup<'a>>,
     begin: &Option<Begin>,
-) -> Result<Option<(text::Text, text::Reader<'a>)>> {
+) -> Result<Option<Opened<'a>>> {
     let begin = begin.as_ref().map(|begin| (&begin.place, &begin.bookmark));
-    setup.map(|setup| text::open(setup, begin)).transpose()
+    let Some(setup) = setup else { return Ok(None) };
+    if let Named::Kafka(address) = setup.named {
+        kafka::check(&[address], &job.kafka)?;
+        #[cfg(feature = "kafka")]
+        {
+            let Setup { follow, options, making, .. } = setup;
+            let reading = kafka::source::Reading { address, settings: &job.kafka, follow, options, making };
+            let source = Box::new(kafka::source::open(reading, begin)?);
+            return Ok(Some(Opened { source, reader: None }));
+        }
+    }
+    let (text, reader) = text::open(setup, begin)?;
+    let stop = text.stop();
+    Ok(Some(Opened { source: Box::new(text), reader: Some((Box::new(move || reader.run()), stop)) }))
 }
 
 /// The planned batches up to the first whose records are not all there: when the machine itself
 /// failed, what was written down may be shorter than the plan.
-fn reachable(planned: VecDeque<Planned>, texts: [&Option<text::Text>; 3]) -> Result<VecDeque<Planned>> {
+fn reachable(planned: VecDeque<Planned>, streams: &mut [Option<Opened<'_>>; 3]) -> Result<VecDeque<Planned>> {
     let mut reachable = VecDeque::new();
     for batch in planned {
-        for (text, range) in texts.into_iter().zip([&batch.train, &batch.query, &batch.remove]) {
-            if let (Some(text), Some((_, to))) = (text, range)
-                && !text.reaches(to)?
+        for (stream, range) in streams.iter_mut().zip([&batch.train, &batch.query, &batch.remove]) {
+            if let (Some(stream), Some((_, to))) = (stream, range)
+                && !stream.source.reaches(to)?
             {
                 return Ok(reachable);
             }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Batch, Report, Status};
+use super::{Batch, Judged, Report, Status};
+use crate::calendar;
 use crate::report::{Column, Table, number};
 
 impl Report {
@@ -30,6 +31,20 @@ impl Report {
             row("of them run again", number::count(self.status.replayed));
         }
         row("commits", number::count(commits));
+        if self.status.enlarged > 0 {
+            row("filters made larger", number::count(self.status.enlarged));
+        }
+        if let Some(window) = &self.status.window {
+            row("live panes with rows", format!("{} of {}", window.panes, window.most));
+            if let (Some(begin), Some(newest)) = (window.begin, window.newest) {
+                row("window", format!("{} to {}", calendar::stamp(begin), calendar::stamp(newest)));
+            }
+            if let Some(Judged { late, expired, ahead }) = window.judged {
+                row(if window.takes_late { "late, taken" } else { "late, left out" }, number::count(late));
+                row("expired, left out", number::count(expired));
+                row("ahead, left out", number::count(ahead));
+            }
+        }
         if let Some(fill) = self.status.fill {
             if !fill.rate.is_nan() {
                 row("keys, estimated", number::count(fill.keys.round() as u64));
@@ -63,11 +78,25 @@ fn status_json(status: &Status) -> Value {
         "rows": status.rows, "queries": status.queries, "distinct": status.distinct,
         "removed": status.removed, "missing": status.missing,
         "answers": status.answers, "skipped": status.skipped, "commits": status.commits,
+        "enlarged": status.enlarged,
         "keys": fill.map(|fill| fill.keys), "rate": fill.map(|fill| fill.rate),
         "fill": fill.map(|fill| fill.fill), "bytes": fill.map(|fill| fill.bytes),
         "groups": fill.map(|fill| fill.groups), "overfull": fill.map(|fill| fill.overfull),
         "lag": { "train": status.train_lag, "query": status.query_lag, "remove": status.remove_lag },
+        "window": window_json(status),
     })
+}
+
+fn window_json(status: &Status) -> Option<Value> {
+    let window = status.window?;
+    let judged = window.judged;
+    Some(json!({
+        "seconds": window.length.as_secs_f64(), "slide_seconds": window.slide.as_secs_f64(),
+        "panes": window.panes, "most_panes": window.most,
+        "begin": window.begin.map(calendar::stamp), "newest": window.newest.map(calendar::stamp),
+        "late": judged.map(|judged| judged.late), "late_taken": judged.map(|_| window.takes_late),
+        "expired": judged.map(|judged| judged.expired), "ahead": judged.map(|judged| judged.ahead),
+    }))
 }
 
 impl Batch {
@@ -79,6 +108,7 @@ impl Batch {
             "rows_in_all": status.rows, "queries_in_all": status.queries,
             "lag": { "train": status.train_lag, "query": status.query_lag, "remove": status.remove_lag },
             "fill": status.fill.map(|fill| fill.fill), "rate": status.fill.map(|fill| fill.rate),
+            "enlarged_in_all": status.enlarged, "window": window_json(status),
         })
     }
 }

@@ -5,12 +5,14 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use tamis::hash::Scheme;
-use tamis::key::Recipe;
+use tamis::key::{BadValue, Column, Maker, Recipe};
 use tamis::params::Params;
 
 use super::queue::Piece;
 use super::source::Records;
-use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
+use super::window::TimeColumn;
+use crate::calendar::{self, Unit};
+use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take, in_time, refusal};
 use crate::source::{Sift, Sink};
 
 /// How the records of a stream become keys.
@@ -22,6 +24,38 @@ pub(super) struct Making<'a> {
     pub(super) groups: Grouping<'a>,
     /// Whether the keys themselves are wanted, not their hashes alone.
     pub(super) keys: bool,
+    /// What tells the time of a record, where it does.
+    pub(super) time: Option<&'a TimeColumn>,
+}
+
+impl Making<'_> {
+    /// The columns that a record must give: those of the recipe, then that of the time.
+    pub(super) fn columns(&self) -> Vec<Column> {
+        self.recipe.columns().into_iter().chain(self.time.map(TimeColumn::column)).collect()
+    }
+}
+
+/// Reads the times of records.
+struct Clock<'a> {
+    maker: Maker<'a>,
+    unit: Option<Unit>,
+    /// Where the time stands among the values.
+    at: usize,
+}
+
+impl Clock<'_> {
+    fn time(&mut self, values: &[Option<&[u8]>]) -> Result<i64, String> {
+        let text = self.maker.key(&values[self.at..=self.at]).map_err(|bad| match bad {
+            BadValue::Missing => in_time("an empty cell, \\N or null is none"),
+            bad => in_time(&bad.to_string()),
+        })?;
+        calendar::moment(text, self.unit).ok_or_else(|| {
+            in_time(match self.unit {
+                Some(_) => "not a number that tells a moment",
+                None => "not a moment (2026-11-15T12:34:56Z, 2026-11-15 12:34:56, seconds since 1970)",
+            })
+        })
+    }
 }
 
 /// How the groups of records are numbered.
@@ -64,6 +98,8 @@ impl Take for Collected {
 /// What one thread does with records.
 pub(super) struct Sifter<'a> {
     rows: KeyRows<'a, Collected>,
+    clock: Option<Clock<'a>>,
+    bad_rows: BadRows,
     stops: Vec<u32>,
     skipped: u64,
 }
@@ -75,10 +111,12 @@ impl<'a> Sifter<'a> {
             Grouping::Known(params) => (Groups::Known(params), true),
             Grouping::Found(params, others) => (Groups::KnownFirst { params, first: 0, others }, true),
         };
-        let (weighted, wanted) = (making.recipe.weight.is_some(), making.keys);
+        let (weighted, wanted, bad_rows) = (making.recipe.weight.is_some(), making.keys, making.bad_rows);
         let collected = Collected { records: Records::default(), grouped, weighted, wanted };
         let rows = KeyRows::new(making.recipe, making.hash, making.bad_rows, groups, collected);
-        Sifter { rows, stops: Vec::new(), skipped: 0 }
+        let at = making.recipe.columns().len();
+        let clock = making.time.map(|time| Clock { maker: Maker::new(&time.recipe), unit: time.unit, at });
+        Sifter { rows, clock, bad_rows, stops: Vec::new(), skipped: 0 }
     }
 }
 
@@ -88,9 +126,19 @@ impl Sift for Sifter<'_> {
     #[inline(always)]
     fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
         let skipped = self.rows.skipped;
+        let time = match self.clock.as_mut().map(|clock| clock.time(values)) {
+            Some(Err(_)) if self.bad_rows == BadRows::Skip => {
+                self.rows.skipped += 1;
+                return Ok(());
+            }
+            Some(Err(why)) => return Err(refusal(&why, values)),
+            Some(Ok(time)) => Some(time),
+            None => None,
+        };
         self.rows.row(values)?;
         if self.rows.skipped == skipped {
             self.stops.push(place.end as u32); // a chunk is shorter than 4 GiB
+            self.rows.take.records.times.extend(time);
         }
         Ok(())
     }

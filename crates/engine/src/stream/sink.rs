@@ -6,6 +6,8 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::job::Job;
+use super::kafka;
 use super::net::{Address, Peers, is_for_now};
 use crate::Control;
 use crate::error::{Error, Result};
@@ -15,15 +17,20 @@ use crate::resume::Appended;
 
 /// What takes the answers of batches.
 pub trait Sink {
-    /// Appends the answers of a batch; false where nobody will ever take any more, or nobody takes
-    /// them now and the run shall end.
-    fn append(&mut self, answers: &[u8]) -> Result<bool>;
+    /// Appends the answers of the batch of this number; false where nobody will ever take any more,
+    /// or nobody takes them now and the run shall end.
+    fn append(&mut self, batch: u64, answers: &[u8]) -> Result<bool>;
 
-    /// Makes durable what was appended.
-    fn sync(&mut self) -> Result<()>;
+    /// Makes durable what was appended, up to the batch of this number.
+    fn sync(&mut self, batch: u64) -> Result<()>;
 
-    /// How much was appended, where a later run can cut it back to that.
+    /// How much was appended, where a later run can go back to that.
     fn length(&self) -> Option<u64>;
+
+    /// For how long answers are held back that readers do not see before they are synced.
+    fn held(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Where answers shall go.
@@ -37,15 +44,28 @@ pub enum Target {
     File(PathBuf),
     /// To a socket.
     Socket(Address),
+    /// To a topic of Kafka.
+    Kafka(kafka::Address),
+}
+
+/// Where an output goes on.
+pub(super) struct Continued<'a> {
+    pub(super) job: &'a Job,
+    /// Which output it is.
+    pub(super) name: &'static str,
+    /// How much of it the commit has, and the last batch that was begun.
+    pub(super) length: Option<u64>,
+    pub(super) begun: u64,
 }
 
 impl Target {
     /// What this word names.
     pub fn of(text: &str) -> Result<Target> {
-        match Address::of(text) {
-            Some(address) => Ok(Target::Socket(address?)),
-            None if text == "-" => Ok(Target::Stdout),
-            None => Ok(Target::File(text.into())),
+        match (Address::of(text), kafka::Address::of(text)) {
+            (Some(address), _) => Ok(Target::Socket(address?)),
+            (_, Some(topic)) => Ok(Target::Kafka(topic?)),
+            _ if text == "-" => Ok(Target::Stdout),
+            _ => Ok(Target::File(text.into())),
         }
     }
 
@@ -56,6 +76,7 @@ impl Target {
             Target::Stdout => "-".into(),
             Target::File(path) => crate::resume::named(path),
             Target::Socket(address) => address.to_string(),
+            Target::Kafka(topic) => topic.name(),
         }
     }
 
@@ -86,19 +107,28 @@ impl Target {
         output::check(path)
     }
 
-    /// Opens it; a file is cut to this length.
-    pub(super) fn open<'a>(
-        &self,
-        length: Option<u64>,
-        reconnect: Option<Duration>,
-        control: &'a Control,
-    ) -> Result<Box<dyn Sink + 'a>> {
+    /// Opens it; a file is cut to its length.
+    pub(super) fn open<'a>(&self, begin: Continued<'_>, control: &'a Control) -> Result<Box<dyn Sink + 'a>> {
+        let Continued { job, name, length, begun } = begin;
         Ok(match self {
             Target::Nowhere => Box::new(Live { out: Box::new(io::sink()), name: self.name() }),
             Target::Stdout => Box::new(Live { out: outlet::stdout(), name: "standard output".into() }),
             Target::Socket(address) => {
-                let peers = Peers::new(address, reconnect)?;
+                let peers = Peers::new(address, job.reconnect)?;
                 Box::new(Socket { peers, peer: None, control })
+            }
+            #[cfg(feature = "kafka")]
+            Target::Kafka(topic) => {
+                let state = job.state.as_deref().map(|folder| (folder, name));
+                let opening =
+                    kafka::sink::Opening { address: topic, settings: &job.kafka, state, done: length, begun };
+                Box::new(kafka::sink::open(opening, control)?)
+            }
+            #[cfg(not(feature = "kafka"))]
+            Target::Kafka(topic) => {
+                let _ = (name, begun);
+                kafka::check(&[topic], &job.kafka)?;
+                Box::new(Live { out: Box::new(io::sink()), name: self.name() })
             }
             Target::File(path) if self.regular().is_none() => {
                 let file = OpenOptions::new().write(true).open(path).map_err(Error::io(path))?;
@@ -124,11 +154,11 @@ impl Target {
 }
 
 impl Sink for Appended {
-    fn append(&mut self, answers: &[u8]) -> Result<bool> {
+    fn append(&mut self, _: u64, answers: &[u8]) -> Result<bool> {
         self.write(answers).map(|()| true)
     }
 
-    fn sync(&mut self) -> Result<()> {
+    fn sync(&mut self, _: u64) -> Result<()> {
         Appended::sync(self)
     }
 
@@ -144,14 +174,14 @@ struct Live {
 }
 
 impl Sink for Live {
-    fn append(&mut self, answers: &[u8]) -> Result<bool> {
+    fn append(&mut self, _: u64, answers: &[u8]) -> Result<bool> {
         match self.out.write_all(answers).and_then(|()| self.out.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
             written => written.map(|()| true).map_err(Error::io(&self.name)),
         }
     }
 
-    fn sync(&mut self) -> Result<()> {
+    fn sync(&mut self, _: u64) -> Result<()> {
         Ok(())
     }
 
@@ -172,7 +202,7 @@ struct Socket<'a> {
 }
 
 impl Sink for Socket<'_> {
-    fn append(&mut self, answers: &[u8]) -> Result<bool> {
+    fn append(&mut self, _: u64, answers: &[u8]) -> Result<bool> {
         let mut rest = answers;
         while !rest.is_empty() {
             let Some(peer) = &mut self.peer else {
@@ -207,7 +237,7 @@ impl Sink for Socket<'_> {
         Ok(true)
     }
 
-    fn sync(&mut self) -> Result<()> {
+    fn sync(&mut self, _: u64) -> Result<()> {
         Ok(())
     }
 

@@ -1,12 +1,14 @@
 //! What the run asks of a source of records: the next ones up to a cut, and how far that is.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Result;
+use crate::source::Explained;
 
 /// A place between two records of a source. What its numbers mean is the source's own affair
 /// (files: which one, and how far; a broker's would be the offset of each partition); places of one
@@ -39,6 +41,12 @@ pub trait Source {
     /// Appends the next records, up to the cut, waiting for them no longer than this.
     fn take(&mut self, cut: Cut<'_>, patience: Duration, records: &mut Records) -> Result<Reached>;
 
+    /// Hears that the records taken so far are a batch, and puts them in the order in which it will
+    /// have them each time it is run.
+    fn settle(&mut self, records: &mut Records) {
+        let _ = records;
+    }
+
     /// The place after the records that were taken.
     fn place(&self) -> Place;
 
@@ -56,6 +64,32 @@ pub trait Source {
 
     /// Hears that nothing before this place will be asked for again.
     fn forget(&mut self, place: &Place) -> Result<()>;
+
+    /// Whether all up to this place, where an earlier run was, can be read now.
+    fn reaches(&mut self, place: &Place) -> Result<bool> {
+        let _ = place;
+        Ok(true)
+    }
+
+    /// The files that are read.
+    fn paths(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// How files were understood.
+    fn explained(&self) -> Vec<Explained> {
+        Vec::new()
+    }
+
+    /// Whether it begins elsewhere than where the state has it, because records are gone.
+    fn has_moved(&self) -> bool {
+        false
+    }
+
+    /// Records that were gone before they were read.
+    fn lost(&self) -> u64 {
+        0
+    }
 
     /// Bytes that wait to be taken, where that is known.
     fn lag(&self) -> Option<u64>;
@@ -77,6 +111,8 @@ pub struct Records {
     pub keys: Vec<u8>,
     /// Where each key ends.
     pub ends: Vec<usize>,
+    /// Their times in milliseconds since 1970, where rows tell them.
+    pub times: Vec<i64>,
 }
 
 impl Records {
@@ -97,6 +133,7 @@ impl Records {
         self.weights.clear();
         self.keys.clear();
         self.ends.clear();
+        self.times.clear();
     }
 
     /// The key of a record; empty where keys are not wanted.
@@ -119,6 +156,9 @@ impl Records {
         if !others.weights.is_empty() {
             self.weights.extend_from_slice(&others.weights[range.clone()]);
         }
+        if !others.times.is_empty() {
+            self.times.extend_from_slice(&others.times[range.clone()]);
+        }
         if !others.ends.is_empty() && !range.is_empty() {
             let from = if range.start == 0 { 0 } else { others.ends[range.start - 1] };
             let shift = self.keys.len();
@@ -140,12 +180,14 @@ mod tests {
             weights: vec![],
             keys: b"abbccc".to_vec(),
             ends: vec![1, 3, 6],
+            times: vec![-1, 0, 1],
         };
         let mut some = Records::default();
         some.extend(&all, 1..3);
         some.extend(&all, 0..0);
         some.extend(&all, 0..2);
         assert_eq!(some.hashes, [2, 3, 1, 2]);
+        assert_eq!(some.times, [0, 1, -1, 0]);
         let keys: Vec<&[u8]> = (0..4).map(|record| some.key(record)).collect();
         assert_eq!(keys, [&b"bb"[..], b"ccc", b"a", b"bb"]);
         assert_eq!(some.group(2), 7);

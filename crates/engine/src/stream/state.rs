@@ -6,17 +6,23 @@
 //! | `job.json` | the job; another one is refused |
 //! | `filter-N.tamis` | the filters after batch N: an ordinary file; `filter.tamis` is the newest |
 //! | `counts-N.tamis` | the counts after batch N, likewise; `counts.tamis` is the newest |
+//! | `filter-pane-T-N.tamis` | with windows: what belongs to the pane that begins at T, as of batch N |
 //! | `commit.json` | which batch, how far the streams were read, how long the output was |
 //! | `plan.log` | the batches since: where each begins and ends in all streams |
 //! | `spool-…` | what came from streams that cannot be read again |
+//! | `kafka-id` | by which a broker knows whose answers it has |
 //!
 //! `commit.json` is replaced in one rename, after all it speaks of is on disk. A line of `plan.log`
 //! is written before its batch runs, and has a checksum: one that was not written to its end does
 //! not count. A later run goes back to the commit, cuts the output to its length, and runs the
 //! logged batches again, each with the same records. It may be ended, too: a line stays in the log
 //! until every batch of it is committed.
+//!
+//! With windows, the moment of a batch stands in its line of the log: that is when its rows arrived,
+//! however often it is run. A pane that no more rows come to is written once, and is gone with the
+//! first commit after it has expired.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -51,6 +57,30 @@ pub(super) struct Commit {
     /// The files that hold what was learned.
     pub(super) filter: Option<String>,
     pub(super) counts: Option<String>,
+    /// The keys for which filters were made anew, where they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) keys: Option<u64>,
+    /// With windows: how far time has come, and the files of panes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) window: Option<Panes>,
+}
+
+/// The panes of windows, by their numbers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Panes {
+    /// The newest time, in milliseconds since 1970.
+    pub(super) newest: Option<i64>,
+    pub(super) filter: Vec<(i64, String)>,
+    pub(super) counts: Vec<(i64, String)>,
+}
+
+impl Commit {
+    /// The files that it speaks of.
+    fn files(&self) -> impl Iterator<Item = &String> {
+        let panes = self.window.iter().flat_map(|panes| panes.filter.iter().chain(&panes.counts));
+        [&self.filter, &self.counts].into_iter().flatten().chain(panes.map(|(_, file)| file))
+    }
 }
 
 /// Where a stream goes on.
@@ -71,6 +101,9 @@ pub(super) struct Planned {
     pub(super) query: Option<(Place, Place)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) remove: Option<(Place, Place)>,
+    /// With windows: the moment that it was, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) moment: Option<i64>,
 }
 
 /// Something with a checksum.
@@ -163,6 +196,11 @@ impl State {
         Ok((state, commit, planned))
     }
 
+    /// The folder.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// A file in the folder.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
@@ -174,6 +212,11 @@ impl State {
         self.log.write_all(line.as_bytes()).map_err(Error::io(self.path("plan.log")))?;
         self.logged = planned.batch;
         Ok(())
+    }
+
+    /// Makes sure that the logged batches last.
+    pub(super) fn sync_log(&self) -> Result<()> {
+        self.log.sync_data().map_err(Error::io(self.path("plan.log")))
     }
 
     /// Forgets the logged batches after this one, which will be made anew.
@@ -205,15 +248,14 @@ impl State {
 
     /// Gives the newest files the names that people use, and removes those of earlier commits.
     fn tidy(&self, commit: Option<&Commit>) -> Result<()> {
-        let kept: Vec<&String> =
-            commit.iter().flat_map(|commit| [&commit.filter, &commit.counts]).flatten().collect();
-        for name in &kept {
+        let kept: HashSet<&String> = commit.iter().flat_map(|commit| commit.files()).collect();
+        for name in commit.iter().flat_map(|commit| [&commit.filter, &commit.counts]).flatten() {
             let known = name.split('-').next().unwrap_or_default();
             link(&self.folder, name, &format!("{known}.tamis")).map_err(Error::io(self.path(name)))?;
         }
         for name in names(&self.folder)? {
             let of_a_commit = ["filter-", "counts-"].iter().any(|prefix| name.starts_with(prefix));
-            let old = of_a_commit && name.ends_with(".tamis") && !kept.contains(&&name);
+            let old = of_a_commit && name.ends_with(".tamis") && !kept.contains(&name);
             if old || is_temporary(&name) {
                 let path = self.path(&name);
                 fs::remove_file(&path).map_err(Error::io(&path))?;
@@ -299,7 +341,10 @@ fn is_begun(folder: &Path) -> Result<bool> {
 
 /// What two jobs do not share.
 fn difference(stored: &Description, job: &Description) -> Option<String> {
-    let names: std::collections::BTreeSet<&String> = stored.keys().chain(job.keys()).collect();
+    let mut names: Vec<&String> = stored.keys().chain(job.keys()).collect();
+    // What the others follow from is named first.
+    let first = ["--window", "--slide", "--time"];
+    names.sort_by_key(|name| (first.iter().position(|first| first == name).unwrap_or(first.len()), *name));
     let show = |value: Option<&Value>| match value {
         None | Some(Value::Null) => "nothing".into(),
         Some(value) => value.to_string(),
@@ -361,7 +406,8 @@ mod tests {
 
     fn planned(batch: u64) -> Planned {
         let place = |offset| Place(vec![0, offset]);
-        Planned { batch, train: Some((place(batch), place(batch + 1))), query: None, remove: None }
+        let train = Some((place(batch), place(batch + 1)));
+        Planned { batch, train, query: None, remove: None, moment: None }
     }
 
     #[test]

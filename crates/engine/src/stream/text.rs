@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::bookmark::{Bookmark, Understood, check_marks, refuse_half_line, too_short};
+use super::kafka;
 use super::live::{Followed, LONGEST_LINE, Live, Pipe, Receive};
 use super::net::{Address, Peers, Socket};
 use super::queue::{Piece, Popped, Queue};
@@ -39,6 +40,8 @@ pub enum Named {
     Pipe(PathBuf),
     /// A socket.
     Socket(Address),
+    /// A topic of Kafka.
+    Kafka(kafka::Address),
 }
 
 impl Named {
@@ -49,11 +52,12 @@ impl Named {
         };
         let special = |path: &Path| fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
         for input in inputs {
-            let named = match Address::of(input) {
-                Some(address) => Named::Socket(address?),
-                None if input == "-" => Named::Stdin,
-                None if special(Path::new(input)) => Named::Pipe(input.into()),
-                None => continue,
+            let named = match (Address::of(input), kafka::Address::of(input)) {
+                (Some(address), _) => Named::Socket(address?),
+                (_, Some(topic)) => Named::Kafka(topic?),
+                _ if input == "-" => Named::Stdin,
+                _ if special(Path::new(input)) => Named::Pipe(input.into()),
+                _ => continue,
             };
             return if inputs.len() == 1 { Ok(named) } else { alone(input) };
         }
@@ -62,7 +66,7 @@ impl Named {
 
     /// Whether it comes once, and perhaps slowly.
     pub fn is_live(&self) -> bool {
-        !matches!(self, Named::Files(_))
+        !matches!(self, Named::Files(_) | Named::Kafka(_))
     }
 }
 
@@ -105,7 +109,7 @@ pub(super) struct Text {
     spool: Option<Arc<Mutex<Spool>>>,
     inputs: Vec<Input>,
     /// How files were understood.
-    pub(super) explained: Vec<Explained>,
+    explained: Vec<Explained>,
     /// Marks of the inputs that are done.
     marks: Vec<Mark>,
     /// The input of this number grows; the file itself, whatever has its name by now.
@@ -183,7 +187,7 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
             text.inputs = paths.iter().take(begin.input).map(of).collect();
             // Also to refuse what cannot be read before anything is written.
             let inputs = left.iter().map(|path| (path.clone(), None)).collect();
-            let sources = Sources::of(inputs, setup.options, &setup.making.recipe.columns())?;
+            let sources = Sources::of(inputs, setup.options, &setup.making.columns())?;
             text.explained = sources.explain();
             text.inputs.extend(text.explained.iter().map(Input::of));
             let prepared = match last {
@@ -272,7 +276,7 @@ impl Reader<'_> {
                 let mut inputs: Vec<_> = before.into_iter().map(|path| (path, None)).collect();
                 inputs.push((path, Some(text.flow(Arc::clone(&shared.control)))));
                 let options = options.as_ref().unwrap_or(setup.options);
-                (Sources::of(inputs, options, &setup.making.recipe.columns())?, Some(live))
+                (Sources::of(inputs, options, &setup.making.columns())?, Some(live))
             }
         };
         let explained = sources.explain();
@@ -329,27 +333,6 @@ impl Text {
     /// Ends the reading; whoever reads hears of it soon.
     pub(super) fn stop(&self) -> Stop {
         Stop(Arc::clone(&self.shared))
-    }
-
-    /// The files that are read.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.inputs.iter().map(|input| &input.path)
-    }
-
-    /// Whether all up to this place can be read now. A file that is too short is refused.
-    pub(super) fn reaches(&self, place: &Place) -> Result<bool> {
-        let [input, offset] = place.0[..] else { return Ok(false) };
-        if let Some(spool) = &self.spool {
-            return Ok(lock(spool).end() >= offset);
-        }
-        let Some(input) = self.inputs.get(input as usize).filter(|input| input.plain) else {
-            return Ok(true);
-        };
-        let length = fs::metadata(&input.path).map_err(Error::io(&input.path))?.len();
-        if length < offset {
-            return Err(too_short(&input.path, length, offset));
-        }
-        Ok(true)
     }
 
     /// The piece with the next records, if there is one within this time.
@@ -501,6 +484,30 @@ impl Source for Text {
             (Some(spool), [_, offset]) => lock(spool).forget(*offset),
             _ => Ok(()),
         }
+    }
+
+    /// A file that is too short is refused.
+    fn reaches(&mut self, place: &Place) -> Result<bool> {
+        let [input, offset] = place.0[..] else { return Ok(false) };
+        if let Some(spool) = &self.spool {
+            return Ok(lock(spool).end() >= offset);
+        }
+        let Some(input) = self.inputs.get(input as usize).filter(|input| input.plain) else {
+            return Ok(true);
+        };
+        let length = fs::metadata(&input.path).map_err(Error::io(&input.path))?.len();
+        if length < offset {
+            return Err(too_short(&input.path, length, offset));
+        }
+        Ok(true)
+    }
+
+    fn paths(&self) -> Vec<PathBuf> {
+        self.inputs.iter().map(|input| input.path.clone()).collect()
+    }
+
+    fn explained(&self) -> Vec<Explained> {
+        self.explained.clone()
     }
 
     fn lag(&self) -> Option<u64> {

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::learned::Fill;
+use super::window::Judged;
 
 /// How far a run is.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,6 +30,8 @@ pub struct Status {
     pub removed: u64,
     /// Keys to be removed that were not there.
     pub missing: u64,
+    /// How often filters were made larger, because they turned out too small.
+    pub enlarged: u64,
     /// Commits.
     pub commits: u64,
     /// When the last one was made.
@@ -41,6 +44,29 @@ pub struct Status {
     pub query_lag: Option<u64>,
     /// The same of the stream of removals.
     pub remove_lag: Option<u64>,
+    /// How far a window has come.
+    pub window: Option<Windowed>,
+}
+
+/// How far a window has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Windowed {
+    /// Its length.
+    pub length: Duration,
+    /// That of a pane.
+    pub slide: Duration,
+    /// Panes that can be live.
+    pub most: u64,
+    /// Live panes that have rows.
+    pub panes: u64,
+    /// When the oldest live pane begins, in milliseconds since 1970, if any time is known.
+    pub begin: Option<i64>,
+    /// The newest time.
+    pub newest: Option<i64>,
+    /// Rows that came at the wrong time, in this run; none by arrival, which is never wrong.
+    pub judged: Option<Judged>,
+    /// Whether those that are late are taken.
+    pub takes_late: bool,
 }
 
 /// One batch that was run.
@@ -67,12 +93,14 @@ pub struct Batch {
 }
 
 type Hear = Box<dyn Fn(&Batch, &Status) + Send + Sync>;
+type HearNews = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Shared between a run and whoever watches it.
 #[derive(Default)]
 pub struct Watch {
     status: Mutex<Status>,
     hear: Option<Hear>,
+    news: Option<HearNews>,
 }
 
 impl fmt::Debug for Watch {
@@ -85,6 +113,18 @@ impl Watch {
     /// One that hears of every batch.
     pub fn hearing(hear: impl Fn(&Batch, &Status) + Send + Sync + 'static) -> Watch {
         Watch { hear: Some(Box::new(hear)), ..Watch::default() }
+    }
+
+    /// The same, which also hears at once of what people should know.
+    #[must_use]
+    pub fn with_news(self, news: impl Fn(&str) + Send + Sync + 'static) -> Watch {
+        Watch { news: Some(Box::new(news)), ..self }
+    }
+
+    pub(super) fn say(&self, text: &str) {
+        if let Some(news) = &self.news {
+            news(text);
+        }
     }
 
     /// How far the run is.

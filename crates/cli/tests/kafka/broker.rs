@@ -1,0 +1,499 @@
+//! A broker for tests: librdkafka's own mock, and before it a door that makes transactions real.
+//!
+//! The mock takes the requests of transactions, but shows messages at once, forgets the offsets that
+//! belong to them, and lets a fenced producer write. The door keeps what a transaction holds until
+//! its end: then the mock gets its messages, and the offsets count. A transaction that is given up,
+//! or whose id begins anew, leaves nothing. So what stands in the mock is what a reader of committed
+//! messages sees.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::mocking::MockCluster;
+use rdkafka::producer::{BaseProducer, BaseRecord, DefaultProducerContext, Producer};
+use rdkafka::types::RDKafkaApiKey;
+use rdkafka::{ClientConfig, Message, Offset, TopicPartitionList};
+
+use crate::support::PATIENCE;
+
+/// A cluster of one broker.
+pub struct Broker {
+    pub mock: MockCluster<'static, DefaultProducerContext>,
+    pub seen: Arc<Seen>,
+    producer: BaseProducer,
+    port: u16,
+}
+
+/// What the door has seen.
+#[derive(Default)]
+pub struct Seen {
+    shared: Mutex<Shared>,
+    /// Transactions that were committed, and those that were given up with something in them.
+    pub committed: AtomicU64,
+    pub aborted: AtomicU64,
+    /// Requests of producers that were fenced.
+    pub fenced: AtomicU64,
+    /// For how long the answer to a commit is kept back, in microseconds.
+    pub delay: AtomicU64,
+}
+
+/// Group, topic and partition.
+type Place = (String, String, i32);
+
+/// An offset, and what was noted with it.
+type Noted = (i64, String);
+
+#[derive(Default)]
+struct Shared {
+    transactions: HashMap<String, Transaction>,
+    offsets: HashMap<Place, Noted>,
+}
+
+/// The producer that has the id, and what it holds.
+#[derive(Default)]
+struct Transaction {
+    producer: (i64, i16),
+    requests: Vec<Vec<u8>>,
+    offsets: Vec<(Place, Noted)>,
+}
+
+const PRODUCE: i16 = 0;
+const METADATA: i16 = 3;
+const OFFSET_FETCH: i16 = 9;
+const FIND_COORDINATOR: i16 = 10;
+const INIT_PRODUCER: i16 = 22;
+const END: i16 = 26;
+const OFFSETS_OF_TRANSACTION: i16 = 28;
+
+/// The code of a producer that others have replaced.
+const FENCED: i16 = 47;
+
+impl Broker {
+    pub fn new() -> Broker {
+        let mock = MockCluster::new(1).unwrap();
+        // The last versions whose fields have a fixed place.
+        for (key, most) in [
+            (RDKafkaApiKey::Produce, 7),
+            (RDKafkaApiKey::Fetch, 11),
+            (RDKafkaApiKey::ListOffsets, 5),
+            (RDKafkaApiKey::Metadata, 5),
+            (RDKafkaApiKey::OffsetFetch, 5),
+            (RDKafkaApiKey::FindCoordinator, 2),
+            (RDKafkaApiKey::InitProducerId, 1),
+            (RDKafkaApiKey::AddPartitionsToTxn, 0),
+            (RDKafkaApiKey::AddOffsetsToTxn, 0),
+            (RDKafkaApiKey::TxnOffsetCommit, 2),
+            (RDKafkaApiKey::EndTxn, 1),
+        ] {
+            mock.apiversion(key, Some(0), Some(most)).unwrap();
+        }
+        let producer = ClientConfig::new()
+            .set("bootstrap.servers", mock.bootstrap_servers())
+            .set("linger.ms", "1")
+            .create()
+            .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (seen, to) = (Arc::new(Seen::default()), mock.bootstrap_servers());
+        let shared = Arc::clone(&seen);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let (seen, to) = (Arc::clone(&shared), to.clone());
+                thread::spawn(move || {
+                    let Ok(mock) = TcpStream::connect(&to) else { return };
+                    let _ = client.set_nodelay(true);
+                    let _ = mock.set_nodelay(true);
+                    let _ = Door { seen: &seen, to: &to, port: port.into(), client, mock }.serve();
+                });
+            }
+        });
+        Broker { mock, seen, producer, port }
+    }
+
+    /// With topics of so many partitions.
+    pub fn with(topics: &[(&str, i32)]) -> Broker {
+        let broker = Broker::new();
+        topics
+            .iter()
+            .for_each(|(topic, partitions)| broker.mock.create_topic(topic, *partitions, 1).unwrap());
+        broker
+    }
+
+    /// The topic by the door's address.
+    pub fn url(&self, topic: &str) -> String {
+        format!("kafka://127.0.0.1:{}/{topic}", self.port)
+    }
+
+    /// The topic by the mock's own address: without real transactions, but it can be taken down.
+    pub fn plain_url(&self, topic: &str) -> String {
+        format!("kafka://{}/{topic}", self.mock.bootstrap_servers())
+    }
+
+    /// Writes a message.
+    pub fn send(&self, topic: &str, partition: i32, time: i64, value: &str) {
+        self.send_with(topic, partition, time, None, Some(value));
+    }
+
+    /// The same, with a key or without a value.
+    pub fn send_with(&self, topic: &str, partition: i32, time: i64, key: Option<&str>, value: Option<&str>) {
+        loop {
+            let mut record: BaseRecord<'_, str, str> =
+                BaseRecord::to(topic).partition(partition).timestamp(time);
+            (record.key, record.payload) = (key, value);
+            if self.producer.send(record).is_ok() {
+                break;
+            }
+            self.producer.poll(Duration::from_millis(10));
+        }
+    }
+
+    /// Makes sure that all of them are there.
+    pub fn flush(&self) {
+        self.producer.flush(PATIENCE).unwrap();
+    }
+
+    /// All messages of a topic that are there, partition by partition.
+    pub fn messages(&self, topic: &str) -> Vec<Vec<String>> {
+        let consumer: BaseConsumer = ClientConfig::new()
+            .set("bootstrap.servers", self.mock.bootstrap_servers())
+            .set("group.id", "test")
+            .create()
+            .unwrap();
+        let metadata = consumer.fetch_metadata(Some(topic), PATIENCE).unwrap();
+        let count = metadata.topics()[0].partitions().len() as i32;
+        let mut all = vec![Vec::new(); count as usize];
+        let (mut assignment, mut expected) = (TopicPartitionList::new(), 0);
+        for partition in 0..count {
+            let (low, high) = consumer.fetch_watermarks(topic, partition, PATIENCE).unwrap();
+            assignment.add_partition_offset(topic, partition, Offset::Offset(low)).unwrap();
+            expected += high - low;
+        }
+        consumer.assign(&assignment).unwrap();
+        let since = Instant::now();
+        while all.iter().map(Vec::len).sum::<usize>() < expected as usize {
+            assert!(since.elapsed() < PATIENCE, "{expected} messages of {topic} do not come");
+            let Some(Ok(message)) = consumer.poll(Duration::from_millis(100)) else { continue };
+            let text = String::from_utf8(message.payload().unwrap_or_default().to_vec()).unwrap();
+            all[message.partition() as usize].push(text);
+        }
+        all
+    }
+
+    /// The same, all together and sorted.
+    pub fn sorted(&self, topic: &str) -> Vec<String> {
+        let mut all = self.messages(topic).concat();
+        all.sort();
+        all
+    }
+
+    /// The last batch whose answers the committed transactions have brought to a topic.
+    pub fn last_batch(&self, topic: &str) -> Option<u64> {
+        let shared = self.seen.shared.lock().unwrap();
+        let of = shared.offsets.iter().filter(|((_, of, _), _)| of == topic);
+        of.map(|(_, (batch, _))| *batch as u64).max()
+    }
+}
+
+/// One connection of a client.
+struct Door<'a> {
+    seen: &'a Seen,
+    to: &'a str,
+    port: i32,
+    client: TcpStream,
+    mock: TcpStream,
+}
+
+fn read_frame(from: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let mut frame = vec![0; u32::from_be_bytes(length) as usize];
+    from.read_exact(&mut frame)?;
+    Ok(frame)
+}
+
+fn write_frame(to: &mut TcpStream, frame: &[u8]) -> io::Result<()> {
+    to.write_all(&[&(frame.len() as u32).to_be_bytes(), frame].concat())
+}
+
+/// Reads the fields of a request or a response.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn bytes(&mut self, count: usize) -> &'a [u8] {
+        let (bytes, rest) = self.0.split_at(count);
+        self.0 = rest;
+        bytes
+    }
+
+    fn i16(&mut self) -> i16 {
+        i16::from_be_bytes(self.bytes(2).try_into().unwrap())
+    }
+
+    fn i32(&mut self) -> i32 {
+        i32::from_be_bytes(self.bytes(4).try_into().unwrap())
+    }
+
+    fn i64(&mut self) -> i64 {
+        i64::from_be_bytes(self.bytes(8).try_into().unwrap())
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = self.i16();
+        (length >= 0).then(|| String::from_utf8(self.bytes(length as usize).to_vec()).unwrap())
+    }
+
+    fn producer(&mut self) -> (i64, i16) {
+        (self.i64(), self.i16())
+    }
+}
+
+/// Writes them.
+#[derive(Default)]
+struct Reply(Vec<u8>);
+
+impl Reply {
+    fn to(request: &[u8]) -> Reply {
+        Reply(request[4..8].to_vec()) // the same correlation
+    }
+
+    fn i16(&mut self, value: i16) {
+        self.0.extend(value.to_be_bytes());
+    }
+
+    fn i32(&mut self, value: i32) {
+        self.0.extend(value.to_be_bytes());
+    }
+
+    fn i64(&mut self, value: i64) {
+        self.0.extend(value.to_be_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.i16(text.len() as i16);
+        self.0.extend(text.as_bytes());
+    }
+}
+
+impl Door<'_> {
+    fn serve(mut self) -> io::Result<()> {
+        loop {
+            let request = read_frame(&mut self.client)?;
+            let mut fields = Fields(&request);
+            let (key, version) = (fields.i16(), fields.i16());
+            fields.i32();
+            fields.text();
+            let reply = match key {
+                PRODUCE => match self.produce(&request, version, fields) {
+                    Some(reply) => reply,
+                    None => self.forward(&request)?,
+                },
+                OFFSETS_OF_TRANSACTION => self.offsets_of_transaction(&request, version, fields),
+                OFFSET_FETCH => self.offset_fetch(&request, version, fields),
+                END => self.end(&request, fields)?,
+                _ => {
+                    let mut reply = self.forward(&request)?;
+                    match key {
+                        INIT_PRODUCER => self.init(fields, Fields(&reply[4..])),
+                        METADATA => self.name_the_door(&mut reply, |fields| {
+                            fields.i32();
+                            fields.i32()
+                        }),
+                        FIND_COORDINATOR => self.name_the_door(&mut reply, |fields| {
+                            fields.bytes(6);
+                            fields.text();
+                            1
+                        }),
+                        _ => {}
+                    }
+                    reply
+                }
+            };
+            write_frame(&mut self.client, &reply)?;
+        }
+    }
+
+    fn forward(&mut self, request: &[u8]) -> io::Result<Vec<u8>> {
+        write_frame(&mut self.mock, request)?;
+        read_frame(&mut self.mock)
+    }
+
+    /// Puts our port in the place of the broker's. What stands before brokers gives their number.
+    fn name_the_door(&self, reply: &mut [u8], before: impl Fn(&mut Fields<'_>) -> i32) {
+        let mut at = Vec::new();
+        let mut fields = Fields(&reply[4..]);
+        for _ in 0..before(&mut fields) {
+            fields.i32();
+            fields.text();
+            at.push(reply.len() - fields.0.len());
+            fields.i32();
+            if reply.len() > at[0] + 4 {
+                fields.text(); // the rack, in metadata
+            }
+        }
+        at.into_iter().for_each(|at| reply[at..at + 4].copy_from_slice(&self.port.to_be_bytes()));
+    }
+
+    /// A producer begins with an id: whatever was open with it is given up.
+    fn init(&self, mut request: Fields<'_>, mut reply: Fields<'_>) {
+        let Some(id) = request.text() else { return };
+        reply.i32();
+        if reply.i16() == 0 {
+            let begun = Transaction { producer: reply.producer(), ..Transaction::default() };
+            let before = self.seen.shared.lock().unwrap().transactions.insert(id, begun);
+            let held = before.is_some_and(|before| !before.requests.is_empty());
+            self.seen.aborted.fetch_add(held.into(), SeqCst);
+        }
+    }
+
+    /// What is wrong with a producer that uses an id.
+    fn fault(&self, transaction: Option<&Transaction>, producer: (i64, i16)) -> i16 {
+        if transaction.is_some_and(|transaction| transaction.producer == producer) {
+            return 0;
+        }
+        self.seen.fenced.fetch_add(1, SeqCst);
+        FENCED
+    }
+
+    /// Keeps messages of a transaction; all others are for the mock.
+    fn produce(&self, request: &[u8], version: i16, mut fields: Fields<'_>) -> Option<Vec<u8>> {
+        let id = fields.text()?;
+        fields.i16();
+        fields.i32();
+        let mut shared = self.seen.shared.lock().unwrap();
+        let mut reply = Reply::to(request);
+        let topics = fields.i32();
+        reply.i32(topics);
+        let mut fault = 0;
+        for _ in 0..topics {
+            reply.text(&fields.text().unwrap());
+            let parts = fields.i32();
+            reply.i32(parts);
+            for _ in 0..parts {
+                reply.i32(fields.i32());
+                let length = fields.i32();
+                let records = fields.bytes(length as usize);
+                let producer = Fields(&records[43..]).producer();
+                fault = self.fault(shared.transactions.get(&id), producer);
+                reply.i16(fault);
+                reply.i64(0);
+                reply.i64(-1);
+                if version >= 5 {
+                    reply.i64(0);
+                }
+            }
+        }
+        reply.i32(0);
+        if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
+            transaction.requests.push(request.to_vec());
+        }
+        Some(reply.0)
+    }
+
+    fn offsets_of_transaction(&self, request: &[u8], version: i16, mut fields: Fields<'_>) -> Vec<u8> {
+        let (id, group) = (fields.text().unwrap(), fields.text().unwrap());
+        let producer = fields.producer();
+        let mut shared = self.seen.shared.lock().unwrap();
+        let fault = self.fault(shared.transactions.get(&id), producer);
+        let mut reply = Reply::to(request);
+        reply.i32(0);
+        let topics = fields.i32();
+        reply.i32(topics);
+        let mut offsets = Vec::new();
+        for _ in 0..topics {
+            let topic = fields.text().unwrap();
+            reply.text(&topic);
+            let parts = fields.i32();
+            reply.i32(parts);
+            for _ in 0..parts {
+                let partition = fields.i32();
+                let offset = fields.i64();
+                if version >= 2 {
+                    fields.i32();
+                }
+                let noted = fields.text().unwrap_or_default();
+                offsets.push(((group.clone(), topic.clone(), partition), (offset, noted)));
+                reply.i32(partition);
+                reply.i16(fault);
+            }
+        }
+        if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
+            transaction.offsets.extend(offsets);
+        }
+        reply.0
+    }
+
+    fn end(&self, request: &[u8], mut fields: Fields<'_>) -> io::Result<Vec<u8>> {
+        let id = fields.text().unwrap();
+        let producer = fields.producer();
+        let commits = fields.bytes(1) == [1];
+        let mut shared = self.seen.shared.lock().unwrap();
+        let fault = self.fault(shared.transactions.get(&id), producer);
+        if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
+            let Transaction { requests, offsets, .. } =
+                std::mem::replace(transaction, Transaction { producer, ..Transaction::default() });
+            if commits {
+                let mut mock = TcpStream::connect(self.to)?;
+                mock.set_nodelay(true)?;
+                for request in requests {
+                    write_frame(&mut mock, &request)?;
+                    let reply = read_frame(&mut mock)?;
+                    let mut fields = Fields(&reply[8..]);
+                    fields.text();
+                    fields.bytes(8);
+                    assert_eq!(fields.i16(), 0, "the mock does not take what was held");
+                }
+                shared.offsets.extend(offsets);
+                self.seen.committed.fetch_add(1, SeqCst);
+            } else {
+                self.seen.aborted.fetch_add(u64::from(!requests.is_empty()), SeqCst);
+            }
+        }
+        drop(shared);
+        if commits {
+            thread::sleep(Duration::from_micros(self.seen.delay.load(SeqCst)));
+        }
+        let mut reply = Reply::to(request);
+        reply.i32(0);
+        reply.i16(fault);
+        Ok(reply.0)
+    }
+
+    fn offset_fetch(&self, request: &[u8], version: i16, mut fields: Fields<'_>) -> Vec<u8> {
+        let shared = self.seen.shared.lock().unwrap();
+        let group = fields.text().unwrap();
+        let mut reply = Reply::to(request);
+        if version >= 3 {
+            reply.i32(0);
+        }
+        let topics = fields.i32();
+        reply.i32(topics);
+        for _ in 0..topics {
+            let topic = fields.text().unwrap();
+            reply.text(&topic);
+            let parts = fields.i32();
+            reply.i32(parts);
+            for _ in 0..parts {
+                let partition = fields.i32();
+                let found = shared.offsets.get(&(group.clone(), topic.clone(), partition));
+                let (offset, noted) = found.cloned().unwrap_or((-1, String::new()));
+                reply.i32(partition);
+                reply.i64(offset);
+                if version >= 5 {
+                    reply.i32(-1);
+                }
+                reply.text(&noted);
+                reply.i16(0);
+            }
+        }
+        if version >= 2 {
+            reply.i16(0);
+        }
+        reply.0
+    }
+}

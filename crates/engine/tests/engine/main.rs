@@ -1,0 +1,7 @@
+//! The engine as its users see it. One program, so that it is linked once.
+
+mod counts;
+mod guarantees;
+mod laws;
+mod records;
+mod removal;
