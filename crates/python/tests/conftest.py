@@ -58,7 +58,7 @@ def spark() -> Iterator[Any]:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
-        "spark.driver.maxResultSize": "2m",
+        "spark.driver.maxResultSize": "8m",
         "spark.sql.shuffle.partitions": "3",
         "spark.log.level": "ERROR",
     }

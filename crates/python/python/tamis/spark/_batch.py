@@ -153,8 +153,9 @@ def _counted(source: Source, rows: Any, options: dict[str, Any]) -> _tamis.Count
     """Counts on the executors; all that they saw, in a counter here."""
     # What is counted exactly comes to so many bytes at most; of a static filter, all hashes.
     size = None if options.get("kind") == "fuse" else _EXACT_BYTES
-    share = _largest_result(source.spark) // 4
-    parts = min(256, max(_reducers(source.spark), 1 << (_EXACT_BYTES // max(share, 1)).bit_length()))
+    # Where a result may be little, they come in more parts; tasks cost more than they are worth beyond some.
+    needed = 1 << (4 * _EXACT_BYTES // _largest_result(source.spark)).bit_length()
+    parts = max(_reducers(source.spark), min(16, needed))
     seen = rows.mapInArrow(_function(_tasks.CountRows(options, parts, MOST)), PARTS)
     merged = seen.repartition(parts, "part").mapInArrow(_function(_tasks.MergeCounts(options, MOST)), PARTS)
     counter = _tamis.Counter(options)
