@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use tamis::hash::{Scheme, xxh3};
-use tamis::key::{BadValue, Maker, Recipe, is_present};
+use tamis::key::{BadValue, Maker, Recipe};
 use tamis::params::{Name, Params};
 
 use crate::source::Sink;
@@ -106,8 +106,6 @@ pub struct KeyRows<'a, T> {
     hash: Scheme,
     bad_rows: BadRows,
     groups: Groups<'a>,
-    /// The group of all keys, where a value as it is makes a key, and nothing else is asked of a row.
-    plain: Option<u32>,
     numbers: Numbers,
     /// Short values seen lately, by a hash of their bytes: most columns of groups have few.
     recent: Box<[(u64, u32); RECENT]>,
@@ -132,10 +130,6 @@ impl<'a, T: Take> KeyRows<'a, T> {
             _ if recipe.group.is_none() => Groups::One(0),
             groups => groups,
         };
-        let plain = match groups {
-            Groups::One(number) if recipe.is_plain() && recipe.weight.is_none() => Some(number),
-            _ => None,
-        };
         KeyRows {
             maker: Maker::new(recipe),
             parts: recipe.key.len(),
@@ -144,7 +138,6 @@ impl<'a, T: Take> KeyRows<'a, T> {
             hash,
             bad_rows,
             groups,
-            plain,
             numbers: Numbers::default(),
             recent: Box::new([(u64::MAX, 0); RECENT]),
             rows: Vec::new(),
@@ -229,18 +222,6 @@ impl<'a, T: Take> KeyRows<'a, T> {
         Ok(number)
     }
 
-    #[inline(never)]
-    fn any_row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
-        match self.key(values) {
-            Ok(()) => Ok(()),
-            Err(_) if self.bad_rows == BadRows::Skip => {
-                self.skipped += 1;
-                Ok(())
-            }
-            Err(message) => Err(refusal(&message, values)),
-        }
-    }
-
     #[inline]
     fn key(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
         let group = match self.groups {
@@ -307,18 +288,16 @@ pub fn in_key(bad: BadValue) -> String {
 }
 
 impl<T: Take> Sink for KeyRows<'_, T> {
-    #[inline(always)]
+    #[inline]
     fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
-        // The shortest way, for the commonest of recipes: it fits into the loop over the lines.
-        if let (Some(group), [Some(bytes)]) = (self.plain, values)
-            && is_present(bytes)
-            && let Some(rows) = self.rows.get_mut(group as usize)
-        {
-            *rows += 1;
-            self.take.take(Key { group, hash: self.hash.identity(bytes), bytes, weight: 1 });
-            return Ok(());
+        match self.key(values) {
+            Ok(()) => Ok(()),
+            Err(_) if self.bad_rows == BadRows::Skip => {
+                self.skipped += 1;
+                Ok(())
+            }
+            Err(message) => Err(refusal(&message, values)),
         }
-        self.any_row(values)
     }
 
     fn bad_row(&mut self, _: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
