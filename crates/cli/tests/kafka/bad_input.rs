@@ -184,6 +184,22 @@ fn messages_that_go_while_a_topic_is_followed_are_said_too() {
 }
 
 #[test]
+fn a_topic_that_has_fewer_partitions_than_were_read_is_an_error_that_says_so() {
+    let (before, after) = (Broker::with(&[("t", 2)]), Broker::with(&[("t", 1)]));
+    after.stand_in_for(&before);
+    let folder = Folder::new();
+    for (broker, partition) in [(&before, 0), (&before, 1), (&after, 0)] {
+        broker.send("t", partition, 1, "a");
+        broker.flush();
+    }
+    let line = |broker: &Broker| format!("stream --train {} --keys 10 --state state", broker.url("t"));
+    folder.ok(&line(&before));
+    folder.refused(&line(&after), 1, &["no partition 1", "had it when it was read", "--lost go-on"]);
+    folder.ok(&format!("{} --lost go-on", line(&after)));
+    folder.ok(&line(&after));
+}
+
+#[test]
 fn the_topic_of_another_cluster_is_not_taken_for_the_one_that_was_read() {
     let (one, other) = (Broker::with(&[("t", 1)]), Broker::with(&[("t", 1)]));
     let folder = Folder::new();

@@ -41,6 +41,8 @@ pub struct Seen {
     pub fenced: AtomicU64,
     /// For how long the answer to a commit is kept back, in microseconds.
     pub delay: AtomicU64,
+    /// The id of the cluster, and another by which it is called.
+    called: Mutex<Option<(String, String)>>,
 }
 
 /// Group, topic and partition.
@@ -192,6 +194,14 @@ impl Broker {
         all
     }
 
+    /// Has the cluster called by the id of another: as if it were that one, at a later time.
+    pub fn stand_in_for(&self, other: &Broker) {
+        let id = |broker: &Broker| broker.producer.client().fetch_cluster_id(PATIENCE).unwrap();
+        let (own, other) = (id(self), id(other));
+        assert_eq!(own.len(), other.len(), "the door puts one in the place of the other");
+        *self.seen.called.lock().unwrap() = Some((own, other));
+    }
+
     /// The last batch whose answers the committed transactions have brought to a topic.
     pub fn last_batch(&self, topic: &str) -> Option<u64> {
         let shared = self.seen.shared.lock().unwrap();
@@ -300,10 +310,13 @@ impl Door<'_> {
                     let mut reply = self.forward(&request)?;
                     match key {
                         INIT_PRODUCER => self.init(fields, Fields(&reply[4..])),
-                        METADATA => self.name_the_door(&mut reply, |fields| {
-                            fields.i32();
-                            fields.i32()
-                        }),
+                        METADATA => {
+                            self.name_the_door(&mut reply, |fields| {
+                                fields.i32();
+                                fields.i32()
+                            });
+                            self.name_the_cluster(&mut reply);
+                        }
                         FIND_COORDINATOR => self.name_the_door(&mut reply, |fields| {
                             fields.bytes(6);
                             fields.text();
@@ -337,6 +350,14 @@ impl Door<'_> {
             }
         }
         at.into_iter().for_each(|at| reply[at..at + 4].copy_from_slice(&self.port.to_be_bytes()));
+    }
+
+    fn name_the_cluster(&self, reply: &mut [u8]) {
+        let called = self.seen.called.lock().unwrap();
+        let Some((own, other)) = called.as_ref() else { return };
+        if let Some(at) = reply.windows(own.len()).position(|bytes| bytes == own.as_bytes()) {
+            reply[at..at + own.len()].copy_from_slice(other.as_bytes());
+        }
     }
 
     /// A producer begins with an id: whatever was open with it is given up.
