@@ -167,7 +167,8 @@ def _most_hashes(source: Source, rows: Any) -> Optional[int]:
     is known: a few bytes of Parquet may hold millions of keys."""
     if source.text is None:
         return None
-    return 4 * int(str(rows._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    files = rows._jdf.queryExecution().optimizedPlan().collectLeaves().apply(0)
+    return 4 * int(str(files.stats().sizeInBytes()))
 
 
 def _put_together(
