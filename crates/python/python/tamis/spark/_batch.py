@@ -151,17 +151,24 @@ def _reducers(spark: Any) -> int:
 
 def _counted(source: Source, rows: Any, options: dict[str, Any]) -> _tamis.Counter:
     """Counts on the executors; all that they saw, in a counter here."""
-    # What is counted exactly comes to so many bytes at most; of a static filter, all hashes.
-    size = None if options.get("kind") == "fuse" else _EXACT_BYTES
     # Where a result may be little, they come in more parts; tasks cost more than they are worth beyond some.
     needed = 1 << (4 * _EXACT_BYTES // _largest_result(source.spark)).bit_length()
     parts = max(_reducers(source.spark), min(16, needed))
     seen = rows.mapInArrow(_function(_tasks.CountRows(options, parts, MOST)), PARTS)
     merged = seen.repartition(parts, "part").mapInArrow(_function(_tasks.MergeCounts(options, MOST)), PARTS)
     counter = _tamis.Counter(options)
-    for _, data in local_parts(merged, size):
+    for _, data in local_parts(merged, _most_hashes(source, rows)):
         counter.absorb(data)
     return counter
+
+
+def _most_hashes(source: Source, rows: Any) -> Optional[int]:
+    """The bytes of all hashes that a small text can have: its lines have two bytes at least. Of other tables nothing
+    is known: a few bytes of Parquet may hold millions of keys."""
+    if source.text is None:
+        return None
+    files = rows._jdf.queryExecution().optimizedPlan().collectLeaves().apply(0)
+    return 4 * int(str(files.stats().sizeInBytes()))
 
 
 def _put_together(

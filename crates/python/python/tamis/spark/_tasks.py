@@ -72,7 +72,7 @@ class Rows(Task):
 
     def __init__(self, options: dict[str, Any]) -> None:
         super().__init__()
-        self.options = {**options, "threads": 1 if "threads" in options else None}
+        self.options = {**options, "threads": 1}
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
         """What the Rust part takes as rows."""
@@ -151,12 +151,11 @@ class MergeCounts(Task):
         self.options, self.most = options, most
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        counter, seen = None, False
+        counter = None
         for _, data in parts_of(batches):
             counter = counter or _tamis.Counter(self.options)
             counter.absorb(data)
-            seen = True
-        if seen and counter is not None:
+        if counter is not None:
             yield from as_batches(counter.parts(1, self.most))
 
 
