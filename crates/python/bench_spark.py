@@ -73,8 +73,12 @@ def document(spark: Any, data: str, fpr: float) -> Callable[[], dict[str, float]
                 bits[position] = 1
             return pair[0], bits
 
+        def joined(some: list[int], others: list[int]) -> list[int]:
+            some.extend(others)  # a + b would copy all that is there for every row
+            return some
+
         touched = by_rating.map(lambda pair: (pair[0], positions(pair[1], *shapes.value[pair[0]][1:])))
-        filters = touched.reduceByKey(lambda a, b: a + b).map(as_list).collect()
+        filters = touched.reduceByKey(joined).map(as_list).collect()
         known = spark.sparkContext.broadcast(dict(filters))
 
         def passing(pair: tuple[int, str]) -> Iterator[tuple[int, int]]:
