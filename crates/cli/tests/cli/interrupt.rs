@@ -9,17 +9,8 @@ use std::time::Duration;
 
 use crate::support::{self, Folder, Guard, PATIENCE, TAMIS};
 
-/// Starts tamis as a shell would start a foreground job, whatever the tests themselves ignore.
 fn start(folder: &Folder, line: &str) -> Guard {
-    Guard::start(
-        Command::new("env")
-            .args(["--default-signal=INT,TERM,HUP", TAMIS])
-            .args(line.split_whitespace())
-            .current_dir(folder.path(""))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped()),
-    )
+    support::foreground(folder, line, Stdio::null())
 }
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {

@@ -10,18 +10,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Guard, PATIENCE, TAMIS, until};
+use crate::support::{self, Folder, Guard, PATIENCE, until};
 
 fn start(folder: &Folder, line: &str) -> Guard {
-    Guard::start(
-        Command::new("env")
-            .args(["--default-signal=INT,TERM,HUP", TAMIS])
-            .args(line.split_whitespace())
-            .current_dir(folder.path(""))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped()),
-    )
+    support::foreground(folder, line, Stdio::piped())
 }
 
 /// A port that nobody uses just now.

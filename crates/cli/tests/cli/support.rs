@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,6 +39,19 @@ pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
         assert!(since.elapsed() < PATIENCE, "waited in vain: {what}");
         thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Starts tamis as a shell would start a foreground job, whatever the tests themselves ignore.
+pub fn foreground(folder: &Folder, line: &str, stdout: Stdio) -> Guard {
+    Guard::start(
+        Command::new("env")
+            .args(["--default-signal=INT,TERM,HUP", TAMIS])
+            .args(line.split_whitespace())
+            .current_dir(folder.path(""))
+            .stdin(Stdio::piped())
+            .stdout(stdout)
+            .stderr(Stdio::piped()),
+    )
 }
 
 /// A running program that does not outlive its test, however that ends.

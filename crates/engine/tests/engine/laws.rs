@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tamis::hash::Scheme;
-use tamis::key::Recipe;
-use tamis::params::{Common, Params};
+use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis_engine::build::{self, Addition, Job, Sizing};
 use tamis_engine::plan::Size;
@@ -17,37 +16,7 @@ use tamis_engine::rows::BadRows;
 use tamis_engine::source::Options;
 use tamis_engine::{Control, merge, output};
 
-type Rows = Vec<(u8, u16)>;
-
-fn recipe() -> Recipe {
-    Recipe {
-        key: vec!["key".parse().unwrap()],
-        group: Some("group".parse().unwrap()),
-        weight: None,
-        null: None,
-    }
-}
-
-fn table(path: &Path, rows: &[(u8, u16)]) -> String {
-    let lines: String = rows.iter().map(|(group, key)| format!("{group},k{key}\n")).collect();
-    fs::write(path, format!("group,key\n{lines}")).unwrap();
-    path.display().to_string()
-}
-
-fn job(inputs: Vec<String>, (kind, hash): (Kind, Scheme), sizing: Sizing, threads: usize) -> Job {
-    let common = Common { kind, hash, recipe: recipe() };
-    Job {
-        inputs,
-        options: Options::default(),
-        common,
-        sizing,
-        layers: None,
-        heavy: None,
-        distinct: false,
-        bad_rows: BadRows::Fail,
-        threads,
-    }
-}
+use crate::tables::{Rows, job, recipe, table};
 
 fn built(job: &Job, folder: &Path) -> Vec<u8> {
     let path = folder.join("out.tamis");

@@ -5,3 +5,4 @@ mod guarantees;
 mod laws;
 mod records;
 mod removal;
+mod tables;

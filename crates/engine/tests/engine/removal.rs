@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tamis::hash::Scheme;
-use tamis::key::Recipe;
-use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_engine::build::{self, Addition, Job, Sizing};
 use tamis_engine::plan::Size;
@@ -19,35 +17,10 @@ use tamis_engine::rows::BadRows;
 use tamis_engine::source::Options;
 use tamis_engine::{Control, output, test};
 
-type Rows = Vec<(u8, u16)>;
-
-fn recipe() -> Recipe {
-    Recipe {
-        key: vec!["key".parse().unwrap()],
-        group: Some("group".parse().unwrap()),
-        weight: None,
-        null: None,
-    }
-}
-
-fn table(path: &Path, rows: &[(u8, u16)]) -> String {
-    let lines: String = rows.iter().map(|(group, key)| format!("{group},k{key}\n")).collect();
-    fs::write(path, format!("group,key\n{lines}")).unwrap();
-    path.display().to_string()
-}
+use crate::tables::{self, Rows, recipe, table};
 
 fn job(inputs: Vec<String>, kind: Kind, sizing: Sizing) -> Job {
-    Job {
-        inputs,
-        options: Options::default(),
-        common: Common { kind, hash: Scheme::DEFAULT, recipe: recipe() },
-        sizing,
-        layers: None,
-        heavy: None,
-        distinct: false,
-        bad_rows: BadRows::Fail,
-        threads: 2,
-    }
+    tables::job(inputs, (kind, Scheme::DEFAULT), sizing, 2)
 }
 
 fn build_to(path: &Path, job: &Job) {
