@@ -83,6 +83,9 @@ def test_lines_that_passed_become_other_formats(spark: Any, tmp_path: Path) -> N
     tamis.build({"id": ["7", "8.5"]}, key="id", fpr=1e-9).save(filters)
     _filter(spark, filters, [data], tmp_path / "a", output_format="parquet")
     assert sorted(pq.read_table(tmp_path / "a").column("id").to_pylist()) == [7.0, 8.5]
+    tamis.build({"id": ["0"]}, key="id", fpr=1e-9).save(tmp_path / "none.tamis")
+    _filter(spark, tmp_path / "none.tamis", [data], tmp_path / "b", output_format="parquet")
+    assert spark.read.parquet(str(tmp_path / "b")).columns == ["id", "of"]
     data = tmp_path / "d.csv"
     data.write_text('id;a b\n7; x \n8.5;"y;"\n9;z\n')
     for form, expected in (("csv", ["id,a b", "7, x ", "8.5,y;"]), ("tsv", ["id\ta b", "7\t x ", "8.5\ty;"])):

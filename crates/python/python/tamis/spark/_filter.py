@@ -43,7 +43,7 @@ def filter_source(
     seen = Observation("tamis")
     df = passed(sieved.observe(seen, *numbers))
     if source.text is not None and not raw:
-        df = _parsed(df, text, passed(sieved))
+        df = _parsed(source, df)
     writer = df.write
     form = form or text["format"]
     if source.text is not None and raw:
@@ -103,22 +103,31 @@ def _sieved_lines(
     return sieved, numbers, lambda df: df.filter(F.length("text") > 0).select(text)
 
 
-def _parsed(df: Any, text: Mapping[str, Any], again: Any) -> Any:
-    """The values of lines, as Spark reads them: of CSV text, of NDJSON what it infers of all of them."""
+def _parsed(source: Source, df: Any) -> Any:
+    """The values of lines, as Spark reads them: of CSV text, of NDJSON what it infers of the whole input."""
+    from pyspark.sql import functions as F
+
+    text: Mapping[str, Any] = source.text or {}
+    line = F.explode(F.split("value", "\n")).alias("value")
+    lines = df.select(line).select(F.regexp_replace("value", "\r$", "").alias("value"))
+    if text["format"] == "lines":
+        return lines
+    if text["format"] == "ndjson":
+        values = F.from_json("value", _inferred(source))
+    else:
+        schema = ", ".join(f"{_batch._quoted(name)} string" for name in text["columns"])
+        dialect = {"sep": chr(text["delimiter"]), "quote": "" if text["no_quotes"] else '"', "escape": '"'}
+        values = F.from_csv("value", schema, dialect)
+    return lines.select(values.alias("_")).select("_.*")
+
+
+def _inferred(source: Source) -> Any:
+    """The types of NDJSON. What is no object has none."""
     from pyspark.sql import functions as F
     from pyspark.sql.types import StructType
 
-    def lines(df: Any) -> Any:
-        line = F.explode(F.split("value", "\n")).alias("value")
-        return df.select(line).select(F.regexp_replace("value", "\r$", "").alias("value"))
-
-    if text["format"] == "lines":
-        return lines(df)
-    if text["format"] == "ndjson":
-        spark = df.sparkSession
-        strings = getattr(lines(again)._jdf, "as")(spark._jvm.org.apache.spark.sql.Encoders.STRING())
-        schema = spark._jsparkSession.read().json(strings).schema().json()
-        return lines(df).select(F.from_json("value", StructType.fromJson(json.loads(schema))).alias("_")).select("_.*")
-    schema = ", ".join(f"{_batch._quoted(name)} string" for name in text["columns"])
-    dialect = {"sep": chr(text["delimiter"]), "quote": "" if text["no_quotes"] else '"', "escape": '"'}
-    return lines(df).select(F.from_csv("value", schema, dialect).alias("_")).select("_.*")
+    jvm, session = source.spark._jvm, source.spark._jsparkSession
+    lines = source.df.select(F.regexp_replace(F.col("value").cast("string"), "^\ufeff", ""))
+    strings = getattr(lines._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
+    schema = session.read().option("mode", "DROPMALFORMED").json(strings).schema().json()
+    return StructType.fromJson(json.loads(schema))
