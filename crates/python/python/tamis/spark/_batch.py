@@ -176,13 +176,13 @@ def _put_together(
 ) -> int:
     """Writes the file of ranges that executors brought together; returns the rows left out."""
     assembly = _tamis.Assembly(params, range_bytes, path)
-    merged = merged_ranges(source.spark, rows, options, params, range_bytes)
+    merged = merged_ranges(rows, options, params, range_bytes)
     for _, data in local_parts(merged, _tamis.data_bytes(params)):
         assembly.put(data)
     return assembly.finish()
 
 
-def merged_ranges(spark: Any, rows: Any, options: dict[str, Any], params: str, range_bytes: int) -> Any:
+def merged_ranges(rows: Any, options: dict[str, Any], params: str, range_bytes: int) -> Any:
     """A DataFrame of ranges, each once: what rows change in sketches of these parameters."""
     from pyspark.sql import functions as F
 
@@ -391,13 +391,10 @@ def filter_df(
 
 def codes(df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int, None], bad_rows: str) -> Any:
     """A column: 1 where the key may be in the set, 0 where it is not, 2 where there is no key."""
-    from pyspark.sql import functions as F
-
     spark = session_of(df)
     file = sketch._file
     if bad_rows not in ("fail", "skip"):
         raise ValueError(f'bad_rows is "fail" or "skip", not {bad_rows!r}')
-    options = {"key": key}
     file.refuse_question(group)
     columns = _key_columns(df, file, key)
     task = _tasks.Contains(ship(spark, sketch), group, bad_rows)
@@ -431,22 +428,12 @@ def estimates(df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int
 
 
 def _arrow_udf(task: Any, returns: str) -> Any:
-    """A user function on Arrow arrays where Spark has that, else on pandas columns."""
+    """A user function on Arrow arrays."""
+    import pyarrow as pa
     from pyspark.sql import functions as F
 
-    if hasattr(F, "arrow_udf"):
-        import pyarrow as pa
+    def of_arrays(*columns):  # type: ignore[no-untyped-def]
+        return task(*columns)
 
-        def of_arrays(*columns):  # type: ignore[no-untyped-def]
-            return task(*columns)
-
-        of_arrays.__annotations__ = {"columns": pa.Array, "return": pa.Array}  # Spark asks for them
-        return F.arrow_udf(of_arrays, returns)
-    import pandas as pd
-
-    def of_series(*columns):  # type: ignore[no-untyped-def]
-        return task(*columns).to_pandas()
-
-    of_series.__annotations__ = {"columns": pd.Series, "return": pd.Series}
-
-    return F.pandas_udf(of_series, returns)  # type: ignore[call-overload, unused-ignore]
+    of_arrays.__annotations__ = {"columns": pa.Array, "return": pa.Array}  # Spark asks for them
+    return F.arrow_udf(of_arrays, returns)

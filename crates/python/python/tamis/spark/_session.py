@@ -15,7 +15,8 @@ import tamis
 from tamis import Sketch
 from tamis.spark._tasks import Shipped
 
-OLDEST = (3, 5)
+# The first whose user functions take Arrow arrays as they are.
+OLDEST = (4, 1)
 
 _SHIP = (
     "an executor has no package tamis, or no pyarrow: install the wheel on every worker, or ship a packed environment "
@@ -42,7 +43,7 @@ def check_version(version: str) -> None:
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if numbers < OLDEST:
         raise tamis.Error(
-            f"this is Spark {version}: tamis needs {OLDEST[0]}.{OLDEST[1]} or later, whose executors take Arrow batches"
+            f"this is Spark {version}: tamis needs {OLDEST[0]}.{OLDEST[1]} or later, whose functions take Arrow arrays"
         )
 
 

@@ -138,7 +138,7 @@ def train_stream(
             path = temporary_file(f"batch-{os.urandom(8).hex()}.tamis")
             assembly = _tamis.Assembly(planned, range_bytes, path)
             changed = False
-            merged = merged_ranges(spark, rows, with_params, planned, range_bytes)
+            merged = merged_ranges(rows, with_params, planned, range_bytes)
             for _, part in local_parts(merged, _tamis.data_bytes(planned)):
                 if not changed and last is not None:
                     assembly.begin(known.open(last[2])._file)
