@@ -76,6 +76,33 @@ def test_a_file_may_be_larger_than_rows_and_results_of_spark_may_be(spark: Any, 
     assert there == here == tamis.open(path)
 
 
+def test_what_is_counted_may_be_more_than_a_result_of_spark_may_be(spark: Any) -> None:
+    """32 MB of hashes, all of which `fuse` needs on the driver, where a job may give back 8 MB."""
+    df = spark.range(4_000_000).withColumnRenamed("id", "key")
+    there = tamis.spark.build(df, key="key", kind="fuse")
+    assert there == tamis.build({"key": pa.array(range(4_000_000))}, key="key", kind="fuse")
+
+
+def test_what_is_counted_may_be_of_one_hash(spark: Any) -> None:
+    """Over 8 MB of it, in as many groups: no cut by hash makes that less."""
+    df = spark.range(300_000).selectExpr("'a' as key", "id as group")
+    assert tamis.spark.count(df, key="key", group="group") == {str(i): 1 for i in range(300_000)}
+
+
+def test_no_job_is_run_to_plan_another(spark: Any) -> None:
+    """Neither shuffles nor broadcasts are, to count tasks."""
+    few, many = spark.range(10), spark.range(0, 100, 1, 70)
+    params = json.dumps(tamis.plan(keys=100, key="id"))
+    tracker = spark.sparkContext.statusTracker()
+    spark.sparkContext.setJobGroup("planning", "")
+    for rows, tasks in (many, 70), (few.repartition(100), 100), (many.join(few.hint("broadcast"), "id"), 70):
+        assert _batch._partitions(rows) == tasks
+        ranges = _batch.merged_ranges(rows, {"key": "id", "params": params}, params, 4096)
+        assert not tracker.getJobIdsForGroup("planning")
+    assert ranges.collect() and tracker.getJobIdsForGroup("planning")
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+
+
 def _named(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters for a column, in place of lines."""
     return tamis.plan(keys=params["groups"][0]["keys"], key="key", fpr=0.01)
