@@ -14,8 +14,9 @@ from tamis import _tamis
 # Parts of a job, as rows that Spark moves: the number that they are brought together by, and the bytes.
 PARTS = "part long, data binary"
 
-# Bytes that a task holds before it hands them on.
-HELD = 256 << 20
+# Bytes that a task holds before it hands them on: changes, of which more is less to move in the end, and keys.
+CHANGES_HELD = 128 << 20
+KEYS_HELD = 32 << 20
 
 # Bytes of rows that are handed over together.
 _BATCH = 32 << 20
@@ -169,7 +170,7 @@ class MergeCounts(Task):
 class BuildRows(Rows):
     """What rows change in sketches, by range."""
 
-    def __init__(self, options: dict[str, Any], range_bytes: int, held: int = HELD) -> None:
+    def __init__(self, options: dict[str, Any], range_bytes: int, held: int = CHANGES_HELD) -> None:
         super().__init__(options)
         self.range_bytes, self.held = range_bytes, held
 
@@ -224,7 +225,7 @@ _opened: dict[str, _tamis.File] = {}
 class GatherKeys(Rows):
     """Gathers keys for a test, by hash."""
 
-    def __init__(self, file: Shipped, options: dict[str, Any], negatives: bool, held: int = HELD) -> None:
+    def __init__(self, file: Shipped, options: dict[str, Any], negatives: bool, held: int = KEYS_HELD) -> None:
         super().__init__(options)
         self.file, self.negatives, self.held = file, negatives, held
 
