@@ -204,6 +204,20 @@ def test_what_cannot_be_is_said(spark: Any, frame: Any, tmp_path: Path) -> None:
         _read.rows(spark, [str(tmp_path / "none*.csv")], {}, {"key": ["key"]})
 
 
+def test_what_a_user_function_says_is_not_taken_for_words_of_tamis(spark: Any) -> None:
+    from pyspark.sql import functions as F
+
+    rows = spark.createDataFrame([("a",)], "key string")
+    with pytest.raises(Exception, match="invalid literal for int") as failed:
+        tamis.spark.build(rows.select(F.udf(lambda text: int(text), "int")("key").alias("key")), key="key")
+    assert not isinstance(failed.value, tamis.Error) and "in <lambda>" in str(failed.value)
+    # What tamis says is short, with what Spark said behind it.
+    with pytest.raises(tamis.Error, match="^a row: in the key") as failed:
+        tamis.spark.build(spark.createDataFrame([(None,)], "key string"), key="key")
+    assert "_tasks.py" in str(failed.value.__cause__)
+    assert _session._said("ModuleNotFoundError: No module named 'tamis_of_others'") is None
+
+
 def test_a_job_filters_to_the_formats_of_spark(spark: Any, tmp_path: Path) -> None:
     data, filters = tmp_path / "in.csv", tmp_path / "f.tamis"
     data.write_text("id,who\n1,ann\n2,\"b,ob\"\n3,\n4,eve\n")

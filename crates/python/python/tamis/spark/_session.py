@@ -57,13 +57,21 @@ def explained() -> Iterator[None]:
         said = _said(str(error))
         if said is None:
             raise
-        raise tamis.Error(said) from None
+        raise tamis.Error(said) from error
+
+
+# An error that comes straight from a task of tamis. A user function before it has no frame there, and speaks for itself.
+_OF_TAMIS = re.compile(
+    r'^  File "[^"\n]*[/\\]tamis[/\\]spark[/\\]\w+\.py".*\n(?:  .*\n)*'
+    r"(?:tamis\.Error|tamis\._tamis\.Error|ValueError|TypeError): (.*)$",
+    re.MULTILINE,
+)
 
 
 def _said(text: str) -> Any:
-    if re.search(r"No module named '?(tamis|pyarrow)", text):
+    if re.search(r"No module named '?(tamis|pyarrow)\b", text):
         return _SHIP
-    found = re.findall(r"^(?:tamis\.Error|tamis\._tamis\.Error|ValueError|TypeError): (.*)$", text, re.MULTILINE)
+    found = _OF_TAMIS.findall(text)
     if not found:
         return None
     # Rows are counted in pieces of the table, which nobody knows.
