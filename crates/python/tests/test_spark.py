@@ -134,6 +134,41 @@ def test_rows_pass_whose_key_may_be_in_the_set(spark: Any, frame: Any, table: pa
     assert "ArrowEvalPython [of_arrays(key" in plan or "ArrowEvalPython [of_series(key" in plan, plan
 
 
+def test_what_is_shipped_is_what_was_opened(frame: Any, tmp_path: Path) -> None:
+    path = tmp_path / "seen.tamis"
+    tamis.build(["k1"], fpr=1e-9).save(path)
+    opened = tamis.open(path)
+    tamis.build(["k2"], fpr=1e-9).save(path)
+    assert {row.key for row in tamis.spark.filter_df(frame, opened, key="key").collect()} == {"k1"}
+
+
+@pytest.fixture
+def mounted(spark: Any, tmp_path: Path) -> str:
+    """A folder that is on no file system of this machine, for all that anyone but Hadoop knows."""
+    spark._jsc.hadoopConfiguration().set(f"fs.viewfs.mounttable.{tmp_path.name}.link./there", f"file://{tmp_path}")
+    return f"viewfs://{tmp_path.name}/there"
+
+
+def test_a_sketch_of_hadoop_stays_what_it_was_when_another_is_opened(spark: Any, mounted: str, tmp_path: Path) -> None:
+    sketches = [tamis.build([f"k{i}"]) for i in range(2)]
+    folder = _files.Folder(spark, f"{mounted}/state")
+    assert folder.local is None
+    for i, sketch in enumerate(sketches):
+        sketch.save(tmp_path / "here")
+        folder.put(f"{i}.tamis", str(tmp_path / "here"))
+    opened = [folder.open(f"{i}.tamis") for i in range(2)]
+    assert opened == sketches
+
+
+def test_a_name_means_to_the_state_what_it_means_to_spark(spark: Any, tmp_path: Path) -> None:
+    for name in ("a%20b", "a b#c?d"):
+        folder = _files.Folder(spark, f"file://{tmp_path}/{name}/")
+        (tmp_path / "one").write_text("")
+        folder.put("one", str(tmp_path / "one"))
+        assert _files.exists(spark, f"file://{tmp_path}/{name}/one")
+        assert (tmp_path / name / "one").exists()
+
+
 TEXT = {
     "two.csv": ["key,group,weight\nann,at,1\n\"b,ob\",\"a\"\"t\",2\n", "\ufeffkey,group,weight\r\neve,it,3\r\n\r\nann,it,4"],
     "semicolons.csv": ["group;key\nat;ann\nit;bob\n"],

@@ -32,7 +32,6 @@ class _State:
 
     def __init__(self, spark: Any, uri: str) -> None:
         self.folder = Folder(spark, uri)
-        self.local = temporary_file(f"state-{os.urandom(8).hex()}.tamis")
 
     def all(self) -> list[tuple[int, str, str]]:
         """Numbers of batches, the queries that they belong to, and names; the latest last."""
@@ -46,7 +45,7 @@ class _State:
 
     def open(self, name: str) -> Sketch:
         """A sketch of the state."""
-        return tamis.open(self.folder.fetch(name, self.local))
+        return self.folder.open(name)
 
     def put(self, query: str, batch: int, path: str) -> None:
         """Commits what is known after a batch."""
