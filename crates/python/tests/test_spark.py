@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any, Callable
 
@@ -325,3 +326,50 @@ def test_a_batch_that_comes_again_changes_nothing(spark: Any, tmp_path: Path, ki
     )
     answers.awaitTermination()
     assert sorted(found) == ([("10.0.0.7",)] if kind == "bloom" else [("10.0.0.7", 5), ("10.9.9.9", 0)])
+
+
+def test_a_stream_does_not_go_on_over_missing_batches(spark: Any, tmp_path: Path) -> None:
+    """Its state was emptied or is an older one, or its checkpoint is: each batch is the next or the last again."""
+    inputs, state, checkpoint = tmp_path / "in", tmp_path / "state", tmp_path / "checkpoint"
+    inputs.mkdir()
+
+    def learn(text: str) -> list[str]:
+        (inputs / f"{len(list(inputs.iterdir()))}.txt").write_text(text)
+        return again()
+
+    def again() -> list[str]:
+        stream = spark.readStream.option("maxFilesPerTrigger", 1).text(str(inputs)).withColumnRenamed("value", "ip")
+        query = tamis.spark.train_stream(
+            stream, key="ip", keys=100, state=str(state), checkpoint=str(checkpoint), trigger={"availableNow": True}
+        )
+        query.awaitTermination()
+        return sorted(path.name[-18:] for path in state.iterdir() if path.is_file())
+
+    with pytest.raises(tamis.Error, match="nothing was learned yet"):
+        learn("")
+        tamis.spark.open_state(str(state), spark)
+    assert learn("a\n") == ["000000000001.tamis"]
+    shutil.copytree(state, tmp_path / "older state")
+    shutil.copytree(checkpoint, tmp_path / "older checkpoint")
+    # A batch without rows leaves its number, and what is known stays.
+    assert learn("")[1][-12:] == "000000000002"
+    assert tamis.spark.open_state(str(state), spark) == tamis.build({"ip": ["a"]}, key="ip", keys=100)
+    shutil.move(state, tmp_path / "right")
+    with pytest.raises(Exception, match="batch 3 is the next by the checkpoint .* and batch 0 by this state"):
+        learn("b\n")
+    assert list(state.iterdir()) == []
+    state.rmdir()
+    shutil.copytree(tmp_path / "older state", state)
+    with pytest.raises(Exception, match="and batch 2 by this state"):
+        again()
+    shutil.rmtree(state)
+    shutil.move(tmp_path / "right", state)
+    again()
+    known = tamis.spark.open_state(str(state), spark)
+    assert known == tamis.build({"ip": ["a", "b"]}, key="ip", keys=100)
+    # Batch 2 of the older checkpoint may have other rows than batch 2 had.
+    shutil.rmtree(checkpoint)
+    shutil.move(tmp_path / "older checkpoint", checkpoint)
+    with pytest.raises(Exception, match="batch 2 is the next by the checkpoint .* and batch 4 by this state"):
+        again()
+    assert tamis.spark.open_state(str(state), spark) == known

@@ -1,9 +1,10 @@
 """Streams: sketches that learn with every micro-batch, and answers against what they know.
 
-The state of `train_stream` is a folder. After each micro-batch that brought something it holds one more file,
-``sketch-QUERY-BATCH.tamis``, which appears whole: the sketch after that batch, under its number. Spark may run a
-batch again after a failure, with the same rows and the same number; the state is then ahead of it, and nothing
-changes.
+The state of `train_stream` is a folder. Each micro-batch leaves one more file there, which appears whole:
+``sketch-QUERY-BATCH.tamis``, the sketch after that batch, or ``empty-QUERY-BATCH`` where it brought nothing, with the
+name of the sketch that stays. Spark may run its last batch again after a failure, with the same rows and the same
+number; it is in the state then, and nothing changes. Any other batch must be the next: else state and checkpoint do not
+belong together, and rows would be missing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tamis.spark._batch import Fields, Source, _of_rows, estimates, filter_df, l
 from tamis.spark._files import Folder
 from tamis.spark._session import explained, session_of, temporary_file
 
-_NAME = re.compile(r"sketch-([0-9a-f]{12})-(\d{12})\.tamis")
+_NAME = re.compile(r"(?:sketch|empty)-([0-9a-f]{12})-(\d{12})(?:\.tamis)?")
 
 # Older sketches that stay, for who reads just now.
 _KEPT = 2
@@ -35,23 +36,34 @@ class _State:
 
     def all(self) -> list[tuple[int, str, str]]:
         """Numbers of batches, the queries that they belong to, and names; the latest last."""
-        found = [(match, match.group(0)) for match in map(_NAME.fullmatch, self.folder.names()) if match]
-        return sorted((int(match.group(2)), match.group(1), name) for match, name in found)
+        found = [match for match in map(_NAME.fullmatch, self.folder.names()) if match]
+        return sorted((int(match.group(2)), match.group(1), match.group(0)) for match in found)
 
     def last(self) -> Optional[tuple[int, str, str]]:
-        """The latest."""
+        """The latest batch, the query that it belongs to, and the name of the sketch after it, which may be empty."""
         found = self.all()
-        return found[-1] if found else None
-
-    def open(self, name: str) -> Sketch:
-        """A sketch of the state."""
-        return self.folder.open(name)
+        if not found:
+            return None
+        number, query, name = found[-1]
+        return number, query, name if name.startswith("sketch") else (self.folder.read(name) or b"").decode()
 
     def put(self, query: str, batch: int, path: str) -> None:
         """Commits what is known after a batch."""
-        self.folder.put(f"sketch-{query}-{batch:012d}.tamis", path)
-        for _, _, name in self.all()[: -1 - _KEPT]:
-            self.folder.remove(name)
+        self._put(f"sketch-{query}-{batch:012d}.tamis", path)
+
+    def put_empty(self, query: str, batch: int, sketch: str) -> None:
+        """Commits a batch that brought nothing."""
+        path = temporary_file("empty")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(sketch)
+        self._put(f"empty-{query}-{batch:012d}", path)
+
+    def _put(self, name: str, path: str) -> None:
+        self.folder.put(name, path)
+        names = [name for _, _, name in self.all()]
+        sketches = [name for name in names if name.startswith("sketch")]
+        for old in set(names[:-1]) - set(sketches[-1 - _KEPT :]):
+            self.folder.remove(old)
 
 
 def train_stream(
@@ -116,8 +128,8 @@ def train_stream(
     place = f"{state.rstrip('/')}/checkpoint" if checkpoint is None else checkpoint
     known = _State(spark, state)
     last = known.last()
-    if last is not None:
-        _refuse_other(state, known.open(last[2]), planned)
+    if last is not None and last[2]:
+        _refuse_other(state, known.folder.open(last[2]), planned)
     marks = Folder(spark, place)
     mine: list[str] = []
 
@@ -130,8 +142,15 @@ def train_stream(
                 f"{state}: this state was learned by another query than that of {place}: name its checkpoint, or "
                 "another state"
             )
-        if last is not None and number <= last[0]:
+        if last is not None and number == last[0]:
             return  # it is in there
+        following, before = (0, "") if last is None else (last[0] + 1, last[2])
+        if number != following:
+            raise tamis.Error(
+                f"{state}: batch {number} is the next by the checkpoint {place}, and batch {following} by this state: "
+                "rows would be missing. Bring back the state that belongs to the checkpoint, or begin anew with an "
+                "empty state and another checkpoint"
+            )
         with explained():
             rows = Source(batch).rows(options)
             path = temporary_file(f"batch-{os.urandom(8).hex()}.tamis")
@@ -139,14 +158,16 @@ def train_stream(
             changed = False
             merged = merged_ranges(spark, rows, with_params, planned, range_bytes)
             for _, part in local_parts(merged, _tamis.data_bytes(planned)):
-                if not changed and last is not None:
-                    assembly.begin(known.open(last[2])._file)
+                if not changed and before:
+                    assembly.begin(known.folder.open(before)._file)
                 changed = True
                 assembly.put(part)
             if changed:
                 assembly.finish()
                 known.put(mine[0], number, path)
                 os.unlink(path)
+            else:
+                known.put_empty(mine[0], number, before)
 
     writer = df.writeStream.foreachBatch(learn).option("checkpointLocation", place)
     return _started(writer, trigger, name)
@@ -189,9 +210,9 @@ def open_state(state: str, spark: Any = None) -> Sketch:
         spark = SparkSession.builder.getOrCreate()
     known = _State(spark, state)
     last = known.last()
-    if last is None:
+    if last is None or not last[2]:
         raise tamis.Error(f"{state}: nothing was learned yet")
-    return known.open(last[2])
+    return known.folder.open(last[2])
 
 
 def query_stream(
@@ -225,12 +246,12 @@ def query_stream(
 
     def ask(batch: Any, number: int) -> None:
         last = known.last()
-        if last is None:
+        if last is None or not last[2]:
             answer(batch.limit(0), number)
             return
         if last[2] not in opened:
             opened.clear()
-            opened[last[2]] = known.open(last[2])
+            opened[last[2]] = known.folder.open(last[2])
         sketch = opened[last[2]]
         with explained():
             if sketch.kind.startswith("count-min"):
