@@ -6,8 +6,9 @@ import gzip
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -373,3 +374,82 @@ def test_a_stream_does_not_go_on_over_missing_batches(spark: Any, tmp_path: Path
     with pytest.raises(Exception, match="batch 2 is the next by the checkpoint .* and batch 4 by this state"):
         again()
     assert tamis.spark.open_state(str(state), spark) == known
+
+
+def _ask(
+    spark: Any, asked: Path, state: Path, answer: Any, select: Sequence[str] = ("value as ip",), **options: Any
+) -> None:
+    questions = spark.readStream.option("maxFilesPerTrigger", 1).text(str(asked)).selectExpr(*select)
+    query = tamis.spark.query_stream(
+        questions, str(state), answer=answer, checkpoint=f"{asked}-done", trigger={"availableNow": True}, **options
+    )
+    query.awaitTermination()
+
+
+def _learned(state: Path, batch: int, keys: list[str], **options: Any) -> None:
+    """A state as `train_stream` leaves it."""
+    state.mkdir(exist_ok=True)
+    tamis.build({"ip": keys}, key="ip", **options).save(state / f"sketch-0123456789ab-{batch:012d}.tamis")
+
+
+@pytest.mark.parametrize("kind", ["bloom", "count-min"])
+def test_states_that_answered_do_not_pile_up(spark: Any, tmp_path: Path, kind: str) -> None:
+    """Neither as files of Spark, which stay on all machines, nor as broadcasts."""
+    asked, state, context = tmp_path / "asked", tmp_path / "state", spark.sparkContext
+    asked.mkdir()
+    for i in range(4):
+        (asked / f"{i}.txt").write_text("k1\nk2\nk3\n")
+    _learned(state, 0, ["none"], kind=kind)
+    found: list[int] = []
+    held: list[int] = []
+
+    def answer(df: Any, batch: int) -> None:
+        found.append(df.count() if kind == "bloom" else df.where("estimate > 0").count())
+        held.append(len(os.listdir(context._temp_dir)))
+        _learned(state, batch + 1, [f"k{i}" for i in range(batch + 2)], kind=kind)
+
+    files = context._jsc.sc().listFiles().size()
+    _ask(spark, asked, state, answer, key="ip")
+    assert found == [0, 1, 2, 3]
+    assert context._jsc.sc().listFiles().size() == files
+    assert len(set(held)) == 1, held
+
+
+NAMED: list[tuple[Optional[str], list[str]]] = [
+    ("who.ip", ["named_struct('ip', value) as who", "1 as n"]),
+    ("2", ["1 as n", "value as ip"]),
+    (None, ["value"]),
+]
+
+
+@pytest.mark.parametrize("key, select", NAMED, ids=str)
+def test_each_key_is_answered_once_however_it_is_named(spark: Any, tmp_path: Path, key: Any, select: list[str]) -> None:
+    asked, state = tmp_path / "asked", tmp_path / "state"
+    asked.mkdir()
+    (asked / "a.txt").write_text("a\nb\na\nc\nb\n")
+    state.mkdir()
+    tamis.build(["a", "b"], fpr=1e-9).save(state / "sketch-0123456789ab-000000000000.tamis")
+    found: list[int] = []
+    _ask(spark, asked, state, lambda df, _: found.append(df.count()), select, key=key)
+    assert found == [2]
+
+
+def test_answers_that_are_written_over_are_there_once(spark: Any, tmp_path: Path) -> None:
+    """A batch is answered again where all ended before Spark knew that it was; by what is known then."""
+    asked, state = tmp_path / "asked", tmp_path / "state"
+    asked.mkdir()
+    (asked / "a.txt").write_text("a\nb\nc\n")
+    called: list[int] = []
+
+    def answer(seen: Any, batch: int) -> None:
+        called.append(batch)
+        seen.write.mode("overwrite").json(f"{tmp_path}/answers/batch={batch}")
+
+    _learned(state, 0, ["a"])
+    _ask(spark, asked, state, answer, key="ip")
+    for commit in (tmp_path / "asked-done" / "commits").iterdir():
+        commit.unlink()
+    _learned(state, 1, ["a", "b"])
+    _ask(spark, asked, state, answer, key="ip")
+    assert called == [0, 0]
+    assert sorted(map(tuple, spark.read.json(f"{tmp_path}/answers").collect())) == [("a", 0), ("b", 0)]

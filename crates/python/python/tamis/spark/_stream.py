@@ -18,9 +18,19 @@ from typing import Any, Callable, Optional, Union
 import tamis
 from tamis import Sketch, _tamis
 from tamis._sketch import params_as_json
-from tamis.spark._batch import Fields, Source, _of_rows, estimates, filter_df, local_parts, merged_ranges
+from tamis.spark._batch import (
+    Fields,
+    Source,
+    _key_columns,
+    _of_rows,
+    codes,
+    estimates,
+    local_parts,
+    merged_ranges,
+)
 from tamis.spark._files import Folder
 from tamis.spark._session import explained, session_of, temporary_file
+from tamis.spark._tasks import Carried
 
 _NAME = re.compile(r"(?:sketch|empty)-([0-9a-f]{12})-(\d{12})(?:\.tamis)?")
 
@@ -231,18 +241,24 @@ def query_stream(
     """Starts a query that answers another stream by what `train_stream` learned; returns the query.
 
     For each micro-batch `answer` is called with a DataFrame and the number of the batch: the rows whose key was
-    seen, each key once if `once`; of counts all rows, with a column ``estimate``. The state is looked up anew for
-    each batch. Before anything was learned, nothing was seen.
+    seen; of counts all rows, with a column ``estimate``. If `once`, one row of each key, as its columns have it, is
+    there. The DataFrame serves as long as the call. The state is looked up anew for each batch. Before anything was
+    learned, nothing was seen, and the DataFrame is empty.
+
+    A batch is answered at least once: where all ended before Spark knew that `answer` was done, it is called again,
+    with the same rows and the same number, but with what is known by then. So write what a batch gives over what it
+    gave before, not behind it, as here:
 
     >>> from tamis.spark import query_stream                                       # doctest: +SKIP
-    >>> def answer(seen, batch): seen.write.mode("append").json("hdfs:///answers")  # doctest: +SKIP
+    >>> def answer(seen, batch):                                                   # doctest: +SKIP
+    ...     seen.write.mode("overwrite").json(f"hdfs:///answers/batch={batch}")
     >>> query_stream(asked, "hdfs:///state/ips", key="ip", answer=answer, checkpoint="hdfs:///asked")  # doctest: +SKIP
     """
     spark = session_of(df)
     if not df.isStreaming:
         raise ValueError("this DataFrame is no stream: tamis.spark.filter_df filters it")
     known = _State(spark, state)
-    opened: dict[str, Sketch] = {}
+    opened: dict[str, tuple[Sketch, Carried]] = {}
 
     def ask(batch: Any, number: int) -> None:
         last = known.last()
@@ -250,17 +266,22 @@ def query_stream(
             answer(batch.limit(0), number)
             return
         if last[2] not in opened:
+            # Files that are shipped stay where they came to: of states there are too many for that.
+            for _, old in opened.values():
+                old.broadcast.destroy()
             opened.clear()
-            opened[last[2]] = known.folder.open(last[2])
-        sketch = opened[last[2]]
+            latest = known.folder.open(last[2])
+            opened[last[2]] = latest, Carried(spark.sparkContext.broadcast(latest))
+        sketch, sent = opened[last[2]]
         with explained():
             if sketch.kind.startswith("count-min"):
-                found = estimates(batch, sketch, key, group, bad_rows)
+                found = estimates(batch, sketch, key, group, bad_rows, sent)
             else:
-                found = filter_df(batch, sketch, key, group, bad_rows=bad_rows)
-            columns = _tamis.asked_columns({"key": key, "without_group": True}, sketch._file)
-            if once and all(isinstance(column, str) and column in batch.columns for column in columns):
-                found = found.dropDuplicates(columns)
+                found = batch.filter(codes(batch, sketch, key, group, bad_rows, sent) == 1)
+            if once:
+                columns = _key_columns(batch, sketch._file, key)
+                parts = {f"part {at} of the key": column for at, column in enumerate(columns)}
+                found = found.withColumns(parts).dropDuplicates([*parts]).drop(*parts)
             answer(found, number)
 
     writer = df.writeStream.foreachBatch(ask).option("checkpointLocation", checkpoint)
