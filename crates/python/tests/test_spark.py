@@ -147,8 +147,9 @@ def test_what_is_shipped_is_what_was_opened(frame: Any, tmp_path: Path) -> None:
 @pytest.fixture
 def mounted(spark: Any, tmp_path: Path) -> str:
     """A folder that is on no file system of this machine, for all that anyone but Hadoop knows."""
-    spark._jsc.hadoopConfiguration().set(f"fs.viewfs.mounttable.{tmp_path.name}.link./there", f"file://{tmp_path}")
-    return f"viewfs://{tmp_path.name}/there"
+    name = tmp_path.name.replace("_", "-")
+    spark._jsc.hadoopConfiguration().set(f"fs.viewfs.mounttable.{name}.link./there", f"file://{tmp_path}")
+    return f"viewfs://{name}/there"
 
 
 def test_a_sketch_of_hadoop_stays_what_it_was_when_another_is_opened(spark: Any, mounted: str, tmp_path: Path) -> None:
@@ -276,9 +277,10 @@ def test_a_job_filters_to_the_formats_of_spark(spark: Any, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", ["bloom", "count-min"])
-def test_a_batch_that_comes_again_changes_nothing(spark: Any, tmp_path: Path, kind: str) -> None:
-    inputs, state = tmp_path / "in", tmp_path / "state"
+def test_a_batch_that_comes_again_changes_nothing(spark: Any, mounted: str, tmp_path: Path, kind: str) -> None:
+    inputs, folder = tmp_path / "in", tmp_path / "state"
     inputs.mkdir()
+    state = str(folder) if kind == "bloom" else f"{mounted}/state"
     options: dict[str, Any] = {"kind": kind, **({"keys": 5000} if kind == "bloom" else {"epsilon": 0.001})}
     rows: list[str] = []
 
@@ -291,17 +293,17 @@ def test_a_batch_that_comes_again_changes_nothing(spark: Any, tmp_path: Path, ki
     def again() -> tamis.Sketch:
         stream = spark.readStream.option("maxFilesPerTrigger", 1).text(str(inputs)).withColumnRenamed("value", "ip")
         query = tamis.spark.train_stream(
-            stream, key="ip", state=str(state), trigger={"availableNow": True}, range_bytes=640, **options
+            stream, key="ip", state=state, trigger={"availableNow": True}, range_bytes=640, **options
         )
         query.awaitTermination()
-        return tamis.spark.open_state(str(state), spark)
+        return tamis.spark.open_state(state, spark)
 
     learn(0)
     known = learn(1)
     expected = tamis.build({"ip": rows}, key="ip", **options)
     assert known == expected
     # As if all had ended before Spark knew that the batch was done.
-    commits = sorted(path for path in (state / "checkpoint" / "commits").iterdir() if path.name.isdigit())
+    commits = sorted(path for path in (folder / "checkpoint" / "commits").iterdir() if path.name.isdigit())
     os.unlink(commits[-1])
     crc = commits[-1].with_name(f".{commits[-1].name}.crc")
     crc.unlink(missing_ok=True)
@@ -309,12 +311,12 @@ def test_a_batch_that_comes_again_changes_nothing(spark: Any, tmp_path: Path, ki
     # Another query, whose batches have the same numbers, is not taken for this one.
     other = spark.readStream.text(str(inputs)).withColumnRenamed("value", "ip")
     query = tamis.spark.train_stream(
-        other, key="ip", state=str(state), checkpoint=str(tmp_path / "other"), trigger={"availableNow": True}, **options
+        other, key="ip", state=state, checkpoint=str(tmp_path / "other"), trigger={"availableNow": True}, **options
     )
     with pytest.raises(Exception, match="another query"):
         query.awaitTermination()
     with pytest.raises(tamis.Error, match="other parameters"):
-        tamis.spark.train_stream(other, key="ip", keys=77, state=str(state))
+        tamis.spark.train_stream(other, key="ip", keys=77, state=state)
 
     found: list[tuple[Any, ...]] = []
     asked = tmp_path / "asked"
@@ -322,11 +324,32 @@ def test_a_batch_that_comes_again_changes_nothing(spark: Any, tmp_path: Path, ki
     (asked / "a.txt").write_text("10.0.0.7\n10.0.0.7\n10.9.9.9\n")
     questions = spark.readStream.text(str(asked)).withColumnRenamed("value", "ip")
     answers = tamis.spark.query_stream(
-        questions, str(state), key="ip", checkpoint=str(tmp_path / "answers"), trigger={"availableNow": True},
+        questions, state, key="ip", checkpoint=str(tmp_path / "answers"), trigger={"availableNow": True},
         answer=lambda df, _: found.extend(map(tuple, df.collect())),
     )
     answers.awaitTermination()
     assert sorted(found) == ([("10.0.0.7",)] if kind == "bloom" else [("10.0.0.7", 5), ("10.9.9.9", 0)])
+
+
+def test_what_a_stream_lacks_to_be_learned_is_said(spark: Any, frame: Any, tmp_path: Path) -> None:
+    """In the words of `tamis stream`, which asks for the same number of keys."""
+    stream = spark.readStream.text(str(tmp_path)).selectExpr("value as key", "value as group")
+
+    def learn(**options: Any) -> None:
+        tamis.spark.train_stream(stream, key="key", state=str(tmp_path / "state"), **options)
+
+    with pytest.raises(ValueError, match="^a bloom filter is planned for a number of keys: give keys=N, or params=$"):
+        learn(kind="bloom")
+    with pytest.raises(ValueError, match="^a blocked filter is planned for a number of keys"):
+        learn(fpr=0.001)
+    for options in ({"kind": "scalable"}, {"kind": "fuse", "keys": 5}, {"params": tamis.build(["a"], kind="fuse")}):
+        with pytest.raises(ValueError, match='cannot be made of parts of a stream: use kind="blocked" and keys=N'):
+            learn(**options)
+    with pytest.raises(ValueError, match="groups of a stream are not known first.* tamis.spark.plan of a sample"):
+        learn(group="group", keys=10)
+    params = tamis.spark.plan(frame, key="key", group="group", keys=777)
+    assert [group["keys"] for group in params["groups"]] == [777] * 7
+    assert not (tmp_path / "state").exists()
 
 
 def test_a_stream_does_not_go_on_over_missing_batches(spark: Any, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def explained() -> Iterator[None]:
         raise tamis.Error(said) from error
 
 
-# An error that comes straight from a task of tamis. A user function before it has no frame there, and speaks for itself.
+# An error of a task of tamis. A user function before it has no frame there, and speaks for itself.
 _OF_TAMIS = re.compile(
     r'^  File "[^"\n]*[/\\]tamis[/\\]spark[/\\]\w+\.py".*\n(?:  .*\n)*'
     r"(?:tamis\.Error|tamis\._tamis\.Error|ValueError|TypeError): (.*)$",

@@ -104,8 +104,10 @@ def train_stream(
 ) -> Any:
     """Starts a query of Structured Streaming that learns filters or counts; returns the query.
 
-    Parameters come first, since a stream cannot be counted: `keys` to plan for, `epsilon` for counts, or `params`
-    (with groups, these: `tamis.plan` or `tamis.spark.plan` of a sample that has all of them).
+    Parameters come first, since a stream cannot be counted: `keys` to plan a filter for (without, it is refused), or
+    `params` (with groups, these: `tamis.plan` or `tamis.spark.plan` of a sample that has all of them). Counts need
+    neither; `epsilon` says how near they are. Filters that grow, as `tamis stream` makes them where it is told no
+    number, are not made of parts.
 
     Each micro-batch makes parts on the executors; they are brought together with what was known, and the result
     is stored in the folder `state` with the number of the batch, in one step. A query that is killed and started
@@ -126,13 +128,19 @@ def train_stream(
     if not df.isStreaming:
         raise ValueError("this DataFrame is no stream: tamis.spark.build builds of it")
     source = Source(df)
-    options = source.options({**given, "params": params_as_json(params)})
+    chosen = params_as_json(params)
+    options = source.options({**given, "params": chosen})
+    called = kind or (json.loads(chosen)["kind"] if chosen else "blocked")
+    if called in ("fuse", "scalable"):
+        raise ValueError(f'a {called} filter cannot be made of parts of a stream: use kind="blocked" and keys=N')
     planned = _tamis.planned_without_rows(options)
-    if planned is None:
+    if planned is None and group is not None:
         raise ValueError(
-            "the keys of a stream cannot be counted first, nor its groups be found: give keys=N, or with groups "
-            "params= that know them"
+            "the groups of a stream are not known first: give params= that have them all, such as tamis.spark.plan of "
+            "a sample, with keys=N"
         )
+    if planned is None:
+        raise ValueError(f"a {called} filter is planned for a number of keys: give keys=N, or params=")
     with_params = {**_of_rows(options), "params": planned}
     source.rows(options)  # says which columns are missing
     place = f"{state.rstrip('/')}/checkpoint" if checkpoint is None else checkpoint
