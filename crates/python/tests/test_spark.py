@@ -16,7 +16,7 @@ import pytest
 
 import tamis
 import tamis.spark
-from tamis.spark import _batch, _files, _read, _session, job
+from tamis.spark import _batch, _files, _read, _session, _stream, job
 
 pytestmark = pytest.mark.spark
 
@@ -350,6 +350,24 @@ def test_what_a_stream_lacks_to_be_learned_is_said(spark: Any, frame: Any, tmp_p
     params = tamis.spark.plan(frame, key="key", group="group", keys=777)
     assert [group["keys"] for group in params["groups"]] == [777] * 7
     assert not (tmp_path / "state").exists()
+
+
+def test_a_mark_that_is_removed_while_it_is_read_hides_no_sketch(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = _stream._State(spark, str(tmp_path))
+    known.put_empty("0123456789ab", 0, "")
+    read = _files.Folder.read
+
+    def later(folder: _files.Folder, name: str) -> Any:
+        # The next batch is committed between the look at the folder and the look into the mark.
+        monkeypatch.setattr(_files.Folder, "read", read)
+        (tmp_path / name).unlink()
+        _learned(tmp_path, 1, ["a"])
+        return read(folder, name)
+
+    monkeypatch.setattr(_files.Folder, "read", later)
+    assert known.last() == (1, "0123456789ab", "sketch-0123456789ab-000000000001.tamis")
 
 
 def test_a_stream_does_not_go_on_over_missing_batches(spark: Any, tmp_path: Path) -> None:

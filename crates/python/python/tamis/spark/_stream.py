@@ -51,11 +51,13 @@ class _State:
 
     def last(self) -> Optional[tuple[int, str, str]]:
         """The latest batch, the query that it belongs to, and the name of the sketch after it, which may be empty."""
-        found = self.all()
-        if not found:
-            return None
-        number, query, name = found[-1]
-        return number, query, name if name.startswith("sketch") else (self.folder.read(name) or b"").decode()
+        while found := self.all():
+            number, query, name = found[-1]
+            sketch = name.encode() if name.startswith("sketch") else self.folder.read(name)
+            if sketch is not None:
+                return number, query, sketch.decode()
+            # It was removed just now, since another one came.
+        return None
 
     def put(self, query: str, batch: int, path: str) -> None:
         """Commits what is known after a batch."""
@@ -63,10 +65,11 @@ class _State:
 
     def put_empty(self, query: str, batch: int, sketch: str) -> None:
         """Commits a batch that brought nothing."""
-        path = temporary_file("empty")
+        path = temporary_file(f"empty-{os.urandom(8).hex()}")
         with open(path, "w", encoding="ascii") as file:
             file.write(sketch)
         self._put(f"empty-{query}-{batch:012d}", path)
+        os.unlink(path)
 
     def _put(self, name: str, path: str) -> None:
         self.folder.put(name, path)
