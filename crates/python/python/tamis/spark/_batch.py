@@ -395,7 +395,14 @@ def filter_df(
     return df.filter(code != F.lit(1)) if invert else df.filter(code == F.lit(1))
 
 
-def codes(df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int, None], bad_rows: str) -> Any:
+def codes(
+    df: Any,
+    sketch: Sketch,
+    key: Fields,
+    group: Union[str, bytes, int, None],
+    bad_rows: str,
+    sent: Optional[Shipped] = None,
+) -> Any:
     """A column: 1 where the key may be in the set, 0 where it is not, 2 where there is no key."""
     spark = session_of(df)
     file = sketch._file
@@ -403,7 +410,7 @@ def codes(df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int, No
         raise ValueError(f'bad_rows is "fail" or "skip", not {bad_rows!r}')
     file.refuse_question(group)
     columns = _key_columns(df, file, key)
-    task = _tasks.Contains(ship(spark, sketch), group, bad_rows)
+    task = _tasks.Contains(sent or ship(spark, sketch), group, bad_rows)
     return _arrow_udf(task, "tinyint")(*columns)
 
 
@@ -426,10 +433,11 @@ def _key_columns(df: Any, file: _tamis.File, key: Fields) -> list[Any]:
     return [column(name) for name in asked]
 
 
-def estimates(df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int, None], bad_rows: str) -> Any:
+def estimates(
+    df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int, None], bad_rows: str, sent: Shipped
+) -> Any:
     """The rows with a column of estimates."""
-    spark = session_of(df)
-    task = _tasks.Estimates(ship(spark, sketch), group, bad_rows)
+    task = _tasks.Estimates(sent, group, bad_rows)
     return df.withColumn("estimate", _arrow_udf(task, "long")(*_key_columns(df, sketch._file, key)))
 
 

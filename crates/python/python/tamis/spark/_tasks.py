@@ -222,6 +222,18 @@ class Shipped:
 _opened: dict[str, _tamis.File] = {}
 
 
+class Carried(Shipped):
+    """A file that goes along as a broadcast, which can be taken back: workers hold it in their memory."""
+
+    def __init__(self, broadcast: Any) -> None:
+        self.broadcast = broadcast
+
+    def open(self) -> _tamis.File:
+        """The file; a worker reads it once."""
+        sketch: tamis.Sketch = self.broadcast.value
+        return sketch._file
+
+
 class GatherKeys(Rows):
     """Gathers keys for a test, by hash."""
 
