@@ -17,36 +17,42 @@ pub fn run<T>(
     what: &'static str,
     job: impl FnOnce(&Control) -> tamis_engine::Result<T>,
 ) -> Result<T> {
-    interrupt::run(|control| {
-        if !output.shows_progress() {
-            return Ok(job(control)?);
-        }
-        let done = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let watcher = scope.spawn(|| watch(what, control, &done));
-            // Also when the job panics: the scope waits for the watcher.
-            let _done = Done(&done, watcher.thread().clone());
-            Ok(job(control)?)
-        })
-    })
+    interrupt::run(|control| shown(output, |done| watch(what, control, done), || job(control)))
 }
 
-/// Runs a job that ends well when it is asked to, and shows a line that tells how far it is.
+/// The same for a job that needs its time to end when it is asked to.
 pub fn run_to_its_end<T>(
+    output: &Output,
+    what: &'static str,
+    job: impl FnOnce(&Control) -> tamis_engine::Result<T>,
+) -> Result<T> {
+    interrupt::run_to_its_end(|control| shown(output, |done| watch(what, control, done), || job(control)))
+}
+
+/// The same with a line that tells how far it is.
+pub fn run_with_line<T>(
     output: &Output,
     line: impl Fn() -> String + Sync,
     job: impl FnOnce(&Control) -> tamis_engine::Result<T>,
 ) -> Result<T> {
-    interrupt::run_to_its_end(|control| {
-        if !output.shows_progress() {
-            return Ok(job(control)?);
-        }
-        let done = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let watcher = scope.spawn(|| show_line(&line, &done));
-            let _done = Done(&done, watcher.thread().clone());
-            Ok(job(control)?)
-        })
+    interrupt::run_to_its_end(|control| shown(output, |done| show_line(&line, done), || job(control)))
+}
+
+/// Does a job, and beside it what shows its progress, where that is wanted.
+fn shown<T>(
+    output: &Output,
+    watch: impl FnOnce(&AtomicBool) + Send,
+    job: impl FnOnce() -> tamis_engine::Result<T>,
+) -> Result<T> {
+    if !output.shows_progress() {
+        return Ok(job()?);
+    }
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch(&done));
+        // Also when the job panics: the scope waits for the watcher.
+        let _done = Done(&done, watcher.thread().clone());
+        Ok(job()?)
     })
 }
 

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -46,6 +46,9 @@ const SCRIPT: &str = "from tamis.spark.job import main\n\nmain()\n";
 /// Lines of spark-submit that are kept, to be shown where it fails.
 const KEPT: usize = 40;
 
+/// How long a job may take to end when it is asked to: it stops its tasks and removes what it has begun.
+const GRACE: Duration = Duration::from_secs(15);
+
 impl On {
     /// Whether the job goes to Spark.
     pub fn is_given(&self) -> bool {
@@ -68,7 +71,11 @@ impl On {
 
         let mut command = self.command()?;
         command.args(&self.submit_arg).arg(&script).arg(&plan);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // What the driver's Python says comes out of both.
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own: Ctrl-C in a terminal is this program's business, which tells it the driver.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let program = command.get_program().to_owned();
         let child = command.spawn().with_context(|| {
             format!(
@@ -76,7 +83,7 @@ impl On {
                 Path::new(&program).display()
             )
         })?;
-        let (status, said) = progress::run(output, what, |control| wait(child, control))?;
+        let (status, said) = progress::run_to_its_end(output, what, |control| wait(child, control))?;
         let told: Option<Value> =
             fs::read(&result).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         match told {
@@ -125,47 +132,92 @@ fn found(program: &OsString) -> bool {
     env::split_paths(&folders).any(|folder| folder.join(path).is_file())
 }
 
+/// What is heard of a job while it runs.
+#[derive(Default)]
+struct Heard {
+    /// The process of its driver.
+    driver: Option<u32>,
+    /// The last lines that were said.
+    lines: VecDeque<String>,
+}
+
 /// Waits for the end; whether it was a good one, and the last lines that were said.
 fn wait(mut child: Child, control: &Control) -> tamis_engine::Result<(bool, Vec<String>)> {
-    let lines = Arc::new(Mutex::new(VecDeque::new()));
-    let stderr = child.stderr.take();
-    let kept = Arc::clone(&lines);
-    thread::scope(|scope| {
-        let reader = scope.spawn(move || {
-            let Some(stderr) = stderr else { return };
-            for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
-                let line = String::from_utf8_lossy(&line).into_owned();
-                match tasks(&line) {
-                    Some((done, total)) => {
-                        control.begin(total);
-                        control.advance(done);
-                    }
-                    None => {
-                        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                        if kept.len() == KEPT {
-                            kept.pop_front();
-                        }
-                        kept.push_back(line);
-                    }
-                }
-            }
-        });
-        let status = loop {
+    let heard = Mutex::new(Heard::default());
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let ended = thread::scope(|scope| {
+        scope.spawn(|| stdout.into_iter().for_each(|stdout| listen(stdout, &heard, control)));
+        scope.spawn(|| stderr.into_iter().for_each(|stderr| listen(stderr, &heard, control)));
+        loop {
             if let Err(stopped) = control.check() {
-                let _ = child.kill();
-                let _ = child.wait();
+                end(&mut child, &heard);
                 return Err(stopped);
             }
             match child.try_wait() {
-                Ok(Some(status)) => break status,
+                Ok(Some(status)) => return Ok(status),
                 Ok(None) => thread::sleep(Duration::from_millis(20)),
                 Err(source) => return Err(Error::Io { path: "spark-submit".into(), source }),
             }
-        };
-        let _ = reader.join();
-        let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok((status.success(), lines.iter().cloned().collect()))
-    })
+        }
+    })?;
+    let heard = heard.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((ended.success(), heard.lines.into()))
+}
+
+/// Hears what a job says, until it says no more.
+fn listen(out: impl Read, heard: &Mutex<Heard>, control: &Control) {
+    for line in BufReader::new(out).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        if let Some((done, total)) = tasks(&line) {
+            control.begin(total);
+            control.advance(done);
+            continue;
+        }
+        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(driver) = driver(&line) {
+            heard.driver = Some(driver);
+            continue;
+        }
+        if heard.lines.len() == KEPT {
+            heard.lines.pop_front();
+        }
+        heard.lines.push_back(line);
+    }
+}
+
+/// Asks a job to end, and ends it where it does not.
+#[cfg(unix)]
+fn end(child: &mut Child, heard: &Mutex<Heard>) {
+    use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+    let since = Instant::now();
+    let pid = |number: u32| i32::try_from(number).ok().and_then(Pid::from_raw);
+    let group = pid(child.id());
+    // The driver cleans up, and spark-submit ends with it; before there is one, there is nothing to clean up.
+    let driver = heard.lock().unwrap_or_else(PoisonError::into_inner).driver.and_then(pid);
+    let _ = match driver {
+        Some(driver) => kill_process(driver, Signal::TERM),
+        None => group.map_or(Ok(()), |group| kill_process_group(group, Signal::TERM)),
+    };
+    while since.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
+        thread::sleep(Duration::from_millis(20));
+    }
+    if matches!(child.try_wait(), Ok(None)) {
+        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        let _ = child.wait();
+    }
+}
+
+/// Elsewhere nobody can be asked.
+#[cfg(not(unix))]
+fn end(child: &mut Child, _: &Mutex<Heard>) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// The process of the driver, in the line that tells it.
+fn driver(line: &str) -> Option<u32> {
+    line.strip_prefix("tamis-driver ")?.parse().ok()
 }
 
 /// The tasks that are done and those there are, in a line that tells them.

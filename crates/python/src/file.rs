@@ -59,7 +59,8 @@ impl File {
         self.file.params().common.recipe.key.len()
     }
 
-    fn group(&self, name: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
+    /// The number of a group.
+    pub fn group(&self, name: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
         let Some(name) = name else { return Ok(None) };
         let params = self.file.params();
         let (found, shown) = with_text(name, |text| {

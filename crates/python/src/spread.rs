@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tamis::key::Column;
 use tamis::params::Params;
+use tamis_engine::filter::apart::{self, Question};
 use tamis_engine::source::{Format, Options as Reading, Sources};
 use tamis_engine::spread::{self, Outcome, Rows};
 use tamis_engine::test::apart::{Gatherer as Keys, Judge as Judging};
@@ -19,6 +20,7 @@ use tamis_engine::{Control, Error, parallel};
 use crate::errors::{self, raised, wrong};
 use crate::file::File;
 use crate::options::Options;
+use crate::patience;
 use crate::rows::rows;
 
 /// How a text is cut into rows, and what stands before them.
@@ -161,9 +163,11 @@ impl Counter {
     fn conclude<'py>(&self, py: Python<'py>, path: Option<PathBuf>) -> PyResult<Bound<'py, PyDict>> {
         let counter = self.counter.take()?;
         let threads = parallel::default_threads();
-        let outcome = py.detach(|| counter.conclude(path.as_deref(), threads, &Control::default()));
+        // It may write the file, which whoever was asked to end does not.
+        let conclude = |control: &Control| counter.conclude(path.as_deref(), threads, control);
+        let outcome = patience::run(py, u64::MAX, conclude)?;
         let found = PyDict::new(py);
-        match outcome.map_err(raised)? {
+        match outcome {
             Outcome::Params { params, estimated, lone_keywords } => {
                 found.set_item("params", params.to_json())?;
                 found.set_item("estimated", estimated)?;
@@ -320,6 +324,26 @@ impl Judge {
     }
 }
 
+/// The lines that pass, as they are, and the numbers of records, of those admitted, and of those without a
+/// key.
+#[pyfunction]
+fn sieve_lines<'py>(
+    py: Python<'py>,
+    file: &File,
+    options: Bound<'py, PyDict>,
+    group: Option<&Bound<'py, PyAny>>,
+    invert: bool,
+    lines: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyBytes>, u64, u64, u64)> {
+    let options = Options(options);
+    let recipe = options.applied(&file.file.params().common.recipe)?;
+    let rows = Given::new(&options, recipe.key.len())?.rows(lines)?;
+    let question = Question { group: file.group(group)?, recipe, invert, bad_rows: options.bad_rows()? };
+    let sieved = py.detach(|| apart::sieve(&file.file, &question, rows, &Control::default()));
+    let (passed, found) = sieved.map_err(at_rows)?;
+    Ok((PyBytes::new(py, &passed), found.records, found.admitted, found.keyless))
+}
+
 /// Sums up findings.
 #[pyfunction]
 fn sum_findings(all: Vec<String>) -> PyResult<String> {
@@ -437,6 +461,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Assembly>()?;
     module.add_class::<Gatherer>()?;
     module.add_class::<Judge>()?;
+    module.add_function(wrap_pyfunction!(sieve_lines, module)?)?;
     module.add_function(wrap_pyfunction!(sum_findings, module)?)?;
     module.add_function(wrap_pyfunction!(conclude_test, module)?)?;
     module.add_function(wrap_pyfunction!(planned_without_rows, module)?)?;

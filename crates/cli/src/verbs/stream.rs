@@ -211,7 +211,7 @@ impl Stream {
                 scope.spawn(|| door.serve(&watch, &end));
             }
             let _ends = End(&end);
-            progress::run_to_its_end(
+            progress::run_with_line(
                 output,
                 || line.text(&watch.status()),
                 |control| stream::stream(&job, control, &watch),

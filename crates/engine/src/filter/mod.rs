@@ -1,5 +1,6 @@
 //! Records pass if, and only if, their key may be in the set; unchanged and in their order.
 
+pub mod apart;
 mod render;
 mod sieve;
 mod strict;
@@ -167,11 +168,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
             Ask::Own => Groups::KnownOr(params, params.groups.len() as u32),
             _ => Groups::One(0),
         };
-        let own = job.ask == Ask::Own;
-        let keys = match params.common.kind {
-            Kind::Layered => Keys::of_keywords(params.common.hash, own),
-            _ => Keys::new(sieving.lanes, own, sieving.strict),
-        };
+        let keys = keys(params, &sieving, job.ask == Ask::Own);
         Sieve::new(&sieving, KeyRows::new(&recipe, params.common.hash, job.bad_rows, groups, keys))
     });
     let sieves = sieves.collect();
@@ -218,6 +215,14 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let exactly = strict.map(|strict| strict.admitted);
     let report = report(job, &file, &sieving, counts, exactly, closed, phases)?;
     Ok(Report { inputs: sources.explain(), ..report })
+}
+
+/// What is kept of the keys of records.
+fn keys(params: &Params, sieving: &Sieving<'_>, own: bool) -> Keys {
+    match params.common.kind {
+        Kind::Layered => Keys::of_keywords(params.common.hash, own),
+        _ => Keys::new(sieving.lanes, own, sieving.strict),
+    }
 }
 
 /// What these filters cannot be asked.

@@ -13,6 +13,7 @@ use crate::build::{self, Sizing};
 use crate::exact::LEAST_MEMORY;
 use crate::plan::Size;
 use crate::query::Asker;
+use crate::spread::Rows;
 
 const GROUPS: [&str; 4] = ["1", "2", "10", "a,b"];
 
@@ -181,6 +182,42 @@ proptest! {
         prop_assert_eq!(fs::read_to_string(folder.path().join("rejected")).unwrap(), rejected);
         let keyless = rows.iter().filter(|row| !row.key.starts_with('K')).count() as u64;
         prop_assert_eq!((report.records, report.keyless), (rows.len() as u64, keyless));
+    }
+
+    #[test]
+    fn what_passes_does_not_depend_on_how_lines_are_spread(
+        (kind, hash) in kinds(),
+        rows in prop::collection::vec(row(), 0..60),
+        group in prop::sample::select(vec![None, Some("10")]),
+        invert: bool, piece in 1usize..60,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let filters = build(folder.path(), kind, hash);
+        let file = output::open(&filters).unwrap();
+        let ask = group.map_or(Ask::Any, |name| Ask::Group(Name(name.into())));
+        let job = Job { ask, invert, ..job(folder.path(), "none") };
+        let question = apart::Question {
+            group: group.and_then(|name| file.params().find(name.as_bytes())),
+            recipe: job.recipe.clone(),
+            invert,
+            bad_rows: BadRows::Skip,
+        };
+        let header = "other,id,of\n";
+        let (mut passed, mut records, mut keyless) = (header.as_bytes().to_vec(), 0, 0);
+        for rows in rows.chunks(piece) {
+            let text: String = rows.iter().map(Row::text).collect();
+            let options = source::Options { format: Some(Format::Csv), ..source::Options::default() };
+            let (lines, name) = ((header.to_owned() + &text).into_bytes(), "some lines".into());
+            let lines = Rows::Text { lines, options, name };
+            let (text, sieved) = apart::sieve(&file, &question, lines, &Control::default()).unwrap();
+            passed.extend(text);
+            records += sieved.records;
+            keyless += sieved.keyless;
+        }
+        let [expected, _] = oracle(&job, &rows);
+        prop_assert_eq!(String::from_utf8(passed).unwrap(), expected);
+        let expected = rows.iter().filter(|row| !row.key.starts_with('K')).count() as u64;
+        prop_assert_eq!((records, keyless), (rows.len() as u64, expected));
     }
 }
 

@@ -10,9 +10,6 @@ import tamis
 from tamis import Sketch
 from tamis.spark._session import temporary_file
 
-# What is looked at of a text, to tell how it is written.
-_HEAD = 1 << 20
-
 
 class Folder:
     """A folder of few files, whose names appear whole or not at all."""
@@ -102,42 +99,7 @@ def exists(spark: Any, uri: str) -> bool:
     return bool(path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path))
 
 
-def first_file(spark: Any, uri: str) -> tuple[str, bytes]:
-    """The name of the first file that a path or pattern means, and how it begins, decompressed."""
-    hadoop = spark._jvm.org.apache.hadoop
-    configuration = spark._jsc.hadoopConfiguration()
-    path = hadoop.fs.Path(uri)
-    system = path.getFileSystem(configuration)
-    found = system.globStatus(path)
-    for status in sorted(found or [], key=lambda status: str(status.getPath())):
-        file = status.getPath() if status.isFile() else _first_below(system, status.getPath())
-        if file is not None:
-            return str(file.getName()), _head(hadoop, configuration, system, file)
-    raise tamis.Error(f"{uri}: there is no such file")
-
-
-def _first_below(system: Any, folder: Any) -> Any:
-    files = system.listFiles(folder, True)
-    names: list[Any] = []
-    while files.hasNext() and len(names) < 10_000:
-        file = files.next().getPath()
-        if not file.getName().startswith(("_", ".")):
-            names.append(file)
-    return min(names, key=str, default=None)
-
-
-def _head(hadoop: Any, configuration: Any, system: Any, file: Any) -> bytes:
-    stream = system.open(file)
-    try:
-        codec = hadoop.io.compress.CompressionCodecFactory(configuration).getCodec(file)
-        plain = stream if codec is None else codec.createInputStream(stream)
-        head = bytes(plain.readNBytes(_HEAD))
-        while len(head) % _HEAD == 0 and head and b"\n" not in head:
-            more = bytes(plain.readNBytes(_HEAD))
-            if not more:
-                break
-            head += more
-        # A row that is cut is none.
-        return head[: head.rfind(b"\n") + 1] if len(head) >= _HEAD and not head.startswith(b"PAR1") else head
-    finally:
-        stream.close()
+def remove(spark: Any, uri: str) -> None:
+    """Removes a folder, where it is there, with all that is in it."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(uri)
+    path.getFileSystem(spark._jsc.hadoopConfiguration()).delete(path, True)

@@ -1,7 +1,6 @@
 """Inputs of the command line, read by Spark.
 
-Text is cut into lines by Spark and into values by tamis, so that keys are those of a job on one machine. Where
-whole records are to be written again, Spark reads them itself.
+Text is cut into lines by Spark and into values by tamis, so that keys are those of a job on one machine.
 """
 
 from __future__ import annotations
@@ -12,26 +11,26 @@ from typing import Any, Optional
 import tamis
 from tamis import _tamis
 from tamis.spark._batch import Source
-from tamis.spark._files import first_file
+from tamis.spark._inputs import Found, find, head, refuse_output
 
 _READING = ("format", "delimiter", "no_header", "no_quotes")
 
 
-def understood(
+def _understood(
     spark: Any,
-    inputs: Sequence[str],
+    first: Found,
     reading: Mapping[str, Any],
     options: Mapping[str, Any],
-    file: Optional[_tamis.File] = None,
+    file: Optional[_tamis.File],
 ) -> dict[str, Any]:
     """How inputs are read: as the first of them is."""
-    name, head = first_file(spark, inputs[0])
+    begin = head(spark, first)
     given = {one: reading.get(one) for one in _READING}
-    if head.startswith(b"PAR1"):
+    if begin.startswith(b"PAR1"):
         if given["format"] not in (None, "parquet"):
-            raise tamis.Error(f"{name}: this is a Parquet file, not {given['format']}; leave out --format")
+            raise tamis.Error(f"{first.name}: this is a Parquet file, not {given['format']}; leave out --format")
         return {"format": "parquet"}
-    return _tamis.understand(dict(options), file, name, head, given)
+    return _tamis.understand(dict(options), file, first.name, begin, given)
 
 
 def rows(
@@ -40,42 +39,63 @@ def rows(
     reading: Mapping[str, Any],
     options: Mapping[str, Any],
     file: Optional[_tamis.File] = None,
+    output: Optional[str] = None,
 ) -> Source:
-    """The rows of inputs, as keys are made of them."""
+    """The rows of inputs, as keys are made of them. `output` is what must not be among them."""
     from pyspark.sql import functions as F
 
-    text = understood(spark, inputs, reading, options, file)
+    files = find(spark, inputs)
+    if output is not None:
+        refuse_output(output, files)
+    text = _understood(spark, files[0], reading, options, file)
+    reader = spark.read.option("recursiveFileLookup", "true")  # and no columns of the names of folders
+    paths = [one.pattern for one in files]
     if text["format"] == "parquet":
-        return Source(spark.read.parquet(*inputs))
+        df = reader.parquet(*paths)
+        _refuse_int96(spark, files, df, options, file)
+        return Source(df)
     # A carriage return may stand in a value: only LF ends a line, and what stands before it is tamis' business.
-    lines = spark.read.option("lineSep", "\n").option("recursiveFileLookup", "true").text(list(inputs))
+    lines = reader.option("lineSep", "\n").text(paths)
     columns = lines.select(
         F.col("value").cast("binary"), F.xxhash64(F.input_file_name()).alias("file"), F.expr("input_file_block_start()")
     )
-    kept = {name: text.get(name) for name in ("format", "delimiter", "no_header", "no_quotes", "header")}
-    return Source(columns, kept)
+    return Source(columns, text)
 
 
-def records(
-    spark: Any,
-    inputs: Sequence[str],
-    reading: Mapping[str, Any],
-    options: Mapping[str, Any],
-    file: _tamis.File,
-) -> tuple[Any, dict[str, Any]]:
-    """Whole records as Spark reads them, and how."""
-    text = understood(spark, inputs, reading, {**options, "without_group": True}, file)
-    form = text["format"]
-    if form == "parquet":
-        return spark.read.parquet(*inputs), text
-    reader = spark.read.option("recursiveFileLookup", "true")
-    if form == "lines":
-        return reader.text(list(inputs)), text
-    if form == "ndjson":
-        return reader.json(list(inputs)), text
-    quote = "" if text["no_quotes"] else '"'
-    options_of_csv = {
-        "sep": chr(text["delimiter"]), "header": str(not text["no_header"]).lower(), "quote": quote,
-        "escape": '"', "inferSchema": "false", "enforceSchema": "false",
-    }
-    return reader.options(**options_of_csv).csv(list(inputs)), text
+def _refuse_int96(
+    spark: Any, files: Sequence[Found], df: Any, options: Mapping[str, Any], file: Optional[_tamis.File]
+) -> None:
+    """Refuses keys and groups of INT96: Spark reads them as points in time with microseconds, and they are local
+    times with nanoseconds."""
+    from pyspark.sql.types import TimestampType
+
+    columns = _tamis.asked_columns(dict(options), file)
+    asked = {df.columns[one - 1] if isinstance(one, int) and one <= len(df.columns) else one for one in columns}
+    times = {name for name in _leaves_of_type(df.schema, TimestampType) if name in asked}
+    if not times:
+        return
+    jvm = spark._jvm
+    statuses = jvm.java.util.ArrayList()
+    for one in files:
+        statuses.add(one.status)
+    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader
+    for footer in reader.readAllFootersInParallel(spark._jsc.hadoopConfiguration(), statuses, True):
+        schema = footer.getParquetMetadata().getFileMetaData().getSchema()
+        for column in schema.getColumns():
+            name = ".".join(column.getPath())
+            if name in times and column.getPrimitiveType().getPrimitiveTypeName().toString() == "INT96":
+                raise tamis.Error(
+                    f"{footer.getFile()}: column {name!r} is an INT96, which Spark reads otherwise than tamis does: write "
+                    "it as a TIMESTAMP (Spark does, with spark.sql.parquet.outputTimestampType=TIMESTAMP_MICROS), or "
+                    "leave out --on"
+                )
+
+
+def _leaves_of_type(schema: Any, wanted: type, before: str = "") -> list[str]:
+    names: list[str] = []
+    for field in schema.fields:
+        if isinstance(field.dataType, wanted):
+            names.append(before + field.name)
+        elif hasattr(field.dataType, "fields"):
+            names += _leaves_of_type(field.dataType, wanted, before + field.name + ".")
+    return names

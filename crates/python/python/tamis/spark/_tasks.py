@@ -283,6 +283,28 @@ class JudgeKeys(Task):
         yield pa.RecordBatch.from_arrays([pa.array([judge.findings()], pa.string())], names=["found"])
 
 
+# What is sieved: lines that pass, those of many records in one row, and how many records there were.
+SIEVED = "text binary, records long, admitted long, keyless long"
+
+
+class SieveLines(Rows):
+    """The lines that pass, as they are: those of a batch in one row, with the header before the first of a task."""
+
+    def __init__(self, file: Shipped, options: dict[str, Any], group: Any, invert: bool, header: bytes) -> None:
+        super().__init__(options)
+        self.file, self.group, self.invert, self.header = file, group, invert, header
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        before = self.header
+        for lines in self.rows(batches):
+            found = _tamis.sieve_lines(self.file.open(), self.options, self.group, self.invert, lines)
+            passed, *numbers = found
+            if passed:
+                passed, before = before + passed[:-1], b""  # whoever writes it ends it
+            columns = [pa.array([passed], pa.binary()), *(pa.array([one], pa.int64()) for one in numbers)]
+            yield pa.RecordBatch.from_arrays(columns, names=["text", "records", "admitted", "keyless"])
+
+
 class Contains(Task):
     """Whether keys may be in a set: 1, 0, or 2 where there is no key."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import Any, Optional
 import tamis
 from tamis import Sketch, _tamis
 from tamis.spark import _batch, _files, _read
+from tamis.spark._filter import filter_source
 from tamis.spark._session import check_version, explained
 
 
@@ -24,6 +26,8 @@ def main(arguments: Optional[list[str]] = None) -> None:
     with open(path, encoding="utf-8") as file:
         job: dict[str, Any] = json.load(file)
     _tamis.speak_as_command_line()
+    signal.signal(signal.SIGTERM, _end)
+    print(f"tamis-driver {os.getpid()}", flush=True)  # whom to ask to end
     try:
         told = run(job, begun)
     except (ValueError, TypeError) as error:
@@ -38,6 +42,23 @@ def main(arguments: Optional[list[str]] = None) -> None:
     os.replace(draft, job["result"])
     if "error" in told:
         sys.exit(1)
+
+
+# That the job is to end, and that it does.
+_asked, _ending = threading.Event(), threading.Event()
+
+
+def _end(_: int, frame: Any) -> None:
+    """Ends the job when it is asked to. A question to Spark is left to wait for its answer, which would be taken for
+    that of the next one: its jobs are cancelled by whoever watches them, who also asks here again."""
+    _asked.set()
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("py4j"):
+            return
+        frame = frame.f_back
+    if not _ending.is_set():
+        _ending.set()
+        sys.exit(128 + signal.SIGTERM)
 
 
 def _short(error: Exception) -> str:
@@ -75,10 +96,13 @@ def run(job: Mapping[str, Any], begun: float) -> dict[str, Any]:
 
 
 def _watch(context: Any, done: threading.Event) -> None:
-    """Tells how many tasks are done."""
+    """Tells how many tasks are done, and cancels them when the job is to end."""
     tracker = context.statusTracker()
     while not done.wait(0.3):
         try:
+            if _asked.is_set():
+                context.cancelAllJobs()
+                os.kill(os.getpid(), signal.SIGTERM)
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
         except Exception:
             return  # the session ends
@@ -91,7 +115,7 @@ def _watch(context: Any, done: threading.Event) -> None:
 def _build(spark: Any, job: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     options = {**job["options"], "bad_rows": job["reading"]["bad_rows"]}
     _tamis.planned_without_rows(options)  # refuses what cannot be, before anything is read
-    source = _read.rows(spark, job["inputs"], job["reading"], options)
+    source = _read.rows(spark, job["inputs"], job["reading"], options, output=job["output"])
     range_bytes = job.get("range_bytes") or _tamis.RANGE_BYTES
     _, said = _batch.build_source(source, options, job["output"], range_bytes)
     return said, "build"
@@ -114,50 +138,33 @@ def _outside(spark: Any, job: Mapping[str, Any], options: dict[str, Any], sketch
     lone = {**options, "group": None, "without_group": True}
     try:
         return _read.rows(spark, job["negatives"], job["reading"], lone, sketch._file)
-    except tamis.Error:
-        if sketch._file.parts != 1:
-            raise
+    except tamis.Error as error:
         reading = {**job["reading"], "format": "lines"}
-        return _read.rows(spark, job["negatives"], reading, {**lone, "key": "1"}, sketch._file)
-
-
-_WRITTEN = {"parquet": "parquet", "csv": "csv", "tsv": "csv", "ndjson": "json", "lines": "text"}
+        try:
+            return _read.rows(spark, job["negatives"], reading, {**lone, "key": "1"}, sketch._file)
+        except (tamis.Error, ValueError):
+            raise error from None  # they are no lines either
 
 
 def _filter(spark: Any, job: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    from pyspark.sql import Observation
-    from pyspark.sql import functions as F
-
     sketch = tamis.open(job["filters"])
     output = job["output"]
     if output is not None and _files.exists(spark, output):
         raise tamis.Error(f"{output}: this is there already, and is not overwritten; name another folder")
-    options = job["options"]
-    df, text = _read.records(spark, job["inputs"], job["reading"], options, sketch._file)
     group = job["group"]
     group = bytes.fromhex(group["hex"]) if isinstance(group, dict) else group
-    code = _batch.codes(df, sketch, options.get("key"), group, job["reading"]["bad_rows"])
-    column = "__tamis_code"
-    numbers = [
-        F.count(F.lit(1)).alias("records"),
-        F.coalesce(F.sum((F.col(column) == 1).cast("long")), F.lit(0)).alias("admitted"),
-        F.coalesce(F.sum((F.col(column) == 2).cast("long")), F.lit(0)).alias("keyless"),
-    ]
-    coded = df.withColumn(column, code)
-    if output is None:
-        return coded.agg(*numbers).collect()[0].asDict(), "analyse"
-    seen = Observation("tamis")
-    wanted = F.col(column) != 1 if job["invert"] else F.col(column) == 1
-    passed = coded.observe(seen, *numbers).filter(wanted).drop(column)
-    form = job["output_format"] or text["format"]
-    writer = passed.write.format(_WRITTEN[form])
-    if _WRITTEN[form] == "csv":
-        named = text["format"] in ("parquet", "ndjson", "lines") or not text["no_header"]
-        delimiter = "\t" if form == "tsv" else chr(text.get("delimiter") or ord(","))
-        writer = writer.options(header=str(named).lower(), sep="," if job["output_format"] == "csv" else delimiter)
-        writer = writer.option("escape", '"')
-    writer.save(output)
-    return dict(seen.get), "analyse"
+    options = {**job["options"], "bad_rows": job["reading"]["bad_rows"]}
+    source = _read.rows(spark, job["inputs"], job["reading"], {**options, "without_group": True}, sketch._file)
+    form = job["output_format"]
+    try:
+        return filter_source(source, sketch, options, group, job["invert"], output, form), "analyse"
+    except BaseException:
+        _ending.set()
+        if output is not None:
+            # It was not there before, and would be in the way of the next run.
+            spark.sparkContext.cancelAllJobs()
+            _files.remove(spark, output)
+        raise
 
 
 _JOBS = {"build": _build, "test": _test, "filter": _filter}

@@ -1,0 +1,124 @@
+"""Records of files that pass, written by Spark.
+
+Lines of text leave as they came, since keys and records are those of one machine. Only where another format is asked
+for does Spark read those that passed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Callable, Optional
+
+from tamis import Sketch
+from tamis.spark import _batch, _tasks
+from tamis.spark._batch import Source
+from tamis.spark._session import ship
+
+_CODE = "__tamis_code"
+
+
+def filter_source(
+    source: Source,
+    sketch: Sketch,
+    options: Mapping[str, Any],
+    group: Any,
+    invert: bool,
+    output: Optional[str],
+    form: Optional[str],
+) -> dict[str, int]:
+    """Writes the records that pass to a folder, where one is given; how many there were, were admitted, and had no
+    key."""
+    from pyspark.sql import Observation
+
+    sketch._file.refuse_question(group)
+    text = source.text or {"format": "parquet"}
+    # Whether lines are written as they are. Delimited text has its own delimiter, unless CSV is asked for.
+    raw = form in (None, text["format"]) and not (form == "csv" and text["delimiter"] != ord(","))
+    sieve = _sieved_rows if source.text is None else _sieved_lines
+    header = _header(text) if raw and output is not None else b""
+    sieved, numbers, passed = sieve(source, sketch, options, group, invert, header)
+    if output is None:
+        return dict(sieved.agg(*numbers).collect()[0].asDict())
+    seen = Observation("tamis")
+    df = passed(sieved.observe(seen, *numbers))
+    if source.text is not None and not raw:
+        df = _parsed(df, text, passed(sieved))
+    writer = df.write
+    form = form or text["format"]
+    if source.text is not None and raw:
+        writer.text(output)
+    elif form in ("csv", "tsv"):
+        named = text["format"] in ("parquet", "ndjson", "lines") or not text["no_header"]
+        sep = "," if form == "csv" else "\t"
+        blanks = {"ignoreLeadingWhiteSpace": False, "ignoreTrailingWhiteSpace": False}
+        writer.csv(output, header=named, sep=sep, escape='"', **blanks)
+    else:
+        writer.format({"ndjson": "json"}.get(form, form)).save(output)
+    return dict(seen.get)
+
+
+def _header(text: Mapping[str, Any]) -> bytes:
+    """The header of text, as a line; of no byte order mark, since more than one file is written."""
+    header: bytes = text.get("header") or b""
+    line = header.lstrip(b"\r\n").removeprefix("\ufeff".encode())
+    return line if line.endswith(b"\n") or not line else line + b"\n"
+
+
+_Passed = Callable[[Any], Any]
+
+
+def _sieved_rows(
+    source: Source, sketch: Sketch, options: Mapping[str, Any], group: Any, invert: bool, _: bytes
+) -> tuple[Any, list[Any], _Passed]:
+    """Rows with a code each."""
+    from pyspark.sql import functions as F
+
+    code = _batch.codes(source.df, sketch, options.get("key"), group, options["bad_rows"])
+
+    def count(name: str, condition: Any) -> Any:
+        return F.coalesce(F.sum(condition.cast("long")), F.lit(0)).alias(name)
+
+    column = F.col(_CODE)
+    numbers = [
+        count("records", F.lit(True)),
+        count("admitted", column == 1),
+        count("keyless", column == 2),
+    ]
+    wanted = column != 1 if invert else column == 1
+    return source.df.withColumn(_CODE, code), numbers, lambda df: df.filter(wanted).drop(_CODE)
+
+
+def _sieved_lines(
+    source: Source, sketch: Sketch, options: Mapping[str, Any], group: Any, invert: bool, header: bytes
+) -> tuple[Any, list[Any], _Passed]:
+    """Lines that pass, many in a row, with numbers."""
+    from pyspark.sql import functions as F
+
+    file = ship(source.spark, sketch)
+    task = _tasks.SieveLines(file, source.options(options), group, invert, header)
+    sieved = source.df.mapInArrow(_batch._function(task), _tasks.SIEVED)
+    numbers = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("records", "admitted", "keyless")]
+    text = F.col("text").cast("string").alias("value")
+    return sieved, numbers, lambda df: df.filter(F.length("text") > 0).select(text)
+
+
+def _parsed(df: Any, text: Mapping[str, Any], again: Any) -> Any:
+    """The values of lines, as Spark reads them: of CSV text, of NDJSON what it infers of all of them."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructType
+
+    def lines(df: Any) -> Any:
+        line = F.explode(F.split("value", "\n")).alias("value")
+        return df.select(line).select(F.regexp_replace("value", "\r$", "").alias("value"))
+
+    if text["format"] == "lines":
+        return lines(df)
+    if text["format"] == "ndjson":
+        spark = df.sparkSession
+        strings = getattr(lines(again)._jdf, "as")(spark._jvm.org.apache.spark.sql.Encoders.STRING())
+        schema = spark._jsparkSession.read().json(strings).schema().json()
+        return lines(df).select(F.from_json("value", StructType.fromJson(json.loads(schema))).alias("_")).select("_.*")
+    schema = ", ".join(f"{_batch._quoted(name)} string" for name in text["columns"])
+    dialect = {"sep": chr(text["delimiter"]), "quote": "" if text["no_quotes"] else '"', "escape": '"'}
+    return lines(df).select(F.from_csv("value", schema, dialect).alias("_")).select("_.*")

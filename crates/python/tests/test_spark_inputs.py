@@ -1,0 +1,202 @@
+"""What Spark reads and writes for the command line is what the program reads and writes on one machine."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tamis
+from tamis.spark import _batch, _read, job
+
+pytestmark = pytest.mark.spark
+
+
+def _filter(spark: Any, filters: Path, inputs: list[Path], output: Optional[Path], **more: Any) -> dict[str, int]:
+    asked = {
+        "inputs": [str(path) for path in inputs], "filters": str(filters), "output": output and str(output),
+        "output_format": None, "invert": False, "group": None, "options": {}, "reading": {"bad_rows": "skip"}, **more,
+    }
+    told: dict[str, int] = job._filter(spark, asked)[0]
+    return told
+
+
+def _written(folder: Path) -> list[bytes]:
+    return [line for path in sorted(folder.glob("part-*")) for line in path.read_bytes().split(b"\n")[:-1]]
+
+
+# Numbers as they are written, blanks around values, quotes that need not be, CRLF, empty lines, a byte order mark,
+# values that are no UTF-8, a record without a key.
+RECORDS: dict[str, tuple[list[bytes], list[str], str]] = {
+    "ndjson": (
+        [b'{"id":7,"n":1.50}\n{"id":8.5}\r\n{"n":3}\n', b'{"id": 1.50 , "id2": 2}\n\n{"id":9}'],
+        ["7", "1.50"],
+        "id",
+    ),
+    "csv": (
+        [b"\xef\xbb\xbfid,who\n1, ann \n\"2\",\"b,ob\"\n3,\n,x\n", b"id,who\n4,\"\"\n1,J\xfcrgen\n\n5,eve"],
+        ["1", "2", "4"],
+        "id",
+    ),
+    "tsv": ([b"who\tid\r\na b\t07\r\n c\t 7\r\nd\t7\r\n"], ["07", "7"], "id"),
+    "txt": ([b"ann\n bob\r\neve", b"ann\n"], ["ann", " bob"], ""),
+}
+
+
+@pytest.mark.parametrize("form", RECORDS)
+@pytest.mark.parametrize("invert", [False, True])
+def test_lines_pass_that_pass_on_one_machine_and_as_they_are(
+    spark: Any, cli: Callable[..., str], tmp_path: Path, form: str, invert: bool
+) -> None:
+    parts, keys, column = RECORDS[form]
+    filters, inputs = tmp_path / "f.tamis", tmp_path / "in"
+    inputs.mkdir()
+    for number, data in enumerate(parts):
+        (inputs / f"{number}.{form}").write_bytes(data)
+    if column:
+        tamis.build({column: keys}, key=column, fpr=1e-9).save(filters)
+    else:
+        tamis.build(keys, fpr=1e-9).save(filters)
+    here, there = tmp_path / f"here.{form}", tmp_path / "there"
+    cli("filter", filters, inputs, "-o", here, "--bad-rows", "skip", *(["--invert"] if invert else []))
+    told = _filter(spark, filters, [inputs], there, invert=invert)
+    expected = here.read_bytes().removeprefix("\ufeff".encode()).split(b"\n")
+    expected = expected[:-1] if expected[-1] == b"" else expected
+    header = [expected.pop(0)] if form in ("csv", "tsv") else []
+    written = _written(there)
+    assert sorted(line for line in written if line not in header) == sorted(expected)
+    assert told == _filter(spark, filters, [inputs], None, invert=invert)
+    assert (told["records"] - told["admitted"] if invert else told["admitted"]) == len(expected)
+    for path in there.glob("part-*"):
+        assert path.read_bytes().split(b"\n")[:1] == (header or path.read_bytes().split(b"\n")[:1])
+
+
+def test_lines_that_passed_become_other_formats(spark: Any, tmp_path: Path) -> None:
+    filters, data = tmp_path / "f.tamis", tmp_path / "d.ndjson"
+    data.write_text('{"id":7,"of":{"x":1}}\n{"id":8.5}\r\nno object\n{"id":9}\n')
+    tamis.build({"id": ["7", "8.5"]}, key="id", fpr=1e-9).save(filters)
+    _filter(spark, filters, [data], tmp_path / "a", output_format="parquet")
+    assert sorted(pq.read_table(tmp_path / "a").column("id").to_pylist()) == [7.0, 8.5]
+    data = tmp_path / "d.csv"
+    data.write_text('id;a b\n7; x \n8.5;"y;"\n9;z\n')
+    for form, expected in (("csv", ["id,a b", "7, x ", "8.5,y;"]), ("tsv", ["id\ta b", "7\t x ", "8.5\ty;"])):
+        _filter(spark, filters, [data], tmp_path / form, output_format=form)
+        assert _written(tmp_path / form) == [line.encode() for line in expected]
+    _filter(spark, filters, [data], tmp_path / "own")
+    assert _written(tmp_path / "own") == [b"id;a b", b"7; x ", b'8.5;"y;"']
+    data = tmp_path / "d.txt"
+    data.write_text("7\r\n8\n")
+    tamis.build(["7"], fpr=1e-9).save(filters)
+    _filter(spark, filters, [data], tmp_path / "lines", output_format="ndjson")
+    assert _written(tmp_path / "lines") == [b'{"value":"7"}']
+
+
+def test_a_filter_that_fails_leaves_no_folder(spark: Any, tmp_path: Path) -> None:
+    filters, data, output = tmp_path / "f.tamis", tmp_path / "d.csv", tmp_path / "out"
+    data.write_text("id,n\n1,1\n,2\n")
+    tamis.build({"id": ["1"]}, key="id").save(filters)
+    with pytest.raises(Exception, match="in the key"):
+        _filter(spark, filters, [data], output, reading={"bad_rows": "fail"})
+    assert not output.exists()
+
+
+def _built(spark: Any, *inputs: object) -> tamis.Sketch:
+    options = {"key": ["key"], "bad_rows": "fail"}
+    return _batch.build_source(_read.rows(spark, [str(one) for one in inputs], {}, options), options)[0]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_the_files_of_folders_and_patterns_are_those_of_one_machine(
+    spark: Any, cli: Callable[..., str], tmp_path: Path, form: str
+) -> None:
+    """Subfolders, some with names that Spark makes columns of; markers, hidden files and files of filters."""
+    folder = tmp_path / "data"
+
+    def put(name: str, key: str) -> None:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if form == "csv":
+            path.write_text(f"key\n{key}\n")
+        else:
+            pq.write_table(pa.table({"key": [key]}), path)
+
+    names = [f"a.{form}", f"sub/b.{form}", f"k=v/c.{form}", f"_hidden/d.{form}", f"z[1]{{x}}.{form}", f"s p%20ce.{form}"]
+    for number, name in enumerate(names):
+        put(name, f"k{number}")
+    for name in ("_SUCCESS", "sub/_metadata", ".h", "sub/.git/x"):
+        put(name, "no key")
+    for name in ("old.tamis", "sub/old.tamis.keys"):
+        put(name, "no key")
+    os.symlink(folder, folder / "sub" / "back")
+    here = tmp_path / "here.tamis"
+    for inputs in ([folder], [folder / "?.*", folder / "s*"], [folder / f"z[1]{{x}}.{form}"], [folder / "[!_o]*"]):
+        cli("build", *inputs, "--key", "key", "-o", here)
+        there = _built(spark, *inputs)
+        assert there == tamis.open(here), inputs
+    assert [_built(spark, folder).contains(f"k{number}") for number in range(len(names))] == [True] * len(names)
+
+
+def test_files_that_spark_would_leave_out_or_misread_are_refused(spark: Any, tmp_path: Path) -> None:
+    text = b"key\na\n"
+    for name in ("_a.csv", ".a.csv", "a.csv._COPYING_", "d/_b.csv", "f.tamis"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(text)
+    for name in ("_a.csv", ".a.csv", "a.csv._COPYING_", "d", "_*.csv"):
+        with pytest.raises(tamis.Error, match="Spark reads no file whose name begins with _"):
+            _built(spark, tmp_path / name)
+    (tmp_path / "a.csv.xz").write_bytes(lzma.compress(text))
+    (tmp_path / "b.csv").write_bytes(gzip.compress(text))
+    (tmp_path / "empty").mkdir()
+    for name, why in {
+        "a.csv.xz": "cannot decompress xz", "b.csv": "its name must tell", "f.tamis": "a file of filters",
+        "**/b.csv": "name a folder", "empty": "holds no files", "none*": "no file matches", "none": "no such file",
+    }.items():  # fmt: skip
+        with pytest.raises(tamis.Error, match=why):
+            _built(spark, tmp_path / name)
+
+
+def test_timestamps_are_those_of_one_machine_or_refused(
+    spark: Any, cli: Callable[..., str], tmp_path: Path
+) -> None:
+    """Spark reads an INT96 as a point in time, `…Z`; it is a local time."""
+    setting = "spark.sql.parquet.outputTimestampType"
+    rows = spark.sql("select timestamp '2026-11-15 12:34:56.5' as key, timestamp_ntz '2026-11-15 12:34:56' as local")
+    nested = rows.selectExpr("struct(key as at) as key", "'x' as other")
+    for kind in ("TIMESTAMP_MICROS", "INT96"):
+        spark.conf.set(setting, kind)
+        rows.write.parquet(str(tmp_path / kind))
+        nested.write.parquet(str(tmp_path / "nested" / kind))
+    spark.conf.unset(setting)
+    here = tmp_path / "here.tamis"
+    cli("build", tmp_path / "TIMESTAMP_MICROS", "--key", "key", "-o", here)
+    assert _built(spark, tmp_path / "TIMESTAMP_MICROS") == tamis.open(here)
+    with pytest.raises(tamis.Error, match="column 'key' is an INT96"):
+        _built(spark, tmp_path / "TIMESTAMP_MICROS", tmp_path / "INT96")
+    with pytest.raises(tamis.Error, match="column 'key' is an INT96"):
+        _filter(spark, here, [tmp_path / "INT96"], None)
+    with pytest.raises(tamis.Error, match="column 'key.at' is an INT96"):
+        _read.rows(spark, [str(tmp_path / "nested" / "INT96")], {}, {"key": ["key.at"]})
+    # Other columns may be what they are.
+    local = {"key": ["local"]}
+    cli("build", tmp_path / "INT96", "--key", "local", "-o", here)
+    there, _ = _batch.build_source(_read.rows(spark, [str(tmp_path / "INT96")], {}, local), local)
+    assert there == tamis.open(here)
+
+
+def test_an_output_that_is_an_input_is_refused(spark: Any, tmp_path: Path) -> None:
+    data = tmp_path / "in" / "x.csv"
+    data.parent.mkdir()
+    data.write_text("key\na\n")
+    (tmp_path / "link.csv").symlink_to(data)
+    asked = {"options": {"key": ["key"]}, "reading": {"bad_rows": "fail"}}
+    for named in (data, data.parent, tmp_path / "in" / "*", f"file://{data}"):
+        for output in (data, tmp_path / "link.csv"):
+            with pytest.raises(tamis.Error, match="is an input and would be overwritten"):
+                job._build(spark, {**asked, "inputs": [str(named)], "output": str(output)})
+    assert data.read_text() == "key\na\n"

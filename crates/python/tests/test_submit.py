@@ -1,0 +1,118 @@
+"""The program with --on: what is heard of spark-submit, and how it ends when it is asked to."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _java() -> None:
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.fail("Spark needs Java 17 or newer: install it, or leave these tests out with -m 'not spark'")
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """All that is temporary goes to a folder."""
+    import pyspark
+
+    folder.mkdir()
+    return {
+        **os.environ,
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(folder),
+        "TMPDIR": str(folder),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+
+
+def _on(folder: Path) -> list[str]:
+    java = f"--driver-java-options=-Djava.io.tmpdir={folder}"
+    return ["--on", "local[2]", "--submit-arg=--driver-memory=512m", f"--submit-arg={java}"]
+
+
+def test_a_driver_without_the_package_is_told_what_to_install(program: str, tmp_path: Path) -> None:
+    data, bare, temporary = tmp_path / "d.txt", tmp_path / "bare", tmp_path / "temporary"
+    data.write_text("a\n")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
+    environment = {**_environment(temporary), "PYSPARK_DRIVER_PYTHON": str(bare / "bin" / "python")}
+    environment.pop("PYTHONPATH", None)
+    command = [program, "build", data, "-o", tmp_path / "f.tamis", *_on(temporary)]
+    done = subprocess.run(list(map(str, command)), env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1 and "the Python of the driver has no package tamis" in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) < 5, done.stderr
+
+
+@pytest.mark.parametrize("verb, how", [("build", signal.SIGINT), ("filter", signal.SIGTERM)])
+def test_an_interrupted_job_shows_its_progress_and_leaves_nothing(
+    program: str, tmp_path: Path, verb: str, how: signal.Signals
+) -> None:
+    data, output, temporary = tmp_path / "d.txt", tmp_path / "out", tmp_path / "temporary"
+    data.write_text("".join(f"key {i}\n" for i in range(100_000)))
+    environment = _environment(temporary)
+    filters = tmp_path / "f.tamis"
+    if verb == "filter":
+        subprocess.run([program, "build", data, "-o", filters, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    # So many tasks that it lasts.
+    small = "--submit-arg=--conf=spark.sql.files.maxPartitionBytes=1000"
+    of_filters = [filters] if verb == "filter" else []
+    command = [program, verb, *of_filters, data, "-o", output, small, *_on(temporary)]
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        list(map(str, command)), env=environment, stdout=subprocess.DEVNULL, stderr=its, start_new_session=True
+    )
+    os.close(its)
+    said = b""
+    while not _tells_progress(said):
+        said += _more(ours) or pytest.fail(f"it ended: {said.decode()}")
+    process.send_signal(how)
+    while more := _more(ours):
+        said += more
+    assert process.wait(timeout=60) == 128 + how, said.decode()
+    assert b"interrupted" in said, said.decode()
+    assert not output.exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        ["d.txt", "temporary", *(path.name for path in of_filters)]
+    )
+    for _ in range(50):  # workers of Python end by themselves when they are no longer asked
+        if not _processes(temporary):
+            break
+        time.sleep(0.1)
+    assert not _processes(temporary)
+    assert [path.name for path in temporary.iterdir()] == []
+
+
+def _tells_progress(said: bytes) -> bool:
+    """Whether some of the tasks are done: a bar with a share that is not 0."""
+    shares = [part.rpartition(b" ")[2] for part in said.split(b"%")[:-1]]
+    return any(share.isdigit() and int(share) > 0 for share in shares)
+
+
+def _more(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:
+        return b""  # whoever wrote is gone
+
+
+def _processes(temporary: Path) -> list[str]:
+    """The processes that were given this folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"TMPDIR={temporary}\0".encode() in (path / "environ").read_bytes():
+                found.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            pass
+    return found
