@@ -259,8 +259,10 @@ def main() -> None:
             try:
                 for _ in range(executors):
                     cluster.add_worker()
-                name = f"tamis, cluster with {executors} executor{'s' if executors > 1 else ''}"
-                add(name, measured("tamis", cluster.url, executors, given, data, cluster.environment))
+                for way in ("plain", "tamis"):
+                    if way not in given.without.split(","):
+                        name = f"{way}, cluster with {executors} executor{'s' if executors > 1 else ''}"
+                        add(name, measured(way, cluster.url, executors, given, data, cluster.environment))
             finally:
                 cluster.end()
         run = alone(program, data, given.fpr, folder)

@@ -121,6 +121,11 @@ impl Placing {
         }
     }
 
+    /// Whether the bytes of keys are needed, and not their hashes alone.
+    fn reads_bytes(&self) -> bool {
+        self.kind == Kind::Layered || self.hash == Scheme::Murmur3
+    }
+
     /// Whether a [`Touch`] is of one bit.
     pub(crate) fn touches_bits(&self) -> bool {
         matches!(self.kind, Kind::Bloom | Kind::Layered)
@@ -168,6 +173,19 @@ impl Placing {
                 (0..place.hashes)
                     .for_each(|seed| touch(bit(u64::from(murmur3(key.bytes, seed)) % place.size)));
             }
+        }
+    }
+
+    /// The same for keys of one group by their hashes alone: what depends on the group is looked up once.
+    #[inline(always)]
+    fn touch_hashes(&self, group: u32, hashes: &[u64], mut touch: impl FnMut(Touch)) {
+        let place = self.places[group as usize];
+        if self.kind == Kind::Blocked {
+            let first = place.start / 8;
+            return hashes.iter().for_each(|&hash| touch((first + line_of(hash, place.size), hash)));
+        }
+        for &hash in hashes {
+            self.touch(Key { group, hash, bytes: &[], weight: 1 }, &mut touch);
         }
     }
 }
@@ -248,6 +266,19 @@ impl Take for Private<'_> {
             self.flush();
         }
     }
+
+    fn take_hashes(&mut self, group: u32, hashes: &[u64]) {
+        for hashes in hashes.chunks(BATCH) {
+            self.placing.touch_hashes(group, hashes, |touch| self.touches.push(touch));
+            if self.touches.len() >= BATCH {
+                self.flush();
+            }
+        }
+    }
+
+    fn reads_bytes(&self) -> bool {
+        self.placing.reads_bytes()
+    }
 }
 
 /// The ranges of an arena that threads share.
@@ -309,21 +340,30 @@ impl<'a, 'w> Shared<'a, 'w> {
             );
         }
     }
+
+    #[inline(always)]
+    fn gather(&mut self, touch: Touch) {
+        let range = touch.0 >> self.ranges.shift;
+        let touches = &mut self.gathered[range];
+        touches.push(touch);
+        if touches.len() >= BATCH {
+            self.ranges.flush(self.placing, range, touches);
+        }
+    }
 }
 
 impl Take for Shared<'_, '_> {
     #[inline]
     fn take(&mut self, key: Key<'_>) {
-        let (placing, ranges) = (self.placing, self.ranges);
-        let gathered = &mut self.gathered;
-        placing.touch(key, |touch| {
-            let range = touch.0 >> ranges.shift;
-            let touches = &mut gathered[range];
-            touches.push(touch);
-            if touches.len() >= BATCH {
-                ranges.flush(placing, range, touches);
-            }
-        });
+        self.placing.touch(key, |touch| self.gather(touch));
+    }
+
+    fn take_hashes(&mut self, group: u32, hashes: &[u64]) {
+        self.placing.touch_hashes(group, hashes, |touch| self.gather(touch));
+    }
+
+    fn reads_bytes(&self) -> bool {
+        self.placing.reads_bytes()
     }
 }
 

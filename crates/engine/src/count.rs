@@ -118,6 +118,10 @@ impl Take for See {
             }
         }
     }
+
+    fn reads_bytes(&self) -> bool {
+        self.keywords.is_some()
+    }
 }
 
 /// Counts the distinct keys of each group: exactly up to `limit` in all.
@@ -156,7 +160,7 @@ pub fn group_names(
     control: &Control,
 ) -> Result<Vec<Name>> {
     let sinks = (0..threads).map(|_| making.discovering(Ignore)).collect();
-    let (groups, _) = join_names(sources.scan(sinks, control)?);
+    let (groups, _) = join_names(sources.scan_called(sinks, control)?);
     Ok(groups.into_iter().map(|(name, _)| name).collect())
 }
 

@@ -7,10 +7,10 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use tamis::hash::{Scheme, xxh3};
-use tamis::key::{BadValue, Maker, Recipe};
+use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::params::{Name, Params};
 
-use crate::source::Sink;
+use crate::source::{Fault, Lines, Sink};
 
 /// What to do with a row of which no key can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,6 +39,17 @@ pub struct Key<'a> {
 pub trait Take: Send {
     /// Takes one key.
     fn take(&mut self, key: Key<'_>);
+
+    /// Whether it looks at the bytes of keys, or only at their hashes.
+    fn reads_bytes(&self) -> bool {
+        true
+    }
+
+    /// Takes keys of one group, each with the weight 1, where it reads no bytes.
+    #[inline]
+    fn take_hashes(&mut self, group: u32, hashes: &[u64]) {
+        hashes.iter().for_each(|&hash| self.take(Key { group, hash, bytes: &[], weight: 1 }));
+    }
 }
 
 /// Takes keys and does nothing with them: where only the rows matter.
@@ -47,6 +58,10 @@ pub struct Ignore;
 
 impl Take for Ignore {
     fn take(&mut self, _: Key<'_>) {}
+
+    fn reads_bytes(&self) -> bool {
+        false
+    }
 }
 
 /// Names, numbered as they come.
@@ -107,6 +122,11 @@ pub struct KeyRows<'a, T> {
     bad_rows: BadRows,
     groups: Groups<'a>,
     numbers: Numbers,
+    /// The one group of all keys and the seed of their hashes, where keys are values as they stand, and
+    /// nothing but their hashes is wanted.
+    plain: Option<(u32, u64)>,
+    /// Hashes of keys that are taken together.
+    hashes: Vec<u64>,
     /// Short values seen lately, by a hash of their bytes: most columns of groups have few.
     recent: Box<[(u64, u32); RECENT]>,
     /// Rows of which a key was made, by group.
@@ -130,6 +150,11 @@ impl<'a, T: Take> KeyRows<'a, T> {
             _ if recipe.group.is_none() => Groups::One(0),
             groups => groups,
         };
+        let plain = match (&groups, hash) {
+            (&Groups::One(group), Scheme::Xxh3 { seed }) => Some((group, seed)),
+            _ => None,
+        };
+        let plain = plain.filter(|_| recipe.is_plain() && recipe.weight.is_none() && !take.reads_bytes());
         KeyRows {
             maker: Maker::new(recipe),
             parts: recipe.key.len(),
@@ -139,6 +164,8 @@ impl<'a, T: Take> KeyRows<'a, T> {
             bad_rows,
             groups,
             numbers: Numbers::default(),
+            plain,
+            hashes: Vec::new(),
             recent: Box::new([(u64::MAX, 0); RECENT]),
             rows: Vec::new(),
             skipped: 0,
@@ -236,10 +263,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
         let hash = self.hash.identity(bytes);
         self.take.take(Key { group, hash, bytes, weight });
         let group = group as usize;
-        if self.rows.len() <= group {
-            self.rows.resize(group + 1, 0);
-        }
-        self.rows[group] += 1;
+        self.count(group, 1);
         if self.weight_at.is_some() {
             if self.weights.len() <= group {
                 self.weights.resize(group + 1, 0);
@@ -247,6 +271,17 @@ impl<'a, T: Take> KeyRows<'a, T> {
             self.weights[group] = self.weights[group].saturating_add(weight);
         }
         Ok(())
+    }
+}
+
+impl<T> KeyRows<'_, T> {
+    /// Counts rows of which a key was made.
+    #[inline]
+    fn count(&mut self, group: usize, rows: u64) {
+        if self.rows.len() <= group {
+            self.rows.resize(group + 1, 0);
+        }
+        self.rows[group] += rows;
     }
 }
 
@@ -300,6 +335,30 @@ impl<T: Take> Sink for KeyRows<'_, T> {
         }
     }
 
+    /// Where lines are keys as they stand and only hashes are wanted, they are made in one go.
+    fn lines(&mut self, mut lines: Lines<'_, '_>) -> Result<(), Fault> {
+        let row = |sink: &mut Self, line, place: Range<usize>| {
+            sink.row(&[Some(line)]).map_err(|message| Fault { at: place.start, message })
+        };
+        let Some((group, seed)) = self.plain else {
+            return lines.try_for_each(|(line, place)| row(self, line, place));
+        };
+        let mut hashes = std::mem::take(&mut self.hashes);
+        for (line, place) in lines {
+            match is_present(line) {
+                true => hashes.push(xxh3(line, seed)),
+                false => row(self, line, place)?,
+            }
+        }
+        if !hashes.is_empty() {
+            self.take.take_hashes(group, &hashes);
+            self.count(group as usize, hashes.len() as u64);
+            hashes.clear();
+        }
+        self.hashes = hashes;
+        Ok(())
+    }
+
     fn bad_row(&mut self, _: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
         if self.bad_rows == BadRows::Fail {
             return Err(unreadable(why));
@@ -330,5 +389,54 @@ impl Hasher for XxHasher {
 
     fn finish(&self) -> u64 {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tamis::key::{Column, Field};
+
+    use super::*;
+    use crate::source::windows;
+
+    #[derive(Default)]
+    struct Hashes {
+        list: Vec<(u32, u64)>,
+        reads_bytes: bool,
+    }
+
+    impl Take for Hashes {
+        fn take(&mut self, key: Key<'_>) {
+            self.list.push((key.group, key.hash));
+        }
+
+        fn reads_bytes(&self) -> bool {
+            self.reads_bytes
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn keys_taken_together_are_those_taken_one_by_one(
+            lines in prop::collection::vec(prop::sample::select(&["a", "bc", "\\N", "", "d\r", "\\N\r"][..]), 0..9),
+            null in prop::option::of(Just("none".to_string())),
+            skip: bool,
+        ) {
+            let text = lines.join("\n");
+            let key = vec![Field { column: Column::Line, steps: Vec::new() }];
+            let recipe = Recipe { key, group: None, weight: None, null };
+            let bad_rows = if skip { BadRows::Skip } else { BadRows::Fail };
+            let [together, one_by_one] = [false, true].map(|reads_bytes| {
+                let take = Hashes { reads_bytes, ..Hashes::default() };
+                let mut sink =
+                    KeyRows::new(&recipe, Scheme::DEFAULT, bad_rows, Groups::One(3), take);
+                assert_eq!(sink.plain.is_some(), !reads_bytes);
+                let done = windows(text.as_bytes(), |lines| sink.lines(lines));
+                sink.take.list.sort_unstable();
+                (done.is_ok().then_some((sink.take.list, sink.rows, sink.skipped)), done)
+            });
+            prop_assert_eq!(together, one_by_one);
+        }
     }
 }

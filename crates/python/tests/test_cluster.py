@@ -172,14 +172,16 @@ def test_what_is_wrong_is_said_in_the_words_of_the_command_line(
 
 
 @pytest.mark.full
-def test_a_worker_that_is_killed_changes_nothing(cluster: Cluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("keys", [None, 60_000], ids=["while counting", "while building"])
+def test_a_worker_that_is_killed_changes_nothing(cluster: Cluster, tmp_path: Path, keys: Optional[int]) -> None:
     """In a process of its own, since one has one session."""
     script = tmp_path / "build.py"
     script.write_text(_BUILD)
     victim = cluster.add_worker()
     mark, path = tmp_path / "under_way", tmp_path / "built.tamis"
     environment = {**cluster.environment, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    process = subprocess.Popen([sys.executable, script, cluster.url, mark, path], env=environment, stderr=subprocess.PIPE)
+    command = [sys.executable, script, cluster.url, mark, path, str(keys or 0)]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
     said: list[bytes] = []
     reader = threading.Thread(target=lambda: said.extend(process.stderr or []))
     reader.start()
@@ -190,7 +192,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster: Cluster, tmp_path: Pat
     code = process.wait(timeout=300)
     reader.join()
     assert code == 0, b"".join(said).decode()[-3000:]
-    expected = tamis.build({"key": [f"key {i}" for i in range(60_000)]}, key="key", keys=60_000)
+    expected = tamis.build({"key": [f"key {i}" for i in range(60_000)]}, key="key", keys=keys)
     assert tamis.open(path) == expected
     log = b"".join(said).decode(errors="replace")
     assert "Lost executor" in log or "ExecutorLost" in log or "Lost task" in log, log[-3000:]
@@ -201,7 +203,7 @@ import pathlib, sys, threading, time
 from pyspark.sql import SparkSession
 import tamis.spark
 
-url, mark, path = sys.argv[1:]
+url, mark, path, keys = sys.argv[1:]
 spark = (
     SparkSession.builder.master(url).config("spark.ui.enabled", "false").config("spark.executor.memory", "512m")
     .config("spark.driver.host", "127.0.0.1").getOrCreate()
@@ -226,7 +228,7 @@ def watch():
 
 df = spark.range(0, 60_000, 1, 24).selectExpr("concat('key ', id) as key").mapInArrow(slowly, "key string")
 threading.Thread(target=watch, daemon=True).start()
-tamis.spark.build(df, key="key", keys=60_000, range_bytes=4096, path=path)
+tamis.spark.build(df, key="key", keys=int(keys) or None, range_bytes=4096, path=path)
 """
 
 

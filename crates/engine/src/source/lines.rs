@@ -1,44 +1,85 @@
 //! Text cut at line ends.
 
+use std::mem::replace;
 use std::ops::Range;
+use std::slice;
 
 use tamis::arch::text::Places;
 
 /// How much is looked through at a time: the list of its newlines stays in the nearest cache.
 const WINDOW: usize = 4 << 10;
 
-/// A row that cannot be used: where it starts in the chunk, and why.
+/// A row that cannot be used.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) at: usize,
-    pub(super) message: String,
+pub struct Fault {
+    /// Where it starts in the text.
+    pub at: usize,
+    /// Why.
+    pub message: String,
 }
 
-/// Gives every line that is not empty, without its line end (LF or CRLF), and its place with it.
+/// Lines of a text that end in one window of it; those that are empty are passed over.
+#[derive(Debug)]
+pub struct Lines<'t, 'w> {
+    text: &'t [u8],
+    /// Where the next line begins.
+    start: &'w mut usize,
+    /// Where the window begins, and where in it lines end.
+    window: usize,
+    ends: slice::Iter<'w, u32>,
+}
+
+impl<'t> Iterator for Lines<'t, '_> {
+    /// A line without its end (LF or CRLF), and its place with it.
+    type Item = (&'t [u8], Range<usize>);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let end = self.window + *self.ends.next()? as usize;
+            let start = replace(self.start, end + 1);
+            let line = &self.text[start..end];
+            if end == self.text.len() {
+                return Some((line, start..end));
+            }
+            match without_return(line) {
+                [] => {}
+                line => return Some((line, start..end + 1)),
+            }
+        }
+    }
+}
+
+/// Gives every line that is not empty, those of a window at a time; the last need not have an end.
 #[inline(always)]
-pub(super) fn each<'a>(
-    data: &'a [u8],
-    mut line: impl FnMut(&'a [u8], Range<usize>) -> Result<(), String>,
+pub(crate) fn windows<'t>(
+    text: &'t [u8],
+    mut lines: impl FnMut(Lines<'t, '_>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut start = 0;
-    let mut take = |end: usize| {
-        let at = start;
-        start = end + 1;
-        match without_return(&data[at..end]) {
-            [] => Ok(()),
-            text => line(text, at..end + 1).map_err(|message| Fault { at, message }),
-        }
-    };
     let mut newlines = Places::default();
-    for (i, window) in data.chunks(WINDOW).enumerate() {
-        for &at in newlines.find(window, b'\n') {
-            take(i * WINDOW + at as usize)?;
-        }
+    for (i, window) in text.chunks(WINDOW).enumerate() {
+        let ends = newlines.find(window, b'\n').iter();
+        lines(Lines { text, start: &mut start, window: i * WINDOW, ends })?;
     }
-    if start < data.len() {
-        line(&data[start..], start..data.len()).map_err(|message| Fault { at: start, message })?;
+    if start < text.len() {
+        lines(Lines { text, start: &mut start, window: text.len(), ends: [0].iter() })?;
     }
     Ok(())
+}
+
+/// Gives every line that is not empty, and its place.
+#[inline(always)]
+pub(super) fn each<'t>(
+    text: &'t [u8],
+    mut line: impl FnMut(&'t [u8], Range<usize>) -> Result<(), String>,
+) -> Result<(), Fault> {
+    windows(text, |mut lines| {
+        lines.try_for_each(|(text, place)| {
+            let at = place.start;
+            line(text, place).map_err(|message| Fault { at, message })
+        })
+    })
 }
 
 /// A line without the CR that stood before its LF.

@@ -37,6 +37,9 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(crate) use lines::windows;
+pub use lines::{Fault, Lines};
 #[cfg(feature = "kafka")]
 pub(crate) use message::Messages;
 #[doc(hidden)]
@@ -107,6 +110,14 @@ pub trait Sink: Send {
         self.row(values)
     }
 
+    /// Takes lines, each of which is a row of one value.
+    fn lines(&mut self, mut lines: Lines<'_, '_>) -> Result<(), Fault> {
+        lines.try_for_each(|(line, place)| {
+            let at = place.start;
+            self.record(place, &[Some(line)]).map_err(|message| Fault { at, message })
+        })
+    }
+
     /// Hears of a row that has no values to take (too few fields, no JSON object): its place in the
     /// text, with its line end, and why.
     ///
@@ -115,6 +126,24 @@ pub trait Sink: Send {
     fn bad_row(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
         let _ = place;
         Err(why.to_string())
+    }
+}
+
+impl Sink for &mut dyn Sink {
+    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+        (**self).row(values)
+    }
+
+    fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
+        (**self).record(place, values)
+    }
+
+    fn lines(&mut self, lines: Lines<'_, '_>) -> Result<(), Fault> {
+        (**self).lines(lines)
+    }
+
+    fn bad_row(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        (**self).bad_row(place, why)
     }
 }
 
@@ -354,5 +383,12 @@ impl Sources {
             return table.scan(sinks, control);
         }
         scan::scan(&self.inputs, self.sizes, sinks, control)
+    }
+
+    /// The same by a call for each row that is resolved at run time. [`scan`](Self::scan) compiles all readers
+    /// anew for a kind of sink: worth its seconds only where the time per row matters most.
+    pub fn scan_called<S: Sink>(&self, mut sinks: Vec<S>, control: &Control) -> Result<Vec<S>> {
+        self.scan(sinks.iter_mut().map(|sink| sink as &mut dyn Sink).collect(), control)?;
+        Ok(sinks)
     }
 }

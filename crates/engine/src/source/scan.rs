@@ -226,7 +226,7 @@ pub(super) fn text<S: Sink>(
     sink: &mut S,
 ) -> Result<(), lines::Fault> {
     match rows {
-        Rows::Lines(1) => lines::each(data, |line, place| sink.record(place, &[Some(line)])),
+        Rows::Lines(1) => lines::windows(data, |lines| sink.lines(lines)),
         Rows::Lines(columns) => {
             let mut values = vec![None; *columns];
             lines::each(data, |line, place| {

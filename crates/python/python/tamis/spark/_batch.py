@@ -16,9 +16,8 @@ from tamis.spark._tasks import PARTS, Shipped
 
 Fields = Union[str, Sequence[str], None]
 
-# Bytes of a part that counts go in, and parts that keys are cut into for counting and testing.
-MOST = 16 << 20
-_TEST_PARTS = 256
+# Parts that keys are cut into by their hash, where they are many.
+_PARTS = 256
 
 
 class Source:
@@ -151,24 +150,30 @@ def _reducers(spark: Any) -> int:
 
 def _counted(source: Source, rows: Any, options: dict[str, Any]) -> _tamis.Counter:
     """Counts on the executors; all that they saw, in a counter here."""
-    # Where a result may be little, they come in more parts; tasks cost more than they are worth beyond some.
-    needed = 1 << (4 * _EXACT_BYTES // _largest_result(source.spark)).bit_length()
-    parts = max(_reducers(source.spark), min(16, needed))
-    seen = rows.mapInArrow(_function(_tasks.CountRows(options, parts, MOST)), PARTS)
-    merged = seen.repartition(parts, "part").mapInArrow(_function(_tasks.MergeCounts(options, MOST)), PARTS)
+    from pyspark import StorageLevel
+    from pyspark.sql import functions as F
+
+    few = _at_once(source.spark)
+    most = few // 4
+    # For fuse, all hashes are needed. Other counters estimate beyond some, and the sooner the more of them they have.
+    needs_all = options.get("kind") == "fuse" or options.get("params") is not None
+    parts = _PARTS if needs_all else 16
+    seen = rows.mapInArrow(_function(_tasks.CountRows(options, parts, most)), PARTS)
+    seen.persist(StorageLevel.DISK_ONLY)  # how it is brought here depends on how much all of it is
     counter = _tamis.Counter(options)
-    for _, data in local_parts(merged, _most_hashes(source, rows)):
-        counter.absorb(data)
+    try:
+        size = seen.agg(F.sum(F.length("data"))).collect()[0][0] or 0
+        found = seen
+        if size > few:
+            several = 1 << (size // few).bit_length()
+            by_hash = seen.repartitionById(min(parts, several), F.col("part").cast("int"))
+            merged = by_hash.mapInArrow(_function(_tasks.MergeCounts(options, most)), PARTS)
+            found = merged.repartition(several)  # evenly, whatever the hashes are
+        for _, data in local_parts(found, size):
+            counter.absorb(data)
+    finally:
+        seen.unpersist()
     return counter
-
-
-def _most_hashes(source: Source, rows: Any) -> Optional[int]:
-    """The bytes of all hashes that a small text can have: its lines have two bytes at least. Of other tables nothing
-    is known: a few bytes of Parquet may hold millions of keys."""
-    if source.text is None:
-        return None
-    files = rows._jdf.queryExecution().optimizedPlan().collectLeaves().apply(0)
-    return 4 * int(str(files.stats().sizeInBytes()))
 
 
 def _put_together(
@@ -176,13 +181,13 @@ def _put_together(
 ) -> int:
     """Writes the file of ranges that executors brought together; returns the rows left out."""
     assembly = _tamis.Assembly(params, range_bytes, path)
-    merged = merged_ranges(source.spark, rows, options, params, range_bytes)
+    merged = merged_ranges(rows, options, params, range_bytes)
     for _, data in local_parts(merged, _tamis.data_bytes(params)):
         assembly.put(data)
     return assembly.finish()
 
 
-def merged_ranges(spark: Any, rows: Any, options: dict[str, Any], params: str, range_bytes: int) -> Any:
+def merged_ranges(rows: Any, options: dict[str, Any], params: str, range_bytes: int) -> Any:
     """A DataFrame of ranges, each once: what rows change in sketches of these parameters."""
     from pyspark.sql import functions as F
 
@@ -204,28 +209,29 @@ _FAN_IN = 32
 
 
 def _partitions(rows: Any) -> int:
+    """About how many tasks rows have, found without a job."""
     if rows.isStreaming:
         return 0
-    return int(rows._jdf.queryExecution().toRdd().getNumPartitions())
+    query = rows._jdf.queryExecution()
+    plan = query.executedPlan()
+    if plan.getClass().getSimpleName() != "AdaptiveSparkPlanExec":
+        return int(query.toRdd().getNumPartitions())
+    # What its shuffles come to, Spark finds out by running them. The plan may know how many at most, else take many.
+    return int(plan.initialPlan().outputPartitioning().numPartitions()) or 32 * _FAN_IN
 
 
-# Results of so few bytes come at once: a job of Spark for each of their partitions would take longer.
-_EXACT_BYTES = 8 << 24
-_FEW = _EXACT_BYTES
-
-
-def local_parts(df: Any, size: Optional[int] = None) -> Iterator[tuple[int, bytes]]:
-    """Parts on the driver, one partition after the other: no more than one of them is here at a time, but where
-    all of them are small."""
-    small = size is not None and size <= _FEW and size <= _largest_result(df.sparkSession) // 4
-    for row in df.collect() if small else df.toLocalIterator():
+def local_parts(df: Any, size: int) -> Iterator[tuple[int, bytes]]:
+    """Parts on the driver, of so many bytes in all at most: one partition after the other, so that no more than one
+    of them is here at a time, but where all of them are small."""
+    for row in df.collect() if size <= _at_once(df.sparkSession) else df.toLocalIterator():
         yield row[0], bytes(row[1])
 
 
-def _largest_result(spark: Any) -> int:
-    """What a job may give back: spark.driver.maxResultSize; 0 is no limit."""
+def _at_once(spark: Any) -> int:
+    """The bytes that a job is to give back: so few that all of them may be here, and a part of what is allowed."""
     text = spark.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
-    return int(spark._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)) or 1 << 62
+    allowed = int(spark._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text))  # 0 is no limit
+    return min(32 << 20, allowed // 4 or 32 << 20)
 
 
 def _function(task: Any) -> Any:
@@ -343,7 +349,7 @@ def findings(
         for more in gathered[1:]:
             keys = keys.union(more)
         # A part at a time is in memory, however many a task has.
-        reducers = min(_TEST_PARTS, _reducers(spark))
+        reducers = min(_PARTS, _reducers(spark))
         judged = keys.repartition(reducers, "part").sortWithinPartitions("part")
         found = judged.mapInArrow(_function(_tasks.JudgeKeys(file)), "found string").collect()
         return str(_tamis.sum_findings([row.found for row in found]))
@@ -389,18 +395,22 @@ def filter_df(
     return df.filter(code != F.lit(1)) if invert else df.filter(code == F.lit(1))
 
 
-def codes(df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int, None], bad_rows: str) -> Any:
+def codes(
+    df: Any,
+    sketch: Sketch,
+    key: Fields,
+    group: Union[str, bytes, int, None],
+    bad_rows: str,
+    sent: Optional[Shipped] = None,
+) -> Any:
     """A column: 1 where the key may be in the set, 0 where it is not, 2 where there is no key."""
-    from pyspark.sql import functions as F
-
     spark = session_of(df)
     file = sketch._file
     if bad_rows not in ("fail", "skip"):
         raise ValueError(f'bad_rows is "fail" or "skip", not {bad_rows!r}')
-    options = {"key": key}
     file.refuse_question(group)
     columns = _key_columns(df, file, key)
-    task = _tasks.Contains(ship(spark, sketch), group, bad_rows)
+    task = _tasks.Contains(sent or ship(spark, sketch), group, bad_rows)
     return _arrow_udf(task, "tinyint")(*columns)
 
 
@@ -423,30 +433,21 @@ def _key_columns(df: Any, file: _tamis.File, key: Fields) -> list[Any]:
     return [column(name) for name in asked]
 
 
-def estimates(df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int, None], bad_rows: str) -> Any:
+def estimates(
+    df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int, None], bad_rows: str, sent: Shipped
+) -> Any:
     """The rows with a column of estimates."""
-    spark = session_of(df)
-    task = _tasks.Estimates(ship(spark, sketch), group, bad_rows)
+    task = _tasks.Estimates(sent, group, bad_rows)
     return df.withColumn("estimate", _arrow_udf(task, "long")(*_key_columns(df, sketch._file, key)))
 
 
 def _arrow_udf(task: Any, returns: str) -> Any:
-    """A user function on Arrow arrays where Spark has that, else on pandas columns."""
+    """A user function on Arrow arrays."""
+    import pyarrow as pa
     from pyspark.sql import functions as F
 
-    if hasattr(F, "arrow_udf"):
-        import pyarrow as pa
+    def of_arrays(*columns):  # type: ignore[no-untyped-def]
+        return task(*columns)
 
-        def of_arrays(*columns):  # type: ignore[no-untyped-def]
-            return task(*columns)
-
-        of_arrays.__annotations__ = {"columns": pa.Array, "return": pa.Array}  # Spark asks for them
-        return F.arrow_udf(of_arrays, returns)
-    import pandas as pd
-
-    def of_series(*columns):  # type: ignore[no-untyped-def]
-        return task(*columns).to_pandas()
-
-    of_series.__annotations__ = {"columns": pd.Series, "return": pd.Series}
-
-    return F.pandas_udf(of_series, returns)  # type: ignore[call-overload, unused-ignore]
+    of_arrays.__annotations__ = {"columns": pa.Array, "return": pa.Array}  # Spark asks for them
+    return F.arrow_udf(of_arrays, returns)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from typing import Any, Optional
-from urllib.parse import unquote, urlparse
 
 import tamis
+from tamis import Sketch
+from tamis.spark._session import temporary_file
 
 
 class Folder:
@@ -15,17 +16,14 @@ class Folder:
 
     def __init__(self, spark: Any, uri: str) -> None:
         self.uri = uri.rstrip("/")
-        parsed = urlparse(uri)
-        default = str(spark._jsc.hadoopConfiguration().get("fs.defaultFS") or "file:///")
-        self.local: Optional[str] = None
-        if parsed.scheme == "file" or (not parsed.scheme and default.startswith("file:")):
-            self.local = os.path.abspath(unquote(parsed.path) if parsed.scheme else uri)
-            os.makedirs(self.local, exist_ok=True)
-        else:
-            self._jvm = spark._jvm
-            self._root = self._jvm.org.apache.hadoop.fs.Path(self.uri)
-            self._fs = self._root.getFileSystem(spark._jsc.hadoopConfiguration())
-            self._fs.mkdirs(self._root)
+        self._jvm = spark._jvm
+        # Hadoop alone says what a name means, since the checkpoint beside is Spark's: %20 is no space to it.
+        path = self._jvm.org.apache.hadoop.fs.Path(self.uri)
+        self._fs = path.getFileSystem(spark._jsc.hadoopConfiguration())
+        self._root = self._fs.makeQualified(path)
+        self._fs.mkdirs(self._root)
+        whole = self._root.toUri()
+        self.local: Optional[str] = str(whole.getPath()) if whole.getScheme() == "file" else None
 
     def names(self) -> list[str]:
         """The files that are there."""
@@ -33,13 +31,16 @@ class Folder:
             return sorted(os.listdir(self.local))
         return sorted(status.getPath().getName() for status in self._fs.listStatus(self._root))
 
-    def fetch(self, name: str, to: str) -> str:
-        """A file on this machine: itself where it is here, else a copy."""
+    def open(self, name: str) -> Sketch:
+        """A file of tamis: the file itself where it is on this machine, else a copy that nothing has a name for."""
         if self.local is not None:
-            return os.path.join(self.local, name)
-        path = self._jvm.org.apache.hadoop.fs.Path(self._root, name)
-        self._fs.copyToLocalFile(False, path, self._jvm.org.apache.hadoop.fs.Path("file://" + to), True)
-        return to
+            return tamis.open(os.path.join(self.local, name))
+        copy = temporary_file(f"copy-{os.urandom(8).hex()}.tamis")
+        path = self._jvm.org.apache.hadoop.fs.Path
+        self._fs.copyToLocalFile(False, path(self._root, name), path("file://" + copy), True)
+        sketch = tamis.open(copy)
+        os.unlink(copy)  # it stays mapped
+        return sketch
 
     def put(self, name: str, source: str) -> None:
         """Takes a file of this machine: it has its name when all of it is there."""

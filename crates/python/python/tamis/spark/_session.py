@@ -8,14 +8,15 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import tamis
-from tamis import Sketch
+from tamis import Sketch, _tamis
 from tamis.spark._tasks import Shipped
 
-OLDEST = (3, 5)
+# The first whose user functions take Arrow arrays as they are.
+OLDEST = (4, 1)
 
 _SHIP = (
     "an executor has no package tamis, or no pyarrow: install the wheel on every worker, or ship a packed environment "
@@ -42,7 +43,7 @@ def check_version(version: str) -> None:
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if numbers < OLDEST:
         raise tamis.Error(
-            f"this is Spark {version}: tamis needs {OLDEST[0]}.{OLDEST[1]} or later, whose executors take Arrow batches"
+            f"this is Spark {version}: tamis needs {OLDEST[0]}.{OLDEST[1]} or later, whose functions take Arrow arrays"
         )
 
 
@@ -57,13 +58,21 @@ def explained() -> Iterator[None]:
         said = _said(str(error))
         if said is None:
             raise
-        raise tamis.Error(said) from None
+        raise tamis.Error(said) from error
+
+
+# An error of a task of tamis. A user function before it has no frame there, and speaks for itself.
+_OF_TAMIS = re.compile(
+    r'^  File "[^"\n]*[/\\]tamis[/\\]spark[/\\]\w+\.py".*\n(?:  .*\n)*'
+    r"(?:tamis\.Error|tamis\._tamis\.Error|ValueError|TypeError): (.*)$",
+    re.MULTILINE,
+)
 
 
 def _said(text: str) -> Any:
-    if re.search(r"No module named '?(tamis|pyarrow)", text):
+    if re.search(r"No module named '?(tamis|pyarrow)\b", text):
         return _SHIP
-    found = re.findall(r"^(?:tamis\.Error|tamis\._tamis\.Error|ValueError|TypeError): (.*)$", text, re.MULTILINE)
+    found = _OF_TAMIS.findall(text)
     if not found:
         return None
     # Rows are counted in pieces of the table, which nobody knows.
@@ -95,14 +104,18 @@ def ship(spark: Any, sketch: Sketch) -> Shipped:
     if known not in _shipped:
         name = f"tamis-{digest}.tamis"
         place = temporary_file(name)
-        if not os.path.exists(place):
-            path = file.path
-            try:
-                if path is None:
-                    raise OSError
-                os.link(path, place)
-            except OSError:
-                sketch.save(place)
+        with suppress(OSError):
+            os.link(file.path or "", place)
+        if not _has(place, digest):
+            sketch.save(place)
         context.addFile(place)
         _shipped[known] = name
     return Shipped(_shipped[known])
+
+
+def _has(path: str, digest: str) -> bool:
+    """Whether a file is this one: where a sketch was opened, another may lie by now."""
+    try:
+        return _tamis.open(path).digest == digest
+    except (OSError, tamis.Error):
+        return False

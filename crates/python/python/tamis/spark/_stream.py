@@ -1,9 +1,10 @@
 """Streams: sketches that learn with every micro-batch, and answers against what they know.
 
-The state of `train_stream` is a folder. After each micro-batch that brought something it holds one more file,
-``sketch-QUERY-BATCH.tamis``, which appears whole: the sketch after that batch, under its number. Spark may run a
-batch again after a failure, with the same rows and the same number; the state is then ahead of it, and nothing
-changes.
+The state of `train_stream` is a folder. Each micro-batch leaves one more file there, which appears whole:
+``sketch-QUERY-BATCH.tamis``, the sketch after that batch, or ``empty-QUERY-BATCH`` where it brought nothing, with the
+name of the sketch that stays. Spark may run its last batch again after a failure, with the same rows and the same
+number; it is in the state then, and nothing changes. Any other batch must be the next: else state and checkpoint do not
+belong together, and rows would be missing.
 """
 
 from __future__ import annotations
@@ -17,11 +18,21 @@ from typing import Any, Callable, Optional, Union
 import tamis
 from tamis import Sketch, _tamis
 from tamis._sketch import params_as_json
-from tamis.spark._batch import Fields, Source, _of_rows, estimates, filter_df, local_parts, merged_ranges
+from tamis.spark._batch import (
+    Fields,
+    Source,
+    _key_columns,
+    _of_rows,
+    codes,
+    estimates,
+    local_parts,
+    merged_ranges,
+)
 from tamis.spark._files import Folder
 from tamis.spark._session import explained, session_of, temporary_file
+from tamis.spark._tasks import Carried
 
-_NAME = re.compile(r"sketch-([0-9a-f]{12})-(\d{12})\.tamis")
+_NAME = re.compile(r"(?:sketch|empty)-([0-9a-f]{12})-(\d{12})(?:\.tamis)?")
 
 # Older sketches that stay, for who reads just now.
 _KEPT = 2
@@ -32,27 +43,40 @@ class _State:
 
     def __init__(self, spark: Any, uri: str) -> None:
         self.folder = Folder(spark, uri)
-        self.local = temporary_file(f"state-{os.urandom(8).hex()}.tamis")
 
     def all(self) -> list[tuple[int, str, str]]:
         """Numbers of batches, the queries that they belong to, and names; the latest last."""
-        found = [(match, match.group(0)) for match in map(_NAME.fullmatch, self.folder.names()) if match]
-        return sorted((int(match.group(2)), match.group(1), name) for match, name in found)
+        found = [match for match in map(_NAME.fullmatch, self.folder.names()) if match]
+        return sorted((int(match.group(2)), match.group(1), match.group(0)) for match in found)
 
     def last(self) -> Optional[tuple[int, str, str]]:
-        """The latest."""
-        found = self.all()
-        return found[-1] if found else None
-
-    def open(self, name: str) -> Sketch:
-        """A sketch of the state."""
-        return tamis.open(self.folder.fetch(name, self.local))
+        """The latest batch, the query that it belongs to, and the name of the sketch after it, which may be empty."""
+        while found := self.all():
+            number, query, name = found[-1]
+            sketch = name.encode() if name.startswith("sketch") else self.folder.read(name)
+            if sketch is not None:
+                return number, query, sketch.decode()
+            # It was removed just now, since another one came.
+        return None
 
     def put(self, query: str, batch: int, path: str) -> None:
         """Commits what is known after a batch."""
-        self.folder.put(f"sketch-{query}-{batch:012d}.tamis", path)
-        for _, _, name in self.all()[: -1 - _KEPT]:
-            self.folder.remove(name)
+        self._put(f"sketch-{query}-{batch:012d}.tamis", path)
+
+    def put_empty(self, query: str, batch: int, sketch: str) -> None:
+        """Commits a batch that brought nothing."""
+        path = temporary_file(f"empty-{os.urandom(8).hex()}")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(sketch)
+        self._put(f"empty-{query}-{batch:012d}", path)
+        os.unlink(path)
+
+    def _put(self, name: str, path: str) -> None:
+        self.folder.put(name, path)
+        names = [name for _, _, name in self.all()]
+        sketches = [name for name in names if name.startswith("sketch")]
+        for old in set(names[:-1]) - set(sketches[-1 - _KEPT :]):
+            self.folder.remove(old)
 
 
 def train_stream(
@@ -83,8 +107,10 @@ def train_stream(
 ) -> Any:
     """Starts a query of Structured Streaming that learns filters or counts; returns the query.
 
-    Parameters come first, since a stream cannot be counted: `keys` to plan for, `epsilon` for counts, or `params`
-    (with groups, these: `tamis.plan` or `tamis.spark.plan` of a sample that has all of them).
+    Parameters come first, since a stream cannot be counted: `keys` to plan a filter for (without, it is refused), or
+    `params` (with groups, these: `tamis.plan` or `tamis.spark.plan` of a sample that has all of them). Counts need
+    neither; `epsilon` says how near they are. Filters that grow, as `tamis stream` makes them where it is told no
+    number, are not made of parts.
 
     Each micro-batch makes parts on the executors; they are brought together with what was known, and the result
     is stored in the folder `state` with the number of the batch, in one step. A query that is killed and started
@@ -105,20 +131,26 @@ def train_stream(
     if not df.isStreaming:
         raise ValueError("this DataFrame is no stream: tamis.spark.build builds of it")
     source = Source(df)
-    options = source.options({**given, "params": params_as_json(params)})
+    chosen = params_as_json(params)
+    options = source.options({**given, "params": chosen})
+    called = kind or (json.loads(chosen)["kind"] if chosen else "blocked")
+    if called in ("fuse", "scalable"):
+        raise ValueError(f'a {called} filter cannot be made of parts of a stream: use kind="blocked" and keys=N')
     planned = _tamis.planned_without_rows(options)
-    if planned is None:
+    if planned is None and group is not None:
         raise ValueError(
-            "the keys of a stream cannot be counted first, nor its groups be found: give keys=N, or with groups "
-            "params= that know them"
+            "the groups of a stream are not known first: give params= that have them all, such as tamis.spark.plan of "
+            "a sample, with keys=N"
         )
+    if planned is None:
+        raise ValueError(f"a {called} filter is planned for a number of keys: give keys=N, or params=")
     with_params = {**_of_rows(options), "params": planned}
     source.rows(options)  # says which columns are missing
     place = f"{state.rstrip('/')}/checkpoint" if checkpoint is None else checkpoint
     known = _State(spark, state)
     last = known.last()
-    if last is not None:
-        _refuse_other(state, known.open(last[2]), planned)
+    if last is not None and last[2]:
+        _refuse_other(state, known.folder.open(last[2]), planned)
     marks = Folder(spark, place)
     mine: list[str] = []
 
@@ -131,23 +163,32 @@ def train_stream(
                 f"{state}: this state was learned by another query than that of {place}: name its checkpoint, or "
                 "another state"
             )
-        if last is not None and number <= last[0]:
+        if last is not None and number == last[0]:
             return  # it is in there
+        following, before = (0, "") if last is None else (last[0] + 1, last[2])
+        if number != following:
+            raise tamis.Error(
+                f"{state}: batch {number} is the next by the checkpoint {place}, and batch {following} by this state: "
+                "rows would be missing. Bring back the state that belongs to the checkpoint, or begin anew with an "
+                "empty state and another checkpoint"
+            )
         with explained():
             rows = Source(batch).rows(options)
             path = temporary_file(f"batch-{os.urandom(8).hex()}.tamis")
             assembly = _tamis.Assembly(planned, range_bytes, path)
             changed = False
-            merged = merged_ranges(spark, rows, with_params, planned, range_bytes)
+            merged = merged_ranges(rows, with_params, planned, range_bytes)
             for _, part in local_parts(merged, _tamis.data_bytes(planned)):
-                if not changed and last is not None:
-                    assembly.begin(known.open(last[2])._file)
+                if not changed and before:
+                    assembly.begin(known.folder.open(before)._file)
                 changed = True
                 assembly.put(part)
             if changed:
                 assembly.finish()
                 known.put(mine[0], number, path)
                 os.unlink(path)
+            else:
+                known.put_empty(mine[0], number, before)
 
     writer = df.writeStream.foreachBatch(learn).option("checkpointLocation", place)
     return _started(writer, trigger, name)
@@ -190,9 +231,9 @@ def open_state(state: str, spark: Any = None) -> Sketch:
         spark = SparkSession.builder.getOrCreate()
     known = _State(spark, state)
     last = known.last()
-    if last is None:
+    if last is None or not last[2]:
         raise tamis.Error(f"{state}: nothing was learned yet")
-    return known.open(last[2])
+    return known.folder.open(last[2])
 
 
 def query_stream(
@@ -211,36 +252,47 @@ def query_stream(
     """Starts a query that answers another stream by what `train_stream` learned; returns the query.
 
     For each micro-batch `answer` is called with a DataFrame and the number of the batch: the rows whose key was
-    seen, each key once if `once`; of counts all rows, with a column ``estimate``. The state is looked up anew for
-    each batch. Before anything was learned, nothing was seen.
+    seen; of counts all rows, with a column ``estimate``. If `once`, one row of each key, as its columns have it, is
+    there. The DataFrame serves as long as the call. The state is looked up anew for each batch. Before anything was
+    learned, nothing was seen, and the DataFrame is empty.
+
+    A batch is answered at least once: where all ended before Spark knew that `answer` was done, it is called again,
+    with the same rows and the same number, but with what is known by then. So write what a batch gives over what it
+    gave before, not behind it, as here:
 
     >>> from tamis.spark import query_stream                                       # doctest: +SKIP
-    >>> def answer(seen, batch): seen.write.mode("append").json("hdfs:///answers")  # doctest: +SKIP
+    >>> def answer(seen, batch):                                                   # doctest: +SKIP
+    ...     seen.write.mode("overwrite").json(f"hdfs:///answers/batch={batch}")
     >>> query_stream(asked, "hdfs:///state/ips", key="ip", answer=answer, checkpoint="hdfs:///asked")  # doctest: +SKIP
     """
     spark = session_of(df)
     if not df.isStreaming:
         raise ValueError("this DataFrame is no stream: tamis.spark.filter_df filters it")
     known = _State(spark, state)
-    opened: dict[str, Sketch] = {}
+    opened: dict[str, tuple[Sketch, Carried]] = {}
 
     def ask(batch: Any, number: int) -> None:
         last = known.last()
-        if last is None:
+        if last is None or not last[2]:
             answer(batch.limit(0), number)
             return
         if last[2] not in opened:
+            # Files that are shipped stay where they came to: of states there are too many for that.
+            for _, old in opened.values():
+                old.broadcast.destroy()
             opened.clear()
-            opened[last[2]] = known.open(last[2])
-        sketch = opened[last[2]]
+            latest = known.folder.open(last[2])
+            opened[last[2]] = latest, Carried(spark.sparkContext.broadcast(latest))
+        sketch, sent = opened[last[2]]
         with explained():
             if sketch.kind.startswith("count-min"):
-                found = estimates(batch, sketch, key, group, bad_rows)
+                found = estimates(batch, sketch, key, group, bad_rows, sent)
             else:
-                found = filter_df(batch, sketch, key, group, bad_rows=bad_rows)
-            columns = _tamis.asked_columns({"key": key, "without_group": True}, sketch._file)
-            if once and all(isinstance(column, str) and column in batch.columns for column in columns):
-                found = found.dropDuplicates(columns)
+                found = batch.filter(codes(batch, sketch, key, group, bad_rows, sent) == 1)
+            if once:
+                columns = _key_columns(batch, sketch._file, key)
+                parts = {f"part {at} of the key": column for at, column in enumerate(columns)}
+                found = found.withColumns(parts).dropDuplicates([*parts]).drop(*parts)
             answer(found, number)
 
     writer = df.writeStream.foreachBatch(ask).option("checkpointLocation", checkpoint)

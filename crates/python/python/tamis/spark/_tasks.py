@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Optional
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import tamis
 from tamis import _tamis
@@ -13,11 +14,15 @@ from tamis import _tamis
 # Parts of a job, as rows that Spark moves: the number that they are brought together by, and the bytes.
 PARTS = "part long, data binary"
 
-# Bytes that a task holds before it hands them on.
-HELD = 256 << 20
+# Bytes that a task holds before it hands them on: changes, of which more is less to move in the end, and keys.
+CHANGES_HELD = 128 << 20
+KEYS_HELD = 32 << 20
 
 # Bytes of rows that are handed over together.
 _BATCH = 32 << 20
+
+# The largest number of Spark, which has none without a sign.
+_MOST_LONG = pa.scalar((1 << 63) - 1, pa.uint64())
 
 _MARK = "\ufeff".encode()
 
@@ -86,8 +91,6 @@ class Rows(Task):
 def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterator[pa.Array]:
     """Lines without the headers of their files. Rows are lines, a number for their file, and where the block
     begins that they were read from: the first rows of the first block of a file are its first lines."""
-    import numpy
-
     wanted = None if header is None else _plain(header)
     before: Any = None
     begun = True
@@ -95,15 +98,13 @@ def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterat
         lines, files, starts = batch.columns
         if not len(lines):
             continue
-        numbers, first = files.to_numpy(), starts.to_numpy() == 0
-        other = (numbers[1:] != numbers[:-1]) | (first[1:] != first[:-1])
-        changes: Any = numpy.flatnonzero(other) + 1
-        runs = [0, *changes.tolist(), len(lines)]
+        first = pc.equal(starts, 0)
+        runs = _runs(files, first)
         kept: list[pa.Array] = []
         for start, end in zip(runs, runs[1:]):
-            file = (numbers[start], first[start])
+            file = (files[start].as_py(), first[start].as_py())
             if file != before:
-                before, begun = file, not first[start]
+                before, begun = file, not file[1]
             while not begun and start < end:
                 line = lines[start].as_py()
                 if not line.strip(b"\r"):
@@ -122,6 +123,13 @@ def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterat
                     start += 1
             kept.append(lines.slice(start, end - start))
         yield from (part for part in kept if len(part))
+
+
+def _runs(files: pa.Array, first: pa.Array) -> list[int]:
+    """Where runs of equal rows begin, and where the last of them ends."""
+    others = [pc.not_equal(column[1:], column[:-1]) for column in (files, first)]
+    changes = pc.indices_nonzero(pc.or_(*others)).to_pylist()
+    return [0, *(at + 1 for at in changes), len(files)]
 
 
 def _plain(line: bytes) -> bytes:
@@ -162,7 +170,7 @@ class MergeCounts(Task):
 class BuildRows(Rows):
     """What rows change in sketches, by range."""
 
-    def __init__(self, options: dict[str, Any], range_bytes: int, held: int = HELD) -> None:
+    def __init__(self, options: dict[str, Any], range_bytes: int, held: int = CHANGES_HELD) -> None:
         super().__init__(options)
         self.range_bytes, self.held = range_bytes, held
 
@@ -214,10 +222,22 @@ class Shipped:
 _opened: dict[str, _tamis.File] = {}
 
 
+class Carried(Shipped):
+    """A file that goes along as a broadcast, which can be taken back: workers hold it in their memory."""
+
+    def __init__(self, broadcast: Any) -> None:
+        self.broadcast = broadcast
+
+    def open(self) -> _tamis.File:
+        """The file; a worker reads it once."""
+        sketch: tamis.Sketch = self.broadcast.value
+        return sketch._file
+
+
 class GatherKeys(Rows):
     """Gathers keys for a test, by hash."""
 
-    def __init__(self, file: Shipped, options: dict[str, Any], negatives: bool, held: int = HELD) -> None:
+    def __init__(self, file: Shipped, options: dict[str, Any], negatives: bool, held: int = KEYS_HELD) -> None:
         super().__init__(options)
         self.file, self.negatives, self.held = file, negatives, held
 
@@ -292,28 +312,21 @@ class Contains(Task):
         super().__init__()
         self.file, self.group, self.bad_rows = file, group, bad_rows
 
-    def __call__(self, *columns: Any) -> pa.Array:
+    def __call__(self, *columns: pa.Array) -> pa.Array:
         self.check()
         return pa.array(self.file.open().codes(_keys(columns), self.group, self.bad_rows))
 
 
 class Estimates(Contains):
-    """What keys count for at most."""
+    """What keys count for at most; a counter of 64 bits that is full has the largest number that Spark knows."""
 
-    def __call__(self, *columns: Any) -> pa.Array:
+    def __call__(self, *columns: pa.Array) -> pa.Array:
         self.check()
         found = self.file.open().estimate(_keys(columns), self.group, self.bad_rows, 1)
-        return pa.array(found).cast(pa.int64())
+        return pc.min_element_wise(pa.array(found), _MOST_LONG).cast(pa.int64())
 
 
-def _keys(columns: Iterable[Any]) -> Any:
-    arrays = [_plain_array(column) for column in columns]
-    if len(arrays) == 1:
-        return arrays[0]
-    return pa.table(arrays, names=[str(number) for number in range(1, len(arrays) + 1)])
-
-
-def _plain_array(column: Any) -> Any:
-    if isinstance(column, pa.ChunkedArray):
-        return column.combine_chunks()
-    return column if isinstance(column, pa.Array) else pa.array(column, from_pandas=True)
+def _keys(columns: Sequence[pa.Array]) -> Any:
+    if len(columns) == 1:
+        return columns[0]
+    return pa.table(columns, names=[str(number) for number in range(1, len(columns) + 1)])
