@@ -6,9 +6,11 @@ import datetime
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Callable, Optional
@@ -421,16 +423,11 @@ def test_a_batch_that_comes_again_changes_nothing(spark: Any, mounted: str, tmp_
 
 
 def test_what_a_stream_lacks_to_be_learned_is_said(spark: Any, frame: Any, tmp_path: Path) -> None:
-    """In the words of `tamis stream`, which asks for the same number of keys."""
     stream = spark.readStream.text(str(tmp_path)).selectExpr("value as key", "value as group")
 
     def learn(**options: Any) -> None:
         tamis.spark.train_stream(stream, key="key", state=str(tmp_path / "state"), **options)
 
-    with pytest.raises(ValueError, match="^a bloom filter is planned for a number of keys: give keys=N, or params=$"):
-        learn(kind="bloom")
-    with pytest.raises(ValueError, match="^a blocked filter is planned for a number of keys"):
-        learn(fpr=0.001)
     for options in ({"kind": "scalable"}, {"kind": "fuse", "keys": 5}, {"params": tamis.build(["a"], kind="fuse")}):
         with pytest.raises(ValueError, match='cannot be made of parts of a stream: use kind="blocked" and keys=N'):
             learn(**options)
@@ -439,6 +436,32 @@ def test_what_a_stream_lacks_to_be_learned_is_said(spark: Any, frame: Any, tmp_p
     params = tamis.spark.plan(frame, key="key", group="group", keys=777)
     assert [group["keys"] for group in params["groups"]] == [777] * 7
     assert not (tmp_path / "state").exists()
+
+
+def test_a_filter_of_a_stream_says_what_it_was_planned_for_and_when_that_is_not_enough(
+    spark: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "keys.txt").write_text("".join(f"key {number}\n" for number in range(2000)))
+
+    def learn(state: str, **options: Any) -> list[str]:
+        stream = spark.readStream.text(str(tmp_path / "rows"))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            query = tamis.spark.train_stream(
+                stream, key="value", kind="bloom", state=str(tmp_path / state), trigger={"availableNow": True},
+                range_bytes=1 << 20, **options,
+            )
+            query.awaitTermination()
+        return [str(one.message) for one in said if "planned for" in str(one.message)]
+
+    assert learn("default") == ["this bloom filter is planned for 10,000,000 keys: keys=N plans it for others"]
+    learned = tamis.spark.open_state(str(tmp_path / "default"), spark)
+    assert learned.inspect()["groups"][0]["planned_keys"] == 10_000_000
+    assert learned.contains("key 7")
+    assert learn("enough", keys=2000) == []
+    (too_many,) = learn("little", keys=100)
+    assert re.search("/little: a filter planned for 100 keys holds .*, not 0.01; begin anew with a larger keys=$", too_many)
 
 
 def test_a_mark_that_is_removed_while_it_is_read_hides_no_sketch(

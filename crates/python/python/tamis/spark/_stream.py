@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Optional, Union
 
@@ -33,6 +34,9 @@ from tamis.spark._session import explained, session_of, temporary_file
 from tamis.spark._tasks import Carried
 
 _NAME = re.compile(r"(?:sketch|empty)-([0-9a-f]{12})-(\d{12})(?:\.tamis)?")
+
+# What a filter is planned for where nobody says how many keys there will be.
+_KEYS = 10_000_000
 
 # Older sketches that stay, for who reads just now.
 _KEPT = 2
@@ -107,10 +111,10 @@ def train_stream(
 ) -> Any:
     """Starts a query of Structured Streaming that learns filters or counts; returns the query.
 
-    Parameters come first, since a stream cannot be counted: `keys` to plan a filter for (without, it is refused), or
-    `params` (with groups, these: `tamis.plan` or `tamis.spark.plan` of a sample that has all of them). Counts need
-    neither; `epsilon` says how near they are. Filters that grow, as `tamis stream` makes them where it is told no
-    number, are not made of parts.
+    Parameters come first, since a stream cannot be counted: `keys` to plan a filter for (10 million, with a warning,
+    where it is left out), or `params` (with groups, these: `tamis.plan` or `tamis.spark.plan` of a sample that has all of
+    them). Counts need neither; `epsilon` says how near they are. Filters that grow, as `tamis stream` makes them where it
+    is told no number, are not made of parts; a filter that holds more keys than it was planned for says so by a warning.
 
     Each micro-batch makes parts on the executors; they are brought together with what was known, and the result
     is stored in the folder `state` with the number of the batch, in one step. A query that is killed and started
@@ -137,13 +141,15 @@ def train_stream(
     if called in ("fuse", "scalable"):
         raise ValueError(f'a {called} filter cannot be made of parts of a stream: use kind="blocked" and keys=N')
     planned = _tamis.planned_without_rows(options)
-    if planned is None and group is not None:
+    if planned is None and group is None:
+        warnings.warn(f"this {called} filter is planned for {_KEYS:,} keys: keys=N plans it for others", stacklevel=2)
+        options = {**options, "keys": _KEYS}
+        planned = _tamis.planned_without_rows(options)
+    if planned is None:
         raise ValueError(
             "the groups of a stream are not known first: give params= that have them all, such as tamis.spark.plan of "
             "a sample, with keys=N"
         )
-    if planned is None:
-        raise ValueError(f"a {called} filter is planned for a number of keys: give keys=N, or params=")
     with_params = {**_of_rows(options), "params": planned}
     source.rows(options)  # says which columns are missing
     place = f"{state.rstrip('/')}/checkpoint" if checkpoint is None else checkpoint
@@ -153,6 +159,7 @@ def train_stream(
         _refuse_other(state, known.folder.open(last[2]), planned)
     marks = Folder(spark, place)
     mine: list[str] = []
+    warned: list[str] = []
 
     def learn(batch: Any, number: int) -> None:
         if not mine:
@@ -186,12 +193,27 @@ def train_stream(
             if changed:
                 assembly.finish()
                 known.put(mine[0], number, path)
+                if not warned and (too_many := _too_many_keys(tamis.open(path))):
+                    warnings.warn(f"{state}: {too_many}", stacklevel=1)
+                    warned.append(too_many)
                 os.unlink(path)
             else:
                 known.put_empty(mine[0], number, before)
 
     writer = df.writeStream.foreachBatch(learn).option("checkpointLocation", place)
     return _started(writer, trigger, name)
+
+
+def _too_many_keys(sketch: Sketch) -> Optional[str]:
+    """What is to be said of filters that hold more keys than they were planned for."""
+    full = [group for group in sketch.inspect()["groups"] if group.get("overfull")]
+    if not full:
+        return None
+    worst = max(full, key=lambda group: float(group["fpr_now"]))
+    return (
+        f"a filter planned for {worst['planned_keys']:,} keys holds about {round(worst['estimated_keys'] or 0):,}: of keys that "
+        f"never came, {worst['fpr_now']:.2g} seem to have come, not {worst['fpr_target']:.2g}; begin anew with a larger keys="
+    )
 
 
 def _query_of(checkpoint: Folder) -> str:
