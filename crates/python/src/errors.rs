@@ -47,7 +47,10 @@ const PHRASES: [(&str, &str); 4] = [
         "(tamis plan DATA … -o params.json, then tamis build --params params.json; or build --like one of them)",
         "(params = tamis.plan(...), then tamis.build(..., params=params))",
     ),
-    ("pass --key with one of them (--format lines takes whole lines)", "pass key= with one of them"),
+    (
+        "pass --key with one of them (--format lines takes whole lines)",
+        "pass key= with one of them (and to contains, the column itself)",
+    ),
     ("(--keys N makes an empty filter)", "(keys=N makes an empty filter)"),
     ("give --keywords COLUMN:split=','", "give keywords=\"COLUMN:split=,\""),
 ];

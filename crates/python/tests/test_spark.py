@@ -464,6 +464,41 @@ def test_a_filter_of_a_stream_says_what_it_was_planned_for_and_when_that_is_not_
     assert re.search("/little: a filter planned for 100 keys holds .*, not 0.01; begin anew with a larger keys=$", too_many)
 
 
+def test_what_is_no_state_no_sketch_or_no_table_is_refused(spark: Any, frame: Any, tmp_path: Path) -> None:
+    sketch = tamis.build(["k1", "k2"])
+    stream = spark.readStream.text(str(tmp_path)).withColumnRenamed("value", "key")
+    with pytest.raises(TypeError, match=r"a tamis.Sketch is needed, not str: tamis.open\(path\) opens one"):
+        tamis.spark.filter_df(frame, "users.tamis", key="key")
+    with pytest.raises(TypeError, match="a tamis.Sketch is needed, not NoneType"):
+        tamis.spark.test(frame, None)
+    with pytest.raises(ValueError, match="is a stream: tamis.spark.train_stream learns of it"):
+        tamis.spark.build(stream, key="key")
+
+    def ask(state: Path, key: str) -> None:
+        tamis.spark.query_stream(
+            stream, str(state), key=key, answer=lambda rows, batch: None, checkpoint=str(tmp_path / "asked")
+        )
+
+    mistyped = tmp_path / "mistyped"
+    with pytest.raises(tamis.Error, match="mistyped: there is no such state; train_stream makes it"):
+        ask(mistyped, "key")
+    with pytest.raises(tamis.Error, match="there is no such state"):
+        tamis.spark.open_state(str(mistyped), spark)
+    assert not mistyped.exists()
+    known = _stream._State(spark, str(tmp_path / "state"), create=True)
+    sketch.save(tmp_path / "some.tamis")
+    known.put("0123456789ab", 0, str(tmp_path / "some.tamis"))
+    with pytest.raises(tamis.Error, match="no column \"zz\""):
+        ask(tmp_path / "state", "zz")
+
+
+def test_a_row_without_a_key_is_said_without_a_number_that_nobody_knows(spark: Any) -> None:
+    rows = spark.createDataFrame([("k1",), (None,)], "key string")
+    with pytest.raises(Exception, match=r"tamis.Error: a row: .*bad_rows=\"skip\""):
+        tamis.spark.filter_df(rows, tamis.build(["k1"]), key="key").collect()
+    assert tamis.spark.filter_df(rows, tamis.build(["k1"]), key="key", bad_rows="skip").count() == 1
+
+
 def test_a_mark_that_is_removed_while_it_is_read_hides_no_sketch(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

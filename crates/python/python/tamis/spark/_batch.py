@@ -11,7 +11,7 @@ import tamis
 from tamis import Params, Sketch, _tamis
 from tamis._sketch import params_as_json
 from tamis.spark import _tasks
-from tamis.spark._session import explained, session_of, ship, temporary_file
+from tamis.spark._session import explained, session_of, ship, sketch_of, temporary_file
 from tamis.spark._tasks import PARTS, Shipped
 
 Fields = Union[str, Sequence[str], None]
@@ -62,6 +62,13 @@ def _leaves(schema: Any, before: str = "") -> list[str]:
     return names
 
 
+def _table(df: Any) -> Source:
+    source = Source(df)
+    if df.isStreaming:
+        raise ValueError("this DataFrame is a stream: tamis.spark.train_stream learns of it")
+    return source
+
+
 def build(
     df: Any,
     key: Fields = None,
@@ -102,7 +109,7 @@ def build(
     """
     given = {name: value for name, value in locals().items() if name not in ("df", "params", "path", "range_bytes")}
     options = {**given, "params": params_as_json(params)}
-    return build_source(Source(df), options, path, range_bytes)[0]
+    return build_source(_table(df), options, path, range_bytes)[0]
 
 
 def build_source(
@@ -255,7 +262,7 @@ def plan(
     >>> from tamis.spark import plan                                         # doctest: +SKIP
     >>> params = plan(df, key="user_id", group="country", fpr=0.001)         # doctest: +SKIP
     """
-    source = Source(df)
+    source = _table(df)
     planned: Params = json.loads(plan_source(source, {"key": key, "group": group, **options}))
     return planned
 
@@ -304,8 +311,9 @@ def test(
     >>> test(df, users)["false_negatives"]                                   # doctest: +SKIP
     0
     """
-    members = None if df is None else Source(df)
-    outside = None if negatives is None else Source(negatives)
+    sketch_of(sketch)
+    members = None if df is None else _table(df)
+    outside = None if negatives is None else _table(negatives)
     options = {"key": key, "group": group, "bad_rows": bad_rows}
     found = findings(members, sketch, options, outside, random, seed)
     with_members = df is not None
@@ -391,7 +399,7 @@ def filter_df(
     """
     from pyspark.sql import functions as F
 
-    code = codes(df, sketch, key, group, bad_rows)
+    code = codes(df, sketch_of(sketch), key, group, bad_rows)
     return df.filter(code != F.lit(1)) if invert else df.filter(code == F.lit(1))
 
 

@@ -14,14 +14,17 @@ from tamis.spark._session import temporary_file
 class Folder:
     """A folder of few files, whose names appear whole or not at all."""
 
-    def __init__(self, spark: Any, uri: str) -> None:
+    def __init__(self, spark: Any, uri: str, create: bool = True) -> None:
         self.uri = uri.rstrip("/")
         self._jvm = spark._jvm
         # Hadoop alone says what a name means, since the checkpoint beside is Spark's: %20 is no space to it.
         path = self._jvm.org.apache.hadoop.fs.Path(self.uri)
         self._fs = path.getFileSystem(spark._jsc.hadoopConfiguration())
         self._root = self._fs.makeQualified(path)
-        self._fs.mkdirs(self._root)
+        if create:
+            self._fs.mkdirs(self._root)
+        elif not self._fs.exists(self._root):
+            raise tamis.Error(f"{uri}: there is no such state; train_stream makes it when it starts")
         whole = self._root.toUri()
         self.local: Optional[str] = str(whole.getPath()) if whole.getScheme() == "file" else None
 

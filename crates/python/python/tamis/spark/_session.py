@@ -13,7 +13,7 @@ from typing import Any
 
 import tamis
 from tamis import Sketch, _tamis
-from tamis.spark._tasks import Shipped
+from tamis.spark._tasks import Shipped, in_a_row
 
 # The first whose user functions take Arrow arrays as they are.
 OLDEST = (4, 1)
@@ -69,14 +69,20 @@ _OF_TAMIS = re.compile(
 )
 
 
+def sketch_of(sketch: Any) -> Sketch:
+    """The sketch that was given, where it is one."""
+    if not isinstance(sketch, Sketch):
+        raise TypeError(f"a tamis.Sketch is needed, not {type(sketch).__name__}: tamis.open(path) opens one")
+    return sketch
+
+
 def _said(text: str) -> Any:
     if re.search(r"No module named '?(tamis|pyarrow)\b", text):
         return _SHIP
     found = _OF_TAMIS.findall(text)
     if not found:
         return None
-    # Rows are counted in pieces of the table, which nobody knows.
-    return re.sub(r"^row \d+ \(counted from 0\): ", "a row: ", str(found[-1]))
+    return in_a_row(str(found[-1]))
 
 
 _folder: list[str] = []

@@ -45,8 +45,8 @@ _KEPT = 2
 class _State:
     """The folder of a state."""
 
-    def __init__(self, spark: Any, uri: str) -> None:
-        self.folder = Folder(spark, uri)
+    def __init__(self, spark: Any, uri: str, create: bool = False) -> None:
+        self.folder = Folder(spark, uri, create)
 
     def all(self) -> list[tuple[int, str, str]]:
         """Numbers of batches, the queries that they belong to, and names; the latest last."""
@@ -112,8 +112,8 @@ def train_stream(
     """Starts a query of Structured Streaming that learns filters or counts; returns the query.
 
     Parameters come first, since a stream cannot be counted: `keys` to plan a filter for (10 million, with a warning,
-    where it is left out), or `params` (with groups, these: `tamis.plan` or `tamis.spark.plan` of a sample that has all of
-    them). Counts need neither; `epsilon` says how near they are. Filters that grow, as `tamis stream` makes them where it
+    where it is left out), or `params` (with groups, these: `tamis.spark.plan` of a sample that has all of them, with
+    `keys`). Counts need neither; `epsilon` says how near they are. Filters that grow, as `tamis stream` makes them where it
     is told no number, are not made of parts; a filter that holds more keys than it was planned for says so by a warning.
 
     Each micro-batch makes parts on the executors; they are brought together with what was known, and the result
@@ -153,7 +153,7 @@ def train_stream(
     with_params = {**_of_rows(options), "params": planned}
     source.rows(options)  # says which columns are missing
     place = f"{state.rstrip('/')}/checkpoint" if checkpoint is None else checkpoint
-    known = _State(spark, state)
+    known = _State(spark, state, create=True)
     last = known.last()
     if last is not None and last[2]:
         _refuse_other(state, known.folder.open(last[2]), planned)
@@ -276,7 +276,7 @@ def query_stream(
     For each micro-batch `answer` is called with a DataFrame and the number of the batch: the rows whose key was
     seen; of counts all rows, with a column ``estimate``. If `once`, one row of each key, as its columns have it, is
     there. The DataFrame serves as long as the call. The state is looked up anew for each batch. Before anything was
-    learned, nothing was seen, and the DataFrame is empty.
+    learned, nothing was seen, and the DataFrame is empty; a state that `train_stream` never began is refused.
 
     A batch is answered at least once: where all ended before Spark knew that `answer` was done, it is called again,
     with the same rows and the same number, but with what is known by then. So write what a batch gives over what it
@@ -291,6 +291,9 @@ def query_stream(
     if not df.isStreaming:
         raise ValueError("this DataFrame is no stream: tamis.spark.filter_df filters it")
     known = _State(spark, state)
+    last = known.last()
+    if last is not None and last[2]:
+        _key_columns(df, known.folder.open(last[2])._file, key)  # says which columns are missing
     opened: dict[str, tuple[Sketch, Carried]] = {}
 
     def ask(batch: Any, number: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Optional
 
@@ -314,16 +315,28 @@ class Contains(Task):
 
     def __call__(self, *columns: pa.Array) -> pa.Array:
         self.check()
-        return pa.array(self.file.open().codes(_keys(columns), self.group, self.bad_rows))
+        try:
+            return self.answers(self.file.open(), _keys(columns))
+        except tamis.Error as error:
+            raise tamis.Error(in_a_row(str(error))) from None
+
+    def answers(self, file: _tamis.File, keys: Any) -> pa.Array:
+        """What is said of keys."""
+        return pa.array(file.codes(keys, self.group, self.bad_rows))
 
 
 class Estimates(Contains):
     """What keys count for at most; a counter of 64 bits that is full has the largest number that Spark knows."""
 
-    def __call__(self, *columns: pa.Array) -> pa.Array:
-        self.check()
-        found = self.file.open().estimate(_keys(columns), self.group, self.bad_rows, 1)
+    def answers(self, file: _tamis.File, keys: Any) -> pa.Array:
+        """The estimates."""
+        found = file.estimate(keys, self.group, self.bad_rows, 1)
         return pc.min_element_wise(pa.array(found), _MOST_LONG).cast(pa.int64())
+
+
+def in_a_row(text: str) -> str:
+    """What is wrong with a row, without its number: rows are counted in pieces of the table, which nobody knows."""
+    return re.sub(r"^row \d+ \(counted from 0\): ", "a row: ", text)
 
 
 def _keys(columns: Sequence[pa.Array]) -> Any:
