@@ -160,7 +160,7 @@ pub fn group_names(
     control: &Control,
 ) -> Result<Vec<Name>> {
     let sinks = (0..threads).map(|_| making.discovering(Ignore)).collect();
-    let (groups, _) = join_names(sources.scan_called(sinks, control)?);
+    let (groups, _) = join_names(sources.scan_dyn(sinks, control)?);
     Ok(groups.into_iter().map(|(name, _)| name).collect())
 }
 

@@ -101,7 +101,7 @@ pub fn explain(job: &Job, most: usize, control: &Control) -> Result<Explanation>
         most,
         rows: &rows,
     };
-    let scanned = sources.and_then(|sources| sources.scan_called(vec![sink], control).map(drop));
+    let scanned = sources.and_then(|sources| sources.scan_dyn(vec![sink], control).map(drop));
     let rows = rows.into_inner().expect("no holder panics");
     let fault = scanned.err().filter(|_| rows.len() < most);
     Ok(Explanation { inputs, rows, fault })

@@ -95,7 +95,7 @@ pub(crate) fn by_group(
         };
         making.rows(names, Collect((0..groups).map(|_| of()).collect()))
     };
-    let sinks = sources.scan_called((0..threads).map(sink).collect(), control)?;
+    let sinks = sources.scan_dyn((0..threads).map(sink).collect(), control)?;
     let (mut parts, mut strangers, mut skipped) = (Vec::new(), 0, 0);
     for sink in sinks {
         strangers += sink.rows.get(groups).copied().unwrap_or(0);

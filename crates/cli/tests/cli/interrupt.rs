@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::support::{self, Folder, Guard, PATIENCE, TAMIS};
 
 fn start(folder: &Folder, line: &str) -> Guard {
-    support::foreground(folder, line, Stdio::null())
+    support::foreground(folder, line, Stdio::piped(), Stdio::null())
 }
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::interrupt::listens;
 use crate::stream::{keys, lines};
-use crate::support::{Folder, Guard, TAMIS, until};
+use crate::support::{Folder, Guard, TAMIS, foreground, until};
 
 /// Numbers from a seed.
 pub struct Dice(pub u64);
@@ -25,15 +25,7 @@ impl Dice {
 }
 
 pub fn start(folder: &Folder, line: &str) -> Guard {
-    Guard::start(
-        Command::new("env")
-            .args(["--default-signal=INT,TERM,HUP", TAMIS])
-            .args(line.split_whitespace())
-            .current_dir(folder.path(""))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped()),
-    )
+    foreground(folder, line, Stdio::null(), Stdio::null())
 }
 
 /// The same with a pipe as its standard input.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::support::{self, Folder, Guard, PATIENCE, until};
 
 fn start(folder: &Folder, line: &str) -> Guard {
-    support::foreground(folder, line, Stdio::piped())
+    support::foreground(folder, line, Stdio::piped(), Stdio::piped())
 }
 
 /// A port that nobody uses just now.

@@ -42,13 +42,13 @@ pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Starts tamis as a shell would start a foreground job, whatever the tests themselves ignore.
-pub fn foreground(folder: &Folder, line: &str, stdout: Stdio) -> Guard {
+pub fn foreground(folder: &Folder, line: &str, stdin: Stdio, stdout: Stdio) -> Guard {
     Guard::start(
         Command::new("env")
             .args(["--default-signal=INT,TERM,HUP", TAMIS])
             .args(line.split_whitespace())
             .current_dir(folder.path(""))
-            .stdin(Stdio::piped())
+            .stdin(stdin)
             .stdout(stdout)
             .stderr(Stdio::piped()),
     )

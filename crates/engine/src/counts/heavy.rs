@@ -121,7 +121,7 @@ pub(crate) fn keep_heavy(
         .collect();
     let mut found: Vec<HashSet<Box<[u8]>>> = vec![HashSet::new(); sketches.len()];
     let mut rows = 0;
-    for sink in sources.scan_called(sinks, control)? {
+    for sink in sources.scan_dyn(sinks, control)? {
         rows += sink.rows.iter().sum::<u64>();
         for (all, some) in found.iter_mut().zip(sink.take.finish()) {
             all.extend(some);

@@ -147,7 +147,7 @@ pub fn test(job: &Job, control: &Control) -> Result<Report> {
     };
     let mut exact = Exact::default();
     let mut skipped = 0;
-    for sink in sources.scan_called((0..job.threads).map(sink).collect(), control)? {
+    for sink in sources.scan_dyn((0..job.threads).map(sink).collect(), control)? {
         skipped += sink.skipped;
         exact.log.extend(sink.take.log);
     }

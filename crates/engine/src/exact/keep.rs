@@ -56,7 +56,7 @@ pub fn gather(
         let collect = Collect { sorter, failed: None };
         KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Known(params), collect)
     };
-    let sinks = sources.scan_called((0..threads).map(|_| sink()).collect(), control)?;
+    let sinks = sources.scan_dyn((0..threads).map(|_| sink()).collect(), control)?;
     let mut gathered = Gathered { runs: Vec::new(), rows: 0, memory };
     for sink in sinks {
         gathered.rows += sink.rows.iter().sum::<u64>();

@@ -80,7 +80,7 @@ pub fn read(path: &str, fields: Vec<Field>, control: &Control) -> Result<DataSet
     let recipe = Recipe { key: fields, group: None, weight: None, null: None };
     let sources = Sources::open(&[path.into()], &Options::default(), &recipe.columns())?;
     let sink = KeyRows::new(&recipe, Scheme::DEFAULT, BadRows::Skip, Groups::One(0), Collect::default());
-    let mut sinks = sources.scan_called(vec![sink], control)?;
+    let mut sinks = sources.scan_dyn(vec![sink], control)?;
     let sink = sinks.remove(0);
     let file = std::path::Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
     let shown: Vec<String> = recipe.key.iter().map(Field::to_string).collect();

@@ -116,7 +116,7 @@ pub fn read(path: &str, key: &Field, control: &Control) -> Result<Texts> {
     let recipe = Recipe { key: vec![key.clone()], group: None, weight: None, null: None };
     let sources = Sources::open(&[path.into()], &Options::default(), &recipe.columns())?;
     let sink = KeyRows::new(&recipe, Scheme::DEFAULT, BadRows::Skip, Groups::One(0), Collect::default());
-    let texts = sources.scan_called(vec![sink], control)?.remove(0).take.texts;
+    let texts = sources.scan_dyn(vec![sink], control)?.remove(0).take.texts;
     if texts.is_empty() {
         return Err(Error::Refused(format!("{path}: no keys in {key}")));
     }

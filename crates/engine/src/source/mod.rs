@@ -387,7 +387,7 @@ impl Sources {
 
     /// The same by a call for each row that is resolved at run time. [`scan`](Self::scan) compiles all readers
     /// anew for a kind of sink: worth its seconds only where the time per row matters most.
-    pub fn scan_called<S: Sink>(&self, mut sinks: Vec<S>, control: &Control) -> Result<Vec<S>> {
+    pub fn scan_dyn<S: Sink>(&self, mut sinks: Vec<S>, control: &Control) -> Result<Vec<S>> {
         self.scan(sinks.iter_mut().map(|sink| sink as &mut dyn Sink).collect(), control)?;
         Ok(sinks)
     }

@@ -149,7 +149,7 @@ impl Counter {
         let names = Groups::Discover(take(&mut self.names));
         let mut sink = build::making(&self.job).rows(names, taking);
         sink.rows = take(&mut self.rows);
-        let sink = sources.scan_called(vec![sink], control)?.pop().expect("as many sinks come back");
+        let sink = sources.scan_dyn(vec![sink], control)?.pop().expect("as many sinks come back");
         self.skipped += sink.skipped;
         let (names, rows, taking) = sink.into_state();
         (self.names, self.rows) = (names.unwrap_or_else(without_groups), rows);

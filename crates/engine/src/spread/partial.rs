@@ -250,7 +250,7 @@ impl Partial {
         let sources = rows.sources(&self.job.common.recipe.columns())?;
         let scatter = Scatter { layout: &self.layout, ranges: take(&mut self.ranges), held: self.words };
         let sink = build::making(&self.job).rows(Groups::Known(&self.params), scatter);
-        let sinks = sources.scan_called(vec![sink], control)?;
+        let sinks = sources.scan_dyn(vec![sink], control)?;
         let (mut scatters, taken) = build::taken(sinks, self.params.groups.len());
         let counts = self.params.common.kind.counts();
         for (group, (&rows, &total)) in taken.rows.iter().zip(&taken.totals).enumerate() {

@@ -63,7 +63,7 @@ impl Gatherer {
         let groups = if negatives { Groups::One(outside) } else { known };
         let gather = self.gather.take().ok_or_else(Gatherer::broken)?;
         let sink = KeyRows::new(recipe, self.params.common.hash, self.bad_rows, groups, gather);
-        let sink = sources.scan_called(vec![sink], control)?.pop().expect("as many sinks come back");
+        let sink = sources.scan_dyn(vec![sink], control)?.pop().expect("as many sinks come back");
         self.rows += sink.rows.iter().sum::<u64>();
         self.skipped += sink.skipped;
         self.gather = Some(sink.take);

@@ -19,6 +19,8 @@ use tamis_engine::rows::BadRows;
 use tamis_engine::source::Options;
 use tamis_engine::{Control, merge, output};
 
+use crate::tables;
+
 /// Group, key and weight.
 type Rows = Vec<(u8, u16, u64)>;
 
@@ -43,17 +45,9 @@ fn counters(row: u64, depth: u32, bits: u32) -> Counters {
 }
 
 fn job(inputs: Vec<String>, kind: Kind, sizing: Sizing, threads: usize) -> Job {
-    Job {
-        inputs,
-        options: Options::default(),
-        common: Common { kind, hash: Scheme::DEFAULT, recipe: recipe() },
-        sizing,
-        layers: None,
-        heavy: None,
-        distinct: false,
-        bad_rows: BadRows::Fail,
-        threads,
-    }
+    let mut job = tables::job(inputs, (kind, Scheme::DEFAULT), sizing, threads);
+    job.common.recipe = recipe();
+    job
 }
 
 fn built(job: &Job, to: &Path) -> Vec<u8> {
