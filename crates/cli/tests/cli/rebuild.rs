@@ -1,12 +1,9 @@
 //! `--rebuild-above`: filters that turn out too small are made anew, larger, and this is said.
 #![cfg(target_os = "linux")]
-
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
 use crate::stream::{keys, lines};
-use crate::stream_crash::{Dice, Kills, kill_until_done};
+use crate::stream_crash::{Dice, kill_often};
 use crate::support::{Folder, container};
 
 /// The keys for which the group with most of them is planned.
@@ -56,7 +53,7 @@ fn filters_that_turn_out_too_small_are_those_of_a_larger_build() {
 
 #[test]
 fn killed_at_any_moment_filters_are_made_anew_at_the_same_batch() {
-    let (mut seen, mut dice) = (Kills::default(), Dice(29));
+    let mut dice = Dice(29);
     for options in ["--keys 300", "--keys 100 --key 1:prefix=6 --group 1:suffix=1 --delimiter , --no-header"]
     {
         let folder = Folder::new();
@@ -65,15 +62,9 @@ fn killed_at_any_moment_filters_are_made_anew_at_the_same_batch() {
         let line = format!(
             "stream --train train.txt --query ask.txt --batch 500 --threads 2 {options} --rebuild-above 0.02 -q"
         );
-        let begun = Instant::now();
-        let found = folder.json(&format!("{line} --commit-every 0 --state calm -o calm.txt"));
+        let found = kill_often(&folder, &line, 12, &mut dice);
         assert!(found["enlarged"].as_u64().unwrap() >= 1, "{found}");
-        let (time, enough) = (begun.elapsed().min(Duration::from_secs(1)), seen.kills + 12);
-        while seen.kills < enough {
-            kill_until_done(&folder, &line, time, &mut dice, &mut seen);
-        }
     }
-    assert!(seen.kills >= 24 && seen.resumed >= 8, "{seen:?}");
 }
 
 #[test]

@@ -83,9 +83,24 @@ fn commits(round: u64) -> &'static str {
     if round.is_multiple_of(2) { "--commit-every 0" } else { "--commit-every 1h" }
 }
 
+/// Runs a stream in peace, then kills others like it until enough of them were: a number, some of which
+/// found a commit, and some a batch that had been begun. Gives the report of the first.
+pub fn kill_often(folder: &Folder, line: &str, kills: u32, dice: &mut Dice) -> Value {
+    let begun = Instant::now();
+    let calm = format!("{line} --commit-every 0 --state calm -o calm.txt");
+    let report = folder.json(&calm.replace("hits.txt", "calm-hits.txt"));
+    let time = begun.elapsed().min(Duration::from_secs(1));
+    let mut seen = Kills::default();
+    while seen.kills < kills || seen.resumed < kills / 3 || seen.replayed < kills / 6 {
+        kill_until_done(folder, line, time, dice, &mut seen);
+        assert!(seen.kills < 20 * kills, "{line}: {seen:?}");
+    }
+    report
+}
+
 /// Kills a run again and again, at moments of a seed within the time that it takes, until it comes
 /// to its end.
-pub fn kill_until_done(folder: &Folder, line: &str, time: Duration, dice: &mut Dice, seen: &mut Kills) {
+fn kill_until_done(folder: &Folder, line: &str, time: Duration, dice: &mut Dice, seen: &mut Kills) {
     for file in ["out.txt", "hits.txt"] {
         let _ = fs::remove_file(folder.path(file));
     }
@@ -121,7 +136,6 @@ pub fn kill_until_done(folder: &Folder, line: &str, time: Duration, dice: &mut D
 
 #[test]
 fn killed_at_any_moment_and_begun_again_nothing_is_lost_or_doubled() {
-    let mut seen = Kills::default();
     let mut dice = Dice(11);
     for kind in [
         "--keys 30000",
@@ -143,15 +157,8 @@ fn killed_at_any_moment_and_begun_again_nothing_is_lost_or_doubled() {
         // Some were learned by then, and some were not.
         folder.write("gone.txt", of(keys(10_000, 20_000, 5).into_iter().rev().collect()));
         let line = format!("stream --train train.txt --query ask.txt --batch 500 --threads 2 {kind} -q");
-        let begun = Instant::now();
-        let calm = format!("{line} --commit-every 0 --state calm -o calm.txt");
-        folder.ok(&calm.replace("hits.txt", "calm-hits.txt"));
-        let (time, enough) = (begun.elapsed().min(Duration::from_secs(1)), seen.kills + 11);
-        while seen.kills < enough {
-            kill_until_done(&folder, &line, time, &mut dice, &mut seen);
-        }
+        kill_often(&folder, &line, 11, &mut dice);
     }
-    assert!(seen.kills >= 77 && seen.resumed >= 20 && seen.replayed >= 10, "{seen:?}");
 }
 
 /// Both files grow while runs follow them and are killed.

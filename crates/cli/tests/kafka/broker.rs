@@ -39,10 +39,28 @@ pub struct Seen {
     pub aborted: AtomicU64,
     /// Requests of producers that were fenced.
     pub fenced: AtomicU64,
-    /// For how long the answer to a commit is kept back, in microseconds.
-    pub delay: AtomicU64,
+    stop: Mutex<Stop>,
     /// The id of the cluster, and another by which it is called.
     called: Mutex<Option<(String, String)>>,
+}
+
+/// A place in the life of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// Messages have come, and the transaction is open.
+    Produced,
+    /// It is committed, and nobody has heard of that.
+    Committed,
+}
+
+/// Whether clients are kept waiting for an answer.
+#[derive(Default)]
+enum Stop {
+    #[default]
+    No,
+    /// After so many more steps of this kind.
+    After(Step, u64),
+    Now,
 }
 
 /// Group, topic and partition.
@@ -202,11 +220,41 @@ impl Broker {
         *self.seen.called.lock().unwrap() = Some((own, other));
     }
 
+    /// Keeps back the answer to a step, after so many others of its kind, until [`Broker::go_on`].
+    pub fn stop_after(&self, step: Step, others: u64) {
+        *self.seen.stop.lock().unwrap() = Stop::After(step, others);
+    }
+
+    /// Whether an answer is kept back.
+    pub fn stopped(&self) -> bool {
+        matches!(*self.seen.stop.lock().unwrap(), Stop::Now)
+    }
+
+    pub fn go_on(&self) {
+        *self.seen.stop.lock().unwrap() = Stop::No;
+    }
+
     /// The last batch whose answers the committed transactions have brought to a topic.
     pub fn last_batch(&self, topic: &str) -> Option<u64> {
         let shared = self.seen.shared.lock().unwrap();
         let of = shared.offsets.iter().filter(|((_, of, _), _)| of == topic);
         of.map(|(_, (batch, _))| *batch as u64).max()
+    }
+}
+
+impl Seen {
+    fn step(&self, step: Step) {
+        let mut stop = self.stop.lock().unwrap();
+        match &mut *stop {
+            Stop::After(of, 0) if *of == step => *stop = Stop::Now,
+            Stop::After(of, others) if *of == step => *others -= 1,
+            _ => {}
+        }
+        while matches!(*stop, Stop::Now) {
+            drop(stop);
+            thread::sleep(Duration::from_millis(1));
+            stop = self.stop.lock().unwrap();
+        }
     }
 }
 
@@ -413,6 +461,8 @@ impl Door<'_> {
         if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
             transaction.requests.push(request.to_vec());
         }
+        drop(shared);
+        self.seen.step(Step::Produced);
         Some(reply.0)
     }
 
@@ -477,7 +527,7 @@ impl Door<'_> {
         }
         drop(shared);
         if commits {
-            thread::sleep(Duration::from_micros(self.seen.delay.load(SeqCst)));
+            self.seen.step(Step::Committed);
         }
         let mut reply = Reply::to(request);
         reply.i32(0);

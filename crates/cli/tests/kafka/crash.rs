@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::broker::Broker;
-use crate::support::Folder;
+use crate::broker::{Broker, Step};
+use crate::support::{Folder, until};
 use crate::topics::{Dice, committed, end, keys, start, write};
 
 /// What was seen of runs that were killed.
@@ -20,6 +20,8 @@ struct Kills {
     ahead: u32,
 }
 
+/// Some are killed at a moment of a seed, and some where that is hard to meet: in a transaction, and
+/// between the broker's commit and our own.
 #[test]
 fn killed_fifty_times_between_topics_nothing_is_lost_or_doubled() {
     let mut seen = Kills::default();
@@ -50,24 +52,41 @@ fn killed_fifty_times_between_topics_nothing_is_lost_or_doubled() {
             let _ = fs::remove_dir_all(folder.path("state"));
             for attempt in 0u64.. {
                 round += 1;
-                broker.seen.delay.store(dice.below(4) * 3_000, SeqCst);
                 let commits =
                     if round.is_multiple_of(2) { "--commit-every 0" } else { "--commit-every 30ms" };
+                let step = match round % 5 {
+                    0 => Some(Step::Produced),
+                    1 => Some(Step::Committed),
+                    _ => None,
+                };
+                if let Some(step) = step {
+                    broker.stop_after(step, dice.below(4));
+                }
                 let mut child =
                     start(&folder, &format!("{line} {commits} --state state -o {}", broker.url(&topic)));
-                thread::sleep(Duration::from_micros(20_000 + dice.below(3 * time / 2) + attempt * time / 8));
+                let moment = Duration::from_micros(20_000 + dice.below(3 * time / 2) + attempt * time / 8);
+                match step {
+                    Some(_) => until("the step, or the end", || {
+                        (broker.stopped() || child.try_wait().unwrap().is_some()).then_some(())
+                    }),
+                    None => thread::sleep(moment),
+                }
                 child.kill().unwrap();
                 let (code, said) = child.said();
+                let stopped = step.filter(|_| broker.stopped());
+                broker.go_on();
                 if code == Some(0) {
                     break;
                 }
                 assert_eq!(code, None, "{said}");
                 let last = committed(&folder, "state");
+                let ahead = broker.last_batch(&topic).is_some_and(|batch| batch > last);
+                assert!(ahead || stopped != Some(Step::Committed));
+                let log = fs::metadata(folder.path("state/plan.log"));
                 seen.kills += 1;
                 seen.resumed += u32::from(last > 0);
-                let log = fs::metadata(folder.path("state/plan.log"));
                 seen.replayed += u32::from(log.is_ok_and(|log| log.len() > 0));
-                seen.ahead += u32::from(broker.last_batch(&topic).is_some_and(|batch| batch > last));
+                seen.ahead += u32::from(ahead);
                 assert!(attempt < 200, "it never comes to an end");
             }
             assert!(broker.sorted(&topic) == calm, "{line}: the answers differ");
@@ -77,7 +96,7 @@ fn killed_fifty_times_between_topics_nothing_is_lost_or_doubled() {
         assert!(broker.seen.aborted.load(SeqCst) >= 3, "transactions were open when runs were killed");
     }
     eprintln!("{seen:?}");
-    assert!(seen.kills >= 50 && seen.resumed >= 10 && seen.replayed >= 10 && seen.ahead >= 2, "{seen:?}");
+    assert!(seen.kills >= 50 && seen.resumed >= 10 && seen.replayed >= 10 && seen.ahead >= 6, "{seen:?}");
 }
 
 /// Batches by time, of topics that grow: which query meets which key is a matter of chance, but what
@@ -141,8 +160,8 @@ fn a_run_that_only_seemed_dead_can_write_no_more() {
         broker.url("seen")
     );
     let mut child = start(&folder, &format!("{line} --follow --state state"));
-    crate::support::until("an answer", || (broker.sorted("seen") == ["a"]).then_some(()));
-    crate::support::until("a commit", || (committed(&folder, "state") > 0).then_some(()));
+    until("an answer", || (broker.sorted("seen") == ["a"]).then_some(()));
+    until("a commit", || (committed(&folder, "state") > 0).then_some(()));
     // Another machine takes over, with a copy of the state.
     fs::create_dir(folder.path("copy")).unwrap();
     for name in ["job.json", "commit.json", "plan.log", "kafka-id", "filter-1.tamis"] {
