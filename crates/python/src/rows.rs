@@ -70,21 +70,51 @@ fn of_arrow(Imported { data_type, arrays }: Imported) -> PyResult<Arrays> {
     Ok(Arrays { names: Some(names), types, parts })
 }
 
-/// A dictionary of columns.
+/// A dictionary of columns: Arrow where one has it, else values one by one.
 fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
-    let (mut names, mut arrays): (Vec<String>, Vec<ArrayRef>) = Default::default();
+    let (mut names, mut types, mut chunks): (Vec<String>, Vec<DataType>, Vec<Vec<ArrayRef>>) =
+        Default::default();
     for (name, values) in columns {
         names.push(name.extract()?);
-        let mut column = LargeBinaryBuilder::new();
-        for (row, value) in values.try_iter()?.enumerate() {
-            append(&mut column, &value?).map_err(|why| at_row(why, row))?;
-        }
-        arrays.push(Arc::new(column.finish()));
+        let Imported { data_type, arrays } = match capsule::import(&values)? {
+            Some(imported) => imported,
+            None => {
+                let mut column = LargeBinaryBuilder::new();
+                for (row, value) in values.try_iter()?.enumerate() {
+                    append(&mut column, &value?).map_err(|why| at_row(why, row))?;
+                }
+                Imported { data_type: DataType::LargeBinary, arrays: vec![Arc::new(column.finish())] }
+            }
+        };
+        types.push(data_type);
+        chunks.push(arrays);
     }
-    if arrays.windows(2).any(|pair| pair[0].len() != pair[1].len()) {
+    let rows = |arrays: &Vec<ArrayRef>| arrays.iter().map(|array| array.len()).sum::<usize>();
+    if chunks.windows(2).any(|pair| rows(&pair[0]) != rows(&pair[1])) {
         return Err(PyValueError::new_err("the columns of a table have as many rows: these have not"));
     }
-    Ok(Arrays { names: Some(names), types: vec![DataType::LargeBinary; arrays.len()], parts: vec![arrays] })
+    Ok(Arrays { names: Some(names), types, parts: cut_alike(&chunks) })
+}
+
+/// Columns of as many rows, in parts that end wherever a chunk of one of them does.
+fn cut_alike(columns: &[Vec<ArrayRef>]) -> Vec<Vec<ArrayRef>> {
+    let mut at = vec![(0, 0); columns.len()]; // the chunk, and the row in it
+    let mut parts = Vec::new();
+    loop {
+        for (at, chunks) in at.iter_mut().zip(columns) {
+            while chunks.get(at.0).is_some_and(|chunk| chunk.len() == at.1) {
+                *at = (at.0 + 1, 0);
+            }
+        }
+        let left =
+            at.iter().zip(columns).map(|(at, chunks)| chunks.get(at.0).map(|chunk| chunk.len() - at.1));
+        let Some(Some(rows)) = left.min() else { return parts };
+        let part = at.iter_mut().zip(columns).map(|(at, chunks)| {
+            at.1 += rows;
+            chunks[at.0].slice(at.1 - rows, rows)
+        });
+        parts.push(part.collect());
+    }
 }
 
 /// Keys one by one. Those of several parts are tuples, and stand in columns that go by number.
@@ -151,12 +181,14 @@ pub fn with_text<R>(value: &Bound<'_, PyAny>, take: impl FnOnce(Option<&[u8]>) -
     if value.is_none() {
         return Ok(take(None));
     }
-    if let Ok(truth) = value.cast::<PyBool>() {
-        return Ok(take(Some(if truth.is_true() { b"true" } else { b"false" })));
+    if let Ok(value) = value.cast::<PyBool>() {
+        return Ok(take(Some(truth(value.is_true()))));
     }
     let mut out = Vec::new();
     if let Ok(number) = value.cast::<PyFloat>() {
         canonical::double(number.value(), &mut out);
+    } else if of_numpy(value, &mut out)? {
+        // the text is written
     } else if let Some(number) = whole(value)? {
         match number.extract::<i64>() {
             Ok(number) => canonical::integer(number, &mut out),
@@ -169,6 +201,21 @@ pub fn with_text<R>(value: &Bound<'_, PyAny>, take: impl FnOnce(Option<&[u8]>) -
         )));
     }
     Ok(take(Some(&out)))
+}
+
+/// Writes the text of a truth or of a short float of numpy: that which an array of them has.
+fn of_numpy(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<bool> {
+    let Some(kind) = value.getattr_opt("dtype")? else { return Ok(false) };
+    match kind.getattr("name")?.extract::<String>()?.as_str() {
+        "bool" => out.extend_from_slice(truth(value.is_truthy()?)),
+        "float16" | "float32" => canonical::single(value.extract::<f64>()? as f32, out),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn truth(value: bool) -> &'static [u8] {
+    if value { b"true" } else { b"false" }
 }
 
 /// The whole number that an object is, such as numpy has them.

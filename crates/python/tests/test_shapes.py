@@ -61,6 +61,37 @@ def test_a_frame_may_have_a_column_called_name_and_a_filter_an_index_to_ask() ->
     assert USERS.contains(pd.Index(["ann", "eve"])).tolist() == [True, False]
 
 
+def test_a_column_of_values_of_all_sorts_is_taken_as_their_texts() -> None:
+    mixed = pd.Series(["ann", 2, None, float("nan"), 2.5, True], dtype="object", name="who")
+    texts = ["ann", "2", "2.5", "true"]
+    assert tamis.build(mixed, keys=9, bad_rows="skip") == tamis.build(texts, keys=9)
+    for rows in [pd.DataFrame({"who": mixed, "n": range(6)}), {"n": np.arange(6), "who": mixed}]:
+        found = tamis.build(rows, key="who", keys=9, bad_rows="skip")
+        assert found == tamis.build({"who": texts}, key="who", keys=9) and found.skipped == 2
+    with pytest.raises(tamis.Error, match="row 2"):
+        tamis.build(mixed)
+    by_index = pd.DataFrame({"other": mixed}, index=pd.Index(list("abcdef"), name="id"))
+    assert tamis.build(by_index, key="id", fpr=1e-9).contains(["a", "f", "g"]) == [True, True, False]
+    with pytest.raises(ValueError, match="two columns are called 'a'"):
+        tamis.build(pd.DataFrame([[1, 2]], columns=["a", "a"]), key="a")
+
+
+def test_columns_of_a_dict_may_be_arrow_in_chunks_of_any_size() -> None:
+    names = [f"u{number}" for number in range(10)]
+    days = [number % 3 for number in range(10)]
+    rows = {
+        "name": pa.chunked_array([names[:4], [], names[4:]]),
+        "day": pa.chunked_array([days[:1], days[1:4], days[4:9], days[9:]]),
+        "list": names,
+        "array": np.arange(10),
+    }
+    for group, values in {"day": days, "list": names, "array": range(10)}.items():
+        expected = tamis.build({"name": names, group: values}, key="name", group=group)
+        assert tamis.build(rows, key="name", group=group) == expected
+    with pytest.raises(ValueError, match="as many rows"):
+        tamis.build({"a": pa.array([1]), "b": [1, 2]}, key="a")
+
+
 def test_numpy_gives_numpy() -> None:
     for array in [np.array(["ann", "eve"]), np.array(["ann", "eve"], dtype=object)]:
         found = USERS.contains(array)
@@ -68,6 +99,8 @@ def test_numpy_gives_numpy() -> None:
     assert USERS.contains(np.array([1, 3], dtype=np.int16)).tolist() == [True, False]
     assert HITS.estimate(np.array(["ann"])).tolist() == [2]
     assert USERS.contains(np.int64(1)) is True
+    for one in [np.float32(0.1), np.float16(0.1), np.float64(0.1), np.bool_(True), np.uint8(7)]:
+        assert tamis.build(np.array([one]), fpr=1e-9).contains(one) is True, type(one)
     with pytest.raises(ValueError, match="one dimension"):
         USERS.contains(np.array([["ann"]]))
 

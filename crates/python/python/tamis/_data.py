@@ -20,16 +20,38 @@ def is_arrow(data: Any) -> bool:
 def as_rows(data: Any) -> Any:
     """The same rows as something that has Arrow, or as Python values."""
     of = library(data)
+    if isinstance(data, dict):
+        return {name: as_rows(column) for name, column in data.items()}
     if of == "polars" and hasattr(data, "collect"):
         return data.collect()
+    if of == "pandas" and hasattr(data, "columns"):
+        return _frame(data)
     if is_arrow(data):
         return data
     if of == "numpy" and getattr(data, "ndim", 1) != 1:
         raise ValueError("an array of keys has one dimension: this has not")
     if of in ("pandas", "numpy") and hasattr(data, "dtype"):
         arrow = _with_pyarrow(data)
-        return data.tolist() if arrow is None else arrow
+        return _values(data) if arrow is None else arrow
     return data
+
+
+def _frame(data: Any) -> Any:
+    """A table of pandas as Arrow; where pyarrow is not there, or has no type for one of the columns, as columns."""
+    if not data.columns.is_unique:
+        twice = data.columns[data.columns.duplicated()][0]
+        raise ValueError(f"two columns are called {twice!r}: rename one")
+    try:
+        import pyarrow
+
+        return pyarrow.Table.from_pandas(data)
+    except ImportError:
+        pass
+    except (pyarrow.ArrowException, TypeError):
+        pass
+    if any(name is not None for name in data.index.names):
+        data = data.reset_index()
+    return {str(name): as_rows(data[name]) for name in data.columns}
 
 
 def _with_pyarrow(data: Any) -> Any:
@@ -42,6 +64,14 @@ def _with_pyarrow(data: Any) -> Any:
         return pyarrow.array(data, from_pandas=library(data) == "pandas")
     except (pyarrow.ArrowException, TypeError, ValueError):
         return None
+
+
+def _values(data: Any) -> list[Any]:
+    """The values of a column of pandas or numpy; those that are missing for pandas are None."""
+    values: list[Any] = data.tolist()
+    if library(data) == "numpy":
+        return values
+    return [None if missing else value for value, missing in zip(values, data.isna())]
 
 
 def in_shape_of(data: Any, answers: Answers) -> Any:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional, Union
+from typing import Any, Optional, Union, overload
 
 from tamis import _tamis
 from tamis._data import as_rows, in_shape_of
 
 Params = dict[str, Any]
+
+_Group = Union[str, bytes, int, None]
 
 _ONE = (str, bytes, int, float, type(None))
 
@@ -41,10 +43,25 @@ class Sketch:
 
     # Questions
 
+    @overload
+    def contains(
+        self, keys: Union[str, bytes, float], group: _Group = ..., *, bad_rows: str = ..., threads: Optional[int] = ...
+    ) -> bool: ...
+
+    @overload
+    def contains(
+        self, keys: list[Any], group: _Group = ..., *, bad_rows: str = ..., threads: Optional[int] = ...
+    ) -> list[bool]: ...
+
+    @overload
+    def contains(
+        self, keys: Any, group: _Group = ..., *, bad_rows: str = ..., threads: Optional[int] = ...
+    ) -> Any: ...
+
     def contains(
         self,
         keys: Any,
-        group: Union[str, bytes, int, None] = None,
+        group: _Group = None,
         *,
         bad_rows: str = "fail",
         threads: Optional[int] = None,
@@ -97,10 +114,25 @@ class Sketch:
             return file.groups_one(keys, bad_rows)
         return file.groups(as_rows(keys), bad_rows, threads)
 
+    @overload
+    def estimate(
+        self, keys: Union[str, bytes, float], group: _Group = ..., *, bad_rows: str = ..., threads: Optional[int] = ...
+    ) -> int: ...
+
+    @overload
+    def estimate(
+        self, keys: list[Any], group: _Group = ..., *, bad_rows: str = ..., threads: Optional[int] = ...
+    ) -> list[int]: ...
+
+    @overload
+    def estimate(
+        self, keys: Any, group: _Group = ..., *, bad_rows: str = ..., threads: Optional[int] = ...
+    ) -> Any: ...
+
     def estimate(
         self,
         keys: Any,
-        group: Union[str, bytes, int, None] = None,
+        group: _Group = None,
         *,
         bad_rows: str = "fail",
         threads: Optional[int] = None,
@@ -121,7 +153,7 @@ class Sketch:
         return in_shape_of(keys, file.estimate(as_rows(keys), group, bad_rows, threads))
 
     def top(
-        self, count: Optional[int] = None, group: Union[str, bytes, int, None] = None, *, share: Optional[float] = None
+        self, count: Optional[int] = None, group: _Group = None, *, share: Optional[float] = None
     ) -> list[tuple[Any, Optional[int]]]:
         """The keys that come most, with their estimates, the heaviest first: of what ``build(heavy=...)`` kept.
         None is missing whose share of the total weight is at least `share` (that of the build if nothing is said);
