@@ -1,5 +1,6 @@
 //! Threads for work that is cut into numbered pieces.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
@@ -12,31 +13,38 @@ pub fn each<R: Send>(
     pieces: usize,
     work: impl Fn(usize) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    if threads <= 1 || pieces <= 1 {
-        return (0..pieces).map(work).collect();
-    }
+    let results: Vec<Mutex<Option<Result<R>>>> = (0..pieces).map(|_| Mutex::new(None)).collect();
+    until_one_fails(threads, pieces, &|piece| {
+        let result = work(piece);
+        let done = result.is_ok();
+        *results[piece].lock().expect("whoever holds it does nothing else") = Some(result);
+        done
+    });
+    // Pieces are begun in order: none is missing before the first that failed.
+    let results = results.into_iter().map(|result| result.into_inner().expect("as above"));
+    results.map_while(|result| result).collect()
+}
+
+/// Begins pieces in order until all are done, or one is not. Not generic: threads are much to compile.
+fn until_one_fails(threads: usize, pieces: usize, work: &(dyn Fn(usize) -> bool + Sync)) {
     let next = AtomicUsize::new(0);
     let worker = || {
-        let mut done = Vec::new();
         loop {
             let piece = next.fetch_add(1, Relaxed);
             if piece >= pieces {
-                return done;
+                return;
             }
-            let result = work(piece);
-            let failed = result.is_err();
-            done.push((piece, result));
-            if failed {
-                next.store(pieces, Relaxed); // the others need not begin more
+            if !work(piece) {
+                next.store(pieces, Relaxed);
             }
         }
     };
-    let mut results: Vec<(usize, Result<R>)> = thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads.min(pieces)).map(|_| scope.spawn(worker)).collect();
-        handles.into_iter().flat_map(|handle| handle.join().expect("a worker does not panic")).collect()
+    thread::scope(|scope| {
+        // The last of the threads is this one.
+        let others: Vec<_> = (1..threads.min(pieces)).map(|_| scope.spawn(worker)).collect();
+        worker();
+        others.into_iter().for_each(|other| other.join().expect("a worker does not panic"));
     });
-    results.sort_by_key(|(piece, _)| *piece);
-    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// The threads to use where the user did not say.

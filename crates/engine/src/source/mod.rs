@@ -365,13 +365,13 @@ impl Sources {
     pub fn sift<S: Sift>(
         &self,
         sifters: Vec<S>,
-        take: impl FnMut(Next<'_, S::Batch>) -> Result<ControlFlow<()>> + Send,
+        mut take: impl FnMut(Next<'_, S::Batch>) -> Result<ControlFlow<()>> + Send,
         control: &Control,
     ) -> Result<Vec<S>> {
         if let Some(table) = &self.table {
-            return table.sift(sifters, take, control);
+            return table.sift(sifters, &mut take, control);
         }
-        ordered::sift(&self.inputs, self.sizes, sifters, take, control)
+        ordered::sift(&self.inputs, self.sizes, sifters, &mut take, control)
     }
 
     /// Gives every row to one of the sinks, on as many threads as there are sinks.

@@ -75,7 +75,10 @@ const LONG_PAUSE: Duration = Duration::from_millis(100);
 /// Batches that wait for their turn, for each thread.
 const WAITING: usize = 4;
 
-struct Line<'a, S: Sift, F> {
+/// Takes what comes next. It is called for batches, not for records: there is one copy for all.
+pub(super) type Taker<'t, B> = dyn FnMut(Next<'_, B>) -> Result<ControlFlow<()>> + Send + 't;
+
+struct Line<'a, S: Sift> {
     inputs: &'a [Input],
     sizes: Sizes,
     control: &'a Control,
@@ -83,7 +86,7 @@ struct Line<'a, S: Sift, F> {
     outlet: Mutex<Outlet<S::Batch>>,
     /// That batches were handed over.
     moved: Condvar,
-    take: Mutex<F>,
+    take: Mutex<&'a mut Taker<'a, S::Batch>>,
     /// That nothing more is to be read.
     stopped: AtomicBool,
     most: usize,
@@ -143,20 +146,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Gives every record to one of the sifters, each of which has a thread, and their batches to
 /// `take`, in order. An error of a record comes after the batches of all records before it.
-pub(super) fn sift<S, F>(
-    inputs: &[Input],
+pub(super) fn sift<'a, S: Sift>(
+    inputs: &'a [Input],
     sizes: Sizes,
     sifters: Vec<S>,
-    take: F,
-    control: &Control,
-) -> Result<Vec<S>>
-where
-    S: Sift,
-    F: FnMut(Next<'_, S::Batch>) -> Result<ControlFlow<()>> + Send,
-{
+    take: &'a mut Taker<'a, S::Batch>,
+    control: &'a Control,
+) -> Result<Vec<S>> {
     let lengths: Option<Vec<u64>> = inputs.iter().map(Input::len).collect::<Result<_>>()?;
     control.begin(lengths.map_or(0, |lengths| lengths.iter().sum()));
-    let line: Line<'_, S, F> = Line {
+    let line: Line<'_, S> = Line {
         inputs,
         sizes,
         control,
@@ -203,11 +202,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-impl<S, F> Line<'_, S, F>
-where
-    S: Sift,
-    F: FnMut(Next<'_, S::Batch>) -> Result<ControlFlow<()>> + Send,
-{
+impl<S: Sift> Line<'_, S> {
     fn work(&self, sifter: S) -> S {
         let _stop = Stop(&self.stopped, &self.moved);
         let mut buffer = Buffer::default();
@@ -323,11 +318,11 @@ where
     fn give<'o>(
         &'o self,
         mut outlet: MutexGuard<'o, Outlet<S::Batch>>,
-        call: impl FnOnce(&mut F) -> Result<ControlFlow<()>>,
+        call: impl FnOnce(&mut Taker<'_, S::Batch>) -> Result<ControlFlow<()>>,
     ) -> MutexGuard<'o, Outlet<S::Batch>> {
         outlet.busy = true;
         drop(outlet);
-        let result = call(&mut lock(&self.take));
+        let result = call(&mut **lock(&self.take));
         let mut outlet = lock(&self.outlet);
         outlet.busy = false;
         match result {
@@ -411,9 +406,9 @@ where
 }
 
 /// A sifter at work on a chunk.
-struct Sifting<'l, 'a, S: Sift, F> {
+struct Sifting<'l, 'a, S: Sift> {
     sifter: S,
-    line: &'l Line<'a, S, F>,
+    line: &'l Line<'a, S>,
     number: u64,
     /// Where the records of the next batch end.
     position: Position,
@@ -422,11 +417,7 @@ struct Sifting<'l, 'a, S: Sift, F> {
     rendered: Vec<u8>,
 }
 
-impl<S, F> Sifting<'_, '_, S, F>
-where
-    S: Sift,
-    F: FnMut(Next<'_, S::Batch>) -> Result<ControlFlow<()>> + Send,
-{
+impl<S: Sift> Sifting<'_, '_, S> {
     fn hand_over(&mut self, data: &[u8]) {
         let mut batch = lock(&self.line.outlet).spare.pop().unwrap_or_default();
         self.sifter.batch(data, &mut batch);
@@ -434,11 +425,7 @@ where
     }
 }
 
-impl<S, F> Sink for Sifting<'_, '_, S, F>
-where
-    S: Sift,
-    F: FnMut(Next<'_, S::Batch>) -> Result<ControlFlow<()>> + Send,
-{
+impl<S: Sift> Sink for Sifting<'_, '_, S> {
     #[inline(always)]
     fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
         self.sifter.record(place, values)

@@ -2,7 +2,7 @@
 //! [`Table`], and every job reads them as it reads a file.
 
 use std::fmt;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use std::thread;
 
 use tamis::key::Column;
 
-use super::ordered::{Next, Position, Sift};
+use super::ordered::{Next, Position, Sift, Taker};
 use super::{Sink, columns};
 use crate::{Control, Error, Result};
 
@@ -215,7 +215,7 @@ impl Asked {
     pub(super) fn sift<S: Sift>(
         &self,
         mut sifters: Vec<S>,
-        mut take: impl FnMut(Next<'_, S::Batch>) -> Result<ControlFlow<()>>,
+        take: &mut Taker<'_, S::Batch>,
         control: &Control,
     ) -> Result<Vec<S>> {
         let Some(sifter) = sifters.first_mut() else {
