@@ -9,7 +9,7 @@ use std::ffi::CStr;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, ArrayReader, ArrayRef, make_array};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, Field};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -22,7 +22,7 @@ const STREAM: &CStr = c"arrow_array_stream";
 
 /// Arrays of one type.
 pub struct Imported {
-    pub data_type: DataType,
+    pub field: Field,
     pub arrays: Vec<ArrayRef>,
 }
 
@@ -41,22 +41,22 @@ pub fn import(object: &Bound<'_, PyAny>) -> PyResult<Option<Imported>> {
         // SAFETY: the names were checked, so by the protocol these point to valid structs, which live
         // as long as the capsules, that is longer than this function. The array is moved out and an
         // empty one is left, which is one that was released.
-        let data = unsafe {
+        let (field, data) = unsafe {
             let array = FFI_ArrowArray::from_raw(array.as_ptr());
-            from_ffi(array, schema.as_ref())
+            (Field::try_from(schema.as_ref()), from_ffi(array, schema.as_ref()))
         };
         let array = make_array(data.map_err(failed)?);
-        return Ok(Some(Imported { data_type: array.data_type().clone(), arrays: vec![array] }));
+        return Ok(Some(Imported { field: field.map_err(failed)?, arrays: vec![array] }));
     }
     if let Some(method) = object.getattr_opt("__arrow_c_stream__")? {
         let stream = capsule(&method.call0()?)?;
         let stream = stream.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
         // SAFETY: as above; the stream is moved out, and one that was released is left.
         let reader = unsafe { ArrayStreamReader::from_raw(stream.as_ptr()) }.map_err(failed)?;
-        let data_type = reader.field().data_type().clone();
+        let field = reader.field().as_ref().clone();
         // A stream may be made by Python code on another thread, which needs the interpreter.
         let arrays = py.detach(move || reader.collect::<Result<Vec<_>, _>>()).map_err(failed)?;
-        return Ok(Some(Imported { data_type, arrays }));
+        return Ok(Some(Imported { field, arrays }));
     }
     Ok(None)
 }

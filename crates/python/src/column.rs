@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, GenericByteArray, GenericByteViewArray};
 use arrow_buffer::ArrowNativeType;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, Field, TimeUnit};
 use tamis_engine::source::canonical::{self as text, MICROS, MILLIS, NANOS, SECONDS, Unit};
 use tamis_engine::source::{Cells, Table};
 
@@ -14,16 +14,58 @@ use tamis_engine::source::{Cells, Table};
 pub struct Arrays {
     /// The names of the columns; none where values stand alone.
     pub names: Option<Vec<String>>,
-    pub types: Vec<DataType>,
+    /// Whether the columns are the parts of a key, in their order, and nothing else.
+    pub are_keys: bool,
+    pub kinds: Vec<Kind>,
     /// The columns of each part.
     pub parts: Vec<Vec<ArrayRef>>,
 }
 
+/// What the values of a column are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    Arrow(DataType),
+    /// 16 bytes, whose text is another.
+    Uuid,
+    /// Nothing that keys can be made of, and why.
+    Unusable(String),
+}
+
+impl Kind {
+    pub fn of(field: &Field) -> Kind {
+        let data_type = field.data_type();
+        match (field.extension_type_name(), data_type) {
+            (Some("arrow.uuid"), DataType::FixedSizeBinary(16)) => Kind::Uuid,
+            // The numbers behind it are not what people see of it.
+            (Some(name), _) if data_type.is_primitive() => {
+                Kind::Unusable(format!("has the type {name}, of which tamis knows no text: {CAST}"))
+            }
+            _ => Kind::Arrow(data_type.clone()),
+        }
+    }
+
+    /// Texts as they are.
+    pub fn texts() -> Kind {
+        Kind::Arrow(DataType::LargeBinary)
+    }
+}
+
+const CAST: &str = "cast it to a string, a number or a timestamp";
+
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
+impl Arrays {
+    /// The text of the first row, which there must be, or none of a null.
+    pub fn first_text<R>(&self, take: impl FnOnce(Option<&[u8]>) -> R) -> Result<R, String> {
+        self.check(0)?;
+        let (mut text, mut cell) = (Vec::new(), [None]);
+        self.fill(0, 0, 0..1, &mut text, &mut Cells::of_one_column(&mut cell)).map_err(|(_, why)| why)?;
+        Ok(take(cell[0]))
+    }
+}
+
 /// Why values of a type have no text.
-pub fn check(data_type: &DataType) -> Result<(), String> {
-    let cast = "cast it to a string, a number or a timestamp";
+fn check(data_type: &DataType) -> Result<(), String> {
     match data_type {
         DataType::Null
         | DataType::Boolean
@@ -68,7 +110,7 @@ pub fn check(data_type: &DataType) -> Result<(), String> {
         | DataType::Union(..) => {
             Err(format!("has the type {data_type}, of which a row has no one value: choose another column"))
         }
-        _ => Err(format!("has the type {data_type}, of which no key can be made: {cast}")),
+        _ => Err(format!("has the type {data_type}, of which no key can be made: {CAST}")),
     }
 }
 
@@ -82,7 +124,12 @@ impl Table for Arrays {
             Some(names) => format!("column {:?}", names[column]),
             None => "the array".into(),
         };
-        check(&self.types[column]).map_err(|why| format!("{of} {why}"))
+        let found = match &self.kinds[column] {
+            Kind::Arrow(data_type) => check(data_type),
+            Kind::Uuid => Ok(()),
+            Kind::Unusable(why) => Err(why.clone()),
+        };
+        found.map_err(|why| format!("{of} {why}"))
     }
 
     fn parts(&self) -> usize {
@@ -101,7 +148,17 @@ impl Table for Arrays {
         text: &'a mut Vec<u8>,
         cells: &mut Cells<'_, 'a>,
     ) -> Result<(), (usize, String)> {
-        fill(&*self.parts[part][column], rows, text, cells)
+        let array = &*self.parts[part][column];
+        if self.kinds[column] == Kind::Uuid {
+            let there = rows.enumerate().filter(|&(_, row)| array.is_valid(row));
+            let values = array.as_fixed_size_binary();
+            let write = |row, out: &mut Vec<u8>| {
+                text::uuid(values.value(row), out);
+                Ok(())
+            };
+            return written(there, write, text, cells);
+        }
+        fill(array, rows, text, cells)
     }
 }
 

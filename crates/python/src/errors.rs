@@ -87,9 +87,15 @@ pub fn in_python(message: &str) -> String {
     let mut rest = &message[..];
     while let Some(at) = rest.find("--") {
         text += &rest[..at];
+        rest = &rest[at + 2..];
+        // What users call theirs may have such signs within.
+        if text.ends_with(|before: char| !before.is_whitespace() && !"(\"'`".contains(before)) {
+            text += "--";
+            continue;
+        }
         let word =
             |text: &str| text.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(text.len());
-        let (name, after) = rest[at + 2..].split_at(word(&rest[at + 2..]));
+        let (name, after) = rest.split_at(word(rest));
         rest = after;
         text += &name.replace('-', "_");
         if WITH_WORDS.contains(&name)

@@ -8,9 +8,11 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, ScalarBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
-use tamis::key::{BadValue, keywords_of};
-use tamis::params::Name;
+use tamis::key::{BadValue, Column, keywords_of};
+use tamis::params::{GroupParams, Name};
+use tamis::sizing::Kind;
 use tamis_engine::counts::{Promise, top_of_open};
+use tamis_engine::health::{Health, health, of_sketch};
 use tamis_engine::lookup::{self, Lookup};
 use tamis_engine::output::{self, Mapped};
 use tamis_engine::rows::{BadRows, in_key};
@@ -98,19 +100,18 @@ impl File {
 
     fn asked(&self, keys: &Bound<'_, PyAny>) -> PyResult<Asked> {
         let table = rows(keys, self.width())?;
-        let recipe = &self.file.params().common.recipe;
-        // A table has the columns of the key by name; all else holds keys and nothing more.
-        let columns = match &table.names {
-            Some(names) if !is_numbered(names) => recipe.columns()[..self.width()].to_vec(),
-            _ => by_number(self.width()),
+        // A table has the columns of the recipe; all else holds keys and nothing more.
+        let columns = match table.are_keys {
+            true => by_number(self.width()),
+            false => self.file.params().common.recipe.columns()[..self.width()].to_vec(),
         };
+        if !table.are_keys && columns == [Column::Line] {
+            return Err(PyValueError::new_err(
+                "this was built of keys, not of a table: ask with a column, such as table[\"id\"]",
+            ));
+        }
         Asked::new(Arc::new(table), &columns).map_err(raised)
     }
-}
-
-/// Whether names are those of columns that have none.
-fn is_numbered(names: &[String]) -> bool {
-    names.iter().enumerate().all(|(i, name)| *name == (i + 1).to_string())
 }
 
 /// The name of a group: a str, or bytes where it is no text.
@@ -368,6 +369,34 @@ impl File {
             }
         }
         Ok(all)
+    }
+
+    /// What is to be said of filters that hold more keys than they can.
+    fn overfull(&self) -> PyResult<Option<String>> {
+        let params = self.file.params();
+        let mut full: Vec<(&GroupParams, Health)> = Vec::new();
+        for (at, (group, tally)) in params.groups.iter().zip(self.file.tallies()).enumerate() {
+            let health = match params.common.kind {
+                kind @ Kind::Layered => of_sketch(
+                    kind,
+                    group,
+                    tally,
+                    &self.file.sketch(at).map_err(|error| raised(error.into()))?,
+                ),
+                kind => health(kind, group, tally),
+            };
+            if health.overfull {
+                full.push((group, health));
+            }
+        }
+        let worst = full.iter().max_by(|a, b| a.1.rate.total_cmp(&b.1.rate));
+        Ok(worst.map(|(group, health)| {
+            let others = match full.len() - 1 {
+                0 => String::new(),
+                others => format!(" ({others} others are too full, too)"),
+            };
+            health.overfull_text(&group.group, group.fpr, health.rate) + &others
+        }))
     }
 
     /// The share from which on keys are kept.

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use arrow_array::builder::LargeBinaryBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, LargeBinaryArray};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 use tamis::key::Column;
 use tamis_engine::source::canonical;
 
 use crate::capsule::{self, Imported};
-use crate::column::Arrays;
+use crate::column::{Arrays, Kind};
 
 /// The rows of an object: a table, an array, a dictionary of columns, or an iterable of batches or of
 /// keys (of `width` parts each).
@@ -24,8 +24,14 @@ pub fn rows(data: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
     if let Ok(columns) = data.cast::<PyDict>() {
         return of_columns(columns);
     }
-    if data.is_instance_of::<PyString>() || data.is_instance_of::<PyBytes>() {
+    if data.is_instance_of::<PyString>() || is_bytes(data) {
         return Err(PyTypeError::new_err("a string is one key, not a table: give a list of keys"));
+    }
+    if !data.hasattr("__iter__")? {
+        let name = data.get_type().name()?;
+        return Err(PyTypeError::new_err(format!(
+            "a table, an array or an iterable of keys is taken, not {name}"
+        )));
     }
     of_keys(data, width)
 }
@@ -39,7 +45,7 @@ fn of_batches<'py>(
     for batch in others {
         let batch = capsule::import(&batch?)?.map(of_arrow).transpose()?;
         match batch {
-            Some(batch) if batch.names == all.names && batch.types == all.types => {
+            Some(batch) if batch.names == all.names && batch.kinds == all.kinds => {
                 all.parts.extend(batch.parts)
             }
             _ => {
@@ -52,10 +58,10 @@ fn of_batches<'py>(
     Ok(all)
 }
 
-fn of_arrow(Imported { data_type, arrays }: Imported) -> PyResult<Arrays> {
-    let DataType::Struct(fields) = &data_type else {
+fn of_arrow(Imported { field, arrays }: Imported) -> PyResult<Arrays> {
+    let DataType::Struct(fields) = field.data_type() else {
         let parts = arrays.into_iter().map(|array| vec![array]).collect();
-        return Ok(Arrays { names: None, types: vec![data_type], parts });
+        return Ok(Arrays { names: None, are_keys: true, kinds: vec![Kind::of(&field)], parts });
     };
     let mut parts = Vec::with_capacity(arrays.len());
     for array in arrays {
@@ -65,35 +71,52 @@ fn of_arrow(Imported { data_type, arrays }: Imported) -> PyResult<Arrays> {
         }
         parts.push(rows.columns().to_vec());
     }
-    let names = fields.iter().map(|field| field.name().clone()).collect();
-    let types = fields.iter().map(|field| field.data_type().clone()).collect();
-    Ok(Arrays { names: Some(names), types, parts })
+    let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
+    let kinds = fields.iter().map(|field| Kind::of(field)).collect();
+    // So our own code hands over the parts of keys: nobody else's columns have no names.
+    let are_keys = names.iter().all(String::is_empty);
+    Ok(Arrays { names: Some(names), are_keys, kinds, parts })
 }
 
 /// A dictionary of columns: Arrow where one has it, else values one by one.
 fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
-    let (mut names, mut types, mut chunks): (Vec<String>, Vec<DataType>, Vec<Vec<ArrayRef>>) =
-        Default::default();
+    let (mut names, mut kinds, mut chunks): (Vec<String>, Vec<Kind>, Vec<Vec<ArrayRef>>) = Default::default();
     for (name, values) in columns {
         names.push(name.extract()?);
-        let Imported { data_type, arrays } = match capsule::import(&values)? {
-            Some(imported) => imported,
+        let (kind, arrays): (Kind, Vec<ArrayRef>) = match capsule::import(&values)? {
+            Some(Imported { field, arrays }) => (Kind::of(&field), arrays),
             None => {
-                let mut column = LargeBinaryBuilder::new();
-                for (row, value) in values.try_iter()?.enumerate() {
-                    append(&mut column, &value?).map_err(|why| at_row(why, row))?;
-                }
-                Imported { data_type: DataType::LargeBinary, arrays: vec![Arc::new(column.finish())] }
+                let (kind, column) = of_values(&values)?;
+                (kind, vec![Arc::new(column)])
             }
         };
-        types.push(data_type);
+        kinds.push(kind);
         chunks.push(arrays);
     }
     let rows = |arrays: &Vec<ArrayRef>| arrays.iter().map(|array| array.len()).sum::<usize>();
     if chunks.windows(2).any(|pair| rows(&pair[0]) != rows(&pair[1])) {
         return Err(PyValueError::new_err("the columns of a table have as many rows: these have not"));
     }
-    Ok(Arrays { names: Some(names), types, parts: cut_alike(&chunks) })
+    Ok(Arrays { names: Some(names), are_keys: false, kinds, parts: cut_alike(&chunks) })
+}
+
+/// A column of values. One that holds something else is no error until somebody asks for it.
+fn of_values(values: &Bound<'_, PyAny>) -> PyResult<(Kind, LargeBinaryArray)> {
+    let mut column = LargeBinaryBuilder::new();
+    let mut kind = Kind::texts();
+    for (row, value) in values.try_iter()?.enumerate() {
+        match append(&mut column, &value?) {
+            Ok(()) => {}
+            Err(why) if why.is_instance_of::<PyTypeError>(values.py()) => {
+                if !matches!(kind, Kind::Unusable(_)) {
+                    kind = Kind::Unusable(format!("has {}", at_row(why, row).value(values.py())));
+                }
+                column.append_null();
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((kind, column.finish()))
 }
 
 /// Columns of as many rows, in parts that end wherever a chunk of one of them does.
@@ -140,7 +163,7 @@ fn of_keys(keys: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
     let arrays: Vec<ArrayRef> =
         columns.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef).collect();
     let names = (width > 1).then(|| (1..=width).map(|number| number.to_string()).collect());
-    Ok(Arrays { names, types: vec![DataType::LargeBinary; width], parts: vec![arrays] })
+    Ok(Arrays { names, are_keys: true, kinds: vec![Kind::texts(); width], parts: vec![arrays] })
 }
 
 /// The columns that a key is asked by, in rows that hold nothing but keys.
@@ -178,6 +201,10 @@ pub fn with_text<R>(value: &Bound<'_, PyAny>, take: impl FnOnce(Option<&[u8]>) -
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(take(Some(bytes.as_bytes())));
     }
+    if is_bytes(value) {
+        let bytes = value.py().get_type::<PyBytes>().call1((value,))?;
+        return Ok(take(Some(bytes.cast::<PyBytes>()?.as_bytes())));
+    }
     if value.is_none() {
         return Ok(take(None));
     }
@@ -195,12 +222,27 @@ pub fn with_text<R>(value: &Bound<'_, PyAny>, take: impl FnOnce(Option<&[u8]>) -
             Err(_) => out = number.str()?.extract::<String>()?.into_bytes(),
         }
     } else {
-        let name = value.get_type().name()?;
-        return Err(PyTypeError::new_err(format!(
-            "a key is a str, bytes, int, float or bool, not {name}: give its text"
-        )));
+        // Dates, decimals and others: as a column of them has it.
+        let column = value.py().import("tamis._data")?.call_method1("of_one", (value,))?;
+        let column = capsule::import(&column)?.map(of_arrow).transpose()?;
+        let found = column.map(|column| column.first_text(take));
+        return found.and_then(Result::ok).map_or_else(|| no_text(value), Ok);
     }
     Ok(take(Some(&out)))
+}
+
+/// Whether an object is bytes, which could be taken for many numbers.
+fn is_bytes(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyBytes>()
+        || value.is_instance_of::<PyByteArray>()
+        || value.is_instance_of::<PyMemoryView>()
+}
+
+fn no_text<R>(value: &Bound<'_, PyAny>) -> PyResult<R> {
+    let name = value.get_type().name()?;
+    Err(PyTypeError::new_err(format!(
+        "a key is a str, bytes, number, bool, date or time, not a value of type {name}: give its text"
+    )))
 }
 
 /// Writes the text of a truth or of a short float of numpy: that which an array of them has.

@@ -43,6 +43,21 @@ def cli(program: str) -> Callable[..., str]:
 
 
 @pytest.fixture(scope="session")
+def memory_of() -> Callable[[str, str], int]:
+    """The kilobytes by which the peak of a new process grows in its second step. Its `ru_maxrss` would begin with
+    the peak of this one."""
+
+    def measure(before: str, step: str) -> int:
+        peak = "int(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1])"
+        program = f"import re\n{before}\nbefore = {peak}\n{step}\nprint({peak} - before)"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return int(done.stdout)
+
+    return measure
+
+
+@pytest.fixture(scope="session")
 def java() -> None:
     """What Spark runs on."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:

@@ -10,6 +10,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 from typing import Any, Callable
 
@@ -37,17 +38,12 @@ def test_a_file_is_open_until_it_is_closed(file: Path) -> None:
     users.close()
 
 
-def test_a_file_is_mapped_not_read(tmp_path: Path) -> None:
+def test_a_file_is_mapped_not_read(tmp_path: Path, memory_of: Callable[[str, str], int]) -> None:
     path = tmp_path / "large.tamis"
     tamis.build(["ann"], keys=50_000_000).save(path)
-    ask = f"""
-import resource, tamis
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-assert tamis.open({str(path)!r}).contains("ann")
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-"""
-    grown = int(subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True).stdout)
+    grown = memory_of("import tamis", f"assert tamis.open({str(path)!r}).contains('ann')")
     assert os.path.getsize(path) > 50_000_000 and grown < 20_000  # kilobytes
+    assert memory_of("import tamis", f"whole = open({str(path)!r}, 'rb').read()") > 50_000
 
 
 def test_processes_ask_the_same_file(file: Path) -> None:
@@ -107,6 +103,8 @@ WRONG: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (FileNotFoundError, "none.tamis", lambda: tamis.open("/none.tamis")),
     (tamis.Error, "not a regular file", lambda: tamis.open("/")),
     (tamis.Error, "folder does not exist", lambda: KEYS.save("/none/x.tamis")),
+    (tamis.Error, "/none--there/", lambda: KEYS.save("/none--there/x.tamis")),
+    (tamis.Error, 'did you mean "my--id"', lambda: tamis.build({"my--id": [1]}, key="my--ix")),
     (tamis.Error, r"row 1 .*null.*bad_rows=\"skip\"", lambda: tamis.build(ROWS, key="id")),
     (tamis.Error, "row 1 ", lambda: KEYS.contains(["ann", None])),
     (tamis.Error, "row 0 ", lambda: KEYS.contains(pa.array([""]))),
@@ -147,12 +145,12 @@ WRONG: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (ValueError, "does not count", lambda: KEYS.estimate("ann")),
     (ValueError, "does not count", lambda: KEYS.bound),
     (ValueError, "ask estimate", lambda: COUNTS.contains("a")),
-    (TypeError, "not date: give its text", lambda: tamis.build([datetime.date(2026, 1, 1)])),
+    (TypeError, "type complex: give its text", lambda: tamis.build([1j])),
     (TypeError, "one key", lambda: tamis.build("ann")),
     (TypeError, "fpr", lambda: tamis.build(["a"], fpr="small")),  # type: ignore[arg-type]
     (TypeError, "key is the name", lambda: tamis.build(ROWS, key=7)),  # type: ignore[arg-type]
-    (TypeError, "not object", lambda: KEYS.contains(object())),
-    (TypeError, "not iterable", lambda: tamis.build(7)),
+    (TypeError, "type object", lambda: KEYS.contains(object())),
+    (TypeError, "iterable of keys is taken, not int", lambda: tamis.build(7)),
     (TypeError, "params is", lambda: tamis.build(["a"], params=7)),  # type: ignore[arg-type]
     (TypeError, "sketches", lambda: tamis.merge(["users.tamis"])),  # type: ignore[list-item]
     (TypeError, "unsupported operand", lambda: KEYS | 7),
@@ -235,3 +233,35 @@ def test_a_size_may_be_a_text() -> None:
     assert tamis.build(keys, size="2KB") == tamis.build(keys, size=2000)
     with pytest.raises(ValueError, match="size: no unit is called"):
         tamis.build(keys, size="2XB")
+
+
+def test_a_filter_that_holds_more_than_it_can_says_so() -> None:
+    few = tamis.plan(keys=10)
+    half = tamis.build(range(8), params=few)
+    for too_many in [
+        lambda: tamis.build(range(1000), keys=10),
+        lambda: tamis.build(range(1000), params=few),
+        lambda: half.add(range(8, 1000)),
+    ]:
+        with pytest.warns(UserWarning, match="the filter holds .*: plan it for more keys"):
+            too_many()
+    builder = tamis.Builder(few)
+    builder.add(range(1000))
+    with pytest.warns(UserWarning, match="plan it for more keys"):
+        full = builder.finish()
+    with pytest.warns(UserWarning, match="plan it for more keys"):
+        half | full
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tamis.merge(half, half)
+        tamis.build(range(1000))
+
+
+def test_parameters_may_lie_in_a_file(tmp_path: Path, cli: Callable[..., str]) -> None:
+    path = tmp_path / "params.json"
+    cli("plan", "--keys", 100, "--fpr", 0.01, "-o", path, "--quiet")
+    expected = tamis.build(["ann"], keys=100)
+    for params in [path, str(path), path.read_text()]:
+        assert tamis.build(["ann"], params=params) == expected
+    with pytest.raises(FileNotFoundError, match="none.json"):
+        tamis.build(["ann"], params="none.json")

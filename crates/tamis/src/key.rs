@@ -140,7 +140,9 @@ impl FromStr for Step {
             "json" => Ok(Step::Json(argument.unwrap_or_default().to_owned())),
             "whole" => plain(Step::Whole),
             "sort" => plain(Step::Sort),
-            _ => Err(Error::Recipe(format!("no step is called {name:?}; the steps are {STEP_NAMES}"))),
+            _ => Err(Error::Recipe(format!(
+                "no step is called {name:?}; the steps are {STEP_NAMES} (a column whose name has a colon goes by its number)"
+            ))),
         }
     }
 }

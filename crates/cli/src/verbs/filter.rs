@@ -191,7 +191,6 @@ impl Filter {
 fn warn_of_keyless(output: &Output, report: &Report) {
     if report.keyless > 0 {
         let records = number::counted(report.keyless, "record");
-        let were = if report.keyless == 1 { "was" } else { "were" };
-        output.warn(format!("{records} without a key {were} not admitted"));
+        output.warn(format!("{records} without a key: taken for keys that are not in the set"));
     }
 }

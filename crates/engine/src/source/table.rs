@@ -57,7 +57,12 @@ pub struct Cells<'c, 'a> {
     width: usize,
 }
 
-impl<'a> Cells<'_, 'a> {
+impl<'c, 'a> Cells<'c, 'a> {
+    /// Those of rows that have no other column.
+    pub fn of_one_column(cells: &'c mut [Option<&'a [u8]>]) -> Cells<'c, 'a> {
+        Cells { cells, first: 0, width: 1 }
+    }
+
     /// Sets the cell of a row; the first has the number 0.
     #[inline(always)]
     pub fn set(&mut self, row: usize, text: &'a [u8]) {

@@ -14,12 +14,13 @@ Files are those of the command line, byte for byte: `tamis.open` reads what ``ta
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional, Union
 
 from tamis import _tamis
 from tamis._data import as_rows
-from tamis._sketch import Builder, Params, Sketch, from_bytes, merge, open, params_as_json
+from tamis._sketch import Builder, Params, Sketch, from_bytes, merge, open, params_as_json, warned
 from tamis._tamis import Error, __version__
 
 __all__ = ["Builder", "Error", "Params", "Sketch", "__version__", "build", "from_bytes", "merge", "open", "plan"]
@@ -49,7 +50,7 @@ def build(
     counter_bits: Optional[int] = None,
     conservative: bool = False,
     heavy: Optional[float] = None,
-    params: Union[Mapping[str, Any], Sketch, str, None] = None,
+    params: Union[Mapping[str, Any], Sketch, str, os.PathLike[str], None] = None,
     null: Optional[str] = None,
     bad_rows: str = "fail",
     threads: Optional[int] = None,
@@ -74,7 +75,9 @@ def build(
     - `fpr`: the rate of false positives, not to be exceeded (0.01 if nothing is given);
     - `bits_per_key`; `size`: bytes for all groups together, as a number or as text (``"64MB"``);
     - with `keys`: each group is planned for so many keys, and nothing is counted;
-    - `params`: parameters that `tamis.plan` gave, those of another sketch, or the text of a saved file.
+    - `params`: parameters that `tamis.plan` gave, those of another sketch, or a file that ``tamis plan -o`` saved.
+
+    A filter that holds more keys than `keys` or `params` planned it for says so by a warning.
 
     Kinds: ``"blocked"`` (default), ``"bloom"``, ``"fuse"``, ``"counting"``, ``"layered"`` (with `layers`), or ``"count-min"``,
     which counts how often keys come, or sums up the column `weight`. It is sized by `epsilon` and `delta` (or
@@ -91,7 +94,8 @@ def build(
     ['8']
     """
     options = {name: value for name, value in locals().items() if name not in ("data", "params")}
-    return Sketch(_tamis.build(as_rows(data), {**options, "params": params_as_json(params)}))
+    sketch = Sketch(_tamis.build(as_rows(data), {**options, "params": params_as_json(params)}))
+    return sketch if keys is None and params is None else warned(sketch)
 
 
 def plan(

@@ -22,10 +22,10 @@ def as_rows(data: Any) -> Any:
     of = library(data)
     if isinstance(data, dict):
         return {name: as_rows(column) for name, column in data.items()}
-    if of == "polars" and hasattr(data, "collect"):
-        return data.collect()
+    if of == "polars":
+        return _of_polars(data)
     if of == "pandas" and hasattr(data, "columns"):
-        return _frame(data)
+        return _of_frame(data)
     if is_arrow(data):
         return data
     if of == "numpy" and getattr(data, "ndim", 1) != 1:
@@ -36,19 +36,24 @@ def as_rows(data: Any) -> Any:
     return data
 
 
-def _frame(data: Any) -> Any:
-    """A table of pandas as Arrow; where pyarrow is not there, or has no type for one of the columns, as columns."""
+def _of_polars(data: Any) -> Any:
+    """As Arrow, but for columns of Python objects, of which polars gives their addresses."""
+    import polars
+
+    if isinstance(data, polars.LazyFrame):
+        data = data.collect()
+    if isinstance(data, polars.Series):
+        return data.to_list() if data.dtype == polars.Object else data
+    if isinstance(data, polars.DataFrame) and polars.Object in data.dtypes:
+        return {column.name: _of_polars(column) for column in data}
+    return data
+
+
+def _of_frame(data: Any) -> Any:
+    """A table of pandas, column by column: one that is of no use does not matter to the others."""
     if not data.columns.is_unique:
         twice = data.columns[data.columns.duplicated()][0]
         raise ValueError(f"two columns are called {twice!r}: rename one")
-    try:
-        import pyarrow
-
-        return pyarrow.Table.from_pandas(data)
-    except ImportError:
-        pass
-    except (pyarrow.ArrowException, TypeError):
-        pass
     if any(name is not None for name in data.index.names):
         data = data.reset_index()
     return {str(name): as_rows(data[name]) for name in data.columns}
@@ -61,17 +66,39 @@ def _with_pyarrow(data: Any) -> Any:
     except ImportError:
         return None
     try:
-        return pyarrow.array(data, from_pandas=library(data) == "pandas")
-    except (pyarrow.ArrowException, TypeError, ValueError):
+        arrow = pyarrow.array(data, from_pandas=library(data) == "pandas")
+    except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
+        return None
+    # Whole numbers among others would become others: 1 is not 1.0.
+    return None if data.dtype == object and pyarrow.types.is_floating(arrow.type) else arrow
+
+
+def of_one(value: Any) -> Any:
+    """A value that is no plain one of Python, as an array of Arrow, where pyarrow is there and has a type for it."""
+    try:
+        import pyarrow
+    except ImportError:
+        return None
+    try:
+        column: Any = [value]
+        if library(value) == "pandas":
+            import pandas
+
+            column = pandas.Series(column)  # pyarrow alone would cut its nanoseconds
+        if library(value) == "numpy":
+            import numpy
+
+            column = numpy.asarray(column)
+        return pyarrow.array(column, from_pandas=True)
+    except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
         return None
 
 
 def _values(data: Any) -> list[Any]:
-    """The values of a column of pandas or numpy; those that are missing for pandas are None."""
-    values: list[Any] = data.tolist()
+    """The values of a column of pandas or numpy, of their own kind; those that are missing for pandas are None."""
     if library(data) == "numpy":
-        return values
-    return [None if missing else value for value, missing in zip(values, data.isna())]
+        return list(data)
+    return [None if missing else value for value, missing in zip(data.to_numpy(), data.isna())]
 
 
 def in_shape_of(data: Any, answers: Answers) -> Any:

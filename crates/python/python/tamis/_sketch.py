@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Union, overload
 
@@ -14,7 +16,7 @@ Params = dict[str, Any]
 
 _Group = Union[str, bytes, int, None]
 
-_ONE = (str, bytes, int, float, type(None))
+_ONE = (str, bytes, int, float, type(None), bytearray, memoryview)
 
 
 class Sketch:
@@ -68,7 +70,7 @@ class Sketch:
     ) -> Any:
         """Whether keys may be in the set: never wrong about a key that is in it.
 
-        `keys` is one key (a str, bytes, int, float or bool; a tuple where the key has several parts), and
+        `keys` is one key (a str, bytes, number, bool, date or time; a tuple where the key has several parts), and
         the answer a bool; or many: an Arrow array, a polars, pandas or numpy column, a table that has the
         columns of the key, or any iterable. Answers come in the same shape: pyarrow gives pyarrow, polars a
         polars Series, pandas a pandas Series with the same index, numpy a numpy array, other Arrow objects
@@ -166,9 +168,9 @@ class Sketch:
         [('/', 8)]
         """
         file = self._file
+        found = file.top(share)
         if file.grouped and group is None:
             raise ValueError("each group has counts of its own: name one with group=")
-        found = file.top(share)
         if group is not None:
             name = group if isinstance(group, (str, bytes)) else str(group)
             if name not in file.group_names():
@@ -268,13 +270,13 @@ class Sketch:
         options = {name: value for name, value in locals().items() if name not in ("self", "data")}
         file = self._file
         more = _tamis.build(as_rows(data), {**options, "params": file.params, "heavy": file.heavy_share})
-        return Sketch(_tamis.merge_files([file, more], threads))
+        return warned(Sketch(_tamis.merge_files([file, more], threads)))
 
     def __or__(self, other: object) -> Sketch:
         """Both together, as `tamis.merge` has it."""
         if not isinstance(other, Sketch):
             return NotImplemented
-        return Sketch(_tamis.merge_files([self._file, other._file], None))
+        return warned(Sketch(_tamis.merge_files([self._file, other._file], None)))
 
     def __eq__(self, other: object) -> bool:
         """Whether both hold the same, byte for byte."""
@@ -326,7 +328,7 @@ class Builder:
 
     def __init__(
         self,
-        params: Union[Mapping[str, Any], Sketch, str],
+        params: Union[Mapping[str, Any], Sketch, str, os.PathLike[str]],
         *,
         key: Union[str, Sequence[str], None] = None,
         group: Optional[str] = None,
@@ -344,7 +346,7 @@ class Builder:
 
     def finish(self) -> Sketch:
         """The sketch of all rows that were added. The builder takes no more."""
-        return Sketch(self._builder.finish())
+        return warned(Sketch(self._builder.finish()))
 
 
 def open(path: Union[str, os.PathLike[str]]) -> Sketch:
@@ -362,9 +364,9 @@ def open(path: Union[str, os.PathLike[str]]) -> Sketch:
     return Sketch(_tamis.open(os.fspath(path)))
 
 
-def from_bytes(data: bytes) -> Sketch:
+def from_bytes(data: Union[bytes, bytearray, memoryview]) -> Sketch:
     """The sketch whose `to_bytes` these are."""
-    return Sketch(_tamis.from_bytes(data))
+    return Sketch(_tamis.from_bytes(bytes(data)))
 
 
 def merge(*sketches: Union[Sketch, Iterable[Sketch]], threads: Optional[int] = None) -> Sketch:
@@ -384,15 +386,28 @@ def merge(*sketches: Union[Sketch, Iterable[Sketch]], threads: Optional[int] = N
         all_of.extend([one] if isinstance(one, Sketch) else one)
     if not all(isinstance(one, Sketch) for one in all_of):
         raise TypeError("sketches are merged with sketches: open files with tamis.open first")
-    return Sketch(_tamis.merge_files([one._file for one in all_of], threads))
+    return warned(Sketch(_tamis.merge_files([one._file for one in all_of], threads)))
 
 
-def params_as_json(params: Union[Mapping[str, Any], Sketch, str, None]) -> Optional[str]:
+def warned(sketch: Sketch) -> Sketch:
+    """The same sketch; its caller's caller hears of filters that hold more keys than they were planned for."""
+    too_full = sketch._file.overfull()
+    if too_full is not None:
+        warnings.warn(f"{too_full}: plan it for more keys", stacklevel=3)
+    return sketch
+
+
+def params_as_json(params: Union[Mapping[str, Any], Sketch, str, os.PathLike[str], None]) -> Optional[str]:
     """Parameters in any form, as the text that is saved."""
-    if params is None or isinstance(params, str):
-        return params
+    if params is None:
+        return None
     if isinstance(params, Sketch):
         return params._file.params
     if isinstance(params, Mapping):
         return json.dumps(dict(params))
-    raise TypeError("params is what tamis.plan gives, a Sketch, or the text of a file that `tamis plan -o` saved")
+    if isinstance(params, str) and params.lstrip().startswith("{"):
+        return params
+    if isinstance(params, (str, os.PathLike)):
+        with builtins.open(params, encoding="utf-8") as file:
+            return file.read()
+    raise TypeError("params is what tamis.plan gives, a Sketch, or a file that `tamis plan -o` saved")

@@ -354,4 +354,4 @@ def in_a_row(text: str) -> str:
 def _keys(columns: Sequence[pa.Array]) -> Any:
     if len(columns) == 1:
         return columns[0]
-    return pa.table(columns, names=[str(number) for number in range(1, len(columns) + 1)])
+    return pa.table(columns, names=[""] * len(columns))  # without names: the parts of keys
