@@ -229,17 +229,19 @@ fn tasks(line: &str) -> Option<(u64, u64)> {
 /// What to say of a job that told nothing.
 fn failure(said: &[String]) -> String {
     let last = said.join("\n");
-    if last.contains("No module named 'tamis'") || last.contains("No module named 'pyspark'") {
-        return "the Python of the driver has no package tamis or no pyspark: install them (pip install ./crates/python \
-                pyspark), or name another one by --python or PYSPARK_DRIVER_PYTHON"
-            .into();
+    let lacks = |package: &&str| last.contains(&format!("No module named '{package}'"));
+    if let Some(package) = ["tamis", "pyspark", "pyarrow"].into_iter().find(lacks) {
+        return format!(
+            "the Python of the driver has no package {package}: install what is needed (pip install \
+             './crates/python[spark]'), or name another one by --python or PYSPARK_DRIVER_PYTHON"
+        );
     }
     format!("spark-submit failed; it said:\n{last}")
 }
 
 /// The phases of a job and their times.
 pub fn timed(told: &Value) -> Vec<(&'static str, Duration)> {
-    let names = ["start", "read", "count", "build", "test", "analyse"];
+    let names = ["start", "build", "test", "analyse"];
     let seconds = |name: &&'static str| told["seconds"][*name].as_f64().filter(|seconds| *seconds >= 0.0);
     let timed = names.iter().filter_map(|name| Some((*name, Duration::from_secs_f64(seconds(name)?))));
     timed.collect()
@@ -290,6 +292,16 @@ mod tests {
         assert_eq!(tasks("tamis-tasks 3 8"), Some((3, 8)));
         assert_eq!(tasks("tamis-tasks 3"), None);
         assert_eq!(tasks("WARN tamis-tasks 3 8"), None);
+    }
+
+    #[test]
+    fn a_package_that_the_driver_lacks_is_named() {
+        for package in ["tamis", "pyspark", "pyarrow"] {
+            let said = ["Traceback".to_owned(), format!("ModuleNotFoundError: No module named '{package}'")];
+            let told = failure(&said);
+            assert!(told.contains(&format!("has no package {package}: install")), "{told}");
+        }
+        assert!(failure(&["No module named 'tamis_of_others'".into()]).starts_with("spark-submit failed"));
     }
 
     #[test]

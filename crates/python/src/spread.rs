@@ -1,5 +1,6 @@
 //! Jobs that are spread over machines: what the executors of an engine and its driver are asked to do.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +16,7 @@ use tamis_engine::source::{Format, Options as Reading, Sources};
 use tamis_engine::spread::{self, Outcome, Rows};
 use tamis_engine::test::apart::{Gatherer as Keys, Judge as Judging};
 use tamis_engine::test::{self, Findings, With};
-use tamis_engine::{Control, Error, parallel};
+use tamis_engine::{Control, Error, output, parallel};
 
 use crate::errors::{self, raised, wrong};
 use crate::file::File;
@@ -59,16 +60,21 @@ impl Given {
         let mut lines = text.header.clone();
         for part in &table.parts {
             let Some(column) = part.first() else { continue };
-            push_lines(&**column, &mut lines)?;
+            push_lines(&**column, &text.reading, &mut lines)?;
         }
         let name = Rows::somewhere().to_owned();
         Ok(Rows::Text { lines, options: text.reading.clone(), name })
     }
 }
 
-/// Appends the values of an array, a line each.
-fn push_lines(column: &dyn Array, lines: &mut Vec<u8>) -> PyResult<()> {
+/// Appends the values of an array, a line each. A record of several lines is refused wherever it stands:
+/// the next line may be in another batch, or on another machine.
+fn push_lines(column: &dyn Array, reading: &Reading, lines: &mut Vec<u8>) -> PyResult<()> {
+    let mut open = None;
     let mut push = |bytes: &[u8]| {
+        if open.is_none() && reading.leaves_open(bytes) {
+            open = Some(String::from_utf8_lossy(bytes).chars().take(60).collect::<String>());
+        }
         lines.extend_from_slice(bytes);
         lines.push(b'\n');
     };
@@ -82,7 +88,12 @@ fn push_lines(column: &dyn Array, lines: &mut Vec<u8>) -> PyResult<()> {
         DataType::LargeBinary => column.as_binary::<i64>().iter().flatten().for_each(push),
         other => return Err(wrong(format!("lines of text are strings, not {other}"))),
     }
-    Ok(())
+    let Some(line) = open else { return Ok(()) };
+    let message = format!(
+        "{line:?} opens a quoted value that does not end in its line, and on Spark a quoted value cannot hold a line \
+         end: leave out --on or, if quotes are ordinary characters in this file, pass --no-quotes"
+    );
+    Err(raised(Error::Input { path: Rows::somewhere().to_owned(), message }))
 }
 
 /// A failure of rows; a line of a piece of a text has no number that helps.
@@ -344,6 +355,15 @@ fn sieve_lines<'py>(
     Ok((PyBytes::new(py, &passed), found.records, found.admitted, found.keyless))
 }
 
+/// Opens a file of which nobody else knows, and takes its name away: it lasts as long as it is open.
+#[pyfunction]
+#[pyo3(signature = (path, skipped=0, estimated=false))]
+fn take_over(py: Python<'_>, path: PathBuf, skipped: u64, estimated: bool) -> PyResult<File> {
+    let file = py.detach(|| output::open(&path)).map_err(raised)?;
+    fs::remove_file(&path)?; // it stays mapped
+    Ok(File { skipped, estimated, ..File::kept(file) })
+}
+
 /// Sums up findings.
 #[pyfunction]
 fn sum_findings(all: Vec<String>) -> PyResult<String> {
@@ -462,6 +482,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Gatherer>()?;
     module.add_class::<Judge>()?;
     module.add_function(wrap_pyfunction!(sieve_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(take_over, module)?)?;
     module.add_function(wrap_pyfunction!(sum_findings, module)?)?;
     module.add_function(wrap_pyfunction!(conclude_test, module)?)?;
     module.add_function(wrap_pyfunction!(planned_without_rows, module)?)?;

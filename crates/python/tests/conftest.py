@@ -58,11 +58,16 @@ def memory_of() -> Callable[[str, str], int]:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """One session of Spark for all tests on this machine. What a job may give back is little, so that nothing
-    rests on more."""
+def java() -> None:
+    """What Spark runs on."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.fail("Spark needs Java 17 or newer: install it, or leave these tests out with -m 'not spark'")
+
+
+@pytest.fixture(scope="session")
+def spark(java: None) -> Iterator[Any]:
+    """One session of Spark for all tests on this machine. What a job may give back is little, so that nothing
+    rests on more."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession

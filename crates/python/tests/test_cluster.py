@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -39,42 +38,54 @@ class Cluster:
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_WORKER_DIR": str(folder / "work"),
         }
-        self.port, self.page = _free_port(), _free_port()
-        self.workers: list[subprocess.Popen[bytes]] = []
-        self.master = self._start("master", "master.Master", "--port", self.port, "--webui-port", self.page)
-        self._wait(lambda: True)
+        self.url, self.page = "", ""
+        self.processes: list[subprocess.Popen[bytes]] = []
 
-    @property
-    def url(self) -> str:
-        return f"spark://127.0.0.1:{self.port}"
+    def start(self) -> None:
+        """Starts the master, on ports of its choice, which it logs."""
+        self._start("master", "master.Master", "--port", 0, "--webui-port", 0)
+        log = self.folder / "master.log"
+
+        def told(pattern: str) -> str:
+            found = re.search(pattern, log.read_text(errors="replace"))
+            return found[1] if found else ""
+
+        def ready() -> Optional[str]:
+            self.url = told(r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")
+            self.page = told(r"Bound MasterWebUI to .*, and started at http://.*:(\d+)")
+            return (self.url and self.page) or None
+
+        self._wait(ready)
 
     def _start(self, name: str, what: str, *arguments: object) -> subprocess.Popen[bytes]:
         command = [self.home / "bin" / "spark-class", f"org.apache.spark.deploy.{what}", "--host", "127.0.0.1"]
         log = open(self.folder / f"{name}.log", "wb")
         # In a group of its own, with whatever it starts.
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*map(str, command), *map(str, arguments)], env=self.environment, stdout=log, stderr=log, start_new_session=True
         )
+        self.processes.append(process)
+        return process
 
     def add_worker(self) -> subprocess.Popen[bytes]:
-        alive = self.alive()
+        before = self._wait(self.alive)
         worker = self._start(
-            f"worker{len(self.workers)}", "worker.Worker", "--cores", 1, "--memory", "2g", "--webui-port", 0, self.url
+            f"worker{len(self.processes)}", "worker.Worker", "--cores", 1, "--memory", "2g", "--webui-port", 0, self.url
         )
-        self.workers.append(worker)
-        self._wait(lambda: self.alive() > alive)
+        self._wait(lambda: self.alive() - before or None)
         return worker
 
-    def alive(self) -> int:
+    def alive(self) -> set[str]:
+        """The workers that the master knows and hears of."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.page}/json/", timeout=5) as answer:
-            return int(json.load(answer)["aliveworkers"])
+            return {worker["id"] for worker in json.load(answer)["workers"] if worker["state"] == "ALIVE"}
 
-    def _wait(self, until: Callable[[], bool]) -> None:
+    def _wait(self, ask: Callable[[], Any]) -> Any:
+        """The answer, when there is one: the master may be slow, or not be there yet."""
         for _ in range(600):
             try:
-                self.alive()
-                if until():
-                    return
+                if (answer := ask()) is not None:
+                    return answer
             except OSError:
                 pass
             time.sleep(0.2)
@@ -88,22 +99,15 @@ class Cluster:
             process.wait()
 
     def end(self) -> None:
-        for process in [*self.workers, self.master]:
+        for process in reversed(self.processes):
             self.kill(process)
 
 
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.fail("Spark needs Java 17 or newer: install it, or leave these tests out with -m 'not spark'")
+def cluster(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
+        cluster.start()
         cluster.add_worker()
         cluster.add_worker()
         yield cluster
@@ -206,7 +210,10 @@ import tamis.spark
 url, mark, path, keys = sys.argv[1:]
 spark = (
     SparkSession.builder.master(url).config("spark.ui.enabled", "false").config("spark.executor.memory", "512m")
-    .config("spark.driver.host", "127.0.0.1").getOrCreate()
+    .config("spark.driver.host", "127.0.0.1")
+    # All three workers are there before the first task is, the one that is killed among them.
+    .config("spark.cores.max", "3").config("spark.scheduler.minRegisteredResourcesRatio", "1.0")
+    .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "120s").getOrCreate()
 )
 
 

@@ -59,6 +59,7 @@ def test_the_bytes_are_those_of_one_machine(frame: Any, table: pa.Table, options
     there = tamis.spark.build(frame, key="key", group="group", range_bytes=4096, **options)
     assert there == here
     there.verify()
+    assert "path" not in there.inspect()
 
 
 def test_records_of_keywords_are_those_of_one_machine(spark: Any) -> None:
@@ -98,12 +99,17 @@ def test_no_job_is_run_to_plan_another(spark: Any) -> None:
     few, many = spark.range(10), spark.range(0, 100, 1, 70)
     params = json.dumps(tamis.plan(keys=100, key="id"))
     tracker = spark.sparkContext.statusTracker()
+    # What the tracker tells it hears from a queue.
+    heard = spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty
     spark.sparkContext.setJobGroup("planning", "")
     for rows, tasks in (many, 70), (few.repartition(100), 100), (many.join(few.hint("broadcast"), "id"), 70):
         assert _batch._partitions(rows) == tasks
         ranges = _batch.merged_ranges(rows, {"key": "id", "params": params}, params, 4096)
-        assert not tracker.getJobIdsForGroup("planning")
-    assert ranges.collect() and tracker.getJobIdsForGroup("planning")
+    heard()
+    assert not tracker.getJobIdsForGroup("planning")
+    assert ranges.collect()
+    heard()
+    assert tracker.getJobIdsForGroup("planning")
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
 
 
@@ -252,6 +258,7 @@ def test_a_sketch_of_hadoop_stays_what_it_was_when_another_is_opened(spark: Any,
         folder.put(f"{i}.tamis", str(tmp_path / "here"))
     opened = [folder.open(f"{i}.tamis") for i in range(2)]
     assert opened == sketches
+    assert "path" not in opened[0].inspect()  # its copy has no name
 
 
 def test_a_name_means_to_the_state_what_it_means_to_spark(spark: Any, tmp_path: Path) -> None:
@@ -431,6 +438,9 @@ def test_what_a_stream_lacks_to_be_learned_is_said(spark: Any, frame: Any, tmp_p
     for options in ({"kind": "scalable"}, {"kind": "fuse", "keys": 5}, {"params": tamis.build(["a"], kind="fuse")}):
         with pytest.raises(ValueError, match='cannot be made of parts of a stream: use kind="blocked" and keys=N'):
             learn(**options)
+    for params in ({"a": 1}, "{nonsense"):
+        with pytest.raises(ValueError, match="not the parameters that `plan -o` writes"):
+            learn(params=params)
     with pytest.raises(ValueError, match="groups of a stream are not known first.* tamis.spark.plan of a sample"):
         learn(group="group", keys=10)
     params = tamis.spark.plan(frame, key="key", group="group", keys=777)
@@ -474,9 +484,9 @@ def test_what_is_no_state_no_sketch_or_no_table_is_refused(spark: Any, frame: An
     with pytest.raises(ValueError, match="is a stream: tamis.spark.train_stream learns of it"):
         tamis.spark.build(stream, key="key")
 
-    def ask(state: Path, key: str) -> None:
+    def ask(state: Path, key: str, **question: Any) -> None:
         tamis.spark.query_stream(
-            stream, str(state), key=key, answer=lambda rows, batch: None, checkpoint=str(tmp_path / "asked")
+            stream, str(state), key=key, answer=lambda rows, batch: None, checkpoint=str(tmp_path / "asked"), **question
         )
 
     mistyped = tmp_path / "mistyped"
@@ -490,6 +500,18 @@ def test_what_is_no_state_no_sketch_or_no_table_is_refused(spark: Any, frame: An
     known.put("0123456789ab", 0, str(tmp_path / "some.tamis"))
     with pytest.raises(tamis.Error, match="no column \"zz\""):
         ask(tmp_path / "state", "zz")
+    for kind, question, why in (
+        ("blocked", {"group": "g9"}, 'there is no group "g9"'),
+        ("blocked", {"bad_rows": "leave"}, "bad_rows is"),
+        ("count-min", {}, "each group has counts of its own: name one with group="),
+        ("count-min", {"group": "a", "bad_rows": "leave"}, "bad_rows is"),
+    ):
+        _learned(tmp_path / kind, 0, ["a"], kind=kind, group="ip")
+        with pytest.raises(ValueError, match=why):
+            ask(tmp_path / kind, "key", **question)
+    learned = tamis.spark.open_state(str(tmp_path / "count-min"), spark)
+    with pytest.raises(ValueError, match="name one with group="):
+        _batch.estimates(frame, learned, "key", None, "fail", _session.ship(spark, learned))
 
 
 def test_a_row_without_a_key_is_said_without_a_number_that_nobody_knows(spark: Any) -> None:
@@ -514,6 +536,30 @@ def test_a_mark_that_is_removed_while_it_is_read_hides_no_sketch(
         return read(folder, name)
 
     monkeypatch.setattr(_files.Folder, "read", later)
+    assert known.last() == (1, "0123456789ab", "sketch-0123456789ab-000000000001.tamis")
+
+
+def test_a_mark_that_is_removed_while_it_is_opened_hides_no_sketch_of_hadoop(
+    spark: Any, mounted: str, tmp_path: Path
+) -> None:
+    known = _stream._State(spark, f"{mounted}/state", create=True)
+    known.put_empty("0123456789ab", 0, "")
+
+    class Later:
+        def __init__(self, system: Any) -> None:
+            self.system = system
+
+        def open(self, path: Any) -> Any:
+            # The next batch is committed when all that was asked before has been answered.
+            known.folder._fs = self.system
+            (tmp_path / "state" / "empty-0123456789ab-000000000000").unlink()
+            _learned(tmp_path / "state", 1, ["a"])
+            return self.system.open(path)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.system, name)
+
+    known.folder._fs = Later(known.folder._fs)
     assert known.last() == (1, "0123456789ab", "sketch-0123456789ab-000000000001.tamis")
 
 

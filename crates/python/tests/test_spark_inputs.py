@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import gzip
 import lzma
 import os
@@ -13,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.spark import _batch, _read, job
+from tamis.spark import _batch, _read, _tasks, job
 
 pytestmark = pytest.mark.spark
 
@@ -73,8 +75,8 @@ def test_lines_pass_that_pass_on_one_machine_and_as_they_are(
     assert sorted(line for line in written if line not in header) == sorted(expected)
     assert told == _filter(spark, filters, [inputs], None, invert=invert)
     assert (told["records"] - told["admitted"] if invert else told["admitted"]) == len(expected)
-    for path in there.glob("part-*"):
-        assert path.read_bytes().split(b"\n")[:1] == (header or path.read_bytes().split(b"\n")[:1])
+    if header:
+        assert all(path.read_bytes().split(b"\n")[:1] == header for path in there.glob("part-*"))
 
 
 def test_lines_that_passed_become_other_formats(spark: Any, tmp_path: Path) -> None:
@@ -109,8 +111,8 @@ def test_a_filter_that_fails_leaves_no_folder(spark: Any, tmp_path: Path) -> Non
     assert not output.exists()
 
 
-def _built(spark: Any, *inputs: object) -> tamis.Sketch:
-    options = {"key": ["key"], "bad_rows": "fail"}
+def _built(spark: Any, *inputs: object, key: str = "key") -> tamis.Sketch:
+    options = {"key": [key], "bad_rows": "fail"}
     return _batch.build_source(_read.rows(spark, [str(one) for one in inputs], {}, options), options)[0]
 
 
@@ -156,12 +158,100 @@ def test_files_that_spark_would_leave_out_or_misread_are_refused(spark: Any, tmp
     (tmp_path / "a.csv.xz").write_bytes(lzma.compress(text))
     (tmp_path / "b.csv").write_bytes(gzip.compress(text))
     (tmp_path / "empty").mkdir()
+    times = tmp_path / "times"
+    for name in ("9.csv", "10:00.csv", "10:00/9.csv", "10:00/[9].csv"):
+        (times / name).parent.mkdir(parents=True, exist_ok=True)
+        (times / name).write_bytes(text)
+    for name in ("10:00.csv", ".", "10:00/[9].csv"):
+        with pytest.raises(tamis.Error, match="Spark cannot read a file whose name has a colon"):
+            _built(spark, times / name)
+    assert _built(spark, times / "10:00" / "9.csv").contains("a")
     for name, why in {
+        "times/9*": r"no names where one has a colon .10:00(.csv)?.: name the folder", "times/10:00/9*": "one has a colon",
         "a.csv.xz": "cannot decompress xz", "b.csv": "its name must tell", "f.tamis": "a file of filters",
         "**/b.csv": "name a folder", "empty": "holds no files", "none*": "no file matches", "none": "no such file",
     }.items():  # fmt: skip
         with pytest.raises(tamis.Error, match=why):
             _built(spark, tmp_path / name)
+
+
+def test_a_file_that_is_meant_twice_is_refused(spark: Any, tmp_path: Path) -> None:
+    """One machine counts its rows twice, and Spark reads it once."""
+    for name in ("a.csv", "a.parquet"):
+        path = tmp_path / "in" / name
+        path.parent.mkdir(exist_ok=True)
+        if name == "a.csv":
+            path.write_text("key\na\n")
+        else:
+            pq.write_table(pa.table({"key": ["a"]}), path)
+        for other in (path, f"file://{path}", f"{path.parent}/./{name}", path.with_name(f"?{name[1:]}")):
+            with pytest.raises(tamis.Error, match=f"{name}: this file is named twice, or matched by two inputs"):
+                _read.rows(spark, [str(path), str(other)], {}, {"key": ["key"]})
+    with pytest.raises(tamis.Error, match="a.csv: this file is named twice"):
+        _read.rows(spark, [str(path.parent), str(path.with_name("*.csv"))], {}, {"key": ["key"]})
+
+
+M = datetime.datetime(2026, 11, 15, 12, 34)
+D = decimal.Decimal
+
+# What Spark takes for one type, and one machine makes other texts of.
+UNLIKE: list[tuple[pa.Array, Optional[pa.Array]]] = [
+    (pa.array([0.5]), pa.array([0.1], pa.float32())),
+    (pa.array([0.5]), pa.array([7], pa.int32())),
+    (pa.array([D("1.50")], pa.decimal128(9, 2)), pa.array([D("2.5")], pa.decimal128(8, 1))),
+    (pa.array([M], pa.timestamp("us")), pa.array([M.date()])),
+    (pa.array(["a"]), None),
+]
+
+
+def test_parquet_files_whose_keys_are_of_other_types_or_are_missing_are_refused(
+    spark: Any, cli: Callable[..., str], tmp_path: Path
+) -> None:
+    first, second = tmp_path / "0.parquet", tmp_path / "1.parquet"
+    for one, other in UNLIKE:
+        pq.write_table(pa.table({"key": one, "n": [1]}), first)
+        pq.write_table(pa.table({"n": [2]} if other is None else {"n": [2], "key": other}), second)
+        why = "there is no column 'key', and .* has it" if other is None else "column 'key' is .*, and .* in .*: Spark"
+        for inputs in ([first, second], [second, first]):
+            with pytest.raises(tamis.Error, match=why):
+                _read.rows(spark, [str(path) for path in inputs], {}, {"key": ["key"], "null": "none"})
+    # Where columns stand is of interest where they are asked for by number, and what the others are is not.
+    pq.write_table(pa.table({"n": [1.5], "key": ["a"], "of": [{"key": 1}]}), first)
+    pq.write_table(pa.table([["b"], [7]], pa.schema([pa.field("key", pa.string(), False), ("n", pa.int64())])), second)
+    assert _built(spark, first, second).contains(["a", "b"]) == [True, True]
+    for key, why in (("2", "its column 2 is not the one that Spark counts so"), ("of.key", "no column 'of.key'")):
+        with pytest.raises(tamis.Error, match=why):
+            _read.rows(spark, [str(first), str(second)], {}, {"key": [key]})
+    pq.write_table(pa.table({"of": [{"x": 1, "y": 2}], "key": ["a"]}), first)
+    for number in (2, 3):
+        with pytest.raises(tamis.Error, match=f"its column {number} is not the one that Spark counts so: ask for it by name"):
+            _read.rows(spark, [str(first)], {}, {"key": [str(number)]})
+    pq.write_table(pa.table({"n": [1], "2026": ["a"]}), first)
+    assert _built(spark, first, key="2026").contains("a")
+
+
+def test_a_quoted_value_over_a_line_end_is_refused_wherever_batches_end(spark: Any, tmp_path: Path) -> None:
+    """Between two batches it would be cut, and where lines become another format in any case."""
+    lines = [b"key,n", b'a,"one', b'two"', b"c,3"]
+    columns = [pa.array(lines), pa.array([1] * 4), pa.array([0] * 4)]
+    batch = pa.RecordBatch.from_arrays(columns, names=["value", "file", "start"])
+    text = {"format": "csv", "delimiter": ord(","), "no_header": False, "no_quotes": False, "header": b"key,n\n"}
+    for size in (4, 2):
+        for bad_rows in ("fail", "skip"):
+            with pytest.raises(tamis.Error, match='"a,.*"one" opens a quoted .* cannot hold a line end'):
+                task = _tasks.CountRows({"key": ["key"], "bad_rows": bad_rows, "text": text}, 1, 1 << 20)
+                list(task(batch.slice(start, size) for start in range(0, 4, size)))
+    options = {"key": ["key"], "text": {**text, "no_quotes": True}}
+    assert list(_tasks.CountRows(options, 1, 1 << 20)([batch]))
+    filters, data = tmp_path / "f.tamis", tmp_path / "d.csv"
+    tamis.build({"key": ["a", "c"]}, key="key").save(filters)
+    data.write_bytes(b"\n".join(lines))
+    with pytest.raises(Exception, match="cannot hold a line end"):
+        _filter(spark, filters, [data], tmp_path / "out", output_format="parquet")
+    assert not (tmp_path / "out").exists()
+    data.write_bytes(b'key,"of\nmany"\na,1\n')
+    with pytest.raises(tamis.Error, match="a quoted value of its header holds a line end"):
+        _built(spark, data)
 
 
 def test_timestamps_are_those_of_one_machine_or_refused(

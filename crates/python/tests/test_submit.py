@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,13 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _java() -> None:
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.fail("Spark needs Java 17 or newer: install it, or leave these tests out with -m 'not spark'")
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -85,7 +78,7 @@ def test_an_interrupted_job_shows_its_progress_and_leaves_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         ["d.txt", "temporary", *(path.name for path in of_filters)]
     )
-    for _ in range(50):  # workers of Python end by themselves when they are no longer asked
+    for _ in range(600):  # workers of Python end by themselves when they are no longer asked
         if not _processes(temporary):
             break
         time.sleep(0.1)

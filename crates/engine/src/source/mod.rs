@@ -96,6 +96,20 @@ pub struct Options {
     pub no_quotes: bool,
 }
 
+impl Options {
+    /// Whether a value is quoted in this line and does not end in it, where the format is given.
+    pub fn leaves_open(&self, line: &[u8]) -> bool {
+        let usual = match self.format {
+            Some(Format::Csv) => b',',
+            Some(Format::Tsv) => b'\t',
+            _ => return false,
+        };
+        let dialect =
+            delimited::Dialect { delimiter: self.delimiter.unwrap_or(usual), quotes: !self.no_quotes };
+        delimited::cut(line, dialect).open.is_some()
+    }
+}
+
 /// What takes rows. Each thread has one of its own.
 pub trait Sink: Send {
     /// Takes the values of the asked columns, in the asked order; `None` is a null.

@@ -403,6 +403,22 @@ fn empty_files_have_no_rows_but_an_empty_table_lacks_its_header() {
 }
 
 #[test]
+fn a_line_is_left_open_where_the_reader_would_go_on_in_the_next() {
+    for (format, delimiter) in [(Format::Csv, None), (Format::Csv, Some(b';')), (Format::Tsv, None)] {
+        let options = Options { format: Some(format), delimiter, ..Options::default() };
+        let between = delimiter.unwrap_or(if format == Format::Csv { b',' } else { b'\t' }) as char;
+        for line in ["", "a", "\"a\"", "x\"a", "\"", "\"a", "\"a\"\"", "\"a\"\"\"", "\"a\" \"b"] {
+            let line = format!("1{between}{line}");
+            let rows = rows_of("x", format!("a{between}b\n{line}\n").as_bytes(), &options, &[name("b")]);
+            assert_eq!(options.leaves_open(line.as_bytes()), rows.is_err(), "{line}");
+            let quoteless = Options { no_quotes: true, ..options.clone() };
+            assert!(!quoteless.leaves_open(line.as_bytes()));
+        }
+    }
+    assert!(!Options { format: Some(Format::Lines), ..Options::default() }.leaves_open(b"\"a"));
+}
+
+#[test]
 fn errors_of_rows_name_the_line_where_the_row_starts() {
     let plain = Options::default();
     let text = b"a,b\n1,\"x\ny\"\n\n2,\"z\n\"\n3\n";

@@ -11,13 +11,13 @@ import tamis
 from tamis import Params, Sketch, _tamis
 from tamis._sketch import params_as_json
 from tamis.spark import _tasks
-from tamis.spark._session import explained, session_of, ship, sketch_of, temporary_file
+from tamis.spark._session import active, explained, session_of, ship, sketch_of, temporary_file
 from tamis.spark._tasks import PARTS, Shipped
 
 Fields = Union[str, Sequence[str], None]
 
 # Parts that keys are cut into by their hash, where they are many.
-_PARTS = 256
+_CUTS = 256
 
 
 class Source:
@@ -120,7 +120,6 @@ def build_source(
 ) -> tuple[Sketch, dict[str, Any]]:
     """Builds, and tells what is to be said of it."""
     options = source.options(given)
-    kept = path is not None
     place = os.fspath(path) if path is not None else temporary_file(f"built-{os.urandom(8).hex()}.tamis")
     said: dict[str, Any] = {"skipped": 0, "estimated": False, "lone_keywords": False}
     with explained():
@@ -133,10 +132,8 @@ def build_source(
         if params is not None:
             with_params = {**_of_rows(options), "params": params}
             said["skipped"] = _put_together(source, rows, with_params, params, range_bytes, place)
-    sketch = Sketch(_tamis.open(place, said["skipped"], said["estimated"]))
-    if not kept:
-        os.unlink(place)  # it stays mapped
-    return sketch, said
+    opened = _tamis.open if path is not None else _tamis.take_over
+    return Sketch(opened(place, said["skipped"], said["estimated"])), said
 
 
 # What is left to say of rows when the parameters are known.
@@ -164,7 +161,7 @@ def _counted(source: Source, rows: Any, options: dict[str, Any]) -> _tamis.Count
     most = few // 4
     # For fuse, all hashes are needed. Other counters estimate beyond some, and the sooner the more of them they have.
     needs_all = options.get("kind") == "fuse" or options.get("params") is not None
-    parts = _PARTS if needs_all else 16
+    parts = _CUTS if needs_all else 16
     seen = rows.mapInArrow(_function(_tasks.CountRows(options, parts, most)), PARTS)
     seen.persist(StorageLevel.DISK_ONLY)  # how it is brought here depends on how much all of it is
     counter = _tamis.Counter(options)
@@ -333,12 +330,12 @@ def findings(
 ) -> str:
     """The numbers that a test comes to, as JSON."""
     sketch.verify()  # damage would be blamed on the data
-    if sketch.kind.startswith("count-min"):
+    if counts(sketch):
         raise ValueError("counts have no false positives: tamis test compares them with the truth, on one machine")
     some = members or outside
     if some is None and not random:
         raise ValueError("nothing to test with: give rows, negatives or random")
-    spark = _active() if some is None else some.spark
+    spark = active() if some is None else some.spark
     file = ship(spark, sketch)
     gathered = []
     with explained():
@@ -357,16 +354,10 @@ def findings(
         for more in gathered[1:]:
             keys = keys.union(more)
         # A part at a time is in memory, however many a task has.
-        reducers = min(_PARTS, _reducers(spark))
+        reducers = min(_CUTS, _reducers(spark))
         judged = keys.repartition(reducers, "part").sortWithinPartitions("part")
         found = judged.mapInArrow(_function(_tasks.JudgeKeys(file)), "found string").collect()
         return str(_tamis.sum_findings([row.found for row in found]))
-
-
-def _active() -> Any:
-    from pyspark.sql import SparkSession
-
-    return SparkSession.builder.getOrCreate()
 
 
 def _random(spark: Any, file: Shipped, random: int, seed: int) -> Any:
@@ -403,6 +394,11 @@ def filter_df(
     return df.filter(code != F.lit(1)) if invert else df.filter(code == F.lit(1))
 
 
+def counts(sketch: Sketch) -> bool:
+    """Whether it has counts, not filters."""
+    return sketch.kind.startswith("count-min")
+
+
 def codes(
     df: Any,
     sketch: Sketch,
@@ -413,11 +409,8 @@ def codes(
 ) -> Any:
     """A column: 1 where the key may be in the set, 0 where it is not, 2 where there is no key."""
     spark = session_of(df)
-    file = sketch._file
-    if bad_rows not in ("fail", "skip"):
-        raise ValueError(f'bad_rows is "fail" or "skip", not {bad_rows!r}')
-    file.refuse_question(group)
-    columns = _key_columns(df, file, key)
+    _tasks.Contains.refuse(sketch._file, group, bad_rows)
+    columns = _key_columns(df, sketch._file, key)
     task = _tasks.Contains(sent or ship(spark, sketch), group, bad_rows)
     return _arrow_udf(task, "tinyint")(*columns)
 
@@ -445,8 +438,10 @@ def estimates(
     df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int, None], bad_rows: str, sent: Shipped
 ) -> Any:
     """The rows with a column of estimates."""
+    _tasks.Estimates.refuse(sketch._file, group, bad_rows)
+    columns = _key_columns(df, sketch._file, key)
     task = _tasks.Estimates(sent, group, bad_rows)
-    return df.withColumn("estimate", _arrow_udf(task, "long")(*_key_columns(df, sketch._file, key)))
+    return df.withColumn("estimate", _arrow_udf(task, "long")(*columns))
 
 
 def _arrow_udf(task: Any, returns: str) -> Any:

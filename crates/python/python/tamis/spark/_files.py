@@ -7,7 +7,7 @@ import shutil
 from typing import Any, Optional
 
 import tamis
-from tamis import Sketch
+from tamis import Sketch, _tamis
 from tamis.spark._session import temporary_file
 
 
@@ -41,9 +41,7 @@ class Folder:
         copy = temporary_file(f"copy-{os.urandom(8).hex()}.tamis")
         path = self._jvm.org.apache.hadoop.fs.Path
         self._fs.copyToLocalFile(False, path(self._root, name), path("file://" + copy), True)
-        sketch = tamis.open(copy)
-        os.unlink(copy)  # it stays mapped
-        return sketch
+        return Sketch(_tamis.take_over(copy))
 
     def put(self, name: str, source: str) -> None:
         """Takes a file of this machine: it has its name when all of it is there."""
@@ -76,14 +74,18 @@ class Folder:
                     return file.read()
             except FileNotFoundError:
                 return None
-        path = self._jvm.org.apache.hadoop.fs.Path(self._root, name)
-        if not self._fs.exists(path):
-            return None
-        stream = self._fs.open(path)
+        from py4j.protocol import Py4JJavaError
+
         try:
-            return bytes(stream.readAllBytes())
-        finally:
-            stream.close()
+            stream = self._fs.open(self._jvm.org.apache.hadoop.fs.Path(self._root, name))
+            try:
+                return bytes(stream.readAllBytes())
+            finally:
+                stream.close()
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
+                return None
+            raise
 
     def remove(self, name: str) -> None:
         """Removes a file, where it is there."""

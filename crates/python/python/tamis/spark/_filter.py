@@ -61,7 +61,7 @@ def filter_source(
 def _header(text: Mapping[str, Any]) -> bytes:
     """The header of text, as a line; of no byte order mark, since more than one file is written."""
     header: bytes = text.get("header") or b""
-    line = header.lstrip(b"\r\n").removeprefix("\ufeff".encode())
+    line = _tasks.unmarked(header)
     return line if line.endswith(b"\n") or not line else line + b"\n"
 
 

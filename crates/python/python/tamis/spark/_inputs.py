@@ -54,15 +54,31 @@ def find(spark: Any, inputs: Sequence[str]) -> list[Found]:
             found += _matches(system, path, name)
         else:
             raise tamis.Error(f"{name}: no such file or folder")
+    paths: set[str] = set()
     for file in found:
         _refuse(file)
+        if file.path in paths:
+            raise tamis.Error(
+                f"{file.path}: this file is named twice, or matched by two inputs: one machine reads it twice, and Spark "
+                "once; name it once, or leave out --on"
+            )
+        paths.add(file.path)
     return found
 
 
 def _matches(system: Any, path: Any, pattern: str) -> list[Found]:
     if "**" in pattern:
         raise tamis.Error(f"{pattern}: ** is for one machine: name a folder, and all that is below it is read")
-    matched = [status for status in system.globStatus(path) or [] if _is_shown(pattern, str(status.getPath()))]
+    try:
+        statuses = system.globStatus(path) or []
+    except Exception as error:
+        if "URISyntaxException" not in str(error):
+            raise
+        raise tamis.Error(
+            f"{pattern}: Hadoop matches no names where one has a colon ({str(error).splitlines()[0].rpartition(': ')[2]}): "
+            "name the folder, rename what has a colon, or leave out --on"
+        ) from error
+    matched = [status for status in statuses if _is_shown(pattern, str(status.getPath()))]
     matched = [status for status in matched if status.getPath().getName() not in _MARKERS]
     matched.sort(key=lambda status: str(status.getPath()))
     if not matched:
@@ -109,6 +125,10 @@ def _refuse(file: Found) -> None:
             f"{file.path}: Spark reads no file whose name begins with _ or . or ends with ._COPYING_; rename it, or leave "
             "out --on"
         )
+    # A colon ends a scheme to Hadoop: in the name of a checksum, which files of this machine have, and in patterns.
+    named = file.name if _local(file.path) else ""
+    if ":" in named or (file.pattern != file.path and ":" in str(file.status.getPath().toUri().getPath())):
+        raise tamis.Error(f"{file.path}: Spark cannot read a file whose name has a colon; rename it, or leave out --on")
     if file.name.endswith(_OWN):
         raise tamis.Error(f"{file.path}: this is a file of filters, not of rows")
     if file.name.endswith(".xz"):

@@ -5,13 +5,14 @@ Text is cut into lines by Spark and into values by tamis, so that keys are those
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
 
 import tamis
 from tamis import _tamis
 from tamis.spark._batch import Source
 from tamis.spark._inputs import Found, find, head, refuse_output
+from tamis.spark._tasks import plain
 
 _READING = ("format", "delimiter", "no_header", "no_quotes")
 
@@ -30,7 +31,12 @@ def _understood(
         if given["format"] not in (None, "parquet"):
             raise tamis.Error(f"{first.name}: this is a Parquet file, not {given['format']}; leave out --format")
         return {"format": "parquet"}
-    return _tamis.understand(dict(options), file, first.name, begin, given)
+    text = _tamis.understand(dict(options), file, first.name, begin, given)
+    if b"\n" in plain(text["header"] or b""):
+        raise tamis.Error(
+            f"{first.path}: a quoted value of its header holds a line end, which it cannot on Spark: leave out --on"
+        )
+    return text
 
 
 def rows(
@@ -52,7 +58,7 @@ def rows(
     paths = [one.pattern for one in files]
     if text["format"] == "parquet":
         df = reader.parquet(*paths)
-        _refuse_int96(spark, files, df, options, file)
+        _refuse_unlike(spark, files, df, options, file)
         return Source(df)
     # A carriage return may stand in a value: only LF ends a line, and what stands before it is tamis' business.
     lines = reader.option("lineSep", "\n").text(paths)
@@ -62,40 +68,59 @@ def rows(
     return Source(columns, text)
 
 
-def _refuse_int96(
+def _refuse_unlike(
     spark: Any, files: Sequence[Found], df: Any, options: Mapping[str, Any], file: Optional[_tamis.File]
 ) -> None:
-    """Refuses keys and groups of INT96: Spark reads them as points in time with microseconds, and they are local
-    times with nanoseconds."""
-    from pyspark.sql.types import TimestampType
-
-    columns = _tamis.asked_columns(dict(options), file)
-    asked = {df.columns[one - 1] if isinstance(one, int) and one <= len(df.columns) else one for one in columns}
-    times = {name for name in _leaves_of_type(df.schema, TimestampType) if name in asked}
-    if not times:
-        return
-    jvm = spark._jvm
-    statuses = jvm.java.util.ArrayList()
-    for one in files:
-        statuses.add(one.status)
-    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader
-    for footer in reader.readAllFootersInParallel(spark._jsc.hadoopConfiguration(), statuses, True):
-        schema = footer.getParquetMetadata().getFileMetaData().getSchema()
-        for column in schema.getColumns():
-            name = ".".join(column.getPath())
-            if name in times and column.getPrimitiveType().getPrimitiveTypeName().toString() == "INT96":
+    """Refuses columns of which Spark would make other keys than one machine does. It takes the columns of one file:
+    what another file lacks is null to it, and what is of another type there is converted. INT96 it reads as points in
+    time with microseconds, and they are local times with nanoseconds."""
+    asked = [1 if one is None else one for one in _tamis.asked_columns(dict(options), file)]
+    numbers = {one: df.columns[one - 1 : one] for one in asked if isinstance(one, int)}
+    names = [name for one in asked for name in (numbers.get(one) or [str(one)])]
+    first: Optional[tuple[str, dict[str, str]]] = None
+    for path, types in _footers(spark, files):
+        first = first or (path, types)
+        for number, found in numbers.items():
+            if [*types][number - 1 : number] != found:
                 raise tamis.Error(
-                    f"{footer.getFile()}: column {name!r} is an INT96, which Spark reads otherwise than tamis does: write "
-                    "it as a TIMESTAMP (Spark does, with spark.sql.parquet.outputTimestampType=TIMESTAMP_MICROS), or "
-                    "leave out --on"
+                    f"{path}: its column {number} is not the one that Spark counts so: ask for it by name, or leave out --on"
+                )
+        for name in names:
+            here, there = types.get(name), first[1].get(name)
+            if here == "INT96":
+                raise tamis.Error(
+                    f"{path}: column {name!r} is an INT96, which Spark reads otherwise than tamis does: write it as a "
+                    "TIMESTAMP (Spark does, with spark.sql.parquet.outputTimestampType=TIMESTAMP_MICROS), or leave out --on"
+                )
+            if (here is None) != (there is None):
+                lacks, has = (path, first[0]) if here is None else (first[0], path)
+                raise tamis.Error(
+                    f"{lacks}: there is no column {name!r}, and {has} has it: read them by jobs of their own"
+                )
+            if here != there:
+                raise tamis.Error(
+                    f"{path}: column {name!r} is {here}, and {there} in {first[0]}: Spark would turn one into the other, and "
+                    "keys would not be those of one machine; write them alike, or leave out --on"
                 )
 
 
-def _leaves_of_type(schema: Any, wanted: type, before: str = "") -> list[str]:
-    names: list[str] = []
-    for field in schema.fields:
-        if isinstance(field.dataType, wanted):
-            names.append(before + field.name)
-        elif hasattr(field.dataType, "fields"):
-            names += _leaves_of_type(field.dataType, wanted, before + field.name + ".")
-    return names
+def _footers(spark: Any, files: Sequence[Found]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Parquet files, each with its columns and their types."""
+    statuses = spark._jvm.java.util.ArrayList()
+    for one in files:
+        statuses.add(one.status)
+    reader = spark._jvm.org.apache.parquet.hadoop.ParquetFileReader
+    known: dict[str, dict[str, str]] = {}
+    for footer in reader.readAllFootersInParallel(spark._jsc.hadoopConfiguration(), statuses, True):
+        schema = footer.getParquetMetadata().getFileMetaData().getSchema()
+        # Each question to the JVM takes its time, and most files are alike.
+        text = str(schema.toString())
+        if text not in known:
+            known[text] = {".".join(column.getPath()): _type(column) for column in schema.getColumns()}
+        yield str(footer.getFile()), known[text]
+
+
+def _type(column: Any) -> str:
+    """What the values are; what they are stored as, where that is all that is said."""
+    primitive = column.getPrimitiveType()
+    return str((primitive.getLogicalTypeAnnotation() or primitive.getPrimitiveTypeName()).toString())

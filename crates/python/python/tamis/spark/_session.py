@@ -47,6 +47,13 @@ def check_version(version: str) -> None:
         )
 
 
+def active() -> Any:
+    """The session that there is, or a new one."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.getOrCreate()
+
+
 @contextmanager
 def explained() -> Iterator[None]:
     """Failures of executors in the words of what failed there."""

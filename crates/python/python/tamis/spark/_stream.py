@@ -25,13 +25,14 @@ from tamis.spark._batch import (
     _key_columns,
     _of_rows,
     codes,
+    counts,
     estimates,
     local_parts,
     merged_ranges,
 )
 from tamis.spark._files import Folder
-from tamis.spark._session import explained, session_of, temporary_file
-from tamis.spark._tasks import Carried
+from tamis.spark._session import active, explained, session_of, temporary_file
+from tamis.spark._tasks import Carried, Contains, Estimates
 
 _NAME = re.compile(r"(?:sketch|empty)-([0-9a-f]{12})-(\d{12})(?:\.tamis)?")
 
@@ -137,6 +138,8 @@ def train_stream(
     source = Source(df)
     chosen = params_as_json(params)
     options = source.options({**given, "params": chosen})
+    if chosen:
+        _tamis.planned_without_rows(options)  # says what is wrong with it
     called = kind or (json.loads(chosen)["kind"] if chosen else "blocked")
     if called in ("fuse", "scalable"):
         raise ValueError(f'a {called} filter cannot be made of parts of a stream: use kind="blocked" and keys=N')
@@ -247,11 +250,7 @@ def open_state(state: str, spark: Any = None) -> Sketch:
     >>> open_state("hdfs:///state/ips").contains("10.0.0.1")                       # doctest: +SKIP
     True
     """
-    if spark is None:
-        from pyspark.sql import SparkSession
-
-        spark = SparkSession.builder.getOrCreate()
-    known = _State(spark, state)
+    known = _State(active() if spark is None else spark, state)
     last = known.last()
     if last is None or not last[2]:
         raise tamis.Error(f"{state}: nothing was learned yet")
@@ -293,7 +292,9 @@ def query_stream(
     known = _State(spark, state)
     last = known.last()
     if last is not None and last[2]:
-        _key_columns(df, known.folder.open(last[2])._file, key)  # says which columns are missing
+        latest = known.folder.open(last[2])
+        _key_columns(df, latest._file, key)  # says which columns are missing
+        (Estimates if counts(latest) else Contains).refuse(latest._file, group, bad_rows)
     opened: dict[str, tuple[Sketch, Carried]] = {}
 
     def ask(batch: Any, number: int) -> None:
@@ -310,7 +311,7 @@ def query_stream(
             opened[last[2]] = latest, Carried(spark.sparkContext.broadcast(latest))
         sketch, sent = opened[last[2]]
         with explained():
-            if sketch.kind.startswith("count-min"):
+            if counts(sketch):
                 found = estimates(batch, sketch, key, group, bad_rows, sent)
             else:
                 found = batch.filter(codes(batch, sketch, key, group, bad_rows, sent) == 1)

@@ -92,7 +92,7 @@ class Rows(Task):
 def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterator[pa.Array]:
     """Lines without the headers of their files. Rows are lines, a number for their file, and where the block
     begins that they were read from: the first rows of the first block of a file are its first lines."""
-    wanted = None if header is None else _plain(header)
+    wanted = None if header is None else plain(header)
     before: Any = None
     begun = True
     for batch in batches:
@@ -113,9 +113,9 @@ def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterat
                     continue
                 begun = True
                 if wanted is not None:
-                    if _plain(line) != wanted:
+                    if plain(line) != wanted:
                         raise tamis.Error(
-                            f"a file begins with {_plain(line).decode(errors='replace')!r}, and the first of them with "
+                            f"a file begins with {plain(line).decode(errors='replace')!r}, and the first of them with "
                             f"{wanted.decode(errors='replace')!r}: files with other columns are read by another job"
                         )
                     start += 1
@@ -133,9 +133,14 @@ def _runs(files: pa.Array, first: pa.Array) -> list[int]:
     return [0, *(at + 1 for at in changes), len(files)]
 
 
-def _plain(line: bytes) -> bytes:
-    line = line.lstrip(b"\r\n")
-    return (line[len(_MARK) :] if line.startswith(_MARK) else line).rstrip(b"\r\n")
+def unmarked(line: bytes) -> bytes:
+    """The first line of a text, without what may stand before it."""
+    return line.lstrip(b"\r\n").removeprefix(_MARK)
+
+
+def plain(line: bytes) -> bytes:
+    """The same without its end."""
+    return unmarked(line).rstrip(b"\r\n")
 
 
 class CountRows(Rows):
@@ -316,21 +321,28 @@ class Contains(Task):
     def __call__(self, *columns: pa.Array) -> pa.Array:
         self.check()
         try:
-            return self.answers(self.file.open(), _keys(columns))
+            return self.answers(self.file.open(), _keys(columns), self.group, self.bad_rows)
         except tamis.Error as error:
             raise tamis.Error(in_a_row(str(error))) from None
 
-    def answers(self, file: _tamis.File, keys: Any) -> pa.Array:
+    @staticmethod
+    def answers(file: _tamis.File, keys: Any, group: Any, bad_rows: str) -> pa.Array:
         """What is said of keys."""
-        return pa.array(file.codes(keys, self.group, self.bad_rows))
+        return pa.array(file.codes(keys, group, bad_rows))
+
+    @classmethod
+    def refuse(cls, file: _tamis.File, group: Any, bad_rows: str) -> None:
+        """Refuses what cannot be asked, before any row is: asks of no key."""
+        cls.answers(file, _keys([pa.array([], pa.string())] * file.parts), group, bad_rows)
 
 
 class Estimates(Contains):
     """What keys count for at most; a counter of 64 bits that is full has the largest number that Spark knows."""
 
-    def answers(self, file: _tamis.File, keys: Any) -> pa.Array:
+    @staticmethod
+    def answers(file: _tamis.File, keys: Any, group: Any, bad_rows: str) -> pa.Array:
         """The estimates."""
-        found = file.estimate(keys, self.group, self.bad_rows, 1)
+        found = file.estimate(keys, group, bad_rows, 1)
         return pc.min_element_wise(pa.array(found), _MOST_LONG).cast(pa.int64())
 
 

@@ -116,8 +116,7 @@ def _build(spark: Any, job: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     options = {**job["options"], "bad_rows": job["reading"]["bad_rows"]}
     _tamis.planned_without_rows(options)  # refuses what cannot be, before anything is read
     source = _read.rows(spark, job["inputs"], job["reading"], options, output=job["output"])
-    range_bytes = job.get("range_bytes") or _tamis.RANGE_BYTES
-    _, said = _batch.build_source(source, options, job["output"], range_bytes)
+    _, said = _batch.build_source(source, options, job["output"])
     return said, "build"
 
 
