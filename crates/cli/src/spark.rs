@@ -29,7 +29,7 @@ pub struct On {
     /// Run on Apache Spark: local[4], spark://HOST:PORT, yarn, k8s://… The inputs are then paths that Spark reads
     /// (s3a://, hdfs://, files that all workers see); the result is the same, byte for byte. Needs pyspark and the
     /// Python package of tamis
-    #[arg(long, value_name = "MASTER")]
+    #[arg(long, value_name = "MASTER", value_parser = master)]
     on: Option<String>,
     /// An argument for spark-submit, such as --submit-arg=--archives=env.tar.gz#env or
     /// --submit-arg=--num-executors=4
@@ -67,9 +67,11 @@ impl On {
         fs::write(&script, SCRIPT).with_context(|| script.display().to_string())?;
         let mut job = job;
         job["result"] = json!(result);
+        job["on"] = json!(self.on);
         fs::write(&plan, job.to_string()).with_context(|| plan.display().to_string())?;
 
-        let mut command = self.command()?;
+        let driver = self.driver()?;
+        let mut command = self.command(&driver);
         command.args(&self.submit_arg).arg(&script).arg(&plan);
         // What the driver's Python says comes out of both.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -93,22 +95,44 @@ impl On {
                 (Some(error), _) => bail!("{error}"),
                 _ => bail!("spark-submit failed after the job was done; it said:\n{}", said.join("\n")),
             },
-            None => bail!("{}", failure(&said)),
+            None => bail!("{}", failure(&said, &driver)),
         }
     }
 
-    fn command(&self) -> Result<Command> {
-        let executors = self.python.clone().or_else(|| env::var_os("PYSPARK_PYTHON"));
-        let driver = env::var_os("PYSPARK_DRIVER_PYTHON")
-            .or_else(|| executors.clone().filter(found))
-            .unwrap_or_else(|| "python3".into());
-        let mut command = Command::new(submit(&driver));
+    fn executors(&self) -> Option<OsString> {
+        self.python.clone().or_else(|| env::var_os("PYSPARK_PYTHON"))
+    }
+
+    /// The Python of the driver. That of the executors may be on their machines alone.
+    fn driver(&self) -> Result<OsString> {
+        if let Some(python) = self.python.as_ref().filter(|python| !found(python))
+            && self.on.as_ref().is_some_and(|master| master.starts_with("local"))
+        {
+            return usage(format!("--python {}: there is no such program", Path::new(python).display()));
+        }
+        let named = env::var_os("PYSPARK_DRIVER_PYTHON").or_else(|| self.executors().filter(found));
+        Ok(named.unwrap_or_else(|| "python3".into()))
+    }
+
+    fn command(&self, driver: &OsString) -> Command {
+        let mut command = Command::new(submit(driver));
         command.arg("--master").arg(self.on.as_deref().unwrap_or_default());
-        if let Some(python) = executors {
+        if let Some(python) = self.executors() {
             command.env("PYSPARK_PYTHON", python);
         }
         command.env("PYSPARK_DRIVER_PYTHON", driver);
-        Ok(command)
+        command
+    }
+}
+
+/// What spark-submit takes for a master: it would answer with a trace of Java.
+fn master(text: &str) -> Result<String, String> {
+    let known = ["local", "yarn"].contains(&text)
+        || ["local[", "local-cluster["].iter().any(|start| text.starts_with(start)) && text.ends_with(']')
+        || ["spark://", "k8s://"].iter().any(|start| text.len() > start.len() && text.starts_with(start));
+    match known {
+        true => Ok(text.to_owned()),
+        false => Err("give local[4], spark://HOST:PORT, yarn or k8s://…, as to spark-submit --master".into()),
     }
 }
 
@@ -227,13 +251,14 @@ fn tasks(line: &str) -> Option<(u64, u64)> {
 }
 
 /// What to say of a job that told nothing.
-fn failure(said: &[String]) -> String {
+fn failure(said: &[String], driver: &OsString) -> String {
     let last = said.join("\n");
     let lacks = |package: &&str| last.contains(&format!("No module named '{package}'"));
     if let Some(package) = ["tamis", "pyspark", "pyarrow"].into_iter().find(lacks) {
         return format!(
-            "the Python of the driver has no package {package}: install what is needed (pip install \
-             './crates/python[spark]'), or name another one by --python or PYSPARK_DRIVER_PYTHON"
+            "the Python of the driver, {}, has no package {package}: install what is needed (pip install \
+             './crates/python[spark]'), or name another one by --python or PYSPARK_DRIVER_PYTHON",
+            Path::new(driver).display()
         );
     }
     format!("spark-submit failed; it said:\n{last}")
@@ -298,10 +323,22 @@ mod tests {
     fn a_package_that_the_driver_lacks_is_named() {
         for package in ["tamis", "pyspark", "pyarrow"] {
             let said = ["Traceback".to_owned(), format!("ModuleNotFoundError: No module named '{package}'")];
-            let told = failure(&said);
-            assert!(told.contains(&format!("has no package {package}: install")), "{told}");
+            let told = failure(&said, &"python9".into());
+            assert!(told.contains(&format!("python9, has no package {package}: install")), "{told}");
         }
-        assert!(failure(&["No module named 'tamis_of_others'".into()]).starts_with("spark-submit failed"));
+        let told = failure(&["No module named 'tamis_of_others'".into()], &"python9".into());
+        assert!(told.starts_with("spark-submit failed"), "{told}");
+    }
+
+    #[test]
+    fn a_master_is_one_that_spark_knows() {
+        for text in ["local", "local[2]", "local[*]", "local-cluster[2,1,1024]", "spark://host:7077", "yarn"]
+        {
+            assert_eq!(master(text).as_deref(), Ok(text));
+        }
+        for text in ["", "locl[2]", "local[2", "spark://", "host:7077", "yarn-client"] {
+            assert!(master(text).is_err(), "{text}");
+        }
     }
 
     #[test]

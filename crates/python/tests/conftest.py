@@ -18,6 +18,9 @@ settings.load_profile("check")
 
 ROOT = Path(__file__).resolve().parents[3]
 
+# For the Java of Spark, wherever it is started: jobs of seconds are done before code is well compiled.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 @pytest.fixture(scope="session")
 def program() -> str:

@@ -123,6 +123,9 @@ def _on(cluster: Cluster, program: str, *arguments: object, python: Optional[str
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
 
 
+ONE = "--submit-arg=--total-executor-cores=1"
+
+
 def test_build_test_and_filter_do_on_a_cluster_what_they_do_here(
     cluster: Cluster, program: str, cli: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -135,13 +138,14 @@ def test_build_test_and_filter_do_on_a_cluster_what_they_do_here(
     assert here.read_bytes() == there.read_bytes()
     assert done.stdout == said.replace("here.tamis", "there.tamis")
 
-    done = _on(cluster, program, "test", there, data, "--random", 1000, "--json")
+    # One executor will do for what follows.
+    done = _on(cluster, program, "test", there, data, "--random", 1000, "--json", ONE)
     assert done.returncode == 0, done.stderr
     numbers = json.loads(cli("test", here, data, "--random", 1000, "--json"))
     assert {**json.loads(done.stdout), "seconds": 0} == {**numbers, "seconds": 0}
 
     output = tmp_path / "out"
-    done = _on(cluster, program, "filter", there, data, "--group", 8, "-o", output, "--json")
+    done = _on(cluster, program, "filter", there, data, "--group", 8, "-o", output, "--json", ONE)
     assert done.returncode == 0, done.stderr
     passed = tmp_path / "passed.tsv"
     numbers = json.loads(cli("filter", here, data, "--group", 8, "-o", passed, "--json"))

@@ -43,7 +43,7 @@ def test_a_driver_without_the_package_is_told_what_to_install(program: str, tmp_
     environment.pop("PYTHONPATH", None)
     command = [program, "build", data, "-o", tmp_path / "f.tamis", *_on(temporary)]
     done = subprocess.run(list(map(str, command)), env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 1 and "the Python of the driver has no package tamis" in done.stderr, done.stderr
+    assert done.returncode == 1 and f"{bare}/bin/python, has no package tamis" in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) < 5, done.stderr
 
 

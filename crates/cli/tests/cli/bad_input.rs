@@ -311,3 +311,14 @@ fn the_first_bad_row_is_named_however_many_threads_there_are() {
         folder.refused(&line, 1, &["t.csv, line 166669:"]);
     }
 }
+
+#[test]
+fn a_cluster_that_cannot_be_and_a_python_that_is_not_there_are_named_before_spark_is_asked() {
+    let folder = Folder::new();
+    folder.write("t.txt", "1\n");
+    for master in ["locl[2]", "spark://", "host:7077"] {
+        folder.refused(&format!("build t.txt --on {master} -o x.tamis"), 2, &[master, "spark://HOST:PORT"]);
+    }
+    let line = "build t.txt --on local[2] --python /none/python -o x.tamis";
+    folder.refused(line, 2, &["--python /none/python: there is no such program"]);
+}

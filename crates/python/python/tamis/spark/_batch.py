@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 
 import tamis
 from tamis import Params, Sketch, _tamis
-from tamis._sketch import params_as_json
+from tamis._sketch import params_as_json, warned
 from tamis.spark import _tasks
 from tamis.spark._session import active, explained, session_of, ship, sketch_of, temporary_file
 from tamis.spark._tasks import PARTS, Shipped
@@ -42,11 +42,12 @@ class Source:
             raise tamis.Error(f"rows have columns: pass key={self.df.columns[0]!r}")
         names = _leaves(self.df.schema)
         _tamis.find_columns(options, file, names)  # says what is missing
-        if any(not isinstance(column, str) for column in asked):
-            return self.df
-        top = set(self.df.columns)
-        columns = [F.col(_quoted(name) if name in top else name).alias(name) for name in dict.fromkeys(asked)]
-        return self.df.select(*columns)
+        top = self.df.columns
+        by_name = all(isinstance(column, str) for column in asked)
+        wanted = list(dict.fromkeys(asked)) if by_name else top
+        columns = [F.col(_quoted(name) if name in top else name) for name in wanted]
+        # Spark would look for fields in names with points.
+        return self.df.select(*(column.alias(_tasks.disguised(name)) for column, name in zip(columns, wanted)))
 
 
 def _quoted(name: str) -> str:
@@ -89,7 +90,7 @@ def build(
     width: Optional[int] = None,
     depth: Optional[int] = None,
     counter_bits: Optional[int] = None,
-    params: Union[Mapping[str, Any], Sketch, str, None] = None,
+    params: Union[Mapping[str, Any], Sketch, str, os.PathLike[str], None] = None,
     null: Optional[str] = None,
     bad_rows: str = "fail",
     path: Union[str, os.PathLike[str], None] = None,
@@ -98,7 +99,8 @@ def build(
     """Builds filters or counts of a Spark DataFrame: the bytes are those of ``tamis.build`` and ``tamis build``
     with the same rows and options, however Spark splits them.
 
-    The options are those of `tamis.build`. The file is written to `path` on the driver's machine, or to a
+    The options are those of `tamis.build`, but for `heavy` and `conservative`, which depend on the order of rows, and
+    `threads`, which Spark decides. The file is written to `path` on the driver's machine, or to a
     temporary place. Rows that are not counted first (`params`, or more than 2²⁴ keys, or murmur3) change ranges
     of the file of `range_bytes` each, which executors bring together: neither they nor the driver hold all of a
     large filter.
@@ -109,7 +111,8 @@ def build(
     """
     given = {name: value for name, value in locals().items() if name not in ("df", "params", "path", "range_bytes")}
     options = {**given, "params": params_as_json(params)}
-    return build_source(_table(df), options, path, range_bytes)[0]
+    sketch, _ = build_source(_table(df), options, path, range_bytes)
+    return sketch if keys is None and params is None else warned(sketch)
 
 
 def build_source(
@@ -259,9 +262,16 @@ def plan(
     >>> from tamis.spark import plan                                         # doctest: +SKIP
     >>> params = plan(df, key="user_id", group="country", fpr=0.001)         # doctest: +SKIP
     """
-    source = _table(df)
-    planned: Params = json.loads(plan_source(source, {"key": key, "group": group, **options}))
+    _refuse_unknown("plan", options)
+    planned: Params = json.loads(plan_source(_table(df), {"key": key, "group": group, **options}))
     return planned
+
+
+def _refuse_unknown(function: str, options: Mapping[str, Any]) -> None:
+    known = set(build.__kwdefaults__ or ()) - {"params", "path", "range_bytes"}
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}; it takes {', '.join(sorted(known))}")
 
 
 def plan_source(source: Source, given: Mapping[str, Any]) -> str:
@@ -282,6 +292,7 @@ def count(df: Any, key: Fields = None, group: Optional[str] = None, **options: A
     >>> count(df, key="user_id", group="country")                            # doctest: +SKIP
     {'at': 3, 'it': 1}
     """
+    _refuse_unknown("count", options)
     planned = plan(df, key, group, **options)
     return {str(one["group"]): int(one["keys"]) for one in planned["groups"]}
 

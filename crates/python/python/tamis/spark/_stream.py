@@ -196,27 +196,15 @@ def train_stream(
             if changed:
                 assembly.finish()
                 known.put(mine[0], number, path)
-                if not warned and (too_many := _too_many_keys(tamis.open(path))):
-                    warnings.warn(f"{state}: {too_many}", stacklevel=1)
-                    warned.append(too_many)
+                if not warned and (too_full := tamis.open(path)._file.overfull()):
+                    warnings.warn(f"{state}: {too_full}; begin anew with a larger keys=", stacklevel=1)
+                    warned.append(too_full)
                 os.unlink(path)
             else:
                 known.put_empty(mine[0], number, before)
 
     writer = df.writeStream.foreachBatch(learn).option("checkpointLocation", place)
     return _started(writer, trigger, name)
-
-
-def _too_many_keys(sketch: Sketch) -> Optional[str]:
-    """What is to be said of filters that hold more keys than they were planned for."""
-    full = [group for group in sketch.inspect()["groups"] if group.get("overfull")]
-    if not full:
-        return None
-    worst = max(full, key=lambda group: float(group["fpr_now"]))
-    return (
-        f"a filter planned for {worst['planned_keys']:,} keys holds about {round(worst['estimated_keys'] or 0):,}: of keys that "
-        f"never came, {worst['fpr_now']:.2g} seem to have come, not {worst['fpr_target']:.2g}; begin anew with a larger keys="
-    )
 
 
 def _query_of(checkpoint: Folder) -> str:

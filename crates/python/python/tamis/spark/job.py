@@ -76,7 +76,15 @@ def run(job: Mapping[str, Any], begun: float) -> dict[str, Any]:
 
     # The Arrow batches of text are larger than usual: a line is a row.
     builder = SparkSession.builder.appName(f"tamis {job['job']}")
-    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    try:
+        spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    except Exception as error:
+        if "stopped SparkContext" in str(error):  # by what it heard of the cluster, or did not hear
+            raise tamis.Error(
+                f"Spark gave up before the job began: does the cluster {job['on']} answer? Its address is that of "
+                "its master, as shown on top of its page"
+            ) from error
+        raise
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
     seconds = {"start": time.monotonic() - begun}
     done = threading.Event()
