@@ -247,17 +247,12 @@ impl File {
         group: Option<&Bound<'_, PyAny>>,
         bad: Option<String>,
     ) -> PyResult<Answers> {
+        self.refuse(false)?;
         let (asked, group, bad) = (self.asked(keys)?, self.group(group)?, bad_rows(bad)?);
         let found = py.detach(|| Lookup::new(&self.file, group)?.codes(&asked, bad, 1, &Control::default()));
         let part = |codes: Vec<i8>| -> ArrayRef { Arc::new(Int8Array::new(ScalarBuffer::from(codes), None)) };
         let parts = found.map_err(raised)?.into_iter().map(part).collect();
         Ok(Answers { parts, values: Values::Codes })
-    }
-
-    /// Refuses a question that could not be answered.
-    fn refuse_question(&self, group: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        self.refuse(false)?;
-        self.group(group).map(drop)
     }
 
     /// A digest of the file, in hexadecimal.
@@ -391,11 +386,8 @@ impl File {
         }
         let worst = full.iter().max_by(|a, b| a.1.rate.total_cmp(&b.1.rate));
         Ok(worst.map(|(group, health)| {
-            let others = match full.len() - 1 {
-                0 => String::new(),
-                others => format!(" ({others} others are too full, too)"),
-            };
-            health.overfull_text(&group.group, group.fpr, health.rate) + &others
+            let all = if full.len() > 1 { format!(" ({} are too full)", full.len()) } else { String::new() };
+            health.overfull_text(&group.group, group.fpr, health.rate) + &all
         }))
     }
 

@@ -102,18 +102,19 @@ fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
 
 /// A column of values. One that holds something else is no error until somebody asks for it.
 fn of_values(values: &Bound<'_, PyAny>) -> PyResult<(Kind, LargeBinaryArray)> {
+    let py = values.py();
     let mut column = LargeBinaryBuilder::new();
     let mut kind = Kind::texts();
     for (row, value) in values.try_iter()?.enumerate() {
-        match append(&mut column, &value?) {
-            Ok(()) => {}
-            Err(why) if why.is_instance_of::<PyTypeError>(values.py()) => {
-                if !matches!(kind, Kind::Unusable(_)) {
-                    kind = Kind::Unusable(format!("has {}", at_row(why, row).value(values.py())));
-                }
-                column.append_null();
+        let value = value?;
+        if matches!(kind, Kind::Unusable(_)) {
+            column.append_null();
+        } else if let Err(why) = append(&mut column, &value) {
+            if !why.is_instance_of::<PyTypeError>(py) && !why.is_instance_of::<PyValueError>(py) {
+                return Err(why);
             }
-            Err(error) => return Err(error),
+            kind = Kind::Unusable(format!("has row {row} (counted from 0): {}", why.value(py)));
+            column.append_null();
         }
     }
     Ok((kind, column.finish()))
@@ -225,6 +226,8 @@ pub fn with_text<R>(value: &Bound<'_, PyAny>, take: impl FnOnce(Option<&[u8]>) -
         // Dates, decimals and others: as a column of them has it.
         let column = value.py().import("tamis._data")?.call_method1("of_one", (value,))?;
         let column = capsule::import(&column)?.map(of_arrow).transpose()?;
+        // What has fields is many values.
+        let column = column.filter(|column| column.names.is_none());
         let found = column.map(|column| column.first_text(take));
         return found.and_then(Result::ok).map_or_else(|| no_text(value), Ok);
     }
@@ -247,8 +250,9 @@ fn no_text<R>(value: &Bound<'_, PyAny>) -> PyResult<R> {
 
 /// Writes the text of a truth or of a short float of numpy: that which an array of them has.
 fn of_numpy(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<bool> {
-    let Some(kind) = value.getattr_opt("dtype")? else { return Ok(false) };
-    match kind.getattr("name")?.extract::<String>()?.as_str() {
+    let kind = value.getattr_opt("dtype")?.map(|kind| kind.getattr_opt("name")).transpose()?.flatten();
+    let Some(kind) = kind.and_then(|kind| kind.extract::<String>().ok()) else { return Ok(false) };
+    match kind.as_str() {
         "bool" => out.extend_from_slice(truth(value.is_truthy()?)),
         "float16" | "float32" => canonical::single(value.extract::<f64>()? as f32, out),
         _ => return Ok(false),

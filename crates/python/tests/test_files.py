@@ -263,5 +263,8 @@ def test_parameters_may_lie_in_a_file(tmp_path: Path, cli: Callable[..., str]) -
     expected = tamis.build(["ann"], keys=100)
     for params in [path, str(path), path.read_text()]:
         assert tamis.build(["ann"], params=params) == expected
+    expected.save(tmp_path / "x.tamis")
+    with pytest.raises(ValueError, match=r"x.tamis: .* give tamis.open\(path\)"):
+        tamis.build(["ann"], params=tmp_path / "x.tamis")
     with pytest.raises(FileNotFoundError, match="none.json"):
         tamis.build(["ann"], params="none.json")

@@ -76,13 +76,18 @@ def test_a_column_of_values_of_all_sorts_is_taken_as_their_texts() -> None:
         tamis.build(mixed)
     by_index = pd.DataFrame({"other": mixed}, index=pd.Index(list("abcdef"), name="id"))
     assert tamis.build(by_index, key="id", fpr=1e-9).contains(["a", "f", "g"]) == [True, True, False]
-    with pytest.raises(ValueError, match="two columns are called 'a'"):
-        tamis.build(pd.DataFrame([[1, 2]], columns=["a", "a"]), key="a")
+    kept = by_index.assign(id=by_index.index).drop(columns="other")
+    assert tamis.build(kept, key="id") == tamis.build(by_index, key="id")
+    for twice in [["a", "a"], [1, "1"]]:
+        with pytest.raises(ValueError, match="two columns are called '[a1]'"):
+            tamis.build(pd.DataFrame([[1, 2]], columns=twice), key="a")
     # Whole numbers stay whole, whatever stands beside them.
-    for values in [[1, 2.5], [2**70, 1], [1, np.float32(0.1)]]:
+    day, moment = datetime.date(2026, 11, 15), datetime.datetime(2026, 11, 15, 12)
+    one, two = decimal.Decimal("1.5"), decimal.Decimal("2.25")
+    for values in [[1, 2.5], [2**70, 1], [1, np.float32(0.1)], [one, two], [1, one], [day, moment]]:
         texts = tamis.build(values, keys=9)
         for array in [pd.Series(values, dtype="object"), np.array(values, dtype=object)]:
-            assert tamis.build(array, keys=9) == texts
+            assert tamis.build(array, keys=9) == texts and texts.contains(array).all()
 
 
 def test_columns_that_nobody_asks_for_do_not_matter() -> None:
@@ -96,6 +101,13 @@ def test_columns_that_nobody_asks_for_do_not_matter() -> None:
         with pytest.raises(tamis.Error, match='"objects" has row 0 .* of type object'):
             tamis.build(table, key="objects")
     assert tamis.build(pl.Series([1, "a"], dtype=pl.Object)) == tamis.build([1, "a"])
+    assert tamis.build({"id": ["ann", "bob"], "no text": ["\ud800", "a"]}, key="id") == expected
+
+
+def test_an_index_of_several_columns_is_one_of_tuples() -> None:
+    index = pd.MultiIndex.from_tuples([("ann", 1), ("bob", 2)])
+    known = tamis.build([("ann", 1), ("eve", 2)], key=["1", "2"], fpr=1e-9)
+    assert list(known.contains(index)) == [True, False]
 
 
 def test_dates_times_and_decimals_have_the_text_of_their_column() -> None:
@@ -117,8 +129,22 @@ def test_dates_times_and_decimals_have_the_text_of_their_column() -> None:
         assert known.contains(value) is True and known.contains([value]) == [True], value
     for missing in [pd.NA, pd.NaT]:
         assert USERS.contains([missing], bad_rows="skip") == [False]
-    with pytest.raises(TypeError, match="of type complex: give its text"):
-        USERS.contains(1 + 2j)
+    for several in [1 + 2j, {}, {"id": "ann"}, pd.Interval(0, 1), ["ann"]]:
+        with pytest.raises(TypeError, match="of type .*: give its text"):
+            USERS.contains([several])
+
+
+class Number:
+    """One of a library that calls its types otherwise."""
+
+    dtype = object()
+
+    def __index__(self) -> int:
+        return 1
+
+
+def test_a_number_of_another_library_is_one() -> None:
+    assert USERS.contains(Number()) is True and USERS.contains([Number()]) == [True]
 
 
 def test_a_uuid_has_the_text_that_parquet_gives_it(tmp_path: Path, cli: Callable[..., str]) -> None:
@@ -229,3 +255,5 @@ def test_without_pyarrow_columns_are_taken_value_by_value(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert USERS.contains(np.array(["ann", "eve"])).tolist() == [True, False]
     assert USERS.contains(pd.Series(["ann", "eve"])).tolist() == [True, False]
+    with pytest.raises(TypeError, match="of type date need pyarrow"):
+        USERS.contains(datetime.date(2026, 11, 15))

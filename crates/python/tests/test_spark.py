@@ -493,6 +493,11 @@ def test_columns_may_have_points_in_their_names_and_be_fields_of_structs(spark: 
             function(df, key="user.id", fprr=0.1)
     with pytest.warns(UserWarning, match="plan it for more keys"):
         tamis.spark.build(df, key="user.id", keys=1)
+    alike = df.select("`user.id`", "`a``b`").toDF("x", "x")
+    here = pa.table([list(column) for column in zip(*rows)], names=["x", "x"])
+    assert tamis.spark.build(alike, key="2") == tamis.build(here, key="2")
+    with pytest.raises(ValueError, match="ask estimate"):
+        tamis.spark.filter_df(df, tamis.build(["a"], kind="count-min"))
 
 
 def test_what_is_no_state_no_sketch_or_no_table_is_refused(spark: Any, frame: Any, tmp_path: Path) -> None:

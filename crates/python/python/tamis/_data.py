@@ -28,6 +28,8 @@ def as_rows(data: Any) -> Any:
         return _of_frame(data)
     if is_arrow(data):
         return data
+    if of == "pandas" and hasattr(data, "levels"):
+        return data.tolist()  # an index of several columns: tuples
     if of == "numpy" and getattr(data, "ndim", 1) != 1:
         raise ValueError("an array of keys has one dimension: this has not")
     if of in ("pandas", "numpy") and hasattr(data, "dtype"):
@@ -51,12 +53,15 @@ def _of_polars(data: Any) -> Any:
 
 def _of_frame(data: Any) -> Any:
     """A table of pandas, column by column: one that is of no use does not matter to the others."""
-    if not data.columns.is_unique:
-        twice = data.columns[data.columns.duplicated()][0]
+    names = [str(name) for name in data.columns]
+    if len(set(names)) < len(names):
+        twice = max(names, key=names.count)
         raise ValueError(f"two columns are called {twice!r}: rename one")
-    if any(name is not None for name in data.index.names):
-        data = data.reset_index()
-    return {str(name): as_rows(data[name]) for name in data.columns}
+    columns = {name: as_rows(data.iloc[:, at]) for at, name in enumerate(names)}
+    for at, name in enumerate(data.index.names):
+        if name is not None and str(name) not in columns:
+            columns[str(name)] = as_rows(data.index.get_level_values(at))
+    return columns
 
 
 def _with_pyarrow(data: Any) -> Any:
@@ -69,16 +74,18 @@ def _with_pyarrow(data: Any) -> Any:
         arrow = pyarrow.array(data, from_pandas=library(data) == "pandas")
     except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
         return None
-    # Whole numbers among others would become others: 1 is not 1.0.
-    return None if data.dtype == object and pyarrow.types.is_floating(arrow.type) else arrow
+    # One type for objects of several would change some: 1 is not 1.0, and a date has lost the time of a day.
+    kind = pyarrow.types
+    changes = kind.is_floating(arrow.type) or kind.is_decimal(arrow.type) or kind.is_temporal(arrow.type)
+    return None if data.dtype == object and changes else arrow
 
 
 def of_one(value: Any) -> Any:
-    """A value that is no plain one of Python, as an array of Arrow, where pyarrow is there and has a type for it."""
+    """A value that is no plain one of Python, as an array of Arrow, where that has a type for it."""
     try:
         import pyarrow
     except ImportError:
-        return None
+        raise TypeError(f"values of type {type(value).__name__} need pyarrow: install it, or give their text") from None
     try:
         column: Any = [value]
         if library(value) == "pandas":

@@ -409,5 +409,10 @@ def params_as_json(params: Union[Mapping[str, Any], Sketch, str, os.PathLike[str
         return params
     if isinstance(params, (str, os.PathLike)):
         with builtins.open(params, encoding="utf-8") as file:
-            return file.read()
+            try:
+                return file.read()
+            except UnicodeDecodeError:
+                raise ValueError(
+                    f"{os.fspath(params)}: this is no file that `tamis plan -o` saved; of a sketch give tamis.open(path)"
+                ) from None
     raise TypeError("params is what tamis.plan gives, a Sketch, or a file that `tamis plan -o` saved")

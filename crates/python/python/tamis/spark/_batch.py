@@ -42,12 +42,13 @@ class Source:
             raise tamis.Error(f"rows have columns: pass key={self.df.columns[0]!r}")
         names = _leaves(self.df.schema)
         _tamis.find_columns(options, file, names)  # says what is missing
-        top = self.df.columns
-        by_name = all(isinstance(column, str) for column in asked)
-        wanted = list(dict.fromkeys(asked)) if by_name else top
-        columns = [F.col(_quoted(name) if name in top else name) for name in wanted]
         # Spark would look for fields in names with points.
-        return self.df.select(*(column.alias(_tasks.disguised(name)) for column, name in zip(columns, wanted)))
+        top = self.df.columns
+        if any(not isinstance(column, str) for column in asked):
+            return self.df.toDF(*_tasks.disguised(top))
+        names = list(dict.fromkeys(asked))
+        columns = self.df.select(*(F.col(_quoted(name) if name in top else name) for name in names))
+        return columns.toDF(*_tasks.disguised(names))
 
 
 def _quoted(name: str) -> str:

@@ -31,7 +31,7 @@ def filter_source(
     key."""
     from pyspark.sql import Observation
 
-    sketch._file.refuse_question(group)
+    _tasks.Contains.refuse(sketch._file, group, options["bad_rows"])
     text = source.text or {"format": "parquet"}
     # Whether lines are written as they are. Delimited text has its own delimiter, unless CSV is asked for.
     raw = form in (None, text["format"]) and not (form == "csv" and text["delimiter"] != ord(","))

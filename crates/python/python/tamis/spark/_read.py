@@ -110,8 +110,10 @@ def _footers(spark: Any, files: Sequence[Found]) -> Iterator[tuple[str, dict[str
     for one in files:
         statuses.add(one.status)
     reader = spark._jvm.org.apache.parquet.hadoop.ParquetFileReader
+    settings = spark._jvm.org.apache.hadoop.conf.Configuration(spark._jsc.hadoopConfiguration())
+    settings.setInt("parquet.metadata.read.parallelism", 32)  # to read is to wait, where files are far away
     known: dict[str, dict[str, str]] = {}
-    for footer in reader.readAllFootersInParallel(spark._jsc.hadoopConfiguration(), statuses, True):
+    for footer in reader.readAllFootersInParallel(settings, statuses, True):
         schema = footer.getParquetMetadata().getFileMetaData().getSchema()
         # Each question to the JVM takes its time, and most files are alike.
         text = str(schema.toString())

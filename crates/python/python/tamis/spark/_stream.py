@@ -102,7 +102,7 @@ def train_stream(
     width: Optional[int] = None,
     depth: Optional[int] = None,
     counter_bits: Optional[int] = None,
-    params: Union[Mapping[str, Any], Sketch, str, None] = None,
+    params: Union[Mapping[str, Any], Sketch, str, os.PathLike[str], None] = None,
     null: Optional[str] = None,
     bad_rows: str = "fail",
     checkpoint: Optional[str] = None,

@@ -91,13 +91,13 @@ class Rows(Task):
             yield from _lines(batches, text["header"])
 
 
-def disguised(name: str) -> str:
-    """A name of a column that means nothing else to Spark, whatever stands in it."""
-    return "c" + name.encode().hex()
+def disguised(names: Iterable[str]) -> list[str]:
+    """Names of columns that mean nothing else to Spark, whatever stands in them, and of which none is there twice."""
+    return [f"c{at}_{name.encode().hex()}" for at, name in enumerate(names)]
 
 
 def _undisguised(name: str) -> str:
-    return bytes.fromhex(name[1:]).decode()
+    return bytes.fromhex(name.partition("_")[2]).decode()
 
 
 def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterator[pa.Array]:
