@@ -257,6 +257,7 @@ def main() -> None:
         for executors in [int(number) for number in given.executors.split(",") if number]:
             cluster = Cluster(Path(tempfile.mkdtemp(dir=folder)))
             try:
+                cluster.start()
                 for _ in range(executors):
                     cluster.add_worker()
                 for way in ("plain", "tamis"):
