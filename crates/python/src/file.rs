@@ -1,5 +1,6 @@
 //! Sketches as Python holds them: in memory, or mapped from a file.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,8 +34,6 @@ pub struct File {
     pub path: Option<PathBuf>,
     /// Rows left out when it was built.
     pub skipped: u64,
-    /// Whether its keys were estimated, not counted.
-    pub estimated: bool,
 }
 
 /// The answers to the rows of a table, part by part.
@@ -54,7 +53,7 @@ enum Values {
 impl File {
     /// Sketches in memory.
     pub fn kept(file: Mapped) -> File {
-        File { file, path: None, skipped: 0, estimated: false }
+        File { file, path: None, skipped: 0 }
     }
 
     fn width(&self) -> usize {
@@ -150,11 +149,6 @@ impl File {
     #[getter]
     fn skipped(&self) -> u64 {
         self.skipped
-    }
-
-    #[getter]
-    fn estimated(&self) -> bool {
-        self.estimated
     }
 
     #[getter]
@@ -486,12 +480,21 @@ fn finished() -> Error {
     Error::Refused("this builder has finished: begin another".into())
 }
 
-/// Opens a file, of which its builder may tell how many rows were left out, and whether keys were estimated.
+/// Opens a file, of which its builder may tell how many rows were left out.
 #[pyfunction]
-#[pyo3(signature = (path, skipped=0, estimated=false))]
-pub fn open(py: Python<'_>, path: PathBuf, skipped: u64, estimated: bool) -> PyResult<File> {
+#[pyo3(signature = (path, skipped=0))]
+pub fn open(py: Python<'_>, path: PathBuf, skipped: u64) -> PyResult<File> {
     let file = py.detach(|| output::open(&path)).map_err(raised)?;
-    Ok(File { path: Some(path), skipped, estimated, ..File::kept(file) })
+    Ok(File { path: Some(path), skipped, ..File::kept(file) })
+}
+
+/// Opens a file of which nobody else knows, and takes its name away: it lasts as long as it is open.
+#[pyfunction]
+#[pyo3(signature = (path, skipped=0))]
+pub fn take_over(py: Python<'_>, path: PathBuf, skipped: u64) -> PyResult<File> {
+    let opened = open(py, path.clone(), skipped)?;
+    fs::remove_file(path)?; // it stays mapped
+    Ok(File { path: None, ..opened })
 }
 
 /// Sketches of the bytes that `to_bytes` gave.

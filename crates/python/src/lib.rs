@@ -35,7 +35,7 @@ fn build(py: Python<'_>, data: &Bound<'_, PyAny>, options: Bound<'_, PyDict>) ->
     let job = Options(options).job()?;
     let table = rows(data, job.common.recipe.key.len())?;
     let report = patience::run(py, count(&table), |control| memory::build(&job, Arc::new(table), control))?;
-    Ok(File { skipped: report.skipped, estimated: report.estimated, ..File::kept(report.file) })
+    Ok(File { skipped: report.skipped, ..File::kept(report.file) })
 }
 
 /// The parameters of sketches of rows, or of so many keys; as JSON.
@@ -76,6 +76,7 @@ fn _tamis(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(build, module)?)?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(file::open, module)?)?;
+    module.add_function(wrap_pyfunction!(file::take_over, module)?)?;
     module.add_function(wrap_pyfunction!(file::from_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(file::merge_files, module)?)?;
     spread::register(module)

@@ -1,6 +1,5 @@
 //! Jobs that are spread over machines: what the executors of an engine and its driver are asked to do.
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +15,7 @@ use tamis_engine::source::{Format, Options as Reading, Sources};
 use tamis_engine::spread::{self, Outcome, Rows};
 use tamis_engine::test::apart::{Gatherer as Keys, Judge as Judging};
 use tamis_engine::test::{self, Findings, With};
-use tamis_engine::{Control, Error, output, parallel};
+use tamis_engine::{Control, Error, parallel};
 
 use crate::errors::{self, raised, wrong};
 use crate::file::File;
@@ -355,15 +354,6 @@ fn sieve_lines<'py>(
     Ok((PyBytes::new(py, &passed), found.records, found.admitted, found.keyless))
 }
 
-/// Opens a file of which nobody else knows, and takes its name away: it lasts as long as it is open.
-#[pyfunction]
-#[pyo3(signature = (path, skipped=0, estimated=false))]
-fn take_over(py: Python<'_>, path: PathBuf, skipped: u64, estimated: bool) -> PyResult<File> {
-    let file = py.detach(|| output::open(&path)).map_err(raised)?;
-    fs::remove_file(&path)?; // it stays mapped
-    Ok(File { skipped, estimated, ..File::kept(file) })
-}
-
 /// Sums up findings.
 #[pyfunction]
 fn sum_findings(all: Vec<String>) -> PyResult<String> {
@@ -482,7 +472,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Gatherer>()?;
     module.add_class::<Judge>()?;
     module.add_function(wrap_pyfunction!(sieve_lines, module)?)?;
-    module.add_function(wrap_pyfunction!(take_over, module)?)?;
     module.add_function(wrap_pyfunction!(sum_findings, module)?)?;
     module.add_function(wrap_pyfunction!(conclude_test, module)?)?;
     module.add_function(wrap_pyfunction!(planned_without_rows, module)?)?;

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::stream::{keys, lines};
-use crate::stream_crash::{Dice, kill_often};
-use crate::support::{Folder, container};
+use crate::stream_crash::kill_often;
+use crate::support::{Dice, Folder, container};
 
 /// The keys for which the group with most of them is planned.
 fn planned(folder: &Folder, file: &str) -> u64 {

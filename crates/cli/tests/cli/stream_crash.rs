@@ -12,17 +12,7 @@ use serde_json::Value;
 
 use crate::interrupt::listens;
 use crate::stream::{keys, lines};
-use crate::support::{Folder, Guard, TAMIS, foreground, until};
-
-/// Numbers from a seed.
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most
-    }
-}
+use crate::support::{Dice, Folder, Guard, TAMIS, foreground, until};
 
 pub fn start(folder: &Folder, line: &str) -> Guard {
     foreground(folder, line, Stdio::null(), Stdio::null())

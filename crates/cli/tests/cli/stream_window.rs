@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::stream::keys;
-use crate::stream_crash::{Dice, Kills, committed, kill_often, start, terminate};
-use crate::support::{Folder, until};
+use crate::stream_crash::{Kills, committed, kill_often, start, terminate};
+use crate::support::{Dice, Folder, until};
 
 /// Seconds since 1970 of some day in the past.
 const DAY: i64 = 1_700_000_000;

@@ -41,6 +41,16 @@ pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Numbers from a seed.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
 /// Starts tamis as a shell would start a foreground job, whatever the tests themselves ignore.
 pub fn foreground(folder: &Folder, line: &str, stdin: Stdio, stdout: Stdio) -> Guard {
     Guard::start(

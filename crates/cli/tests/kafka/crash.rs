@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::broker::{Broker, Step};
-use crate::support::{Folder, until};
-use crate::topics::{Dice, committed, end, keys, start, write};
+use crate::support::{Dice, Folder, until};
+use crate::topics::{committed, end, keys, start, write};
 
 /// What was seen of runs that were killed.
 #[derive(Debug, Default)]

@@ -9,17 +9,7 @@ use std::time::Duration;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 
 use crate::broker::Broker;
-use crate::support::{Folder, Guard, TAMIS, until};
-
-/// Numbers from a seed.
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most
-    }
-}
+use crate::support::{Dice, Folder, Guard, TAMIS, until};
 
 /// Keys of a seed; some come often.
 pub fn keys(count: u64, distinct: u64, seed: u64) -> Vec<String> {

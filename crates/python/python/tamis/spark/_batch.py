@@ -137,7 +137,7 @@ def build_source(
             with_params = {**_of_rows(options), "params": params}
             said["skipped"] = _put_together(source, rows, with_params, params, range_bytes, place)
     opened = _tamis.open if path is not None else _tamis.take_over
-    return Sketch(opened(place, said["skipped"], said["estimated"])), said
+    return Sketch(opened(place, said["skipped"])), said
 
 
 # What is left to say of rows when the parameters are known.
