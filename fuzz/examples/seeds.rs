@@ -27,8 +27,9 @@ use tamis::layered::Layered;
 use tamis::params::{Common, GroupParams, Name};
 use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
-use tamis_engine::plan::Size;
-use tamis_engine::{build, exact};
+use tamis_jobs::plan::Size;
+use tamis_jobs::build;
+use tamis_jobs::exact;
 
 fn main() {
     for kind in Kind::ALL {

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tamis_engine::source::fuzz::delimited(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tamis_read::fuzz::delimited(data));

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
-use tamis_engine::source::{fuzz, fuzz_ndjson};
+use tamis_read::{fuzz, fuzz_ndjson};
 
 fuzz_target!(|line: &[u8]| {
     fuzz_ndjson(line);

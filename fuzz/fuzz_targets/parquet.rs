@@ -6,8 +6,8 @@ use std::io::{Seek, Write};
 
 use libfuzzer_sys::fuzz_target;
 use tamis::key::Column;
-use tamis_engine::Control;
-use tamis_engine::source::{Format, Options, Sink, Sources};
+use tamis_read::Control;
+use tamis_read::{Format, Options, Sink, Sources};
 
 /// More rows are not read: a few bytes can stand for billions of nulls.
 const MOST_ROWS: u32 = 100_000;

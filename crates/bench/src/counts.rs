@@ -8,8 +8,9 @@ use foldhash::fast::FixedState;
 use serde_json::{Value, json};
 use tamis::arch::map::Words;
 use tamis::countmin::{CountMin, Update, shape_by_hand};
-use tamis_engine::generate::Zipf;
-use tamis_engine::report::{Column, Table, number};
+use tamis_jobs::number;
+use tamis_lab::generate::Zipf;
+use tamis_report::{Column, Table};
 
 use crate::contestants::{hash, key};
 use crate::rounds::{median, ns_per_key};

@@ -8,13 +8,13 @@ use clap::{Args, ValueEnum};
 use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
-pub use tamis_engine::choice::bytes;
-use tamis_engine::choice::{self, Choice};
-use tamis_engine::exact::LEAST_MEMORY;
-use tamis_engine::outlet::Destination;
-use tamis_engine::plan::{Counters, Size};
-use tamis_engine::rows::BadRows;
-use tamis_engine::source::{Format, Options};
+pub use tamis_jobs::choice::bytes;
+use tamis_jobs::choice::{self, Choice};
+use tamis_jobs::exact::LEAST_MEMORY;
+use tamis_jobs::outlet::Destination;
+use tamis_jobs::plan::{Counters, Size};
+use tamis_jobs::rows::BadRows;
+use tamis_read::{Format, Options};
 
 use crate::show::{Output, usage};
 
@@ -90,7 +90,7 @@ impl Reading {
 
     /// Threads to use.
     pub fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(tamis_engine::parallel::default_threads)
+        self.threads.unwrap_or_else(tamis_jobs::parallel::default_threads)
     }
 }
 

@@ -6,7 +6,8 @@ use std::process::exit;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
-use tamis_engine::{Control, Error, leftovers};
+use tamis_jobs::leftovers;
+use tamis_read::{Control, Error};
 
 use crate::show;
 

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use tamis_engine::calendar;
-use tamis_engine::exact::path_beside;
-use tamis_engine::report::{Section, number};
-use tamis_engine::source::Explained;
+use tamis_jobs::exact::path_beside;
+use tamis_jobs::number;
+use tamis_read::{Explained, calendar};
+use tamis_report::Section;
 
 use crate::show::Output;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
-use tamis_engine::Control;
+use tamis_read::Control;
 
 use crate::interrupt;
 use crate::show::Output;
@@ -15,7 +15,7 @@ use crate::show::Output;
 pub fn run<T>(
     output: &Output,
     what: &'static str,
-    job: impl FnOnce(&Control) -> tamis_engine::Result<T>,
+    job: impl FnOnce(&Control) -> tamis_read::Result<T>,
 ) -> Result<T> {
     interrupt::run(|control| shown(output, |done| watch(what, control, done), || job(control)))
 }
@@ -24,7 +24,7 @@ pub fn run<T>(
 pub fn run_to_its_end<T>(
     output: &Output,
     what: &'static str,
-    job: impl FnOnce(&Control) -> tamis_engine::Result<T>,
+    job: impl FnOnce(&Control) -> tamis_read::Result<T>,
 ) -> Result<T> {
     interrupt::run_to_its_end(|control| shown(output, |done| watch(what, control, done), || job(control)))
 }
@@ -33,7 +33,7 @@ pub fn run_to_its_end<T>(
 pub fn run_with_line<T>(
     output: &Output,
     line: impl Fn() -> String + Sync,
-    job: impl FnOnce(&Control) -> tamis_engine::Result<T>,
+    job: impl FnOnce(&Control) -> tamis_read::Result<T>,
 ) -> Result<T> {
     interrupt::run_to_its_end(|control| shown(output, |done| show_line(&line, done), || job(control)))
 }
@@ -42,7 +42,7 @@ pub fn run_with_line<T>(
 fn shown<T>(
     output: &Output,
     watch: impl FnOnce(&AtomicBool) + Send,
-    job: impl FnOnce() -> tamis_engine::Result<T>,
+    job: impl FnOnce() -> tamis_read::Result<T>,
 ) -> Result<T> {
     if !output.shows_progress() {
         return Ok(job()?);

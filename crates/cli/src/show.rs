@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tamis_engine::Error;
-use tamis_engine::report::Table;
+use tamis_read::Error;
+use tamis_report::Table;
 
 use crate::interrupt;
 

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
-use tamis_engine::report::number;
-use tamis_engine::{Control, Error};
+use tamis_jobs::number;
+use tamis_read::{Control, Error};
 
 use crate::arguments::Reading;
 use crate::progress;
@@ -166,7 +166,7 @@ struct Heard {
 }
 
 /// Waits for the end; whether it was a good one, and the last lines that were said.
-fn wait(mut child: Child, control: &Control) -> tamis_engine::Result<(bool, Vec<String>)> {
+fn wait(mut child: Child, control: &Control) -> tamis_read::Result<(bool, Vec<String>)> {
     let heard = Mutex::new(Heard::default());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let ended = thread::scope(|scope| {

@@ -7,8 +7,8 @@ use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, GenericByteArray, GenericByteViewArray};
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::{DataType, Field, TimeUnit};
-use tamis_engine::source::canonical::{self as text, MICROS, MILLIS, NANOS, SECONDS, Unit};
-use tamis_engine::source::{Cells, Table};
+use tamis_read::canonical::{self as text, MICROS, MILLIS, NANOS, SECONDS, Unit};
+use tamis_read::{Cells, Table};
 
 /// The rows of some Arrow arrays.
 pub struct Arrays {

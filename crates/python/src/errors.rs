@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use tamis_engine::Error;
+use tamis_read::Error;
 
 mod exception {
     pyo3::create_exception!(

@@ -15,9 +15,10 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tamis::params::Name;
-use tamis_engine::build::Sizing;
-use tamis_engine::source::Table;
-use tamis_engine::{memory, plan as planning};
+use tamis_jobs::build::Sizing;
+use tamis_jobs::memory;
+use tamis_jobs::plan as planning;
+use tamis_read::Table;
 
 use crate::column::Arrays;
 use crate::errors::{Failure, raised, wrong};

@@ -6,12 +6,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use tamis::key::{Field, Recipe};
 use tamis::params::Params;
-use tamis_engine::build::{Job, Sizing};
-use tamis_engine::choice::{self, Choice, Counting, HashName, refuse_mixed, replace_columns, replace_weight};
-use tamis_engine::plan::Size;
-use tamis_engine::rows::BadRows;
-use tamis_engine::source::Format;
-use tamis_engine::{parallel, source};
+use tamis_jobs::build::{Job, Sizing};
+use tamis_jobs::choice::{self, Choice, Counting, HashName, refuse_mixed, replace_columns, replace_weight};
+use tamis_jobs::parallel;
+use tamis_jobs::plan::Size;
+use tamis_jobs::rows::BadRows;
+use tamis_read::Format;
 
 use crate::errors::wrong;
 
@@ -156,7 +156,7 @@ impl<'py> Options<'py> {
         };
         let job = Job {
             inputs: Vec::new(),
-            options: source::Options::default(),
+            options: tamis_read::Options::default(),
             common,
             sizing,
             layers: choice.layers,
@@ -165,7 +165,7 @@ impl<'py> Options<'py> {
             bad_rows: bad_rows(self.get("bad_rows")?)?,
             threads: self.threads()?,
         };
-        tamis_engine::build::refuse_early(&job).map_err(wrong)?;
+        tamis_jobs::build::refuse_early(&job).map_err(wrong)?;
         Ok(job)
     }
 
@@ -180,7 +180,7 @@ impl<'py> Options<'py> {
     }
 
     /// How text is read.
-    pub fn reading(&self) -> PyResult<source::Options> {
+    pub fn reading(&self) -> PyResult<tamis_read::Options> {
         let format = match self.get::<String>("format")?.as_deref() {
             None => None,
             Some("lines") => Some(Format::Lines),
@@ -193,7 +193,7 @@ impl<'py> Options<'py> {
             }
         };
         let given = |name| Ok::<_, PyErr>(self.get::<bool>(name)?.unwrap_or(false));
-        Ok(source::Options {
+        Ok(tamis_read::Options {
             format,
             delimiter: self.get("delimiter")?,
             no_header: given("no_header")?,

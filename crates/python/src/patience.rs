@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use tamis_engine::{Control, Error};
+use tamis_read::{Control, Error};
 
 use crate::errors::raised;
 
@@ -19,7 +19,7 @@ const SHORT: u64 = 100_000;
 pub fn run<T: Send>(
     py: Python<'_>,
     rows: u64,
-    work: impl FnOnce(&Control) -> tamis_engine::Result<T> + Send,
+    work: impl FnOnce(&Control) -> tamis_read::Result<T> + Send,
 ) -> PyResult<T> {
     let control = &Control::default();
     if rows < SHORT {

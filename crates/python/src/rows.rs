@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 use tamis::key::Column;
-use tamis_engine::source::canonical;
+use tamis_read::canonical;
 
 use crate::capsule::{self, Imported};
 use crate::column::{Arrays, Kind};

@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tamis::key::Column;
 use tamis::params::Params;
-use tamis_engine::filter::apart::{self, Question};
-use tamis_engine::source::{Format, Options as Reading, Sources};
-use tamis_engine::spread::{self, Outcome, Rows};
-use tamis_engine::test::apart::{Gatherer as Keys, Judge as Judging};
-use tamis_engine::test::{self, Findings, With};
-use tamis_engine::{Control, Error, parallel};
+use tamis_jobs::check::apart::{Gatherer as Keys, Judge as Judging};
+use tamis_jobs::check::{self, Findings, With};
+use tamis_jobs::filter::apart::{self, Question};
+use tamis_jobs::parallel;
+use tamis_jobs::spread::{self, Outcome, Rows};
+use tamis_read::{Control, Error, Format, Options as Reading, Sources};
 
 use crate::errors::{self, raised, wrong};
 use crate::file::File;
@@ -111,7 +111,7 @@ impl<T: Send> Held<T> {
     fn with<R: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut T) -> tamis_engine::Result<R> + Send,
+        work: impl FnOnce(&mut T) -> tamis_read::Result<R> + Send,
     ) -> PyResult<R> {
         let done = py.detach(|| {
             let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -375,8 +375,8 @@ fn conclude_test(
 ) -> PyResult<String> {
     let findings = serde_json::from_str(findings).map_err(wrong)?;
     let with = With { members, negatives };
-    let report = py.detach(|| test::conclude(&file.file, findings, with, parallel::default_threads()));
-    Ok(report.map_err(raised)?.json().to_string())
+    let report = py.detach(|| check::conclude(&file.file, findings, with, parallel::default_threads()));
+    Ok(tamis_report::check::json(&report.map_err(raised)?).to_string())
 }
 
 /// The parameters of a job that needs no rows for them, as JSON.

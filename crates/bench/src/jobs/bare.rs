@@ -7,9 +7,9 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Instant;
 
-use tamis::arch::text::Places;
 use tamis::blocked::Blocked;
 use tamis::hash::xxh3;
+use tamis_read::Places;
 
 use crate::contestants::RATE;
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use tamis_engine::generate;
+use tamis_lab::generate;
 use tempfile::TempDir;
 
 use crate::contestants::key;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tamis_engine::report::{Column, Table};
+use tamis_report::{Column, Table};
 
 use super::data::Data;
 use super::process::{Took, best, time};

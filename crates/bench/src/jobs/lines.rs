@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tamis_engine::report::{Column, Table, number};
+use tamis_jobs::number;
+use tamis_report::{Column, Table};
 
 use super::bare;
 use super::data::Data;

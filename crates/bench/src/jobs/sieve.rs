@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tamis_engine::report::{Column, Table, number};
+use tamis_jobs::number;
+use tamis_report::{Column, Table};
 
 use super::data::Data;
 use super::process::{Took, best, time};

@@ -7,9 +7,10 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tamis_engine::generate;
-use tamis_engine::report::{Column, Table, number};
-use tamis_engine::reproduce::streams::SPARK;
+use tamis_jobs::number;
+use tamis_lab::generate;
+use tamis_lab::streams::SPARK;
+use tamis_report::{Column, Table};
 
 use super::data::Data;
 use super::process::{best, time};

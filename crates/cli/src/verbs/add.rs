@@ -4,16 +4,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use tamis::key::Field;
-use tamis_engine::build::{self, Addition};
-use tamis_engine::output as files;
-use tamis_engine::rebuild;
-use tamis_engine::report::number;
+use tamis_jobs::build::{self, Addition};
+use tamis_jobs::output as files;
+use tamis_jobs::{number, rebuild};
 
 use super::inspect::{self, Listed};
 use crate::arguments::{self, Columns, Reading, replace_weight};
-use crate::notes;
-use crate::progress;
 use crate::show::Output;
+use crate::{notes, progress};
 
 /// Add the rows of more data to filters that exist
 #[derive(Debug, Args)]

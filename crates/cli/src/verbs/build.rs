@@ -10,22 +10,20 @@ use tamis::format::MAGIC;
 use tamis::key::Field;
 use tamis::params::Params;
 use tamis::sizing::Kind;
-use tamis_engine::Error;
-use tamis_engine::build::{self, Job, Sizing};
-use tamis_engine::choice;
-use tamis_engine::output as files;
-use tamis_engine::plan::Size;
-use tamis_engine::report::number;
+use tamis_jobs::build::{self, Job, Sizing};
+use tamis_jobs::output as files;
+use tamis_jobs::plan::Size;
+use tamis_jobs::{choice, number};
+use tamis_read::Error;
 
 use super::explain;
 use super::inspect::{self, Listed};
 use crate::arguments::{
     Counting, Keys, Kinds, Reading, Sizes, memory, replace_columns, replace_weight, share,
 };
-use crate::notes;
-use crate::progress;
 use crate::show::{Output, usage};
 use crate::spark::{self, On};
+use crate::{notes, progress};
 
 /// Build filters or counts from a table: one, or one per group
 #[derive(Debug, Args)]

@@ -6,10 +6,10 @@ use anyhow::Result;
 use clap::Args;
 use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
-use tamis_engine::dedup::{self, Job, Room};
-use tamis_engine::outlet::Destination;
-use tamis_engine::output as files;
-use tamis_engine::report::number;
+use tamis_jobs::dedup::{self, Job, Room};
+use tamis_jobs::number;
+use tamis_jobs::outlet::Destination;
+use tamis_jobs::output as files;
 
 use super::filter::OutputFormat;
 use crate::arguments::{self, Reading, destination, replace_columns};
@@ -131,7 +131,10 @@ impl Dedup {
                 }
             ));
         } else {
-            output.result(Sheet { table: report.table(), lines: Vec::new() }, report.json())?;
+            output.result(
+                Sheet { table: tamis_report::dedup::table(&report), lines: Vec::new() },
+                tamis_report::dedup::json(&report),
+            )?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -8,18 +8,16 @@ use clap::Args;
 use tamis::hash::Scheme;
 use tamis::params::Common;
 use tamis::sizing::Kind;
-use tamis_engine::build::{self, Sizing};
-use tamis_engine::plan::Size;
-use tamis_engine::report::number;
-use tamis_engine::reproduce::recipe;
-use tamis_engine::rows::BadRows;
-use tamis_engine::source::Options;
-use tamis_engine::{generate, output as files, parallel, test};
+use tamis_jobs::build::{self, Sizing};
+use tamis_jobs::output as files;
+use tamis_jobs::plan::Size;
+use tamis_jobs::rows::BadRows;
+use tamis_jobs::{check, number, parallel};
+use tamis_lab::{generate, recipe};
+use tamis_read::Options;
 
-use crate::arguments;
-use crate::notes;
-use crate::progress;
 use crate::show::Output;
+use crate::{arguments, notes, progress};
 
 /// Do the main job on data made here: ten filters of film ratings, built and tested
 #[derive(Debug, Args)]
@@ -69,7 +67,7 @@ impl Demo {
         progress::run(output, "building", |control| build::build(&job, &filters, control))?;
         phases.push(("build", start.elapsed()));
 
-        let job = test::Job {
+        let job = check::Job {
             filters: filters.clone(),
             removed: None,
             inputs: job.inputs,
@@ -82,12 +80,12 @@ impl Demo {
             threads,
         };
         let start = Instant::now();
-        let report = progress::run(output, "testing", |control| test::test(&job, control))?;
+        let report = progress::run(output, "testing", |control| check::check(&job, control))?;
         let subtitle = format!(
             "Ten blocked Bloom filters of {} generated film ratings, p = 0.01",
             number::count(self.rows)
         );
-        let mut report_page = report.page("tamis demo", &subtitle, &phases);
+        let mut report_page = tamis_report::check::page(&report, "tamis demo", &subtitle, &phases);
         report_page.sections.push(notes::made());
         phases.push(("test", start.elapsed()));
         files::write_whole(&page, |out| out.write_all(report_page.html().as_bytes()))?;

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::{Value, json};
 use tamis::params::Name;
-use tamis_engine::build::Job;
-use tamis_engine::explain::{self, Explanation, Made, Row};
-use tamis_engine::report::{Column, Table, printable};
-use tamis_engine::rows;
-use tamis_engine::source::{Explained, Format};
+use tamis_jobs::build::Job;
+use tamis_jobs::explain::{self, Explanation, Made, Row};
+use tamis_jobs::rows;
+use tamis_jobs::text::printable;
+use tamis_read::{Explained, Format};
+use tamis_report::{Column, Table};
 
 use super::inspect::key_text;
 use crate::show::{self, Output};

@@ -7,11 +7,11 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tamis::key::Field;
 use tamis::params::Name;
-use tamis_engine::filter::{self, Ask, Job, Report, Sieved};
-use tamis_engine::outlet::Destination;
-use tamis_engine::output as files;
-use tamis_engine::report::number;
-use tamis_engine::source::Format;
+use tamis_jobs::filter::{self, Ask, Job, Report, Sieved};
+use tamis_jobs::number;
+use tamis_jobs::outlet::Destination;
+use tamis_jobs::output as files;
+use tamis_read::Format;
 
 use crate::arguments::{Reading, destination, memory, replace_columns};
 use crate::show::{Output, Sheet, usage};
@@ -143,7 +143,10 @@ impl Filter {
         notes::inputs(output, &report.inputs);
         warn_of_keyless(output, &report);
         if !to_stdout {
-            output.result(Sheet { table: report.table(), lines: Vec::new() }, report.json())?;
+            output.result(
+                Sheet { table: tamis_report::filter::table(&report), lines: Vec::new() },
+                tamis_report::filter::json(&report),
+            )?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -183,7 +186,10 @@ impl Filter {
         let report = filter::conclude(&self.file, group.as_ref(), sieved, self.reading.threads())?;
         let report = Report { phases: spark::timed(&told), ..report };
         warn_of_keyless(output, &report);
-        output.result(Sheet { table: report.table(), lines: Vec::new() }, report.json())?;
+        output.result(
+            Sheet { table: tamis_report::filter::table(&report), lines: Vec::new() },
+            tamis_report::filter::json(&report),
+        )?;
         Ok(ExitCode::SUCCESS)
     }
 }

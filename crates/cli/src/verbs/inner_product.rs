@@ -4,9 +4,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use tamis_engine::counts::{self, Product};
-use tamis_engine::parallel;
-use tamis_engine::report::{Column, Table, group_name, number};
+use tamis_jobs::counts::{self, Product};
+use tamis_jobs::text::group_name;
+use tamis_jobs::{number, parallel};
+use tamis_report::{Column, Table};
 
 use super::counters::total;
 use crate::show::{Output, Sheet};

@@ -11,9 +11,14 @@ use tamis::format::Tally;
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
-use tamis_engine::health::{Health, health, of_sketch};
-use tamis_engine::report::{Column, Table, group_name, number, printable};
-use tamis_engine::{Error, inspect as as_data, output as files};
+use tamis_jobs::health::{Health, health, of_sketch};
+use tamis_jobs::inspect as as_data;
+use tamis_jobs::number;
+use tamis_jobs::output as files;
+use tamis_jobs::text::group_name;
+use tamis_jobs::text::printable;
+use tamis_read::Error;
+use tamis_report::{Column, Table};
 
 use super::counters;
 use crate::show::{FEW, Output, Sheet, few, usage};

@@ -3,12 +3,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tamis_engine::{merge, parallel};
+use tamis_jobs::{merge, parallel};
 
 use super::inspect::{self, Listed};
-use crate::notes;
-use crate::progress;
 use crate::show::Output;
+use crate::{notes, progress};
 
 /// Bring filters of the same parameters together, group by group
 #[derive(Debug, Args)]

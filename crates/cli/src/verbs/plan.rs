@@ -7,18 +7,19 @@ use clap::Args;
 use serde_json::json;
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
-use tamis_engine::build::{self, Job, Planned, Sizing};
-use tamis_engine::design::{self, Design, Wishes};
-use tamis_engine::plan::Size;
-use tamis_engine::report::{Column, Table, group_name, number, plot, stacked_svg};
-use tamis_engine::{counts, output as files, plan};
+use tamis_jobs::build::{self, Job, Planned, Sizing};
+use tamis_jobs::design::{self, Design, Wishes};
+use tamis_jobs::output as files;
+use tamis_jobs::plan::Size;
+use tamis_jobs::text::group_name;
+use tamis_jobs::{counts, number, plan};
+use tamis_report::{Column, Table, plot, stacked_svg};
 
 use super::build::refuse_mixed;
 use super::counters;
 use crate::arguments::{self, Counting, Keys, Kinds, Reading};
-use crate::notes;
-use crate::progress;
 use crate::show::{FEW, Output, Sheet, few, usage};
+use crate::{notes, progress};
 
 /// Work out sizes and rates: for numbers, or for a table, whose parameters are then saved
 #[derive(Debug, Args)]
@@ -167,7 +168,7 @@ impl Plan {
             only: self.kinds.chosen().then_some((common.kind, common.hash)),
         };
         let design = design::design(wishes).or_else(|error| usage(error.to_string()))?;
-        let charts = design.charts();
+        let charts = tamis_report::design::charts(&design);
         if let Some(path) = &self.chart {
             let svg = stacked_svg(&charts);
             files::write_whole(path, |out| out.write_all(svg.as_bytes()))?;

@@ -9,10 +9,11 @@ use serde_json::json;
 use tamis::key::BadValue;
 use tamis::params::Name;
 use tamis::sizing::Kind;
-use tamis_engine::output as files;
-use tamis_engine::query::Asker;
-use tamis_engine::removed::Removed;
-use tamis_engine::report::{listed_name, printable};
+use tamis_jobs::output as files;
+use tamis_jobs::query::Asker;
+use tamis_jobs::removed::Removed;
+use tamis_jobs::text::listed_name;
+use tamis_jobs::text::printable;
 
 use super::counters;
 use crate::show::{self, Output, unless_closed, usage};

@@ -3,15 +3,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use tamis_engine::output as files;
-use tamis_engine::remove::{self, Missing, Removal};
-use tamis_engine::report::number;
+use tamis_jobs::number;
+use tamis_jobs::output as files;
+use tamis_jobs::remove::{self, Missing, Removal};
 
 use super::inspect::{self, Listed};
 use crate::arguments::{Columns, Reading};
-use crate::notes;
-use crate::progress;
 use crate::show::Output;
+use crate::{notes, progress};
 
 /// Remove the keys of rows from counting filters
 #[derive(Debug, Args)]

@@ -8,10 +8,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use tamis_engine::leftovers::TemporaryFolder;
-use tamis_engine::report::Page;
-use tamis_engine::reproduce::{self, Run, design};
-use tamis_engine::{generate, output as files, parallel};
+use tamis_jobs::leftovers::TemporaryFolder;
+use tamis_jobs::output as files;
+use tamis_jobs::parallel;
+use tamis_lab::{Run, design, generate};
+use tamis_report::Page;
 
 use crate::show::Output;
 use crate::{arguments, notes, progress};
@@ -146,13 +147,13 @@ impl Ratings {
             }
         };
         let found = progress::run(output, "measuring", |control| {
-            reproduce::ratings(&table, scratch.path(), repeats, control)
+            tamis_lab::ratings(&table, scratch.path(), repeats, control)
         })?;
         write_page(&report, found.page(), output)?;
         let run = |run: &Run| {
             json!({
                 "fpr": run.fpr, "scheme": format!("{:?}", run.scheme).to_lowercase(), "threads": run.threads,
-                "seconds": run.time.as_secs_f64(), "test": run.report.json(),
+                "seconds": run.time.as_secs_f64(), "test": tamis_report::check::json(&run.report),
             })
         };
         let text =

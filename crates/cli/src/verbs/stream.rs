@@ -12,20 +12,19 @@ use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
-use tamis_engine::output as files;
-use tamis_engine::plan::Size;
-use tamis_engine::report::number;
-use tamis_engine::stream::kafka::{Lost, Settings};
-use tamis_engine::stream::metrics::Door;
-use tamis_engine::stream::{self, Counts, Job, Named, Removing, Sizing, Status, Target, Watch};
+use tamis_jobs::number;
+use tamis_jobs::output as files;
+use tamis_jobs::plan::Size;
+use tamis_stream::kafka::{Lost, Settings};
+use tamis_stream::metrics::Door;
+use tamis_stream::{self, Counts, Job, Named, Removing, Sizing, Status, Target, Watch};
 
 use super::build::{read_params, refuse_mixed};
 use super::counters;
 use super::windows::{self, Windows};
 use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns, replace_weight};
-use crate::notes;
-use crate::progress;
 use crate::show::{self, Output, Sheet, usage};
+use crate::{notes, progress};
 
 /// Learn one stream and answer another, in small batches; survives `kill -9`
 #[derive(Debug, Args)]
@@ -195,7 +194,9 @@ impl Stream {
             return usage("the answers go to standard output: --json goes with -o FILE");
         }
         let watch = match log {
-            Some(Log::Json) => Watch::hearing(|batch, status| show::complain(batch.json(status))),
+            Some(Log::Json) => Watch::hearing(|batch, status| {
+                show::complain(tamis_report::stream::batch_json(batch, status))
+            }),
             None => Watch::default(),
         };
         let quiet = output.quiet;
@@ -214,7 +215,7 @@ impl Stream {
             progress::run_with_line(
                 output,
                 || line.text(&watch.status()),
-                |control| stream::stream(&job, control, &watch),
+                |control| tamis_stream::stream(&job, control, &watch),
             )
         })?;
         if report.resumed {
@@ -263,7 +264,10 @@ impl Stream {
                 number::duration(report.time)
             ));
         } else {
-            output.result(Sheet { table: report.table(), lines: Vec::new() }, report.json())?;
+            output.result(
+                Sheet { table: tamis_report::stream::table(&report), lines: Vec::new() },
+                tamis_report::stream::json(&report),
+            )?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -6,16 +6,16 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use tamis::key::{Field, Recipe};
-use tamis_engine::counts::rank;
-use tamis_engine::output as files;
-use tamis_engine::report::{Page, Section, number};
-use tamis_engine::test::{self, FilterResult, GroupResult, Job, Report, With};
+use tamis_jobs::check::{self, FilterResult, GroupResult, Job, Report, With};
+use tamis_jobs::counts::rank;
+use tamis_jobs::number;
+use tamis_jobs::output as files;
+use tamis_report::{Page, Section};
 
 use crate::arguments::{self, Columns, Reading};
-use crate::notes;
-use crate::progress;
 use crate::show::{FEW, Output, Sheet, few, usage};
 use crate::spark::{self, On};
+use crate::{notes, progress};
 
 /// Test filters: exact false positives and false negatives; or counts: estimates against the truth
 #[derive(Debug, Args)]
@@ -99,7 +99,7 @@ impl Test {
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };
-        let report = progress::run(output, "testing", |control| test::test(&job, control))?;
+        let report = progress::run(output, "testing", |control| check::check(&job, control))?;
         notes::inputs(output, &report.inputs);
         finish(output, &report, self.report.as_deref(), &job.filters, &job.inputs)
     }
@@ -122,7 +122,7 @@ impl Test {
         let findings = serde_json::from_value(told["findings"].clone())?;
         let with = With { members: !self.inputs.is_empty(), negatives: !self.negatives.is_empty() };
         let file = files::open(&self.file)?;
-        let report = test::conclude(&file, findings, with, self.reading.threads())?;
+        let report = check::conclude(&file, findings, with, self.reading.threads())?;
         let report = Report { phases: spark::timed(&told), ..report };
         finish(output, &report, self.report.as_deref(), &self.file, &self.inputs)
     }
@@ -138,7 +138,7 @@ fn finish(
 ) -> Result<ExitCode> {
     if let Some(path) = page {
         let subtitle = format!("{} tested with {}", filters.display(), inputs.join(", "));
-        let mut page = report.page("How well the filters do", &subtitle, &[]);
+        let mut page = tamis_report::check::page(report, "How well the filters do", &subtitle, &[]);
         page.sections.push(notes::made());
         files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
         output.note(format!("{}: the report", path.display()));
@@ -162,35 +162,38 @@ impl Test {
             bad_rows: self.reading.bad_rows(),
             threads: self.reading.threads(),
         };
-        let report = progress::run(output, "testing", |control| rank::test(&job, control))?;
+        let report = progress::run(output, "testing", |control| rank::check(&job, control))?;
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.skipped);
         let mut groups: Vec<&rank::GroupResult> = report.groups.iter().collect();
         if let Some(path) = &self.report {
             let subtitle = format!("{} tested with {}", job.sketches.display(), job.inputs.join(", "));
             let mut page = Page { title: "How well the counts do".into(), subtitle, ..Page::default() };
-            page.sections.extend(report.verdict().into_iter().map(Section::Text));
-            page.sections.push(Section::Table(rank::Report::table_of(&groups)));
-            page.sections.push(Section::Charts(vec![report.chart()]));
+            page.sections.extend(tamis_report::rank::verdict(&report).into_iter().map(Section::Text));
+            page.sections.push(Section::Table(tamis_report::rank::table_of(&groups)));
+            page.sections.push(Section::Charts(vec![tamis_report::rank::chart(&report)]));
             page.sections.push(notes::made());
             files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
             output.note(format!("{}: the report", path.display()));
         }
-        let mut lines = report.verdict();
+        let mut lines = tamis_report::rank::verdict(&report);
         if let Some(all) = few(&mut groups, |group| Reverse((!group.passed(), group.over))) {
             lines.push(format!(
                 "These are the {FEW} of {} groups with the most keys over the bound; --json has all.",
                 number::count(all)
             ));
         }
-        output.result(Sheet { table: rank::Report::table_of(&groups), lines }, report.json())?;
+        output.result(
+            Sheet { table: tamis_report::rank::table_of(&groups), lines },
+            tamis_report::rank::json(&report),
+        )?;
         Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 
 /// Shows what a test found; exit code 1 where a check did not hold.
 pub fn show(output: &Output, report: &Report) -> Result<ExitCode> {
-    let mut lines = report.verdict();
+    let mut lines = tamis_report::check::verdict(report);
     let mut groups: Vec<&GroupResult> = report.groups.iter().collect();
     // Of very many groups those that do worst are looked for.
     let badness = |group: &&GroupResult| {
@@ -203,7 +206,10 @@ pub fn show(output: &Output, report: &Report) -> Result<ExitCode> {
             number::count(all)
         ));
     }
-    output.result(Sheet { table: Report::table_of(groups), lines }, report.json())?;
-    report.overfull().take(20).for_each(|warning| output.warn(warning));
+    output.result(
+        Sheet { table: tamis_report::check::table_of(groups), lines },
+        tamis_report::check::json(report),
+    )?;
+    tamis_report::check::overfull(report).take(20).for_each(|warning| output.warn(warning));
     Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

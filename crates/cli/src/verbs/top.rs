@@ -10,16 +10,17 @@ use tamis::format::MAGIC;
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::Name;
 use tamis::sizing::Kind;
-use tamis_engine::build::{Job, Sizing};
-use tamis_engine::counts::{self, Hit, Listing, TopGroup};
-use tamis_engine::report::{Column, Table, group_name, number};
+use tamis_jobs::build::{Job, Sizing};
+use tamis_jobs::counts::{self, Hit, Listing, TopGroup};
+use tamis_jobs::number;
+use tamis_jobs::text::group_name;
+use tamis_report::{Column, Table};
 
 use super::counters::{self, FULL};
 use super::inspect::key_text;
 use crate::arguments::{self, Counting, Keys, Kinds, Reading};
-use crate::notes;
-use crate::progress;
 use crate::show::{Output, Sheet, usage};
+use crate::{notes, progress};
 
 /// The share where none is asked for.
 const SHARE: f64 = 0.001;

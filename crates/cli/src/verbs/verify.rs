@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use tamis_engine::report::number;
-use tamis_engine::{Error, parallel, verify};
+use tamis_jobs::{number, parallel, verify};
+use tamis_read::Error;
 
 use crate::progress;
 use crate::show::{self, Output};

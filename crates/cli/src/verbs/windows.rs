@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use tamis_engine::report::number;
-use tamis_engine::stream::{By, Event, Judged, Late, TimeColumn, Window, Windowed};
+use tamis_jobs::number;
+use tamis_stream::{By, Event, Judged, Late, TimeColumn, Window, Windowed};
 
 use crate::arguments;
 use crate::show::{Output, usage};

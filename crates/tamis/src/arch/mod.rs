@@ -3,4 +3,3 @@
 
 pub mod cpu;
 pub mod map;
-pub mod text;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use tamis::key::{Column, Field};
-use tamis_engine::output as files;
-use tamis_engine::reproduce::{self, layers, search};
+use tamis_jobs::output as files;
+use tamis_lab::{layers, search};
 
 use crate::show::Output;
 use crate::{arguments, progress};
@@ -87,7 +87,7 @@ impl Layers {
             }
             sets.iter().map(|set| layers::measure(set, control)).collect()
         })?;
-        let found = reproduce::Layers { sets };
+        let found = tamis_lab::Layers { sets };
         write_both(output, (&self.csv, found.csv()), (&self.report, found.page().html()))?;
         let mut text = format!("{}\n{}\n", found.rates().text(), found.gains().text());
         text.extend(found.verdict().into_iter().map(|line| line + "\n"));

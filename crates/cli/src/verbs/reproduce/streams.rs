@@ -3,9 +3,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tamis_engine::leftovers::TemporaryFolder;
-use tamis_engine::reproduce::streams;
-use tamis_engine::{generate, output as files, parallel};
+use tamis_jobs::leftovers::TemporaryFolder;
+use tamis_jobs::output as files;
+use tamis_jobs::parallel;
+use tamis_lab::{generate, streams};
 
 use super::write_page;
 use crate::show::{Output, usage};

@@ -1,0 +1,237 @@
+//! A test whose keys are on many machines: each gathers the keys of its rows, cut by hash into parts;
+//! whoever is given all of a part judges its keys; the numbers are summed up and
+//! [concluded](super::conclude).
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Mutex;
+
+use tamis::hash::xxh3;
+use tamis::key::Recipe;
+use tamis::params::{Name, Params};
+use tamis_read::Control;
+use tamis_read::error::{Error, Result};
+
+use super::gather::{Beside, Gather, Part};
+use super::judge::{by_size, judge};
+use super::{Findings, gather_random};
+use crate::output::Mapped;
+use crate::rows::{BadRows, Groups, KeyRows, Names};
+use crate::spread::Rows;
+use crate::spread::wire::{Content, Reader, Writer, damaged};
+
+/// Gathers the keys of rows.
+#[derive(Debug)]
+pub struct Gatherer {
+    params: Params,
+    recipe: Recipe,
+    bad_rows: BadRows,
+    beside: Beside,
+    digest: u64,
+    others: Mutex<Names>,
+    /// None while it is in use, and after an error.
+    gather: Option<Gather>,
+    rows: u64,
+    skipped: u64,
+}
+
+/// What parts of a test of these filters share.
+fn digest(params: &Params) -> u64 {
+    xxh3(params.to_json().as_bytes(), 2)
+}
+
+impl Gatherer {
+    /// For filters with these parameters, and rows with the columns of this recipe.
+    pub fn new(params: Params, recipe: Recipe, bad_rows: BadRows) -> Gatherer {
+        let (beside, digest) = (Beside::of_keys(&params, None), digest(&params));
+        let gather = Some(Gather::new(beside, usize::MAX / 4));
+        let others = Mutex::default();
+        Gatherer { params, recipe, bad_rows, beside, digest, others, gather, rows: 0, skipped: 0 }
+    }
+
+    fn broken() -> Error {
+        Error::Refused("rows before these could not be gathered: begin anew".into())
+    }
+
+    /// Gathers the keys of rows with their groups; or as keys that are known to be outside.
+    pub fn add(&mut self, rows: Rows, negatives: bool, control: &Control) -> Result<()> {
+        let outside = self.params.groups.len() as u32;
+        let lone = Recipe { group: None, ..self.recipe.clone() };
+        let recipe = if negatives { &lone } else { &self.recipe };
+        let sources = rows.sources(&recipe.columns())?;
+        let known = Groups::KnownFirst { params: &self.params, first: outside + 1, others: &self.others };
+        let groups = if negatives { Groups::One(outside) } else { known };
+        let gather = self.gather.take().ok_or_else(Gatherer::broken)?;
+        let sink = KeyRows::new(recipe, self.params.common.hash, self.bad_rows, groups, gather);
+        let sink = sources.scan_dyn(vec![sink], control)?.pop().expect("as many sinks come back");
+        self.rows += sink.rows.iter().sum::<u64>();
+        self.skipped += sink.skipped;
+        self.gather = Some(sink.take);
+        Ok(())
+    }
+
+    /// Gathers the random keys of these numbers, which are taken to be outside.
+    pub fn add_random(&mut self, numbers: Range<u64>, seed: u64, control: &Control) -> Result<()> {
+        let gather = self.gather.as_mut().ok_or_else(Gatherer::broken)?;
+        gather_random(&self.params, numbers, seed, gather, control)
+    }
+
+    /// About how many bytes it holds.
+    pub fn held(&self) -> usize {
+        self.gather.as_ref().map_or(0, Gather::held)
+    }
+
+    /// What was gathered, by part; nothing is held afterwards.
+    pub fn drain(&mut self) -> Result<Vec<(u32, Vec<u8>)>> {
+        let gather = self.gather.as_mut().ok_or_else(Gatherer::broken)?;
+        let names = self.others.lock().expect("no holder panics");
+        let first = self.params.groups.len() as u32 + 1;
+        let (mut rows, mut skipped) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.skipped));
+        let mut parts = gather.drain();
+        if parts.is_empty() && (rows > 0 || skipped > 0) {
+            parts.push((0, Part::default())); // rows that were left out count, too
+        }
+        let write = |(number, mut part): (usize, Part)| {
+            // Groups without a filter have numbers of this machine: they go by name.
+            let mut others: Vec<u32> = part.records.iter().map(|record| record.group).collect();
+            others.retain(|&group| group >= first);
+            others.sort_unstable();
+            others.dedup();
+            for record in &mut part.records {
+                if let Ok(at) = others.binary_search(&record.group) {
+                    record.group = first + at as u32;
+                }
+            }
+            let mut out = Writer::new(Content::Keys, self.digest);
+            out.u64(std::mem::take(&mut rows));
+            out.u64(std::mem::take(&mut skipped));
+            out.u32(others.len() as u32);
+            for group in others {
+                let name = &names.list[(group - first) as usize].0;
+                out.u32(name.len() as u32);
+                out.bytes(name);
+            }
+            out.u64(part.records.len() as u64);
+            let mut bytes = Vec::new();
+            part.write(&mut bytes, self.beside).expect("a vector takes all");
+            out.bytes(&bytes);
+            (number as u32, out.finish())
+        };
+        Ok(parts.into_iter().map(write).collect())
+    }
+}
+
+/// Judges the keys of parts, one part after the other.
+#[derive(Debug)]
+pub struct Judge {
+    beside: Beside,
+    digest: u64,
+    outside: u32,
+    part: Part,
+    others: Vec<Name>,
+    numbers: HashMap<Name, u32>,
+    findings: Findings,
+    strangers: Vec<u64>,
+}
+
+impl Judge {
+    /// For filters with these parameters.
+    pub fn new(params: &Params) -> Judge {
+        Judge {
+            beside: Beside::of_keys(params, None),
+            digest: digest(params),
+            outside: params.groups.len() as u32,
+            part: Part::default(),
+            others: Vec::new(),
+            numbers: HashMap::new(),
+            findings: Findings::default(),
+            strangers: Vec::new(),
+        }
+    }
+
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// Takes keys of a part.
+    pub fn absorb(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut part = Reader::open(bytes, self.digest)?;
+        if part.content != Content::Keys {
+            return Err(damaged());
+        }
+        self.findings.rows = self.findings.rows.saturating_add(part.u64()?);
+        self.findings.skipped = self.findings.skipped.saturating_add(part.u64()?);
+        let mut here = Vec::new();
+        for _ in 0..part.u32()? {
+            let len = part.u32()? as usize;
+            let name = Name(part.bytes(len)?.to_vec());
+            let next = self.others.len() as u32;
+            let number = *self.numbers.entry(name.clone()).or_insert(next);
+            if number == next {
+                self.others.push(name);
+            }
+            here.push(number);
+        }
+        let records = part.u64()?;
+        let first = self.outside + 1;
+        let group_of = |group: u32| match group.checked_sub(first) {
+            None => Some(group),
+            Some(other) => here.get(other as usize).map(|number| first + number),
+        };
+        self.part.read(part.remaining(), records, self.beside, group_of).map_err(|_| damaged())
+    }
+
+    /// Judges the keys that were taken: all of one part, or of several.
+    pub fn settle(&mut self, file: &Mapped) -> Result<()> {
+        let part = std::mem::take(&mut self.part);
+        if part.records.is_empty() {
+            return Ok(());
+        }
+        let sketches = file.sketches()?;
+        let found = judge(part, self.beside, &sketches, &[], &by_size(&sketches));
+        let all = &mut self.findings;
+        all.keys += found.keys;
+        all.removed += found.removed;
+        all.shared += found.shared;
+        all.add_hits(&found.filters);
+        self.strangers.resize(self.strangers.len().max(found.strangers.len()), 0);
+        self.strangers.iter_mut().zip(&found.strangers).for_each(|(all, some)| *all += some);
+        Ok(())
+    }
+
+    /// What was found.
+    pub fn findings(mut self) -> Findings {
+        let strangers = self.others.into_iter().zip(self.strangers).filter(|(_, keys)| *keys > 0);
+        self.findings.strangers = strangers.collect();
+        self.findings
+    }
+}
+
+impl Findings {
+    fn add_hits(&mut self, hits: &[super::Hits]) {
+        self.filters.resize(self.filters.len().max(hits.len()), super::Hits::default());
+        for (mine, theirs) in self.filters.iter_mut().zip(hits) {
+            mine.all += theirs.all;
+            mine.members += theirs.members;
+            mine.found += theirs.found;
+            mine.lost += theirs.lost;
+        }
+    }
+
+    /// Adds what was found of other parts.
+    pub fn add(&mut self, other: &Findings) {
+        self.keys += other.keys;
+        self.removed += other.removed;
+        self.shared += other.shared;
+        self.rows += other.rows;
+        self.skipped += other.skipped;
+        self.add_hits(&other.filters);
+        self.strangers.extend_from_slice(&other.strangers);
+        self.strangers.sort();
+        self.strangers.dedup_by(|later, first| {
+            let same = later.0 == first.0;
+            first.1 += if same { later.1 } else { 0 };
+            same
+        });
+    }
+}

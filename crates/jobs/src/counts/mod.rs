@@ -1,0 +1,112 @@
+//! Sketches that count: how they are built, asked, listed, multiplied and tested.
+//!
+//! Counters are added up, so threads and files are joined by sums, and the bytes do not depend on
+//! how rows are split. The conservative update depends on the order of rows: there one thread
+//! updates, in the order of the input, and the others make the keys.
+
+mod build;
+mod heavy;
+mod inner;
+pub mod rank;
+mod top;
+
+use std::path::Path;
+
+use tamis::countmin::{CountMin, Update, delta_of};
+use tamis::params::{GroupParams, Params};
+use tamis::sizing::Kind;
+use tamis_read::error::{Error, Result};
+
+pub(crate) use self::build::{build, check_share, in_order, plan_rows};
+pub use self::build::{names, plan};
+pub(crate) use self::heavy::{join_heavy, keep_heavy, merged_heavy};
+pub use self::inner::{Product, inner_product};
+pub use self::top::{Hit, Listing, TopGroup, top_of_data, top_of_file, top_of_open};
+
+/// What is promised of estimates: truth ≤ estimate ≤ truth + bound, the latter but for a probability
+/// of δ. Of a key whose counters all ran full there is no estimate: that they hold their largest value
+/// takes its place where the truth is at least, and the total where it is at most.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Promise {
+    /// The sum of all weights: N, or 2⁶⁴ − 1 where it is more.
+    pub total: u64,
+    /// ε.
+    pub epsilon: f64,
+    /// δ.
+    pub delta: f64,
+}
+
+impl Promise {
+    /// That of a group whose weights sum up to this total.
+    pub fn of(group: &GroupParams, total: u64) -> Promise {
+        Promise { total, epsilon: group.fpr, delta: delta_of(group.shape.hashes) }
+    }
+
+    /// Whether the total ran full: it is what it says or more, and the bound is not known.
+    pub fn total_is_full(&self) -> bool {
+        self.total == u64::MAX
+    }
+
+    /// εN, as a whole number: errors are whole numbers. Where the total ran full, it is more.
+    pub fn bound(&self) -> u64 {
+        (self.epsilon * self.total as f64) as u64
+    }
+
+    /// What the true weight is at least where the smallest counter holds this, full or not, but for
+    /// a probability of δ.
+    pub fn at_least(&self, estimate: u64) -> u64 {
+        if self.total_is_full() { 0 } else { estimate.saturating_sub(self.bound()) }
+    }
+
+    /// What the true weight is at most: the estimate or, where there is none, the total. Nothing where
+    /// that is not known either.
+    pub fn at_most(&self, estimate: Option<u64>) -> Option<u64> {
+        estimate.or((!self.total_is_full()).then_some(self.total))
+    }
+
+    /// Which share of the total this is, where that is known.
+    pub fn share(&self, estimate: u64) -> Option<f64> {
+        (!self.total_is_full()).then(|| estimate as f64 / (self.total as f64).max(1.0))
+    }
+}
+
+/// What a kind adds weights by; that of kinds that count.
+fn update_of(kind: Kind) -> Update {
+    if kind == Kind::CountMinConservative { Update::Conservative } else { Update::Plain }
+}
+
+/// The sketches in an arena, with their totals.
+fn sketches<'w>(params: &Params, arena: &'w [u64], totals: &[u64]) -> Result<Vec<CountMin<&'w [u64]>>> {
+    let (starts, _) = params.layout();
+    let update = update_of(params.common.kind);
+    let groups = params.groups.iter().zip(starts).zip(totals);
+    let sketch = |((group, start), total): ((&GroupParams, usize), &u64)| {
+        let words = group.shape.words(params.common.kind) as usize;
+        CountMin::from_words(&arena[start..start + words], group.shape, update, *total).map_err(Error::from)
+    };
+    groups.map(sketch).collect()
+}
+
+/// Refuses sketches that count where sets are asked for.
+pub(crate) fn refuse(path: &Path, params: &Params, cannot: &str) -> Result<()> {
+    if !params.common.kind.counts() {
+        return Ok(());
+    }
+    let message = format!(
+        "these sketches count how often keys come, one cannot {cannot}; tamis query and tamis top ask them, and \
+         build --kind blocked makes filters"
+    );
+    Err(Error::Input { path: path.into(), message })
+}
+
+/// Refuses filters where counts are asked for.
+fn refuse_filters(path: &Path, params: &Params, verb: &str) -> Result<()> {
+    if params.common.kind.counts() {
+        return Ok(());
+    }
+    let message = format!(
+        "{} filters do not count; {verb} needs sketches that do: tamis build --kind count-min",
+        params.common.kind
+    );
+    Err(Error::Input { path: path.into(), message })
+}

@@ -1,0 +1,176 @@
+//! What remembers the keys that came before.
+
+use tamis::arch::map::Words;
+use tamis::blocked::{Blocked, LINE_BITS};
+use tamis::params::GroupParams;
+use tamis::scalable::{self, Scalable};
+use tamis::sizing::{Kind, Shape};
+use tamis::sketch::Sketch;
+use tamis_read::error::{Error, Result};
+
+use crate::health;
+use crate::output::Mapped;
+
+/// Keys for which a growing filter begins.
+const FIRST_KEYS: u64 = 1 << 20;
+
+/// How much may be remembered.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Room {
+    /// Whatever there is: the filter grows.
+    Any,
+    /// As much as fits into so many bytes.
+    Bytes(u64),
+}
+
+/// The keys that came before.
+#[derive(Debug)]
+pub(super) enum Seen {
+    Growing(Scalable<Words>),
+    /// A filter that takes so many keys and no more: those that come later are not remembered.
+    Fixed {
+        filter: Blocked<Words>,
+        planned: GroupParams,
+        /// Keys that it takes within its rate.
+        most: u64,
+        keys: u64,
+    },
+}
+
+impl Seen {
+    /// No keys yet. A first occurrence shall be taken for a repetition at most at this rate.
+    pub(super) fn new(room: Room, fpr: f64) -> Result<Seen> {
+        match room {
+            Room::Any => Ok(Seen::Growing(Scalable::new(FIRST_KEYS, fpr)?)),
+            Room::Bytes(bytes) => {
+                let hashes = Kind::Blocked.shape_for_rate(FIRST_KEYS, fpr)?.hashes;
+                let shape =
+                    Shape { slots: bytes.saturating_mul(8) / LINE_BITS * LINE_BITS, width: 1, hashes };
+                let most = match shape.slots {
+                    0 => 0,
+                    _ => Kind::Blocked.capacity(&shape, fpr).unwrap_or(0),
+                };
+                if most == 0 {
+                    return Err(Error::Refused(format!("{bytes} bytes hold no key at this rate; give more")));
+                }
+                let filter = Blocked::zeroed(shape.slots / LINE_BITS, hashes)?;
+                let planned = GroupParams { group: Default::default(), keys: most, fpr, shape };
+                Ok(Seen::Fixed { filter, planned, most, keys: 0 })
+            }
+        }
+    }
+
+    /// Those that a file remembers; `keys` is how many, where its journal says so.
+    pub(super) fn from_file(file: &Mapped, keys: Option<u64>) -> Result<Seen> {
+        let group = &file.params().groups[0];
+        match file.sketch(0)? {
+            Sketch::Scalable(filter) => Ok(Seen::Growing(filter.to_owned()?)),
+            Sketch::Blocked(filter) => {
+                let kind = Kind::Blocked;
+                let estimate =
+                    || health::health(kind, group, &file.tallies()[0]).keys.min(u64::MAX as f64) as u64;
+                let mut owned = Words::zeroed(filter.words().len()).map_err(tamis::Error::Memory)?;
+                owned.copy_from_slice(filter.words());
+                Ok(Seen::Fixed {
+                    filter: Blocked::from_words(owned, filter.hashes())?,
+                    planned: group.clone(),
+                    most: kind.capacity(&group.shape, group.fpr).unwrap_or(0),
+                    keys: keys.unwrap_or_else(estimate),
+                })
+            }
+            _ => Err(Error::Refused(format!(
+                "a {} filter takes no keys one by one; dedup goes on from its own state, or from a blocked filter",
+                file.params().common.kind
+            ))),
+        }
+    }
+
+    /// Adds keys, one after the other, and tells which were not found before. Gives the number
+    /// of those that are not remembered.
+    pub(super) fn insert(&mut self, hashes: &[u64], fresh: &mut [bool]) -> Result<u64> {
+        match self {
+            Seen::Growing(filter) => {
+                filter.insert_hashes(hashes, fresh)?;
+                Ok(0)
+            }
+            Seen::Fixed { filter, most, keys, .. } => {
+                let mut done = 0;
+                while done < hashes.len() && *keys < *most {
+                    let room = usize::try_from(*most - *keys).unwrap_or(usize::MAX);
+                    let to = hashes.len().min(done.saturating_add(room));
+                    fresh[done..to].fill(true);
+                    *keys += filter.insert_fresh(&hashes[done..to], &mut fresh[done..to]);
+                    done = to;
+                }
+                let (hashes, fresh) = (&hashes[done..], &mut fresh[done..]);
+                filter.contains_hashes(hashes, fresh);
+                fresh.iter_mut().for_each(|found| *found = !*found);
+                Ok(fresh.iter().filter(|fresh| **fresh).count() as u64)
+            }
+        }
+    }
+
+    /// How probably a key that never came is found, with the keys that are in.
+    pub(super) fn rate(&self) -> f64 {
+        match self {
+            Seen::Growing(filter) => filter.expected_rate(),
+            Seen::Fixed { filter, keys, .. } => filter.expected_rate(*keys),
+        }
+    }
+
+    /// Keys that are remembered.
+    pub(super) fn keys(&self) -> u64 {
+        match self {
+            Seen::Growing(filter) => filter.keys(),
+            Seen::Fixed { keys, .. } => *keys,
+        }
+    }
+
+    /// Its kind and parameters.
+    pub(super) fn params(&self) -> Result<(Kind, GroupParams)> {
+        match self {
+            Seen::Growing(filter) => {
+                let (keys, fpr) = (filter.first_keys(), filter.fpr());
+                let shape = scalable::shape(keys, fpr, filter.layers().count() as u32)?;
+                Ok((Kind::Scalable, GroupParams { group: Default::default(), keys, fpr, shape }))
+            }
+            Seen::Fixed { planned, .. } => Ok((Kind::Blocked, planned.clone())),
+        }
+    }
+
+    /// Its words, and what stands beside them in the directory.
+    pub(super) fn words(&self) -> (&[u64], u64) {
+        match self {
+            Seen::Growing(filter) => (filter.words(), filter.newest()),
+            Seen::Fixed { filter, .. } => (filter.words(), 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tamis::hash::xxh3;
+
+    #[test]
+    fn a_filter_of_fixed_size_that_is_full_remembers_no_more_and_loses_nothing() {
+        let mut seen = Seen::new(Room::Bytes(64), 0.01).unwrap();
+        let hashes: Vec<u64> = (0u64..1000).map(|i| xxh3(&i.to_le_bytes(), 0)).collect();
+        let mut fresh = vec![false; 1000];
+        let forgotten = seen.insert(&hashes, &mut fresh).unwrap();
+        let firsts = fresh.iter().filter(|fresh| **fresh).count() as u64;
+        assert!(seen.keys() > 10 && forgotten > 0);
+        assert_eq!(firsts, seen.keys() + forgotten);
+        assert!(firsts > 950, "first occurrences are not dropped because there is no room: {firsts}");
+        let kept = seen.keys() as usize;
+        seen.insert(&hashes, &mut fresh).unwrap();
+        assert!(fresh[..kept].iter().all(|fresh| !fresh), "what was remembered still is");
+    }
+
+    #[test]
+    fn sizes_that_hold_nothing_are_refused() {
+        assert!(Seen::new(Room::Bytes(0), 0.01).is_err());
+        assert!(Seen::new(Room::Bytes(63), 0.01).is_err());
+        assert!(Seen::new(Room::Any, 0.0).is_err());
+    }
+}

@@ -1,0 +1,127 @@
+//! Keys collected from a table or from other files of keys, and written beside their filters.
+
+use std::path::Path;
+
+use tamis::params::Params;
+use tamis_read::error::{Error, Result};
+use tamis_read::{Control, Sources};
+
+use super::merge::{Source, merge, readers};
+use super::path_beside;
+use super::runs::{Record, Run, Sorter};
+use super::store::{Store, StoreRecords, Writer};
+use crate::count::Making;
+use crate::output::{Draft, Mapped};
+use crate::rows::{Groups, Key, KeyRows, Take};
+
+/// Keys on their way to a file.
+#[derive(Debug)]
+pub struct Gathered {
+    runs: Vec<Run>,
+    /// The rows they come from.
+    pub rows: u64,
+    memory: u64,
+}
+
+struct Collect {
+    sorter: Sorter,
+    /// The first failure: it cannot be returned from inside a row.
+    failed: Option<Error>,
+}
+
+impl Take for Collect {
+    fn take(&mut self, key: Key<'_>) {
+        if self.failed.is_none() {
+            let record = Record { hash: key.hash, group: key.group, number: 0, key: key.bytes };
+            self.failed = self.sorter.push(record).err();
+        }
+    }
+}
+
+/// Collects the keys of all rows, in this much memory; what does not fit waits in the folder of
+/// the file that it is for.
+pub fn gather(
+    sources: &Sources,
+    making: Making<'_>,
+    params: &Params,
+    memory: u64,
+    threads: usize,
+    filters: &Path,
+    control: &Control,
+) -> Result<Gathered> {
+    let folder = folder_of(filters);
+    let sink = || {
+        let sorter = Sorter::new(memory / threads as u64, true, folder);
+        let collect = Collect { sorter, failed: None };
+        KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Known(params), collect)
+    };
+    let sinks = sources.scan_dyn((0..threads).map(|_| sink()).collect(), control)?;
+    let mut gathered = Gathered { runs: Vec::new(), rows: 0, memory };
+    for sink in sinks {
+        gathered.rows += sink.rows.iter().sum::<u64>();
+        let Collect { sorter, failed } = sink.take;
+        failed.map_or(Ok(()), Err)?;
+        gathered.runs.extend(sorter.into_runs()?);
+    }
+    Ok(gathered)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The keys beside these filters, if there are any and they belong to them.
+pub fn beside(filters: &Path, container: &Mapped) -> Result<Option<Store>> {
+    if !path_beside(filters).exists() {
+        return Ok(None);
+    }
+    Store::open_if_theirs(filters, container)
+}
+
+/// Writes the keys for filters of this digest and these parameters: those gathered, and those of
+/// other stores, whose groups may be numbered otherwise. Gives the file, which is not yet in its
+/// place, and the number of pairs.
+pub fn write(
+    filters: &Path,
+    digest: u128,
+    params: &Params,
+    gathered: Gathered,
+    others: &[(&Store, &Params)],
+    control: &Control,
+) -> Result<(Draft, u64)> {
+    let folder = folder_of(filters);
+    let mut sources = readers(gathered.runs, gathered.memory / 2, true, folder, control)?;
+    for (store, of) in others {
+        let place = |group: &tamis::params::GroupParams| params.find(&group.group.0).map(|at| at as u32);
+        let groups: Option<Vec<u32>> = of.groups.iter().map(place).collect();
+        let groups = groups.ok_or_else(|| {
+            Error::Refused("keys of a group that the filters do not have cannot be kept".into())
+        })?;
+        sources.push(Source::Store(StoreRecords::new(store, Some(groups))));
+    }
+    let mut writer = Writer::new(filters)?;
+    merge(sources, true, folder, control, |record| writer.push(record))?;
+    writer.finish(digest)
+}
+
+/// Gives every (key, group) pair of a store once, in the order of hashes.
+pub fn each(store: &Store, control: &Control, mut take: impl FnMut(Key<'_>)) -> Result<()> {
+    let mut records = StoreRecords::new(store, None);
+    let mut steps = 0u32;
+    while records.advance()? {
+        steps = steps.wrapping_add(1);
+        if steps.is_multiple_of(1 << 16) {
+            control.check()?;
+        }
+        let Record { hash, group, key, .. } = records.record();
+        take(Key { group, hash, bytes: key, weight: 1 });
+    }
+    Ok(())
+}
+
+impl Gathered {
+    /// No keys: where all come from other stores.
+    pub fn none(memory: u64) -> Self {
+        Gathered { runs: Vec::new(), rows: 0, memory }
+    }
+}

@@ -1,0 +1,107 @@
+//! How a job understands its inputs, and what it makes of their first rows, without doing it.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Mutex;
+
+use tamis::key::Maker;
+use tamis_read::error::{Error, Result};
+use tamis_read::{Control, Explained, Sink, Sources};
+
+use crate::build::Job;
+use crate::rows::{BadRows, in_group, in_key, in_weight, refusal, unreadable};
+
+/// How a job understands its inputs.
+#[derive(Debug)]
+pub struct Explanation {
+    /// What each input was taken for.
+    pub inputs: Vec<Explained>,
+    /// The first rows.
+    pub rows: Vec<Row>,
+    /// What would stop the job, if that was met among them or before.
+    pub fault: Option<Error>,
+}
+
+/// A row and what becomes of it.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The values of the columns that are asked for: those of the key, then those of the group and
+    /// of the weight.
+    pub values: Vec<Option<Vec<u8>>>,
+    /// The group and the key, or why there is none.
+    pub made: Result<Made, String>,
+}
+
+/// A key and its group, which has the empty name where there are no groups.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// The group.
+    pub group: Vec<u8>,
+    /// The bytes of the key.
+    pub key: Vec<u8>,
+    /// What it counts for, where the recipe names a weight.
+    pub weight: Option<u64>,
+}
+
+/// Keeps the first rows and the keys that are made of them.
+struct Explaining<'a> {
+    maker: Maker<'a>,
+    parts: usize,
+    weight_at: Option<usize>,
+    bad_rows: BadRows,
+    most: usize,
+    /// Outside the sink, which is lost when the scan is ended.
+    rows: &'a Mutex<Vec<Row>>,
+}
+
+impl Explaining<'_> {
+    fn make(&mut self, values: &[Option<&[u8]>]) -> Result<Made, String> {
+        let group = values.get(self.parts).copied().flatten();
+        let group = self.maker.group(group).map_err(in_group)?.to_vec();
+        let weight = self.weight_at.map(|at| self.maker.weight(values[at]).map_err(in_weight)).transpose()?;
+        let key = self.maker.key(&values[..self.parts]).map_err(in_key)?.to_vec();
+        Ok(Made { group, key, weight })
+    }
+
+    fn keep(&mut self, values: &[Option<&[u8]>], made: Result<Made, String>) -> Result<(), String> {
+        let values = values.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
+        let mut rows = self.rows.lock().expect("no holder panics");
+        rows.push(Row { values, made });
+        if rows.len() == self.most { Err("enough".into()) } else { Ok(()) } // ends the scan
+    }
+}
+
+impl Sink for Explaining<'_> {
+    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+        match self.make(values) {
+            Err(why) if self.bad_rows == BadRows::Fail => Err(refusal(&why, values)),
+            made => self.keep(values, made),
+        }
+    }
+
+    fn bad_row(&mut self, _: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        match self.bad_rows {
+            BadRows::Fail => Err(unreadable(why)),
+            BadRows::Skip => self.keep(&[], Err(why.to_string())),
+        }
+    }
+}
+
+/// Explains how a job understands its inputs, up to so many rows, or to what would stop it.
+pub fn explain(job: &Job, most: usize, control: &Control) -> Result<Explanation> {
+    let recipe = &job.common.recipe;
+    let (inputs, sources) = Sources::look(&job.inputs, &job.options, &recipe.columns())?;
+    let rows = Mutex::new(Vec::new());
+    let sink = Explaining {
+        maker: Maker::new(recipe),
+        parts: recipe.key.len(),
+        weight_at: recipe.weight_at(),
+        bad_rows: job.bad_rows,
+        most,
+        rows: &rows,
+    };
+    let scanned = sources.and_then(|sources| sources.scan_dyn(vec![sink], control).map(drop));
+    let rows = rows.into_inner().expect("no holder panics");
+    let fault = scanned.err().filter(|_| rows.len() < most);
+    Ok(Explanation { inputs, rows, fault })
+}

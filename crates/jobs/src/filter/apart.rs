@@ -1,0 +1,61 @@
+//! Records that are sieved on other machines: each sieves the rows it has; the numbers are summed up and
+//! [concluded](super::conclude).
+
+use std::ops::ControlFlow;
+
+use tamis::key::Recipe;
+use tamis_read::error::Result;
+use tamis_read::{Control, Next};
+
+use super::sieve::{Asked, Sieve, Sieving};
+use super::{Sieved, keys, order};
+use crate::output::Mapped;
+use crate::removed;
+use crate::rows::{BadRows, Groups, KeyRows};
+use crate::spread::Rows;
+
+/// What lines are asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// The number of a group; all are asked where none is given.
+    pub group: Option<usize>,
+    /// The recipe, with the columns of these lines.
+    pub recipe: Recipe,
+    /// Whether the others pass.
+    pub invert: bool,
+    /// Records without a key; left out, they are among the others.
+    pub bad_rows: BadRows,
+}
+
+/// The lines that pass, as they are, and how many there were. What stands before the first record (a
+/// header) is not among them.
+pub fn sieve(file: &Mapped, question: &Question, rows: Rows, control: &Control) -> Result<(Vec<u8>, Sieved)> {
+    let params = file.params();
+    let sketches = file.sketches()?;
+    let recipe = Recipe { group: None, ..question.recipe.clone() };
+    let sources = rows.sources(&recipe.columns())?;
+    let sieving = Sieving {
+        sketches: &sketches,
+        removed: &[],
+        asked: Asked::Any(question.group.map_or_else(|| (0..sketches.len()).collect(), |group| vec![group])),
+        order: order(params),
+        tag: None,
+        invert: question.invert,
+        wanted: [true, false],
+        lanes: removed::lanes(params),
+        strict: false,
+    };
+    let keys = keys(params, &sieving, false);
+    let rows = KeyRows::new(&recipe, params.common.hash, question.bad_rows, Groups::One(0), keys);
+    let mut passed = Vec::new();
+    let take = |next: Next<'_, super::sieve::Sieved>| {
+        if let Next::Batch(batch, _) = next {
+            passed.extend_from_slice(batch.passed());
+        }
+        Ok(ControlFlow::Continue(()))
+    };
+    let sieve = sources.sift(vec![Sieve::new(&sieving, rows)], take, control)?.pop();
+    let counts = sieve.expect("as many sieves come back").counts;
+    let sieved = Sieved { records: counts.records, admitted: counts.admitted, keyless: counts.keyless };
+    Ok((passed, sieved))
+}

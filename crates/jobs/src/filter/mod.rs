@@ -1,0 +1,448 @@
+//! Records pass if, and only if, their key may be in the set; unchanged and in their order.
+
+pub mod apart;
+mod sieve;
+mod strict;
+mod tag;
+mod tape;
+#[cfg(test)]
+mod tests;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tamis::key::Recipe;
+use tamis::params::{Name, Params};
+use tamis::sizing::Kind;
+use tamis::sketch::Sketch;
+use tamis_read::error::{Error, Result};
+use tamis_read::{Control, Explained, Format, Next, Sources};
+
+use self::sieve::{Asked, Counts, Keys, Sieve, Sieving};
+use self::strict::Strict;
+use self::tag::Tag;
+use crate::exact::Store;
+use crate::health::of_sketch;
+use crate::outlet::{Destination, Outlet};
+use crate::output::{self, Mapped};
+use crate::removed::{self, Removed};
+use crate::rows::{BadRows, Groups, KeyRows};
+use crate::{counts, parallel};
+
+/// Which groups a key is sought in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// All of them; one that has it is enough.
+    Any,
+    /// This one.
+    Group(Name),
+    /// The record's own, by the group column of the recipe.
+    Own,
+}
+
+/// Records to be sieved.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The file of filters.
+    pub filters: PathBuf,
+    /// Filters of keys that were removed since.
+    pub removed: Option<PathBuf>,
+    /// Files, globs, folders, `-`.
+    pub inputs: Vec<String>,
+    /// How to read them.
+    pub options: tamis_read::Options,
+    /// The recipe, with the columns of these inputs.
+    pub recipe: Recipe,
+    /// Which groups are asked.
+    pub ask: Ask,
+    /// Whether the others pass.
+    pub invert: bool,
+    /// The name of a column for the groups that a key may be in.
+    pub tag: Option<String>,
+    /// Where the records go that pass.
+    pub output: Destination,
+    /// Where the others go.
+    pub rejected: Option<PathBuf>,
+    /// How records of Parquet are written.
+    pub format: Option<Format>,
+    /// Records without a key; left out, they are among the others.
+    pub bad_rows: BadRows,
+    /// Threads.
+    pub threads: usize,
+    /// Whether what passes the filters is checked against the keys themselves, and in how much
+    /// memory.
+    pub strict: Option<u64>,
+}
+
+/// What was done.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The kind of the filters.
+    pub kind: Kind,
+    /// Hash functions, the fewest and the most of any filter that was asked.
+    pub hashes: (u32, u32),
+    /// Filters that were asked.
+    pub filters: u64,
+    /// Their bits.
+    pub bits: u64,
+    /// Their distinct keys, estimated from their fill: the size of the set. None where one is full.
+    pub keys: Option<f64>,
+    /// The keys that they were planned for.
+    pub planned: u64,
+    /// Records read.
+    pub records: u64,
+    /// Records whose key may be in the set.
+    pub admitted: u64,
+    /// Records that the filters let pass and the keys themselves did not, where these were asked.
+    pub refuted: Option<u64>,
+    /// Records without a key, which are not admitted.
+    pub keyless: u64,
+    /// The rate of false positives of the filters asked, from the bits that are set; that of own
+    /// groups is a mean over the records. None where nobody will see it.
+    pub rate: Option<f64>,
+    /// How many of the admitted are to be expected not to be in the set.
+    pub false_admissions: Option<f64>,
+    /// Where there are filters of removed keys: how probably a key that was not removed is taken for one
+    /// that was, and how many records are to be expected to be missed so.
+    pub lost: Option<(f64, f64)>,
+    /// The reader of the output went away before the end.
+    pub closed: bool,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
+    /// The time of each phase.
+    pub phases: Vec<(&'static str, Duration)>,
+}
+
+impl Report {
+    /// Records that were not admitted.
+    pub fn rejected(&self) -> u64 {
+        self.records - self.admitted
+    }
+}
+
+/// Sieves records.
+pub fn filter(job: &Job, control: &Control) -> Result<Report> {
+    filter_in_chunks(job, None, control)
+}
+
+/// The same, reading so much at a time: the result does not depend on it.
+fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Result<Report> {
+    let start = Instant::now();
+    let file = output::open(&job.filters)?;
+    let params = file.params();
+    refuse(job, params)?;
+    let sketches = file.sketches()?;
+    let removed = job.removed.as_ref().map(|path| Removed::open(path, params)).transpose()?;
+    let gone = removed.as_ref().map_or(Ok(Vec::new()), Removed::sketches)?;
+    // Whatever the record's group is, it is not looked at unless it is asked.
+    let group = if job.ask == Ask::Own { job.recipe.group.clone() } else { None };
+    let recipe = Recipe { group, ..job.recipe.clone() };
+    let mut sources = open(job, &recipe, params)?;
+    if let Some(chunk) = chunk {
+        sources.in_chunks_of(chunk);
+    }
+    let form = sources.form(job.format, Format::for_output(job.output.path().or(job.rejected.as_deref())))?;
+    let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
+    let mut outlets = open_outlets(job, &sources)?;
+    let asked = asked(job, params)?;
+    let store = job.strict.map(|_| Store::open(&job.filters, &file)).transpose()?;
+    let sieving = Sieving {
+        sketches: &sketches,
+        removed: &gone,
+        order: order(params),
+        invert: job.invert,
+        wanted: [outlets[0].takes(), outlets[1].takes()],
+        lanes: removed::lanes(params).max(removed.as_ref().map_or(0, Removed::lanes)),
+        asked,
+        tag,
+        strict: job.strict.is_some(),
+    };
+    let prelude = sieving.tag.as_ref().map_or_else(|| form.prelude.clone(), Tag::prelude);
+    for outlet in &mut outlets {
+        outlet.write(&prelude)?;
+    }
+    let sieves = (0..job.threads).map(|_| {
+        let groups = match job.ask {
+            Ask::Own => Groups::KnownOr(params, params.groups.len() as u32),
+            _ => Groups::One(0),
+        };
+        let keys = keys(params, &sieving, job.ask == Ask::Own);
+        Sieve::new(&sieving, KeyRows::new(&recipe, params.common.hash, job.bad_rows, groups, keys))
+    });
+    let sieves = sieves.collect();
+    let mut phases = vec![("open", start.elapsed())];
+    let analysing = Instant::now();
+    let mut strict = store.as_ref().zip(job.strict).map(|(store, memory)| {
+        Strict::new(&sieving, store, memory, std::env::temp_dir(), sources.are_streams(), control)
+    });
+    let sieves = sources.sift(
+        sieves,
+        |next| {
+            match (next, &mut strict) {
+                (Next::Batch(sieved, _), Some(strict)) => strict.take(&mut sieved.suspects, &mut outlets)?,
+                (Next::Pause, Some(strict)) => strict.settle(&mut outlets)?,
+                (Next::Batch(sieved, _), None) => {
+                    outlets[0].write(sieved.passed())?;
+                    outlets[1].write(sieved.rejected())?;
+                }
+                (Next::Pause, None) => {}
+            }
+            // Without a reader of what passes, there may still be a file to complete.
+            let done = outlets[0].is_closed() && !outlets[1].takes();
+            Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        },
+        control,
+    );
+    // What stood before a record that cannot be used is settled, too.
+    if let Some(strict) = &mut strict
+        && !matches!(sieves, Err(Error::Interrupted))
+    {
+        strict.settle(&mut outlets)?;
+    }
+    let sieves = sieves?;
+    phases.push(("analyse", analysing.elapsed()));
+    let closed = outlets.iter().any(Outlet::is_closed);
+    let writing = Instant::now();
+    for outlet in outlets {
+        outlet.finish()?;
+    }
+    if job.output.path().is_some() || job.rejected.is_some() {
+        phases.push(("write", writing.elapsed()));
+    }
+    let counts = sum(sieves.into_iter().map(|sieve| sieve.counts));
+    let exactly = strict.map(|strict| strict.admitted);
+    let report = report(job, &file, &sieving, counts, exactly, closed, phases)?;
+    Ok(Report { inputs: sources.explain(), ..report })
+}
+
+/// What is kept of the keys of records.
+fn keys(params: &Params, sieving: &Sieving<'_>, own: bool) -> Keys {
+    match params.common.kind {
+        Kind::Layered => Keys::of_keywords(params.common.hash, own),
+        _ => Keys::new(sieving.lanes, own, sieving.strict),
+    }
+}
+
+/// What these filters cannot be asked.
+fn refuse(job: &Job, params: &Params) -> Result<()> {
+    counts::refuse(&job.filters, params, "filter records by them")?;
+    if job.removed.is_some() && job.strict.is_some() {
+        return Err(Error::Refused(
+            "--strict knows the keys of the filters, not those that were removed since: leave out --removed, or --strict".into(),
+        ));
+    }
+    let grouped = params.common.recipe.group.is_some();
+    let option = match (&job.ask, &job.tag) {
+        (Ask::Group(_), _) => "--group",
+        (Ask::Own, _) => "--own-group",
+        (_, Some(_)) => "--tag",
+        _ => return Ok(()),
+    };
+    if grouped {
+        return Ok(());
+    }
+    let message = format!("these filters have no groups: leave out {option}");
+    Err(Error::Input { path: job.filters.clone(), message })
+}
+
+/// Opens the inputs. Where they lack the columns that the filters were built from, that is said.
+fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
+    let stored = params.common.recipe.key == recipe.key;
+    Sources::open(&job.inputs, &job.options, &recipe.columns()).map_err(|error| match error {
+        Error::Input { path, message } if stored && message.contains("column") => {
+            let message = format!(
+                "{message}. The filters were built with ({}); --key names another column for the key here",
+                params.common.recipe
+            );
+            Error::Input { path, message }
+        }
+        error => error,
+    })
+}
+
+/// Opens what passing records and the others go to; refuses to write over what is read.
+fn open_outlets(job: &Job, sources: &Sources) -> Result<[Outlet; 2]> {
+    let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
+    let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
+    let read = inputs.iter().chain([&job.filters]).chain(&job.removed);
+    output::check_outputs([job.output.path(), rejected.path()], read)?;
+    Ok([Outlet::open(&job.output)?, Outlet::open(&rejected)?])
+}
+
+fn asked(job: &Job, params: &Params) -> Result<Asked> {
+    match &job.ask {
+        Ask::Any => Ok(Asked::Any((0..params.groups.len()).collect())),
+        Ask::Own => Ok(Asked::Own),
+        Ask::Group(name) => match params.find(&name.0) {
+            Some(at) => Ok(Asked::Any(vec![at])),
+            None => {
+                let names: Vec<String> =
+                    order(params).iter().take(20).map(|&at| params.groups[at].group.to_string()).collect();
+                let message = format!("has no group {name:?}; it has {}", names.join(", "));
+                Err(Error::Input { path: job.filters.clone(), message })
+            }
+        },
+    }
+}
+
+/// The groups in the order for people.
+fn order(params: &Params) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..params.groups.len()).collect();
+    order.sort_by(|&a, &b| params.groups[a].group.compare_naturally(&params.groups[b].group));
+    order
+}
+
+fn names(params: &Params) -> Vec<&Name> {
+    params.groups.iter().map(|group| &group.group).collect()
+}
+
+fn sum(counts: impl Iterator<Item = Counts>) -> Counts {
+    let mut total = Counts::default();
+    for counts in counts {
+        total.records += counts.records;
+        total.admitted += counts.admitted;
+        total.keyless += counts.keyless;
+        total.rejected.resize(total.rejected.len().max(counts.rejected.len()), 0);
+        total.rejected.iter_mut().zip(&counts.rejected).for_each(|(all, some)| *all += some);
+    }
+    total
+}
+
+fn report(
+    job: &Job,
+    file: &Mapped,
+    sieving: &Sieving<'_>,
+    counts: Counts,
+    exactly: Option<u64>,
+    closed: bool,
+    phases: Vec<(&'static str, Duration)>,
+) -> Result<Report> {
+    let params = file.params();
+    let groups = match &sieving.asked {
+        Asked::Any(groups) => groups.clone(),
+        Asked::Own => (0..params.groups.len()).collect(),
+    };
+    let mut report = Report {
+        records: counts.records,
+        admitted: exactly.unwrap_or(counts.admitted),
+        refuted: exactly.map(|admitted| counts.admitted.saturating_sub(admitted)),
+        keyless: counts.keyless,
+        closed,
+        phases,
+        ..described(file, sieving.sketches, &groups)
+    };
+    if exactly.is_some() {
+        report.false_admissions = Some(0.0);
+        return Ok(report);
+    }
+    // What layers let pass depends on the keywords that records share: nothing is known of it.
+    if job.output != Destination::Stdout && params.common.kind != Kind::Layered {
+        // The rate comes from every bit of the filters: only where somebody will see it.
+        let rates = parallel::each(job.threads, groups.len(), |i| {
+            let gone = sieving.removed.get(groups[i]).and_then(Option::as_ref);
+            let rate = |sketch| removed::rate_now(sketch, params.common.hash);
+            Ok((rate(&sieving.sketches[groups[i]]), gone.map_or(0.0, rate)))
+        })?;
+        let (rates, gone): (Vec<f64>, Vec<f64>) = rates.into_iter().unzip();
+        if !sieving.removed.is_empty() {
+            // Of records that should pass a share g is missed; so for each that did, g / (1 − g) did not.
+            // Of several groups the worst: which one a record is in is not known.
+            let rate = gone.into_iter().fold(0.0, f64::max);
+            report.lost = Some((rate, counts.admitted as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE)));
+        }
+        let (rate, false_admissions) = expectation(sieving, &counts, &rates);
+        report.rate = Some(rate);
+        report.false_admissions = Some(false_admissions.min(counts.admitted as f64));
+    }
+    Ok(report)
+}
+
+/// What is to be said of the filters of these groups, before any record.
+fn described(file: &Mapped, sketches: &[Sketch<&[u64]>], groups: &[usize]) -> Report {
+    let (params, kind) = (file.params(), file.params().common.kind);
+    let hashes = groups.iter().map(|&group| params.groups[group].shape.hashes);
+    let of = |&group: &usize| {
+        of_sketch(kind, &params.groups[group], &file.tallies()[group], &sketches[group]).keys
+    };
+    let keys: f64 = groups.iter().map(of).sum();
+    Report {
+        kind,
+        hashes: (hashes.clone().min().unwrap_or(0), hashes.max().unwrap_or(0)),
+        filters: groups.len() as u64,
+        bits: groups.iter().map(|&group| params.groups[group].shape.bits()).sum(),
+        keys: keys.is_finite().then_some(keys),
+        planned: groups.iter().map(|&group| params.groups[group].keys).sum(),
+        records: 0,
+        admitted: 0,
+        refuted: None,
+        keyless: 0,
+        rate: None,
+        false_admissions: None,
+        lost: None,
+        closed: false,
+        inputs: Vec::new(),
+        phases: Vec::new(),
+    }
+}
+
+/// Records that were sieved on other machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sieved {
+    /// Records read.
+    pub records: u64,
+    /// Records whose key may be in the set.
+    pub admitted: u64,
+    /// Records without a key, which are not admitted.
+    pub keyless: u64,
+}
+
+/// What follows from numbers of records that asked all groups, or the one of this name.
+pub fn conclude(filters: &Path, group: Option<&Name>, sieved: Sieved, threads: usize) -> Result<Report> {
+    let file = output::open(filters)?;
+    let (params, sketches) = (file.params(), file.sketches()?);
+    let groups: Vec<usize> = match group {
+        None => (0..params.groups.len()).collect(),
+        Some(name) => params.find(&name.0).into_iter().collect(),
+    };
+    let mut report = described(&file, &sketches, &groups);
+    (report.records, report.admitted, report.keyless) = (sieved.records, sieved.admitted, sieved.keyless);
+    if params.common.kind != Kind::Layered {
+        let rates = parallel::each(threads, groups.len(), |i| {
+            Ok(removed::rate_now(&sketches[groups[i]], params.common.hash))
+        })?;
+        let (rate, expected) =
+            of_any(&rates, sieved.records.saturating_sub(sieved.admitted + sieved.keyless));
+        (report.rate, report.false_admissions) = (Some(rate), Some(expected.min(sieved.admitted as f64)));
+    }
+    Ok(report)
+}
+
+/// The rate of filters of which any may let a record pass, and the false admissions to expect where so
+/// many were rejected.
+fn of_any(rates: &[f64], rejected: u64) -> (f64, f64) {
+    let rate = 1.0 - rates.iter().map(|rate| 1.0 - rate).product::<f64>();
+    (rate, passed(rejected as f64, rate))
+}
+
+fn passed(rejected: f64, rate: f64) -> f64 {
+    if rejected > 0.0 { rejected * rate / (1.0 - rate) } else { 0.0 }
+}
+
+/// The rate of the filters that were asked, and the false admissions to expect.
+///
+/// Of N records whose key is not in the set, N·r pass and N·(1 − r) do not; so for every record
+/// that did not, r / (1 − r) records are to be expected that should not have passed.
+fn expectation(sieving: &Sieving<'_>, counts: &Counts, rates: &[f64]) -> (f64, f64) {
+    match &sieving.asked {
+        Asked::Any(_) => of_any(rates, counts.records - counts.admitted - counts.keyless),
+        Asked::Own => {
+            let by_group =
+                counts.rejected.iter().zip(rates).map(|(&rejected, &rate)| passed(rejected as f64, rate));
+            let expected: f64 = by_group.sum();
+            let rejected: u64 = counts.rejected.iter().sum();
+            let outside = expected + rejected as f64;
+            (if outside > 0.0 { expected / outside } else { 0.0 }, expected)
+        }
+    }
+}

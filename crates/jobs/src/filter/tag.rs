@@ -1,0 +1,159 @@
+//! The groups of a record, added to it as one more column.
+
+use std::ops::Range;
+
+use memchr::memrchr;
+use tamis::params::Name;
+use tamis_read::render::{field, json_string};
+use tamis_read::{Form, Format};
+
+use crate::text::printable;
+
+/// Adds the names of groups to records.
+#[derive(Debug)]
+pub(super) struct Tag<'a> {
+    form: &'a Form,
+    name: &'a str,
+    groups: Vec<&'a Name>,
+}
+
+impl<'a> Tag<'a> {
+    /// A column of this name.
+    pub(super) fn new(form: &'a Form, name: &'a str, groups: Vec<&'a Name>) -> Self {
+        Tag { form, name, groups }
+    }
+
+    /// What stands before the first record, with the name of the column where there is a header.
+    pub(super) fn prelude(&self) -> Vec<u8> {
+        let prelude = &self.form.prelude;
+        if !self.form.header {
+            return prelude.clone();
+        }
+        let end = body(prelude, 0..prelude.len());
+        let mut out = prelude[..end].to_vec();
+        out.push(self.form.delimiter);
+        self.field(self.name.as_bytes(), &mut out);
+        out.extend_from_slice(&prelude[end..]);
+        out
+    }
+
+    /// Appends a record with its groups.
+    pub(super) fn record(
+        &self,
+        data: &[u8],
+        place: Range<usize>,
+        groups: impl Iterator<Item = u32>,
+        out: &mut Vec<u8>,
+    ) {
+        let names = groups.map(|group| &self.groups[group as usize].0[..]);
+        let end = body(data, place.clone());
+        let end = match self.form.format {
+            // A line that was read holds an object, and so has a last brace.
+            Format::Ndjson => memrchr(b'}', &data[place.start..end]).map_or(end, |at| place.start + at),
+            _ => end,
+        };
+        out.extend_from_slice(&data[place.start..end]);
+        match self.form.format {
+            Format::Ndjson => {
+                let empty = data[place.start..end].trim_ascii_end().ends_with(b"{");
+                if !empty {
+                    out.push(b',');
+                }
+                json_string(self.name.as_bytes(), out);
+                out.extend_from_slice(b":[");
+                for (i, name) in names.enumerate() {
+                    if i > 0 {
+                        out.push(b',');
+                    }
+                    json_string(name, out);
+                }
+                out.push(b']');
+            }
+            Format::Lines => {
+                out.push(b'\t');
+                out.extend_from_slice(printable(&joined(names)).as_bytes());
+            }
+            _ => {
+                out.push(self.form.delimiter);
+                self.field(&joined(names), out);
+            }
+        }
+        out.extend_from_slice(&data[end..place.end]);
+    }
+
+    fn field(&self, value: &[u8], out: &mut Vec<u8>) {
+        if self.form.quotes {
+            field(value, self.form.delimiter, out);
+        } else {
+            out.extend_from_slice(printable(value).as_bytes());
+        }
+    }
+}
+
+fn joined<'n>(names: impl Iterator<Item = &'n [u8]>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (i, name) in names.enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(name);
+    }
+    out
+}
+
+/// Where the line end of a record begins.
+fn body(data: &[u8], place: Range<usize>) -> usize {
+    let record = &data[place.clone()];
+    let line = record.strip_suffix(b"\n").map_or(record, |line| line.strip_suffix(b"\r").unwrap_or(line));
+    place.start + line.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tagged(format: Format, quotes: bool, record: &str, groups: &[u32]) -> String {
+        let delimiter = if format == Format::Tsv { b'\t' } else { b',' };
+        let form =
+            Form { format, delimiter, quotes, header: true, columns: Vec::new(), prelude: b"a\r\n".into() };
+        let names = [Name::from("x"), Name::from("y \"z\""), Name::from("t\tu")];
+        let tag = Tag::new(&form, "groups", names.iter().collect());
+        let mut out = Vec::new();
+        tag.record(record.as_bytes(), 0..record.len(), groups.iter().copied(), &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn groups_come_last_before_the_line_end() {
+        assert_eq!(tagged(Format::Csv, true, "k,1\r\n", &[0]), "k,1,x\r\n");
+        assert_eq!(tagged(Format::Csv, true, "k,1", &[]), "k,1,");
+        assert_eq!(tagged(Format::Csv, true, "\"a\nb\",1\n", &[0, 1]), "\"a\nb\",1,\"x,y \"\"z\"\"\"\n");
+        assert_eq!(tagged(Format::Tsv, true, "k\n", &[2]), "k\t\"t\tu\"\n");
+        assert_eq!(tagged(Format::Tsv, false, "k\n", &[2, 0]), "k\tt\\tu,x\n");
+        assert_eq!(tagged(Format::Lines, true, "k\n", &[2, 0]), "k\tt\\tu,x\n");
+    }
+
+    #[test]
+    fn in_json_they_are_a_list() {
+        assert_eq!(
+            tagged(Format::Ndjson, true, "{\"a\":{}}\n", &[0, 1]),
+            "{\"a\":{},\"groups\":[\"x\",\"y \\\"z\\\"\"]}\n"
+        );
+        assert_eq!(tagged(Format::Ndjson, true, " { } \r\n", &[]), " { \"groups\":[]} \r\n");
+    }
+
+    #[test]
+    fn the_header_names_them() {
+        let form = Form {
+            format: Format::Csv,
+            delimiter: b';',
+            quotes: true,
+            header: true,
+            columns: Vec::new(),
+            prelude: b"\xef\xbb\xbfa;b\r\n".into(),
+        };
+        assert_eq!(Tag::new(&form, "my;groups", Vec::new()).prelude(), b"\xef\xbb\xbfa;b;\"my;groups\"\r\n");
+        let form = Form { header: false, ..form };
+        assert_eq!(Tag::new(&form, "g", Vec::new()).prelude(), form.prelude);
+    }
+}

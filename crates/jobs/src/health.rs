@@ -1,0 +1,161 @@
+//! What a filter's fill tells: how many keys it holds, its rate now, and how many more fit.
+
+use tamis::blocked::LINE_BITS;
+use tamis::format::Tally;
+use tamis::layered;
+use tamis::params::{GroupParams, Name};
+use tamis::scalable;
+use tamis::sizing::Kind;
+use tamis::sketch::{Sketch, estimated_keys};
+
+use crate::number;
+use crate::text::printable;
+
+/// The state of one group's sketch, as its fill tells it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Health {
+    /// The share of bits that is set, or of counters that are not zero.
+    pub fill: f64,
+    /// Distinct keys, estimated from the fill, and no more than rows are in it; infinite in a
+    /// full filter.
+    pub keys: f64,
+    /// The rate of false positives to expect with so many keys; of a `layered`, that of its
+    /// fullest layer.
+    pub rate: f64,
+    /// The rate of a `layered` as a whole, for random records of one keyword in each layer.
+    pub whole: Option<f64>,
+    /// The keys that it (or a layer of it) can hold within its target rate; none for a static one,
+    /// nor for one that grows.
+    pub capacity: Option<u64>,
+    /// Counters that are full, of a `counting` that was read.
+    pub full: Option<u64>,
+    /// Whether it surely holds more than that and more than it was planned for: by more than
+    /// five standard errors, so that of thousands of sound filters none is suspected by chance.
+    pub overfull: bool,
+}
+
+impl Health {
+    /// The keys for people.
+    pub fn keys_text(&self) -> String {
+        if self.keys.is_finite() { number::count(self.keys.round() as u64) } else { "full".into() }
+    }
+
+    /// A warning about an overfull filter, of this group and target, whose rate is now this.
+    pub fn overfull_text(&self, group: &Name, target: f64, rate: f64) -> String {
+        let of = if group.0.is_empty() {
+            "the filter".into()
+        } else {
+            format!("the filter of group {}", printable(&group.0))
+        };
+        let holds = match self.keys.is_finite() {
+            _ if self.whole.is_some() => "too many keywords or records in one of its layers".into(),
+            true => format!("about {} keys", self.keys_text()),
+            false => "countless keys (it is full)".into(),
+        };
+        format!(
+            "{of} holds {holds}, more than the {} it can hold at a rate of {}; its rate is now {}",
+            number::count(self.capacity.unwrap_or(0)),
+            number::rate(target),
+            number::rate(rate)
+        )
+    }
+}
+
+/// The state of a sketch: of a `layered` from its layers, of others from the directory entry; of a
+/// `counting` also from its counters.
+pub fn of_sketch(kind: Kind, group: &GroupParams, tally: &Tally, sketch: &Sketch<&[u64]>) -> Health {
+    match sketch {
+        Sketch::Layered(filter) => of_layers(group, &filter.ones()),
+        Sketch::Counting(filter) => Health { full: Some(filter.census().full), ..health(kind, group, tally) },
+        _ => health(kind, group, tally),
+    }
+}
+
+/// The state of a `layered`: its records as the XOR layer has them, all else of the fullest layer.
+fn of_layers(group: &GroupParams, ones: &[u64]) -> Health {
+    let bits = group.shape.slots;
+    let fullest = Tally { ones: ones.iter().copied().max().unwrap_or(0), rows: u64::MAX, seed: 0, sum: 0 };
+    let one = GroupParams { shape: tamis::sizing::Shape { width: 1, ..group.shape }, ..group.clone() };
+    let layer = health(Kind::Bloom, &one, &fullest);
+    let records = estimated_keys(ones.last().copied().unwrap_or(0), bits, group.shape.hashes);
+    let rate = |layer: usize| (ones[layer] as f64 / bits as f64).powi(group.shape.hashes as i32);
+    let layers = group.shape.layers();
+    let of_keywords = (0..layered::typical_keywords(layers)).map(|i| rate((i % layers) as usize));
+    let whole = of_keywords.product::<f64>() * rate(layers as usize);
+    Health { keys: records, whole: Some(whole), ..layer }
+}
+
+/// Reads the state of a sketch from its directory entry alone.
+pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
+    let bits = group.shape.cells(kind);
+    let fill = tally.ones as f64 / bits as f64;
+    if kind.counts() {
+        // Counters tell nothing of the number of keys, and have no rate.
+        let fill = tally.ones as f64 / group.shape.slots as f64;
+        let (keys, rate) = (f64::NAN, f64::NAN);
+        return Health { fill, keys, rate, whole: None, capacity: None, full: None, overfull: false };
+    }
+    if kind == Kind::Scalable {
+        let (keys, rate) = layers(group, tally.seed);
+        return Health {
+            fill,
+            keys: keys as f64,
+            rate,
+            whole: None,
+            capacity: None,
+            full: None,
+            overfull: false,
+        };
+    }
+    let capacity = kind.capacity(&group.shape, group.fpr);
+    let Some(most) = capacity else {
+        let rate = kind.expected_rate(&group.shape, group.keys);
+        return Health {
+            fill,
+            keys: group.keys as f64,
+            rate,
+            whole: None,
+            capacity,
+            full: None,
+            overfull: false,
+        };
+    };
+    let estimate = estimated_keys(tally.ones, bits, group.shape.hashes);
+    let (keys, rate) = match estimate.is_finite() {
+        true => {
+            (estimate.min(tally.held(kind) as f64), kind.expected_rate(&group.shape, estimate.round() as u64))
+        }
+        false => (estimate, 1.0),
+    };
+    let load = f64::from(group.shape.hashes) * most as f64 / bits as f64;
+    let hashes = f64::from(group.shape.hashes);
+    let mut variance = load.exp() - load - 1.0;
+    if matches!(kind, Kind::Blocked | Kind::Counting) {
+        // Lines get more or fewer keys than others, and so their bits vary more.
+        let line = LINE_BITS as f64;
+        variance += line * (1.0 - 1.0 / hashes) * (load * hashes / line).exp_m1() - (hashes - 1.0) * load;
+    }
+    let standard_error = (bits as f64 * variance.max(0.0)).sqrt() / hashes;
+    // The document's sizes, which are rounded, may miss their rate by a little from the start.
+    let allowed = most.max(group.keys) as f64;
+    Health {
+        fill,
+        keys,
+        rate,
+        whole: None,
+        capacity,
+        full: None,
+        overfull: keys > allowed + 5.0 * standard_error + 1.0,
+    }
+}
+
+/// The keys of a scalable filter, and the rate to expect with them: the sum over its layers.
+fn layers(group: &GroupParams, newest: u64) -> (u64, f64) {
+    let layers = group.shape.hashes;
+    let held = |number| {
+        let layer = scalable::layer(group.keys, group.fpr, number).ok()?;
+        let keys = if number + 1 == layers { newest } else { layer.keys };
+        Some((keys, layer.expected_rate(keys)))
+    };
+    (0..layers).filter_map(held).fold((0, 0.0), |(keys, rate), (more, its)| (keys + more, rate + its))
+}

@@ -1,0 +1,177 @@
+use std::ops::Range;
+
+use proptest::prelude::*;
+use tamis::hash::Scheme;
+use tamis::key::Recipe;
+use tamis::params::Common;
+use tamis::sizing::Kind;
+use tamis_read::Cells;
+use tamis_read::table::Asked;
+
+use super::*;
+use crate::lookup::{Lookup, contains_one};
+use crate::merge::merge_in_memory;
+use crate::plan::{Counters, Size};
+use crate::rows::BadRows;
+
+type Rows = Vec<(u8, u16)>;
+
+/// Keys, groups and weights of 1 to 3, as text, in parts of so many rows.
+struct Texts(Vec<[String; 3]>, usize);
+
+impl Texts {
+    fn of(rows: &[(u8, u16)], part: usize) -> Arc<Texts> {
+        let row =
+            |&(group, key): &(u8, u16)| [format!("k{key}"), format!("g{group}"), (1 + key % 3).to_string()];
+        Arc::new(Texts(rows.iter().map(row).collect(), part))
+    }
+}
+
+impl Table for Texts {
+    fn columns(&self) -> Option<Vec<String>> {
+        Some(["key", "group", "weight"].map(String::from).to_vec())
+    }
+
+    fn check(&self, _: usize) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn parts(&self) -> usize {
+        self.0.len().div_ceil(self.1)
+    }
+
+    fn rows(&self, part: usize) -> usize {
+        self.1.min(self.0.len() - part * self.1)
+    }
+
+    fn fill<'a>(
+        &'a self,
+        part: usize,
+        column: usize,
+        rows: Range<usize>,
+        _: &'a mut Vec<u8>,
+        cells: &mut Cells<'_, 'a>,
+    ) -> Result<(), (usize, String)> {
+        let rows = &self.0[part * self.1..][rows];
+        cells.set_all(rows.iter().map(|row| Some(row[column].as_bytes())));
+        Ok(())
+    }
+}
+
+fn job(kind: Kind, threads: usize) -> Job {
+    let weight = kind.counts().then(|| "weight".parse().unwrap());
+    let recipe = Recipe {
+        key: vec!["key".parse().unwrap()],
+        group: Some("group".parse().unwrap()),
+        weight,
+        null: None,
+    };
+    let sizing = match kind.counts() {
+        true => Sizing::Counters(Counters::for_error(0.05, 0.1, 64).unwrap()),
+        false => Sizing::Count(Size::Fpr(0.01)),
+    };
+    Job {
+        inputs: Vec::new(),
+        options: tamis_read::Options::default(),
+        common: Common { kind, hash: Scheme::DEFAULT, recipe },
+        sizing,
+        layers: None,
+        heavy: None,
+        distinct: false,
+        bad_rows: BadRows::Fail,
+        threads,
+    }
+}
+
+fn rows() -> impl Strategy<Value = Rows> {
+    prop::collection::vec((0u8..4, 0u16..300), 1..400)
+}
+
+const KINDS: [Kind; 6] =
+    [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::CountMin, Kind::CountMinConservative, Kind::Counting];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn the_bytes_are_those_of_a_file_that_is_built_of_the_same_rows(rows in rows(), part in 1usize..500, threads in 1usize..4, kind in 0usize..6) {
+        let folder = tempfile::tempdir().unwrap();
+        let text: String = Texts::of(&rows, 1).0.iter().map(|row| row.join(",") + "\n").collect();
+        let (csv, file) = (folder.path().join("rows.csv"), folder.path().join("rows.tamis"));
+        std::fs::write(&csv, format!("key,group,weight\n{text}")).unwrap();
+        let job = Job { inputs: vec![csv.display().to_string()], ..job(KINDS[kind], threads) };
+        build::build(&job, &file, &Control::default()).unwrap();
+        let kept = build(&job, Texts::of(&rows, part), &Control::default()).unwrap().file;
+        prop_assert!(kept.bytes() == std::fs::read(&file).unwrap());
+        prop_assert!(output::from_bytes(kept.bytes()).unwrap().bytes() == kept.bytes());
+    }
+
+    #[test]
+    fn parts_that_share_parameters_merge_to_the_whole(rows in rows(), cut in 0usize..400, kind in 0usize..3) {
+        let kind = [Kind::Blocked, Kind::CountMin, Kind::Counting][kind];
+        let cut = cut % rows.len();
+        let whole = Texts::of(&rows, 50);
+        let params = plan(&job(kind, 1), whole.clone(), &Control::default()).unwrap();
+        let job = Job { sizing: Sizing::Params(params), ..job(kind, 2) };
+        let built = |rows: &[(u8, u16)]| build(&job, Texts::of(rows, 70), &Control::default()).unwrap().file;
+        let parts = [built(&rows[..cut]), built(&rows[cut..])];
+        let names = ["a".into(), "b".into()];
+        let merged = merge_in_memory(&[&parts[1], &parts[0]], &names, 2, &Control::default()).unwrap();
+        prop_assert!(merged.bytes() == built(&rows).bytes());
+    }
+
+    #[test]
+    fn tables_that_come_one_by_one_give_the_bytes_of_all_at_once(rows in rows(), part in 1usize..200, threads in 1usize..3, kind in 0usize..5) {
+        let kind = [Kind::Blocked, Kind::Bloom, Kind::CountMin, Kind::CountMinConservative, Kind::Counting][kind];
+        let params = plan(&job(kind, 1), Texts::of(&rows, 50), &Control::default()).unwrap();
+        let job = Job { sizing: Sizing::Params(params), ..job(kind, threads) };
+        let whole = build(&job, Texts::of(&rows, 50), &Control::default()).unwrap().file;
+        let mut builder = Builder::new(job).unwrap();
+        for rows in rows.chunks(part) {
+            builder.add(Texts::of(rows, 50), &Control::default()).unwrap();
+        }
+        prop_assert!(builder.finish().unwrap().file.bytes() == whole.bytes());
+    }
+
+    #[test]
+    fn many_keys_are_answered_as_each_alone(known in rows(), asked in rows(), part in 1usize..500, kind in 0usize..5) {
+        let kind = KINDS[kind];
+        let file = build(&job(kind, 1), Texts::of(&known, 100), &Control::default()).unwrap().file;
+        let table = Texts::of(&asked, part);
+        let columns = [tamis::key::Column::Name("key".into())];
+        let asked = Asked::new(table.clone(), &columns).unwrap();
+        for group in [None, Some(0)] {
+            let lookup = Lookup::new(&file, group).unwrap();
+            let found = lookup.contains(&asked, BadRows::Fail, 2, &Control::default()).unwrap();
+            let groups = lookup.groups(&asked, BadRows::Fail, 2, &Control::default()).unwrap();
+            for (i, row) in table.0.iter().enumerate() {
+                let (in_part, row_in_part) = (i / part, i % part);
+                let key = [Some(row[0].as_bytes())];
+                let bit = found[in_part][row_in_part / 64] >> (row_in_part % 64) & 1;
+                prop_assert_eq!(bit == 1, contains_one(&file, group, &key).unwrap().unwrap());
+                let one: Vec<u32> = lookup.groups_one(&key).unwrap().map(|group| group as u32).collect();
+                prop_assert_eq!(&groups[in_part][row_in_part], &one);
+            }
+            if kind.counts() && group.is_some() {
+                let estimates = lookup.estimates(&asked, BadRows::Fail, 2, &Control::default()).unwrap();
+                for (i, row) in table.0.iter().enumerate() {
+                    let one = lookup.estimates_one(&[Some(row[0].as_bytes())]).unwrap();
+                    prop_assert_eq!(estimates[i / part][i % part], one[0].1);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_that_fails_spoils_what_it_was_added_to() {
+    let known = Texts::of(&[(1, 1)], 1);
+    let params = plan(&job(Kind::Blocked, 1), known.clone(), &Control::default()).unwrap();
+    let job = Job { sizing: Sizing::Params(params), ..job(Kind::Blocked, 1) };
+    let mut builder = Builder::new(job.clone()).unwrap();
+    builder.add(known.clone(), &Control::default()).unwrap();
+    let error = builder.add(Texts::of(&[(1, 1), (2, 1)], 9), &Control::default()).unwrap_err();
+    assert!(error.to_string().starts_with("row 1 (counted from 0): group \"g2\" is not in"), "{error}");
+    assert!(builder.add(known, &Control::default()).is_err());
+    assert!(builder.finish().unwrap_err().to_string().contains("begin anew"));
+}

@@ -1,0 +1,183 @@
+//! Filters of the same parameters brought together.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use tamis::arch::map::Words;
+use tamis::countmin::Heavy;
+use tamis::format::Tally;
+use tamis::params::{GroupParams, Name, Params};
+use tamis::sizing::Kind;
+use tamis_read::Control;
+use tamis_read::error::{Error, Result};
+
+use crate::arena::{self, Placing};
+use crate::exact::{self, Gathered, Store};
+use crate::output::{self, Mapped};
+use crate::{counts, parallel};
+
+/// What was merged.
+#[derive(Debug)]
+pub struct Merged {
+    /// The parameters.
+    pub params: Params,
+    /// What each sketch says of itself.
+    pub tallies: Vec<Tally>,
+    /// Inputs that hold just what an earlier one holds (the same file, or a copy of it), after
+    /// that one: the filters are none the worse, but the rows count twice.
+    pub twice: Vec<(PathBuf, PathBuf)>,
+    /// The (key, group) pairs that are kept beside the filters, where those of all files are.
+    pub exact: Option<u64>,
+    /// The heavy keys that are kept beside sketches that count, where all files have some.
+    pub heavy: Option<u64>,
+}
+
+/// Merges files group by group; groups that only some have are kept. What goes in is verified:
+/// damage would come out under a checksum that matches.
+pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -> Result<Merged> {
+    output::check(to)?;
+    let files = output::open_all(inputs)?;
+    let Joined { params, rows, seeds, data, heavy } =
+        join(&files.iter().collect::<Vec<_>>(), inputs, threads, control)?;
+    let twice = repeated(&files, inputs);
+    // Keys are kept if those of all files are.
+    let stores = files.iter().zip(inputs).map(|(file, path)| exact::beside(path, file));
+    let stores: Option<Vec<Store>> = stores.collect::<Result<_>>()?;
+    let (mut draft, tallies) =
+        output::draft_container(to, &params, (&rows, &seeds), &data, heavy.as_ref(), threads)?;
+    drop(data);
+    let mut kept = None;
+    if let Some(stores) = stores {
+        let others: Vec<_> = stores.iter().zip(files.iter().map(|file| file.params())).collect();
+        let none = Gathered::none(exact::MEMORY);
+        let (keys, pairs) = exact::write(to, draft.digest()?, &params, none, &others, control)?;
+        keys.finish()?;
+        kept = Some(pairs);
+    }
+    drop(files);
+    draft.finish()?;
+    Ok(Merged { params, tallies, twice, exact: kept, heavy: heavy.map(|heavy| heavy.keys()) })
+}
+
+/// Sketches that were brought together, on their way to a file.
+struct Joined {
+    params: Params,
+    rows: Vec<u64>,
+    seeds: Vec<u64>,
+    data: Words,
+    heavy: Option<Heavy>,
+}
+
+/// The same for containers that are open, of these names; the result stays in memory.
+pub fn merge_in_memory(
+    files: &[&Mapped],
+    names: &[PathBuf],
+    threads: usize,
+    control: &Control,
+) -> Result<Mapped> {
+    if files.is_empty() {
+        return Err(Error::Refused("nothing to merge: give at least one sketch".into()));
+    }
+    let Joined { params, rows, seeds, data, heavy } = join(files, names, threads, control)?;
+    output::in_memory(&params, (&rows, &seeds), &data, heavy.as_ref(), threads)
+}
+
+fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control) -> Result<Joined> {
+    // Before all differences: those of static filters cannot be mended.
+    if let Some((_, path)) =
+        files.iter().zip(names).find(|(file, _)| file.params().common.kind == Kind::Scalable)
+    {
+        return Err(Error::Refused(format!(
+            "{}: which layer of a scalable filter a key is in depends on what came before it, so two cannot be merged; \
+             build --kind blocked",
+            path.display()
+        )));
+    }
+    if let Some((_, path)) = files.iter().zip(names).find(|(file, _)| file.params().common.kind == Kind::Fuse)
+    {
+        return Err(Error::Refused(format!(
+            "{}: a fuse filter is static and cannot be merged; build one from all of the data, or build --kind blocked",
+            path.display()
+        )));
+    }
+    if let Some((_, path)) =
+        files.iter().zip(names).find(|(file, _)| file.params().common.kind == Kind::CountMinConservative)
+    {
+        return Err(Error::Refused(format!(
+            "{}: what a conservative count-min sketch holds depends on the order of its rows, so the sum of two is not \
+             that of both; build one from all of the data, or build --kind count-min without --conservative",
+            path.display()
+        )));
+    }
+    for (file, path) in files.iter().zip(names) {
+        mergeable(files[0], &names[0], file, path)?;
+    }
+    // Each group with the file it was first seen in: a later file may differ from that one, not
+    // from the first of all.
+    let mut groups: BTreeMap<&Name, (&GroupParams, usize)> = BTreeMap::new();
+    for (i, file) in files.iter().enumerate() {
+        for group in &file.params().groups {
+            let (known, first) = *groups.entry(&group.group).or_insert((group, i));
+            if known != group {
+                mergeable(files[first], &names[first], file, &names[i])?;
+            }
+        }
+    }
+    let groups = groups.into_values().map(|(group, _)| group.clone()).collect();
+    let params = Params::new(files[0].params().common.clone(), groups)?;
+    let placing = Placing::new(&params);
+    let mut data = placing.empty()?;
+    let sections = arena::sections(&params, &mut data);
+    control.begin(params.groups.len() as u64);
+    let sums = parallel::each(threads, sections.len(), |group| {
+        control.check()?;
+        let mut section = sections[group].lock().expect("no holder panics");
+        let (mut rows, mut total) = (0u64, 0u64);
+        for (file, path) in files.iter().zip(names) {
+            if let Some(at) = file.params().find(&params.groups[group].group.0) {
+                file.verify(at).map_err(Error::file(path))?;
+                placing.join(&mut section, file.section(at));
+                rows = rows.saturating_add(file.tallies()[at].rows);
+                total = total.saturating_add(file.tallies()[at].seed);
+            }
+        }
+        control.advance(1);
+        Ok((rows, total))
+    })?;
+    drop(sections);
+    let (rows, seeds): (Vec<u64>, Vec<u64>) = sums.into_iter().unzip();
+    let heavy = counts::merged_heavy(files, &params, &data, &seeds)?;
+    Ok(Joined { params, rows, seeds, data, heavy })
+}
+
+/// Files that are equal to one before them. Their sections were verified, so equal checksums say it.
+fn repeated(files: &[Mapped], paths: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
+    let mut known: HashMap<Vec<(&Name, u64)>, &PathBuf> = HashMap::new();
+    let mut twice = Vec::new();
+    for (file, path) in files.iter().zip(paths) {
+        if file.tallies().iter().all(|tally| tally.rows == 0) {
+            continue; // filters that are still empty are all alike
+        }
+        let names = file.params().groups.iter().map(|group| &group.group);
+        let sums = names.zip(file.tallies().iter().map(|tally| tally.sum)).collect();
+        if let Some(first) = known.get(&sums) {
+            twice.push(((*first).clone(), path.clone()));
+        } else {
+            known.insert(sums, path);
+        }
+    }
+    twice
+}
+
+/// Refuses two files whose filters have different parameters.
+pub(crate) fn mergeable(a: &Mapped, a_path: &Path, b: &Mapped, b_path: &Path) -> Result<()> {
+    match a.params().difference(b.params()) {
+        None => Ok(()),
+        Some(difference) => Err(Error::Refused(format!(
+            "{} and {} have different parameters: {difference}; build both with the same ones \
+             (tamis plan DATA … -o params.json, then tamis build --params params.json; or build --like one of them)",
+            a_path.display(),
+            b_path.display()
+        ))),
+    }
+}

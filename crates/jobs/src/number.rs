@@ -1,0 +1,280 @@
+//! How numbers are written for people.
+//!
+//! Decimal units, thousands separated by commas, no more digits than can be read, and no digit
+//! that hides a difference that matters: `100 %` is said of the whole only.
+
+use std::time::Duration;
+
+/// A count, with its thousands set apart: `1,260,817`.
+pub fn count(n: u64) -> String {
+    grouped(&n.to_string())
+}
+
+/// A product of counts, likewise.
+pub fn product(n: u128) -> String {
+    grouped(&n.to_string())
+}
+
+/// So many of something: `1 row`, `1,260,817 rows`.
+pub fn counted(n: u64, what: &str) -> String {
+    format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// A rate or any other plain number, to four significant digits: `0.0101`, `9.8e-7`, `12,346`.
+pub fn rate(value: f64) -> String {
+    significant(value, 4)
+}
+
+/// The rates of one column, with the same decimals: as many as the largest needs for four
+/// significant digits. One that would lose too much by that is written as by itself.
+pub fn rates(values: &[f64]) -> Vec<String> {
+    let largest = values.iter().filter(|v| v.is_finite()).fold(0.0f64, |most, v| most.max(v.abs()));
+    let decimals = 3.0 - (largest * (1.0 + 1e-12)).log10().floor();
+    let common = |value: f64| {
+        let kept = value == 0.0 || value.abs() * 10f64.powf(decimals) >= 10.0;
+        ((1.0..=8.0).contains(&decimals) && value.is_finite() && kept && largest < 1e15)
+            .then(|| fixed(value, decimals as usize, false))
+    };
+    values.iter().map(|&value| common(value).unwrap_or_else(|| rate(value))).collect()
+}
+
+/// Both ends of an interval, with the same decimals: `0.00984–0.01019`.
+pub fn interval(low: f64, high: f64) -> String {
+    rates(&[low, high]).join("–")
+}
+
+/// A part of a whole (0.5), as percent (`50 %`). Only the whole is `100 %`.
+pub fn percent(part: f64) -> String {
+    if part < 1.0 && part > 0.99995 {
+        return ">99.99 %".to_owned();
+    }
+    let hundredths = part * 100.0;
+    let hundredths = if part.is_finite() { hundredths.clamp(f64::MIN, f64::MAX) } else { hundredths };
+    with_unit(significant(hundredths, 4), "%")
+}
+
+/// A size in decimal units, to three significant digits: `1.5 MB`.
+pub fn bytes(n: u64) -> String {
+    bytes_of(n as f64)
+}
+
+/// A duration: `24 ms`, `1.2 s`, `3 min 20 s`.
+pub fn duration(time: Duration) -> String {
+    seconds(time.as_secs_f64())
+}
+
+/// A duration in seconds, likewise.
+pub fn seconds(time: f64) -> String {
+    if time < 0.0 {
+        return format!("-{}", seconds(-time));
+    }
+    let pair = |whole: f64, unit: &str, rest: f64, small: &str| {
+        let (whole, rest) = (significant(whole, 4), if whole < 1e6 { rest } else { 0.0 });
+        if rest == 0.0 { format!("{whole} {unit}") } else { format!("{whole} {unit} {rest} {small}") }
+    };
+    if !time.is_finite() || time == 0.0 {
+        with_unit(significant(time, 3), "s")
+    } else if time < 59.95 {
+        let unit = [(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms")]
+            .into_iter()
+            .find(|(size, _)| time / size < 999.5)
+            .unwrap_or((1.0, "s"));
+        with_unit(significant(time / unit.0, 3), unit.1)
+    } else if time < 3599.5 {
+        let time = time.round();
+        pair((time / 60.0).floor(), "min", time % 60.0, "s")
+    } else if time < 86_370.0 {
+        let minutes = (time / 60.0).round();
+        pair((minutes / 60.0).floor(), "h", minutes % 60.0, "min")
+    } else {
+        let hours = (time / 3600.0).round();
+        pair((hours / 24.0).floor(), "d", hours % 24.0, "h")
+    }
+}
+
+/// A count in few characters: `950`, `1,260`, `12.6k`, `1.26M`.
+pub fn short(value: f64) -> String {
+    if value.abs() < 9_999.5 {
+        return significant(value, 4);
+    }
+    scaled(value, &["", "k", "M", "G", "T", "P", "E"]).concat()
+}
+
+/// A number of bytes with its unit, in powers of 1000.
+pub fn bytes_of(value: f64) -> String {
+    let [number, unit] = scaled(value, &["B", "kB", "MB", "GB", "TB", "PB", "EB"]);
+    with_unit(number, &unit)
+}
+
+/// The number and the unit, the smallest of the steps of a thousand that gives three digits.
+fn scaled(value: f64, units: &[&str]) -> [String; 2] {
+    let mut value = value;
+    let mut unit = 0;
+    while value.is_finite() && value.abs() >= 999.5 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    [significant(value, 3), units[unit].to_owned()]
+}
+
+fn with_unit(number: String, unit: &str) -> String {
+    if number == "–" { number } else { format!("{number} {unit}") }
+}
+
+/// A number to so many significant digits, without trailing zeros; the digits of the integer part
+/// all stand. Very small and very large ones are written as `9.8e-7`, what is no number as a dash.
+pub fn significant(value: f64, digits: usize) -> String {
+    if value.is_nan() {
+        return "–".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "∞" } else { "-∞" }.to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let digits = digits.max(1);
+    // Rounded first: the exponent is that of the number as written.
+    let written = format!("{:.*e}", digits - 1, value);
+    let Some((mantissa, exponent)) = written.split_once('e') else { return written };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if !(-4..15).contains(&exponent) {
+        return format!("{}e{exponent}", trimmed(mantissa));
+    }
+    let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+    fixed(value, decimals, true)
+}
+
+/// A number with so many decimals, thousands set apart.
+pub fn fixed(value: f64, decimals: usize, trim: bool) -> String {
+    let written = format!("{value:.decimals$}");
+    let text = grouped(if trim { trimmed(&written) } else { &written });
+    // Rounded to nothing, a negative number has no sign.
+    if text.bytes().all(|b| matches!(b, b'-' | b'0' | b'.')) { text.replace('-', "") } else { text }
+}
+
+fn trimmed(digits: &str) -> &str {
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
+}
+
+fn grouped(digits: &str) -> String {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
+    let (whole, fraction) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    let mut out = String::from(sign);
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + fraction
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn counts_have_their_thousands_set_apart() {
+        let written: Vec<String> = [0, 7, 999, 1000, 1_260_817].map(count).into();
+        assert_eq!(written, ["0", "7", "999", "1,000", "1,260,817"]);
+        assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(product(u128::from(u64::MAX) + 1), "18,446,744,073,709,551,616");
+    }
+
+    #[test]
+    fn rates_have_four_significant_digits() {
+        let written: Vec<String> =
+            [0.0101, 9.8e-7, 0.100_712, 0.0001, 0.000_099_999_9, 1.0, 0.0, -0.25, 12_345.6, 1e18]
+                .map(rate)
+                .into();
+        assert_eq!(
+            written,
+            ["0.0101", "9.8e-7", "0.1007", "0.0001", "0.0001", "1", "0", "-0.25", "12,346", "1e18"]
+        );
+    }
+
+    #[test]
+    fn the_rates_of_a_column_have_the_same_decimals() {
+        assert_eq!(rates(&[0.010_17, 0.009_854, 0.01, 0.0]), ["0.01017", "0.00985", "0.01000", "0.00000"]);
+        assert_eq!(rates(&[0.5, 9.8e-7, f64::NAN]), ["0.5000", "9.8e-7", "–"]);
+        assert_eq!(rates(&[]), Vec::<String>::new());
+        assert_eq!(rates(&[12_345.6, 1.0]), ["12,346", "1"]);
+        assert_eq!(interval(0.009_839, 0.010_19), "0.00984–0.01019");
+    }
+
+    #[test]
+    fn what_is_no_number_is_a_dash() {
+        assert_eq!(rate(f64::NAN), "–");
+        assert_eq!(percent(f64::NAN), "–");
+        assert_eq!(seconds(f64::NAN), "–");
+        assert_eq!(rate(f64::INFINITY), "∞");
+    }
+
+    #[test]
+    fn percents_are_of_the_whole_only_at_a_hundred() {
+        let written: Vec<String> = [0.0, 0.0101, 0.5, 0.50234, 0.999_99, 1.0, 1.5].map(percent).into();
+        assert_eq!(written, ["0 %", "1.01 %", "50 %", "50.23 %", ">99.99 %", "100 %", "150 %"]);
+    }
+
+    #[test]
+    fn sizes_have_decimal_units() {
+        let written: Vec<String> =
+            [0, 999, 1000, 1_500_000, 999_999, 1_260_817_000, u64::MAX].map(bytes).into();
+        assert_eq!(written, ["0 B", "999 B", "1 kB", "1.5 MB", "1 MB", "1.26 GB", "18.4 EB"]);
+    }
+
+    #[test]
+    fn durations_have_the_unit_that_fits() {
+        let written: Vec<String> =
+            [0.0, 3e-8, 0.000_5, 0.024, 0.9999, 1.2, 60.0, 200.0, 3599.9, 7500.0, 90_000.0, -0.024]
+                .map(seconds)
+                .into();
+        assert_eq!(
+            written,
+            [
+                "0 s",
+                "30 ns",
+                "500 µs",
+                "24 ms",
+                "1 s",
+                "1.2 s",
+                "1 min",
+                "3 min 20 s",
+                "1 h",
+                "2 h 5 min",
+                "1 d 1 h",
+                "-24 ms"
+            ]
+        );
+        assert_eq!(duration(Duration::from_millis(24)), "24 ms");
+    }
+
+    #[test]
+    fn short_counts_fit_beside_an_axis() {
+        let written: Vec<String> = [950.0, 1260.0, 12_600.0, 1_260_817.0, 2e9].map(short).into();
+        assert_eq!(written, ["950", "1,260", "12.6k", "1.26M", "2G"]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_written_count_reads_back(n: u64) {
+            prop_assert_eq!(count(n).replace(',', "").parse::<u64>().unwrap(), n);
+        }
+
+        #[test]
+        fn a_written_rate_is_within_half_a_unit_of_its_fourth_digit(value in -1e12f64..1e12, down in 0i32..30) {
+            let value = value / 10f64.powi(down);
+            let read: f64 = rate(value).replace(',', "").parse().unwrap();
+            prop_assert!((read - value).abs() <= value.abs() * 0.000_500_1);
+        }
+
+        #[test]
+        fn no_number_of_any_kind_is_written_at_length(value: f64) {
+            for text in [rates(&[value, 1.0]).concat(), rate(value), percent(value), short(value), bytes_of(value), seconds(value)] {
+                prop_assert!(text.chars().count() <= 24, "{}", text);
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Filters that hold more than they were planned for, made anew: larger, of the keys beside them.
+
+use std::path::Path;
+
+use tamis::params::{GroupParams, Params};
+use tamis::sizing::Kind;
+use tamis_read::Control;
+use tamis_read::error::{Error, Result};
+
+use crate::arena::{Placing, Private};
+use crate::exact::{self, Gathered, Store};
+use crate::health::{Health, health};
+use crate::output::{self, Mapped};
+use crate::plan::{self, Size};
+use crate::rows::Take;
+
+/// What was made anew.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rebuilt {
+    /// Groups that are larger now.
+    pub groups: u64,
+    /// The highest expected rate before.
+    pub before: f64,
+    /// The same now.
+    pub after: f64,
+}
+
+/// Refuses what could not be made anew, before anything is done.
+pub fn check(path: &Path, above: f64) -> Result<()> {
+    let file = output::open(path)?;
+    let refused = |message: String| Err(Error::Input { path: path.into(), message });
+    let params = file.params();
+    if !matches!(params.common.kind, Kind::Blocked | Kind::Bloom) {
+        return refused(format!(
+            "--rebuild-above is for filters of a fixed size (blocked, bloom): these are {}",
+            params.common.kind
+        ));
+    }
+    if let Some(target) = params.groups.iter().map(|group| group.fpr).find(|target| *target > above) {
+        return refused(format!(
+            "its target rate is {target}, and --rebuild-above {above} is below it: filters would be made anew for ever"
+        ));
+    }
+    if exact::beside(path, &file)?.is_none() {
+        return refused(
+            "its keys are not beside it, and without them it cannot be made anew: build it with --exact, or leave out --rebuild-above".into(),
+        );
+    }
+    Ok(())
+}
+
+/// Makes the filters of a file larger whose expected rate is over this one, so that they have room
+/// for twice their keys; nothing where there are none. The file, and that of its keys, is replaced
+/// whole.
+pub fn from_keys(path: &Path, above: f64, threads: usize, control: &Control) -> Result<Option<Rebuilt>> {
+    let file = output::open(path)?;
+    let old = file.params().clone();
+    let states = healths(&file);
+    let over = |state: &Health| state.rate > above;
+    if !states.iter().any(over) {
+        return Ok(None);
+    }
+    let store = Store::open(path, &file)?;
+    let mut keys = vec![0u64; old.groups.len()];
+    exact::each(&store, control, |key| keys[key.group as usize] += 1)?;
+    let groups = old.groups.iter().zip(&states).zip(&keys).map(|((group, state), keys)| match over(state) {
+        false => Ok(group.clone()),
+        true => larger(&old, group, keys.saturating_mul(2).max(group.keys)),
+    });
+    // The names are the same, and so is their order.
+    let params = Params::new(old.common.clone(), groups.collect::<Result<_>>()?)?;
+    let placing = Placing::new(&params);
+    let mut filters = Private::new(&placing)?;
+    exact::each(&store, control, |key| filters.take(key))?;
+    let arena = filters.finish();
+    let (rows, seeds): (Vec<u64>, Vec<u64>) =
+        file.tallies().iter().map(|tally| (tally.rows, tally.seed)).unzip();
+    drop(file);
+    let (mut draft, _) = output::draft_container(path, &params, (&rows, &seeds), &arena, None, threads)?;
+    drop(arena);
+    let none = Gathered::none(exact::MEMORY);
+    let (kept, _) = exact::write(path, draft.digest()?, &params, none, &[(&store, &old)], control)?;
+    drop(store);
+    kept.finish()?;
+    draft.finish()?;
+    let highest = |states: &[Health]| states.iter().map(|state| state.rate).fold(0.0, f64::max);
+    let after = highest(&healths(&output::open(path)?));
+    let groups = states.iter().filter(|state| over(state)).count() as u64;
+    Ok(Some(Rebuilt { groups, before: highest(&states), after }))
+}
+
+fn healths(file: &Mapped) -> Vec<Health> {
+    let params = file.params();
+    let groups = params.groups.iter().zip(file.tallies());
+    groups.map(|(group, tally)| health(params.common.kind, group, tally)).collect()
+}
+
+/// A group with its rate, for more keys.
+fn larger(params: &Params, group: &GroupParams, keys: u64) -> Result<GroupParams> {
+    let counts = vec![(group.group.clone(), keys)];
+    let mut planned = plan::parameters(params.common.clone(), counts, Size::Fpr(group.fpr), 0)?;
+    Ok(planned.groups.remove(0))
+}

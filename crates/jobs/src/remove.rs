@@ -1,0 +1,173 @@
+//! Keys taken out of filters again.
+//!
+//! All keys are read first, and then removed in the order of their hashes: which of them are found
+//! missing, and the bytes of the result, depend on the rows alone. The file is replaced whole, or not
+//! at all.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tamis::counting::Counting;
+use tamis::format::Tally;
+use tamis::key::Recipe;
+use tamis::params::Params;
+use tamis::sizing::Kind;
+use tamis_read::error::{Error, Result};
+use tamis_read::{Control, Explained, Sources};
+
+use crate::arena::{self, Placing};
+use crate::count::Making;
+use crate::hashes::{self, Wanted};
+use crate::rows::BadRows;
+use crate::{number, output, parallel};
+
+/// What to do with keys that are surely not in the filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Missing {
+    /// Change nothing at all, and say how many there are.
+    #[default]
+    Fail,
+    /// Leave them out, and count them.
+    Skip,
+}
+
+/// Rows whose keys are to be removed.
+#[derive(Debug, Clone)]
+pub struct Removal {
+    /// Files, globs, folders, `-`.
+    pub inputs: Vec<String>,
+    /// How to read them.
+    pub options: tamis_read::Options,
+    /// The recipe, with the columns of these inputs.
+    pub recipe: Recipe,
+    /// Rows without a key.
+    pub bad_rows: BadRows,
+    /// Keys that are not there.
+    pub missing: Missing,
+    /// Of equal keys of a group one only.
+    pub distinct: bool,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// What was removed.
+#[derive(Debug)]
+pub struct Report {
+    /// The parameters.
+    pub params: Params,
+    /// What each filter says of itself.
+    pub tallies: Vec<Tally>,
+    /// Keys removed, by group.
+    pub removed: Vec<u64>,
+    /// Keys that are not in the filter of their group, by group.
+    pub missing: Vec<u64>,
+    /// Rows of groups that the file does not have: they are missing, too.
+    pub strangers: u64,
+    /// Rows left out.
+    pub skipped: u64,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
+    /// How long it took.
+    pub time: Duration,
+}
+
+impl Report {
+    /// Keys that were removed from all groups.
+    pub fn removed(&self) -> u64 {
+        self.removed.iter().sum()
+    }
+
+    /// Keys that could not be, because they are not there.
+    pub fn missing(&self) -> u64 {
+        self.missing.iter().sum::<u64>() + self.strangers
+    }
+}
+
+/// Refuses kinds that cannot forget a key.
+pub fn refuse(path: &Path, kind: Kind) -> Result<()> {
+    if kind == Kind::Counting {
+        return Ok(());
+    }
+    let why = match kind {
+        Kind::Fuse => "a fuse filter is static",
+        kind if kind.counts() => "estimates of counts would fall below the truth",
+        _ => "keys share bits, and no bit tells how many need it",
+    };
+    Err(Error::Refused(format!(
+        "{}: nothing can be removed from a {kind} {}: {why}; build --kind counting, from which keys can be removed, or keep \
+         those that are gone in filters of their own (--removed FILE of query, filter and test)",
+        path.display(),
+        if kind.counts() { "sketch" } else { "filter" }
+    )))
+}
+
+/// Removes the keys of rows from a file of filters, which is replaced whole.
+pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Report> {
+    let start = Instant::now();
+    output::check(path)?;
+    let container = output::open(path)?;
+    let params = container.params().clone();
+    refuse(path, params.common.kind)?;
+    // Damage would come out under a checksum that matches.
+    parallel::each(removal.threads, params.groups.len(), |group| {
+        container.verify(group).map_err(Error::file(path))
+    })?;
+    let sources = Sources::open(&removal.inputs, &removal.options, &removal.recipe.columns())?;
+    let inputs = sources.explain();
+    output::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
+    let making = Making {
+        recipe: &removal.recipe,
+        hash: params.common.hash,
+        bad_rows: removal.bad_rows,
+        count_keywords: false,
+    };
+    let wanted = Wanted { distinct: removal.distinct, known_groups: false };
+    let hashes = hashes::by_group(&sources, making, &params, wanted, removal.threads, control)?;
+
+    let mut words = Placing::new(&params).empty()?;
+    words.copy_from_slice(container.data());
+    let before = container.tallies().to_vec();
+    drop(container);
+    let sections = arena::sections(&params, &mut words);
+    let removed = parallel::each(removal.threads, sections.len(), |group| {
+        control.check()?;
+        let mut section = sections[group].lock().expect("no holder panics");
+        let mut filter = Counting::from_words(&mut **section, params.groups[group].shape.hashes)?;
+        Ok(filter.remove_hashes(&hashes.groups[group]))
+    })?;
+    drop(sections);
+    let missing: Vec<u64> =
+        hashes.groups.iter().zip(&removed).map(|(all, removed)| all.len() as u64 - removed).collect();
+    let mut report = Report {
+        tallies: Vec::new(),
+        removed,
+        missing,
+        strangers: hashes.strangers,
+        skipped: hashes.skipped,
+        inputs,
+        time: Duration::ZERO,
+        params,
+    };
+    if removal.missing == Missing::Fail && report.missing() > 0 {
+        return Err(refusal(path, &report));
+    }
+    // Full counters let more be removed than was added; what is noted is never more than that.
+    let rows: Vec<u64> = before.iter().map(|tally| tally.rows).collect();
+    let gone = before.iter().zip(&report.removed).map(|(tally, removed)| tally.seed.saturating_add(*removed));
+    let gone: Vec<u64> = gone.zip(&rows).map(|(gone, rows)| gone.min(*rows)).collect();
+    report.tallies = output::write_container(path, &report.params, &rows, &gone, &words, removal.threads)?;
+    report.time = start.elapsed();
+    Ok(report)
+}
+
+fn refusal(path: &Path, report: &Report) -> Error {
+    let all = report.missing() + report.removed();
+    let path = PathBuf::from(path);
+    let message = format!(
+        "{} of {} to be removed are not in it, so nothing was changed: were they removed before, or not as often added? \
+         --missing skip removes the others; tamis filter --invert shows rows that are not in it",
+        number::count(report.missing()),
+        number::counted(all, "key"),
+    );
+    Error::Input { path, message }
+}

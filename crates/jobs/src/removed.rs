@@ -1,0 +1,108 @@
+//! A second filter, of what was removed: a key passes if it is in the first and not in the second.
+//!
+//! It makes any filter forget, at a price: where the second errs, a key that was not removed is
+//! missed. False positives of the second are false negatives of the pair.
+
+use std::path::{Path, PathBuf};
+
+use tamis::hash::Scheme;
+use tamis::key::Field;
+use tamis::params::Params;
+use tamis::sizing::Kind;
+use tamis::sketch::Sketch;
+use tamis_read::error::{Error, Result};
+
+use crate::output::{self, Mapped};
+
+/// The filters of what was removed.
+#[derive(Debug)]
+pub struct Removed {
+    path: PathBuf,
+    file: Mapped,
+    /// Which of them belongs to each group of the first file.
+    places: Vec<Option<usize>>,
+}
+
+impl Removed {
+    /// Opens the second file, beside a first of these parameters. It must make and hash keys as the
+    /// first does, and have the same groups, or none: it then speaks of all.
+    pub fn open(path: &Path, first: &Params) -> Result<Removed> {
+        let file = output::open(path)?;
+        let second = file.params();
+        if let Some(message) = mismatch(first, second) {
+            return Err(Error::Input { path: path.into(), message });
+        }
+        let place = |name: &[u8]| match second.common.recipe.group {
+            Some(_) => second.find(name),
+            None => Some(0),
+        };
+        let places = first.groups.iter().map(|group| place(&group.group.0)).collect();
+        Ok(Removed { path: path.into(), file, places })
+    }
+
+    /// The filter that belongs to each group of the first file; none where nothing of it was removed.
+    pub fn sketches(&self) -> Result<Vec<Option<Sketch<&[u64]>>>> {
+        let sketch = |place: &Option<usize>| place.map(|at| self.file.sketch(at)).transpose();
+        Ok(self.places.iter().map(sketch).collect::<tamis::Result<_>>()?)
+    }
+
+    /// Where it was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads all of it, and checks it.
+    pub fn verify(&self) -> Result<()> {
+        let groups = 0..self.file.params().groups.len();
+        groups.into_iter().try_for_each(|group| self.file.verify(group)).map_err(Error::file(&self.path))
+    }
+
+    /// How many murmur3 hashes a key needs; 0 with another scheme.
+    pub fn lanes(&self) -> u32 {
+        lanes(self.file.params())
+    }
+}
+
+/// How many murmur3 hashes a key needs; 0 with another scheme.
+pub fn lanes(params: &Params) -> u32 {
+    match params.common.hash {
+        Scheme::Murmur3 => params.groups.iter().map(|group| group.shape.hashes).max().unwrap_or(0),
+        Scheme::Xxh3 { .. } => 0,
+    }
+}
+
+/// The rate of just this filter, from what it holds.
+pub fn rate_now(sketch: &Sketch<&[u64]>, scheme: Scheme) -> f64 {
+    match sketch {
+        Sketch::Bloom(filter) if scheme == Scheme::Murmur3 => filter.rate_now_lanes(),
+        sketch => sketch.rate_now(),
+    }
+}
+
+/// Why keys of the first file mean nothing to the second.
+fn mismatch(first: &Params, second: &Params) -> Option<String> {
+    let (a, b) = (&first.common, &second.common);
+    let steps = |fields: &[Field]| fields.iter().map(|field| field.steps.clone()).collect::<Vec<_>>();
+    if [a.kind, b.kind].into_iter().any(|kind| kind == Kind::Layered || kind.counts()) {
+        let kind = if a.kind == Kind::Layered || a.kind.counts() { a.kind } else { b.kind };
+        return Some(format!(
+            "--removed goes with filters that hold whole keys, not with {kind}: build both with another --kind"
+        ));
+    }
+    if a.hash != b.hash {
+        return Some(format!(
+            "hashes keys with {}, and the first file with {}: build both with the same --hash and --seed",
+            b.hash, a.hash
+        ));
+    }
+    if steps(&a.recipe.key) != steps(&b.recipe.key) || a.recipe.null != b.recipe.null {
+        return Some(format!(
+            "makes other keys ({}) than the first file ({}): build both with the same steps",
+            b.recipe, a.recipe
+        ));
+    }
+    if b.recipe.group.is_some() && a.recipe.group.is_none() {
+        return Some("has groups, and the first file has none: build it without --group".into());
+    }
+    None
+}

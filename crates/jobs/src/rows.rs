@@ -1,0 +1,441 @@
+//! From rows to keys: the recipe applied, groups numbered, keys hashed, bad rows dealt with.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+use std::sync::Mutex;
+
+use tamis::hash::{Scheme, xxh3};
+use tamis::key::{BadValue, Maker, Recipe, is_present};
+use tamis::params::{Name, Params};
+use tamis_read::{Fault, Lines, Sink};
+
+/// What to do with a row of which no key can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BadRows {
+    /// Stop, naming file, line and value.
+    #[default]
+    Fail,
+    /// Leave it out, and count it.
+    Skip,
+}
+
+/// A key on its way into a sketch.
+#[derive(Debug, Clone, Copy)]
+pub struct Key<'a> {
+    /// The number of its group.
+    pub group: u32,
+    /// Its [identity](Scheme::identity).
+    pub hash: u64,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// What it counts for: 1, but where the recipe names a weight.
+    pub weight: u64,
+}
+
+/// What takes keys; each thread has one of its own.
+pub trait Take: Send {
+    /// Takes one key.
+    fn take(&mut self, key: Key<'_>);
+
+    /// Whether it looks at the bytes of keys, or only at their hashes.
+    fn reads_bytes(&self) -> bool {
+        true
+    }
+
+    /// Takes keys of one group, each with the weight 1, where it reads no bytes.
+    #[inline]
+    fn take_hashes(&mut self, group: u32, hashes: &[u64]) {
+        hashes.iter().for_each(|&hash| self.take(Key { group, hash, bytes: &[], weight: 1 }));
+    }
+}
+
+/// Takes keys and does nothing with them: where only the rows matter.
+#[derive(Debug)]
+pub struct Ignore;
+
+impl Take for Ignore {
+    fn take(&mut self, _: Key<'_>) {}
+
+    fn reads_bytes(&self) -> bool {
+        false
+    }
+}
+
+/// Names, numbered as they come.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// In the order in which they came.
+    pub list: Vec<Name>,
+    numbers: Numbers,
+}
+
+impl Names {
+    /// The number of a name, which gets one if it is new.
+    pub(crate) fn number(&mut self, name: &[u8]) -> u32 {
+        if let Some(&number) = self.numbers.get(name) {
+            return number;
+        }
+        let number = self.list.len() as u32;
+        self.list.push(Name(name.to_vec()));
+        self.numbers.insert(name.into(), number);
+        number
+    }
+}
+
+type Numbers = HashMap<Box<[u8]>, u32, BuildHasherDefault<XxHasher>>;
+
+/// How the names of groups become numbers.
+#[derive(Debug)]
+pub enum Groups<'a> {
+    /// In the order in which they appear.
+    Discover(Names),
+    /// As they stand in the parameters; another name is a bad row.
+    Known(&'a Params),
+    /// As they stand in the parameters; others are numbered from `first` on, as all threads
+    /// together meet them.
+    KnownFirst {
+        /// The parameters.
+        params: &'a Params,
+        /// The number of the first other name.
+        first: u32,
+        /// The other names.
+        others: &'a Mutex<Names>,
+    },
+    /// As they stand in the parameters; all others have this number.
+    KnownOr(&'a Params, u32),
+    /// All keys belong to the group of this number, whatever the row says.
+    One(u32),
+}
+
+/// The sink that turns rows into keys.
+#[derive(Debug)]
+pub struct KeyRows<'a, T> {
+    maker: Maker<'a>,
+    parts: usize,
+    /// Where the weight stands among the values, and the sum of weights by group.
+    weight_at: Option<usize>,
+    weights: Vec<u64>,
+    hash: Scheme,
+    bad_rows: BadRows,
+    groups: Groups<'a>,
+    numbers: Numbers,
+    /// The one group of all keys and the seed of their hashes, where keys are values as they stand, and
+    /// nothing but their hashes is wanted.
+    plain: Option<(u32, u64)>,
+    /// Hashes of keys that are taken together.
+    hashes: Vec<u64>,
+    /// Short values seen lately, by a hash of their bytes: most columns of groups have few.
+    recent: Box<[(u64, u32); RECENT]>,
+    /// Rows of which a key was made, by group.
+    pub rows: Vec<u64>,
+    /// Rows left out.
+    pub skipped: u64,
+    /// What takes the keys.
+    pub take: T,
+}
+
+const RECENT: usize = 1024;
+
+/// Values of groups whose number is remembered.
+const REMEMBERED: usize = 1 << 17;
+
+impl<'a, T: Take> KeyRows<'a, T> {
+    /// A sink for one thread.
+    pub fn new(recipe: &'a Recipe, hash: Scheme, bad_rows: BadRows, groups: Groups<'a>, take: T) -> Self {
+        let groups = match groups {
+            Groups::One(number) => Groups::One(number),
+            _ if recipe.group.is_none() => Groups::One(0),
+            groups => groups,
+        };
+        let plain = match (&groups, hash) {
+            (&Groups::One(group), Scheme::Xxh3 { seed }) => Some((group, seed)),
+            _ => None,
+        };
+        let plain = plain.filter(|_| recipe.is_plain() && recipe.weight.is_none() && !take.reads_bytes());
+        KeyRows {
+            maker: Maker::new(recipe),
+            parts: recipe.key.len(),
+            weight_at: recipe.weight_at(),
+            weights: Vec::new(),
+            hash,
+            bad_rows,
+            groups,
+            numbers: Numbers::default(),
+            plain,
+            hashes: Vec::new(),
+            recent: Box::new([(u64::MAX, 0); RECENT]),
+            rows: Vec::new(),
+            skipped: 0,
+            take,
+        }
+    }
+
+    /// The sum of the weights of each group.
+    pub fn totals(&self) -> &[u64] {
+        if self.weight_at.is_some() { &self.weights } else { &self.rows }
+    }
+
+    /// The names that were discovered (the empty one where there are no groups), the rows of
+    /// each, and what took the keys.
+    pub fn into_names(self) -> (Vec<Name>, Vec<u64>, T) {
+        let names = match self.groups {
+            Groups::Discover(names) => names.list,
+            _ => vec![Name::default()],
+        };
+        (names, self.rows, self.take)
+    }
+
+    /// What is kept from one table to the next that has the same recipe: names that were
+    /// discovered, what took the keys, and the rows of each group.
+    pub(crate) fn into_state(self) -> (Option<Names>, Vec<u64>, T) {
+        let names = match self.groups {
+            Groups::Discover(names) => Some(names),
+            _ => None,
+        };
+        (names, self.rows, self.take)
+    }
+
+    #[inline]
+    fn group(&mut self, value: Option<&[u8]>) -> Result<u32, String> {
+        // A value of up to 7 bytes is packed with its length into one word: equal words, equal values.
+        let packed = match value {
+            Some(value) if value.len() < 8 => {
+                let mut bytes = [0; 8];
+                bytes[..value.len()].copy_from_slice(value);
+                bytes[7] = value.len() as u8 + 1;
+                u64::from_le_bytes(bytes)
+            }
+            _ => 0,
+        };
+        let slot = (packed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
+        if packed != 0 && self.recent[slot].0 == packed {
+            return Ok(self.recent[slot].1);
+        }
+        let number = self.group_by_name(value)?;
+        if packed != 0 {
+            self.recent[slot] = (packed, number);
+        }
+        Ok(number)
+    }
+
+    fn group_by_name(&mut self, value: Option<&[u8]>) -> Result<u32, String> {
+        if let Some(&number) = value.and_then(|value| self.numbers.get(value)) {
+            return Ok(number);
+        }
+        let name = self.maker.group(value).map_err(in_group)?;
+        let number = match &mut self.groups {
+            Groups::One(number) => *number,
+            Groups::Known(params) => params.find(name).map(|at| at as u32).ok_or_else(|| {
+                let name = String::from_utf8_lossy(name);
+                format!("group {name:?} is not in the parameters; plan over all of the data, or build without them")
+            })?,
+            Groups::KnownOr(params, other) => params.find(name).map_or(*other, |at| at as u32),
+            Groups::Discover(names) => names.number(name),
+            Groups::KnownFirst { params, first, others } => match params.find(name) {
+                Some(at) => at as u32,
+                None => *first + others.lock().expect("no holder panics").number(name),
+            },
+        };
+        if let Some(value) = value {
+            // Many values may make few groups (a day of a time): what is remembered is bounded.
+            if self.numbers.len() >= REMEMBERED {
+                self.numbers.clear();
+            }
+            self.numbers.insert(value.into(), number);
+        }
+        Ok(number)
+    }
+
+    #[inline]
+    fn key(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+        let group = match self.groups {
+            Groups::One(number) => number,
+            _ => self.group(values[self.parts])?,
+        };
+        let weight = match self.weight_at {
+            None => 1,
+            Some(at) => self.maker.weight(values[at]).map_err(in_weight)?,
+        };
+        let bytes = self.maker.key(&values[..self.parts]).map_err(in_key)?;
+        let hash = self.hash.identity(bytes);
+        self.take.take(Key { group, hash, bytes, weight });
+        let group = group as usize;
+        self.count(group, 1);
+        if self.weight_at.is_some() {
+            if self.weights.len() <= group {
+                self.weights.resize(group + 1, 0);
+            }
+            self.weights[group] = self.weights[group].saturating_add(weight);
+        }
+        Ok(())
+    }
+}
+
+impl<T> KeyRows<'_, T> {
+    /// Counts rows of which a key was made.
+    #[inline]
+    fn count(&mut self, group: usize, rows: u64) {
+        if self.rows.len() <= group {
+            self.rows.resize(group + 1, 0);
+        }
+        self.rows[group] += rows;
+    }
+}
+
+/// What helps with a row that cannot be used.
+const ADVICE: &str = "--bad-rows skip leaves such rows out";
+
+/// What is said of a row of which no key can be made.
+pub fn refusal(why: &str, values: &[Option<&[u8]>]) -> String {
+    let shown: Vec<String> = values.iter().map(|value| show(*value)).collect();
+    format!("{why} (values {}); {ADVICE}", shown.join(", "))
+}
+
+/// What is said of a row that has no values to take.
+pub fn unreadable(why: fmt::Arguments<'_>) -> String {
+    format!("{why}; {ADVICE}")
+}
+
+/// Why a value makes no group.
+pub fn in_group(bad: BadValue) -> String {
+    format!("in the group: {bad}")
+}
+
+/// Why a value is no weight.
+pub fn in_weight(bad: BadValue) -> String {
+    match bad {
+        BadValue::Missing => "in the weight: an empty cell, \\N or null is no number".into(),
+        bad => format!("in the weight: {bad}"),
+    }
+}
+
+/// Why a value is no time.
+pub fn in_time(why: &str) -> String {
+    format!("in the time: {why}")
+}
+
+/// Why values make no key.
+pub fn in_key(bad: BadValue) -> String {
+    format!("in the key: {bad}")
+}
+
+impl<T: Take> Sink for KeyRows<'_, T> {
+    #[inline]
+    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+        match self.key(values) {
+            Ok(()) => Ok(()),
+            Err(_) if self.bad_rows == BadRows::Skip => {
+                self.skipped += 1;
+                Ok(())
+            }
+            Err(message) => Err(refusal(&message, values)),
+        }
+    }
+
+    /// Where lines are keys as they stand and only hashes are wanted, they are made in one go.
+    fn lines(&mut self, mut lines: Lines<'_, '_>) -> Result<(), Fault> {
+        let row = |sink: &mut Self, line, place: Range<usize>| {
+            sink.row(&[Some(line)]).map_err(|message| Fault { at: place.start, message })
+        };
+        let Some((group, seed)) = self.plain else {
+            return lines.try_for_each(|(line, place)| row(self, line, place));
+        };
+        let mut hashes = std::mem::take(&mut self.hashes);
+        for (line, place) in lines {
+            match is_present(line) {
+                true => hashes.push(xxh3(line, seed)),
+                false => row(self, line, place)?,
+            }
+        }
+        if !hashes.is_empty() {
+            self.take.take_hashes(group, &hashes);
+            self.count(group as usize, hashes.len() as u64);
+            hashes.clear();
+        }
+        self.hashes = hashes;
+        Ok(())
+    }
+
+    fn bad_row(&mut self, _: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        if self.bad_rows == BadRows::Fail {
+            return Err(unreadable(why));
+        }
+        self.skipped += 1;
+        Ok(())
+    }
+}
+
+/// A value for people: quoted, and cut where it is long.
+pub fn show(value: Option<&[u8]>) -> String {
+    match value {
+        None => "null".into(),
+        Some(value) if value.len() > 60 => format!("{:?}…", String::from_utf8_lossy(&value[..60])),
+        Some(value) => format!("{:?}", String::from_utf8_lossy(value)),
+    }
+}
+
+/// Hashes the bytes of group values; they come from the user's own table, so speed counts more
+/// than resistance to flooding.
+#[derive(Debug, Default)]
+pub struct XxHasher(u64);
+
+impl Hasher for XxHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3(bytes, self.0);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tamis::key::{Column, Field};
+
+    use super::*;
+    use tamis_read::windows;
+
+    #[derive(Default)]
+    struct Hashes {
+        list: Vec<(u32, u64)>,
+        reads_bytes: bool,
+    }
+
+    impl Take for Hashes {
+        fn take(&mut self, key: Key<'_>) {
+            self.list.push((key.group, key.hash));
+        }
+
+        fn reads_bytes(&self) -> bool {
+            self.reads_bytes
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn keys_taken_together_are_those_taken_one_by_one(
+            lines in prop::collection::vec(prop::sample::select(&["a", "bc", "\\N", "", "d\r", "\\N\r"][..]), 0..9),
+            null in prop::option::of(Just("none".to_string())),
+            skip: bool,
+        ) {
+            let text = lines.join("\n");
+            let key = vec![Field { column: Column::Line, steps: Vec::new() }];
+            let recipe = Recipe { key, group: None, weight: None, null };
+            let bad_rows = if skip { BadRows::Skip } else { BadRows::Fail };
+            let [together, one_by_one] = [false, true].map(|reads_bytes| {
+                let take = Hashes { reads_bytes, ..Hashes::default() };
+                let mut sink =
+                    KeyRows::new(&recipe, Scheme::DEFAULT, bad_rows, Groups::One(3), take);
+                assert_eq!(sink.plain.is_some(), !reads_bytes);
+                let done = windows(text.as_bytes(), |lines| sink.lines(lines));
+                sink.take.list.sort_unstable();
+                (done.is_ok().then_some((sink.take.list, sink.rows, sink.skipped)), done)
+            });
+            prop_assert_eq!(together, one_by_one);
+        }
+    }
+}

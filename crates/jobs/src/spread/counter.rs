@@ -1,0 +1,425 @@
+//! The first phase, spread: who saw which keys.
+
+use std::mem::take;
+use std::path::Path;
+
+use tamis::hash::xxh3;
+use tamis::params::{Name, Params};
+use tamis::sizing::Kind;
+use tamis_read::error::{Error, Result};
+use tamis_read::{Control, Sources};
+
+use super::wire::{Content, Reader, Writer, damaged};
+use super::{MOST_PARTS, Rows};
+use crate::build::{self, Job, Sizing};
+use crate::count::{Counted, Keywords, See};
+use crate::distinct::{Counts, EXACT, Piece, pieces};
+use crate::output;
+use crate::plan::{self, Size};
+use crate::rows::{Groups, Ignore, Names, Take};
+
+/// What cannot be spread is refused before anything is read.
+pub fn refuse(job: &Job) -> Result<()> {
+    build::refuse_early(job)?;
+    if job.common.kind == Kind::CountMinConservative {
+        return Err(Error::Refused(
+            "conservative counts depend on the order of the rows, and rows that are spread over machines have none: \
+             leave out --conservative"
+                .into(),
+        ));
+    }
+    if job.distinct {
+        return Err(Error::Refused(
+            "that each key is counted once is seen to by a build on one machine: leave out --distinct here"
+                .into(),
+        ));
+    }
+    if job.heavy.is_some() {
+        return Err(Error::Refused(
+            "heavy keys are listed by a build on one machine: leave out --heavy here".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// The parameters of a job that needs no rows for them; none where rows must be counted, or groups found.
+pub fn planned_without_rows(job: &Job) -> Result<Option<Params>> {
+    refuse(job)?;
+    let grouped = job.common.recipe.group.is_some();
+    match &job.sizing {
+        // The size of a static filter follows from its own keys.
+        Sizing::Params(_) if job.common.kind == Kind::Fuse => Ok(None),
+        Sizing::Params(params) => Ok(Some(params.clone())),
+        Sizing::Count(_) => Ok(None),
+        Sizing::Keys(..) | Sizing::Counters(_) if grouped => Ok(None),
+        Sizing::Keys(..) | Sizing::Counters(_) => Ok(Some(named(job, vec![Name::default()])?)),
+    }
+}
+
+/// The parameters of groups whose keys are not counted.
+fn named(job: &Job, names: Vec<Name>) -> Result<Params> {
+    match &job.sizing {
+        Sizing::Counters(counters) => counters.parameters(job.common.clone(), names),
+        Sizing::Keys(_, Size::Total(_)) if job.common.recipe.group.is_some() => Err(Error::Refused(
+            "a total --size is shared by the keys of each group: leave out --keys, or size by --fpr or --bits-per-key"
+                .into(),
+        )),
+        Sizing::Keys(keys, size) => {
+            let counts = names.into_iter().map(|name| (name, *keys)).collect();
+            let layers = plan::layers(&job.common, *size, job.layers, None)?;
+            plan::parameters(job.common.clone(), counts, *size, layers)
+        }
+        Sizing::Count(_) | Sizing::Params(_) => unreachable!("counted, or given"),
+    }
+}
+
+/// What comes of counting.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The parameters: the sketches are built of the rows.
+    Params {
+        /// The parameters.
+        params: Params,
+        /// Whether keys were estimated.
+        estimated: bool,
+        /// Whether keywords were counted, and no record has more than one.
+        lone_keywords: bool,
+    },
+    /// The filters are built already, of the hashes that were counted.
+    Built {
+        /// Rows left out.
+        skipped: u64,
+    },
+}
+
+/// Counts rows, and what other counters saw.
+pub struct Counter {
+    job: Job,
+    digest: u64,
+    limit: usize,
+    /// Whether keys are counted, not only the names of groups looked for.
+    counting: bool,
+    names: Names,
+    rows: Vec<u64>,
+    skipped: u64,
+    see: See,
+}
+
+impl std::fmt::Debug for Counter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a counter of {} groups", self.names.list.len())
+    }
+}
+
+impl Counter {
+    /// Has seen nothing.
+    pub fn new(job: Job) -> Result<Counter> {
+        let limit = if job.common.kind == Kind::Fuse { usize::MAX } else { EXACT };
+        Counter::up_to(job, limit)
+    }
+
+    /// The same, counting exactly up to so many keys in all.
+    pub(super) fn up_to(job: Job, limit: usize) -> Result<Counter> {
+        refuse(&job)?;
+        let counting = matches!(job.sizing, Sizing::Count(_) | Sizing::Params(_));
+        let see = See::new(&build::making(&job), limit);
+        let digest = digest(&job)?;
+        let names = if job.common.recipe.group.is_none() { without_groups() } else { Names::default() };
+        Ok(Counter { job, digest, limit, counting, names, rows: Vec::new(), skipped: 0, see })
+    }
+
+    pub(super) fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// Counts rows. After an error nothing more can be done with it.
+    pub fn add(&mut self, rows: Rows, control: &Control) -> Result<()> {
+        let sources = rows.sources(&self.job.common.recipe.columns())?;
+        if !self.counting {
+            self.scan(&sources, Ignore, control)?;
+            return Ok(());
+        }
+        let see = std::mem::replace(&mut self.see, See::new(&build::making(&self.job), self.limit));
+        self.see = self.scan(&sources, see, control)?;
+        Ok(())
+    }
+
+    fn scan<T: Take>(&mut self, sources: &Sources, taking: T, control: &Control) -> Result<T> {
+        let names = Groups::Discover(take(&mut self.names));
+        let mut sink = build::making(&self.job).rows(names, taking);
+        sink.rows = take(&mut self.rows);
+        let sink = sources.scan_dyn(vec![sink], control)?.pop().expect("as many sinks come back");
+        self.skipped += sink.skipped;
+        let (names, rows, taking) = sink.into_state();
+        (self.names, self.rows) = (names.unwrap_or_else(without_groups), rows);
+        Ok(taking)
+    }
+
+    /// Sees what another counter saw: one of its parts.
+    pub fn absorb(&mut self, part: &[u8]) -> Result<()> {
+        let mut part = Reader::open(part, self.digest)?;
+        if part.content != Content::Counts {
+            return Err(damaged());
+        }
+        let (estimating, of_keywords) = (part.u8()?, part.u8()?);
+        self.skipped = self.skipped.saturating_add(part.u64()?);
+        let total = part.u64()?;
+        let groups = part.u32()?;
+        let mut numbers = Vec::new();
+        for _ in 0..groups {
+            let len = part.u32()? as usize;
+            let number = self.names.number(part.bytes(len)?);
+            let rows = part.u64()?;
+            if self.rows.len() <= number as usize {
+                self.rows.resize(number as usize + 1, 0);
+            }
+            self.rows[number as usize] = self.rows[number as usize].saturating_add(rows);
+            numbers.push(number);
+        }
+        absorb(&mut part, &mut self.see.counts, &numbers, estimating & 1 != 0)?;
+        match (&mut self.see.keywords, of_keywords) {
+            (Some(keywords), 1) => {
+                keywords.total = keywords.total.saturating_add(total);
+                absorb(&mut part, &mut keywords.counts, &numbers, estimating & 2 != 0)?;
+            }
+            (None, 0) => {}
+            _ => return Err(damaged()),
+        }
+        part.done()
+    }
+
+    /// All that was seen, cut by hash into `parts` parts (a power of two), each of them in pieces of
+    /// about so many bytes at most. The counter has then seen nothing.
+    pub fn parts(&mut self, parts: usize, most: usize) -> Result<Vec<(u32, Vec<u8>)>> {
+        if !parts.is_power_of_two() || parts > MOST_PARTS {
+            return Err(Error::Refused(format!("the number of parts is a power of two up to {MOST_PARTS}")));
+        }
+        self.see.counts.settled_whole();
+        if let Some(keywords) = &mut self.see.keywords {
+            keywords.counts.settled_whole();
+        }
+        let mut out = Vec::new();
+        for part in 0..parts {
+            let mut cutter = Cutter { counter: self, part, first: part == 0, most, out: &mut out };
+            cutter.cut(parts);
+        }
+        self.names = if self.job.common.recipe.group.is_none() { without_groups() } else { Names::default() };
+        self.rows.clear();
+        self.skipped = 0;
+        self.see = See::new(&build::making(&self.job), self.limit);
+        Ok(out)
+    }
+
+    /// What was counted, in the order of the groups.
+    fn counted(self) -> Result<Counted> {
+        let Counter { names, mut rows, see, skipped, .. } = self;
+        rows.resize(names.list.len(), 0);
+        let mut groups: Vec<(Name, u64)> = names.list.iter().cloned().zip(rows).collect();
+        groups.retain(|(_, rows)| *rows > 0);
+        groups.sort();
+        let place = |name: &Name| groups.binary_search_by(|(known, _)| known.cmp(name)).unwrap_or(0);
+        let places: Vec<usize> = names.list.iter().map(place).collect();
+        let joined = |counts: Counts| Counts::join(1, vec![(counts, places.clone())], groups.len());
+        let counts = joined(see.counts)?;
+        let keywords = match see.keywords {
+            Some(Keywords { counts, total }) => Some(Keywords { counts: joined(counts)?, total }),
+            None => None,
+        };
+        Ok(Counted { groups, counts, keywords, skipped })
+    }
+
+    /// Plans, with all seen; and builds at once where the hashes suffice and `path` is given.
+    pub fn conclude(self, path: Option<&Path>, threads: usize, control: &Control) -> Result<Outcome> {
+        let job = Job { threads, ..self.job.clone() };
+        if !self.counting {
+            let names: Vec<Name> = self.counted()?.groups.into_iter().map(|(name, _)| name).collect();
+            if names.is_empty() {
+                return Err(Error::Refused("the input has no rows, and so no groups to build".into()));
+            }
+            let params = named(&job, names)?;
+            return Ok(Outcome::Params { params, estimated: false, lone_keywords: false });
+        }
+        let counted = self.counted()?;
+        let (estimated, lone_keywords) = (counted.estimating(), counted.lone_keywords());
+        let built = match (&job.sizing, path) {
+            (_, Some(path)) if job.common.kind == Kind::Fuse => (build::fuse(&job, counted, control)?, path),
+            (Sizing::Count(size), path) => {
+                let params = build::planned(&job, &counted, *size)?;
+                match path {
+                    Some(path) if build::from_hashes(&job) && !estimated => {
+                        (build::from_logs(params, counted, threads, control)?, path)
+                    }
+                    _ => return Ok(Outcome::Params { params, estimated, lone_keywords }),
+                }
+            }
+            (Sizing::Params(params), _) => {
+                return Ok(Outcome::Params { params: params.clone(), estimated, lone_keywords });
+            }
+            _ => unreachable!("counted for a size or for a static filter"),
+        };
+        let (built, path) = built;
+        output::write_container(path, &built.params, &built.rows, &built.seeds, &built.arena, threads)?;
+        Ok(Outcome::Built { skipped: built.skipped })
+    }
+}
+
+fn without_groups() -> Names {
+    let mut names = Names::default();
+    names.number(b"");
+    names
+}
+
+/// What all parts of a job share: those of another are not taken.
+fn digest(job: &Job) -> Result<u64> {
+    let common = serde_json::to_vec(&job.common).map_err(|error| Error::Refused(error.to_string()))?;
+    Ok(xxh3(&common, 1))
+}
+
+/// Reads the pieces of one kind, up to the mark of their end.
+fn absorb(part: &mut Reader<'_>, counts: &mut Counts, numbers: &[u32], estimating: bool) -> Result<()> {
+    if estimating {
+        counts.see_estimates();
+    }
+    loop {
+        let (what, group) = (part.u8()?, part.u32()? as usize);
+        if what == END {
+            return Ok(());
+        }
+        let number = *numbers.get(group).ok_or_else(damaged)?;
+        let len = part.u32()? as usize;
+        let seen = match what {
+            HASHES => counts.see_piece(number, Piece::Hashes(&part.words(len)?)),
+            RANKS => {
+                let first = part.u32()? as usize;
+                counts.see_piece(number, Piece::Ranks(first, part.bytes(len)?))
+            }
+            _ => false,
+        };
+        if !seen {
+            return Err(damaged());
+        }
+    }
+}
+
+const END: u8 = 0;
+const HASHES: u8 = 1;
+const RANKS: u8 = 2;
+
+/// Cuts what was seen into parts. A part names the groups of which it has something, with their rows
+/// in the first part of all.
+struct Cutter<'a> {
+    counter: &'a Counter,
+    part: usize,
+    /// Rows and sums are told once.
+    first: bool,
+    most: usize,
+    out: &'a mut Vec<(u32, Vec<u8>)>,
+}
+
+impl Cutter<'_> {
+    fn cut(&mut self, parts: usize) {
+        let counter = self.counter;
+        if self.first {
+            // All groups, that their rows are told.
+            let all: Vec<u32> = (0..counter.names.list.len() as u32).collect();
+            for groups in all.chunks((self.most / 32).max(1)) {
+                self.put(groups, &[], &[]);
+            }
+            if all.is_empty() {
+                self.put(&[], &[], &[]);
+            }
+        }
+        let of_keys: Vec<_> = pieces(&counter.see.counts, self.part, parts).collect();
+        let of_keywords: Vec<_> = match &counter.see.keywords {
+            Some(keywords) => pieces(&keywords.counts, self.part, parts).collect(),
+            None => Vec::new(),
+        };
+        for some in in_pieces(of_keys, self.most) {
+            self.put(&groups_of(&some), &some, &[]);
+        }
+        for some in in_pieces(of_keywords, self.most) {
+            self.put(&groups_of(&some), &[], &some);
+        }
+    }
+
+    fn put(&mut self, groups: &[u32], keys: &[(usize, Piece<'_>)], keywords: &[(usize, Piece<'_>)]) {
+        let counter = self.counter;
+        let mut out = Writer::new(Content::Counts, counter.digest);
+        let estimating = |counts: &Counts| counts.estimating();
+        let of_keywords = counter.see.keywords.as_ref();
+        out.u8(u8::from(estimating(&counter.see.counts))
+            | u8::from(of_keywords.is_some_and(|keywords| estimating(&keywords.counts))) << 1);
+        out.u8(u8::from(of_keywords.is_some()));
+        let (first, told) = (self.first, keys.is_empty() && keywords.is_empty());
+        out.u64(if first { counter.skipped } else { 0 });
+        out.u64(if first { of_keywords.map_or(0, |keywords| keywords.total) } else { 0 });
+        self.first = false;
+        out.u32(groups.len() as u32);
+        for &group in groups {
+            let name = &counter.names.list[group as usize].0;
+            out.u32(name.len() as u32);
+            out.bytes(name);
+            out.u64(if told { counter.rows.get(group as usize).copied().unwrap_or(0) } else { 0 });
+        }
+        let mut write = |pieces: &[(usize, Piece<'_>)]| {
+            for (group, piece) in pieces {
+                let group =
+                    groups.binary_search(&(*group as u32)).expect("the groups of these pieces") as u32;
+                match piece {
+                    Piece::Hashes(hashes) => {
+                        out.u8(HASHES);
+                        out.u32(group);
+                        out.u32(hashes.len() as u32);
+                        out.words(hashes);
+                    }
+                    Piece::Ranks(first, ranks) => {
+                        out.u8(RANKS);
+                        out.u32(group);
+                        out.u32(ranks.len() as u32);
+                        out.u32(*first as u32);
+                        out.bytes(ranks);
+                    }
+                }
+            }
+            out.u8(END);
+            out.u32(0);
+        };
+        write(keys);
+        if of_keywords.is_some() {
+            write(keywords);
+        }
+        self.out.push((self.part as u32, out.finish()));
+    }
+}
+
+fn groups_of(pieces: &[(usize, Piece<'_>)]) -> Vec<u32> {
+    let mut groups: Vec<u32> = pieces.iter().map(|(group, _)| *group as u32).collect();
+    groups.dedup(); // they come in order
+    groups
+}
+
+/// Pieces in bundles of about so many bytes; lists of hashes are cut where they are longer.
+fn in_pieces(all: Vec<(usize, Piece<'_>)>, most: usize) -> Vec<Vec<(usize, Piece<'_>)>> {
+    let longest = (most / 8).clamp(1, 1 << 24);
+    let mut bundles = vec![Vec::new()];
+    let mut held = 0;
+    let cut = all.into_iter().flat_map(|(group, piece)| match piece {
+        Piece::Hashes(hashes) => hashes.chunks(longest).map(|some| (group, Piece::Hashes(some))).collect(),
+        ranks => vec![(group, ranks)],
+    });
+    for (group, piece) in cut {
+        let bytes = 40
+            + match &piece {
+                Piece::Hashes(hashes) => 8 * hashes.len(),
+                Piece::Ranks(_, ranks) => ranks.len(),
+            };
+        if held > 0 && held + bytes > most {
+            bundles.push(Vec::new());
+            held = 0;
+        }
+        held += bytes;
+        bundles.last_mut().expect("there is one").push((group, piece));
+    }
+    bundles.retain(|bundle| !bundle.is_empty());
+    bundles
+}

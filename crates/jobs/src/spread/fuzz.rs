@@ -1,0 +1,54 @@
+//! A door for fuzzing: parts that say anything, sealed as if this program had written them.
+
+use tamis::hash::Scheme;
+use tamis::key::Recipe;
+use tamis::params::{Common, Name};
+use tamis::sizing::Kind;
+use tamis_read::{Control, Options};
+
+use super::wire::{Content, Writer};
+use super::{Counter, Merger};
+use crate::build::{Job, Sizing};
+use crate::check::apart::Judge;
+use crate::plan::{self, Size};
+use crate::rows::BadRows;
+
+/// Reads bytes as the content of every kind of part. No panic, and no memory on their word.
+pub fn fuzz(bytes: &[u8]) {
+    for (kind, field) in [(Kind::Blocked, "1"), (Kind::Bloom, "1"), (Kind::Layered, "1:split=,")] {
+        let key = vec![field.parse().expect("a field")];
+        let recipe = Recipe { key, group: None, weight: None, null: None };
+        let common = Common { kind, hash: Scheme::DEFAULT, recipe };
+        let counts = vec![(Name::default(), 100)];
+        let layers = u32::from(kind == Kind::Layered);
+        let params = plan::parameters(common.clone(), counts, Size::Fpr(0.01), layers).expect("a plan");
+        let job = Job {
+            inputs: Vec::new(),
+            options: Options::default(),
+            common,
+            sizing: Sizing::Count(Size::Fpr(0.01)),
+            layers: None,
+            heavy: None,
+            distinct: false,
+            bad_rows: BadRows::Fail,
+            threads: 1,
+        };
+        let sealed = |content, digest| {
+            let mut out = Writer::new(content, digest);
+            out.bytes(bytes);
+            out.finish()
+        };
+        let mut counter = Counter::new(job).expect("a job");
+        if counter.absorb(&sealed(Content::Counts, counter.digest())).is_ok() {
+            counter.parts(4, 100).expect("what was seen can be told");
+        }
+        let _ = counter.conclude(None, 1, &Control::default());
+        let mut merger = Merger::new(&params, 64).expect("parameters");
+        for content in [Content::Touches, Content::Words, Content::Tally] {
+            let _ = merger.absorb(&sealed(content, merger.digest()));
+        }
+        merger.drain();
+        let mut judge = Judge::new(&params);
+        let _ = judge.absorb(&sealed(Content::Keys, judge.digest()));
+    }
+}

@@ -1,0 +1,37 @@
+//! A job that is spread over machines: what each of them does with its rows, what goes from one to
+//! another, and how a file comes of it. Whoever has the machines (an engine such as Spark) moves the
+//! bytes, and asks here what to do with them.
+//!
+//! - **Counting.** A [`Counter`] counts the rows of one machine. What it saw is cut by hash into parts;
+//!   counters elsewhere bring each part together, and the last one plans, or builds at once.
+//! - **Building.** With parameters, a [`Partial`] holds what the rows of one machine change in the data
+//!   area, cut into ranges of so many bytes: as a list of touches while they are few, then as words. A
+//!   [`Merger`] brings ranges together, and an [`Assembly`] writes them to the file one by one. No
+//!   machine holds more than it must, however large the filter.
+//! - **Testing.** [`crate::check::apart`] does the same for a test.
+//!
+//! Parts are numbered bytes, each with the version of this encoding, a digest of what the job is
+//! about, and a checksum ([`wire`]). The bytes of the result are those of one machine: all of it rests
+//! on partition invariance.
+
+mod assembly;
+mod counter;
+mod fuzz;
+mod partial;
+mod rows;
+#[cfg(test)]
+mod tests;
+pub mod wire;
+
+pub use assembly::Assembly;
+pub use counter::{Counter, Outcome, planned_without_rows, refuse};
+#[doc(hidden)]
+pub use fuzz::fuzz;
+pub use partial::{Merger, Partial};
+pub use rows::Rows;
+
+/// Bytes of a range, where nothing else is asked for.
+pub const RANGE_BYTES: usize = 16 << 20;
+
+/// Parts that keys are cut into by their hash, where nothing else is asked for.
+pub const MOST_PARTS: usize = 256;

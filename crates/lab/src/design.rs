@@ -1,0 +1,307 @@
+//! Document 004's design tables: the rate of a Bloom filter of 8 bits per key for every number of
+//! hash functions, predicted and measured.
+
+use std::time::{Duration, Instant};
+
+use tamis::arch::map::Words;
+use tamis::bloom::{self, Bloom};
+use tamis::hash::xxh3;
+use tamis::key::Recipe;
+use tamis::params::{Common, GroupParams, Name, Params};
+use tamis::sizing::Kind;
+use tamis::sizing::Shape;
+use tamis_jobs::arena::{Placing, Ranges, Shared};
+use tamis_jobs::rows::{Key, Take};
+use tamis_jobs::statistics::wilson;
+use tamis_jobs::{number, parallel};
+use tamis_read::Control;
+use tamis_read::error::Result;
+use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Table};
+
+use crate::generate;
+
+/// Bits per key, as in the document.
+pub const BITS_PER_KEY: u64 = 8;
+
+/// What the document prints for a billion keys, by number of hash functions.
+const PRINTED: [(u32, f64); 3] = [(1, 0.1175), (2, 0.0493), (6, 0.0216)];
+
+/// What is measured.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Keys in the set.
+    pub keys: u64,
+    /// Keys outside of it that are looked up.
+    pub probes: u64,
+    /// Numbers of hash functions.
+    pub hashes: Vec<u32>,
+    /// The seed of the addresses.
+    pub seed: u64,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// What was measured for one number of hash functions.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// The number.
+    pub hashes: u32,
+    /// Keys looked up, and those found.
+    pub probes: u64,
+    /// False positives among them.
+    pub found: u64,
+    /// Bits that are set.
+    pub ones: u64,
+    /// Making and adding all keys.
+    pub build: Duration,
+    /// Making and looking up those outside.
+    pub probe: Duration,
+}
+
+/// Everything measured.
+#[derive(Debug, Clone)]
+pub struct Design {
+    /// What was asked.
+    pub job: Job,
+    /// By number of hash functions.
+    pub points: Vec<Point>,
+}
+
+/// Keys are made and hashed so many at a time.
+const BATCH: u64 = 1 << 16;
+
+/// Measures them all. E-mail addresses are made on the way, never stored.
+pub fn design(job: &Job, control: &Control) -> Result<Design> {
+    control.begin((job.keys + job.probes) * job.hashes.len() as u64);
+    let points = job.hashes.iter().map(|&hashes| point(job, hashes, control)).collect::<Result<_>>()?;
+    Ok(Design { job: job.clone(), points })
+}
+
+fn point(job: &Job, hashes: u32, control: &Control) -> Result<Point> {
+    let bits = job.keys.saturating_mul(BITS_PER_KEY);
+    let common = Common { kind: Kind::Bloom, hash: tamis::hash::Scheme::DEFAULT, recipe: Recipe::lines() };
+    let shape = Shape { slots: bits, width: 1, hashes };
+    let group = GroupParams { group: Name::default(), keys: job.keys, fpr: slides(hashes), shape };
+    let placing = Placing::new(&Params::new(common, vec![group])?);
+    let mut words = placing.empty()?;
+
+    let start = Instant::now();
+    let ranges = Ranges::new(&placing, &mut words, job.threads);
+    in_batches(
+        job,
+        0..job.keys,
+        control,
+        || Shared::new(&placing, &ranges),
+        Shared::finish,
+        |shared, hashes| {
+            hashes.iter().for_each(|&hash| shared.take(Key { group: 0, hash, bytes: &[], weight: 1 }));
+        },
+    )?;
+    drop(ranges);
+    let build = start.elapsed();
+
+    let ones = ones(&words, job.threads)?;
+    let filter = Bloom::from_words(&words[..bits.div_ceil(64) as usize], bits, hashes)?;
+    let start = Instant::now();
+    let outside = job.keys..job.keys.saturating_add(job.probes);
+    let found = in_batches(
+        job,
+        outside,
+        control,
+        || (0u64, Vec::new()),
+        |(count, _)| count,
+        |(count, found), hashes| {
+            found.resize(hashes.len(), false);
+            filter.contains_hashes(hashes, found);
+            *count += found.iter().filter(|&&hit| hit).count() as u64;
+        },
+    )?;
+    let probe = start.elapsed();
+    Ok(Point { hashes, probes: job.probes, found: found.into_iter().sum(), ones, build, probe })
+}
+
+/// Makes the addresses of these numbers on all threads, and gives their hashes, batch by batch,
+/// to a state that each piece of work has for itself.
+fn in_batches<S, R: Send>(
+    job: &Job,
+    numbers: std::ops::Range<u64>,
+    control: &Control,
+    begin: impl Fn() -> S + Sync,
+    finish: impl Fn(S) -> R + Sync,
+    give: impl Fn(&mut S, &[u64]) + Sync,
+) -> Result<Vec<R>> {
+    let count = numbers.end - numbers.start;
+    // Many more pieces than threads, none of them small.
+    let pieces = count.div_ceil(BATCH).min(64 * job.threads as u64);
+    let piece =
+        |i: u64| numbers.start + (u128::from(count) * u128::from(i) / u128::from(pieces.max(1))) as u64;
+    parallel::each(job.threads, pieces as usize, |i| {
+        let (mut at, end) = (piece(i as u64), piece(i as u64 + 1));
+        let mut state = begin();
+        let (mut address, mut hashes) = (Vec::new(), Vec::new());
+        while at < end {
+            control.check()?;
+            let to = end.min(at + BATCH);
+            hashes.clear();
+            for number in at..to {
+                address.clear();
+                generate::email(number, job.seed, &mut address);
+                hashes.push(xxh3(&address, 0));
+            }
+            give(&mut state, &hashes);
+            control.advance(to - at);
+            at = to;
+        }
+        Ok(finish(state))
+    })
+}
+
+fn ones(words: &Words, threads: usize) -> Result<u64> {
+    let pieces: Vec<&[u64]> = words.chunks(1 << 20).collect();
+    let count = |i: usize| Ok(pieces[i].iter().map(|word| u64::from(word.count_ones())).sum::<u64>());
+    Ok(parallel::each(threads, pieces.len(), count)?.into_iter().sum())
+}
+
+/// The document's formula: (1 − e^(−k·m/n))^k at 8 bits per key.
+fn slides(hashes: u32) -> f64 {
+    let k = f64::from(hashes);
+    (1.0 - (-k / BITS_PER_KEY as f64).exp()).powf(k)
+}
+
+/// What the slides say, and where it does not hold.
+pub const REMARKS: &str = "A key is k darts thrown at the bits; a bit stays 0 with probability (1 − 1/x)^y ≈ e^(−y/x) for y darts and \
+x bits. With one hash function the rate is the share of bits that are set, 1 − e^(−1/8) = 0.1175; with two it is the square of \
+1 − e^(−1/4), which is 0.0489: the slides print 0.0493. The best k is 8 ln 2 = 5.54, so 6. Where the slides say that \
+k = bits/keys gives a collision probability of 1/e, 1/e is the probability that a bit stays zero; the rate at k = 8 is \
+(1 − 1/e)⁸ = 0.0255.";
+
+impl Point {
+    /// False positives / probes.
+    pub fn rate(&self) -> f64 {
+        self.found as f64 / self.probes.max(1) as f64
+    }
+}
+
+impl Design {
+    /// The exact expectation.
+    pub fn predicted(&self, point: &Point) -> f64 {
+        bloom::expected_rate(self.job.keys, self.job.keys * BITS_PER_KEY, point.hashes)
+    }
+
+    /// The table.
+    pub fn table(&self) -> Table {
+        let names = [
+            "k",
+            "document prints",
+            "predicted",
+            "measured",
+            "95 % interval",
+            "off by",
+            "bits set",
+            "keys/s, added",
+            "keys/s, looked up",
+        ];
+        let best = self.points.iter().min_by(|a, b| self.predicted(a).total_cmp(&self.predicted(b)));
+        let row = |point: &Point| {
+            let predicted = self.predicted(point);
+            let (low, high) = wilson(point.found, point.probes);
+            let printed = PRINTED.iter().find(|(hashes, _)| *hashes == point.hashes);
+            let is_best = best.is_some_and(|best| best.hashes == point.hashes);
+            vec![
+                format!("{}{}", point.hashes, if is_best { " (best)" } else { "" }),
+                printed.map_or(String::new(), |(_, rate)| format!("{rate:.4}")),
+                number::rate(predicted),
+                number::rate(point.rate()),
+                format!("{}–{}", number::rate(low), number::rate(high)),
+                format!("{:+.2} %", 100.0 * (point.rate() / predicted - 1.0)),
+                number::percent(point.ones as f64 / (self.job.keys * BITS_PER_KEY) as f64),
+                per_second(self.job.keys, point.build),
+                per_second(point.probes, point.probe),
+            ]
+        };
+        let bits = number::count(self.job.keys * BITS_PER_KEY);
+        Table {
+            caption: format!(
+                "{} addresses in {bits} bits, {} others looked up (row E2)",
+                number::count(self.job.keys),
+                number::count(self.job.probes)
+            ),
+            columns: names.map(Column::right).to_vec(),
+            rows: self.points.iter().map(row).collect(),
+            notes: vec!["Keys per second by all threads, with making and hashing the addresses.".into()],
+        }
+    }
+
+    /// All of it as a page.
+    pub fn page(&self) -> Page {
+        let predicted = |point: &Point| (f64::from(point.hashes), self.predicted(point));
+        let whisker = |point: &Point| {
+            let (low, high) = wilson(point.found, point.probes);
+            (f64::from(point.hashes), low, point.rate(), high)
+        };
+        let chart = Chart {
+            title: "Rate by the number of hash functions, 8 bits per key".into(),
+            x: Axis::linear("hash functions", Format::Count),
+            y: Axis::linear("rate of false positives", Format::Plain),
+            marks: vec![
+                Mark::line("predicted", self.points.iter().map(predicted)),
+                Mark::Whiskers { name: "measured".into(), points: self.points.iter().map(whisker).collect() },
+                Mark::Points {
+                    name: "document prints".into(),
+                    points: PRINTED.map(|(k, rate)| (f64::from(k), rate)).to_vec(),
+                },
+            ],
+        };
+        let worst = self
+            .points
+            .iter()
+            .map(|point| (point.rate() / self.predicted(point) - 1.0).abs())
+            .fold(0.0, f64::max);
+        let figures = vec![
+            Figure::new("keys", number::count(self.job.keys)),
+            Figure::new("filter", number::bytes(self.job.keys * BITS_PER_KEY / 8)),
+            Figure::new("largest difference", number::percent(worst)).note("measured against predicted"),
+        ];
+        Page {
+            title: "How many hash functions?".into(),
+            subtitle: "Document 004's design tables, predicted and measured".into(),
+            sections: vec![
+                Section::Figures(figures),
+                Section::Text(REMARKS.into()),
+                Section::Charts(vec![chart]),
+                Section::Table(self.table()),
+            ],
+        }
+    }
+}
+
+fn per_second(keys: u64, time: Duration) -> String {
+    number::short(keys as f64 / time.as_secs_f64().max(1e-9))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measured_rates_agree_with_the_formula_whatever_the_threads() {
+        let job = Job { keys: 50_000, probes: 200_000, hashes: vec![1, 2, 6, 12], seed: 1, threads: 1 };
+        let one = design(&job, &Control::default()).unwrap();
+        for point in &one.points {
+            let (expected, probes) = (one.predicted(point), point.probes as f64);
+            // Five standard deviations, and one percent for what varies from filter to filter.
+            let tolerance = 5.0 * (expected / probes).sqrt() + 0.01 * expected;
+            assert!((point.rate() - expected).abs() < tolerance, "{point:?}, {expected} expected");
+        }
+        let three = design(&Job { threads: 3, ..job }, &Control::default()).unwrap();
+        let counts = |design: &Design| design.points.iter().map(|p| (p.found, p.ones)).collect::<Vec<_>>();
+        assert_eq!(counts(&one), counts(&three));
+    }
+
+    #[test]
+    fn the_formula_gives_what_the_document_prints_but_for_two_hashes() {
+        for (hashes, printed) in PRINTED {
+            assert_eq!((slides(hashes) - printed).abs() < 5e-5, hashes != 2, "{hashes}");
+        }
+    }
+}

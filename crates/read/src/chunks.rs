@@ -1,0 +1,299 @@
+//! Text in chunks of whole rows.
+//!
+//! Chunks are read, not mapped: on a warm page cache, copying into a buffer that stays in the
+//! processor's cache costs half of the page faults of a map, and a file that shrinks meanwhile is
+//! a short read instead of a bus error.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use memchr::memchr;
+
+use super::delimited::{Cut, Dialect, cut, newlines};
+use super::lines::Fault;
+use super::origin::{Counted, Origin, damaged};
+use super::pace::Pace;
+use super::reader::{Bytes, Compression, fill, fill_until};
+use crate::Error;
+use crate::Result;
+
+/// How much is read at a time, and how long a row may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) chunk: usize,
+    pub(super) row: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Sizes { chunk: 256 << 10, row: 1 << 30 }
+    }
+}
+
+/// Memory that a thread uses for one chunk after another.
+#[derive(Debug, Default)]
+pub(super) struct Buffer {
+    /// All of it was written to once, so that it can be read into.
+    bytes: Vec<u8>,
+    begin: usize,
+    end: usize,
+}
+
+/// Pages of a file are read to where a page begins, after the row that was left over. Some
+/// processors copy six times slower to a place a few bytes further in its page than the source.
+const PAGE: usize = 4096;
+
+impl Buffer {
+    pub(super) fn data(&self) -> &[u8] {
+        &self.bytes[self.begin..self.end]
+    }
+
+    /// Makes this the data, with room for so much more.
+    fn set(&mut self, data: &[u8], more: usize) {
+        let room = data.len().next_multiple_of(PAGE) + PAGE + more;
+        if self.bytes.len() < room {
+            // Zero pages of the system: what a small file does not use is never touched.
+            self.bytes = vec![0; room];
+        }
+        let past = (self.bytes.as_ptr() as usize + data.len()) % PAGE;
+        self.begin = (PAGE - past) % PAGE;
+        self.end = self.begin + data.len();
+        self.bytes[self.begin..self.end].copy_from_slice(data);
+    }
+
+    /// Reads so many bytes more, or what there is of a stream that has a pace; false where the
+    /// stream ends before.
+    fn read(&mut self, bytes: &mut impl Read, more: usize, pace: Option<&Pace>) -> io::Result<bool> {
+        let full = self.end + more;
+        if self.bytes.len() < full {
+            self.bytes.resize(full, 0);
+        }
+        let dry = |_: &[u8]| pace.is_some_and(|pace| !pace.ready(Duration::ZERO));
+        let (len, ended) = fill_until(bytes, &mut self.bytes[self.end..full], dry)?;
+        self.end += len;
+        Ok(!ended)
+    }
+}
+
+/// Rows in a buffer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chunk {
+    /// Where it begins in the input, decompressed.
+    pub(super) start: u64,
+    /// The number of its first line, where lines are counted.
+    pub(super) line: Option<u64>,
+    /// Whether there may be a quote in it.
+    pub(super) quoted: bool,
+    /// Bytes of the file that were read for it.
+    pub(super) read: u64,
+}
+
+/// Why a text cannot be read on.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// A row is wrong: where it starts, the number of that line where lines are counted, and why.
+    Row { at: u64, line: Option<u64>, message: String },
+    /// The input is.
+    Input(Error),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Trouble::Input(error)
+    }
+}
+
+impl Chunk {
+    /// What a fault in the data of this chunk means for the input.
+    pub(super) fn trouble(&self, data: &[u8], fault: Fault) -> Trouble {
+        Trouble::Row {
+            at: self.start + fault.at as u64,
+            line: self.line.map(|line| line + newlines(&data[..fault.at])),
+            message: fault.message,
+        }
+    }
+}
+
+/// Where the rows of a text begin.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Beginning {
+    /// The bytes before: byte order mark, header.
+    pub(super) bytes: usize,
+    /// The line ends in them.
+    pub(super) lines: u64,
+}
+
+/// A text that is being read.
+pub(super) struct Feed {
+    bytes: Bytes,
+    compression: Option<Compression>,
+    dialect: Dialect,
+    sizes: Sizes,
+    /// Bytes of the file read so far, and those already accounted for.
+    count: Arc<AtomicU64>,
+    counted: u64,
+    start: u64,
+    line: Option<u64>,
+    /// Bytes that are still to be passed over before the first row.
+    skip: usize,
+    /// The beginning of the next chunk: a row whose end was not read yet.
+    carry: Vec<u8>,
+    ended: bool,
+    /// Where rows shall not wait until a chunk is full: whether more can be read just now.
+    pace: Option<Pace>,
+}
+
+impl Feed {
+    /// Opens a text whose rows end at newlines, save quoted ones if the dialect has quotes.
+    pub(super) fn open(
+        path: &Path,
+        origin: &Origin,
+        compression: Option<Compression>,
+        beginning: Beginning,
+        dialect: Dialect,
+        sizes: Sizes,
+    ) -> Result<Feed> {
+        let count = Arc::new(AtomicU64::new(0));
+        let plain = origin.is_file() && compression.is_none();
+        // Rows of a plain file may begin far behind its beginning.
+        let (bytes, skip) = if plain {
+            let from = beginning.bytes / PAGE * PAGE;
+            (open_at(path, from as u64, &count)?, beginning.bytes - from)
+        } else {
+            (open(path, origin, compression, &count)?, beginning.bytes)
+        };
+        // Lines of a plain file are counted when an error needs it.
+        let line = if plain { None } else { Some(beginning.lines + 1) };
+        Ok(Feed {
+            bytes,
+            compression,
+            dialect,
+            sizes,
+            count,
+            counted: 0,
+            start: beginning.bytes as u64,
+            line,
+            skip,
+            carry: Vec::new(),
+            ended: false,
+            pace: None,
+        })
+    }
+
+    /// Lets chunks end where the stream has nothing more for now.
+    pub(super) fn paced(self, pace: Option<&Pace>) -> Feed {
+        Feed { pace: pace.cloned(), ..self }
+    }
+
+    /// Whether there is something to read, or soon will be.
+    pub(super) fn ready(&self, patience: Duration) -> bool {
+        self.ended || self.pace.as_ref().is_none_or(|pace| pace.ready(patience))
+    }
+
+    /// Where the next chunk begins.
+    pub(super) fn position(&self) -> u64 {
+        self.start
+    }
+
+    /// Reads the next chunk into the buffer; `None` at the end.
+    pub(super) fn next(&mut self, path: &Path, buffer: &mut Buffer) -> Result<Option<Chunk>, Trouble> {
+        if self.ended {
+            return Ok(None);
+        }
+        let mut more = self.sizes.chunk;
+        buffer.set(&self.carry, more);
+        let mut looked = 0;
+        let (end, quoted) = loop {
+            let goes_on = buffer
+                .read(&mut self.bytes, more, self.pace.as_ref())
+                .map_err(|source| damaged(path, self.compression, source))?;
+            let skipped = self.skip.min(buffer.data().len());
+            self.skip -= skipped;
+            buffer.begin += skipped;
+            if skipped > 0 && goes_on && buffer.data().is_empty() {
+                // What is passed over may be far longer than a chunk, and need not be kept.
+                buffer.set(&[], more);
+                continue;
+            }
+            let data = buffer.data();
+            if !goes_on {
+                self.ended = true;
+                break (data.len(), memchr(b'"', data).is_some());
+            }
+            // A row that comes drop by drop is not looked through again at each of them.
+            let fresh = &data[looked..];
+            looked = data.len();
+            if self.pace.is_some() && memchr(b'\n', fresh).is_none() && looked < self.sizes.row {
+                continue;
+            }
+            match cut(data, self.dialect) {
+                Cut { end: Some(end), quoted, .. } => break (end, quoted),
+                Cut { open, .. } if data.len() >= self.sizes.row => return Err(self.too_long(open, buffer)),
+                // Twice as much, so that all this looking costs no more than a few times the row.
+                _ => more = data.len().max(self.sizes.chunk),
+            }
+        };
+        self.carry.clear();
+        self.carry.extend_from_slice(&buffer.data()[end..]);
+        buffer.end = buffer.begin + end;
+        let read = self.count.load(Relaxed);
+        let chunk = Chunk { start: self.start, line: self.line, quoted, read: read - self.counted };
+        self.counted = read;
+        self.start += end as u64;
+        if let Some(line) = &mut self.line {
+            *line += newlines(buffer.data());
+        }
+        Ok(if end == 0 && chunk.read == 0 { None } else { Some(chunk) })
+    }
+
+    fn too_long(&self, open: Option<usize>, buffer: &Buffer) -> Trouble {
+        let limit = self.sizes.row >> 20;
+        let message = match open {
+            Some(_) => format!(
+                "a quoted field opens here and does not close within {limit} MiB; \
+                 if quotes are ordinary characters in this file, pass --no-quotes"
+            ),
+            None => format!("this row is longer than {limit} MiB"),
+        };
+        let chunk = Chunk { start: self.start, line: self.line, quoted: true, read: 0 };
+        chunk.trouble(buffer.data(), Fault { at: open.unwrap_or(0), message })
+    }
+}
+
+fn open(
+    path: &Path,
+    origin: &Origin,
+    compression: Option<Compression>,
+    count: &Arc<AtomicU64>,
+) -> Result<Bytes> {
+    let bytes: Bytes = Box::new(Counted { bytes: origin.open(path)?, count: Arc::clone(count) });
+    match compression {
+        Some(compression) => compression.decoder(bytes).map_err(Error::io(path)),
+        None => Ok(bytes),
+    }
+}
+
+/// The bytes of a plain file from this place on. Those before count as read.
+fn open_at(path: &Path, at: u64, count: &Arc<AtomicU64>) -> Result<Bytes> {
+    let mut file = File::open(path).map_err(Error::io(path))?;
+    file.seek(SeekFrom::Start(at)).map_err(Error::io(path))?;
+    count.store(at, Relaxed);
+    Ok(Box::new(Counted { bytes: Box::new(file), count: Arc::clone(count) }))
+}
+
+/// The number of the line at this place of a plain file.
+pub(super) fn line_at(path: &Path, origin: &Origin, at: u64) -> Result<u64> {
+    let mut bytes = origin.open(path)?.take(at);
+    let mut buffer = vec![0; 1 << 18];
+    let mut line = 1;
+    loop {
+        match fill(&mut bytes, &mut buffer).map_err(Error::io(path))? {
+            0 => return Ok(line),
+            len => line += newlines(&buffer[..len]),
+        }
+    }
+}

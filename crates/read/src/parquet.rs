@@ -1,0 +1,208 @@
+//! Apache Parquet: columns are read directly, a batch of rows at a time, and every value is
+//! turned into its text, so that keys are the same as from a CSV file with the same content.
+//!
+//! Left out on purpose: values inside lists and maps (a row has no one value of them), intervals,
+//! encrypted files.
+
+mod column;
+mod footer;
+mod kind;
+mod pages;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+
+use parquet::file::metadata::{
+    ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
+};
+use parquet::schema::types::ColumnDescPtr;
+
+use self::column::{Column, Fault};
+use self::kind::Kind;
+use self::pages::Shared;
+use super::Sink;
+use crate::Control;
+use crate::Error;
+use crate::Result;
+
+/// Rows that are read together: enough to make the work per batch small, few enough for their
+/// values to stay in the cache until the sink has taken them.
+const BATCH: usize = 4096;
+
+/// A Parquet file. Several threads may scan different row groups of it at once.
+#[derive(Debug)]
+pub(super) struct ParquetFile {
+    path: PathBuf,
+    file: Shared,
+    metadata: ParquetMetaData,
+    /// The number of rows before each row group.
+    first_rows: Vec<u64>,
+}
+
+impl ParquetFile {
+    /// Opens a file and reads what it says about itself; no rows yet.
+    pub(super) fn open(path: &Path) -> Result<ParquetFile> {
+        let file = File::open(path).and_then(Shared::new).map_err(Error::io(path))?;
+        let broken = |message: String| Error::Input {
+            path: path.to_owned(),
+            message: format!("not a Parquet file, or a damaged one: {message}"),
+        };
+        footer::check(&file).map_err(broken)?;
+        let options = ParquetMetaDataOptions::new()
+            .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll);
+        // The reader trusts some numbers of the footer and panics where they do not fit together.
+        let metadata = catch_unwind(|| {
+            ParquetMetaDataReader::new().with_metadata_options(Some(options)).parse_and_finish(&file)
+        })
+        .map_err(|_| broken("its footer contradicts itself".into()))?
+        .map_err(|error| broken(error.to_string()))?;
+
+        let mut first_rows = Vec::with_capacity(metadata.num_row_groups());
+        let mut rows = 0u64;
+        for group in metadata.row_groups() {
+            first_rows.push(rows);
+            let next = u64::try_from(group.num_rows()).ok().and_then(|count| rows.checked_add(count));
+            rows = next.ok_or_else(|| broken("it claims an impossible number of rows".into()))?;
+            if group.num_columns() != metadata.file_metadata().schema_descr().num_columns() {
+                return Err(broken("a row group lacks columns".into()));
+            }
+            for column in group.columns() {
+                let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+                if start < 0 || column.compressed_size() < 0 {
+                    return Err(broken("a column has no place in it".into()));
+                }
+                if column.file_path().is_some() {
+                    return Err(broken("its columns are in other files; name those instead".into()));
+                }
+            }
+        }
+        Ok(ParquetFile { path: path.to_owned(), file, metadata, first_rows })
+    }
+
+    fn descriptors(&self) -> &[ColumnDescPtr] {
+        self.metadata.file_metadata().schema_descr().columns()
+    }
+
+    /// The paths of all columns, such as `user.id`.
+    pub(super) fn columns(&self) -> Vec<String> {
+        self.descriptors().iter().map(|column| column.path().string()).collect()
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// An error where the values of this column have no text, and why.
+    pub(super) fn check(&self, column: usize) -> Result<()> {
+        self.kind(column).map(|_| ())
+    }
+
+    /// Whether the values of this column are numbers or truth values.
+    pub(super) fn is_bare(&self, column: usize) -> bool {
+        let bare = |kind: Kind| {
+            matches!(
+                kind,
+                Kind::Bool | Kind::Signed | Kind::Unsigned | Kind::Float | Kind::Half | Kind::Decimal(_)
+            )
+        };
+        self.kind(column).is_ok_and(bare)
+    }
+
+    fn kind(&self, column: usize) -> Result<Kind> {
+        let descriptor = &self.descriptors()[column];
+        Kind::of(descriptor).map_err(|why| {
+            let name = descriptor.path().string();
+            self.broken(format!("column {name:?} {why}; choose another column"))
+        })
+    }
+
+    /// How many parts the file has that can be scanned on their own.
+    pub(super) fn row_groups(&self) -> usize {
+        self.first_rows.len()
+    }
+
+    /// The compressed size of a row group.
+    pub(super) fn bytes(&self, row_group: usize) -> u64 {
+        let columns = self.metadata.row_group(row_group).columns();
+        columns.iter().fold(0, |sum, column| sum.saturating_add(column.compressed_size() as u64))
+    }
+
+    /// The number of rows before a row group.
+    pub(super) fn first_row(&self, row_group: usize) -> u64 {
+        self.first_rows[row_group]
+    }
+
+    fn broken(&self, message: String) -> Error {
+        Error::Input { path: self.path.clone(), message }
+    }
+
+    /// Gives every row of a row group to the sink: the values of these columns, in this order.
+    pub(super) fn scan<S: Sink>(
+        &self,
+        row_group: usize,
+        columns: &[usize],
+        sink: &mut S,
+        control: &Control,
+    ) -> Result<()> {
+        let group = self.metadata.row_group(row_group);
+        let rows = group.num_rows() as usize;
+        let bytes = self.bytes(row_group);
+
+        // A column that is asked for twice is read once.
+        let mut distinct: Vec<(usize, Column)> = Vec::new();
+        for &index in columns {
+            if distinct.iter().all(|(known, _)| *known != index) {
+                let column = Column::open(&self.file, group.column(index), rows, self.kind(index)?)
+                    .map_err(|message| self.damaged(index, message))?;
+                distinct.push((index, column));
+            }
+        }
+        let width = columns.len();
+        let mut done = 0;
+        let mut progress = 0;
+        while done < rows {
+            control.check()?;
+            let batch = BATCH.min(rows - done);
+            let row_error = |row: usize, message: String| Error::Row {
+                path: self.path.clone(),
+                line: self.first_row(row_group) + (done + row) as u64 + 1,
+                message,
+            };
+            for (index, column) in &mut distinct {
+                column.read(batch).map_err(|fault| match fault {
+                    Fault::File(message) => self.damaged(*index, message),
+                    Fault::Row(row, message) => row_error(row, message),
+                })?;
+            }
+
+            let mut cells = vec![None; batch * width];
+            for (place, index) in columns.iter().enumerate() {
+                if let Some((_, column)) = distinct.iter().find(|(known, _)| known == index) {
+                    column.fill(&mut cells, place, width);
+                }
+            }
+            for row in 0..batch {
+                let values = &cells[row * width..(row + 1) * width];
+                sink.row(values).map_err(|message| row_error(row, message))?;
+            }
+
+            done += batch;
+            let reached = (u128::from(bytes) * done as u128 / rows as u128) as u64;
+            control.advance(reached - progress);
+            progress = reached;
+        }
+        control.advance(bytes - progress);
+        Ok(())
+    }
+
+    fn damaged(&self, column: usize, message: String) -> Error {
+        let name = self.descriptors()[column].path().string();
+        self.broken(format!("column {name:?} cannot be read, the file may be damaged: {message}"))
+    }
+}

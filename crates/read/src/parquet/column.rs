@@ -1,0 +1,259 @@
+//! One column of a row group, read a batch of rows at a time.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::{
+    BoolType, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type, Int64Type,
+    Int96Type,
+};
+use parquet::file::metadata::ColumnChunkMetaData;
+
+use super::kind::Kind;
+use super::pages::{Pages, Shared};
+use crate::canonical as text;
+
+/// A column that is being read, with the batch that was read last.
+pub(super) struct Column {
+    values: Values,
+    kind: Kind,
+    /// A row has a value where its definition level is this.
+    full: i16,
+    levels: Vec<i16>,
+    texts: Texts,
+}
+
+/// A reader for each way of storing, and what it read: the values that are there, without nulls.
+enum Values {
+    Bool(Typed<BoolType>),
+    Int32(Typed<Int32Type>),
+    Int64(Typed<Int64Type>),
+    Int96(Typed<Int96Type>),
+    Float(Typed<FloatType>),
+    Double(Typed<DoubleType>),
+    Bytes(Typed<ByteArrayType>),
+    Fixed(Typed<FixedLenByteArrayType>),
+}
+
+struct Typed<T: DataType> {
+    reader: ColumnReaderImpl<T>,
+    values: Vec<T::T>,
+}
+
+impl<T: DataType> Typed<T> {
+    fn new(reader: ColumnReaderImpl<T>) -> Self {
+        Typed { reader, values: Vec::new() }
+    }
+
+    fn read(&mut self, rows: usize, levels: &mut Vec<i16>) -> parquet::errors::Result<usize> {
+        self.values.clear();
+        let (rows, ..) = self.reader.read_records(rows, Some(levels), None, &mut self.values)?;
+        Ok(rows)
+    }
+}
+
+/// The texts of a batch, one after the other.
+#[derive(Default)]
+struct Texts {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// Writes all values. An error comes with the number of the value.
+    fn write<T>(
+        &mut self,
+        values: &[T],
+        mut write: impl FnMut(&T, &mut Vec<u8>) -> Result<(), String>,
+    ) -> Result<(), (usize, String)> {
+        self.text.clear();
+        self.ends.clear();
+        for (i, value) in values.iter().enumerate() {
+            write(value, &mut self.text).map_err(|message| (i, message))?;
+            self.ends.push(self.text.len());
+        }
+        Ok(())
+    }
+
+    /// The same, where nothing can go wrong.
+    fn write_all<T>(
+        &mut self,
+        values: &[T],
+        write: impl Fn(&T, &mut Vec<u8>),
+    ) -> Result<(), (usize, String)> {
+        self.write(values, |value, out| {
+            write(value, out);
+            Ok(())
+        })
+    }
+}
+
+/// What went wrong with a batch.
+pub(super) enum Fault {
+    /// The file is broken.
+    File(String),
+    /// A value has no text; its row in the batch.
+    Row(usize, String),
+}
+
+impl Column {
+    pub(super) fn open(
+        file: &Shared,
+        chunk: &ColumnChunkMetaData,
+        rows: usize,
+        kind: Kind,
+    ) -> Result<Column, String> {
+        let pages = Pages::new(file, chunk, rows).map_err(|error| error.to_string())?;
+        let values = match get_column_reader(chunk.column_descr_ptr(), Box::new(pages)) {
+            ColumnReader::BoolColumnReader(reader) => Values::Bool(Typed::new(reader)),
+            ColumnReader::Int32ColumnReader(reader) => Values::Int32(Typed::new(reader)),
+            ColumnReader::Int64ColumnReader(reader) => Values::Int64(Typed::new(reader)),
+            ColumnReader::Int96ColumnReader(reader) => Values::Int96(Typed::new(reader)),
+            ColumnReader::FloatColumnReader(reader) => Values::Float(Typed::new(reader)),
+            ColumnReader::DoubleColumnReader(reader) => Values::Double(Typed::new(reader)),
+            ColumnReader::ByteArrayColumnReader(reader) => Values::Bytes(Typed::new(reader)),
+            ColumnReader::FixedLenByteArrayColumnReader(reader) => Values::Fixed(Typed::new(reader)),
+        };
+        let full = chunk.column_descr().max_def_level();
+        Ok(Column { values, kind, full, levels: Vec::new(), texts: Texts::default() })
+    }
+
+    /// Reads the next rows, exactly so many.
+    pub(super) fn read(&mut self, rows: usize) -> Result<(), Fault> {
+        self.levels.clear();
+        let levels = &mut self.levels;
+        let values = &mut self.values;
+        // The decoder indexes and slices by numbers in the page; `Pages` checks those that it can
+        // see, but in encoded data some are left at which it panics. The column is dropped then.
+        let read = catch_unwind(AssertUnwindSafe(|| match values {
+            Values::Bool(typed) => typed.read(rows, levels),
+            Values::Int32(typed) => typed.read(rows, levels),
+            Values::Int64(typed) => typed.read(rows, levels),
+            Values::Int96(typed) => typed.read(rows, levels),
+            Values::Float(typed) => typed.read(rows, levels),
+            Values::Double(typed) => typed.read(rows, levels),
+            Values::Bytes(typed) => typed.read(rows, levels),
+            Values::Fixed(typed) => typed.read(rows, levels),
+        }));
+        match read {
+            Ok(Ok(read)) if read == rows => {}
+            Ok(Ok(_)) => return Err(Fault::File("it has fewer values than the row group has rows".into())),
+            Ok(Err(error)) => return Err(Fault::File(error.to_string())),
+            Err(_) => return Err(Fault::File("a page holds what cannot be decoded".into())),
+        }
+        self.write().map_err(|(value, message)| Fault::Row(self.row_of(value), message))
+    }
+
+    /// The row of the batch in which a value stands.
+    fn row_of(&self, value: usize) -> usize {
+        if self.full == 0 {
+            return value;
+        }
+        let rows = self.levels.iter().enumerate().filter(|&(_, &level)| level == self.full);
+        rows.map(|(row, _)| row).nth(value).unwrap_or_default()
+    }
+
+    /// Writes the texts of the batch, where they are not the stored bytes themselves.
+    fn write(&mut self) -> Result<(), (usize, String)> {
+        let texts = &mut self.texts;
+        match &self.values {
+            Values::Bool(typed) => texts.write_all(&typed.values, |&value, out| {
+                out.extend_from_slice(if value { b"true" } else { b"false" })
+            }),
+            Values::Float(typed) => texts.write_all(&typed.values, |&value, out| text::single(value, out)),
+            Values::Double(typed) => texts.write_all(&typed.values, |&value, out| text::double(value, out)),
+            Values::Int96(typed) => {
+                texts.write_all(&typed.values, |value, out| text::int96(value.data(), out))
+            }
+            Values::Int32(typed) => {
+                let values = &typed.values;
+                match self.kind {
+                    Kind::Unsigned => texts.write_all(values, |&value, out| text::integer(value as u32, out)),
+                    Kind::Decimal(scale) => {
+                        texts.write_all(values, |&value, out| text::decimal(value.into(), scale, out))
+                    }
+                    Kind::Date => texts.write_all(values, |&value, out| text::date(value.into(), out)),
+                    Kind::Time(unit) => {
+                        texts.write_all(values, |&value, out| text::time(value.into(), unit, out))
+                    }
+                    _ => texts.write_all(values, |&value, out| text::integer(value, out)),
+                }
+            }
+            Values::Int64(typed) => {
+                let values = &typed.values;
+                match self.kind {
+                    Kind::Unsigned => texts.write_all(values, |&value, out| text::integer(value as u64, out)),
+                    Kind::Decimal(scale) => {
+                        texts.write_all(values, |&value, out| text::decimal(value.into(), scale, out))
+                    }
+                    Kind::Time(unit) => texts.write_all(values, |&value, out| text::time(value, unit, out)),
+                    Kind::Timestamp { unit, utc } => {
+                        texts.write_all(values, |&value, out| text::timestamp(value, unit, utc, out))
+                    }
+                    _ => texts.write_all(values, |&value, out| text::integer(value, out)),
+                }
+            }
+            Values::Bytes(typed) => match self.kind {
+                Kind::Decimal(scale) => {
+                    texts.write(&typed.values, |value, out| text::decimal_bytes(value.data(), scale, out))
+                }
+                _ => Ok(()),
+            },
+            Values::Fixed(typed) => {
+                let values = &typed.values;
+                match self.kind {
+                    Kind::Decimal(scale) => {
+                        texts.write(values, |value, out| text::decimal_bytes(value.data(), scale, out))
+                    }
+                    Kind::Uuid => texts.write_all(values, |value, out| text::uuid(value.data(), out)),
+                    Kind::Half => texts.write_all(values, |value, out| {
+                        let bytes = value.data().try_into().unwrap_or_default();
+                        text::single(text::widen(u16::from_le_bytes(bytes)), out)
+                    }),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Puts the batch into a table: every `step`-th cell from `first` on.
+    pub(super) fn fill<'a>(&'a self, cells: &mut [Option<&'a [u8]>], first: usize, step: usize) {
+        let cells = cells.iter_mut().skip(first).step_by(step);
+        match (&self.values, self.kind) {
+            (Values::Bytes(typed), Kind::Bytes) => {
+                self.spread(cells, typed.values.iter().map(|value| value.data()));
+            }
+            (Values::Fixed(typed), Kind::Bytes) => {
+                self.spread(cells, typed.values.iter().map(|value| value.data()));
+            }
+            _ => {
+                let mut start = 0;
+                self.spread(
+                    cells,
+                    self.texts.ends.iter().map(|&end| {
+                        let text = &self.texts.text[start..end];
+                        start = end;
+                        text
+                    }),
+                );
+            }
+        }
+    }
+
+    /// Gives the values to the rows that have one; the other rows keep the `None` they have.
+    fn spread<'c, 'a: 'c>(
+        &self,
+        cells: impl Iterator<Item = &'c mut Option<&'a [u8]>>,
+        mut values: impl Iterator<Item = &'a [u8]>,
+    ) {
+        if self.full == 0 {
+            for (cell, value) in cells.zip(values) {
+                *cell = Some(value);
+            }
+        } else {
+            for (cell, &level) in cells.zip(&self.levels) {
+                *cell = if level == self.full { values.next() } else { None };
+            }
+        }
+    }
+}

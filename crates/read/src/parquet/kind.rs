@@ -1,0 +1,110 @@
+//! What the values of a Parquet column are, by its type and annotations.
+
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
+use parquet::schema::types::ColumnDescriptor;
+
+use crate::canonical::{MICROS, MILLIS, NANOS, Unit};
+
+/// Decimals may have so many digits after the point; their number comes from the file.
+const MAX_SCALE: usize = 1000;
+
+/// How the values of a column are written, given how they are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Bytes,
+    Bool,
+    Signed,
+    Unsigned,
+    Float,
+    Half,
+    Decimal(usize),
+    Date,
+    Time(Unit),
+    Timestamp { unit: Unit, utc: bool },
+    Uuid,
+}
+
+impl From<TimeUnit> for Unit {
+    fn from(unit: TimeUnit) -> Unit {
+        match unit {
+            TimeUnit::MILLIS => MILLIS,
+            TimeUnit::MICROS => MICROS,
+            TimeUnit::NANOS => NANOS,
+        }
+    }
+}
+
+impl Kind {
+    /// The kind of a column, or why its values have no text.
+    pub(super) fn of(column: &ColumnDescriptor) -> Result<Kind, String> {
+        if column.max_rep_level() > 0 {
+            return Err("is repeated (a list or a map): a row has no one value of it".into());
+        }
+        let kind = match column.logical_type_ref() {
+            Some(logical) => Kind::of_logical(logical),
+            None => Kind::of_converted(column)?,
+        };
+        if let Some(Kind::Decimal(scale)) = kind
+            && scale > MAX_SCALE
+        {
+            return Err(format!("is a decimal with a scale that is negative or above {MAX_SCALE}"));
+        }
+        // An annotation counts only on a type that it may stand on.
+        let kind = kind.filter(|kind| {
+            matches!(
+                (column.physical_type(), kind),
+                (Type::INT32 | Type::INT64, Kind::Unsigned | Kind::Decimal(_) | Kind::Time(_))
+                    | (Type::INT32, Kind::Date)
+                    | (Type::INT64, Kind::Timestamp { .. })
+                    | (Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY, Kind::Decimal(_))
+            ) || (column.physical_type() == Type::FIXED_LEN_BYTE_ARRAY
+                && matches!((kind, column.type_length()), (Kind::Uuid, 16) | (Kind::Half, 2)))
+        });
+        Ok(kind.unwrap_or(match column.physical_type() {
+            Type::BOOLEAN => Kind::Bool,
+            Type::INT32 | Type::INT64 => Kind::Signed,
+            Type::INT96 => Kind::Timestamp { unit: NANOS, utc: false },
+            Type::FLOAT | Type::DOUBLE => Kind::Float,
+            Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => Kind::Bytes,
+        }))
+    }
+
+    fn of_logical(logical: &LogicalType) -> Option<Kind> {
+        Some(match logical {
+            LogicalType::Decimal(decimal) => Kind::decimal(decimal.scale),
+            LogicalType::Date => Kind::Date,
+            LogicalType::Time(time) => Kind::Time(time.unit.into()),
+            LogicalType::Timestamp(timestamp) => {
+                Kind::Timestamp { unit: timestamp.unit.into(), utc: timestamp.is_adjusted_to_u_t_c }
+            }
+            LogicalType::Integer(integer) if !integer.is_signed => Kind::Unsigned,
+            LogicalType::Uuid => Kind::Uuid,
+            LogicalType::Float16 => Kind::Half,
+            _ => return None,
+        })
+    }
+
+    /// The older annotations, of which the format says what they mean in terms of the newer.
+    fn of_converted(column: &ColumnDescriptor) -> Result<Option<Kind>, String> {
+        Ok(Some(match column.converted_type() {
+            ConvertedType::DECIMAL => Kind::decimal(column.type_scale()),
+            ConvertedType::DATE => Kind::Date,
+            ConvertedType::TIME_MILLIS => Kind::Time(MILLIS),
+            ConvertedType::TIME_MICROS => Kind::Time(MICROS),
+            ConvertedType::TIMESTAMP_MILLIS => Kind::Timestamp { unit: MILLIS, utc: true },
+            ConvertedType::TIMESTAMP_MICROS => Kind::Timestamp { unit: MICROS, utc: true },
+            ConvertedType::UINT_8
+            | ConvertedType::UINT_16
+            | ConvertedType::UINT_32
+            | ConvertedType::UINT_64 => Kind::Unsigned,
+            ConvertedType::INTERVAL => {
+                return Err("is an interval, of which no key can be made: it has no one length".into());
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn decimal(scale: i32) -> Kind {
+        Kind::Decimal(usize::try_from(scale).unwrap_or(usize::MAX))
+    }
+}

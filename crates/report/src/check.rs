@@ -1,0 +1,324 @@
+//! A test's findings as a table, as JSON, and as a page.
+
+use serde_json::{Value, json};
+use tamis::params::Common;
+use tamis_jobs::check::{FilterResult, GroupResult, IMPROBABLE, Lost, Report};
+use tamis_jobs::number;
+use tamis_jobs::text::group_name;
+
+use crate::{Axis, Chart, Column, Figure, Format, Kind, Mark, Page, Section, Table};
+
+/// One row per group.
+pub fn table(report: &Report) -> Table {
+    table_of(&report.groups)
+}
+
+/// One row for each of these groups.
+pub fn table_of<'a>(groups: impl IntoIterator<Item = &'a GroupResult>) -> Table {
+    let mut columns = vec![Column::left("group")];
+    let names = [
+        "keys",
+        "bits",
+        "k",
+        "bits/key",
+        "expected rate",
+        "false positives",
+        "negatives",
+        "measured rate",
+        "95 % interval",
+        "false negatives",
+    ];
+    columns.extend(names.map(Column::right));
+    let groups: Vec<&GroupResult> = groups.into_iter().collect();
+    let pair = groups.iter().any(|group| group.lost.is_some());
+    if pair {
+        columns.extend(["taken for removed", "expected", "rate, 95 % interval"].map(Column::right));
+    }
+    let row = |group: &GroupResult| {
+        let mut row = vec![group_name(&group.group), number::count(group.keys)];
+        match &group.filter {
+            Some(filter) => {
+                let (low, high) = filter.interval();
+                row.extend([
+                    number::count(filter.bits),
+                    filter.hashes.to_string(),
+                    if group.keys == 0 {
+                        "-".into()
+                    } else {
+                        format!("{:.2}", filter.bits as f64 / group.keys as f64)
+                    },
+                    number::rate(filter.expected),
+                    number::count(filter.false_positives),
+                    number::count(filter.negatives),
+                    if filter.negatives == 0 { "-".into() } else { number::rate(filter.rate()) },
+                    if filter.negatives == 0 { "-".into() } else { number::interval(low, high) },
+                ]);
+            }
+            None => row.extend(vec!["no filter".into(); 1].into_iter().chain(vec![String::new(); 7])),
+        }
+        row.push(number::count(group.false_negatives));
+        match &group.lost {
+            Some(lost) => {
+                let (low, high) = lost.interval();
+                row.extend([
+                    number::count(lost.keys),
+                    number::count((lost.of as f64 * lost.expected).round() as u64),
+                    if lost.of == 0 { "-".into() } else { number::interval(low, high) },
+                ]);
+            }
+            None if pair => row.extend(vec![String::new(); 3]),
+            None => {}
+        }
+        row
+    };
+    let rows = groups.into_iter().map(row).collect();
+    Table { columns, rows, ..Table::default() }
+}
+
+/// What is to be said of all groups together, in one line each.
+pub fn verdict(report: &Report) -> Vec<String> {
+    findings(report).into_iter().map(|(_, line)| line).collect()
+}
+
+/// The same, each with its gravity.
+fn findings(report: &Report) -> Vec<(Kind, String)> {
+    let (hits, negatives) = report.false_positives();
+    let rate = if negatives == 0 { 0.0 } else { hits as f64 / negatives as f64 };
+    let of_positives = if negatives == 0 {
+        "No rate was measured: there are no keys outside. --random N or --negatives FILE gives some.".into()
+    } else {
+        format!(
+            "{} in {} ({}); {} expected from the bits that are set{}.",
+            number::counted(hits, "false positive"),
+            number::counted(negatives, "test"),
+            number::rate(rate),
+            number::count(report.expected_false_positives.round() as u64),
+            if report.lost_surprise.is_some() {
+                " in the first filters alone; those of removed keys take some of them away".into()
+            } else if report.unjudged {
+                " of random records; those that share keywords with members pass more often".into()
+            } else if report.surprise < IMPROBABLE {
+                format!(
+                    ": the difference is less probable than one in a million ({:.1e}), so something is wrong",
+                    report.surprise
+                )
+            } else {
+                String::new()
+            }
+        )
+    };
+    let grave = |fault: bool| if fault { Kind::Error } else { Kind::Info };
+    let members: u64 = report.groups.iter().map(|group| group.keys).sum();
+    let pair = report.lost();
+    let taken = pair.map_or(0, |(lost, _)| lost.keys);
+    let lost = report.false_negatives() - taken;
+    let of_negatives = match lost {
+        0 if members == 0 => "False negatives were not looked for: no members were given.".into(),
+        0 if pair.is_some() => "No false negatives in the first filters.".into(),
+        0 => "No false negatives.".into(),
+        some => format!(
+            "{}: keys of this data that their own filter does not know; \
+             the filters were built from other data, or with another recipe.",
+            number::counted(some, "false negative").to_uppercase()
+        ),
+    };
+    let mut findings =
+        vec![(grave(report.surprise < IMPROBABLE), of_positives), (grave(lost > 0), of_negatives)];
+    if let (Some((lost, expected)), Some(surprise)) = (pair, report.lost_surprise)
+        && lost.of > 0
+    {
+        let (low, high) = lost.interval();
+        let line = format!(
+            "{} of the pair, in {} ({}, 95 % interval {}): taken for removed though they are not; {} expected by the \
+             rate of the filters of removed keys{}.",
+            number::counted(lost.keys, "false negative"),
+            number::counted(lost.of, "key"),
+            number::rate(lost.rate()),
+            number::interval(low, high),
+            number::count(expected.round() as u64),
+            match surprise < IMPROBABLE {
+                false => "",
+                true if (lost.keys as f64) > expected => {
+                    ": far more than it explains; the data holds keys that were removed (give what is left), or the \
+                     filters of removed keys hold more than these"
+                }
+                true => ": far fewer than it explains, so something is wrong",
+            }
+        );
+        findings.push((grave(surprise < IMPROBABLE), line));
+    }
+    if report.removed > 0 {
+        let keys = number::counted(report.removed, "key");
+        let line = format!("Not counted: {keys} given as negatives and members after all.");
+        findings.push((Kind::Info, line));
+    }
+    if report.skipped > 0 {
+        let rows = number::counted(report.skipped, "bad row");
+        findings.push((Kind::Info, format!("Left out: {rows}.")));
+    }
+    findings
+}
+
+/// A warning for each filter that holds more keys than its target rate allows.
+pub fn overfull(report: &Report) -> impl Iterator<Item = String> {
+    let filters = report.groups.iter().filter_map(|group| Some((group, group.filter.as_ref()?)));
+    filters
+        .filter(|(_, filter)| filter.health.overfull)
+        .map(|(group, filter)| filter.health.overfull_text(&group.group, filter.target, filter.expected))
+}
+
+/// Everything, for programs.
+pub fn json(report: &Report) -> Value {
+    let group = |group: &GroupResult| {
+        let mut value = json!({
+            "group": group.group, "keys": group.keys, "false_negatives": group.false_negatives,
+        });
+        if let Some(lost) = &group.lost {
+            value["taken_for_removed"] = lost_json(lost, lost.mean().0);
+        }
+        if let (Some(filter), Some(object)) = (&group.filter, value.as_object_mut()) {
+            let (low, high) = filter.interval();
+            let more = json!({
+                "bits": filter.bits, "hashes": filter.hashes, "ones": filter.ones,
+                "false_positives": filter.false_positives, "negatives": filter.negatives,
+                "fpr": (filter.negatives > 0).then(|| filter.rate()), "fpr_low": low, "fpr_high": high,
+                "expected_fpr": filter.expected, "target_fpr": filter.target, "overfull": filter.health.overfull,
+            });
+            object.extend(more.as_object().cloned().unwrap_or_default());
+        }
+        value
+    };
+    let (hits, negatives) = report.false_positives();
+    let mut json = json!({
+        "groups": report.groups.iter().map(group).collect::<Vec<_>>(),
+        "keys": report.keys,
+        "rows": report.rows,
+        "skipped_rows": report.skipped,
+        "removed_negatives": report.removed,
+        "false_positives": hits,
+        "negatives": negatives,
+        "expected_false_positives": report.expected_false_positives,
+        "probability": report.surprise,
+        "false_negatives": report.false_negatives(),
+        "passed": report.passed(),
+        "seconds": phases_json(&report.phases),
+    });
+    if let Some((lost, expected)) = report.lost() {
+        json["taken_for_removed"] = lost_json(&lost, expected);
+        json["taken_for_removed"]["probability"] = report.lost_surprise.into();
+    }
+    json
+}
+
+/// A page of its own. `earlier` are phases of other jobs that belong to the story.
+pub fn page(
+    report: &Report,
+    title: &str,
+    subtitle: &str,
+    earlier: &[(&'static str, std::time::Duration)],
+) -> Page {
+    let (hits, negatives) = report.false_positives();
+    let rate = if negatives == 0 { 0.0 } else { hits as f64 / negatives as f64 };
+    let figures = vec![
+        Figure::new("distinct keys", number::count(report.keys)),
+        Figure::new("groups", number::count(report.groups.len() as u64)),
+        Figure::new("false negatives", number::count(report.false_negatives())).note(match report.lost() {
+            Some((_, expected)) => format!("{} expected", number::count(expected.round() as u64)),
+            None => "must be 0".into(),
+        }),
+        Figure::new("false positives", number::count(hits))
+            .note(format!("{} expected", number::count(report.expected_false_positives.round() as u64))),
+        Figure::new("overall rate", number::rate(rate)),
+        Figure::new("verdict", if report.passed() { "passed" } else { "FAILED" }),
+    ];
+    let Common { kind, hash, recipe } = &report.filters;
+    let filters = format!("Kind {kind}, hash {hash}; {recipe}.");
+    let mut sections = vec![Section::Figures(figures), Section::Text(filters)];
+    sections.extend(findings(report).into_iter().map(|(kind, line)| Section::Note(kind, line)));
+    for warning in overfull(report).take(20) {
+        sections.push(Section::Note(Kind::Warning, warning));
+    }
+    sections.push(Section::Charts(charts(report, earlier)));
+    sections.push(Section::Heading("Every group".into()));
+    sections.push(Section::Table(Table {
+        notes: vec![
+            "Expected rate: from the bits that are set in just this filter. Measured rate: false positives / \
+             negatives, where the negatives of a group are the distinct keys that do not belong to it; its \
+             interval is Wilson's."
+                .into(),
+        ],
+        ..table(report)
+    }));
+    Page { title: title.into(), subtitle: subtitle.into(), sections }
+}
+
+fn charts(report: &Report, earlier: &[(&'static str, std::time::Duration)]) -> Vec<Chart> {
+    let with: Vec<(&GroupResult, &FilterResult)> =
+        report.groups.iter().filter_map(|group| Some((group, group.filter.as_ref()?))).collect();
+    let names =
+        || Axis::categories("group", with.iter().map(|(group, _)| group_name(&group.group)).collect());
+    let whisker = |(i, (_, filter)): (usize, &(&GroupResult, &FilterResult))| {
+        let (low, high) = filter.interval();
+        (i as f64, low, filter.rate(), high)
+    };
+    let mut rates = vec![Mark::Whiskers {
+        name: "measured".into(),
+        points: with.iter().enumerate().map(whisker).collect(),
+    }];
+    if let Some((_, first)) = with.first()
+        && with.iter().all(|(_, filter)| filter.target == first.target)
+    {
+        rates.push(Mark::rule("target", first.target));
+    } else {
+        let target = |(i, (_, filter)): (usize, &(&GroupResult, &FilterResult))| (i as f64, filter.target);
+        rates.push(Mark::Points {
+            name: "target".into(),
+            points: with.iter().enumerate().map(target).collect(),
+        });
+    }
+    let phases: Vec<_> = earlier.iter().chain(&report.phases).collect();
+    vec![
+        Chart {
+            title: "Measured rate of false positives".into(),
+            x: names(),
+            y: Axis::linear("rate, with its 95 % interval", Format::Plain),
+            marks: rates,
+        },
+        Chart {
+            title: "Keys per group".into(),
+            x: names(),
+            y: Axis::linear("distinct keys", Format::Count),
+            marks: vec![Mark::bars("keys", with.iter().map(|(group, _)| group.keys as f64))],
+        },
+        Chart {
+            title: "Fill of each filter".into(),
+            x: names(),
+            y: Axis::linear("bits that are set", Format::Percent),
+            marks: vec![Mark::bars("fill", with.iter().map(|(_, filter)| filter.health.fill))],
+        },
+        Chart {
+            title: "Time per phase".into(),
+            x: Axis::categories("phase", phases.iter().map(|(name, _)| (*name).to_owned()).collect()),
+            y: Axis::linear("time", Format::Seconds),
+            marks: vec![Mark::bars("time", phases.iter().map(|(_, time)| time.as_secs_f64()))],
+        },
+    ]
+}
+
+/// Members that are taken for removed, and how many are to be expected.
+fn lost_json(lost: &Lost, expected: f64) -> Value {
+    let (low, high) = lost.interval();
+    json!({
+        "keys": lost.keys, "of": lost.of, "rate": lost.rate(), "rate_low": low, "rate_high": high,
+        "expected_keys": expected, "expected_rate": lost.expected,
+    })
+}
+
+/// Seconds of each phase, by name.
+pub fn phases_json(phases: &[(&'static str, std::time::Duration)]) -> Value {
+    phases
+        .iter()
+        .map(|(name, time)| ((*name).to_owned(), Value::from(time.as_secs_f64())))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}

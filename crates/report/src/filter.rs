@@ -1,0 +1,81 @@
+//! What was sieved, as a table and as JSON.
+
+use serde_json::{Value, json};
+use tamis_jobs::filter::Report;
+use tamis_jobs::number;
+
+use crate::check::phases_json;
+use crate::{Column, Table};
+
+/// For people.
+pub fn table(report: &Report) -> Table {
+    let mut rows = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    let (fewest, most) = report.hashes;
+    let hashes = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    row("filters", format!("{} ({})", number::count(report.filters), report.kind));
+    row("hash functions", hashes);
+    row("bits", number::count(report.bits));
+    let keys = report.keys.map_or("countless: a filter is full".into(), |keys| {
+        format!(
+            "about {} keys (planned for {})",
+            number::count(keys.round() as u64),
+            number::count(report.planned)
+        )
+    });
+    row("size of the set", keys);
+    row("records analysed", number::count(report.records));
+    row("admitted", share(report, report.admitted));
+    row("rejected", share(report, report.rejected()));
+    if report.keyless > 0 {
+        row("  without a key", share(report, report.keyless));
+    }
+    if let Some(refuted) = report.refuted {
+        row("false positives removed", number::count(refuted));
+    }
+    if let (Some(rate), Some(expected)) = (report.rate, report.false_admissions) {
+        row("rate of false positives", number::rate(rate));
+        // Those that were removed are rejected, too, and should be.
+        let most = if report.lost.is_some() { ", at most" } else { "" };
+        row(&format!("false admissions to expect{most}"), number::count(expected.round() as u64));
+    }
+    if let Some((rate, expected)) = report.lost {
+        row("rate of false negatives", number::rate(rate));
+        row("false rejections to expect", number::count(expected.round() as u64));
+    }
+    for (name, time) in &report.phases {
+        row(&format!("time to {name}"), number::duration(*time));
+    }
+    let mut notes = vec![
+        "false admissions: of records not in the set a share r passes, the rate; for each rejected record with a key, r / (1 − r) are to be expected".to_owned(),
+    ];
+    if report.lost.is_some() {
+        notes.push("false rejections: the filters of removed keys take others for removed, too; for each admitted record, g / (1 − g) are to be expected, with g their rate".into());
+    }
+    let notes = if report.rate.is_some() { notes } else { Vec::new() };
+    Table { columns: vec![Column::left("what"), Column::right("how much")], rows, notes, ..Table::default() }
+}
+
+fn share(report: &Report, part: u64) -> String {
+    match report.records {
+        0 => number::count(part),
+        all => format!("{} ({})", number::count(part), number::percent(part as f64 / all as f64)),
+    }
+}
+
+/// For programs.
+pub fn json(report: &Report) -> Value {
+    let mut json = json!({
+        "kind": report.kind, "filters": report.filters, "hashes": report.hashes.1, "bits": report.bits,
+        "set": report.keys, "planned_keys": report.planned,
+        "records": report.records, "admitted": report.admitted, "rejected": report.rejected(),
+        "without_key": report.keyless, "false_positives_removed": report.refuted, "rate": report.rate,
+        "expected_false_admissions": report.false_admissions, "closed": report.closed,
+        "phases": phases_json(&report.phases),
+    });
+    if let Some((rate, expected)) = report.lost {
+        json["rate_of_false_negatives"] = rate.into();
+        json["expected_false_rejections"] = expected.into();
+    }
+    json
+}

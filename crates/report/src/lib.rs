@@ -1,0 +1,27 @@
+//! Reports: tables and small charts for the terminal, and pages with charts for the browser.
+//!
+//! Plain data in, strings out. A [`Table`] and a [`Chart`] are made once and shown in either place;
+//! a [`Page`] is one file without links to anything else, for light and dark, screen and paper.
+
+mod axis;
+mod chart;
+pub mod check;
+mod crowd;
+pub mod dedup;
+pub mod design;
+pub mod filter;
+mod page;
+pub mod rank;
+pub mod stream;
+mod svg;
+mod table;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+pub use axis::{Axis, Format, Scale};
+pub use chart::{CROWD, Chart, Mark};
+pub use page::{Figure, Kind, Page, STYLE, Section};
+pub use svg::stacked_svg;
+pub use table::{Align, Column, PAGE_ROWS, Table};
+pub use terminal::plot;

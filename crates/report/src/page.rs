@@ -1,0 +1,152 @@
+//! A page: one HTML file that needs nothing else.
+//!
+//! No fonts, images or links from elsewhere; the one small script sorts tables, and the page is
+//! whole without it. All text that comes from data is escaped.
+
+use tamis_jobs::text::{escape, width};
+
+use super::chart::Chart;
+use super::svg::{RULES, THEME};
+use super::table::Table;
+
+const LAYOUT: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("sort.js");
+
+/// The style that charts need in a page of another make: what a [`Page`] has by itself.
+pub const STYLE: &str = concat!(include_str!("theme.css"), include_str!("chart.css"));
+
+/// A page.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Page {
+    /// Its title.
+    pub title: String,
+    /// A line below it; may be empty.
+    pub subtitle: String,
+    /// What it holds, from top to bottom.
+    pub sections: Vec<Section>,
+}
+
+/// A part of a page.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Section {
+    /// A heading.
+    Heading(String),
+    /// Text; empty lines part its paragraphs.
+    Text(String),
+    /// The numbers that matter most, large.
+    Figures(Vec<Figure>),
+    /// A table, capped at [`PAGE_ROWS`](super::PAGE_ROWS) rows.
+    Table(Table),
+    /// Charts, beside each other where there is room.
+    Charts(Vec<Chart>),
+    /// Something that the reader should not miss.
+    Note(Kind, String),
+}
+
+/// A number that matters: `keys`, `1,260,817`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Figure {
+    /// What it is.
+    pub label: String,
+    /// The number, as it is written.
+    pub value: String,
+    /// A few words below it.
+    pub note: Option<String>,
+}
+
+/// How grave a note is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Good to know.
+    Info,
+    /// Something may be wrong.
+    Warning,
+    /// Something is wrong.
+    Error,
+}
+
+impl Figure {
+    /// A number without further words.
+    pub fn new(label: impl Into<String>, value: impl Into<String>) -> Figure {
+        Figure { label: label.into(), value: value.into(), note: None }
+    }
+
+    /// The same, with a few words below it.
+    pub fn note(self, note: impl Into<String>) -> Figure {
+        Figure { note: Some(note.into()), ..self }
+    }
+}
+
+impl Page {
+    /// The page as one HTML file.
+    pub fn html(&self) -> String {
+        let title = escape(&self.title);
+        let mut out = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+             <style>\n{THEME}{LAYOUT}{RULES}</style>\n</head>\n<body>\n<main>\n<header>\n<h1>{title}</h1>\n"
+        );
+        if !self.subtitle.is_empty() {
+            out += &format!("<p class=\"subtitle\">{}</p>\n", escape(&self.subtitle));
+        }
+        out += "</header>\n";
+        for section in &self.sections {
+            out += &section.html();
+        }
+        out += "</main>\n";
+        if self.sections.iter().any(|section| matches!(section, Section::Table(_))) {
+            out += &format!("<script>\n{SCRIPT}</script>\n");
+        }
+        out + "</body>\n</html>\n"
+    }
+}
+
+impl Section {
+    fn html(&self) -> String {
+        match self {
+            Section::Heading(text) => format!("<h2>{}</h2>\n", escape(text)),
+            Section::Text(text) => paragraphs(text),
+            Section::Figures(figures) => {
+                let figures: String = figures.iter().map(figure).collect();
+                format!("<dl class=\"figures\">\n{figures}</dl>\n")
+            }
+            Section::Table(table) => table.html(),
+            Section::Charts(charts) => {
+                let charts: String =
+                    charts.iter().map(|chart| format!("<figure>\n{}</figure>\n", chart.svg())).collect();
+                format!("<div class=\"charts\">\n{charts}</div>\n")
+            }
+            Section::Note(kind, text) => {
+                let (class, word) = match kind {
+                    Kind::Info => ("callout", "Note:"),
+                    Kind::Warning => ("callout warning", "Warning:"),
+                    Kind::Error => ("callout error", "Failed:"),
+                };
+                format!("<p class=\"{class}\" role=\"note\"><strong>{word}</strong> {}</p>\n", escape(text))
+            }
+        }
+    }
+}
+
+fn figure(figure: &Figure) -> String {
+    let note = match &figure.note {
+        Some(note) => format!("<dd class=\"note\">{}</dd>", escape(note)),
+        None => String::new(),
+    };
+    format!(
+        "<div><dt>{}</dt><dd class=\"value{}\">{}</dd>{note}</div>\n",
+        escape(&figure.label),
+        if width(&figure.value) > 9 { " long" } else { "" },
+        escape(&figure.value)
+    )
+}
+
+fn paragraphs(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let paragraph = |lines: &[&str]| match lines.join(" ") {
+        text if text.is_empty() => String::new(),
+        text => format!("<p>{}</p>\n", escape(&text)),
+    };
+    lines.split(|line| line.is_empty()).map(paragraph).collect()
+}

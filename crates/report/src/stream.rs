@@ -1,0 +1,111 @@
+//! What was done, as a table and as JSON.
+
+use serde_json::{Value, json};
+use tamis_jobs::number;
+use tamis_read::calendar;
+use tamis_stream::{Batch, Judged, Report, Status};
+
+use crate::{Column, Table};
+
+/// Rows and queries per second.
+fn speed(report: &Report) -> f64 {
+    let Status { rows, queries, removed, missing, .. } = report.status;
+    (rows + queries + removed + missing) as f64 / report.time.as_secs_f64().max(1e-9)
+}
+
+/// For people.
+pub fn table(report: &Report) -> Table {
+    let Status { rows: trained, queries, distinct, answers, batches, commits, .. } = report.status;
+    let mut rows = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    row("rows trained", number::count(trained));
+    if report.status.removed + report.status.missing > 0 {
+        row("rows removed", number::count(report.status.removed));
+        row("rows to be removed that were not there", number::count(report.status.missing));
+    }
+    row("queries", number::count(queries));
+    row("distinct in their batches", number::count(distinct));
+    row("answered", number::count(answers));
+    row("batches", number::count(batches));
+    if report.status.replayed > 0 {
+        row("of them run again", number::count(report.status.replayed));
+    }
+    row("commits", number::count(commits));
+    if report.status.enlarged > 0 {
+        row("filters made larger", number::count(report.status.enlarged));
+    }
+    if let Some(window) = &report.status.window {
+        row("live panes with rows", format!("{} of {}", window.panes, window.most));
+        if let (Some(begin), Some(newest)) = (window.begin, window.newest) {
+            row("window", format!("{} to {}", calendar::stamp(begin), calendar::stamp(newest)));
+        }
+        if let Some(Judged { late, expired, ahead }) = window.judged {
+            row(if window.takes_late { "late, taken" } else { "late, left out" }, number::count(late));
+            row("expired, left out", number::count(expired));
+            row("ahead, left out", number::count(ahead));
+        }
+    }
+    if let Some(fill) = report.status.fill {
+        if !fill.rate.is_nan() {
+            row("keys, estimated", number::count(fill.keys.round() as u64));
+            row("rate now", number::rate(fill.rate));
+        }
+        row("fill", format!("{:.1} %", 100.0 * fill.fill));
+        row("in", number::bytes(fill.bytes));
+    }
+    row("time", number::duration(report.time));
+    row("rows and queries per second", number::count(speed(report) as u64));
+    let columns = vec![Column::left("what"), Column::right("how much")];
+    Table { columns, rows, ..Table::default() }
+}
+
+/// For programs.
+pub fn json(report: &Report) -> Value {
+    let mut value = status_json(&report.status);
+    value["seconds"] = report.time.as_secs_f64().into();
+    value["per_second"] = speed(report).into();
+    value["resumed"] = report.resumed.into();
+    value["stopped"] = report.stopped.into();
+    value["counters_full"] = report.counters_full.into();
+    value
+}
+
+fn status_json(status: &Status) -> Value {
+    let fill = status.fill;
+    json!({
+        "batch": status.batch, "batches": status.batches, "replayed": status.replayed,
+        "rows": status.rows, "queries": status.queries, "distinct": status.distinct,
+        "removed": status.removed, "missing": status.missing,
+        "answers": status.answers, "skipped": status.skipped, "commits": status.commits,
+        "enlarged": status.enlarged,
+        "keys": fill.map(|fill| fill.keys), "rate": fill.map(|fill| fill.rate),
+        "fill": fill.map(|fill| fill.fill), "bytes": fill.map(|fill| fill.bytes),
+        "groups": fill.map(|fill| fill.groups), "overfull": fill.map(|fill| fill.overfull),
+        "lag": { "train": status.train_lag, "query": status.query_lag, "remove": status.remove_lag },
+        "window": window_json(status),
+    })
+}
+
+fn window_json(status: &Status) -> Option<Value> {
+    let window = status.window?;
+    let judged = window.judged;
+    Some(json!({
+        "seconds": window.length.as_secs_f64(), "slide_seconds": window.slide.as_secs_f64(),
+        "panes": window.panes, "most_panes": window.most,
+        "begin": window.begin.map(calendar::stamp), "newest": window.newest.map(calendar::stamp),
+        "late": judged.map(|judged| judged.late), "late_taken": judged.map(|_| window.takes_late),
+        "expired": judged.map(|judged| judged.expired), "ahead": judged.map(|judged| judged.ahead),
+    }))
+}
+
+/// One line of a log.
+pub fn batch_json(batch: &Batch, status: &Status) -> Value {
+    json!({
+        "batch": batch.batch, "rows": batch.rows, "queries": batch.queries, "distinct": batch.distinct,
+        "answers": batch.answers, "removed": batch.removed, "missing": batch.missing, "seconds": batch.time.as_secs_f64(), "replayed": batch.replayed,
+        "rows_in_all": status.rows, "queries_in_all": status.queries,
+        "lag": { "train": status.train_lag, "query": status.query_lag, "remove": status.remove_lag },
+        "fill": status.fill.map(|fill| fill.fill), "rate": status.fill.map(|fill| fill.rate),
+        "enlarged_in_all": status.enlarged, "window": window_json(status),
+    })
+}

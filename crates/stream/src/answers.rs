@@ -1,0 +1,244 @@
+//! The answers to a batch of queries: each distinct key once, in the order in which they came.
+
+use tamis::hash::Scheme;
+use tamis::key::{Recipe, keywords_of};
+use tamis::params::Name;
+use tamis::sketch::Sketch;
+use tamis_jobs::text::listed_name;
+use tamis_jobs::text::printable;
+
+use super::learned::Named;
+use super::source::Records;
+
+/// Finds the first occurrence of every key of a batch. The table is used again and again.
+#[derive(Debug, Default)]
+pub(super) struct Distinct {
+    /// The upper half of a hash, and the number of the record from 1; zero where nothing is.
+    table: Vec<u64>,
+}
+
+impl Distinct {
+    /// The records whose key does not stand before them.
+    pub(super) fn firsts(&mut self, records: &Records, firsts: &mut Vec<u32>) {
+        firsts.clear();
+        let size = (2 * records.len()).next_power_of_two();
+        if self.table.len() < size {
+            self.table = vec![0; size];
+        }
+        let table = &mut self.table[..size];
+        table.fill(0);
+        for (record, &hash) in records.hashes.iter().enumerate() {
+            let tag = hash >> 32 << 32;
+            let mut at = hash as usize & (size - 1);
+            loop {
+                let entry = table[at];
+                if entry == 0 {
+                    table[at] = tag | (record as u64 + 1);
+                    firsts.push(record as u32);
+                    break;
+                }
+                let other = (entry as u32 - 1) as usize;
+                let same = entry >> 32 << 32 == tag && records.hashes[other] == hash;
+                if same && records.key(other) == records.key(record) {
+                    break;
+                }
+                at = (at + 1) & (size - 1);
+            }
+        }
+    }
+}
+
+/// How keys become text, as `query` writes them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Writing {
+    /// Whether a key has several parts, each with its length before it.
+    compound: bool,
+    grouped: bool,
+}
+
+impl Writing {
+    pub(super) fn new(recipe: &Recipe, grouped: bool) -> Writing {
+        Writing { compound: recipe.key.len() > 1 || recipe.of_keywords(), grouped }
+    }
+
+    /// Whether answers name groups.
+    pub(super) fn grouped(self) -> bool {
+        self.grouped
+    }
+
+    /// Appends a key.
+    pub(super) fn key(self, key: &[u8], out: &mut Vec<u8>) {
+        if !self.compound {
+            return text(key, out);
+        }
+        for (i, part) in keywords_of(key).enumerate() {
+            if i > 0 {
+                out.push(b'\t');
+            }
+            text(part, out);
+        }
+    }
+}
+
+/// Appends bytes as they are, if people can read them.
+fn text(bytes: &[u8], out: &mut Vec<u8>) {
+    if bytes.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+        out.extend_from_slice(bytes);
+    } else {
+        out.extend_from_slice(printable(bytes).as_bytes());
+    }
+}
+
+/// Asks filters, and writes what they answer.
+#[derive(Debug, Default)]
+pub(super) struct Asking {
+    hashes: Vec<u64>,
+    found: Vec<bool>,
+    /// Which query may be in which group.
+    marks: Vec<(u32, u32)>,
+    /// How often keys came, group after group.
+    estimates: Vec<u64>,
+}
+
+impl Asking {
+    /// Appends a line for each of these records whose key may be in a set; how many there are.
+    pub(super) fn ask(
+        &mut self,
+        records: &Records,
+        firsts: &[u32],
+        scheme: Scheme,
+        sketches: &[Named<'_>],
+        writing: Writing,
+        out: &mut Vec<u8>,
+    ) -> u64 {
+        self.hashes.clear();
+        self.hashes.extend(firsts.iter().map(|&record| records.hashes[record as usize]));
+        self.found.resize(firsts.len(), false);
+        self.marks.clear();
+        for (number, (_, sketch)) in sketches.iter().enumerate() {
+            match scheme {
+                Scheme::Xxh3 { .. } => sketch.contains_hashes(&self.hashes, &mut self.found),
+                Scheme::Murmur3 => {
+                    for (found, &record) in self.found.iter_mut().zip(firsts) {
+                        let record = record as usize;
+                        *found = sketch.contains_key(scheme, records.hashes[record], records.key(record));
+                    }
+                }
+            }
+            let found = firsts.iter().zip(&self.found).filter(|(_, found)| **found);
+            if !writing.grouped {
+                let mut answers = 0;
+                for (&record, _) in found {
+                    writing.key(records.key(record as usize), out);
+                    out.push(b'\n');
+                    answers += 1;
+                }
+                return answers;
+            }
+            self.marks.extend(found.map(|(&record, _)| (record, number as u32)));
+        }
+        self.marks.sort_unstable(); // by query as they came, then by group
+        let mut answers = 0;
+        for of_one in self.marks.chunk_by(|(a, _), (b, _)| a == b) {
+            writing.key(records.key(of_one[0].0 as usize), out);
+            for (i, (_, group)) in of_one.iter().enumerate() {
+                out.push(if i == 0 { b'\t' } else { b',' });
+                out.extend_from_slice(listed_name(sketches[*group as usize].0).as_bytes());
+            }
+            out.push(b'\n');
+            answers += 1;
+        }
+        answers
+    }
+
+    /// Appends a line for each of these records with the estimate of its key; with groups, one for
+    /// each group in which it is above zero. How many there are.
+    pub(super) fn count(
+        &mut self,
+        records: &Records,
+        firsts: &[u32],
+        sketches: &[Named<'_>],
+        writing: Writing,
+        out: &mut Vec<u8>,
+    ) -> u64 {
+        self.hashes.clear();
+        self.hashes.extend(firsts.iter().map(|&record| records.hashes[record as usize]));
+        self.estimates.resize(firsts.len() * sketches.len(), 0);
+        let mut parts = self.estimates.chunks_mut(firsts.len().max(1));
+        for ((_, sketch), estimates) in sketches.iter().zip(&mut parts) {
+            if let Sketch::CountMin(sketch) = sketch {
+                sketch.estimates(&self.hashes, estimates);
+            }
+        }
+        let mut answers = 0;
+        let mut number = itoa::Buffer::new();
+        for (query, &record) in firsts.iter().enumerate() {
+            let key = records.key(record as usize);
+            let mut line = |group: Option<&Name>, estimate: u64| {
+                writing.key(key, out);
+                if let Some(group) = group {
+                    out.push(b'\t');
+                    text(&group.0, out);
+                }
+                out.push(b'\t');
+                out.extend_from_slice(number.format(estimate).as_bytes());
+                out.push(b'\n');
+                answers += 1;
+            };
+            let estimates = self.estimates.iter().skip(query).step_by(firsts.len());
+            if !writing.grouped {
+                estimates.take(1).for_each(|&estimate| line(None, estimate));
+                continue;
+            }
+            let mut known = sketches.iter().zip(estimates).filter(|(_, estimate)| **estimate > 0).peekable();
+            if known.peek().is_none() {
+                line(Some(&Name::default()), 0);
+            }
+            known.for_each(|((group, _), &estimate)| line(Some(group), estimate));
+        }
+        answers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_of_equal_keys_is_found_even_where_hashes_are_equal(
+            keys in prop::collection::vec((0u8..60, 0u64..20), 0..300),
+        ) {
+            let mut records = Records::default();
+            for (key, hash) in &keys {
+                // Few hashes for many keys: all must be told apart by their bytes.
+                records.hashes.push(((hash + u64::from(key % 2)) << 32) | (hash % 3));
+                records.keys.push(*key);
+                records.ends.push(records.keys.len());
+            }
+            let mut seen = HashSet::new();
+            let model: Vec<u32> = (0..keys.len())
+                .filter(|&i| seen.insert((records.hashes[i], keys[i].0)))
+                .map(|i| i as u32)
+                .collect();
+            let (mut distinct, mut firsts) = (Distinct::default(), vec![9]);
+            for _ in 0..2 {
+                distinct.firsts(&records, &mut firsts);
+                prop_assert_eq!(&firsts, &model);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_are_written_as_query_writes_them() {
+        let mut out = Vec::new();
+        let plain = Writing { compound: false, grouped: false };
+        plain.key(b"a\tb\xff", &mut out);
+        let compound = Writing { compound: true, grouped: false };
+        compound.key(b"\x01\0\0\0x\x02\0\0\0y,", &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), "a\\tb\\xffx\ty,");
+    }
+}

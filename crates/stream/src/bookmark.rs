@@ -1,0 +1,99 @@
+//! What a commit remembers of inputs, and whether they are still what they were.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tamis::params::Name;
+use tamis_jobs::resume::{Mark, named};
+use tamis_read::error::{Error, Result};
+use tamis_read::{Explained, Format, Options};
+
+/// What the commit remembers beside the place.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bookmark {
+    /// The files that were read, the last perhaps not to its end.
+    pub(super) files: Vec<Mark>,
+    /// How the text that comes live is understood.
+    pub(super) live: Option<Understood>,
+}
+
+/// Seen once, at the beginning of a text that later runs do not see.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Understood {
+    /// Byte order mark and header.
+    pub(super) prelude: Name,
+    format: String,
+    delimiter: Option<u8>,
+    header: bool,
+}
+
+const FORMATS: [(&str, Format); 4] =
+    [("lines", Format::Lines), ("csv", Format::Csv), ("tsv", Format::Tsv), ("ndjson", Format::Ndjson)];
+
+impl Understood {
+    /// How an input was understood.
+    pub(super) fn of(explained: &Explained, prelude: &[u8]) -> Understood {
+        let format = FORMATS.iter().find(|(_, format)| *format == explained.format);
+        Understood {
+            prelude: Name(prelude.to_vec()),
+            format: format.map_or("lines", |(name, _)| *name).into(),
+            delimiter: explained.delimiter,
+            header: explained.header,
+        }
+    }
+
+    /// The options by which it is understood so again.
+    pub(super) fn options(&self, given: &Options) -> Options {
+        let format = FORMATS.iter().find(|(name, _)| *name == self.format).map(|(_, format)| *format);
+        Options { format, delimiter: self.delimiter, no_header: !self.header, no_quotes: given.no_quotes }
+    }
+}
+
+/// Refuses files that are no longer what was read of them.
+pub(super) fn check_marks(marks: &[Mark], paths: &[PathBuf]) -> Result<()> {
+    for (i, mark) in marks.iter().enumerate() {
+        let refused = |message: String| Err(Error::Input { path: mark.path.clone().into(), message });
+        let Some(path) = paths.get(i).filter(|path| named(path) == mark.path) else {
+            return refused(format!(
+                "was input {} when the state was written, and is not now; files may be added after it only",
+                i + 1
+            ));
+        };
+        let length = fs::metadata(path).map_err(Error::io(path))?.len();
+        if length < mark.offset {
+            return Err(too_short(path, length, mark.offset));
+        }
+        if !mark.holds(path) {
+            return refused(
+                "is another file than the one that was read; the state folder cannot go on with it".into(),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// That a file has fewer bytes than were read of it.
+pub(super) fn too_short(path: &Path, length: u64, read: u64) -> Error {
+    let message = format!(
+        "has {length} bytes, but {read} were read of it: it was cut or replaced; the state folder cannot go on with it"
+    );
+    Error::Input { path: path.into(), message }
+}
+
+/// Refuses to go on in the middle of a line that had no end when it was read.
+pub(super) fn refuse_half_line(path: &Path, offset: u64) -> Result<()> {
+    let mut bytes = [b'\n'; 2];
+    let mut file = File::open(path).map_err(Error::io(path))?;
+    let read = file.seek(SeekFrom::Start(offset - 1)).and_then(|_| file.read(&mut bytes));
+    match (read.map_err(Error::io(path))?, bytes) {
+        (2, [last, next]) if last != b'\n' && !matches!(next, b'\n' | b'\r') => Err(Error::Input {
+            path: path.into(),
+            message: "its last line had no end when it was read, and has gone on since; --follow waits for the ends of lines".into(),
+        }),
+        _ => Ok(()),
+    }
+}

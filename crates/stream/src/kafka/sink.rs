@@ -1,0 +1,332 @@
+//! A topic that takes answers, each of them once.
+
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerGroupMetadata};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+use tamis_jobs::output;
+use tamis_read::Control;
+use tamis_read::error::{Error, Result};
+
+use super::client::{self, Hearing, about, ask, is_for_now, plain, silent};
+use super::{Address, Field, Lost, Settings};
+use crate::sink::Sink;
+
+/// How long one question to a broker takes at most, before it is looked whether the run shall end.
+const STEP: Duration = Duration::from_millis(500);
+
+/// How long a run that ends takes to give its transaction up, so that readers need not wait.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What is written in one transaction, at least one for each commit.
+struct Transactions {
+    /// The id of the state.
+    state: String,
+    group: ConsumerGroupMetadata,
+    _asking: BaseConsumer<Hearing>,
+    /// Answers up to this batch have come, and will not be sent again.
+    done: u64,
+    /// Since when there is an open one.
+    open: Option<Instant>,
+}
+
+/// The topic.
+pub(crate) struct Answers<'a> {
+    address: Address,
+    settings: Settings,
+    producer: BaseProducer<Hearing>,
+    /// None where no state is kept: then answers are sent as they come.
+    transactions: Option<Transactions>,
+    control: &'a Control,
+}
+
+/// Where answers go, of which state, and how far it says they came.
+pub(crate) struct Opening<'a> {
+    pub(crate) address: &'a Address,
+    pub(crate) settings: &'a Settings,
+    /// The state's folder, and a name of its own for each of several outputs.
+    pub(crate) state: Option<(&'a Path, &'a str)>,
+    /// The last batch whose answers are known to have come, and the last that was begun.
+    pub(crate) done: Option<u64>,
+    pub(crate) begun: u64,
+}
+
+/// Opens it. With a state, it is asked how far an earlier run came.
+pub(crate) fn open<'a>(opening: Opening<'_>, control: &'a Control) -> Result<Answers<'a>> {
+    let Opening { address, settings, state, done, begun } = opening;
+    if !address.partitions.is_empty() {
+        return Err(about(address, "answers go to the partition of their key: leave out ?partitions"));
+    }
+    if address.field == Field::Key {
+        return Err(about(address, "answers are values, and their keys are keys: leave out ?field"));
+    }
+    let mut config = client::config(address, settings);
+    let state = match state {
+        Some((folder, name)) => Some((identity(folder)?, name)),
+        None => None,
+    };
+    if let Some((state, name)) = &state {
+        // Users may have to choose it, where brokers allow some ids only.
+        let id = match config.get("transactional.id") {
+            Some(id) => format!("{id}-{name}"),
+            None => format!("tamis-{state}-{name}"),
+        };
+        config.set("transactional.id", id);
+    } else {
+        config.remove("transactional.id");
+    }
+    config.set("enable.idempotence", "true");
+    for (name, usual) in [("linger.ms", "5"), ("queue.buffering.max.kbytes", "65536")] {
+        if config.get(name).is_none() {
+            config.set(name, usual);
+        }
+    }
+    let producer: BaseProducer<Hearing> =
+        config.create_with_context(Hearing::default()).map_err(client::wrong_setting)?;
+
+    let mut asking = client::config(address, settings);
+    if let Some((_, name)) = &state {
+        let group = match (asking.get("group.id"), config.get("transactional.id")) {
+            (Some(group), _) => format!("{group}-{name}"),
+            (None, id) => id.unwrap_or_default().to_owned(),
+        };
+        asking.set("group.id", group);
+    }
+    // As the producer does: brokers that make topics on their own shall do so.
+    asking.set("allow.auto.create.topics", "true");
+    let asking = client::consumer(&mut asking)?;
+    client::partitions(&asking, address, settings)?;
+    let transactions = match state {
+        None => None,
+        Some((state, _)) => {
+            // This also ends what a run that was killed had begun, before it is asked what lasted.
+            init(&producer, address, settings)?;
+            let mut wanted = TopicPartitionList::new();
+            wanted.add_partition(&address.topic, 0);
+            let found =
+                ask(&asking, address, settings, |time| asking.committed_offsets(wanted.clone(), time))?;
+            let found =
+                found.elements_for_topic(&address.topic).into_iter().find_map(|part| match part.offset() {
+                    Offset::Offset(batch) if part.metadata() == state => u64::try_from(batch).ok(),
+                    _ => None,
+                });
+            let known = done.unwrap_or(0);
+            let found = found.unwrap_or(0);
+            if found < known && settings.lost == Lost::Stop {
+                let message = format!(
+                    "the broker does not know that answers up to batch {known} have come (it forgets that after offsets.retention.minutes): those of later batches that had been begun could come twice; --lost go-on takes that chance"
+                );
+                return Err(about(address, message));
+            }
+            if found > begun && settings.lost == Lost::Stop {
+                let message = format!(
+                    "answers up to batch {found} have come, and the state knows of {begun} batches only: it is a copy from an earlier time; begin with an empty state folder, or go on and have answers twice (--lost go-on)"
+                );
+                return Err(about(address, message));
+            }
+            let found = found.min(begun);
+            let group = asking.group_metadata();
+            let group = group.ok_or_else(|| about(address, "its group has no coordinator"))?;
+            Some(Transactions { state, group, _asking: asking, done: found.max(known), open: None })
+        }
+    };
+    Ok(Answers { address: address.clone(), settings: settings.clone(), producer, transactions, control })
+}
+
+fn init(producer: &BaseProducer<Hearing>, address: &Address, settings: &Settings) -> Result<()> {
+    let deadline = Instant::now() + settings.timeout;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let begun = producer.init_transactions(left.clamp(Duration::from_millis(10), Duration::from_secs(2)));
+        producer.poll(Duration::ZERO);
+        match begun {
+            Ok(()) => return Ok(()),
+            Err(error) if !is_for_now(&error) => {
+                let complaint = producer.context().complaint();
+                return Err(about(
+                    address,
+                    format!("no transaction can be begun: {}{complaint}", plain(&error)),
+                ));
+            }
+            Err(_) if left.is_zero() => return Err(silent(address, settings, producer.context())),
+            Err(_) => {}
+        }
+    }
+}
+
+/// The id of a state folder; it goes where the folder goes.
+fn identity(folder: &Path) -> Result<String> {
+    let path = folder.join("kafka-id");
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let id = text.trim();
+            if id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                return Ok(id.into());
+            }
+            let message = "is damaged; begin with an empty state folder".into();
+            Err(Error::Input { path, message })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // Keyed by the system's randomness, each anew.
+            let word = || RandomState::new().build_hasher().finish();
+            let id = format!("{:016x}{:016x}", word(), word());
+            output::write_whole(&path, |out| writeln!(out, "{id}"))?;
+            output::sync_folder(folder)?;
+            Ok(id)
+        }
+        Err(error) => Err(Error::Io { path, source: error }),
+    }
+}
+
+impl Answers<'_> {
+    /// What a failure means for what was sent.
+    fn failed(&self, error: &KafkaError) -> Error {
+        let fatal = self.producer.client().fatal_error();
+        let fenced = |code| {
+            matches!(
+                code,
+                RDKafkaErrorCode::Fenced
+                    | RDKafkaErrorCode::InvalidProducerEpoch
+                    | RDKafkaErrorCode::ProducerFenced
+            )
+        };
+        let code = fatal.as_ref().map(|(code, _)| *code).or(error.rdkafka_error_code());
+        let code = match error {
+            KafkaError::Transaction(error) => Some(error.code()),
+            _ => code,
+        };
+        if code.is_some_and(fenced) || fatal.as_ref().is_some_and(|(code, _)| fenced(*code)) {
+            return about(
+                &self.address,
+                "another run with the same state (or transactional.id) has taken over",
+            );
+        }
+        let why = fatal.map_or_else(|| plain(error), |(_, why)| why);
+        let why = self.producer.context().undelivered().unwrap_or(why);
+        let then = match self.transactions {
+            Some(_) => "; the same command goes on, and nothing is lost or doubled",
+            None => "",
+        };
+        about(&self.address, format!("the answers could not be written: {why}{then}"))
+    }
+
+    /// Does something again until the broker has answered, or has not for too long.
+    fn persist(&self, mut step: impl FnMut(Duration) -> Result<(), KafkaError>) -> Result<()> {
+        let since = Instant::now();
+        loop {
+            let done = step(STEP);
+            self.producer.poll(Duration::ZERO);
+            match done {
+                Ok(()) => return Ok(()),
+                Err(error) if !is_for_now(&error) => return Err(self.failed(&error)),
+                Err(_) if since.elapsed() > self.settings.timeout => {
+                    return Err(silent(&self.address, &self.settings, self.producer.context()));
+                }
+                // Whoever asked for the end shall not wait for a broker that is away.
+                Err(_) if self.control.check().is_err() && since.elapsed() > FAREWELL => {
+                    return Err(silent(&self.address, &self.settings, self.producer.context()));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Hands a line to librdkafka, waiting while it has too many; false where the run shall end.
+    fn send(&self, line: &[u8]) -> Result<bool> {
+        let key = line.split(|byte| *byte == b'\t').next().unwrap_or_default();
+        let mut since = None;
+        loop {
+            let record = BaseRecord::to(&self.address.topic).key(key).payload(line);
+            match self.producer.send(record) {
+                Ok(()) => return Ok(true),
+                Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), _)) => {
+                    let since = *since.get_or_insert_with(Instant::now);
+                    if self.control.check().is_err() {
+                        return Ok(false);
+                    }
+                    if since.elapsed() > self.settings.timeout {
+                        return Err(silent(&self.address, &self.settings, self.producer.context()));
+                    }
+                    self.producer.poll(Duration::from_millis(50));
+                }
+                Err((error, _)) => return Err(self.failed(&error)),
+            }
+        }
+    }
+}
+
+impl Sink for Answers<'_> {
+    fn append(&mut self, batch: u64, answers: &[u8]) -> Result<bool> {
+        if let Some(transactions) = &mut self.transactions {
+            if batch <= transactions.done || answers.is_empty() {
+                return Ok(true);
+            }
+            if transactions.open.is_none() {
+                if let Err(error) = self.producer.begin_transaction() {
+                    return Err(self.failed(&error));
+                }
+                transactions.open = Some(Instant::now());
+            }
+        }
+        for (number, line) in answers.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            if !self.send(line.strip_suffix(b"\n").unwrap_or(line))? {
+                return Ok(false);
+            }
+            if number % 1024 == 0 {
+                self.producer.poll(Duration::ZERO);
+            }
+        }
+        if self.transactions.is_none() {
+            self.persist(|time| self.producer.flush(time))?;
+            if let Some(why) = self.producer.context().undelivered() {
+                return Err(about(&self.address, format!("an answer could not be written: {why}")));
+            }
+        }
+        Ok(true)
+    }
+
+    fn sync(&mut self, batch: u64) -> Result<()> {
+        let Some(transactions) = self.transactions.as_ref().filter(|one| one.open.is_some()) else {
+            return Ok(());
+        };
+        let mut offsets = TopicPartitionList::new();
+        let number = Offset::Offset(i64::try_from(batch).unwrap_or(i64::MAX));
+        let mut part = offsets.add_partition(&self.address.topic, 0);
+        part.set_offset(number).map_err(|error| self.failed(&error))?;
+        part.set_metadata(&transactions.state);
+        self.persist(|time| self.producer.flush(time))?;
+        // All the time at once: where it runs out, the transaction is lost.
+        let whole = self.settings.timeout;
+        self.persist(|_| self.producer.send_offsets_to_transaction(&offsets, &transactions.group, whole))?;
+        self.persist(|time| self.producer.commit_transaction(time))?;
+        if let Some(transactions) = &mut self.transactions {
+            transactions.done = batch;
+            transactions.open = None;
+        }
+        Ok(())
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.transactions.as_ref().map(|transactions| transactions.done)
+    }
+
+    fn held(&self) -> Option<Duration> {
+        self.transactions.as_ref()?.open.map(|open| open.elapsed())
+    }
+}
+
+impl Drop for Answers<'_> {
+    /// What is not committed is to be sent by a later run; readers shall not wait for it until then.
+    fn drop(&mut self) {
+        if self.transactions.as_ref().is_some_and(|transactions| transactions.open.is_some()) {
+            let _ = self.producer.abort_transaction(FAREWELL.min(self.settings.timeout));
+        }
+    }
+}

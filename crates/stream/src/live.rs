@@ -1,0 +1,273 @@
+//! Text that comes once and may never end: pipes, sockets, files that grow.
+//!
+//! Whole lines are handed on, and no others: a line whose end has not come is held back, so that a
+//! peer that breaks off in the middle of one leaves no wrong key. Where a state is kept, lines are
+//! written down (spooled) before they are handed on, and come from there when they are needed again.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use memchr::memrchr;
+use tamis_jobs::resume::is_same;
+use tamis_read::{Control, Flow};
+
+use super::spool::Spool;
+
+/// The longest line: a peer is not trusted with more of our memory.
+pub(super) const LONGEST_LINE: usize = 16 << 20;
+
+/// How often is looked whether the run has ended.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Received {
+    /// Bytes.
+    Bytes,
+    /// Nothing for now.
+    Nothing,
+    /// The end of a peer's text; another may follow.
+    Break,
+    /// A peer that broke off.
+    Lost,
+    /// The end of all.
+    End,
+}
+
+/// Where live bytes come from.
+pub(super) trait Receive: Send {
+    /// Appends what comes within this time.
+    fn receive(&mut self, patience: Duration, into: &mut Vec<u8>) -> io::Result<Received>;
+}
+
+/// A live text.
+pub(super) struct Live {
+    /// What comes before: a header that was seen earlier, lines that were written down.
+    earlier: Option<Box<dyn Read + Send>>,
+    from: Box<dyn Receive>,
+    spool: Option<Arc<Mutex<Spool>>>,
+    /// Lines, of which so many bytes are whole, and so many of these were handed on.
+    text: Vec<u8>,
+    whole: usize,
+    given: usize,
+    ended: bool,
+    failure: Option<io::Error>,
+}
+
+impl Live {
+    pub(super) fn new(
+        earlier: Option<Box<dyn Read + Send>>,
+        from: Box<dyn Receive>,
+        spool: Option<Arc<Mutex<Spool>>>,
+    ) -> Live {
+        let (text, whole, given) = (Vec::new(), 0, 0);
+        Live { earlier, from, spool, text, whole, given, ended: false, failure: None }
+    }
+
+    /// The text as the source layer takes it; it ends with an error when the run has ended.
+    pub(super) fn flow(self, control: Arc<Control>) -> Flow {
+        let live = Arc::new(Mutex::new(self));
+        let asked = Arc::clone(&live);
+        let ready = move |patience| asked.lock().unwrap_or_else(PoisonError::into_inner).ready(patience);
+        Flow::new(Reading { live, control }, ready)
+    }
+
+    /// Whether there is something to hand on (bytes, the end, an error), now or within this time.
+    fn ready(&mut self, patience: Duration) -> bool {
+        if self.given < self.whole || self.ended || self.failure.is_some() {
+            return true;
+        }
+        match self.fill(patience) {
+            Ok(()) => self.given < self.whole || self.ended,
+            Err(error) => {
+                self.failure = Some(error);
+                true
+            }
+        }
+    }
+
+    fn fill(&mut self, patience: Duration) -> io::Result<()> {
+        self.text.drain(..self.given);
+        (self.whole, self.given) = (0, 0);
+        if let Some(earlier) = &mut self.earlier {
+            let mut bytes = [0; 64 << 10];
+            let len = earlier.read(&mut bytes)?;
+            self.text.extend_from_slice(&bytes[..len]);
+            self.whole = self.text.len();
+            if len == 0 {
+                self.earlier = None;
+            }
+            return Ok(());
+        }
+        let before = self.text.len();
+        match self.from.receive(patience, &mut self.text)? {
+            Received::Bytes => match memrchr(b'\n', &self.text[before..]) {
+                Some(at) => self.whole = before + at + 1,
+                // Too long: whoever reads it refuses it.
+                None if self.text.len() > LONGEST_LINE => self.whole = self.text.len(),
+                None => {}
+            },
+            Received::Nothing => {}
+            end @ (Received::Break | Received::End) => {
+                if !self.text.is_empty() {
+                    self.text.push(b'\n'); // the last line of a text may lack its end
+                }
+                self.whole = self.text.len();
+                self.ended = end == Received::End;
+            }
+            Received::Lost => self.text.clear(),
+        }
+        if let Some(spool) = self.spool.as_ref().filter(|_| self.whole > 0) {
+            spool.lock().unwrap_or_else(PoisonError::into_inner).append(&self.text[..self.whole])?;
+        }
+        Ok(())
+    }
+}
+
+struct Reading {
+    live: Arc<Mutex<Live>>,
+    control: Arc<Control>,
+}
+
+impl Read for Reading {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            self.control.check().map_err(io::Error::other)?;
+            let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+            if !live.ready(LOOK) {
+                continue;
+            }
+            if let Some(error) = live.failure.take() {
+                live.ended = true;
+                return Err(error);
+            }
+            let Live { text, whole, given, .. } = &mut *live;
+            let len = buffer.len().min(*whole - *given);
+            buffer[..len].copy_from_slice(&text[*given..*given + len]);
+            *given += len;
+            return Ok(len);
+        }
+    }
+}
+
+/// A pipe, or standard input.
+pub(super) struct Pipe {
+    flow: Flow,
+    buffer: Vec<u8>,
+}
+
+impl Pipe {
+    pub(super) fn new(flow: Flow) -> Pipe {
+        Pipe { flow, buffer: vec![0; 256 << 10] }
+    }
+}
+
+impl Receive for Pipe {
+    fn receive(&mut self, patience: Duration, into: &mut Vec<u8>) -> io::Result<Received> {
+        Ok(match self.flow.read_within(&mut self.buffer, patience)? {
+            None => Received::Nothing,
+            Some(0) => Received::End,
+            Some(len) => {
+                into.extend_from_slice(&self.buffer[..len]);
+                Received::Bytes
+            }
+        })
+    }
+}
+
+/// A file that grows: at its end, more is waited for.
+pub(super) struct Followed {
+    file: File,
+    at: u64,
+    buffer: Vec<u8>,
+}
+
+/// How often is looked whether a file has grown.
+const GROWTH: Duration = Duration::from_millis(10);
+
+impl Followed {
+    /// From this offset on. The same file is given, too, to be looked at by itself.
+    pub(super) fn open(path: &Path, at: u64) -> io::Result<(Followed, File)> {
+        let (mut file, again) = loop {
+            let (file, again) = (File::open(path)?, File::open(path)?);
+            if is_same(&file, &again) {
+                break (file, again); // or it was replaced just now
+            }
+        };
+        file.seek(SeekFrom::Start(at))?;
+        Ok((Followed { file, at, buffer: vec![0; 256 << 10] }, again))
+    }
+}
+
+impl Receive for Followed {
+    fn receive(&mut self, patience: Duration, into: &mut Vec<u8>) -> io::Result<Received> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let len = self.file.read(&mut self.buffer)?;
+            if len > 0 {
+                self.at += len as u64;
+                into.extend_from_slice(&self.buffer[..len]);
+                return Ok(Received::Bytes);
+            }
+            let length = self.file.metadata()?.len();
+            if length < self.at {
+                let message = format!("it was cut to {length} bytes while it was followed, at {}", self.at);
+                return Err(io::Error::other(message));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Received::Nothing);
+            }
+            thread::sleep(left.min(GROWTH));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    /// What comes, in order.
+    struct Script(VecDeque<(Received, &'static str)>);
+
+    impl Receive for Script {
+        fn receive(&mut self, _: Duration, into: &mut Vec<u8>) -> io::Result<Received> {
+            let (received, text) = self.0.pop_front().unwrap_or((Received::End, ""));
+            into.extend_from_slice(text.as_bytes());
+            Ok(received)
+        }
+    }
+
+    fn handed_on(earlier: &'static str, script: &[(Received, &'static str)]) -> String {
+        let script = Script(script.iter().copied().collect());
+        let live = Live::new(Some(Box::new(earlier.as_bytes())), Box::new(script), None);
+        let live = Arc::new(Mutex::new(live));
+        let mut text = String::new();
+        Reading { live, control: Arc::default() }.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn whole_lines_are_handed_on_and_a_line_that_breaks_off_is_not() {
+        use Received::*;
+        assert_eq!(handed_on("h\n", &[(Bytes, "a\nb"), (Nothing, ""), (Bytes, "c\n")]), "h\na\nbc\n");
+        assert_eq!(handed_on("", &[(Bytes, "a\nhal"), (Lost, ""), (Bytes, "b\n")]), "a\nb\n");
+        assert_eq!(handed_on("", &[(Bytes, "a\nlast"), (Break, ""), (Bytes, "b\n")]), "a\nlast\nb\n");
+        assert_eq!(handed_on("", &[(Bytes, "a"), (Bytes, "b"), (End, "")]), "ab\n");
+        assert_eq!(handed_on("", &[]), "");
+    }
+
+    #[test]
+    fn nothing_is_ready_before_a_line_is_whole() {
+        use Received::*;
+        let script = Script([(Bytes, "ab"), (Nothing, ""), (Bytes, "c\nd")].into());
+        let mut live = Live::new(None, Box::new(script), None);
+        assert_eq!([0; 3].map(|_| live.ready(Duration::ZERO)), [false, false, true]);
+        assert_eq!(live.whole, 4);
+    }
+}

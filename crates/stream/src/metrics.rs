@@ -1,0 +1,259 @@
+//! Metrics in the text format of Prometheus, for whoever asks by HTTP. One at a time, and what is
+//! asked does not matter: all get the same.
+
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tamis_read::error::{Error, Result};
+
+use super::watch::{Status, Watch};
+use super::window::Judged;
+
+/// A request that is longer, or slower, gets no answer.
+const LONGEST_REQUEST: usize = 8 << 10;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often is looked whether somebody asks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The place at which metrics are asked for.
+#[derive(Debug)]
+pub struct Door(TcpListener);
+
+impl Door {
+    /// Listens at this address (`127.0.0.1:9100`).
+    pub fn open(address: &str) -> Result<Door> {
+        let open = || {
+            let listener = TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            Ok(Door(listener))
+        };
+        open().map_err(Error::io(format!("--metrics {address}")))
+    }
+
+    /// Answers until it is told to end.
+    pub fn serve(&self, watch: &Watch, end: &AtomicBool) {
+        while !end.load(Relaxed) {
+            match self.0.accept() {
+                // Whoever asks wrongly or goes away is no concern of the run.
+                Ok((peer, _)) => drop(answer(peer, watch, end)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(LOOK),
+                Err(_) => thread::sleep(10 * LOOK),
+            }
+        }
+    }
+}
+
+fn answer(peer: TcpStream, watch: &Watch, end: &AtomicBool) -> io::Result<()> {
+    peer.set_nonblocking(false)?;
+    peer.set_read_timeout(Some(LOOK))?;
+    peer.set_write_timeout(Some(LOOK))?;
+    let mut peer = Hasty { peer, deadline: Instant::now() + PATIENCE, end };
+    let mut request = Vec::new();
+    let mut bytes = [0; 1024];
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        let len = peer.read(&mut bytes)?;
+        request.extend_from_slice(&bytes[..len]);
+        if len == 0 || request.len() > LONGEST_REQUEST {
+            return Ok(());
+        }
+    }
+    let body = text(&watch.status());
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    peer.write_all(head.as_bytes())?;
+    peer.write_all(body.as_bytes())
+}
+
+/// A peer that has a moment for all that it asks and takes, however it divides it.
+struct Hasty<'a> {
+    peer: TcpStream,
+    deadline: Instant,
+    end: &'a AtomicBool,
+}
+
+impl Hasty<'_> {
+    /// Tries again while nothing comes, or goes, until it is too late.
+    fn within(&mut self, mut attempt: impl FnMut(&mut TcpStream) -> io::Result<usize>) -> io::Result<usize> {
+        loop {
+            if self.end.load(Relaxed) || Instant::now() >= self.deadline {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            match attempt(&mut self.peer) {
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                done => return done,
+            }
+        }
+    }
+}
+
+impl Read for Hasty<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.within(|peer| peer.read(buffer))
+    }
+}
+
+impl Write for Hasty<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.within(|peer| peer.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.peer.flush()
+    }
+}
+
+/// The metrics of a run.
+pub fn text(status: &Status) -> String {
+    let mut out = String::new();
+    let mut metric = |name: &str, kind: &str, help: &str, values: &[(&str, Option<f64>)]| {
+        if values.iter().all(|(_, value)| value.is_none()) {
+            return;
+        }
+        let _ = writeln!(out, "# HELP tamis_stream_{name} {help}\n# TYPE tamis_stream_{name} {kind}");
+        for (label, value) in values {
+            if let Some(value) = value {
+                let _ = writeln!(out, "tamis_stream_{name}{label} {value}");
+            }
+        }
+    };
+    let count = |value: u64| [("", Some(value as f64))];
+    metric("rows_trained_total", "counter", "Rows of the training stream.", &count(status.rows));
+    metric("queries_total", "counter", "Queries.", &count(status.queries));
+    metric("distinct_queries_total", "counter", "Queries, each once in its batch.", &count(status.distinct));
+    metric("answers_total", "counter", "Lines of answers.", &count(status.answers));
+    metric("bad_rows_total", "counter", "Rows and queries left out.", &count(status.skipped));
+    metric("rows_removed_total", "counter", "Rows removed.", &count(status.removed));
+    metric(
+        "missing_removals_total",
+        "counter",
+        "Rows to be removed that were not there.",
+        &count(status.missing),
+    );
+    metric("batches_total", "counter", "Batches.", &count(status.batches));
+    metric("enlarged_total", "counter", "How often filters were made larger.", &count(status.enlarged));
+    metric("commits_total", "counter", "Commits of the state.", &count(status.commits));
+    let fill = status.fill;
+    metric(
+        "fill_ratio",
+        "gauge",
+        "The share of bits that is set, or of counters that are not zero.",
+        &[("", fill.map(|fill| fill.fill))],
+    );
+    let rate = fill.map(|fill| fill.rate).filter(|rate| !rate.is_nan());
+    metric("expected_false_positive_rate", "gauge", "The rate to expect now.", &[("", rate)]);
+    metric(
+        "keys",
+        "gauge",
+        "Distinct keys, estimated.",
+        &[("", fill.map(|fill| fill.keys).filter(|keys| !keys.is_nan()))],
+    );
+    let lag = [
+        ("{stream=\"train\"}", status.train_lag),
+        ("{stream=\"query\"}", status.query_lag),
+        ("{stream=\"remove\"}", status.remove_lag),
+    ];
+    let lag = lag.map(|(label, lag)| (label, lag.map(|bytes| bytes as f64)));
+    metric("lag_bytes", "gauge", "Bytes of a stream that wait to be read.", &lag);
+    if let Some(window) = &status.window {
+        let seconds = |millis: Option<i64>| [("", millis.map(|millis| millis as f64 / 1000.0))];
+        metric(
+            "window_seconds",
+            "gauge",
+            "The length of the window.",
+            &[("", Some(window.length.as_secs_f64()))],
+        );
+        metric("window_panes", "gauge", "Live panes that have rows.", &count(window.panes));
+        metric(
+            "window_begin_seconds",
+            "gauge",
+            "When the oldest live pane begins, since 1970.",
+            &seconds(window.begin),
+        );
+        metric("window_newest_seconds", "gauge", "The newest time, since 1970.", &seconds(window.newest));
+        if let Some(Judged { late, expired, ahead }) = window.judged {
+            let judged = [
+                ("late_rows_total", "Rows behind the newest time by more than the lateness.", late),
+                ("expired_rows_total", "Rows left out: too old for the window.", expired),
+                ("ahead_rows_total", "Rows left out: dated too far after the clock.", ahead),
+            ];
+            judged.iter().for_each(|(name, help, rows)| metric(name, "counter", help, &count(*rows)));
+        }
+    }
+    let age = status.committed.map(|at| at.elapsed().as_secs_f64());
+    metric("last_commit_age_seconds", "gauge", "How old the last commit is.", &[("", age)]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+
+    fn ask(address: &str, request: &[u8]) -> String {
+        let mut peer = TcpStream::connect(address).unwrap();
+        let _ = peer.write_all(request);
+        let _ = peer.shutdown(std::net::Shutdown::Write);
+        let mut text = String::new();
+        let _ = peer.read_to_string(&mut text);
+        text
+    }
+
+    #[test]
+    fn whoever_asks_gets_the_numbers_and_a_wrong_request_harms_nobody() {
+        let door = Door::open("127.0.0.1:0").unwrap();
+        let address = door.0.local_addr().unwrap().to_string();
+        let (watch, end) = (Watch::default(), AtomicBool::new(false));
+        watch.update(|status| status.rows = 12_345);
+        thread::scope(|scope| {
+            scope.spawn(|| door.serve(&watch, &end));
+            assert_eq!(ask(&address, b"nonsense"), "");
+            ask(&address, &[b'x'; 100_000]);
+            let text = ask(&address, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+            assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+            assert!(text.contains("\ntamis_stream_rows_trained_total 12345\n"), "{text}");
+            assert!(!text.contains("fill"), "what is not known is not said: {text}");
+            end.store(true, Relaxed);
+        });
+    }
+
+    /// One byte now and then, for ever.
+    #[test]
+    fn whoever_asks_slowly_is_left_and_keeps_neither_others_nor_the_end_waiting() {
+        let door = Door::open("127.0.0.1:0").unwrap();
+        let address = door.0.local_addr().unwrap().to_string();
+        let (watch, end) = (Watch::default(), AtomicBool::new(false));
+        let drip = || {
+            let mut peer = TcpStream::connect(&address).unwrap();
+            while peer.write_all(b"x").is_ok() {
+                thread::sleep(Duration::from_millis(50));
+            }
+        };
+        thread::scope(|scope| {
+            let served = scope.spawn(|| door.serve(&watch, &end));
+            drip(); // comes to an end
+            let text = ask(&address, b"GET / HTTP/1.1\r\n\r\n");
+            assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+            let mut silent = TcpStream::connect(&address).unwrap();
+            silent.write_all(b"x").unwrap();
+            end.store(true, Relaxed);
+            served.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn every_line_is_one_that_prometheus_reads() {
+        let status = Status { train_lag: Some(7), ..Status::default() };
+        for line in BufReader::new(text(&status).as_bytes()).lines() {
+            let line = line.unwrap();
+            let value = line.rsplit(' ').next().unwrap().parse::<f64>();
+            assert!(line.starts_with("# ") || line.starts_with("tamis_stream_") && value.is_ok(), "{line}");
+        }
+    }
+}

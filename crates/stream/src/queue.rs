@@ -1,0 +1,206 @@
+//! A queue between the thread that reads and the run, bounded in records and bytes: a slow run
+//! stops the reading.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tamis_read::error::{Error, Result};
+
+use super::source::Records;
+
+/// Bytes of keys and hashes that wait.
+const MOST_BYTES: usize = 8 << 20;
+
+/// What a piece takes beside that: it has several vectors, whose room may be small, but not zero.
+const PIECE: usize = 512;
+
+/// Pieces that are kept to be filled again.
+const SPARE: usize = 32;
+
+/// Records of one chunk, with their places.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    pub(super) records: Records,
+    /// The number of the input.
+    pub(super) input: usize,
+    /// The offset after each record: from the `base` on; in Parquet, rows are counted instead.
+    pub(super) stops: Vec<u32>,
+    pub(super) base: u64,
+    pub(super) by_rows: bool,
+    /// Records left out, up to the end of this piece.
+    pub(super) skipped: u64,
+}
+
+impl Piece {
+    fn bytes(&self) -> usize {
+        PIECE + self.records.keys.len() + 32 * self.records.len()
+    }
+}
+
+/// What the reader puts in and the run takes out.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pieces: VecDeque<Piece>,
+    bytes: usize,
+    spare: Vec<Piece>,
+    /// How the reading ended.
+    end: Option<Result<()>>,
+    /// That nobody will take any more.
+    closed: bool,
+}
+
+/// What there was to take.
+#[derive(Debug)]
+pub(super) enum Popped {
+    Piece(Piece),
+    Nothing,
+    End,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An empty piece.
+    pub(super) fn spare(&self) -> Piece {
+        self.lock().spare.pop().unwrap_or_default()
+    }
+
+    /// Puts a piece in when there is room; false where nobody takes it.
+    pub(super) fn push(&self, piece: Piece) -> bool {
+        let mut state = self.lock();
+        while state.bytes > MOST_BYTES && !state.closed {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.closed {
+            return false;
+        }
+        state.bytes += piece.bytes();
+        state.pieces.push_back(piece);
+        self.changed.notify_all();
+        true
+    }
+
+    /// Tells how the reading ended.
+    pub(super) fn end(&self, result: Result<()>) {
+        self.lock().end = Some(result);
+        self.changed.notify_all();
+    }
+
+    /// The next piece, or what there is instead of one after this time.
+    pub(super) fn pop(&self, patience: Duration) -> Result<Popped> {
+        let deadline = Instant::now() + patience;
+        let mut state = self.lock();
+        loop {
+            if let Some(piece) = state.pieces.pop_front() {
+                state.bytes -= piece.bytes();
+                self.changed.notify_all();
+                return Ok(Popped::Piece(piece));
+            }
+            match state.end.take() {
+                Some(Ok(())) => {
+                    state.end = Some(Ok(()));
+                    return Ok(Popped::End);
+                }
+                Some(Err(error)) => {
+                    state.end = Some(Err(Error::Interrupted)); // said once
+                    return Err(error);
+                }
+                None => {}
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Popped::Nothing);
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Gives a piece back, to be filled again.
+    pub(super) fn give_back(&self, mut piece: Piece) {
+        piece.records.clear();
+        piece.stops.clear();
+        let mut state = self.lock();
+        if state.spare.len() < SPARE {
+            state.spare.push(piece);
+        }
+    }
+
+    /// Says that nobody will take any more.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::thread;
+
+    fn piece(bytes: usize) -> Piece {
+        Piece { records: Records { keys: vec![0; bytes], ..Records::default() }, ..Piece::default() }
+    }
+
+    #[test]
+    fn whoever_reads_waits_while_too_much_waits() {
+        let queue = Queue::default();
+        let pushed = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while queue.push(piece((1 << 20) - PIECE)) {
+                    pushed.fetch_add(1, SeqCst);
+                }
+            });
+            while pushed.load(SeqCst) < 9 {
+                thread::yield_now();
+            }
+            thread::sleep(Duration::from_millis(50));
+            assert_eq!(pushed.load(SeqCst), 9, "no more than the bound and one");
+            assert!(matches!(queue.pop(Duration::ZERO), Ok(Popped::Piece(_))));
+            while pushed.load(SeqCst) < 10 {
+                thread::yield_now();
+            }
+            queue.close();
+        });
+    }
+
+    /// A piece of which all rows were left out has no records, but takes room.
+    #[test]
+    fn pieces_without_records_are_bounded_too() {
+        let queue = Queue::default();
+        let pushed = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while queue.push(Piece { skipped: 1, ..Piece::default() }) {
+                    assert!(pushed.fetch_add(1, SeqCst) < 1_000_000, "it is not bounded");
+                }
+            });
+            while queue.lock().bytes <= MOST_BYTES {
+                assert!(pushed.load(SeqCst) < 1_000_000, "it is not bounded");
+                thread::yield_now();
+            }
+            queue.close();
+        });
+        assert_eq!(queue.lock().pieces.len(), MOST_BYTES / PIECE + 1);
+    }
+
+    #[test]
+    fn an_error_comes_after_all_pieces_before_it() {
+        let queue = Queue::default();
+        assert!(matches!(queue.pop(Duration::ZERO), Ok(Popped::Nothing)));
+        queue.push(piece(1));
+        queue.end(Err(Error::Refused("no".into())));
+        assert!(matches!(queue.pop(Duration::ZERO), Ok(Popped::Piece(_))));
+        assert!(queue.pop(Duration::ZERO).is_err());
+    }
+}

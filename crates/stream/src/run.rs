@@ -1,0 +1,540 @@
+//! The run itself: batch after batch, each gathered, logged, learned and answered; and commits.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tamis::params::Name;
+use tamis_jobs::number;
+use tamis_jobs::rows::Names;
+use tamis_read::error::{Error, Result};
+use tamis_read::{Control, calendar};
+
+use super::Report;
+use super::answers::{Asking, Distinct, Writing};
+use super::job::Job;
+use super::learned::Learned;
+use super::panes::Panes;
+use super::rebuild::{self, Rebuild};
+use super::sink::Sink;
+use super::source::{Cut, Place, Reached, Records, Source};
+use super::state::{self, Begin, Commit, Planned, State};
+use super::watch::{Batch, Watch, Windowed};
+use super::window::Times;
+
+/// How long one stream is waited for while the other may have something.
+const SLICE: Duration = Duration::from_millis(5);
+
+/// How long the only stream is waited for before it is looked whether the run shall end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The fill of filters is looked at no more often, and so that it takes little of the time.
+const LOOK_AT_FILL: Duration = Duration::from_secs(1);
+
+/// One of the streams, with its records of the batch that is gathered.
+pub(super) struct Stream<'a> {
+    source: Option<Box<dyn Source + 'a>>,
+    records: Records,
+    begin: Place,
+    ended: bool,
+}
+
+impl<'a> Stream<'a> {
+    pub(super) fn new(source: Option<Box<dyn Source + 'a>>) -> Stream<'a> {
+        let begin = source.as_ref().map(|source| source.place()).unwrap_or_default();
+        Stream { ended: source.is_none(), source, records: Records::default(), begin }
+    }
+
+    /// Takes what there is up to the cut; whether no more is to be waited for.
+    fn gather(&mut self, cut: Cut<'_>, patience: Duration) -> Result<bool> {
+        let Some(source) = self.source.as_mut().filter(|_| !self.ended) else { return Ok(true) };
+        match source.take(cut, patience, &mut self.records)? {
+            Reached::Cut => Ok(true),
+            Reached::Pause => Ok(false),
+            Reached::End => {
+                self.ended = true;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Makes a batch of what was gathered.
+    fn settle(&mut self) {
+        if let Some(source) = &mut self.source {
+            source.settle(&mut self.records);
+        }
+    }
+
+    /// Begins the next batch.
+    fn clear(&mut self) {
+        self.records.clear();
+        self.begin = self.place();
+    }
+
+    fn place(&self) -> Place {
+        self.source.as_ref().map(|source| source.place()).unwrap_or_default()
+    }
+
+    fn range(&self) -> Option<(Place, Place)> {
+        self.source.as_ref().map(|source| (self.begin.clone(), source.place()))
+    }
+}
+
+/// Sketches, and where their answers go.
+pub(super) struct Learner<'a> {
+    /// With windows, the union of the panes.
+    pub(super) learned: Learned,
+    pub(super) panes: Panes,
+    pub(super) sink: Box<dyn Sink + 'a>,
+    pub(super) writing: Writing,
+}
+
+pub(super) struct Run<'a> {
+    pub(super) job: &'a Job,
+    pub(super) control: &'a Control,
+    pub(super) watch: &'a Watch,
+    pub(super) state: Option<State>,
+    pub(super) learners: Vec<Learner<'a>>,
+    pub(super) train: Stream<'a>,
+    pub(super) query: Stream<'a>,
+    pub(super) remove: Stream<'a>,
+    /// The names of groups, where they are known beforehand; or as they are found.
+    pub(super) known: Option<Vec<Name>>,
+    pub(super) names: &'a Mutex<Names>,
+    /// How far time has come, with windows.
+    pub(super) times: Option<Times>,
+    /// How filters that turn out too small are made anew.
+    pub(super) rebuild: Option<Rebuild<'a>>,
+    /// Batches that are done.
+    pub(super) batch: u64,
+    /// Batches that an earlier run had begun, and that are run again.
+    pub(super) planned: VecDeque<Planned>,
+    /// Whether something was done that is in no commit.
+    pub(super) uncommitted: bool,
+    pub(super) due: Due,
+    pub(super) room: Room,
+}
+
+/// When things are due that are not done for every batch.
+pub(super) struct Due {
+    committed: Instant,
+    /// For how long after that no commit is.
+    wait: Duration,
+    fill: Instant,
+    /// Whether the fill has changed since it was looked at.
+    learned: bool,
+}
+
+impl Due {
+    /// Commits are due this often.
+    pub(super) fn every(wait: Duration) -> Due {
+        Due { committed: Instant::now(), wait, fill: Instant::now(), learned: true }
+    }
+}
+
+/// Memory that is used for one batch after the other.
+#[derive(Default)]
+pub(super) struct Room {
+    distinct: Distinct,
+    asking: Asking,
+    firsts: Vec<u32>,
+    answers: Vec<u8>,
+}
+
+/// Answers are held back from their readers no longer than this, however rare commits are.
+const HELD: Duration = Duration::from_secs(10);
+
+/// Why the gathering of a batch ended.
+#[derive(PartialEq, Eq)]
+enum Gathered {
+    Whole,
+    Stopped,
+}
+
+impl Run<'_> {
+    /// Runs until all streams have ended, or until it is asked to end.
+    pub(super) fn run(mut self) -> Result<Report> {
+        let (mut closed, mut stopped) = (false, false);
+        let window = self.windowed();
+        self.watch.update(|status| status.window = window);
+        while !stopped && !closed {
+            // Records that wait already are no reason not to hear.
+            if self.control.check().is_err() {
+                stopped = true;
+                break;
+            }
+            let begun = Instant::now();
+            let planned = self.planned.pop_front();
+            let replayed = planned.is_some();
+            stopped = Gathered::Stopped
+                == match &planned {
+                    Some(planned) => self.gather_again(planned)?,
+                    None => self.gather(begun)?,
+                };
+            // What is gathered by count is left for a later run, which gathers it whole.
+            if stopped && (replayed || self.job.every.is_none()) {
+                break;
+            }
+            // A batch that is run again has the moment that it had.
+            let logged = planned.as_ref().and_then(|planned| planned.moment);
+            let moment = self.times.as_mut().map(|times| {
+                logged.unwrap_or_else(|| {
+                    let now = times.window().now();
+                    times.tick(now)
+                })
+            });
+            let streams = [&self.train, &self.query, &self.remove];
+            if !replayed && streams.iter().all(|stream| stream.records.is_empty()) {
+                if streams.iter().all(|stream| stream.ended) {
+                    break;
+                }
+                if !self.expires(moment) {
+                    self.commit_if_due()?;
+                    continue;
+                }
+            }
+            closed = !self.batch(replayed, moment)?;
+            if !closed {
+                self.commit_if_due()?;
+            }
+        }
+        // What only went to a reader that has gone is not done.
+        if !closed && self.uncommitted {
+            self.commit()?;
+        }
+        let fill = self.learners[0].learned.fill()?;
+        self.watch.update(|status| status.fill = Some(fill));
+        let mut counters_full = 0;
+        for learner in &self.learners {
+            counters_full += learner.learned.counters_full()?;
+        }
+        let lost = |stream: &Stream<'_>| stream.source.as_ref().map_or(0, |source| source.lost());
+        let lost = lost(&self.train) + lost(&self.query) + lost(&self.remove);
+        let (status, time, resumed) = (self.watch.status(), Duration::ZERO, false);
+        Ok(Report { status, time, resumed, stopped, closed, counters_full, lost, inputs: Vec::new() })
+    }
+
+    /// Gathers the records of the next batch.
+    fn gather(&mut self, begun: Instant) -> Result<Gathered> {
+        let deadline = self.job.every.map(|every| begun + every);
+        loop {
+            let cut = Cut::Records(self.job.batch);
+            // Whoever is waited for alone is waited for longer.
+            let alone = |other: &Stream<'_>| other.ended || other.records.len() >= self.job.batch;
+            let streams = [&self.train, &self.query, &self.remove];
+            let slow = streams.iter().filter(|stream| !alone(stream)).count();
+            let mut patience =
+                streams.map(|stream| if slow - usize::from(!alone(stream)) == 0 { LOOK } else { SLICE });
+            if let Some(deadline) = deadline {
+                let left = deadline.saturating_duration_since(Instant::now());
+                patience = patience.map(|patience| patience.min(left));
+            }
+            let train = self.train.gather(cut, patience[0])?;
+            let query = self.query.gather(cut, patience[1])?;
+            let remove = self.remove.gather(cut, patience[2])?;
+            if train && query && remove {
+                return Ok(Gathered::Whole);
+            }
+            if self.control.check().is_err() {
+                return Ok(Gathered::Stopped);
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(Gathered::Whole);
+            }
+            // The streams may pause for long.
+            self.commit_if_due()?;
+            self.fill_if_due()?;
+        }
+    }
+
+    /// Gathers the records of a batch that was logged.
+    fn gather_again(&mut self, planned: &Planned) -> Result<Gathered> {
+        let streams = [&mut self.train, &mut self.query, &mut self.remove];
+        for (stream, range) in streams.into_iter().zip([&planned.train, &planned.query, &planned.remove]) {
+            let Some((from, to)) = range else { continue };
+            if *from != stream.place() {
+                return Err(Error::Refused(format!(
+                    "batch {} of the plan does not begin where the one before it ends; begin with an empty state folder",
+                    planned.batch
+                )));
+            }
+            while !stream.gather(Cut::At(to), LOOK)? {
+                if self.control.check().is_err() {
+                    return Ok(Gathered::Stopped);
+                }
+            }
+        }
+        Ok(Gathered::Whole)
+    }
+
+    /// Whether something expires now, even if no row comes.
+    fn expires(&self, moment: Option<i64>) -> bool {
+        let oldest = self.times.as_ref().zip(moment).and_then(|(times, now)| times.oldest_now(now));
+        let first = self.learners.iter().filter_map(|learner| learner.panes.first()).min();
+        first.zip(oldest).is_some_and(|(first, oldest)| first < oldest)
+    }
+
+    /// Learns the rows of the batch; how many of them are taken.
+    fn learn(&mut self, moment: Option<i64>) -> Result<u64> {
+        let found = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = self.known.as_ref().unwrap_or(&found.list);
+        let records = &self.train.records;
+        let (Some(times), Some(moment)) = (&mut self.times, moment) else {
+            for learner in &mut self.learners {
+                learner.learned.meet(records, found)?;
+                learner.learned.train(records)?;
+            }
+            return Ok(records.len() as u64);
+        };
+        let before = times.judged.ahead;
+        let sorted = times.sort(records, moment);
+        if before == 0 && times.judged.ahead > 0 {
+            let latest = records.times.iter().max().copied().unwrap_or(0);
+            self.watch.say(&format!(
+                "a row is dated {}, and it is {}: rows so far ahead are left out and counted (--ahead allows more; a time without a zone is taken for UTC)",
+                calendar::stamp(latest),
+                calendar::stamp(moment)
+            ));
+        }
+        let Some(sorted) = sorted else { return Ok(0) };
+        let parts = sorted.parts(records);
+        for Learner { learned, panes, .. } in &mut self.learners {
+            panes.train(self.batch, learned, sorted.oldest, &parts, found)?;
+        }
+        Ok(sorted.taken)
+    }
+
+    /// Makes filters anew, larger, that turn out too small for what they hold.
+    fn enlarge_if_due(&mut self, rows: u64) -> Result<()> {
+        let Some(rebuild) = &self.rebuild else { return Ok(()) };
+        let Some(Learner { learned, .. }) = self.learners.first_mut() else { return Ok(()) };
+        let (Some(keys), all) = (learned.planned_keys(), learned.all_rows()) else { return Ok(()) };
+        if rows == 0 || !rebuild::is_due(rows, all, keys) {
+            return Ok(());
+        }
+        let fill = learned.fill()?;
+        if fill.rate <= rebuild.above {
+            return Ok(());
+        }
+        let (mut more, mut now) = (keys, fill);
+        // How many keys a full filter has cannot be told: once may not be enough.
+        while now.rate > rebuild.above {
+            more = rebuild::larger(more, &now);
+            let mut larger = learned.for_keys(more)?;
+            rebuild.read_again(&mut larger, all, &self.train.place())?;
+            *learned = larger;
+            now = learned.fill()?;
+        }
+        self.watch.say(&format!(
+            "the expected rate was {}, over {}: the filters were made anew from the source, for {} keys in place of {}; it is now {}",
+            number::rate(fill.rate),
+            number::rate(rebuild.above),
+            number::count(more),
+            number::count(keys),
+            number::rate(now.rate)
+        ));
+        self.watch.update(|status| status.enlarged += 1);
+        Ok(())
+    }
+
+    /// Says that filters that grow have grown by this many layers.
+    fn say_growth(&self, layers: u64) {
+        let now = self.learners.first().map_or(0, |learner| learner.learned.layers());
+        if self.job.rebuild_above.is_some() && now > layers && layers > 0 {
+            self.watch
+                .say(&format!("the filters have grown: they have {} now", number::counted(now, "layer")));
+            self.watch.update(|status| status.enlarged += now - layers);
+        }
+    }
+
+    /// How far the window has come.
+    fn windowed(&self) -> Option<Windowed> {
+        let times = self.times.as_ref()?;
+        let window = times.window();
+        Some(Windowed {
+            length: window.length(),
+            slide: window.slide(),
+            most: window.panes(),
+            panes: self.learners.first().map_or(0, |learner| learner.panes.len()),
+            begin: times.newest.map(|newest| window.start(window.oldest(newest))),
+            newest: times.newest,
+            judged: window.time().map(|_| times.judged),
+            takes_late: window.takes_late(),
+        })
+    }
+
+    /// Runs a batch: what is learned, then what is removed, then what is asked. False where nobody
+    /// takes its answers.
+    fn batch(&mut self, replayed: bool, moment: Option<i64>) -> Result<bool> {
+        let begun = Instant::now();
+        let has_news = |stream: &Stream<'_>| stream.source.as_ref().is_some_and(|source| source.has_news());
+        let news = [&self.train, &self.query, &self.remove].into_iter().any(has_news);
+        if !replayed && self.state.is_some() && news {
+            self.commit()?;
+        }
+        self.batch += 1;
+        [&mut self.train, &mut self.query, &mut self.remove].into_iter().for_each(Stream::settle);
+        if let (Some(state), false) = (&mut self.state, replayed) {
+            let [train, query, remove] = [&self.train, &self.query, &self.remove].map(Stream::range);
+            let planned = Planned { batch: self.batch, train, query, remove, moment };
+            state.log(&planned)?;
+        }
+        self.uncommitted = self.state.is_some();
+        let queries = self.query.records.len() as u64;
+        let learns = !self.train.records.is_empty() || self.times.is_some();
+        let layers = self.learners.first().map_or(0, |learner| learner.learned.layers());
+        let rows = if learns { self.learn(moment)? } else { 0 };
+        self.enlarge_if_due(rows)?;
+        self.say_growth(layers);
+        let (removals, mut removed) = (self.remove.records.len() as u64, 0);
+        if removals > 0 {
+            let found = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = self.known.as_ref().unwrap_or(&found.list);
+            // Counts beside filters go on counting all that came.
+            removed = self.learners[0].learned.remove(&self.remove.records, found)?;
+        }
+        let window = self.windowed();
+        let (mut distinct, mut answers, mut open) = (0, 0, true);
+        if queries > 0 {
+            let Room { distinct: finder, asking, firsts, answers: out } = &mut self.room;
+            finder.firsts(&self.query.records, firsts);
+            distinct = firsts.len() as u64;
+            for (number, Learner { learned, sink, writing, .. }) in self.learners.iter_mut().enumerate() {
+                let records = &self.query.records;
+                out.clear();
+                let sketches = learned.sketches()?;
+                let lines = match learned.counts() {
+                    true => asking.count(records, firsts, &sketches, *writing, out),
+                    false => asking.ask(records, firsts, self.job.common.hash, &sketches, *writing, out),
+                };
+                if number == 0 {
+                    answers = lines; // counts beside filters answer all queries
+                }
+                open &= sink.append(self.batch, out)?;
+            }
+        }
+        self.train.clear();
+        self.query.clear();
+        self.remove.clear();
+        let streams = [&self.train, &self.query, &self.remove];
+        let skipped = streams.into_iter().filter_map(|stream| stream.source.as_ref());
+        let skipped = skipped.map(|source| source.skipped()).sum();
+        let lag = |stream: &Stream<'_>| stream.source.as_ref().and_then(|source| source.lag());
+        let lags = (lag(&self.train), lag(&self.query), lag(&self.remove));
+        self.due.learned |= learns || removed > 0;
+        self.fill_if_due()?;
+        let (time, missing) = (begun.elapsed(), removals - removed);
+        let batch =
+            Batch { batch: self.batch, rows, queries, distinct, answers, removed, missing, time, replayed };
+        self.watch.update(|status| {
+            status.batch = batch.batch;
+            status.batches += 1;
+            status.replayed += u64::from(replayed);
+            status.rows += rows;
+            status.queries += queries;
+            status.distinct += distinct;
+            status.answers += answers;
+            status.skipped = skipped;
+            status.removed += removed;
+            status.missing += missing;
+            (status.train_lag, status.query_lag, status.remove_lag) = lags;
+            status.window = window;
+        });
+        self.watch.tell(&batch);
+        Ok(open)
+    }
+
+    fn fill_if_due(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        if !self.due.learned || begun < self.due.fill {
+            return Ok(());
+        }
+        let fill = self.learners[0].learned.fill()?;
+        self.watch.update(|status| status.fill = Some(fill));
+        self.due.learned = false;
+        self.due.fill = Instant::now() + LOOK_AT_FILL.max(50 * begun.elapsed());
+        Ok(())
+    }
+
+    fn commit_if_due(&mut self) -> Result<()> {
+        if !self.uncommitted {
+            return Ok(());
+        }
+        if self.due.committed.elapsed() < self.due.wait {
+            let held = self.learners.iter().any(|learner| learner.sink.held() > Some(HELD));
+            return if held { self.sync() } else { Ok(()) };
+        }
+        let begun = Instant::now();
+        self.commit()?;
+        if !self.job.commit_every.is_zero() {
+            // No more than a tenth of the time.
+            self.due.wait = self.job.commit_every.max(9 * begun.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Makes the answers so far durable, after all that is needed to make the same again: they may be
+    /// seen by others before there is a commit that has them.
+    fn sync(&mut self) -> Result<()> {
+        for stream in [&mut self.train, &mut self.query, &mut self.remove] {
+            if let Some(source) = &mut stream.source {
+                source.sync()?;
+            }
+        }
+        if let Some(state) = &self.state
+            && self.learners.iter().any(|learner| learner.sink.held().is_some())
+        {
+            state.sync_log()?;
+        }
+        self.learners.iter_mut().try_for_each(|learner| learner.sink.sync(self.batch))
+    }
+
+    /// Makes all that was done so far durable, and a place to go back to.
+    fn commit(&mut self) -> Result<()> {
+        self.sync()?;
+        let Some(state) = &mut self.state else { return Ok(()) };
+        let begin = |stream: &mut Stream<'_>| -> Result<Option<Begin>> {
+            let Some(source) = &mut stream.source else { return Ok(None) };
+            // Not what was gathered for a batch that has not run.
+            Ok(Some(Begin { place: stream.begin.clone(), bookmark: source.bookmark()? }))
+        };
+        let mut commit = Commit {
+            batch: self.batch,
+            train: begin(&mut self.train)?,
+            query: begin(&mut self.query)?,
+            remove: begin(&mut self.remove)?,
+            ..Commit::default()
+        };
+        let mut files = state::Panes::default();
+        for (number, Learner { learned, panes, sink, .. }) in self.learners.iter_mut().enumerate() {
+            let name = format!("{}-{}.tamis", learned.name(), self.batch);
+            learned.write(&state.path(&name), self.job.threads)?;
+            *if number == 0 { &mut commit.output } else { &mut commit.counts_output } = sink.length();
+            *if learned.counts() { &mut commit.counts } else { &mut commit.filter } = Some(name);
+            if let Some(times) = &self.times {
+                let (kind, window) = (learned.name(), times.window());
+                let name = |pane, batch| format!("{kind}-pane-{}-{batch}.tamis", window.start(pane));
+                let written = panes.write(state.folder(), self.job.threads, name)?;
+                *if learned.counts() { &mut files.counts } else { &mut files.filter } = written;
+            }
+        }
+        let planned = self.learners.first().and_then(|learner| learner.learned.planned_keys());
+        commit.keys = planned.filter(|_| self.rebuild.is_some());
+        if let Some(times) = &self.times {
+            commit.window = Some(state::Panes { newest: times.newest, ..files });
+        }
+        state.commit(commit)?;
+        for stream in [&mut self.train, &mut self.query, &mut self.remove] {
+            if let Some(source) = &mut stream.source {
+                source.forget(&stream.begin)?;
+            }
+        }
+        self.due.committed = Instant::now();
+        self.uncommitted = false;
+        self.watch.update(|status| {
+            status.commits += 1;
+            status.committed = Some(Instant::now());
+        });
+        Ok(())
+    }
+}

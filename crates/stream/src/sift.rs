@@ -1,0 +1,159 @@
+//! From records to pieces of hashes and keys, on the threads that read.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Mutex;
+
+use tamis::hash::Scheme;
+use tamis::key::{BadValue, Column, Maker, Recipe};
+use tamis::params::Params;
+use tamis_jobs::rows::{BadRows, Groups, Key, KeyRows, Names, Take, in_time, refusal};
+use tamis_read::calendar::{self, Unit};
+use tamis_read::{Sift, Sink};
+
+use super::queue::Piece;
+use super::source::Records;
+use super::window::TimeColumn;
+
+/// How the records of a stream become keys.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Making<'a> {
+    pub(super) recipe: &'a Recipe,
+    pub(super) hash: Scheme,
+    pub(super) bad_rows: BadRows,
+    pub(super) groups: Grouping<'a>,
+    /// Whether the keys themselves are wanted, not their hashes alone.
+    pub(super) keys: bool,
+    /// What tells the time of a record, where it does.
+    pub(super) time: Option<&'a TimeColumn>,
+}
+
+impl Making<'_> {
+    /// The columns that a record must give: those of the recipe, then that of the time.
+    pub(super) fn columns(&self) -> Vec<Column> {
+        self.recipe.columns().into_iter().chain(self.time.map(TimeColumn::column)).collect()
+    }
+}
+
+/// Reads the times of records.
+struct Clock<'a> {
+    maker: Maker<'a>,
+    unit: Option<Unit>,
+    /// Where the time stands among the values.
+    at: usize,
+}
+
+impl Clock<'_> {
+    fn time(&mut self, values: &[Option<&[u8]>]) -> Result<i64, String> {
+        let text = self.maker.key(&values[self.at..=self.at]).map_err(|bad| match bad {
+            BadValue::Missing => in_time("an empty cell, \\N or null is none"),
+            bad => in_time(&bad.to_string()),
+        })?;
+        calendar::moment(text, self.unit).ok_or_else(|| {
+            in_time(match self.unit {
+                Some(_) => "not a number that tells a moment",
+                None => "not a moment (2026-11-15T12:34:56Z, 2026-11-15 12:34:56, seconds since 1970)",
+            })
+        })
+    }
+}
+
+/// How the groups of records are numbered.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Grouping<'a> {
+    /// There are none.
+    None,
+    /// As the parameters have them; another is a bad row.
+    Known(&'a Params),
+    /// As they are found, beside the parameters of none.
+    Found(&'a Params, &'a Mutex<Names>),
+}
+
+/// Collects the keys of one thread.
+#[derive(Debug, Default)]
+struct Collected {
+    records: Records,
+    grouped: bool,
+    weighted: bool,
+    wanted: bool,
+}
+
+impl Take for Collected {
+    #[inline(always)]
+    fn take(&mut self, key: Key<'_>) {
+        self.records.hashes.push(key.hash);
+        if self.grouped {
+            self.records.groups.push(key.group);
+        }
+        if self.weighted {
+            self.records.weights.push(key.weight);
+        }
+        if self.wanted {
+            self.records.keys.extend_from_slice(key.bytes);
+            self.records.ends.push(self.records.keys.len());
+        }
+    }
+}
+
+/// What one thread does with records.
+pub(super) struct Sifter<'a> {
+    rows: KeyRows<'a, Collected>,
+    clock: Option<Clock<'a>>,
+    bad_rows: BadRows,
+    stops: Vec<u32>,
+    skipped: u64,
+}
+
+impl<'a> Sifter<'a> {
+    pub(super) fn new(making: Making<'a>) -> Self {
+        let (groups, grouped) = match making.groups {
+            Grouping::None => (Groups::One(0), false),
+            Grouping::Known(params) => (Groups::Known(params), true),
+            Grouping::Found(params, others) => (Groups::KnownFirst { params, first: 0, others }, true),
+        };
+        let (weighted, wanted, bad_rows) = (making.recipe.weight.is_some(), making.keys, making.bad_rows);
+        let collected = Collected { records: Records::default(), grouped, weighted, wanted };
+        let rows = KeyRows::new(making.recipe, making.hash, making.bad_rows, groups, collected);
+        let at = making.recipe.columns().len();
+        let clock = making.time.map(|time| Clock { maker: Maker::new(&time.recipe), unit: time.unit, at });
+        Sifter { rows, clock, bad_rows, stops: Vec::new(), skipped: 0 }
+    }
+}
+
+impl Sift for Sifter<'_> {
+    type Batch = Piece;
+
+    #[inline(always)]
+    fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
+        let skipped = self.rows.skipped;
+        let time = match self.clock.as_mut().map(|clock| clock.time(values)) {
+            Some(Err(_)) if self.bad_rows == BadRows::Skip => {
+                self.rows.skipped += 1;
+                return Ok(());
+            }
+            Some(Err(why)) => return Err(refusal(&why, values)),
+            Some(Ok(time)) => Some(time),
+            None => None,
+        };
+        self.rows.row(values)?;
+        if self.rows.skipped == skipped {
+            self.stops.push(place.end as u32); // a chunk is shorter than 4 GiB
+            self.rows.take.records.times.extend(time);
+        }
+        Ok(())
+    }
+
+    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+        self.rows.bad_row(place, why)
+    }
+
+    fn batch(&mut self, data: &[u8], piece: &mut Piece) {
+        piece.records.clear();
+        std::mem::swap(&mut piece.records, &mut self.rows.take.records);
+        piece.stops.clear();
+        std::mem::swap(&mut piece.stops, &mut self.stops);
+        piece.base = data.len() as u64; // to be taken from where the data ends
+        piece.skipped = self.rows.skipped - self.skipped;
+        self.skipped = self.rows.skipped;
+    }
+}

@@ -1,0 +1,247 @@
+//! Where answers go: files that are continued, standard output, sockets.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tamis_jobs::resume::Appended;
+use tamis_jobs::{outlet, output};
+use tamis_read::Control;
+use tamis_read::error::{Error, Result};
+
+use super::job::Job;
+use super::kafka;
+use super::net::{Address, Peers, is_for_now};
+
+/// What takes the answers of batches.
+pub trait Sink {
+    /// Appends the answers of the batch of this number; false where nobody will ever take any more,
+    /// or nobody takes them now and the run shall end.
+    fn append(&mut self, batch: u64, answers: &[u8]) -> Result<bool>;
+
+    /// Makes durable what was appended, up to the batch of this number.
+    fn sync(&mut self, batch: u64) -> Result<()>;
+
+    /// How much was appended, where a later run can go back to that.
+    fn length(&self) -> Option<u64>;
+
+    /// For how long answers are held back that readers do not see before they are synced.
+    fn held(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// Where answers shall go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Nowhere: nothing is asked.
+    Nowhere,
+    /// To standard output.
+    Stdout,
+    /// To a file.
+    File(PathBuf),
+    /// To a socket.
+    Socket(Address),
+    /// To a topic of Kafka.
+    Kafka(kafka::Address),
+}
+
+/// Where an output goes on.
+pub(super) struct Continued<'a> {
+    pub(super) job: &'a Job,
+    /// Which output it is.
+    pub(super) name: &'static str,
+    /// How much of it the commit has, and the last batch that was begun.
+    pub(super) length: Option<u64>,
+    pub(super) begun: u64,
+}
+
+impl Target {
+    /// What this word names.
+    pub fn of(text: &str) -> Result<Target> {
+        match (Address::of(text), kafka::Address::of(text)) {
+            (Some(address), _) => Ok(Target::Socket(address?)),
+            (_, Some(topic)) => Ok(Target::Kafka(topic?)),
+            _ if text == "-" => Ok(Target::Stdout),
+            _ => Ok(Target::File(text.into())),
+        }
+    }
+
+    /// How states and messages name it.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Target::Nowhere => "nowhere".into(),
+            Target::Stdout => "-".into(),
+            Target::File(path) => tamis_jobs::resume::named(path),
+            Target::Socket(address) => address.to_string(),
+            Target::Kafka(topic) => topic.name(),
+        }
+    }
+
+    /// The file, where it is one that can be continued.
+    pub(super) fn regular(&self) -> Option<&Path> {
+        match self {
+            Target::File(path)
+                if fs::metadata(path).map_or(true, |there| there.is_file() || there.is_dir()) =>
+            {
+                Some(path)
+            }
+            _ => None,
+        }
+    }
+
+    /// Refuses what cannot be written, before anything is.
+    pub(super) fn check(&self) -> Result<()> {
+        let Some(path) = self.regular() else { return Ok(()) };
+        let packed = |end: &std::ffi::OsStr| {
+            ["gz", "zst", "bz2", "xz"].iter().any(|name| end.eq_ignore_ascii_case(name))
+        };
+        if path.extension().is_some_and(packed) {
+            let message =
+                "answers are appended as they come, which compressed files do not allow; leave it plain"
+                    .into();
+            return Err(Error::Input { path: path.into(), message });
+        }
+        output::check(path)
+    }
+
+    /// Opens it; a file is cut to its length.
+    pub(super) fn open<'a>(&self, begin: Continued<'_>, control: &'a Control) -> Result<Box<dyn Sink + 'a>> {
+        let Continued { job, name, length, begun } = begin;
+        Ok(match self {
+            Target::Nowhere => Box::new(Live { out: Box::new(io::sink()), name: self.name() }),
+            Target::Stdout => Box::new(Live { out: outlet::stdout(), name: "standard output".into() }),
+            Target::Socket(address) => {
+                let peers = Peers::new(address, job.reconnect)?;
+                Box::new(Socket { peers, peer: None, control })
+            }
+            #[cfg(feature = "kafka")]
+            Target::Kafka(topic) => {
+                let state = job.state.as_deref().map(|folder| (folder, name));
+                let opening =
+                    kafka::sink::Opening { address: topic, settings: &job.kafka, state, done: length, begun };
+                Box::new(kafka::sink::open(opening, control)?)
+            }
+            #[cfg(not(feature = "kafka"))]
+            Target::Kafka(topic) => {
+                let _ = (name, begun);
+                kafka::check(&[topic], &job.kafka)?;
+                Box::new(Live { out: Box::new(io::sink()), name: self.name() })
+            }
+            Target::File(path) if self.regular().is_none() => {
+                let file = OpenOptions::new().write(true).open(path).map_err(Error::io(path))?;
+                Box::new(Live { out: Box::new(file), name: self.name() })
+            }
+            Target::File(path) => {
+                let there = fs::metadata(path).map_or(0, |file| file.len());
+                let length = length.unwrap_or(0);
+                if there < length {
+                    let message = format!(
+                        "has {there} bytes, but {length} were written to it: what is missing cannot be made again; begin with an empty state folder"
+                    );
+                    return Err(Error::Input { path: path.clone(), message });
+                }
+                let file = Appended::open(path, length)?;
+                // So that a file that is new is there after a failure of the machine, too.
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+                Box::new(file)
+            }
+        })
+    }
+}
+
+impl Sink for Appended {
+    fn append(&mut self, _: u64, answers: &[u8]) -> Result<bool> {
+        self.write(answers).map(|()| true)
+    }
+
+    fn sync(&mut self, _: u64) -> Result<()> {
+        Appended::sync(self)
+    }
+
+    fn length(&self) -> Option<u64> {
+        Some(self.length)
+    }
+}
+
+/// Written to at once; what was written cannot be taken back.
+struct Live {
+    out: Box<dyn Write + Send>,
+    name: String,
+}
+
+impl Sink for Live {
+    fn append(&mut self, _: u64, answers: &[u8]) -> Result<bool> {
+        match self.out.write_all(answers).and_then(|()| self.out.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            written => written.map(|()| true).map_err(Error::io(&self.name)),
+        }
+    }
+
+    fn sync(&mut self, _: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn length(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// How often is looked whether the run shall end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A peer that takes answers. If it is found gone, the next one gets the batch again from its
+/// beginning. What the system took for it before, nobody knows whether it came.
+struct Socket<'a> {
+    peers: Peers,
+    peer: Option<TcpStream>,
+    control: &'a Control,
+}
+
+impl Sink for Socket<'_> {
+    fn append(&mut self, _: u64, answers: &[u8]) -> Result<bool> {
+        let mut rest = answers;
+        while !rest.is_empty() {
+            let Some(peer) = &mut self.peer else {
+                let name = self.peers.address.to_string();
+                if self.peers.is_over() {
+                    return Err(Error::Io { source: self.peers.fault(), path: name.into() });
+                }
+                if self.control.check().is_err() {
+                    return Ok(false);
+                }
+                self.peer = self.peers.next(LOOK).map_err(Error::io(&name))?;
+                if let Some(peer) = &self.peer {
+                    // That a reader does not read is no reason not to end.
+                    peer.set_write_timeout(Some(LOOK)).map_err(Error::io(name))?;
+                }
+                rest = answers;
+                continue;
+            };
+            match peer.write(rest) {
+                Ok(written) if written > 0 => rest = &rest[written..],
+                Err(error) if is_for_now(&error) => {
+                    if self.control.check().is_err() {
+                        return Ok(false);
+                    }
+                }
+                _ => {
+                    self.peer = None;
+                    self.peers.gone();
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn sync(&mut self, _: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn length(&self) -> Option<u64> {
+        None
+    }
+}

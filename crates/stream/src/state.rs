@@ -1,0 +1,524 @@
+//! The state folder: what a run that is ended at any moment leaves to the next.
+//!
+//! | file | what |
+//! |---|---|
+//! | `lock` | keeps a second process away |
+//! | `job.json` | the job; another one is refused |
+//! | `filter-N.tamis` | the filters after batch N: an ordinary file; `filter.tamis` is the newest |
+//! | `counts-N.tamis` | the counts after batch N, likewise; `counts.tamis` is the newest |
+//! | `filter-pane-T-N.tamis` | with windows: what belongs to the pane that begins at T, as of batch N |
+//! | `commit.json` | which batch, how far the streams were read, how long the output was |
+//! | `plan.log` | the batches since: where each begins and ends in all streams |
+//! | `spool-…` | what came from streams that cannot be read again |
+//! | `kafka-id` | by which a broker knows whose answers it has |
+//!
+//! `commit.json` is replaced in one rename, after all it speaks of is on disk. A line of `plan.log`
+//! is written before its batch runs, and has a checksum: one that was not written to its end does
+//! not count. A later run goes back to the commit, cuts the output to its length, and runs the
+//! logged batches again, each with the same records. It may be ended, too: a line stays in the log
+//! until every batch of it is committed.
+//!
+//! With windows, the moment of a batch stands in its line of the log: that is when its rows arrived,
+//! however often it is run. A pane that no more rows come to is written once, and is gone with the
+//! first commit after it has expired.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use tamis::hash::xxh3;
+use tamis_jobs::output;
+use tamis_jobs::resume::Lock;
+use tamis_read::error::{Error, Result};
+
+use super::source::Place;
+
+/// What a job is: names and values, of which each must be the same in the next run.
+pub(super) type Description = BTreeMap<String, Value>;
+
+/// A commit: a moment to which a later run can go back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Commit {
+    pub(super) version: u32,
+    /// Batches that are done.
+    pub(super) batch: u64,
+    /// How far the streams were read.
+    pub(super) train: Option<Begin>,
+    pub(super) query: Option<Begin>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) remove: Option<Begin>,
+    /// How long the outputs were, where that is known.
+    pub(super) output: Option<u64>,
+    pub(super) counts_output: Option<u64>,
+    /// The files that hold what was learned.
+    pub(super) filter: Option<String>,
+    pub(super) counts: Option<String>,
+    /// The keys for which filters were made anew, where they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) keys: Option<u64>,
+    /// With windows: how far time has come, and the files of panes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) window: Option<Panes>,
+}
+
+/// The panes of windows, by their numbers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Panes {
+    /// The newest time, in milliseconds since 1970.
+    pub(super) newest: Option<i64>,
+    pub(super) filter: Vec<(i64, String)>,
+    pub(super) counts: Vec<(i64, String)>,
+}
+
+impl Commit {
+    /// The files that it speaks of.
+    fn files(&self) -> impl Iterator<Item = &String> {
+        let panes = self.window.iter().flat_map(|panes| panes.filter.iter().chain(&panes.counts));
+        [&self.filter, &self.counts].into_iter().flatten().chain(panes.map(|(_, file)| file))
+    }
+}
+
+/// Where a stream goes on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Begin {
+    pub(super) place: Place,
+    pub(super) bookmark: Value,
+}
+
+/// A batch that was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Planned {
+    pub(super) batch: u64,
+    /// From where to where, in each stream.
+    pub(super) train: Option<(Place, Place)>,
+    pub(super) query: Option<(Place, Place)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) remove: Option<(Place, Place)>,
+    /// With windows: the moment that it was, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) moment: Option<i64>,
+}
+
+/// Something with a checksum.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sealed<T> {
+    sum: String,
+    of: T,
+}
+
+fn seal<T: Serialize>(of: &T) -> Result<String> {
+    let text = serde_json::to_string(of).map_err(|error| Error::Refused(error.to_string()))?;
+    Ok(format!("{{\"sum\":\"{:016x}\",\"of\":{text}}}\n", xxh3(text.as_bytes(), 0)))
+}
+
+fn unseal<T: Serialize + DeserializeOwned>(text: &[u8]) -> Option<T> {
+    let sealed: Sealed<T> = serde_json::from_slice(text).ok()?;
+    let again = serde_json::to_string(&sealed.of).ok()?;
+    (sealed.sum == format!("{:016x}", xxh3(again.as_bytes(), 0))).then_some(sealed.of)
+}
+
+const VERSION: u32 = 1;
+
+/// A state folder in use.
+pub(super) struct State {
+    folder: PathBuf,
+    log: File,
+    /// The last batch that is logged or committed.
+    logged: u64,
+    _lock: Lock,
+}
+
+impl State {
+    /// Uses this folder, which is made where it is not there. Gives the last commit, and the
+    /// batches that were begun since.
+    pub(super) fn open(
+        folder: &Path,
+        job: &Description,
+    ) -> Result<(State, Option<Commit>, VecDeque<Planned>)> {
+        if fs::metadata(folder).is_ok_and(|there| !there.is_dir()) {
+            let message = "is a file; --state names a folder".into();
+            return Err(Error::Input { path: folder.into(), message });
+        }
+        make(folder)?;
+        let lock = Lock::at(&folder.join("lock"), folder)?;
+        let path = folder.join("job.json");
+        match fs::read(&path) {
+            Ok(bytes) => {
+                let stored: Description = serde_json::from_slice(&bytes).map_err(|error| Error::Input {
+                    path: path.clone(),
+                    message: format!("cannot be read ({error}); begin with an empty state folder"),
+                })?;
+                if let Some(difference) = difference(&stored, job) {
+                    if !is_begun(folder)? {
+                        write_job(&path, job)?; // the other job came to nothing
+                        return State::open_own(folder, lock);
+                    }
+                    let message = format!(
+                        "is the state of another job: {difference}; name another folder, or give the same job"
+                    );
+                    return Err(Error::Input { path: folder.into(), message });
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let strangers = strangers(folder)?;
+                if let Some(name) = strangers.first() {
+                    let message = format!("holds {name:?} and no state; name an empty folder, or a new one");
+                    return Err(Error::Input { path: folder.into(), message });
+                }
+                write_job(&path, job)?;
+            }
+            Err(error) => return Err(Error::Io { path, source: error }),
+        }
+        State::open_own(folder, lock)
+    }
+
+    /// The same, of a folder that is known to belong to the job.
+    fn open_own(folder: &Path, lock: Lock) -> Result<(State, Option<Commit>, VecDeque<Planned>)> {
+        let commit = read_commit(folder)?;
+        let done = commit.as_ref().map_or(0, |commit| commit.batch);
+        let path = folder.join("plan.log");
+        let (planned, valid) = read_plan(&path, done, u64::MAX)?;
+        let log = OpenOptions::new().create(true).truncate(false).append(true).open(&path);
+        let log = log.map_err(Error::io(&path))?;
+        // What was not written to its end, or follows a gap, would spoil what is appended.
+        cut(&log, valid).map_err(Error::io(&path))?;
+        let logged = planned.back().map_or(done, |last| last.batch);
+        let state = State { folder: folder.into(), log, logged, _lock: lock };
+        state.tidy(commit.as_ref())?;
+        Ok((state, commit, planned))
+    }
+
+    /// The folder.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A file in the folder.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Notes that a batch begins.
+    pub(super) fn log(&mut self, planned: &Planned) -> Result<()> {
+        let line = seal(planned)?;
+        self.log.write_all(line.as_bytes()).map_err(Error::io(self.path("plan.log")))?;
+        self.logged = planned.batch;
+        Ok(())
+    }
+
+    /// Makes sure that the logged batches last.
+    pub(super) fn sync_log(&self) -> Result<()> {
+        self.log.sync_data().map_err(Error::io(self.path("plan.log")))
+    }
+
+    /// Forgets the logged batches after this one, which will be made anew.
+    pub(super) fn forget_after(&mut self, last: u64) -> Result<()> {
+        if last < self.logged {
+            let path = self.path("plan.log");
+            let (_, valid) = read_plan(&path, last, last)?;
+            cut(&self.log, valid).map_err(Error::io(&path))?;
+            self.logged = last;
+        }
+        Ok(())
+    }
+
+    /// Replaces the commit, and what belonged to the one before. All that the new one speaks of
+    /// must be on disk.
+    pub(super) fn commit(&mut self, mut commit: Commit) -> Result<()> {
+        commit.version = VERSION;
+        let text = seal(&commit)?;
+        output::write_whole(&self.path("commit.json"), |out| out.write_all(text.as_bytes()))?;
+        // What the commit before needs is there until this one is sure to last.
+        output::sync_folder(&self.folder)?;
+        // Batches of an earlier run that are still to be run again stand in the log alone.
+        if commit.batch >= self.logged {
+            self.log.set_len(0).map_err(Error::io(self.path("plan.log")))?;
+            self.logged = commit.batch;
+        }
+        self.tidy(Some(&commit))
+    }
+
+    /// Gives the newest files the names that people use, and removes those of earlier commits.
+    fn tidy(&self, commit: Option<&Commit>) -> Result<()> {
+        let kept: HashSet<&String> = commit.iter().flat_map(|commit| commit.files()).collect();
+        for name in commit.iter().flat_map(|commit| [&commit.filter, &commit.counts]).flatten() {
+            let known = name.split('-').next().unwrap_or_default();
+            link(&self.folder, name, &format!("{known}.tamis")).map_err(Error::io(self.path(name)))?;
+        }
+        for name in names(&self.folder)? {
+            let of_a_commit = ["filter-", "counts-"].iter().any(|prefix| name.starts_with(prefix));
+            let old = of_a_commit && name.ends_with(".tamis") && !kept.contains(&name);
+            if old || is_temporary(&name) {
+                let path = self.path(&name);
+                fs::remove_file(&path).map_err(Error::io(&path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes a folder that lasts, where there is none.
+fn make(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let parent = match folder.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    make(parent)?;
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(Error::io(folder)(error)),
+        _ => {}
+    }
+    output::sync_folder(parent)
+}
+
+/// Cuts a log that is appended to.
+fn cut(log: &File, length: u64) -> io::Result<()> {
+    if log.metadata()?.len() > length {
+        log.set_len(length)?;
+        log.sync_data()?;
+    }
+    Ok(())
+}
+
+fn is_temporary(name: &str) -> bool {
+    name.starts_with(".tamis-") && name.ends_with(".tmp")
+}
+
+/// Gives a file another name as well, in place of whatever has it.
+fn link(folder: &Path, file: &str, name: &str) -> io::Result<()> {
+    let temporary = folder.join(format!(".tamis-{name}.tmp"));
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = folder.join(file);
+    fs::hard_link(&file, &temporary).or_else(|_| fs::copy(&file, &temporary).map(drop))?;
+    fs::rename(&temporary, folder.join(name))?;
+    // Two names of one file are not renamed into each other: the temporary one stays.
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn names(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
+        names.push(entry.map_err(Error::io(folder))?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// What is in the folder that no state has.
+fn strangers(folder: &Path) -> Result<Vec<String>> {
+    let own = |name: &String| name == "lock" || is_temporary(name);
+    Ok(names(folder)?.into_iter().filter(|name| !own(name)).collect())
+}
+
+fn write_job(path: &Path, job: &Description) -> Result<()> {
+    let text = serde_json::to_string_pretty(job).map_err(|error| Error::Refused(error.to_string()))? + "\n";
+    output::write_whole(path, |out| out.write_all(text.as_bytes()))
+}
+
+/// Whether anything was done that a later run could go on with.
+fn is_begun(folder: &Path) -> Result<bool> {
+    let log = fs::metadata(folder.join("plan.log"));
+    let begun = |name: &String| name == "commit.json" || name.starts_with("spool-");
+    Ok(log.is_ok_and(|log| log.len() > 0) || names(folder)?.iter().any(begun))
+}
+
+/// What two jobs do not share.
+fn difference(stored: &Description, job: &Description) -> Option<String> {
+    let mut names: Vec<&String> = stored.keys().chain(job.keys()).collect();
+    // What the others follow from is named first.
+    let first = ["--window", "--slide", "--time"];
+    names.sort_by_key(|name| (first.iter().position(|first| first == name).unwrap_or(first.len()), *name));
+    let show = |value: Option<&Value>| match value {
+        None | Some(Value::Null) => "nothing".into(),
+        Some(value) => value.to_string(),
+    };
+    let differing = names.into_iter().find(|name| stored.get(*name) != job.get(*name))?;
+    Some(format!(
+        "{differing} is {} there and {} here",
+        show(stored.get(differing)),
+        show(job.get(differing))
+    ))
+}
+
+fn read_commit(folder: &Path) -> Result<Option<Commit>> {
+    let path = folder.join("commit.json");
+    let damaged = |message: &str| Error::Input { path: path.clone(), message: message.into() };
+    match fs::read(&path) {
+        Ok(bytes) => match unseal::<Commit>(&bytes) {
+            Some(commit) if commit.version == VERSION => Ok(Some(commit)),
+            Some(_) => {
+                Err(damaged("was written by another version of tamis; begin with an empty state folder"))
+            }
+            None => Err(damaged("is damaged (its checksum does not hold); begin with an empty state folder")),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::Io { path, source: error }),
+    }
+}
+
+/// The batches after `done`, up to `last`, that were logged without a gap, and how long the log is up
+/// to the last of them.
+fn read_plan(path: &Path, done: u64, last: u64) -> Result<(VecDeque<Planned>, u64)> {
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        read => read.map_err(Error::io(path))?,
+    };
+    let (mut planned, mut valid): (VecDeque<Planned>, u64) = Default::default();
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let Some(batch) = unseal::<Planned>(line).filter(|_| line.ends_with(b"\n")) else { break };
+        let next = planned.back().map_or(done, |before| before.batch) + 1;
+        let is_done = batch.batch <= done && planned.is_empty();
+        if batch.batch > last || !is_done && batch.batch != next {
+            break;
+        }
+        valid += line.len() as u64;
+        if !is_done {
+            planned.push_back(batch);
+        }
+    }
+    Ok((planned, valid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(batch: u64) -> Description {
+        [("batch".to_owned(), batch.into()), ("train".to_owned(), "a".into())].into()
+    }
+
+    fn planned(batch: u64) -> Planned {
+        let place = |offset| Place(vec![0, offset]);
+        let train = Some((place(batch), place(batch + 1)));
+        Planned { batch, train, query: None, remove: None, moment: None }
+    }
+
+    #[test]
+    fn a_later_run_finds_the_commit_and_the_batches_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("new/state");
+        let (mut state, commit, plan) = State::open(&folder, &job(5)).unwrap();
+        assert!(commit.is_none() && plan.is_empty());
+        assert!(
+            State::open(&folder, &job(5)).is_err_and(|error| error.to_string().contains("another process"))
+        );
+        (1..=2).for_each(|batch| state.log(&planned(batch)).unwrap());
+        fs::write(folder.join("filter-2.tamis"), "two").unwrap();
+        let two = Commit { batch: 2, filter: Some("filter-2.tamis".into()), ..Commit::default() };
+        state.commit(two).unwrap();
+        (3..=5).for_each(|batch| state.log(&planned(batch)).unwrap());
+        drop(state);
+        // A line that was not written to its end does not count, and neither does what follows it.
+        let mut log = fs::read(folder.join("plan.log")).unwrap();
+        log.truncate(log.len() - 3);
+        fs::write(folder.join("plan.log"), &log).unwrap();
+        let (mut state, commit, plan) = State::open(&folder, &job(5)).unwrap();
+        assert_eq!(commit.unwrap().batch, 2);
+        assert_eq!(plan, [planned(3), planned(4)]);
+        state.log(&planned(5)).unwrap();
+        drop(state);
+        assert_eq!(State::open(&folder, &job(5)).unwrap().2.len(), 3);
+        assert_eq!(fs::read_to_string(folder.join("filter.tamis")).unwrap(), "two");
+    }
+
+    /// A run is killed; the next one commits while it runs the logged batches again, and is killed.
+    #[test]
+    fn a_commit_between_batches_that_are_run_again_forgets_none_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || State::open(folder.path(), &job(5)).unwrap();
+        let commit = |batch| Commit { batch, ..Commit::default() };
+        let (mut state, ..) = open();
+        (1..=4).for_each(|batch| state.log(&planned(batch)).unwrap());
+        drop(state);
+        let (mut state, _, plan) = open();
+        assert_eq!(plan.len(), 4);
+        state.commit(commit(2)).unwrap();
+        drop(state);
+        let (mut state, done, plan) = open();
+        assert_eq!((done.unwrap().batch, plan), (2, [planned(3), planned(4)].into()));
+        state.commit(commit(3)).unwrap();
+        state.commit(commit(4)).unwrap();
+        assert_eq!(fs::metadata(folder.path().join("plan.log")).unwrap().len(), 0);
+        state.log(&planned(5)).unwrap();
+        drop(state);
+        assert_eq!(open().2, [planned(5)]);
+    }
+
+    /// Batch 3 of an earlier run, whose records are gone, ended elsewhere than the new one does.
+    #[test]
+    fn a_batch_that_is_made_anew_replaces_the_one_that_was_logged() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || State::open(folder.path(), &job(5)).unwrap();
+        let other = Planned { train: Some((Place(vec![0, 3]), Place(vec![0, 77]))), ..planned(3) };
+        let (mut state, ..) = open();
+        (1..=4).for_each(|batch| state.log(&planned(batch)).unwrap());
+        state.forget_after(2).unwrap();
+        state.forget_after(7).unwrap();
+        state.log(&other).unwrap();
+        drop(state);
+        assert_eq!(open().2, [planned(1), planned(2), other.clone()]);
+        // The same, where a line is missing.
+        let (mut state, ..) = open();
+        state.forget_after(0).unwrap();
+        [1, 2, 4, 5].iter().for_each(|&batch| state.log(&planned(batch)).unwrap());
+        drop(state);
+        let (mut state, _, plan) = open();
+        assert_eq!(plan.len(), 2);
+        state.log(&other).unwrap();
+        drop(state);
+        assert_eq!(open().2, [planned(1), planned(2), other]);
+    }
+
+    #[test]
+    fn what_belonged_to_an_earlier_commit_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut state, ..) = State::open(folder.path(), &job(5)).unwrap();
+        for batch in 1..=3 {
+            let name = format!("filter-{batch}.tamis");
+            fs::write(folder.path().join(&name), batch.to_string()).unwrap();
+            state.commit(Commit { batch, filter: Some(name), ..Commit::default() }).unwrap();
+        }
+        let names = names(folder.path()).unwrap();
+        assert_eq!(names, ["commit.json", "filter-3.tamis", "filter.tamis", "job.json", "lock", "plan.log"]);
+        assert_eq!(fs::read_to_string(folder.path().join("filter.tamis")).unwrap(), "3");
+    }
+
+    #[test]
+    fn another_job_a_damaged_commit_and_a_folder_of_other_things_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let refused = |job| State::open(path, &job).err().map(|error| error.to_string()).unwrap_or_default();
+        fs::write(path.join("holiday.jpg"), "x").unwrap();
+        assert!(refused(job(5)).contains("holiday.jpg"));
+        fs::remove_file(path.join("holiday.jpg")).unwrap();
+        drop(State::open(path, &job(4)).unwrap());
+        let (mut state, ..) = State::open(path, &job(5)).unwrap(); // the first has done nothing
+        state.log(&planned(1)).unwrap();
+        drop(state);
+        let message = refused(job(6));
+        assert!(message.contains("batch is 5 there and 6 here"), "{message}");
+        let (mut state, ..) = State::open(path, &job(5)).unwrap();
+        state.commit(Commit { batch: 7, ..Commit::default() }).unwrap();
+        drop(state);
+        let text = fs::read_to_string(path.join("commit.json")).unwrap();
+        fs::write(path.join("commit.json"), text.replace("\"batch\":7", "\"batch\":8")).unwrap();
+        assert!(refused(job(5)).contains("damaged"));
+    }
+}

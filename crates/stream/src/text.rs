@@ -1,0 +1,533 @@
+//! Records of text and tables, as a source: files and folders in order, files that grow, pipes,
+//! standard input, sockets.
+//!
+//! A thread parses ahead into a [queue](super::queue). A place is the number of the input and the
+//! offset in its text (decompressed; in Parquet, rows). Plain files begin anywhere; compressed ones
+//! and Parquet are read from their beginning again, and what was done is passed over. What comes
+//! once is [spooled](super::spool) where a state is kept.
+
+use std::fs::{self, File};
+use std::io::{Cursor, Read};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tamis_jobs::resume::Mark;
+use tamis_read::error::{Error, Result};
+use tamis_read::{Control, Explained, Flow, Format, Next, Options, Position, Sources};
+
+use super::bookmark::{Bookmark, Understood, check_marks, refuse_half_line, too_short};
+use super::kafka;
+use super::live::{Followed, LONGEST_LINE, Live, Pipe, Receive};
+use super::net::{Address, Peers, Socket};
+use super::queue::{Piece, Popped, Queue};
+use super::sift::{Making, Sifter};
+use super::source::{Cut, Place, Reached, Records, Source};
+use super::spool::Spool;
+
+/// What the user named as one stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// Files, globs, folders.
+    Files(Vec<String>),
+    /// Standard input.
+    Stdin,
+    /// A pipe by its name, or anything else that is read once.
+    Pipe(PathBuf),
+    /// A socket.
+    Socket(Address),
+    /// A topic of Kafka.
+    Kafka(kafka::Address),
+}
+
+impl Named {
+    /// What these words name.
+    pub fn of(inputs: &[String]) -> Result<Named> {
+        let alone = |what: &str| {
+            Err(Error::Refused(format!("{what} is a stream of its own and cannot stand beside other inputs")))
+        };
+        let special = |path: &Path| fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
+        for input in inputs {
+            let named = match (Address::of(input), kafka::Address::of(input)) {
+                (Some(address), _) => Named::Socket(address?),
+                (_, Some(topic)) => Named::Kafka(topic?),
+                _ if input == "-" => Named::Stdin,
+                _ if special(Path::new(input)) => Named::Pipe(input.into()),
+                _ => continue,
+            };
+            return if inputs.len() == 1 { Ok(named) } else { alone(input) };
+        }
+        Ok(Named::Files(inputs.to_vec()))
+    }
+
+    /// Whether it comes once, and perhaps slowly.
+    pub fn is_live(&self) -> bool {
+        !matches!(self, Named::Files(_) | Named::Kafka(_))
+    }
+}
+
+/// How a stream is to be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setup<'a> {
+    /// `train` or `query`.
+    pub(super) name: &'static str,
+    pub(super) named: &'a Named,
+    pub(super) follow: bool,
+    pub(super) options: &'a Options,
+    pub(super) making: Making<'a>,
+    pub(super) threads: usize,
+    /// The state's folder, where there is one.
+    pub(super) folder: Option<&'a Path>,
+    pub(super) reconnect: Option<Duration>,
+}
+
+/// What the run and the thread that reads share.
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Queue,
+    control: Arc<Control>,
+    live: Mutex<Option<Understood>>,
+}
+
+/// An input file as the run sees it.
+#[derive(Debug, Clone)]
+struct Input {
+    path: PathBuf,
+    /// Whether its offsets are those of the file.
+    plain: bool,
+    length: u64,
+}
+
+/// The source, on the side of the run.
+#[derive(Debug)]
+pub(super) struct Text {
+    shared: Arc<Shared>,
+    spool: Option<Arc<Mutex<Spool>>>,
+    inputs: Vec<Input>,
+    /// How files were understood.
+    explained: Vec<Explained>,
+    /// Marks of the inputs that are done.
+    marks: Vec<Mark>,
+    /// The input of this number grows; the file itself, whatever has its name by now.
+    followed: Option<(usize, File)>,
+    /// Whether a commit tells how live text is understood.
+    settled: bool,
+    piece: Option<Piece>,
+    /// The next record of the piece.
+    next: usize,
+    at: Position,
+    /// Rows of a Parquet file that were seen.
+    rows: u64,
+    skipped: u64,
+}
+
+/// The source, on the side of the thread that reads.
+pub(super) struct Reader<'a> {
+    setup: Setup<'a>,
+    shared: Arc<Shared>,
+    begin: Position,
+    prepared: Prepared,
+}
+
+enum Prepared {
+    /// Files, from the one on with which it begins.
+    Files(Sources),
+    /// The same, the last of them live; or a live text alone.
+    Live(Vec<PathBuf>, PathBuf, Live),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens a stream, at the beginning or where the commit ended. What can be checked is checked now;
+/// the reader must be given a thread.
+pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Result<(Text, Reader<'a>)> {
+    let (begin, bookmark) = match begin {
+        Some((Place(place), bookmark)) => {
+            let damaged = || Error::Refused("the commit of the state cannot be read".into());
+            let [input, offset] = place[..] else { return Err(damaged()) };
+            let bookmark = serde_json::from_value(bookmark.clone()).map_err(|_| damaged())?;
+            (Position { input: input as usize, offset }, bookmark)
+        }
+        None => (Position::default(), Bookmark::default()),
+    };
+    let mut text = Text {
+        shared: Arc::default(),
+        spool: None,
+        inputs: Vec::new(),
+        explained: Vec::new(),
+        marks: Vec::new(),
+        followed: None,
+        settled: false,
+        piece: None,
+        next: 0,
+        at: begin,
+        rows: 0,
+        skipped: 0,
+    };
+    // What comes of a live text is understood as its beginning was, which may not come again.
+    let known = |input: usize| bookmark.live.as_ref().filter(|_| begin.input == input);
+    let late = |input: usize| known(input).filter(|_| begin.offset > 0);
+    let prelude =
+        |input: usize| Cursor::new(late(input).map(|live| live.prelude.0.clone()).unwrap_or_default());
+    let (prepared, live) = match setup.named {
+        Named::Files(inputs) => {
+            let mut paths = Sources::find(inputs)?;
+            check_marks(&bookmark.files, &paths)?;
+            text.marks = bookmark.files.iter().take(begin.input).cloned().collect();
+            let all = paths.len();
+            let last = setup.follow.then(|| paths.pop()).flatten();
+            let left: Vec<PathBuf> = paths.iter().skip(begin.input).cloned().collect();
+            let of = |path: &PathBuf| Input { path: path.clone(), plain: true, length: 0 };
+            text.inputs = paths.iter().take(begin.input).map(of).collect();
+            // Also to refuse what cannot be read before anything is written.
+            let inputs = left.iter().map(|path| (path.clone(), None)).collect();
+            let sources = Sources::of(inputs, setup.options, &setup.making.columns())?;
+            text.explained = sources.explain();
+            text.inputs.extend(text.explained.iter().map(Input::of));
+            let prepared = match last {
+                None => Prepared::Files(sources),
+                Some(path) => {
+                    // What was read when it did not yet grow is passed over, and understood again.
+                    let at = late(all - 1).map_or(0, |_| begin.offset);
+                    let (from, file) = Followed::open(&path, at).map_err(Error::io(&path))?;
+                    let from = Box::new(from);
+                    text.followed = Some((all - 1, file));
+                    text.inputs.push(of(&path));
+                    Prepared::Live(left, path, Live::new(Some(Box::new(prelude(all - 1))), from, None))
+                }
+            };
+            if let Some(input) = text.inputs.get(begin.input).filter(|input| input.plain && begin.offset > 0)
+            {
+                refuse_half_line(&input.path, begin.offset)?;
+            }
+            (prepared, setup.follow.then(|| all.saturating_sub(1)))
+        }
+        named => {
+            let (name, from): (String, Box<dyn Receive>) = match named {
+                Named::Socket(address) => {
+                    let peers = Peers::new(address, setup.reconnect)?;
+                    (address.to_string(), Box::new(Socket::new(peers)))
+                }
+                Named::Pipe(path) => {
+                    let file = File::open(path).map_err(Error::io(path))?;
+                    (path.display().to_string(), Box::new(Pipe::new(Flow::of(file))))
+                }
+                _ => {
+                    if setup.folder.is_some() && Flow::stdin_is_a_file() {
+                        let message = "standard input is a file, and a later run would read it from its beginning again: name the file instead of -";
+                        return Err(Error::Refused(message.into()));
+                    }
+                    ("-".into(), Box::new(Pipe::new(Flow::stdin())))
+                }
+            };
+            let mut earlier: Box<dyn Read + Send> = Box::new(prelude(0));
+            if let Some(folder) = setup.folder {
+                let spool = Spool::open(folder, setup.name, begin.offset)?;
+                earlier = Box::new(earlier.chain(spool.read_from(begin.offset)?));
+                text.spool = Some(Arc::new(Mutex::new(spool)));
+            }
+            let live = Live::new(Some(earlier), from, text.spool.clone());
+            (Prepared::Live(Vec::new(), name.into(), live), Some(0))
+        }
+    };
+    // Of a text of which nothing came yet, nothing is known.
+    let nothing = text.spool.as_ref().is_some_and(|spool| lock(spool).end() == 0);
+    let known = live.and_then(known).filter(|_| !nothing).cloned();
+    text.settled = known.is_some();
+    *lock(&text.shared.live) = known;
+    let shared = Arc::clone(&text.shared);
+    Ok((text, Reader { setup, shared, begin, prepared }))
+}
+
+impl Input {
+    fn of(explained: &Explained) -> Input {
+        let length = fs::metadata(&explained.path).map_or(0, |file| file.len());
+        let plain = explained.compression.is_none() && explained.format != Format::Parquet;
+        Input { path: explained.path.clone(), plain, length }
+    }
+}
+
+impl Reader<'_> {
+    /// Reads to the end, or until the run has ended.
+    pub(super) fn run(self) {
+        let shared = Arc::clone(&self.shared);
+        let _ends = EndInPanic(&shared);
+        let result = self.read();
+        let stopped = shared.control.check().is_err();
+        shared.queue.end(if stopped { Ok(()) } else { result });
+    }
+
+    fn read(self) -> Result<()> {
+        let Reader { setup, shared, begin, prepared } = self;
+        let known = lock(&shared.live).clone();
+        let late = known.is_some() && begin.offset > 0;
+        // Inputs are numbered from the one on with which this begins.
+        let (mut sources, live) = match prepared {
+            Prepared::Files(sources) => (sources, None),
+            Prepared::Live(before, path, text) => {
+                let options = known.as_ref().map(|live| live.options(setup.options));
+                let live = before.len();
+                let mut inputs: Vec<_> = before.into_iter().map(|path| (path, None)).collect();
+                inputs.push((path, Some(text.flow(Arc::clone(&shared.control)))));
+                let options = options.as_ref().unwrap_or(setup.options);
+                (Sources::of(inputs, options, &setup.making.columns())?, Some(live))
+            }
+        };
+        let explained = sources.explain();
+        // How far the offsets of a late text lie behind those of the input.
+        let mut behind = 0;
+        if let Some(input) = live {
+            let prelude = sources.prelude(input);
+            if late {
+                behind = begin.offset as i64 - prelude.len() as i64;
+            }
+            if explained[input].compression.is_some() {
+                let message = "a stream that comes once is read as plain text: unpack it first (zcat … | tamis stream --train -)".into();
+                return Err(Error::Input { path: explained[input].path.clone(), message });
+            }
+            *lock(&shared.live) = Some(Understood::of(&explained[input], prelude));
+            sources.in_rows_of(LONGEST_LINE);
+        }
+        let by_rows = |input: usize| explained[input].format == Format::Parquet;
+        if !late && !by_rows(0) {
+            sources.begin_at(Position { input: 0, offset: begin.offset });
+        }
+        let sifters = (0..setup.threads).map(|_| Sifter::new(setup.making)).collect();
+        let take = |next: Next<'_, Piece>| {
+            let Next::Batch(batch, end) = next else { return Ok(ControlFlow::Continue(())) };
+            if batch.records.is_empty() && batch.skipped == 0 {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let mut piece = std::mem::replace(batch, shared.queue.spare());
+            piece.input = begin.input + end.input;
+            piece.by_rows = by_rows(end.input);
+            let by = if live == Some(end.input) { behind } else { 0 };
+            piece.base = end.offset.saturating_sub(piece.base).saturating_add_signed(by);
+            let taken = shared.queue.push(piece);
+            Ok(if taken { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        };
+        sources.sift(sifters, take, &shared.control).map(drop)
+    }
+}
+
+/// That nobody waits for a reader that panicked.
+struct EndInPanic<'a>(&'a Shared);
+
+impl Drop for EndInPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0
+                .queue
+                .end(Err(Error::Refused("the reading of a stream ended by a fault of the program".into())));
+        }
+    }
+}
+
+impl Text {
+    /// Ends the reading; whoever reads hears of it soon.
+    pub(super) fn stop(&self) -> Stop {
+        Stop(Arc::clone(&self.shared))
+    }
+
+    /// The piece with the next records, if there is one within this time.
+    fn piece(&mut self, patience: Duration) -> Result<Option<Popped>> {
+        if self.piece.is_none() {
+            match self.shared.queue.pop(patience)? {
+                Popped::Piece(mut piece) => {
+                    self.skipped += piece.skipped;
+                    if piece.input != self.at.input && !piece.records.is_empty() {
+                        self.pass_on(piece.input)?;
+                    }
+                    self.next = 0;
+                    if piece.by_rows {
+                        // Rows are counted here; those that were done before are passed over.
+                        piece.stops.iter_mut().zip(1..).for_each(|(stop, number)| *stop = number);
+                        piece.base = self.rows;
+                        self.rows += piece.stops.len() as u64;
+                        self.next =
+                            self.at.offset.saturating_sub(piece.base).min(piece.stops.len() as u64) as usize;
+                    }
+                    self.piece = Some(piece);
+                }
+                nothing => return Ok(Some(nothing)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes on to another input.
+    fn pass_on(&mut self, input: usize) -> Result<()> {
+        for done in self.marks.len()..input.min(self.inputs.len()) {
+            let Input { path, .. } = &self.inputs[done];
+            let length = fs::metadata(path).map_err(Error::io(path))?.len();
+            // Of a plain file no more than was read, even if it has grown since.
+            let offset =
+                if done == self.at.input && self.inputs[done].plain { self.at.offset } else { length };
+            self.marks.push(Mark::of(path, offset).map_err(Error::io(path))?);
+        }
+        self.at = Position { input, offset: 0 };
+        self.rows = 0;
+        Ok(())
+    }
+}
+
+/// Ends the reading when it is dropped.
+pub(super) struct Stop(Arc<Shared>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.control.stop();
+        self.0.queue.close();
+    }
+}
+
+impl Piece {
+    /// The place after a record.
+    fn after(&self, record: usize) -> Position {
+        Position { input: self.input, offset: self.base + u64::from(self.stops[record]) }
+    }
+}
+
+impl Source for Text {
+    fn take(&mut self, cut: Cut<'_>, patience: Duration, records: &mut Records) -> Result<Reached> {
+        let deadline = Instant::now() + patience;
+        let target = match cut {
+            Cut::At(Place(place)) => match place[..] {
+                [input, offset] => Some(Position { input: input as usize, offset }),
+                _ => return Err(Error::Refused("the plan of the state cannot be read".into())),
+            },
+            Cut::Records(_) => None,
+        };
+        loop {
+            match (cut, target) {
+                (Cut::Records(most), _) if records.len() >= most => return Ok(Reached::Cut),
+                (_, Some(target)) if self.at == target => return Ok(Reached::Cut),
+                _ => {}
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.piece(left)? {
+                Some(Popped::End) if target.is_some() => {
+                    return Err(Error::Refused(
+                        "an input ends before what was read of it earlier: it was cut or replaced; the state folder cannot go on with it".into(),
+                    ));
+                }
+                Some(Popped::End) => return Ok(Reached::End),
+                Some(_) => return Ok(Reached::Pause),
+                None => {}
+            }
+            let Some(piece) = self.piece.take() else { continue };
+            let left = piece.records.len() - self.next;
+            let count = match (cut, target) {
+                (Cut::Records(most), _) => left.min(most - records.len()),
+                (_, Some(target)) => {
+                    let stops = self.next..piece.records.len();
+                    stops.take_while(|&record| piece.after(record) <= target).count()
+                }
+                _ => 0,
+            };
+            records.extend(&piece.records, self.next..self.next + count);
+            self.next += count;
+            if count > 0 {
+                self.at = piece.after(self.next - 1);
+            }
+            if self.next == piece.records.len() {
+                self.shared.queue.give_back(piece);
+                continue;
+            }
+            self.piece = Some(piece);
+            if target.is_some_and(|target| self.at != target) {
+                return Err(Error::Refused(
+                    "an input has other records than what was read of it earlier; the state folder cannot go on with it".into(),
+                ));
+            }
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place(vec![self.at.input as u64, self.at.offset])
+    }
+
+    fn bookmark(&mut self) -> Result<Value> {
+        let mut files = self.marks.clone();
+        if let Some(input) = self.inputs.get(self.at.input).filter(|_| files.len() == self.at.input) {
+            let mark = || match &self.followed {
+                // Not by its name, which another file may have by now.
+                Some((followed, file)) if *followed == self.at.input => {
+                    Mark::through(file, &input.path, self.at.offset)
+                }
+                _ if input.plain => Mark::of(&input.path, self.at.offset),
+                _ => Mark::of(&input.path, fs::metadata(&input.path)?.len()),
+            };
+            files.push(mark().map_err(Error::io(&input.path))?);
+        }
+        let bookmark = Bookmark { files, live: lock(&self.shared.live).clone() };
+        self.settled = bookmark.live.is_some();
+        serde_json::to_value(bookmark).map_err(|error| Error::Refused(error.to_string()))
+    }
+
+    fn has_news(&self) -> bool {
+        !self.settled && lock(&self.shared.live).is_some()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.spool.as_ref().map_or(Ok(()), |spool| lock(spool).sync())
+    }
+
+    fn forget(&mut self, place: &Place) -> Result<()> {
+        match (&self.spool, &place.0[..]) {
+            (Some(spool), [_, offset]) => lock(spool).forget(*offset),
+            _ => Ok(()),
+        }
+    }
+
+    /// A file that is too short is refused.
+    fn reaches(&mut self, place: &Place) -> Result<bool> {
+        let [input, offset] = place.0[..] else { return Ok(false) };
+        if let Some(spool) = &self.spool {
+            return Ok(lock(spool).end() >= offset);
+        }
+        let Some(input) = self.inputs.get(input as usize).filter(|input| input.plain) else {
+            return Ok(true);
+        };
+        let length = fs::metadata(&input.path).map_err(Error::io(&input.path))?.len();
+        if length < offset {
+            return Err(too_short(&input.path, length, offset));
+        }
+        Ok(true)
+    }
+
+    fn paths(&self) -> Vec<PathBuf> {
+        self.inputs.iter().map(|input| input.path.clone()).collect()
+    }
+
+    fn explained(&self) -> Vec<Explained> {
+        self.explained.clone()
+    }
+
+    fn lag(&self) -> Option<u64> {
+        let of = |(number, input): (usize, &Input)| {
+            let length = match &self.followed {
+                Some((followed, file)) if *followed == number => file.metadata().ok()?.len(),
+                _ => input.length,
+            };
+            match number == self.at.input {
+                true if !input.plain => None,
+                true => Some(length.saturating_sub(self.at.offset)),
+                false => Some(length),
+            }
+        };
+        if self.inputs.is_empty() {
+            return None;
+        }
+        self.inputs.iter().enumerate().skip(self.at.input).map(of).sum()
+    }
+
+    fn skipped(&self) -> u64 {
+        self.skipped
+    }
+}
