@@ -7,6 +7,7 @@ mod progress;
 mod show;
 mod spark;
 mod verbs;
+mod words;
 
 use std::process::ExitCode;
 

@@ -10,6 +10,7 @@ use tamis_read::Error;
 use tamis_report::Table;
 
 use crate::interrupt;
+use crate::words::Flags;
 
 /// How results are shown.
 #[derive(Debug, Args)]
@@ -139,10 +140,10 @@ pub fn failure(error: &anyhow::Error) -> ExitCode {
     }
 }
 
-/// What went wrong, with what led to it. Errors of the engine say that themselves.
+/// What went wrong, with what led to it. Errors of a job say that themselves.
 fn message(error: &anyhow::Error) -> String {
     match error.downcast_ref::<Error>() {
-        Some(error) => error.to_string(),
+        Some(error) => error.said(&Flags),
         None => format!("{error:#}"),
     }
 }

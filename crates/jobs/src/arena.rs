@@ -103,7 +103,7 @@ impl Placing {
                 true => "a higher --epsilon or --delta, or --counter-bits 32, needs less",
                 false => "a higher --fpr or a smaller --size needs less",
             };
-            Error::Refused(format!("no memory for {bytes} bytes ({error}); {less}"))
+            Error::told(format!("no memory for {bytes} bytes ({error}); {less}"))
         })
     }
 

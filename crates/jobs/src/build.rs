@@ -117,17 +117,17 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
     output::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
     if exact.is_some() {
         if job.common.kind.counts() {
-            return Err(Error::Refused(
+            return Err(Error::told(
                 "exact keys are for filters, and these sketches count: leave out --exact (--heavy SHARE keeps the keys that come most)".into(),
             ));
         }
         if job.common.kind == Kind::Layered {
-            return Err(Error::Refused(
+            return Err(Error::told(
                 "a layered filter is asked for some keywords of a record, and exact keys are whole ones: leave out --exact, or build another kind".into(),
             ));
         }
         if job.common.kind == Kind::Counting {
-            return Err(Error::Refused(
+            return Err(Error::told(
                 "exact keys are a set, and what is removed from a counting filter would stay among them: leave out --exact, or build another kind".into(),
             ));
         }
@@ -209,14 +209,14 @@ pub(crate) fn make(
         (Sizing::Keys(keys, size), _) => {
             let names = if job.common.recipe.group.is_some() {
                 if matches!(size, Size::Total(_)) {
-                    return Err(Error::Refused(
+                    return Err(Error::told(
                         "a total --size is shared by the keys of each group: leave out --keys, or size by --fpr or --bits-per-key".into(),
                     ));
                 }
                 sources.keep();
                 let names = count::group_names(sources, making, job.threads, control)?;
                 if names.is_empty() {
-                    return Err(Error::Refused("the input has no rows, and so no groups to build".into()));
+                    return Err(Error::told("the input has no rows, and so no groups to build".into()));
                 }
                 phase("groups", counting);
                 names
@@ -262,7 +262,7 @@ fn gather(
 ) -> Result<Gathered> {
     let gathered = exact::gather(sources, making, &built.params, memory, threads, output, control)?;
     if gathered.rows != built.rows.iter().sum::<u64>() {
-        return Err(Error::Refused(
+        return Err(Error::told(
             "the input changed while it was read: its keys are not those of the filters; build again".into(),
         ));
     }
@@ -336,7 +336,7 @@ pub(crate) fn planned(job: &Job, counted: &Counted, size: Size) -> Result<Params
 /// What cannot be served whatever the input holds is refused before it is read.
 pub fn refuse_early(job: &Job) -> Result<()> {
     if job.common.kind == Kind::Scalable {
-        return Err(Error::Refused(
+        return Err(Error::told(
             "a scalable filter is for keys that cannot be counted first (tamis dedup makes one); \
              here they are: use --kind blocked"
                 .into(),
@@ -347,15 +347,15 @@ pub fn refuse_early(job: &Job) -> Result<()> {
     }
     refuse_distinct(job.distinct, job.common.kind)?;
     match &job.sizing {
-        Sizing::Counters(_) if !job.common.kind.counts() => Err(Error::Refused(format!(
+        Sizing::Counters(_) if !job.common.kind.counts() => Err(Error::told(format!(
             "a {} filter has no counters and is sized by --fpr; --kind count-min has them",
             job.common.kind
         ))),
         Sizing::Counters(_) => Ok(()),
-        Sizing::Count(_) | Sizing::Keys(..) if job.common.kind.counts() => Err(Error::Refused(
+        Sizing::Count(_) | Sizing::Keys(..) if job.common.kind.counts() => Err(Error::told(
             "sketches that count have no rate of false positives: size them by --epsilon and --delta".into(),
         )),
-        Sizing::Keys(..) if job.common.kind == Kind::Fuse => Err(Error::Refused(
+        Sizing::Keys(..) if job.common.kind == Kind::Fuse => Err(Error::told(
             "a fuse filter is sized by its own keys, which are counted: leave out --keys".into(),
         )),
         Sizing::Count(size) | Sizing::Keys(_, size) => {
@@ -372,11 +372,11 @@ pub(crate) fn refuse_distinct(distinct: bool, kind: Kind) -> Result<()> {
     match kind {
         Kind::Counting => Ok(()),
         _ if !distinct => Ok(()),
-        kind if kind.counts() => Err(Error::Refused(
+        kind if kind.counts() => Err(Error::told(
             "sketches that count are told how often keys come: leave out --distinct, or give --kind counting"
                 .into(),
         )),
-        kind => Err(Error::Refused(format!(
+        kind => Err(Error::told(format!(
             "a {kind} filter holds each key once, however often it comes: leave out --distinct"
         ))),
     }
@@ -406,14 +406,14 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     let container = output::open(path)?;
     let params = container.params().clone();
     if params.common.kind == Kind::Scalable {
-        return Err(Error::Refused(format!(
+        return Err(Error::told(format!(
             "{}: what a scalable filter holds depends on the order of its keys, and several threads have none; \
              add to it with the verb that made it (tamis dedup --state)",
             path.display()
         )));
     }
     if params.common.kind == Kind::Fuse {
-        return Err(Error::Refused(format!(
+        return Err(Error::told(format!(
             "{}: a fuse filter is static and takes no more keys; build it again from all of the data, or build --kind blocked",
             path.display()
         )));
@@ -632,9 +632,7 @@ pub(crate) fn fuse(job: &Job, counted: Counted, control: &Control) -> Result<Bui
             let mut groups = Vec::new();
             for (name, keys) in counted.planned() {
                 let planned = given.find(&name.0).map(|at| &given.groups[at]).ok_or_else(|| {
-                    Error::Refused(format!(
-                        "group {name} is not in the parameters; plan over all of the data"
-                    ))
+                    Error::told(format!("group {name} is not in the parameters; plan over all of the data"))
                 })?;
                 let shape = Shape { slots: fuse::shape(keys)?.slots, ..planned.shape };
                 groups.push(GroupParams { group: name, keys, fpr: planned.fpr, shape });

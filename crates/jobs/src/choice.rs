@@ -12,7 +12,7 @@ use crate::number;
 use crate::plan::Counters;
 
 fn refused<T>(why: impl Into<String>) -> Result<T> {
-    Err(Error::Refused(why.into()))
+    Err(Error::told(why.into()))
 }
 
 /// A hash by its name.

@@ -42,14 +42,14 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
     for file in [&a, &b] {
         let kind = file.params().common.kind;
         if kind.counts() {
-            return Err(Error::Refused(
+            return Err(Error::told(
                 "sketches that count tell nothing about the overlap of sets; tamis inner-product multiplies them, and \
                  filters (build --kind blocked) can be compared"
                     .into(),
             ));
         }
         if matches!(kind, Kind::Fuse | Kind::Scalable) {
-            return Err(Error::Refused(format!(
+            return Err(Error::told(format!(
                 "the bits of {kind} filters tell nothing about overlap; build --kind blocked or bloom"
             )));
         }

@@ -47,7 +47,7 @@ pub struct Design {
 /// Works out what the wishes come to.
 pub fn design(wishes: Wishes) -> Result<Design> {
     let missing = || {
-        Error::Refused(match (wishes.fpr, wishes.bits_per_key) {
+        Error::told(match (wishes.fpr, wishes.bits_per_key) {
             (Some(_), Some(_)) => {
                 "--fpr and --bits-per-key say the same: give --keys, --bits or --size in place of one".into()
             }
@@ -61,13 +61,13 @@ pub fn design(wishes: Wishes) -> Result<Design> {
     let given =
         [wishes.keys.is_some(), wishes.fpr.is_some(), wishes.bits.is_some(), wishes.bits_per_key.is_some()];
     if given.iter().filter(|&&given| given).count() > 2 {
-        return Err(Error::Refused(
+        return Err(Error::told(
             "two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest: leave one out".into(),
         ));
     }
     let murmur = matches!(wishes.only, Some((_, Scheme::Murmur3)));
     if murmur && (wishes.keys.is_none() || wishes.fpr.is_none()) {
-        return Err(Error::Refused(
+        return Err(Error::told(
             "murmur3 has the document's m and k, which follow from --keys and --fpr: give both".into(),
         ));
     }
@@ -102,7 +102,7 @@ pub fn design(wishes: Wishes) -> Result<Design> {
     }
     if design.options.is_empty() {
         let reason = design.refused.into_iter().next().map(|(_, reason)| reason);
-        return Err(Error::Refused(reason.unwrap_or_default()));
+        return Err(Error::told(reason.unwrap_or_default()));
     }
     design.by_hashes = design.classic().map(rates_by_hashes).unwrap_or_default();
     Ok(design)

@@ -167,7 +167,7 @@ impl<'f> Lookup<'f> {
         control: &Control,
     ) -> Result<Vec<Vec<u64>>> {
         let [(_, Sketch::CountMin(sketch))] = &self.sketches[..] else {
-            return Err(Error::Refused("estimates are asked of one sketch that counts".into()));
+            return Err(Error::told("estimates are asked of one sketch that counts".into()));
         };
         self.ask(table, bad_rows, threads, control, |tile, answers| {
             let first = answers.len();

@@ -51,7 +51,7 @@ pub fn plan(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Param
         Sizing::Count(size) => Ok(build::count_and_plan(job, &sources, *size, control)?.0),
         Sizing::Counters(counters) => counts::plan_rows(job, &sources, *counters, control),
         Sizing::Keys(..) => {
-            Err(Error::Refused("the keys of a table are counted: leave out --keys, or the table".into()))
+            Err(Error::told("the keys of a table are counted: leave out --keys, or the table".into()))
         }
         Sizing::Params(params) => Ok(params.clone()),
     }
@@ -75,18 +75,16 @@ impl Builder {
     pub fn new(job: Job) -> Result<Builder> {
         build::refuse_early(&job)?;
         let Sizing::Params(params) = &job.sizing else {
-            return Err(Error::Refused(
-                "tables that come one by one are not counted first: give params".into(),
-            ));
+            return Err(Error::told("tables that come one by one are not counted first: give params".into()));
         };
         if job.common.kind == Kind::Fuse {
-            return Err(Error::Refused(
+            return Err(Error::told(
                 "a fuse filter is built from all keys at once; use --kind blocked, or build from one table"
                     .into(),
             ));
         }
         if job.heavy.is_some() {
-            return Err(Error::Refused("heavy keys are found in a second pass: build from one table".into()));
+            return Err(Error::told("heavy keys are found in a second pass: build from one table".into()));
         }
         let (params, groups) = (params.clone(), params.groups.len());
         let arena = Some(Placing::new(&params).empty()?);
@@ -119,7 +117,7 @@ impl Builder {
     }
 
     fn broken() -> Error {
-        Error::Refused("a table before this one could not be added whole: begin anew".into())
+        Error::told("a table before this one could not be added whole: begin anew".into())
     }
 }
 

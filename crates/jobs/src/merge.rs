@@ -76,7 +76,7 @@ pub fn merge_in_memory(
     control: &Control,
 ) -> Result<Mapped> {
     if files.is_empty() {
-        return Err(Error::Refused("nothing to merge: give at least one sketch".into()));
+        return Err(Error::told("nothing to merge: give at least one sketch".into()));
     }
     let Joined { params, rows, seeds, data, heavy } = join(files, names, threads, control)?;
     output::in_memory(&params, (&rows, &seeds), &data, heavy.as_ref(), threads)
@@ -87,7 +87,7 @@ fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control)
     if let Some((_, path)) =
         files.iter().zip(names).find(|(file, _)| file.params().common.kind == Kind::Scalable)
     {
-        return Err(Error::Refused(format!(
+        return Err(Error::told(format!(
             "{}: which layer of a scalable filter a key is in depends on what came before it, so two cannot be merged; \
              build --kind blocked",
             path.display()
@@ -95,7 +95,7 @@ fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control)
     }
     if let Some((_, path)) = files.iter().zip(names).find(|(file, _)| file.params().common.kind == Kind::Fuse)
     {
-        return Err(Error::Refused(format!(
+        return Err(Error::told(format!(
             "{}: a fuse filter is static and cannot be merged; build one from all of the data, or build --kind blocked",
             path.display()
         )));
@@ -103,7 +103,7 @@ fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control)
     if let Some((_, path)) =
         files.iter().zip(names).find(|(file, _)| file.params().common.kind == Kind::CountMinConservative)
     {
-        return Err(Error::Refused(format!(
+        return Err(Error::told(format!(
             "{}: what a conservative count-min sketch holds depends on the order of its rows, so the sum of two is not \
              that of both; build one from all of the data, or build --kind count-min without --conservative",
             path.display()
@@ -173,7 +173,7 @@ fn repeated(files: &[Mapped], paths: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
 pub(crate) fn mergeable(a: &Mapped, a_path: &Path, b: &Mapped, b_path: &Path) -> Result<()> {
     match a.params().difference(b.params()) {
         None => Ok(()),
-        Some(difference) => Err(Error::Refused(format!(
+        Some(difference) => Err(Error::told(format!(
             "{} and {} have different parameters: {difference}; build both with the same ones \
              (tamis plan DATA … -o params.json, then tamis build --params params.json; or build --like one of them)",
             a_path.display(),

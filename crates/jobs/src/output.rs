@@ -143,7 +143,7 @@ pub fn check(path: &Path) -> Result<()> {
 pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<Item = P>) -> Result<()> {
     if inputs.into_iter().any(|input| same_file(path, input.as_ref())) {
         let message = "is an input and would be overwritten; name another output".into();
-        return Err(Error::Input { path: path.into(), message });
+        return Err(Error::told_of(path, message));
     }
     Ok(())
 }
@@ -174,7 +174,7 @@ pub fn check_outputs<'p>(
         let place = absolute(path).unwrap_or_else(|_| path.to_owned());
         if places.contains(&place) {
             let message = "is named twice, for two things; name two files".into();
-            return Err(Error::Input { path: path.into(), message });
+            return Err(Error::told_of(path, message));
         }
         places.push(place);
     }
@@ -194,7 +194,9 @@ struct Target {
 
 impl Target {
     fn of(path: &Path) -> Result<Target> {
-        let refused = |message: &str| Err(Error::Input { path: path.into(), message: message.into() });
+        let refused = |message: &str| {
+            Err(Error::Input { path: path.into(), why: Box::new(tamis_read::refusal::Said(message.into())) })
+        };
         if path == Path::new("-") {
             return refused("the result cannot go to standard output; name a file (./- is one called -)");
         }
@@ -308,7 +310,7 @@ impl Deref for Held {
 impl Held {
     /// Memory for so many bytes, which `write` fills.
     fn written(len: usize, write: impl FnOnce(&mut [u8]) -> io::Result<()>) -> Result<Held> {
-        let none = |error| Error::Refused(format!("no memory for {len} bytes ({error})"));
+        let none = |error| Error::told(format!("no memory for {len} bytes ({error})"));
         let mut words = Words::zeroed(len.div_ceil(8)).map_err(none)?;
         write(&mut bytemuck::cast_slice_mut(&mut words)[..len]).map_err(none)?;
         Ok(Held::Memory(words, len))
@@ -327,7 +329,7 @@ pub fn in_memory(
     let extras = Extras { heavy, journal: b"" };
     let mut length = Length(0);
     let written = format::write(&mut length, params, &tallies, arena, extras);
-    written.map_err(|error| Error::Refused(error.to_string()))?;
+    written.map_err(|error| Error::told(error.to_string()))?;
     let held = Held::written(length.0, |mut out| format::write(&mut out, params, &tallies, arena, extras))?;
     Ok(Container::open(held)?)
 }
@@ -360,10 +362,16 @@ pub fn open(path: &Path) -> Result<Mapped> {
     let file = File::open(path).map_err(Error::io(path))?;
     let metadata = file.metadata().map_err(Error::io(path))?;
     if !metadata.is_file() {
-        return Err(Error::Input { path: path.into(), message: "is not a regular file".into() });
+        return Err(Error::Input {
+            path: path.into(),
+            why: Box::new(tamis_read::refusal::Said("is not a regular file".into())),
+        });
     }
     if metadata.len() == 0 {
-        return Err(Error::Input { path: path.into(), message: "is empty, not a tamis file".into() });
+        return Err(Error::Input {
+            path: path.into(),
+            why: Box::new(tamis_read::refusal::Said("is empty, not a tamis file".into())),
+        });
     }
     let map = Map::of(&file).map_err(Error::io(path))?;
     Container::open(Held::File(map)).map_err(Error::file(path))

@@ -62,19 +62,19 @@ pub fn layers(common: &Common, size: Size, asked: Option<u32>, counted: Option<(
         (Some(layers), _) => {
             return match layers {
                 1..=layered::MOST_LAYERS => Ok(layers),
-                _ => Err(Error::Refused(format!("--layers must lie between 1 and {}", layered::MOST_LAYERS))),
+                _ => Err(Error::told(format!("--layers must lie between 1 and {}", layered::MOST_LAYERS))),
             };
         }
         (None, Size::Fpr(fpr)) => bloom::best_for_rate(fpr).0,
         (None, Size::BitsPerKey(bits)) => bloom::hashes_for_bits_per_key(bits),
         (None, Size::Total(_)) => {
-            return Err(Error::Refused(
+            return Err(Error::told(
                 "the number of layers follows from that of the hashes, and this from the size of a layer: with --size, give --layers N".into(),
             ));
         }
     };
     let (keywords, records) = counted.ok_or_else(|| {
-        Error::Refused(
+        Error::told(
             "the number of layers follows from the keywords, which are not counted: give --layers N".into(),
         )
     })?;
@@ -125,7 +125,7 @@ pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size, layers: 
 /// Refuses to plan for nothing.
 pub fn refuse_empty(counts: &[(Name, u64)]) -> Result<()> {
     if counts.is_empty() {
-        return Err(Error::Refused(
+        return Err(Error::told(
             "the input has no keys: nothing to build from (--keys N makes an empty filter)".into(),
         ));
     }
@@ -141,7 +141,7 @@ pub fn check(common: &Common, size: Size) -> Result<()> {
             if bits > 0.0 && bits <= 10_000.0 {
                 return Ok(());
             }
-            Err(Error::Refused(format!("--bits-per-key must lie between 0 and 10,000: {bits} does not")))
+            Err(Error::told(format!("--bits-per-key must lie between 0 and 10,000: {bits} does not")))
         }
         Size::Total(_) => refuse_murmur(common, "--size"),
     }
@@ -149,7 +149,7 @@ pub fn check(common: &Common, size: Size) -> Result<()> {
 
 fn refuse_murmur(common: &Common, flag: &str) -> Result<()> {
     match common.hash {
-        Scheme::Murmur3 => Err(Error::Refused(format!(
+        Scheme::Murmur3 => Err(Error::told(format!(
             "murmur3 has the document's m and k, which follow from --fpr; leave out {flag}"
         ))),
         Scheme::Xxh3 { .. } => Ok(()),
@@ -207,7 +207,7 @@ fn within(common: &Common, counts: &[(Name, u64)], bytes: u64, layers: u32) -> R
     let (mut low, mut high) = (-90.0f64, -0.001f64); // logarithms of the rate: too large, small enough
     let mut best = at_rate(common, counts, high.exp(), layers)?;
     if total(&best) > bytes {
-        return Err(Error::Refused(format!(
+        return Err(Error::told(format!(
             "{bytes} bytes are too few for {} groups: at least {} are needed",
             counts.len(),
             total(&best)

@@ -28,7 +28,7 @@ pub struct Rebuilt {
 /// Refuses what could not be made anew, before anything is done.
 pub fn check(path: &Path, above: f64) -> Result<()> {
     let file = output::open(path)?;
-    let refused = |message: String| Err(Error::Input { path: path.into(), message });
+    let refused = |message: String| Err(Error::told_of(path, message));
     let params = file.params();
     if !matches!(params.common.kind, Kind::Blocked | Kind::Bloom) {
         return refused(format!(

@@ -93,7 +93,7 @@ pub fn refuse(path: &Path, kind: Kind) -> Result<()> {
         kind if kind.counts() => "estimates of counts would fall below the truth",
         _ => "keys share bits, and no bit tells how many need it",
     };
-    Err(Error::Refused(format!(
+    Err(Error::told(format!(
         "{}: nothing can be removed from a {kind} {}: {why}; build --kind counting, from which keys can be removed, or keep \
          those that are gone in filters of their own (--removed FILE of query, filter and test)",
         path.display(),
@@ -169,5 +169,5 @@ fn refusal(path: &Path, report: &Report) -> Error {
         number::count(report.missing()),
         number::counted(all, "key"),
     );
-    Error::Input { path, message }
+    Error::told_of(path, message)
 }

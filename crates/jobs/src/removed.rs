@@ -30,7 +30,7 @@ impl Removed {
         let file = output::open(path)?;
         let second = file.params();
         if let Some(message) = mismatch(first, second) {
-            return Err(Error::Input { path: path.into(), message });
+            return Err(Error::told_of(path, message));
         }
         let place = |name: &[u8]| match second.common.recipe.group {
             Some(_) => second.find(name),

@@ -80,7 +80,7 @@ impl Lock {
                 Ok(()) => {} // whoever held it has removed it just now
                 Err(_) => {
                     let message = "another process works with this state; wait for its end".into();
-                    return Err(Error::Input { path: state.into(), message });
+                    return Err(Error::told_of(state, message));
                 }
             }
         }

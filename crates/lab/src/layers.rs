@@ -86,7 +86,7 @@ pub fn read(path: &str, fields: Vec<Field>, control: &Control) -> Result<DataSet
     let name = format!("{file} {}", shown.join(" + "));
     let (records, skipped) = (sink.take.records, sink.skipped);
     if records.len() < 4 {
-        return Err(Error::Refused(format!("{name}: at least four unique records are needed")));
+        return Err(Error::told(format!("{name}: at least four unique records are needed")));
     }
     Ok(DataSet { name, records, skipped })
 }
@@ -106,7 +106,7 @@ pub fn known_columns(path: &str) -> Result<Vec<&'static str>> {
     let found: Vec<&str> =
         known.into_iter().filter(|field| has(field.split(':').next().unwrap_or_default())).collect();
     if found.is_empty() {
-        return Err(Error::Refused(format!(
+        return Err(Error::told(format!(
             "{path}: none of the columns of the document's tables is there; --keywords COLUMN:split=',' says where the keywords are (columns: {})",
             columns.join(", ")
         )));

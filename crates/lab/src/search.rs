@@ -118,7 +118,7 @@ pub fn read(path: &str, key: &Field, control: &Control) -> Result<Texts> {
     let sink = KeyRows::new(&recipe, Scheme::DEFAULT, BadRows::Skip, Groups::One(0), Collect::default());
     let texts = sources.scan_dyn(vec![sink], control)?.remove(0).take.texts;
     if texts.is_empty() {
-        return Err(Error::Refused(format!("{path}: no keys in {key}")));
+        return Err(Error::told(format!("{path}: no keys in {key}")));
     }
     Ok(texts)
 }

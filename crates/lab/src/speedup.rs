@@ -365,7 +365,7 @@ fn words(records: u64, seed: u64, threads: usize, control: &Control) -> Result<V
     let reserved = usize::try_from(records).is_ok_and(|records| words.try_reserve_exact(records).is_ok());
     if !reserved {
         let message = format!("no memory for {records} words of {LETTERS} letters: try with fewer records");
-        return Err(Error::Refused(message));
+        return Err(Error::told(message));
     }
     words.resize(records as usize, [0; LETTERS]);
     let blocks: Vec<Mutex<&mut [Word]>> = words.chunks_mut(BLOCK).map(Mutex::new).collect();

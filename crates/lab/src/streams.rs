@@ -304,7 +304,7 @@ fn addresses(path: &Path) -> Result<Vec<u32>> {
 }
 
 fn address(line: &str, path: &Path) -> Result<u32> {
-    let message = || Error::Input { path: path.into(), message: format!("{line:?} is no address") };
+    let message = || Error::told_of(path, format!("{line:?} is no address"));
     line.parse::<Ipv4Addr>().map(u32::from).map_err(|_| message())
 }
 
@@ -355,7 +355,7 @@ fn judge(
 fn estimate(line: &str, address: u32, path: &Path) -> Result<u64> {
     let wrong = || {
         let message = format!("{line:?} is no estimate of {}", Ipv4Addr::from(address));
-        Error::Input { path: path.into(), message }
+        Error::told_of(path, message)
     };
     let (key, estimate) = line.split_once('\t').ok_or_else(wrong)?;
     if key.parse() != Ok(Ipv4Addr::from(address)) {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use tamis_read::Error;
+use tamis_read::refusal::{Opt, Voice};
 
 mod exception {
     pyo3::create_exception!(
@@ -26,7 +27,32 @@ pub fn raised(error: Error) -> PyErr {
             Some(number) => PyOSError::new_err((number, said(&source), path.display().to_string())),
             None => PyOSError::new_err(format!("{}: {source}", path.display())),
         },
-        error => Failure::new_err(in_python(&error.to_string())),
+        error => Failure::new_err(in_python(&error.said(&Arguments))),
+    }
+}
+
+/// Spells options as arguments of a call: `kind="count-min"`.
+struct Arguments;
+
+impl Voice for Arguments {
+    fn option(&self, option: Opt) -> String {
+        match speaks_as_command_line() {
+            true => format!("--{}", option.0.replace('_', "-")),
+            false => option.0.to_owned(),
+        }
+    }
+
+    fn with(&self, option: Opt, value: &str) -> String {
+        let number = value.parse::<f64>().is_ok() || value.chars().all(|c| c.is_ascii_uppercase());
+        match speaks_as_command_line() {
+            true => format!("{} {value}", self.option(option)),
+            false if number => format!("{}={value}", option.0),
+            false => format!("{}={value:?}", option.0),
+        }
+    }
+
+    fn plan_first(&self) -> String {
+        "plan first (params = tamis.plan(...)), and build each part with params=params".to_owned()
     }
 }
 

@@ -477,7 +477,7 @@ impl Builder {
 }
 
 fn finished() -> Error {
-    Error::Refused("this builder has finished: begin another".into())
+    Error::told("this builder has finished: begin another".into())
 }
 
 /// Opens a file, of which its builder may tell how many rows were left out.

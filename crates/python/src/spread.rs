@@ -92,7 +92,7 @@ fn push_lines(column: &dyn Array, reading: &Reading, lines: &mut Vec<u8>) -> PyR
         "{line:?} opens a quoted value that does not end in its line, and on Spark a quoted value cannot hold a line \
          end: leave out --on or, if quotes are ordinary characters in this file, pass --no-quotes"
     );
-    Err(raised(Error::Input { path: Rows::somewhere().to_owned(), message }))
+    Err(raised(Error::told_of(Rows::somewhere().to_owned(), message)))
 }
 
 /// A failure of rows; a line of a piece of a text has no number that helps.
@@ -130,7 +130,7 @@ impl<T: Send> Held<T> {
 }
 
 fn used_up() -> Error {
-    Error::Refused("this has finished or has failed: begin another".into())
+    Error::told("this has finished or has failed: begin another".into())
 }
 
 type Parts<'py, N> = Vec<(N, Bound<'py, PyBytes>)>;

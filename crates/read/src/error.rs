@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::refusal::{Fields, Refusal, Said, Voice, say};
+
 /// The engine's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -22,34 +24,34 @@ pub enum Error {
         source: io::Error,
     },
     /// A row that cannot be read or of which no key can be made.
-    #[error("{}, line {line}: {message}", path.display())]
+    #[error("{}, line {line}: {}", path.display(), say(&**why, &Fields))]
     Row {
         /// The file.
         path: PathBuf,
         /// The line, from 1 (in Parquet: the row).
         line: u64,
         /// What is wrong with it.
-        message: String,
+        why: Box<dyn Refusal>,
     },
     /// The same in a table that has no file.
-    #[error("row {row} (counted from 0): {message}")]
+    #[error("row {row} (counted from 0): {}", say(&**why, &Fields))]
     TableRow {
         /// The row, from 0.
         row: u64,
         /// What is wrong with it.
-        message: String,
+        why: Box<dyn Refusal>,
     },
     /// An input that cannot be used as asked: what, and what to do.
-    #[error("{}: {message}", path.display())]
+    #[error("{}: {}", path.display(), say(&**why, &Fields))]
     Input {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        message: String,
+        why: Box<dyn Refusal>,
     },
     /// A request that cannot be served: why, and what to do.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{}", say(&**.0, &Fields))]
+    Refused(Box<dyn Refusal>),
     /// A file that the library could not use.
     #[error("{}: {source}", path.display())]
     File {
@@ -73,6 +75,39 @@ fn plain(error: &io::Error) -> String {
 }
 
 impl Error {
+    /// A request that cannot be served.
+    pub fn refused(why: impl Into<Box<dyn Refusal>>) -> Self {
+        Error::Refused(why.into())
+    }
+
+    /// An input that cannot be used as asked.
+    pub fn input(path: impl Into<PathBuf>, why: impl Into<Box<dyn Refusal>>) -> Self {
+        Error::Input { path: path.into(), why: why.into() }
+    }
+
+    /// [`refused`](Self::refused) in free text, where no type says it yet.
+    pub fn told(why: String) -> Self {
+        Error::refused(Said(why))
+    }
+
+    /// [`input`](Self::input) in free text, where no type says it yet.
+    pub fn told_of(path: impl Into<PathBuf>, why: String) -> Self {
+        Error::input(path, Said(why))
+    }
+
+    /// What happened, where, and what would help, with options spelled as this front end does.
+    pub fn said(&self, voice: &dyn Voice) -> String {
+        match self {
+            Error::Row { path, line, why } => {
+                format!("{}, line {line}: {}", path.display(), say(&**why, voice))
+            }
+            Error::TableRow { row, why } => format!("row {row} (counted from 0): {}", say(&**why, voice)),
+            Error::Input { path, why } => format!("{}: {}", path.display(), say(&**why, voice)),
+            Error::Refused(why) => say(&**why, voice),
+            other => other.to_string(),
+        }
+    }
+
     /// An error of the operating system, with the file it is about.
     pub fn io(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_owned();
@@ -83,5 +118,11 @@ impl Error {
     pub fn file(path: impl AsRef<Path>) -> impl FnOnce(tamis::Error) -> Self {
         let path = path.as_ref().to_owned();
         move |source| Error::File { path, source }
+    }
+}
+
+impl<R: Refusal> From<R> for Error {
+    fn from(why: R) -> Self {
+        Error::refused(why)
     }
 }

@@ -60,8 +60,8 @@ pub fn delimited(bytes: &[u8]) {
     let sources = Sources { inputs: vec![input], sizes, table: None };
     match (sources.scan(vec![Collect::default()], &Control::default()), whole) {
         (Ok(sinks), Ok(rows)) => assert_eq!(sinks[0].0, rows),
-        (Err(Error::Row { line, message, .. }), Err(fault)) => {
-            assert_eq!((line, message), (1 + delimited::newlines(&text[..fault.at]), fault.message));
+        (Err(Error::Row { line, why, .. }), Err(fault)) => {
+            assert_eq!((line, why.to_string()), (1 + delimited::newlines(&text[..fault.at]), fault.message));
         }
         (chunks, whole) => panic!("in chunks: {:?}; whole: {whole:?}", chunks.map(|sinks| sinks.len())),
     }

@@ -15,6 +15,7 @@ use super::render::Style;
 use super::{Explained, Form, Format, Options, columns, lines, ndjson};
 use crate::Error;
 use crate::Result;
+use crate::refusal::Said;
 
 /// An input, and what of its rows is asked.
 pub(super) struct Input {
@@ -100,14 +101,14 @@ impl Input {
             Ok(Some(rows)) => Ok(rows),
             Ok(None) if compression.is_some() || !origin.is_file() => {
                 let message = "Parquet is read from plain files only: unpack it to one first".into();
-                return Err(Error::Input { path, message });
+                return Err(Error::told_of(path, message));
             }
             Ok(None) => {
                 let file = ParquetFile::open(&path)?;
                 explained.columns = file.columns();
                 parquet_rows(file, asked, &explained.columns)
             }
-            Err(message) => Err(Error::Input { path: path.clone(), message }),
+            Err(message) => Err(Error::told_of(path.clone(), message)),
         };
         let input = rows.map(|rows| {
             let explained = explained.clone();
@@ -142,7 +143,7 @@ impl Input {
     /// How its records are written. Those of Parquet become text, in the wanted format or this
     /// usual one; all others stay as they are.
     pub(super) fn form(&mut self, wanted: Option<Format>, usual: Format) -> Result<Form> {
-        let refused = |path: &Path, message: String| Error::Input { path: path.to_owned(), message };
+        let refused = |path: &Path, message: String| Error::told_of(path.to_owned(), message);
         let format = self.explained.format;
         let Rows::Parquet(file, columns) = &mut self.rows else {
             if wanted.is_some_and(|wanted| wanted != format) {
@@ -192,7 +193,7 @@ impl Input {
 }
 
 fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Result<Seen> {
-    let refused = |message: String| Error::Input { path: path.to_owned(), message };
+    let refused = |message: String| Error::told_of(path.to_owned(), message);
     let mut kind = detect::kind(path, &head.bytes, options, asked).map_err(refused)?;
     let mark = if head.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     if let Kind::Delimited { delimiter, .. } = &mut kind
@@ -261,7 +262,7 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
 
 fn parquet_rows(file: ParquetFile, asked: &[Column], names: &[String]) -> Result<Rows> {
     let found = columns::find(asked, names);
-    let found = found.map_err(|message| Error::Input { path: file.path().to_owned(), message })?;
+    let found = found.map_err(|message| Error::told_of(file.path().to_owned(), message))?;
     found.iter().try_for_each(|&column| file.check(column))?;
     Ok(Rows::Parquet(file, found))
 }
@@ -296,7 +297,7 @@ fn first_row(path: &Path, head: &mut Head, mark: usize, dialect: Dialect) -> Res
             Ok(None) => head.grow()?,
             Err(fault) => {
                 let line = 1 + newlines(&data[..fault.at]);
-                return Err(Error::Row { path: path.to_owned(), line, message: fault.message });
+                return Err(Error::Row { path: path.to_owned(), line, why: Box::new(Said(fault.message)) });
             }
         }
     }

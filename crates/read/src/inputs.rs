@@ -20,10 +20,10 @@ const OWN: [&[u8]; 2] = [b".tamis", b".tamis.keys"];
 /// All files meant, in the given order; those of a glob or a folder by path.
 pub(super) fn expand(inputs: &[String]) -> Result<Vec<PathBuf>> {
     if inputs.is_empty() {
-        return Err(Error::Refused("no input: name files, folders or globs, or - for standard input".into()));
+        return Err(Error::told("no input: name files, folders or globs, or - for standard input".into()));
     }
     if inputs.iter().filter(|input| *input == STDIN).count() > 1 {
-        return Err(Error::Refused("- (standard input) can be given only once".into()));
+        return Err(Error::told("- (standard input) can be given only once".into()));
     }
     let mut paths = Vec::new();
     for input in inputs {
@@ -35,7 +35,7 @@ pub(super) fn expand(inputs: &[String]) -> Result<Vec<PathBuf>> {
             matches(input, &mut paths)?;
         } else {
             let message = "no such file or folder".into();
-            return Err(Error::Input { path: path.to_owned(), message });
+            return Err(Error::told_of(path.to_owned(), message));
         }
     }
     Ok(paths)
@@ -50,7 +50,7 @@ fn add(path: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
     below(path, paths)?;
     if paths.len() == before {
         let message = "this folder holds no files (hidden ones and files of filters do not count)".into();
-        return Err(Error::Input { path: path.to_owned(), message });
+        return Err(Error::told_of(path.to_owned(), message));
     }
     paths[before..].sort();
     Ok(())
@@ -119,7 +119,7 @@ fn real(path: &Path) -> PathBuf {
 }
 
 fn matches(pattern: &str, paths: &mut Vec<PathBuf>) -> Result<()> {
-    let refused = |message: String| Error::Input { path: PathBuf::from(pattern), message };
+    let refused = |message: String| Error::told_of(PathBuf::from(pattern), message);
     let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
     let found = glob::glob_with(pattern, options)
         .map_err(|error| refused(format!("no such file, and not a glob that can be read: {error}")))?;

@@ -30,6 +30,7 @@ mod origin;
 pub mod pace;
 mod parquet;
 mod reader;
+pub mod refusal;
 pub mod render;
 mod scan;
 pub mod table;
@@ -270,7 +271,7 @@ impl Sources {
 
     /// Finds columns among these names; an error says which is not there, and which are.
     pub fn find_columns(asked: &[Column], names: &[String]) -> Result<Vec<usize>> {
-        columns::find(asked, names).map_err(|message| Error::Refused(format!("the table: {message}")))
+        columns::find(asked, names).map_err(|message| Error::told(format!("the table: {message}")))
     }
 
     /// Inputs that were found already, some of which are streams of which the bytes are given.
@@ -356,7 +357,7 @@ impl Sources {
                     "its format or its columns are not those of {}: sieve them one after the other",
                     self.inputs[0].path.display()
                 );
-                return Err(Error::Input { path: input.path.clone(), message });
+                return Err(Error::told_of(input.path.clone(), message));
             }
         }
         Ok(first)

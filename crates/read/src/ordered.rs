@@ -177,7 +177,7 @@ pub(super) fn sift<'a, S: Sift>(
         most: WAITING * sifters.len(),
     };
     let sifters = match sifters.len() {
-        0 => return Err(Error::Refused("a scan needs at least one thread".into())),
+        0 => return Err(Error::told("a scan needs at least one thread".into())),
         1 => sifters.into_iter().map(|sifter| line.work(sifter)).collect(),
         _ => thread::scope(|threads| {
             let begun: Vec<_> =

@@ -13,6 +13,7 @@ use super::pace::{Flow, Pace};
 use super::reader::{Bytes, Compression, fill_until};
 use crate::Error;
 use crate::Result;
+use crate::refusal::Said;
 
 /// A regular file can be read at any time; all else is a stream that comes once.
 pub(super) enum Origin {
@@ -97,7 +98,7 @@ impl Stream {
             }
             State::Spent => Err(Error::Input {
                 path: path.to_owned(),
-                message: "was read already and cannot be read again; give a file instead".into(),
+                why: Box::new(Said("was read already and cannot be read again; give a file instead".into())),
             }),
         }
     }
@@ -233,7 +234,7 @@ impl Head {
     pub(super) fn grow(&mut self) -> Result<()> {
         if self.bytes.len() >= LONGEST_LOOK {
             let message = "its first row is longer than 1 GiB; is the format right? (--format)".into();
-            return Err(Error::Input { path: self.path.clone(), message });
+            return Err(Error::told_of(self.path.clone(), message));
         }
         self.look_further(self.bytes.len().max(FIRST_LOOK))
     }
@@ -289,7 +290,7 @@ pub(super) fn damaged(path: &Path, compression: Option<Compression>, source: io:
     match compression {
         Some(compression) if source.raw_os_error().is_none() && !NotKept::is(&source) => Error::Input {
             path: path.to_owned(),
-            message: format!("its {} data is damaged or cut off ({source})", compression.name()),
+            why: Box::new(Said(format!("its {} data is damaged or cut off ({source})", compression.name()))),
         },
         _ => Error::Io { path: path.to_owned(), source },
     }

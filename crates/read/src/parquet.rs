@@ -27,6 +27,7 @@ use super::Sink;
 use crate::Control;
 use crate::Error;
 use crate::Result;
+use crate::refusal::Said;
 
 /// Rows that are read together: enough to make the work per batch small, few enough for their
 /// values to stay in the cache until the sink has taken them.
@@ -48,7 +49,7 @@ impl ParquetFile {
         let file = File::open(path).and_then(Shared::new).map_err(Error::io(path))?;
         let broken = |message: String| Error::Input {
             path: path.to_owned(),
-            message: format!("not a Parquet file, or a damaged one: {message}"),
+            why: Box::new(Said(format!("not a Parquet file, or a damaged one: {message}"))),
         };
         footer::check(&file).map_err(broken)?;
         let options = ParquetMetaDataOptions::new()
@@ -139,7 +140,7 @@ impl ParquetFile {
     }
 
     fn broken(&self, message: String) -> Error {
-        Error::Input { path: self.path.clone(), message }
+        Error::told_of(self.path.clone(), message)
     }
 
     /// Gives every row of a row group to the sink: the values of these columns, in this order.
@@ -172,7 +173,7 @@ impl ParquetFile {
             let row_error = |row: usize, message: String| Error::Row {
                 path: self.path.clone(),
                 line: self.first_row(row_group) + (done + row) as u64 + 1,
-                message,
+                why: Box::new(Said(message)),
             };
             for (index, column) in &mut distinct {
                 column.read(batch).map_err(|fault| match fault {

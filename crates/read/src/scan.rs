@@ -75,7 +75,7 @@ pub(super) fn scan<S: Sink>(
         failure: Mutex::new(None),
     };
     let sinks = match sinks.len() {
-        0 => return Err(Error::Refused("a scan needs at least one thread".into())),
+        0 => return Err(Error::told("a scan needs at least one thread".into())),
         1 => sinks.into_iter().map(|sink| scan.work(sink)).collect(),
         // Each thread has its sink to itself: side by side, sinks would share cache lines.
         _ => thread::scope(|threads| {
@@ -96,7 +96,10 @@ pub(super) fn into_error(trouble: Trouble, input: &Input) -> Error {
         Trouble::Input(error) => error,
         Trouble::Row { at, line, message } => {
             let line = line.map_or_else(|| line_at(&input.path, &input.origin, at), Ok);
-            line.map_or_else(|error| error, |line| Error::Row { path: input.path.clone(), line, message })
+            line.map_or_else(
+                |error| error,
+                |line| Error::Row { path: input.path.clone(), line, why: message.into() },
+            )
         }
     }
 }

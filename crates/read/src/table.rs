@@ -15,6 +15,7 @@ use super::{Sink, columns};
 use crate::Control;
 use crate::Error;
 use crate::Result;
+use crate::refusal::Said;
 
 /// Rows that a thread takes together: enough to make taking them cheap, few enough for all threads to
 /// have some.
@@ -108,9 +109,9 @@ impl Asked {
             Some(names) => columns::find(asked, &names),
             None => asked.iter().map(lone).collect(),
         };
-        let columns = found.map_err(|message| Error::Refused(format!("the table: {message}")))?;
+        let columns = found.map_err(|message| Error::told(format!("the table: {message}")))?;
         for &column in &columns {
-            table.check(column).map_err(Error::Refused)?;
+            table.check(column).map_err(Error::told)?;
         }
         let mut rows = 0u64;
         let before = (0..table.parts()).map(|part| {
@@ -157,7 +158,7 @@ impl Asked {
             let tile = start..(start + TILE).min(rows.end);
             let at_row = |(row, message): (usize, String)| Error::TableRow {
                 row: self.before[*part] + (start + row) as u64,
-                message,
+                why: Box::new(Said(message)),
             };
             let mut cells = vec![None; tile.len() * width];
             for (first, (&column, text)) in self.columns.iter().zip(&mut texts).enumerate() {
@@ -202,7 +203,7 @@ impl Asked {
             }
         };
         let sinks = match sinks.len() {
-            0 => return Err(Error::Refused("a scan needs at least one thread".into())),
+            0 => return Err(Error::told("a scan needs at least one thread".into())),
             1 => sinks.into_iter().map(work).collect(),
             _ => thread::scope(|threads| {
                 let work = &work;
@@ -226,7 +227,7 @@ impl Asked {
         control: &Control,
     ) -> Result<Vec<S>> {
         let Some(sifter) = sifters.first_mut() else {
-            return Err(Error::Refused("a scan needs at least one thread".into()));
+            return Err(Error::told("a scan needs at least one thread".into()));
         };
         control.begin(self.rows());
         let width = self.columns.len();

@@ -56,7 +56,7 @@ impl Understood {
 /// Refuses files that are no longer what was read of them.
 pub(super) fn check_marks(marks: &[Mark], paths: &[PathBuf]) -> Result<()> {
     for (i, mark) in marks.iter().enumerate() {
-        let refused = |message: String| Err(Error::Input { path: mark.path.clone().into(), message });
+        let refused = |message: String| Err(Error::told_of(mark.path.clone(), message));
         let Some(path) = paths.get(i).filter(|path| named(path) == mark.path) else {
             return refused(format!(
                 "was input {} when the state was written, and is not now; files may be added after it only",
@@ -81,7 +81,7 @@ pub(super) fn too_short(path: &Path, length: u64, read: u64) -> Error {
     let message = format!(
         "has {length} bytes, but {read} were read of it: it was cut or replaced; the state folder cannot go on with it"
     );
-    Error::Input { path: path.into(), message }
+    Error::told_of(path, message)
 }
 
 /// Refuses to go on in the middle of a line that had no end when it was read.
@@ -92,8 +92,8 @@ pub(super) fn refuse_half_line(path: &Path, offset: u64) -> Result<()> {
     match (read.map_err(Error::io(path))?, bytes) {
         (2, [last, next]) if last != b'\n' && !matches!(next, b'\n' | b'\r') => Err(Error::Input {
             path: path.into(),
-            message: "its last line had no end when it was read, and has gone on since; --follow waits for the ends of lines".into(),
-        }),
+            why: Box::new(tamis_read::refusal::Said("its last line had no end when it was read, and has gone on since; --follow waits for the ends of lines".into(),
+       )) }),
         _ => Ok(()),
     }
 }

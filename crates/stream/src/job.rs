@@ -94,7 +94,7 @@ pub struct Counts {
 impl Job {
     /// Refuses what no input can make possible.
     pub(super) fn check(&self) -> Result<()> {
-        let refused = |message: &str| Err(Error::Refused(message.into()));
+        let refused = |message: &str| Err(Error::told(message.into()));
         match self.common.kind {
             Kind::Fuse => {
                 return refused(
@@ -109,7 +109,7 @@ impl Job {
             _ => {}
         }
         if self.remove.is_some() && self.common.kind != Kind::Counting {
-            return Err(Error::Refused(format!(
+            return Err(Error::told(format!(
                 "--remove needs filters from which keys can be removed, and a {} filter is none: give --kind counting and --keys N",
                 self.common.kind
             )));
@@ -138,7 +138,7 @@ impl Job {
     /// Refuses to make anew what has a size of its own, or cannot be read again.
     fn check_rebuild(&self) -> Result<()> {
         let Some(above) = self.rebuild_above else { return Ok(()) };
-        let refused = |message: &str| Err(Error::Refused(message.into()));
+        let refused = |message: &str| Err(Error::told(message.into()));
         if self.window.is_some() {
             return refused(
                 "the panes of a window have one size, and expire soon: leave out --rebuild-above and give a larger --keys",
@@ -174,7 +174,7 @@ impl Job {
         let counts = vec![(Name::default(), keys)];
         let planned = plan::parameters(self.common.clone(), counts, size, 0)?;
         match planned.groups.iter().map(|group| group.fpr).find(|target| *target > above) {
-            Some(target) => Err(Error::Refused(format!(
+            Some(target) => Err(Error::told(format!(
                 "the target rate is {target}, and --rebuild-above {above} is below it: filters would be made anew for ever"
             ))),
             None => Ok(()),
@@ -184,7 +184,7 @@ impl Job {
     /// Refuses windows of what cannot be united, or has no time.
     fn check_window(&self) -> Result<()> {
         let Some(window) = &self.window else { return Ok(()) };
-        let refused = |message: &str| Err(Error::Refused(message.into()));
+        let refused = |message: &str| Err(Error::told(message.into()));
         let kinds = [Some(self.common.kind), self.counts.as_ref().map(|counts| counts.common.kind)];
         for kind in kinds.into_iter().flatten() {
             match kind {
@@ -238,7 +238,7 @@ impl Job {
         for topic in &written {
             if read.iter().any(|read| (&read.brokers, &read.topic) == (&topic.brokers, &topic.topic)) {
                 let message = "the output would be read as an input; name another topic".into();
-                return Err(Error::Input { path: topic.to_string().into(), message });
+                return Err(Error::told_of(topic.to_string(), message));
             }
         }
         kafka::check(&[read, written].concat(), &self.kafka)
@@ -266,7 +266,7 @@ impl Job {
                 {
                     let message =
                         format!("{what} would be read as an input; name a place outside of the inputs");
-                    return Err(Error::Input { path: path.into(), message });
+                    return Err(Error::told_of(path, message));
                 }
             }
         }
@@ -288,7 +288,7 @@ impl Job {
             Ok(json!(match sizing {
                 Sizing::Params(params) => {
                     let params =
-                        serde_json::to_vec(params).map_err(|error| Error::Refused(error.to_string()))?;
+                        serde_json::to_vec(params).map_err(|error| Error::told(error.to_string()))?;
                     format!("parameters with the digest {:016x}", tamis::hash::xxh3(&params, 0))
                 }
                 Sizing::Keys(keys, size) => format!("{size:?} for {keys} keys"),

@@ -209,7 +209,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
         if let Some(path) = paths.iter().find(below) {
             let message = "is a file of the state folder; name other inputs, or another state folder".into();
-            return Err(Error::Input { path: path.clone(), message });
+            return Err(Error::told_of(path.clone(), message));
         }
     }
     let inputs = streams.iter().flatten().flat_map(|stream| stream.source.explained()).collect();

@@ -29,7 +29,7 @@ impl Address {
         let port = rest.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
         Some(match port.map(str::parse::<u16>) {
             Some(Ok(_)) => Ok(Address { listens, host_and_port: rest.into() }),
-            _ => Err(Error::Refused(format!(
+            _ => Err(Error::told(format!(
                 "{text}: a socket has a host and a port: tcp://127.0.0.1:7001 connects, tcp-listen://127.0.0.1:7001 waits for peers"
             ))),
         })

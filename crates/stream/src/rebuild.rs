@@ -54,7 +54,7 @@ impl Rebuild<'_> {
     /// Adds the first rows of the stream, up to this place.
     pub(super) fn read_again(&self, learned: &mut Learned, rows: u64, to: &Place) -> Result<()> {
         let changed = || {
-            Err(Error::Refused(
+            Err(Error::told(
                 "filters were to be made anew, and the rows that were read are no longer the same: an input was cut or replaced"
                     .into(),
             ))

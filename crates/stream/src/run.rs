@@ -253,7 +253,7 @@ impl Run<'_> {
         for (stream, range) in streams.into_iter().zip([&planned.train, &planned.query, &planned.remove]) {
             let Some((from, to)) = range else { continue };
             if *from != stream.place() {
-                return Err(Error::Refused(format!(
+                return Err(Error::told(format!(
                     "batch {} of the plan does not begin where the one before it ends; begin with an empty state folder",
                     planned.batch
                 )));

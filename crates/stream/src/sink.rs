@@ -102,7 +102,7 @@ impl Target {
             let message =
                 "answers are appended as they come, which compressed files do not allow; leave it plain"
                     .into();
-            return Err(Error::Input { path: path.into(), message });
+            return Err(Error::told_of(path, message));
         }
         output::check(path)
     }
@@ -141,7 +141,7 @@ impl Target {
                     let message = format!(
                         "has {there} bytes, but {length} were written to it: what is missing cannot be made again; begin with an empty state folder"
                     );
-                    return Err(Error::Input { path: path.clone(), message });
+                    return Err(Error::told_of(path.clone(), message));
                 }
                 let file = Appended::open(path, length)?;
                 // So that a file that is new is there after a failure of the machine, too.

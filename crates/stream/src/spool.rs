@@ -66,7 +66,7 @@ impl Spool {
             let path = self.path(start);
             if missing {
                 let message = format!("it should begin at {}: a part is missing", self.end);
-                return Err(Error::Input { path, message });
+                return Err(Error::told_of(path, message));
             }
             let length = fs::metadata(&path).map_err(Error::io(&path))?.len();
             // What stands beyond the beginning of the next was cut off, and the cut was lost.
@@ -108,7 +108,7 @@ impl Spool {
             }
             let path = self.folder.join(format!("{}…", self.prefix));
             let message = format!("what came from offset {offset} on is not there any more");
-            return Err(Error::Input { path, message });
+            return Err(Error::told_of(path, message));
         }
         for (i, &start) in self.starts.iter().enumerate() {
             let end = self.starts.get(i + 1).copied().unwrap_or(self.end);

@@ -115,7 +115,7 @@ struct Sealed<T> {
 }
 
 fn seal<T: Serialize>(of: &T) -> Result<String> {
-    let text = serde_json::to_string(of).map_err(|error| Error::Refused(error.to_string()))?;
+    let text = serde_json::to_string(of).map_err(|error| Error::told(error.to_string()))?;
     Ok(format!("{{\"sum\":\"{:016x}\",\"of\":{text}}}\n", xxh3(text.as_bytes(), 0)))
 }
 
@@ -145,7 +145,7 @@ impl State {
     ) -> Result<(State, Option<Commit>, VecDeque<Planned>)> {
         if fs::metadata(folder).is_ok_and(|there| !there.is_dir()) {
             let message = "is a file; --state names a folder".into();
-            return Err(Error::Input { path: folder.into(), message });
+            return Err(Error::told_of(folder, message));
         }
         make(folder)?;
         let lock = Lock::at(&folder.join("lock"), folder)?;
@@ -154,7 +154,9 @@ impl State {
             Ok(bytes) => {
                 let stored: Description = serde_json::from_slice(&bytes).map_err(|error| Error::Input {
                     path: path.clone(),
-                    message: format!("cannot be read ({error}); begin with an empty state folder"),
+                    why: Box::new(tamis_read::refusal::Said(format!(
+                        "cannot be read ({error}); begin with an empty state folder"
+                    ))),
                 })?;
                 if let Some(difference) = difference(&stored, job) {
                     if !is_begun(folder)? {
@@ -164,14 +166,14 @@ impl State {
                     let message = format!(
                         "is the state of another job: {difference}; name another folder, or give the same job"
                     );
-                    return Err(Error::Input { path: folder.into(), message });
+                    return Err(Error::told_of(folder, message));
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let strangers = strangers(folder)?;
                 if let Some(name) = strangers.first() {
                     let message = format!("holds {name:?} and no state; name an empty folder, or a new one");
-                    return Err(Error::Input { path: folder.into(), message });
+                    return Err(Error::told_of(folder, message));
                 }
                 write_job(&path, job)?;
             }
@@ -328,7 +330,7 @@ fn strangers(folder: &Path) -> Result<Vec<String>> {
 }
 
 fn write_job(path: &Path, job: &Description) -> Result<()> {
-    let text = serde_json::to_string_pretty(job).map_err(|error| Error::Refused(error.to_string()))? + "\n";
+    let text = serde_json::to_string_pretty(job).map_err(|error| Error::told(error.to_string()))? + "\n";
     output::write_whole(path, |out| out.write_all(text.as_bytes()))
 }
 
@@ -359,7 +361,10 @@ fn difference(stored: &Description, job: &Description) -> Option<String> {
 
 fn read_commit(folder: &Path) -> Result<Option<Commit>> {
     let path = folder.join("commit.json");
-    let damaged = |message: &str| Error::Input { path: path.clone(), message: message.into() };
+    let damaged = |message: &str| Error::Input {
+        path: path.clone(),
+        why: Box::new(tamis_read::refusal::Said(message.into())),
+    };
     match fs::read(&path) {
         Ok(bytes) => match unseal::<Commit>(&bytes) {
             Some(commit) if commit.version == VERSION => Ok(Some(commit)),

@@ -47,7 +47,7 @@ impl Named {
     /// What these words name.
     pub fn of(inputs: &[String]) -> Result<Named> {
         let alone = |what: &str| {
-            Err(Error::Refused(format!("{what} is a stream of its own and cannot stand beside other inputs")))
+            Err(Error::told(format!("{what} is a stream of its own and cannot stand beside other inputs")))
         };
         let special = |path: &Path| fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
         for input in inputs {
@@ -148,7 +148,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Result<(Text, Reader<'a>)> {
     let (begin, bookmark) = match begin {
         Some((Place(place), bookmark)) => {
-            let damaged = || Error::Refused("the commit of the state cannot be read".into());
+            let damaged = || Error::told("the commit of the state cannot be read".into());
             let [input, offset] = place[..] else { return Err(damaged()) };
             let bookmark = serde_json::from_value(bookmark.clone()).map_err(|_| damaged())?;
             (Position { input: input as usize, offset }, bookmark)
@@ -220,7 +220,7 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
                 _ => {
                     if setup.folder.is_some() && Flow::stdin_is_a_file() {
                         let message = "standard input is a file, and a later run would read it from its beginning again: name the file instead of -";
-                        return Err(Error::Refused(message.into()));
+                        return Err(Error::told(message.into()));
                     }
                     ("-".into(), Box::new(Pipe::new(Flow::stdin())))
                 }
@@ -288,7 +288,7 @@ impl Reader<'_> {
             }
             if explained[input].compression.is_some() {
                 let message = "a stream that comes once is read as plain text: unpack it first (zcat … | tamis stream --train -)".into();
-                return Err(Error::Input { path: explained[input].path.clone(), message });
+                return Err(Error::told_of(explained[input].path.clone(), message));
             }
             *lock(&shared.live) = Some(Understood::of(&explained[input], prelude));
             sources.in_rows_of(LONGEST_LINE);
@@ -323,7 +323,7 @@ impl Drop for EndInPanic<'_> {
         if thread::panicking() {
             self.0
                 .queue
-                .end(Err(Error::Refused("the reading of a stream ended by a fault of the program".into())));
+                .end(Err(Error::told("the reading of a stream ended by a fault of the program".into())));
         }
     }
 }
@@ -399,7 +399,7 @@ impl Source for Text {
         let target = match cut {
             Cut::At(Place(place)) => match place[..] {
                 [input, offset] => Some(Position { input: input as usize, offset }),
-                _ => return Err(Error::Refused("the plan of the state cannot be read".into())),
+                _ => return Err(Error::told("the plan of the state cannot be read".into())),
             },
             Cut::Records(_) => None,
         };
@@ -412,7 +412,7 @@ impl Source for Text {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.piece(left)? {
                 Some(Popped::End) if target.is_some() => {
-                    return Err(Error::Refused(
+                    return Err(Error::told(
                         "an input ends before what was read of it earlier: it was cut or replaced; the state folder cannot go on with it".into(),
                     ));
                 }
@@ -441,7 +441,7 @@ impl Source for Text {
             }
             self.piece = Some(piece);
             if target.is_some_and(|target| self.at != target) {
-                return Err(Error::Refused(
+                return Err(Error::told(
                     "an input has other records than what was read of it earlier; the state folder cannot go on with it".into(),
                 ));
             }
@@ -467,7 +467,7 @@ impl Source for Text {
         }
         let bookmark = Bookmark { files, live: lock(&self.shared.live).clone() };
         self.settled = bookmark.live.is_some();
-        serde_json::to_value(bookmark).map_err(|error| Error::Refused(error.to_string()))
+        serde_json::to_value(bookmark).map_err(|error| Error::told(error.to_string()))
     }
 
     fn has_news(&self) -> bool {

@@ -120,7 +120,7 @@ impl TimeColumn {
 
 /// A time in whole milliseconds, above zero.
 fn millis(name: &str, time: Duration) -> Result<i64> {
-    let refused = |why: &str| Err(Error::Refused(format!("{name} {why}")));
+    let refused = |why: &str| Err(Error::told(format!("{name} {why}")));
     match i64::try_from(time.as_millis()) {
         Ok(0) => refused("takes a time above zero, of a millisecond at least"),
         Ok(_) if !time.subsec_nanos().is_multiple_of(1_000_000) => refused("takes whole milliseconds"),
@@ -151,7 +151,7 @@ impl Window {
                 length / panes
             }
         };
-        let refused = |message: String| Err(Error::Refused(message));
+        let refused = |message: String| Err(Error::told(message));
         let (window, pane) = (shown(length), shown(slide));
         if length < slide {
             return refused(format!(

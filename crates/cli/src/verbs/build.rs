@@ -240,7 +240,7 @@ pub(super) fn read_params(path: &Path) -> Result<Params> {
     file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(Error::io(path))?;
     if bytes.starts_with(&MAGIC) {
         let message = "this is a file of filters; --like takes its parameters".into();
-        return Err(Error::Input { path: path.into(), message }.into());
+        return Err(Error::told_of(path, message).into());
     }
     file.read_to_end(&mut bytes).map_err(Error::io(path))?;
     Params::from_json(&String::from_utf8_lossy(&bytes)).with_context(|| path.display().to_string())
@@ -252,7 +252,7 @@ fn like(path: &Path) -> Result<Params> {
         Ok(file) => Ok(file.params().clone()),
         Err(Error::File { source: tamis::Error::Magic, .. }) if read_params(path).is_ok() => {
             let message = "these are saved parameters, not filters: --params takes them".into();
-            Err(Error::Input { path: path.into(), message }.into())
+            Err(Error::told_of(path, message).into())
         }
         Err(error) => Err(error.into()),
     }

@@ -52,7 +52,7 @@ impl Inspect {
                 names.sort_by(|a, b| a.compare_naturally(b));
                 let some: Vec<String> = names.iter().take(20).map(|name| group_name(name)).collect();
                 let message = format!("has no group {name:?}; it has {}", some.join(", "));
-                return Err(Error::Input { path: self.file, message }.into());
+                return Err(Error::told_of(self.file, message).into());
             };
             params.groups = vec![params.groups[at].clone()];
             tallies = vec![tallies[at]];

@@ -6,9 +6,11 @@ use clap::Args;
 use serde_json::json;
 use tamis_jobs::{number, parallel, verify};
 use tamis_read::Error;
+use tamis_read::refusal::say;
 
 use crate::progress;
 use crate::show::{self, Output};
+use crate::words::Flags;
 
 /// How many damaged filters are named one by one.
 const SHOWN: usize = 20;
@@ -40,7 +42,7 @@ impl Verify {
             Err(error) => match error.downcast() {
                 // That it is no file of filters, or none any more, is an answer too.
                 Ok(Error::File { source, .. }) => (None, None, vec![source.to_string()]),
-                Ok(Error::Input { message, .. }) => (None, None, vec![message]),
+                Ok(Error::Input { why, .. }) => (None, None, vec![say(&*why, &Flags)]),
                 Ok(error) => return Err(error.into()),
                 Err(error) => return Err(error),
             },

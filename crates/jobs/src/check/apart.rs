@@ -50,7 +50,7 @@ impl Gatherer {
     }
 
     fn broken() -> Error {
-        Error::Refused("rows before these could not be gathered: begin anew".into())
+        Error::told("rows before these could not be gathered: begin anew".into())
     }
 
     /// Gathers the keys of rows with their groups; or as keys that are known to be outside.

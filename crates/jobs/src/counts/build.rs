@@ -50,7 +50,7 @@ pub fn names(sources: &Sources, making: Making<'_>, threads: usize, control: &Co
     }
     let names = count::group_names(sources, making, threads, control)?;
     if names.is_empty() {
-        return Err(Error::Refused("the input has no rows, and so no groups to build".into()));
+        return Err(Error::told("the input has no rows, and so no groups to build".into()));
     }
     Ok(names)
 }
@@ -58,7 +58,7 @@ pub fn names(sources: &Sources, making: Making<'_>, threads: usize, control: &Co
 /// Refuses a share of which no keys can be kept.
 pub(crate) fn check_share(job: &Job, share: f64) -> Result<()> {
     if !job.common.kind.counts() {
-        return Err(Error::Refused(format!(
+        return Err(Error::told(format!(
             "a {} filter does not count, and knows no shares: leave out --heavy, or build --kind count-min",
             job.common.kind
         )));
@@ -71,7 +71,7 @@ pub(crate) fn check_share(job: &Job, share: f64) -> Result<()> {
     if share > epsilon {
         return Ok(());
     }
-    Err(Error::Refused(format!(
+    Err(Error::told(format!(
         "a share of {share:?} cannot be told from the error, which is up to {epsilon:?} of the total: give a larger share, \
          or an --epsilon of a tenth of it"
     )))

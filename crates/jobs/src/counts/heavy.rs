@@ -127,7 +127,7 @@ pub(crate) fn keep_heavy(
         }
     }
     if rows != built.rows.iter().sum::<u64>() {
-        return Err(Error::Refused(
+        return Err(Error::told(
             "the input changed while it was read: its keys are not those that were counted; build again"
                 .into(),
         ));

@@ -41,7 +41,10 @@ pub fn inner_product(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec
         if file.params().common.kind == Kind::CountMinConservative {
             let message = "its update is conservative: its counters hold less than the sum of their keys, and a product of \
                            them may be below the truth; build it without --conservative";
-            return Err(Error::Input { path: path.into(), message: message.into() });
+            return Err(Error::Input {
+                path: path.into(),
+                why: Box::new(tamis_read::refusal::Said(message.into())),
+            });
         }
     }
     let itself = output::same_file(a_path, b_path); // whose counters are not counted twice

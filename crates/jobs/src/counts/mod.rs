@@ -96,7 +96,7 @@ pub(crate) fn refuse(path: &Path, params: &Params, cannot: &str) -> Result<()> {
         "these sketches count how often keys come, one cannot {cannot}; tamis query and tamis top ask them, and \
          build --kind blocked makes filters"
     );
-    Err(Error::Input { path: path.into(), message })
+    Err(Error::told_of(path, message))
 }
 
 /// Refuses filters where counts are asked for.
@@ -108,5 +108,5 @@ fn refuse_filters(path: &Path, params: &Params, verb: &str) -> Result<()> {
         "{} filters do not count; {verb} needs sketches that do: tamis build --kind count-min",
         params.common.kind
     );
-    Err(Error::Input { path: path.into(), message })
+    Err(Error::told_of(path, message))
 }

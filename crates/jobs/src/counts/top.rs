@@ -82,7 +82,7 @@ pub fn top_of_file(path: &Path, share: Option<f64>) -> Result<Listing> {
 /// The same of a file that is open, of this name.
 pub fn top_of_open(file: &Mapped, path: &Path, share: Option<f64>) -> Result<Listing> {
     refuse_filters(path, file.params(), "top")?;
-    let refused = |message: String| Error::Input { path: path.into(), message };
+    let refused = |message: String| Error::told_of(path, message);
     let heavy = file.heavy().ok_or_else(|| {
         refused(
             "keeps no keys, and counters alone cannot list any: build it with --heavy SHARE, or give top the data".into(),
@@ -103,7 +103,7 @@ pub fn top_of_open(file: &Mapped, path: &Path, share: Option<f64>) -> Result<Lis
 
 /// The heavy keys of a table: those of the share that the job asks for.
 pub fn top_of_data(job: &Job, control: &Control) -> Result<Listing> {
-    let share = job.heavy.ok_or_else(|| Error::Refused("top needs a share: give --share".into()))?;
+    let share = job.heavy.ok_or_else(|| Error::told("top needs a share: give --share".into()))?;
     build::refuse_early(job)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
     let making = Making {

@@ -358,9 +358,7 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
 
 fn refuse_strict(job: &Job) -> Result<()> {
     let refused = |with: &str| {
-        Err(Error::Refused(format!(
-            "--strict keeps the keys themselves, of this run alone: leave out {with}"
-        )))
+        Err(Error::told(format!("--strict keeps the keys themselves, of this run alone: leave out {with}")))
     };
     match job {
         Job { state: Some(_), .. } => refused("--state"),
@@ -384,7 +382,7 @@ fn remembered(job: &Job) -> Result<(Seen, Option<State>, Option<Journal>, Scheme
     }
     let file = output::open(path)?;
     let params = file.params();
-    let refused = |message: String| Error::Input { path: path.clone(), message };
+    let refused = |message: String| Error::told_of(path.clone(), message);
     counts::refuse(path, params, "remember keys in them")?;
     if params.common.recipe.group.is_some() {
         return Err(refused("has groups; dedup remembers one set: name another state".into()));
@@ -428,7 +426,7 @@ fn check_outputs<'a>(job: &'a Job, inputs: impl Iterator<Item = &'a PathBuf> + C
     let packed = |path: &&Path| Compression::of_name(path).is_some();
     if let (Some(_), Some(path)) = (&job.state, job.output.path().filter(packed)) {
         let message = "with --state the output is continued where it ended, which compressed files cannot be; leave it plain".into();
-        return Err(Error::Input { path: path.into(), message });
+        return Err(Error::told_of(path, message));
     }
     Ok(())
 }

@@ -51,7 +51,7 @@ impl Seen {
                     _ => Kind::Blocked.capacity(&shape, fpr).unwrap_or(0),
                 };
                 if most == 0 {
-                    return Err(Error::Refused(format!("{bytes} bytes hold no key at this rate; give more")));
+                    return Err(Error::told(format!("{bytes} bytes hold no key at this rate; give more")));
                 }
                 let filter = Blocked::zeroed(shape.slots / LINE_BITS, hashes)?;
                 let planned = GroupParams { group: Default::default(), keys: most, fpr, shape };
@@ -78,7 +78,7 @@ impl Seen {
                     keys: keys.unwrap_or_else(estimate),
                 })
             }
-            _ => Err(Error::Refused(format!(
+            _ => Err(Error::told(format!(
                 "a {} filter takes no keys one by one; dedup goes on from its own state, or from a blocked filter",
                 file.params().common.kind
             ))),

@@ -44,9 +44,8 @@ impl Journal {
         if file.journal().is_empty() {
             return Ok(None);
         }
-        serde_json::from_slice(file.journal()).map(Some).map_err(|error| Error::Input {
-            path: path.into(),
-            message: format!("its journal is not one of dedup ({error}); name another state"),
+        serde_json::from_slice(file.journal()).map(Some).map_err(|error| {
+            Error::told_of(path, format!("its journal is not one of dedup ({error}); name another state"))
         })
     }
 }
@@ -139,7 +138,7 @@ impl State {
             inputs: marks.collect::<Result<_>>()?,
             output: output.map(|output| (named(&output.path), output.length)),
         };
-        let journal = serde_json::to_vec(&journal).map_err(|error| Error::Refused(error.to_string()))?;
+        let journal = serde_json::to_vec(&journal).map_err(|error| Error::told(error.to_string()))?;
         let (kind, group) = seen.params()?;
         let params = Params::new(Common { kind, ..self.common.clone() }, vec![group])?;
         let (words, newest) = seen.words();

@@ -95,7 +95,7 @@ pub fn write(
         let place = |group: &tamis::params::GroupParams| params.find(&group.group.0).map(|at| at as u32);
         let groups: Option<Vec<u32>> = of.groups.iter().map(place).collect();
         let groups = groups.ok_or_else(|| {
-            Error::Refused("keys of a group that the filters do not have cannot be kept".into())
+            Error::told("keys of a group that the filters do not have cannot be kept".into())
         })?;
         sources.push(Source::Store(StoreRecords::new(store, Some(groups))));
     }

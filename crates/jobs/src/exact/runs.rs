@@ -173,12 +173,14 @@ pub(super) fn temporary(folder: &Path) -> Result<File> {
 /// What a failure to keep something in a temporary file means.
 pub(crate) fn full_disk(folder: &Path) -> impl Fn(io::Error) -> Error + use<> {
     let folder = folder.to_owned();
-    move |source| Error::Input {
-        path: folder.clone(),
-        message: format!(
-            "no temporary file can be written there ({source}); nothing is lost, nothing was put in its place: \
-             make room, or name another folder with TMPDIR"
-        ),
+    move |source| {
+        Error::told_of(
+            &*folder,
+            format!(
+                "no temporary file can be written there ({source}); nothing is lost, nothing was put in its place: \
+                 make room, or name another folder with TMPDIR"
+            ),
+        )
     }
 }
 

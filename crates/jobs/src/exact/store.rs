@@ -26,7 +26,7 @@ impl Store {
     /// Opens the keys beside these filters; refuses those of others.
     pub fn open(filters: &Path, container: &Mapped) -> Result<Store> {
         let path = path_beside(filters);
-        let refused = |message: Broken| Error::Input { path: path.clone(), message };
+        let refused = |message: Broken| Error::told_of(path.clone(), message);
         if !path.exists() {
             let message = "there is no such file: build the filters with --exact, which keeps their keys";
             return Err(refused(message.into()));
@@ -42,7 +42,7 @@ impl Store {
     /// The keys beside these filters, which must be there; none where they are those of others.
     pub(super) fn open_if_theirs(filters: &Path, container: &Mapped) -> Result<Option<Store>> {
         let path = path_beside(filters);
-        let refused = |message: Broken| Error::Input { path: path.clone(), message };
+        let refused = |message: Broken| Error::told_of(path.clone(), message);
         let mut file = File::open(&path).map_err(Error::io(&path))?;
         let len = file.metadata().map_err(Error::io(&path))?.len();
         let mut head = Vec::with_capacity(HEADER);
@@ -82,7 +82,7 @@ impl Store {
         let entry = &self.entries[at];
         let read = |to: &mut [u8]| read_exact_at(&self.file, to, entry.offset).map_err(Error::io(&self.path));
         let checked = block.fill(entry, self.groups, read)?;
-        checked.map_err(|message| Error::Input { path: self.path.clone(), message })
+        checked.map_err(|message| Error::told_of(self.path.clone(), message))
     }
 
     /// Reads all of it, and checks every block.
@@ -173,7 +173,7 @@ impl Writer {
         }
         self.pairs += 1;
         let pushed = self.making.push(record.hash, record.key, record.group);
-        pushed.map_err(|message| Error::Input { path: self.path.clone(), message })
+        pushed.map_err(|message| Error::told_of(self.path.clone(), message))
     }
 
     fn end_block(&mut self) -> Result<()> {

@@ -228,7 +228,7 @@ fn keys(params: &Params, sieving: &Sieving<'_>, own: bool) -> Keys {
 fn refuse(job: &Job, params: &Params) -> Result<()> {
     counts::refuse(&job.filters, params, "filter records by them")?;
     if job.removed.is_some() && job.strict.is_some() {
-        return Err(Error::Refused(
+        return Err(Error::told(
             "--strict knows the keys of the filters, not those that were removed since: leave out --removed, or --strict".into(),
         ));
     }
@@ -243,19 +243,19 @@ fn refuse(job: &Job, params: &Params) -> Result<()> {
         return Ok(());
     }
     let message = format!("these filters have no groups: leave out {option}");
-    Err(Error::Input { path: job.filters.clone(), message })
+    Err(Error::told_of(job.filters.clone(), message))
 }
 
 /// Opens the inputs. Where they lack the columns that the filters were built from, that is said.
 fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
     let stored = params.common.recipe.key == recipe.key;
     Sources::open(&job.inputs, &job.options, &recipe.columns()).map_err(|error| match error {
-        Error::Input { path, message } if stored && message.contains("column") => {
+        Error::Input { path, why } if stored && why.to_string().contains("column") => {
             let message = format!(
-                "{message}. The filters were built with ({}); --key names another column for the key here",
+                "{why}. The filters were built with ({}); --key names another column for the key here",
                 params.common.recipe
             );
-            Error::Input { path, message }
+            Error::told_of(path, message)
         }
         error => error,
     })
@@ -280,7 +280,7 @@ fn asked(job: &Job, params: &Params) -> Result<Asked> {
                 let names: Vec<String> =
                     order(params).iter().take(20).map(|&at| params.groups[at].group.to_string()).collect();
                 let message = format!("has no group {name:?}; it has {}", names.join(", "));
-                Err(Error::Input { path: job.filters.clone(), message })
+                Err(Error::told_of(job.filters.clone(), message))
             }
         },
     }

@@ -45,7 +45,7 @@ impl Assembly {
     /// Begins with what a file with the same parameters has, before any part.
     pub fn begin(&mut self, file: &Mapped) -> Result<()> {
         if let Some(difference) = self.params.difference(file.params()) {
-            return Err(Error::Refused(format!("a file to begin with has other parameters: {difference}")));
+            return Err(Error::told(format!("a file to begin with has other parameters: {difference}")));
         }
         parallel::each(1, self.params.groups.len(), |group| file.verify(group).map_err(Error::from))?;
         write_at(self.draft.file(), self.start, bytemuck::cast_slice(file.data()))

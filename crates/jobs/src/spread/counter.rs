@@ -22,20 +22,20 @@ use crate::rows::{Groups, Ignore, Names, Take};
 pub fn refuse(job: &Job) -> Result<()> {
     build::refuse_early(job)?;
     if job.common.kind == Kind::CountMinConservative {
-        return Err(Error::Refused(
+        return Err(Error::told(
             "conservative counts depend on the order of the rows, and rows that are spread over machines have none: \
              leave out --conservative"
                 .into(),
         ));
     }
     if job.distinct {
-        return Err(Error::Refused(
+        return Err(Error::told(
             "that each key is counted once is seen to by a build on one machine: leave out --distinct here"
                 .into(),
         ));
     }
     if job.heavy.is_some() {
-        return Err(Error::Refused(
+        return Err(Error::told(
             "heavy keys are listed by a build on one machine: leave out --heavy here".into(),
         ));
     }
@@ -60,7 +60,7 @@ pub fn planned_without_rows(job: &Job) -> Result<Option<Params>> {
 fn named(job: &Job, names: Vec<Name>) -> Result<Params> {
     match &job.sizing {
         Sizing::Counters(counters) => counters.parameters(job.common.clone(), names),
-        Sizing::Keys(_, Size::Total(_)) if job.common.recipe.group.is_some() => Err(Error::Refused(
+        Sizing::Keys(_, Size::Total(_)) if job.common.recipe.group.is_some() => Err(Error::told(
             "a total --size is shared by the keys of each group: leave out --keys, or size by --fpr or --bits-per-key"
                 .into(),
         )),
@@ -192,7 +192,7 @@ impl Counter {
     /// about so many bytes at most. The counter has then seen nothing.
     pub fn parts(&mut self, parts: usize, most: usize) -> Result<Vec<(u32, Vec<u8>)>> {
         if !parts.is_power_of_two() || parts > MOST_PARTS {
-            return Err(Error::Refused(format!("the number of parts is a power of two up to {MOST_PARTS}")));
+            return Err(Error::told(format!("the number of parts is a power of two up to {MOST_PARTS}")));
         }
         self.see.counts.settled_whole();
         if let Some(keywords) = &mut self.see.keywords {
@@ -234,7 +234,7 @@ impl Counter {
         if !self.counting {
             let names: Vec<Name> = self.counted()?.groups.into_iter().map(|(name, _)| name).collect();
             if names.is_empty() {
-                return Err(Error::Refused("the input has no rows, and so no groups to build".into()));
+                return Err(Error::told("the input has no rows, and so no groups to build".into()));
             }
             let params = named(&job, names)?;
             return Ok(Outcome::Params { params, estimated: false, lone_keywords: false });
@@ -271,7 +271,7 @@ fn without_groups() -> Names {
 
 /// What all parts of a job share: those of another are not taken.
 fn digest(job: &Job) -> Result<u64> {
-    let common = serde_json::to_vec(&job.common).map_err(|error| Error::Refused(error.to_string()))?;
+    let common = serde_json::to_vec(&job.common).map_err(|error| Error::told(error.to_string()))?;
     Ok(xxh3(&common, 1))
 }
 

@@ -88,13 +88,13 @@ pub(super) struct Layout {
 impl Layout {
     pub fn new(params: &Params, range_bytes: usize) -> Result<Layout> {
         if params.common.kind == Kind::Fuse || params.common.kind == Kind::Scalable {
-            return Err(Error::Refused(format!(
+            return Err(Error::told(format!(
                 "a {} filter is built from all keys at once, not of parts",
                 params.common.kind
             )));
         }
         if !(64..=1 << 30).contains(&range_bytes) {
-            return Err(Error::Refused("a range has 64 bytes to 1 GiB".into()));
+            return Err(Error::told("a range has 64 bytes to 1 GiB".into()));
         }
         let placing = Placing::new(params);
         // Whole lines and blocks.
@@ -102,7 +102,7 @@ impl Layout {
         let range_words = (range_bytes / 8 / unit * unit).max(unit);
         let words = placing.words();
         if words.div_ceil(range_words) > i32::MAX as usize {
-            return Err(Error::Refused("these ranges are too many: make them larger".into()));
+            return Err(Error::told("these ranges are too many: make them larger".into()));
         }
         let digest = xxh3(params.to_json().as_bytes(), range_words as u64);
         Ok(Layout { placing, digest, range_words, words })
@@ -235,7 +235,7 @@ impl Partial {
     pub fn new(job: Job, range_bytes: usize) -> Result<Partial> {
         super::refuse(&job)?;
         let Sizing::Params(params) = &job.sizing else {
-            return Err(Error::Refused("parts are built of given parameters".into()));
+            return Err(Error::told("parts are built of given parameters".into()));
         };
         let params = params.clone();
         let layout = Layout::new(&params, range_bytes)?;

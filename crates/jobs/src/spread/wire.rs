@@ -103,7 +103,7 @@ pub struct Reader<'a> {
 
 /// What is said of a part that cannot be used.
 pub fn damaged() -> Error {
-    Error::Refused(
+    Error::told(
         "a part of the job is damaged, or comes from another version of tamis: the driver and all executors must \
          have the same one"
             .into(),
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
             return Err(damaged());
         }
         if head[8..] != digest.to_le_bytes() {
-            return Err(Error::Refused(
+            return Err(Error::told(
                 "a part of the job has other parameters than the rest: parts of two jobs were mixed".into(),
             ));
         }

@@ -398,8 +398,8 @@ fn an_error_of_the_sink_names_the_row_in_the_file() {
     let groups = [vec![chunk(strings(&many))], vec![chunk(strings(&poisoned))]];
     let file = write("REQUIRED BYTE_ARRAY a;", plain(), &groups);
     match scan(file.path(), &[0]).unwrap_err() {
-        Error::Row { line, message, path } => {
-            assert_eq!((line, message.as_str(), path.as_path()), (11_001, "bad row", file.path()));
+        Error::Row { line, why, path } => {
+            assert_eq!((line, &*why.to_string(), path.as_path()), (11_001, "bad row", file.path()));
         }
         other => panic!("{other}"),
     }

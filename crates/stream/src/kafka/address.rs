@@ -35,7 +35,7 @@ impl Address {
     /// topic at all.
     pub fn of(text: &str) -> Option<Result<Address>> {
         let rest = text.strip_prefix("kafka://")?;
-        Some(parse(rest).map_err(|why| Error::Refused(format!("{}: {why}", without_secrets(text)))))
+        Some(parse(rest).map_err(|why| Error::told(format!("{}: {why}", without_secrets(text)))))
     }
 
     /// How states name it: brokers come and go, and the topic is still the same.

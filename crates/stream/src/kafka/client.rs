@@ -94,7 +94,7 @@ pub(super) fn plain(error: &KafkaError) -> String {
 
 /// An error about a topic.
 pub(super) fn about(topic: &Address, message: impl Into<String>) -> Error {
-    Error::Input { path: topic.to_string().into(), message: message.into() }
+    Error::Input { path: topic.to_string().into(), why: Box::new(tamis_read::refusal::Said(message.into())) }
 }
 
 /// That nobody has answered.
@@ -142,7 +142,7 @@ pub(super) fn check(topic: &Address, settings: &Settings) -> Result<()> {
 
 /// That a client cannot be made.
 pub(super) fn wrong_setting(error: KafkaError) -> Error {
-    Error::Refused(match error {
+    Error::told(match error {
         // The value is not repeated: it may be a secret.
         KafkaError::ClientConfig(_, why, name, _) if !Settings::is_secret(&name) => {
             format!("{name}: {why}; settings have librdkafka's names (security.protocol, sasl.mechanisms, …)")

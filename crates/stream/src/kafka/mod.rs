@@ -40,7 +40,7 @@ pub(super) fn check(topics: &[&Address], settings: &Settings) -> Result<()> {
     if topics.is_empty() {
         return match settings.properties.first() {
             Some((name, _)) => {
-                Err(Error::Refused(format!("{name} is a setting for Kafka, and no kafka:// is named")))
+                Err(Error::told(format!("{name} is a setting for Kafka, and no kafka:// is named")))
             }
             None => Ok(()),
         };
@@ -49,7 +49,7 @@ pub(super) fn check(topics: &[&Address], settings: &Settings) -> Result<()> {
     #[cfg(feature = "kafka")]
     return client::check(topics[0], settings);
     #[cfg(not(feature = "kafka"))]
-    Err(Error::Refused(format!(
+    Err(Error::told(format!(
         "{}: this tamis was built without Kafka; build it with: cargo build --release --features kafka (it needs make, a C and C++ compiler and the headers of OpenSSL)",
         topics[0]
     )))

@@ -90,7 +90,7 @@ impl Settings {
                 Settings::property(line).map_err(|message| Error::Row {
                     path: path.into(),
                     line: at as u64 + 1,
-                    message,
+                    why: Box::new(tamis_read::refusal::Said(message)),
                 })
             })
             .collect()
@@ -101,16 +101,16 @@ impl Settings {
         for (name, _) in &self.properties {
             if name == "bootstrap.servers" {
                 let message = "bootstrap.servers: the brokers stand in the name, kafka://broker:9092/topic";
-                return Err(Error::Refused(message.into()));
+                return Err(Error::told(message.into()));
             }
             if OURS.contains(&name.as_str()) {
-                return Err(Error::Refused(format!(
+                return Err(Error::told(format!(
                     "{name} is not to be set: what tamis promises depends on it"
                 )));
             }
         }
         if self.timeout < Duration::from_millis(100) {
-            return Err(Error::Refused("--kafka-timeout takes 100ms or more".into()));
+            return Err(Error::told("--kafka-timeout takes 100ms or more".into()));
         }
         Ok(())
     }

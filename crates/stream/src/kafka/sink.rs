@@ -171,7 +171,7 @@ fn identity(folder: &Path) -> Result<String> {
                 return Ok(id.into());
             }
             let message = "is damaged; begin with an empty state folder".into();
-            Err(Error::Input { path, message })
+            Err(Error::told_of(path, message))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             // Keyed by the system's randomness, each anew.

@@ -109,7 +109,7 @@ fn offsets(place: &Place) -> Option<BTreeMap<i32, u64>> {
 }
 
 fn damaged() -> Error {
-    Error::Refused("the state cannot be read as that of a topic; begin with an empty state folder".into())
+    Error::told("the state cannot be read as that of a topic; begin with an empty state folder".into())
 }
 
 /// Where a partition begins, and what is lost by that.
@@ -539,7 +539,7 @@ impl Source for Topic<'_> {
     fn bookmark(&mut self) -> Result<Value> {
         self.news = false;
         let bookmark = Bookmark { cluster: self.cluster.clone() };
-        serde_json::to_value(bookmark).map_err(|error| Error::Refused(error.to_string()))
+        serde_json::to_value(bookmark).map_err(|error| Error::told(error.to_string()))
     }
 
     fn has_news(&self) -> bool {

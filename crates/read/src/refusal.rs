@@ -1,0 +1,220 @@
+//! Why something was refused, as a value: a reason that names no option, and what would help.
+//!
+//! A front end spells options in its own way (`--bits-per-key`, `bits_per_key=`), so nothing below it
+//! does. A reason is the text of an error like any other. What would help is data: options to give or
+//! to leave out. A [`Voice`] puts the two together.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// An option of a request: the name of its field, such as `bits_per_key`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Opt(pub &'static str);
+
+impl Opt {
+    /// This option with a value, as advice: `kind` with `count-min`.
+    pub fn with(self, value: impl Into<String>) -> Given {
+        Given { option: self, value: Some(value.into()) }
+    }
+}
+
+/// An option that somebody should give, with the value that is meant or a word for it (`N`, `SHARE`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The option.
+    pub option: Opt,
+    /// Its value; none for a switch, or where the reason says which value.
+    pub value: Option<String>,
+}
+
+impl From<Opt> for Given {
+    fn from(option: Opt) -> Given {
+        Given { option, value: None }
+    }
+}
+
+/// One thing that would help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Help {
+    /// Leave out these options.
+    LeaveOut(Vec<Opt>),
+    /// Leave out one of these options.
+    LeaveOutOne(Vec<Opt>),
+    /// Give these options.
+    Give(Vec<Given>),
+    /// Give one of these options.
+    GiveOne(Vec<Given>),
+    /// Build the file with these options.
+    BuildWith(Vec<Given>),
+    /// Build the file without these options.
+    BuildWithout(Vec<Opt>),
+    /// Save parameters of all of the data first, and build each part with them.
+    PlanFirst,
+    /// Something that is no option: a clause in the imperative ("unpack it first").
+    Do(&'static str),
+}
+
+impl Help {
+    /// Leave out this option.
+    pub fn leave_out(option: Opt) -> Help {
+        Help::LeaveOut(vec![option])
+    }
+
+    /// Give this option.
+    pub fn give(option: impl Into<Given>) -> Help {
+        Help::Give(vec![option.into()])
+    }
+
+    /// Build the file with this option.
+    pub fn build_with(option: impl Into<Given>) -> Help {
+        Help::BuildWith(vec![option.into()])
+    }
+}
+
+/// Why something was refused. Each crate has small enums of its own for it.
+///
+/// `Display` gives the reason in plain words, without the name of an option.
+pub trait Refusal: StdError + Send + Sync + 'static {
+    /// What would help: one of these.
+    fn help(&self) -> Vec<Help> {
+        Vec::new()
+    }
+}
+
+impl<R: Refusal> From<R> for Box<dyn Refusal> {
+    fn from(refusal: R) -> Box<dyn Refusal> {
+        Box::new(refusal)
+    }
+}
+
+/// How a front end spells options.
+pub trait Voice {
+    /// The option by itself.
+    fn option(&self, option: Opt) -> String;
+
+    /// The option with a value.
+    fn with(&self, option: Opt, value: &str) -> String;
+
+    /// How parameters are saved and then used.
+    fn plan_first(&self) -> String;
+}
+
+/// Spells options as the fields of a request: for logs and for whoever has no other way.
+#[derive(Debug, Clone, Copy)]
+pub struct Fields;
+
+impl Voice for Fields {
+    fn option(&self, option: Opt) -> String {
+        option.0.to_owned()
+    }
+
+    fn with(&self, option: Opt, value: &str) -> String {
+        format!("{}={value}", option.0)
+    }
+
+    fn plan_first(&self) -> String {
+        "plan all of the data, and build each part with these parameters".to_owned()
+    }
+}
+
+/// The reason, and what would help, in this voice.
+pub fn say(refusal: &dyn Refusal, voice: &dyn Voice) -> String {
+    match advice(&refusal.help(), voice) {
+        Some(advice) => format!("{refusal}: {advice}"),
+        None => refusal.to_string(),
+    }
+}
+
+/// What would help, as one clause; nothing where nothing would.
+pub fn advice(help: &[Help], voice: &dyn Voice) -> Option<String> {
+    let clauses: Vec<String> = help.iter().map(|help| clause(help, voice)).collect();
+    listed(&clauses, "or", true)
+}
+
+fn clause(help: &Help, voice: &dyn Voice) -> String {
+    let options = |options: &[Opt], last: &str| {
+        let names: Vec<String> = options.iter().map(|option| voice.option(*option)).collect();
+        listed(&names, last, false).unwrap_or_default()
+    };
+    let given = |options: &[Given], last: &str| {
+        let name = |given: &Given| match &given.value {
+            Some(value) => voice.with(given.option, value),
+            None => voice.option(given.option),
+        };
+        listed(&options.iter().map(name).collect::<Vec<_>>(), last, false).unwrap_or_default()
+    };
+    match help {
+        Help::LeaveOut(names) => format!("leave out {}", options(names, "and")),
+        Help::LeaveOutOne(names) => format!("leave out {}", options(names, "or")),
+        Help::Give(names) => format!("give {}", given(names, "and")),
+        Help::GiveOne(names) => format!("give {}", given(names, "or")),
+        Help::BuildWith(names) => format!("build it with {}", given(names, "and")),
+        Help::BuildWithout(names) => format!("build it without {}", options(names, "and")),
+        Help::PlanFirst => voice.plan_first(),
+        Help::Do(clause) => (*clause).to_owned(),
+    }
+}
+
+/// "a, b and c"; clauses that have commas within are kept apart by a comma before the last word, too.
+fn listed(parts: &[String], last: &str, clauses: bool) -> Option<String> {
+    let (end, before) = parts.split_last()?;
+    if before.is_empty() {
+        return Some(end.clone());
+    }
+    let comma = if clauses { "," } else { "" };
+    Some(format!("{}{comma} {last} {end}", before.join(", ")))
+}
+
+/// A reason in free text, where no type says it yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said(pub String);
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl StdError for Said {}
+impl Refusal for Said {}
+
+impl From<String> for Box<dyn Refusal> {
+    fn from(text: String) -> Box<dyn Refusal> {
+        Box::new(Said(text))
+    }
+}
+
+impl From<&str> for Box<dyn Refusal> {
+    fn from(text: &str) -> Box<dyn Refusal> {
+        Box::new(Said(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the keys of each group share a total size")]
+    struct Shared;
+
+    impl Refusal for Shared {
+        fn help(&self) -> Vec<Help> {
+            vec![
+                Help::leave_out(Opt("keys")),
+                Help::GiveOne(vec![Opt("fpr").into(), Opt("bits_per_key").with("N")]),
+                Help::Do("build each group by itself"),
+            ]
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_said_in_the_words_of_whoever_speaks() {
+        assert_eq!(
+            say(&Shared, &Fields),
+            "the keys of each group share a total size: leave out keys, give fpr or bits_per_key=N, or build \
+             each group by itself"
+        );
+    }
+}
