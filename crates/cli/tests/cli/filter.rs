@@ -210,7 +210,7 @@ fn parquet_leaves_as_csv_or_ndjson() {
     folder.refused("filter allow.tamis allow.csv --output-format ndjson", 1, &["leave as they came"]);
 }
 
-fn write_parquet(path: &std::path::Path) {
+pub fn write_parquet(path: &std::path::Path) {
     use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
     use parquet::file::writer::SerializedFileWriter;
     let schema = "message m { required binary email (UTF8); required int64 n; optional binary note (UTF8); }";

@@ -13,6 +13,7 @@ mod groups;
 mod interrupt;
 mod layered;
 mod merge;
+mod messages;
 mod output;
 mod plan;
 mod query;

@@ -47,6 +47,10 @@ impl Tallies {
         self.skipped = self.skipped.saturating_add(part.u64()?);
         while !part.is_done() {
             let (group, rows, seed) = (part.u32()?, part.u64()?, part.u64()?);
+            // Weight comes with rows. A group without rows is written by nobody, and would be lost by `drain`.
+            if rows == 0 {
+                return Err(damaged());
+            }
             self.add(group as usize, rows, seed)?;
         }
         Ok(())

@@ -323,6 +323,30 @@ fn parts_of_another_job_are_refused() {
     assert!(error.to_string().contains("other parameters"), "{error}");
 }
 
+/// Found by fuzzing: such a weight stayed behind when a merger was drained.
+#[test]
+fn a_tally_with_a_weight_but_no_rows_is_refused() {
+    let params = params_of(Case::Kind(Kind::CountMin), &[(1, 1)]);
+    let tally = |digest, rows: u64, weight: u64| {
+        let mut out = Writer::new(Content::Tally, digest);
+        out.u64(0); // rows left out
+        out.u32(0); // the group
+        out.u64(rows);
+        out.u64(weight);
+        out.finish()
+    };
+    let mut merger = Merger::new(&params, 640).unwrap();
+    let error = merger.absorb(&tally(merger.digest(), 0, 7)).unwrap_err();
+    assert!(error.to_string().contains("damaged"), "{error}");
+    assert!(merger.drain().is_empty());
+    merger.absorb(&tally(merger.digest(), 1, 7)).unwrap();
+    assert_eq!(merger.drain(), [(-1, tally(merger.digest(), 1, 7))]);
+
+    let mut bytes = vec![0; 28];
+    bytes[20] = 7;
+    fuzz(&bytes);
+}
+
 #[test]
 fn what_was_written_is_read_back() {
     let mut out = Writer::new(Content::Keys, 7);
