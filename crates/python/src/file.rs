@@ -24,8 +24,8 @@ use tamis_read::{Control, Error, Table};
 use crate::answers::{Answers, Values};
 use crate::errors::{Failure, in_python, raised, wrong};
 use crate::options::{Options, bad_rows, threads};
-use crate::rows::{by_number, one_key, rows, with_text};
 use crate::patience;
+use crate::rows::{by_number, one_key, rows, with_text};
 
 /// A container of sketches.
 #[pyclass(frozen, module = "tamis._tamis")]
