@@ -1,5 +1,5 @@
-//! Document 003's detection of false positives, measured again: classic filters against the
-//! multi-layer filter, with the document's memory and with equal memory.
+//! Lalit Sharma's detection of false positives, measured again: classic filters against the
+//! multi-layer filter, with Sharma's memory and with equal memory.
 //!
 //! The unique records are cut at random into the halves B and C, each with a filter of its own.
 //! A record is in one half only; if the filters of both have it, one of them errs. Other probes
@@ -21,7 +21,7 @@ use tamis_read::{Control, Options, Sources};
 
 use crate::generate::Random;
 
-/// The rate that the document takes for its filters.
+/// The rate that Sharma takes for his filters.
 pub const FPR: f64 = 0.05;
 
 /// Random splits into halves; what is counted in each is added up.
@@ -91,7 +91,7 @@ pub fn read(path: &str, fields: Vec<Field>, control: &Control) -> Result<DataSet
     Ok(DataSet { name, records, skipped })
 }
 
-/// The columns of keywords that are tried in a table: those of the two that the document names.
+/// The columns of keywords that are tried in a table: those of the two that Sharma names.
 pub fn known_columns(path: &str) -> Result<Vec<&'static str>> {
     let sources = Sources::open(&[path.into()], &Options::default(), &[Column::Number(1)])?;
     let columns: Vec<String> = sources.explain().into_iter().flat_map(|input| input.columns).collect();
@@ -107,7 +107,7 @@ pub fn known_columns(path: &str) -> Result<Vec<&'static str>> {
         known.into_iter().filter(|field| has(field.split(':').next().unwrap_or_default())).collect();
     if found.is_empty() {
         return Err(Error::told(format!(
-            "{path}: none of the columns of the document's tables is there; --keywords COLUMN:split=',' says where the keywords are (columns: {})",
+            "{path}: none of the columns of Sharma's tables is there; --keywords COLUMN:split=',' says where the keywords are (columns: {})",
             columns.join(", ")
         )));
     }
@@ -159,7 +159,7 @@ pub enum Subject {
 /// How much memory it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Memory {
-    /// The bits of one layer, as in the document.
+    /// The bits of one layer, as Sharma has them.
     Layer,
     /// All bits of the multi-layer filter.
     Total,

@@ -1,4 +1,4 @@
-//! Document 003's experiments with records.
+//! The experiments of Sharma with records.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use tamis_lab::{layers, search};
 use crate::show::Output;
 use crate::{arguments, progress};
 
-/// Document 003: classic and multi-layer filters of records, with several sorts of probes
+/// Sharma: classic and multi-layer filters of records, with several sorts of probes
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,7 +33,7 @@ pub(super) struct Layers {
     report: PathBuf,
 }
 
-/// Document 003: linear and binary search, hash table, Bloom and multi-layer filter
+/// Sharma: linear and binary search, hash table, Bloom and multi-layer filter
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
