@@ -61,7 +61,7 @@ struct Ratings {
     /// Write a page with charts
     #[arg(long, value_name = "FILE.html", default_value = "reproduce-ratings.html")]
     report: PathBuf,
-    /// Each time is the best of so many runs
+    /// Runs per time; the best one counts
     #[arg(long, default_value_t = 3)]
     repeats: usize,
 }

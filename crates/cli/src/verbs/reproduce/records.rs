@@ -45,7 +45,7 @@ pub(super) struct Search {
     /// The column of the records, with steps
     #[arg(long, value_name = "COLUMN[:STEPS]", requires = "table")]
     key: Option<Field>,
-    /// Measure from a thousand up to so many records
+    /// Largest number of records; the smallest is a thousand
     #[arg(long, value_parser = arguments::count, default_value = "10000000")]
     most: u64,
     /// The rate of the filters; for the multi-layer filter, of a layer
