@@ -14,6 +14,7 @@ use tamis::params::{Common, Params};
 use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Format};
 
+use super::StateRefusal;
 use super::seen::Seen;
 use crate::output::{self, Mapped};
 use crate::resume::{Appended, Lock, Mark, named};
@@ -44,9 +45,9 @@ impl Journal {
         if file.journal().is_empty() {
             return Ok(None);
         }
-        serde_json::from_slice(file.journal()).map(Some).map_err(|error| {
-            Error::told_of(path, format!("its journal is not one of dedup ({error}); name another state"))
-        })
+        serde_json::from_slice(file.journal())
+            .map(Some)
+            .map_err(|error| Error::input(path, StateRefusal::Journal { error }))
     }
 }
 
@@ -138,7 +139,7 @@ impl State {
             inputs: marks.collect::<Result<_>>()?,
             output: output.map(|output| (named(&output.path), output.length)),
         };
-        let journal = serde_json::to_vec(&journal).map_err(|error| Error::told(error.to_string()))?;
+        let journal = serde_json::to_vec(&journal).expect("a journal is plain data");
         let (kind, group) = seen.params()?;
         let params = Params::new(Common { kind, ..self.common.clone() }, vec![group])?;
         let (words, newest) = seen.words();
