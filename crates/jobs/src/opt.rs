@@ -26,14 +26,20 @@ pub const HEAVY: Opt = Opt("heavy");
 pub const INVERT: Opt = Opt("invert");
 /// The columns of keys.
 pub const KEY: Opt = Opt("key");
+/// The columns of keywords.
+pub const KEYWORDS: Opt = Opt("keywords");
 /// The kind of sketch.
 pub const KIND: Opt = Opt("kind");
 /// How much memory a job may take.
 pub const MEMORY: Opt = Opt("memory");
 /// What is done with keys to be removed that are not there.
 pub const MISSING: Opt = Opt("missing");
+/// Data whose keys are known to be outside.
+pub const NEGATIVES: Opt = Opt("negatives");
 /// Whether a record is asked of its own group.
 pub const OWN_GROUP: Opt = Opt("own_group");
+/// How many random keys are made that are taken to be outside.
+pub const RANDOM: Opt = Opt("random");
 /// The rate above which filters are built again.
 pub const REBUILD_ABOVE: Opt = Opt("rebuild_above");
 /// The filters of removed keys.
