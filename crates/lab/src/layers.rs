@@ -1,5 +1,5 @@
-//! Document 003's detection of false positives, measured again: classic filters against the
-//! multi-layer filter, with the document's memory and with equal memory.
+//! Lalit Sharma's detection of false positives, measured again: classic filters against the
+//! multi-layer filter, with Sharma's memory and with equal memory.
 //!
 //! The unique records are cut at random into the halves B and C, each with a filter of its own.
 //! A record is in one half only; if the filters of both have it, one of them errs. Other probes
@@ -23,7 +23,7 @@ use tamis_read::{Control, Options, Sources};
 
 use crate::generate::Random;
 
-/// The rate that the document takes for its filters.
+/// The rate that Sharma takes for his filters.
 pub const FPR: f64 = 0.05;
 
 /// Random splits into halves; what is counted in each is added up.
@@ -85,7 +85,7 @@ pub enum Refusal {
         name: String,
     },
     /// None of the columns of the published tables.
-    #[error("none of the columns of the document's tables is there (it has {})", columns.join(", "))]
+    #[error("none of the columns of Sharma's tables is there (it has {})", columns.join(", "))]
     NoKnownColumns {
         /// The columns that are there.
         columns: Vec<String>,
@@ -119,7 +119,7 @@ pub fn read(path: &str, fields: Vec<Field>, control: &Control) -> Result<DataSet
     Ok(DataSet { name, records, skipped })
 }
 
-/// The columns of keywords that are tried in a table: those of the two that the document names.
+/// The columns of keywords that are tried in a table: those of the two that Sharma names.
 pub fn known_columns(path: &str) -> Result<Vec<&'static str>> {
     let sources = Sources::open(&[path.into()], &Options::default(), &[Column::Number(1)])?;
     let columns: Vec<String> = sources.explain().into_iter().flat_map(|input| input.columns).collect();
@@ -184,7 +184,7 @@ pub enum Subject {
 /// How much memory it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Memory {
-    /// The bits of one layer, as in the document.
+    /// The bits of one layer, as Sharma has them.
     Layer,
     /// All bits of the multi-layer filter.
     Total,

@@ -1,4 +1,4 @@
-//! "Is this record in the data set?", by document 003's five ways: linear search, binary search,
+//! "Is this record in the data set?", in the five ways of Lalit Sharma: linear search, binary search,
 //! hash table, Bloom filter, multi-layer filter. Time, memory and errors, and how they grow.
 
 use std::collections::HashSet;

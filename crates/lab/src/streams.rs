@@ -1,4 +1,5 @@
-//! Document 001's experiment: a Bloom filter and a Count-Min sketch trained by one stream of
+//! The experiment of Logothetis N. Fragkoulis (Implementation of Bloom Filter and Count-Min Sketch in
+//! Apache Spark): a Bloom filter and a Count-Min sketch trained by one stream of
 //! addresses, and asked by another, in micro-batches; every answer held against the exact truth.
 
 use std::collections::{HashMap, HashSet};
@@ -165,7 +166,7 @@ pub struct Data {
 pub struct Streams {
     /// What was asked for.
     pub job: Job,
-    /// The documents' addresses, and skewed ones.
+    /// Addresses drawn uniformly, as Fragkoulis draws them, and skewed ones.
     pub data: Vec<Data>,
 }
 
@@ -580,7 +581,7 @@ impl Streams {
         sections.extend([self.speed(), self.filters(), self.counts()].map(Section::Table));
         Page {
             title: "A filter and a sketch that learn from a stream".into(),
-            subtitle: "Document 001's streams, every answer held against the exact truth".into(),
+            subtitle: "The streams of Fragkoulis (Implementation of Bloom Filter and Count-Min Sketch in Apache Spark), every answer held against the exact truth".into(),
             sections,
         }
     }
@@ -616,9 +617,9 @@ impl Streams {
     }
 }
 
-/// What differs from the document, and why.
-pub const REMARKS: &str = "The document writes addresses without their dots, which makes different ones equal (1.11.1.1 and \
-11.1.1.1); here they keep them. Its state is the set of positions that are 1, joined anew with every batch; ours is the filter \
+/// What differs from Fragkoulis, and why.
+pub const REMARKS: &str = "Fragkoulis writes addresses without their dots, which makes different ones equal (1.11.1.1 and \
+11.1.1.1); here they keep them. His state is the set of positions that are 1, joined again with every batch; ours is the filter \
 itself. Addresses drawn at random hardly ever come twice, so there is little to count: skewed ones, as logs have them, are \
 streamed as well.";
 

@@ -12,7 +12,6 @@ use tamis_read::{Explained, Format, Options};
 
 /// What the commit remembers beside the place.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Bookmark {
     /// The files that were read, the last perhaps not to its end.
     pub(super) files: Vec<Mark>,
@@ -22,7 +21,6 @@ pub(super) struct Bookmark {
 
 /// Seen once, at the beginning of a text that later runs do not see.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Understood {
     /// Byte order mark and header.
     pub(super) prelude: Name,
@@ -31,16 +29,26 @@ pub(super) struct Understood {
     header: bool,
 }
 
-const FORMATS: [(&str, Format); 4] =
-    [("lines", Format::Lines), ("csv", Format::Csv), ("tsv", Format::Tsv), ("ndjson", Format::Ndjson)];
+/// How states name formats.
+pub(super) fn name_of(format: Format) -> &'static str {
+    match format {
+        Format::Lines => "lines",
+        Format::Csv => "csv",
+        Format::Tsv => "tsv",
+        Format::Ndjson => "ndjson",
+        Format::Parquet => "parquet",
+    }
+}
+
+/// Those that text which comes live can have.
+const LIVE: [Format; 4] = [Format::Lines, Format::Csv, Format::Tsv, Format::Ndjson];
 
 impl Understood {
     /// How an input was understood.
     pub(super) fn of(explained: &Explained, prelude: &[u8]) -> Understood {
-        let format = FORMATS.iter().find(|(_, format)| *format == explained.format);
         Understood {
             prelude: Name(prelude.to_vec()),
-            format: format.map_or("lines", |(name, _)| *name).into(),
+            format: name_of(explained.format).into(),
             delimiter: explained.delimiter,
             header: explained.header,
         }
@@ -48,7 +56,7 @@ impl Understood {
 
     /// The options by which it is understood so again.
     pub(super) fn options(&self, given: &Options) -> Options {
-        let format = FORMATS.iter().find(|(name, _)| *name == self.format).map(|(_, format)| *format);
+        let format = LIVE.into_iter().find(|format| name_of(*format) == self.format);
         Options { format, delimiter: self.delimiter, no_header: !self.header, no_quotes: given.no_quotes }
     }
 }
@@ -64,13 +72,23 @@ pub(super) fn check_marks(marks: &[Mark], paths: &[PathBuf]) -> Result<()> {
             ));
         };
         let length = fs::metadata(path).map_err(Error::io(path))?.len();
-        if length < mark.offset {
-            return Err(too_short(path, length, mark.offset));
+        if length >= mark.offset && mark.holds(path) {
+            continue;
         }
-        if !mark.holds(path) {
-            return refused(
-                "is another file than the one that was read; the state folder cannot go on with it".into(),
-            );
+        match mark.renamed() {
+            Some(now) => {
+                return refused(format!(
+                    "is another file than the one that was read, which is called {} now; the state folder cannot go on with it",
+                    now.display()
+                ));
+            }
+            None if length < mark.offset => return Err(too_short(path, length, mark.offset)),
+            None => {
+                return refused(
+                    "is another file than the one that was read; the state folder cannot go on with it"
+                        .into(),
+                );
+            }
         }
     }
     Ok(())

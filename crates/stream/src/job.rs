@@ -1,15 +1,12 @@
-//! What is to be done: plain data, what of it is impossible, and how a state remembers it.
+//! What is to be done: plain data, and what of it is impossible.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use tamis::key::Recipe;
 use tamis::params::{Common, Name};
 use tamis::sizing::Kind;
-use tamis_jobs::output;
-use tamis_jobs::plan::{self, Counters, Size};
-use tamis_jobs::resume::named;
+use tamis_jobs::plan::{self, Size};
 use tamis_jobs::rows::BadRows;
 use tamis_read::error::{Error, Result};
 use tamis_read::{Options, Sources};
@@ -17,7 +14,6 @@ use tamis_read::{Options, Sources};
 use super::kafka;
 use super::learned::Sizing;
 use super::sink::Target;
-use super::state::Description;
 use super::text::Named;
 use super::window::Window;
 
@@ -271,74 +267,5 @@ impl Job {
             }
         }
         Ok(())
-    }
-
-    /// What must be the same when a later run goes on.
-    pub(super) fn description(&self) -> Result<Description> {
-        let stream = |stream: &Named| match stream {
-            Named::Files(inputs) => {
-                json!(inputs.iter().map(|input| named(Path::new(input))).collect::<Vec<_>>())
-            }
-            Named::Stdin => json!("-"),
-            Named::Pipe(path) => json!(named(path)),
-            Named::Socket(address) => json!(address.to_string()),
-            Named::Kafka(topic) => json!(topic.name()),
-        };
-        let sizing = |sizing: &Sizing| -> Result<Value> {
-            Ok(json!(match sizing {
-                Sizing::Params(params) => {
-                    let params =
-                        serde_json::to_vec(params).map_err(|error| Error::told(error.to_string()))?;
-                    format!("parameters with the digest {:016x}", tamis::hash::xxh3(&params, 0))
-                }
-                Sizing::Keys(keys, size) => format!("{size:?} for {keys} keys"),
-                Sizing::Growing(keys, fpr) => format!("a rate of {fpr}, growing from {keys} keys"),
-                Sizing::Counters(Counters { epsilon, shape }) => format!(
-                    "{} counters of {} bits in {} rows for an error of {epsilon}",
-                    shape.slots, shape.width, shape.hashes
-                ),
-            }))
-        };
-        let counts = match &self.counts {
-            Some(counts) => json!({
-                "kind": counts.common.kind.name(), "recipe": counts.common.recipe.to_string(),
-                "size": sizing(&counts.sizing)?, "output": counts.output.name(),
-            }),
-            None => Value::Null,
-        };
-        let from = match &self.from {
-            Some(path) => json!(format!("{:032x}", output::open(path)?.digest())),
-            None => Value::Null,
-        };
-        let seconds = self.every.map(|every| every.as_secs_f64());
-        let pairs = [
-            ("train", self.train.as_ref().map_or(Value::Null, stream)),
-            ("query", self.query.as_ref().map_or(Value::Null, stream)),
-            ("output", json!(self.output.name())),
-            ("kind", json!(self.common.kind.name())),
-            ("hash", json!(self.common.hash.to_string())),
-            ("recipe", json!(self.common.recipe.to_string())),
-            ("recipe of --train", json!(self.train_recipe.to_string())),
-            ("recipe of --query", json!(self.query_recipe.to_string())),
-            ("size", sizing(&self.sizing)?),
-            ("--counts", counts),
-            ("--from", from),
-            ("--batch", json!(self.batch)),
-            ("--every", json!(seconds)),
-            ("--format", json!(self.options.format.map(|format| format!("{format:?}").to_lowercase()))),
-            ("--delimiter", json!(self.options.delimiter.map(char::from))),
-            ("--no-header", json!(self.options.no_header)),
-            ("--no-quotes", json!(self.options.no_quotes)),
-            ("--bad-rows", json!(format!("{:?}", self.bad_rows).to_lowercase())),
-        ];
-        // Jobs without them are described as they were before there were any.
-        let remove = self.remove.iter().flat_map(|remove| {
-            [("remove", stream(&remove.named)), ("recipe of --remove", json!(remove.recipe.to_string()))]
-        });
-        let window = self.window.iter().flat_map(Window::description);
-        let window = window.map(|(name, value)| (name, json!(value)));
-        let rebuild = self.rebuild_above.map(|above| ("--rebuild-above", json!(above)));
-        let pairs = pairs.into_iter().chain(remove).chain(window).chain(rebuild);
-        Ok(pairs.map(|(name, value)| (name.to_owned(), value)).collect())
     }
 }

@@ -10,6 +10,7 @@
 
 mod answers;
 mod bookmark;
+mod identity;
 mod job;
 pub mod kafka;
 mod learned;
@@ -51,6 +52,7 @@ pub use self::watch::{Batch, Status, Watch, Windowed};
 pub use self::window::{By, Event, Judged, Late, TimeColumn, Window};
 
 use self::answers::Writing;
+use self::identity::Identity;
 use self::learned::Learned;
 use self::panes::Panes;
 use self::rebuild::Rebuild;
@@ -136,10 +138,9 @@ fn say_memory(window: &Window, learners: &[Learner<'_>], watch: &Watch) -> Resul
 pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let start = Instant::now();
     job.check()?;
-    let description = job.description()?;
     let (mut state, commit, planned) = match &job.state {
         Some(folder) => {
-            let (state, commit, planned) = State::open(folder, &description)?;
+            let (state, commit, planned) = State::open(folder, &Identity::of(job)?)?;
             (Some(state), commit, planned)
         }
         None => (None, None, VecDeque::new()),

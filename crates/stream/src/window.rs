@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
 use tamis::key::{Column, Field, Recipe};
 use tamis_read::calendar::{self, Unit};
 use tamis_read::error::{Error, Result};
@@ -70,6 +71,16 @@ pub enum Late {
     Drop,
     /// They are taken into their pane.
     Take,
+}
+
+impl Late {
+    /// How states name it.
+    fn name(self) -> &'static str {
+        match self {
+            Late::Drop => "drop",
+            Late::Take => "take",
+        }
+    }
 }
 
 /// A column that tells the time of a row, with steps, and the unit of its numbers: `ts`, `ts:ms`.
@@ -131,7 +142,7 @@ fn millis(name: &str, time: Duration) -> Result<i64> {
 }
 
 /// A length for people: `24h`, `90s`.
-fn shown(millis: i64) -> String {
+pub(super) fn shown(millis: i64) -> String {
     let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];
     // A day is called 24h.
     let fits = |(size, _): &(i64, &str)| millis % size == 0 && (millis / size > 1 || *size < 86_400_000);
@@ -228,16 +239,34 @@ impl Window {
     }
 
     /// What must be the same when a later run goes on.
-    pub(super) fn description(&self) -> Vec<(&'static str, String)> {
-        let mut pairs = vec![("--window", shown(self.length)), ("--slide", shown(self.slide))];
-        if let By::Event(event) = &self.by {
-            pairs.push(("--time", event.time.to_string()));
-            pairs.push(("--lateness", shown(saturated(event.lateness))));
-            pairs.push(("--late", format!("{:?}", event.late).to_lowercase()));
-            pairs.push(("--ahead", shown(self.ahead())));
+    pub(super) fn pinned(&self) -> Pinned {
+        let event = match &self.by {
+            By::Event(event) => Some(event),
+            By::Arrival => None,
+        };
+        Pinned {
+            length_ms: self.length,
+            slide_ms: self.slide,
+            time: event.map(|event| event.time.recipe.key[0].clone()),
+            time_unit: event.and_then(|event| event.time.unit).map(|unit| unit.name().to_owned()),
+            lateness_ms: event.map(|event| saturated(event.lateness)),
+            late: event.map(|event| event.late.name().to_owned()),
+            ahead_ms: event.map(|_| self.ahead()),
         }
-        pairs
     }
+}
+
+/// A window as the identity of a job has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Pinned {
+    length_ms: i64,
+    slide_ms: i64,
+    /// The column that tells the time of a row; all that follows is `null` without it.
+    time: Option<Field>,
+    time_unit: Option<String>,
+    lateness_ms: Option<i64>,
+    late: Option<String>,
+    ahead_ms: Option<i64>,
 }
 
 /// For people.

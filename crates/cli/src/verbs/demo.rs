@@ -13,7 +13,8 @@ use tamis_jobs::output as files;
 use tamis_jobs::plan::Size;
 use tamis_jobs::rows::BadRows;
 use tamis_jobs::{check, number, parallel};
-use tamis_lab::{generate, recipe};
+use tamis_lab::generate;
+use tamis_lab::ratings::recipe;
 use tamis_read::Options;
 
 use crate::show::Output;

@@ -3,6 +3,7 @@
 use tamis::sizing::Kind;
 use tamis_read::refusal::{self, Help};
 
+use super::state::VERSION;
 use crate::opt;
 
 /// What a job asks for that does not go together.
@@ -60,6 +61,12 @@ pub enum StateRefusal {
         /// What is wrong with it.
         error: serde_json::Error,
     },
+    /// Its journal is of a later program.
+    #[error("its journal has version {found}, and this program reads versions 1 and {VERSION}")]
+    Version {
+        /// Its version.
+        found: u64,
+    },
     /// It keeps another rate.
     #[error("keeps a rate of {stored}, not of {asked}")]
     Rate {
@@ -84,6 +91,9 @@ impl refusal::Refusal for StateRefusal {
         match self {
             StateRefusal::Groups | StateRefusal::Murmur3 | StateRefusal::Journal { .. } => vec![other],
             StateRefusal::Kind { .. } => vec![Help::Do("name a state of dedup or a blocked filter")],
+            StateRefusal::Version { .. } => {
+                vec![Help::Do("continue it with the program that made it"), other]
+            }
             StateRefusal::Rate { .. } => vec![Help::leave_out(opt::FPR), other],
             StateRefusal::Size { .. } => vec![Help::leave_out(opt::SIZE), other],
         }

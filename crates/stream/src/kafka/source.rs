@@ -42,7 +42,6 @@ const AHEAD_KIB: usize = 32 << 10;
 
 /// What a commit remembers beside the place.
 #[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Bookmark {
     /// Offsets mean something in one cluster only.
     cluster: Option<String>,
