@@ -5,7 +5,8 @@ use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
 use tamis_read::Control;
-use tamis_read::error::{Error, Result};
+use tamis_read::error::Result;
+use tamis_read::refusal::Refusal;
 use tamis_read::table::{Asked, Piece};
 
 use crate::output::Mapped;
@@ -167,7 +168,7 @@ impl<'f> Lookup<'f> {
         control: &Control,
     ) -> Result<Vec<Vec<u64>>> {
         let [(_, Sketch::CountMin(sketch))] = &self.sketches[..] else {
-            return Err(Error::told("estimates are asked of one sketch that counts".into()));
+            return Err(NotOneCounter.into());
         };
         self.ask(table, bad_rows, threads, control, |tile, answers| {
             let first = answers.len();
@@ -309,6 +310,13 @@ impl<'f> Lookup<'f> {
         Ok(())
     }
 }
+
+/// Estimates of what does not count, or of many groups at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("estimates are asked of one sketch that counts")]
+pub struct NotOneCounter;
+
+impl Refusal for NotOneCounter {}
 
 /// Up to 64 answers as bits, the first the lowest.
 fn packed(found: &[bool]) -> u64 {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf, absolute};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tamis::hash::xxh3;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{Help, Refusal};
 
 /// A digest of some bytes, in JSON a string of 16 hexadecimal digits: many readers of JSON keep no more
 /// than 53 bits of a number.
@@ -164,6 +165,17 @@ pub fn named(path: &Path) -> String {
     absolute(path).unwrap_or_else(|_| path.into()).to_string_lossy().into_owned()
 }
 
+/// Another process has a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("another process works with this state")]
+pub struct Locked;
+
+impl Refusal for Locked {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::Do("wait for its end")]
+    }
+}
+
 /// Keeps other processes from the same state.
 pub struct Lock {
     path: PathBuf,
@@ -180,10 +192,7 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => return Ok(Lock { path, _file: file }),
                 Ok(()) => {} // whoever held it has removed it just now
-                Err(_) => {
-                    let message = "another process works with this state; wait for its end".into();
-                    return Err(Error::told_of(state, message));
-                }
+                Err(_) => return Err(Error::input(state, Locked)),
             }
         }
     }

@@ -14,7 +14,8 @@ use tamis::hash::xxh3;
 use tamis_jobs::parallel;
 use tamis_jobs::statistics::mean_and_deviation;
 use tamis_read::Control;
-use tamis_read::error::{Error, Result};
+use tamis_read::error::Result;
+use tamis_read::refusal::{Help, Refusal};
 
 use crate::generate::{Random, Words};
 
@@ -357,6 +358,20 @@ fn chosen(records: u64, limit: u64, seed: u64) -> impl Iterator<Item = u64> {
         .take_while(move |at| *at < records)
 }
 
+/// There is no memory for the words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no memory for {records} words of {LETTERS} letters")]
+pub struct NoMemory {
+    /// Words that were asked for.
+    records: u64,
+}
+
+impl Refusal for NoMemory {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::Do("try with fewer records")]
+    }
+}
+
 /// Words that are made from one seed.
 const BLOCK: usize = 1 << 14;
 
@@ -365,8 +380,7 @@ fn words(records: u64, seed: u64, threads: usize, control: &Control) -> Result<V
     let mut words: Vec<Word> = Vec::new();
     let reserved = usize::try_from(records).is_ok_and(|records| words.try_reserve_exact(records).is_ok());
     if !reserved {
-        let message = format!("no memory for {records} words of {LETTERS} letters: try with fewer records");
-        return Err(Error::told(message));
+        return Err(NoMemory { records }.into());
     }
     words.resize(records as usize, [0; LETTERS]);
     let blocks: Vec<Mutex<&mut [Word]>> = words.chunks_mut(BLOCK).map(Mutex::new).collect();

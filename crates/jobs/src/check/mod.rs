@@ -229,7 +229,7 @@ fn test_holding(job: &Job, held: usize, control: &Control) -> Result<Report> {
         since = Instant::now();
     };
     let container = output::open(&job.filters)?;
-    counts::refuse(&job.filters, container.params(), "have false positives")?;
+    counts::refuse(&job.filters, container.params(), counts::OfSets::Test)?;
     let sketches = container.sketches()?;
     // Damage would be blamed on the data.
     parallel::each(job.threads, sketches.len(), |group| {

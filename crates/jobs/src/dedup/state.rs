@@ -14,12 +14,13 @@ use tamis::params::{Common, Params};
 use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Format};
 
+use super::StateRefusal;
 use super::seen::Seen;
 use crate::output::{self, Mapped};
 use crate::resume::{Appended, Digest, Lock, Mark, named};
 
 /// Of the journal; that of the container around it is another.
-const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 2;
 
 /// What a run leaves to the next. Fields that are not known are passed over; whoever changes what one
 /// means counts up the version.
@@ -89,28 +90,25 @@ impl From<First> for Journal {
 impl Journal {
     /// That of a file; none where it has none: a filter that `build` made.
     pub(super) fn of(file: &Mapped, path: &Path) -> Result<Option<Journal>> {
-        let refused = |message: String| Error::told_of(path, message);
         match file.journal() {
             [] => Ok(None),
-            text => Journal::read(text).map(Some).map_err(refused),
+            text => Journal::read(text).map(Some).map_err(|why| Error::input(path, why)),
         }
     }
 
     /// Reads it in any version that there was.
-    fn read(text: &[u8]) -> Result<Journal, String> {
+    fn read(text: &[u8]) -> Result<Journal, StateRefusal> {
         #[derive(Deserialize)]
         struct Versioned {
             #[serde(default)]
             version: Option<u64>,
         }
-        let wrong = |error| format!("its journal is not one of dedup ({error}); name another state");
+        let wrong = |error| StateRefusal::Journal { error };
         let Versioned { version } = serde_json::from_slice(text).map_err(wrong)?;
         match version {
             None => serde_json::from_slice::<First>(text).map(Journal::from).map_err(wrong),
             Some(version) if version == u64::from(VERSION) => serde_json::from_slice(text).map_err(wrong),
-            Some(version) => Err(format!(
-                "its journal has version {version}, and this program reads versions 1 and {VERSION}: continue it with the program that made it, or name another state"
-            )),
+            Some(found) => Err(StateRefusal::Version { found }),
         }
     }
 }
@@ -204,7 +202,7 @@ impl State {
             inputs: marks.collect::<Result<_>>()?,
             output: output.map(|output| Written { path: named(&output.path), length: output.length }),
         };
-        let journal = serde_json::to_vec(&journal).map_err(|error| Error::told(error.to_string()))?;
+        let journal = serde_json::to_vec(&journal).expect("a journal is plain data");
         let (kind, group) = seen.params()?;
         let params = Params::new(Common { kind, ..self.common.clone() }, vec![group])?;
         let (words, newest) = seen.words();
@@ -237,9 +235,9 @@ mod tests {
         let first = r#"{"verb":"dedup","keys":4,"inputs":[{"path":"/in/a.csv","offset":24,"head":1115763420654426519,"tail":18446744073709551615}],"output":["/out/a.csv",20]}"#;
         let mut second = Journal::read(SECOND.as_bytes()).unwrap();
         let later = SECOND.replace("{\"", "{\"new\":[1],\"");
-        assert_eq!(Journal::read(later.as_bytes()), Ok(second.clone()));
+        assert_eq!(Journal::read(later.as_bytes()).unwrap(), second);
         second.inputs[0].trace = None;
-        assert_eq!(Journal::read(first.as_bytes()), Ok(second));
+        assert_eq!(Journal::read(first.as_bytes()).unwrap(), second);
     }
 
     #[test]
@@ -250,7 +248,10 @@ mod tests {
             ("{}".into(), "not one of dedup"),
             ("[".into(), "not one of dedup"),
         ] {
-            assert!(Journal::read(text.as_bytes()).is_err_and(|message| message.contains(says)), "{text}");
+            assert!(
+                Journal::read(text.as_bytes()).is_err_and(|why| why.to_string().contains(says)),
+                "{text}"
+            );
         }
     }
 }
