@@ -3,4 +3,5 @@
 
 pub mod cpu;
 pub mod map;
+#[cfg(feature = "std")]
 pub mod text;

@@ -4,6 +4,10 @@
 //! Lists are made by one call for many bytes, so that it can use what the machine has.
 #![allow(unsafe_code)]
 
+use alloc::vec::Vec;
+
+use crate::chunks::{chunks, chunks_mut};
+
 /// Bytes in a block: as many as a mask has bits.
 pub const BLOCK: usize = 64;
 
@@ -19,7 +23,7 @@ pub fn mask(block: &[u8; BLOCK], byte: u8) -> u64 {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn sse2(block: &[u8; BLOCK], byte: u8) -> u64 {
-    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
+    use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
     let quarter = |i: usize| -> u64 {
         // SAFETY: SSE2 is part of x86-64. `i` is 0 to 3, so the 16 bytes read lie in the block,
         // and the load asks for no alignment.
@@ -37,7 +41,7 @@ fn sse2(block: &[u8; BLOCK], byte: u8) -> u64 {
 #[inline(always)]
 fn scalar(block: &[u8; BLOCK], byte: u8) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    let (words, _) = block.as_chunks::<8>();
+    let (words, _) = chunks::<_, 8>(block);
     words.iter().rev().fold(0, |mask, word| {
         let differing = u64::from_le_bytes(*word) ^ (u64::from(byte) * 0x0101_0101_0101_0101);
         // The top bit of each byte that is zero; exact, as no carry leaves a byte.
@@ -90,7 +94,7 @@ impl Places {
     #[inline(always)]
     fn list(&mut self, text: &[u8], mask: impl Fn(&[u8; BLOCK]) -> u64) -> usize {
         let mut found = 0;
-        let (blocks, tail) = text.as_chunks::<BLOCK>();
+        let (blocks, tail) = chunks::<_, BLOCK>(text);
         for (i, block) in blocks.iter().enumerate() {
             let mask = mask(block);
             list_places(mask, i * BLOCK, &mut self.places[found..]);
@@ -119,7 +123,7 @@ fn has_avx2() -> bool {
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn avx2(block: &[u8; BLOCK], byte: u8) -> u64 {
-    use std::arch::x86_64::{_mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8};
+    use core::arch::x86_64::{_mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8};
     let half = |i: usize| -> u64 {
         // SAFETY: AVX2 is there. `i` is 0 or 1, so the 32 bytes read lie in the block, and the
         // load asks for no alignment.
@@ -144,7 +148,7 @@ fn padded(tail: &[u8]) -> ([u8; BLOCK], u64) {
 #[inline(always)]
 fn list_places(mask: u64, base: usize, places: &mut [u32]) {
     let mut rest = mask;
-    for eight in places[..BLOCK].as_chunks_mut::<8>().0 {
+    for eight in chunks_mut::<_, 8>(&mut places[..BLOCK]) {
         for place in eight {
             *place = (base as u32).wrapping_add(rest.trailing_zeros());
             rest &= rest.wrapping_sub(1);
@@ -234,7 +238,7 @@ impl Ends {
         let (fields, rows) = (&mut self.fields[1..], &mut self.rows[..]);
         // Ends listed so far, of fields and of rows.
         let mut listed = (0, 0);
-        let (blocks, tail) = text.as_chunks::<BLOCK>();
+        let (blocks, tail) = chunks::<_, BLOCK>(text);
         for (i, block) in blocks.iter().enumerate() {
             list_block(masks(block), i * BLOCK, fields, rows, &mut listed);
         }
@@ -260,7 +264,7 @@ fn list_block(
     let both = newlines | delimiters;
     list_places(both, base, &mut fields[listed.0..]);
     let mut rest = newlines;
-    for four in rows[listed.1..][..BLOCK].as_chunks_mut::<4>().0 {
+    for four in chunks_mut::<_, 4>(&mut rows[listed.1..][..BLOCK]) {
         for place in four {
             // The ends up to and with this one.
             let upto = both & (rest ^ rest.wrapping_sub(1));
@@ -326,7 +330,7 @@ mod tests {
                 row.push(at as u32);
             }
             if byte == b'\n' {
-                rows.push(std::mem::replace(&mut row, vec![at as u32]));
+                rows.push(core::mem::replace(&mut row, vec![at as u32]));
             }
         }
         rows
