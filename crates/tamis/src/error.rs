@@ -18,6 +18,9 @@ pub enum Error {
     /// A rate that is no probability between 0 and 1.
     #[error("the false-positive rate must lie between 0 and 1, both excluded: {0} does not")]
     Rate(f64),
+    /// Bits per key that make no filter.
+    #[error("the bits per key must be above 0 and at most 10,000: {0} are not")]
+    BitsPerKey(f64),
     /// A filter for no keys.
     #[error("a filter needs at least one key to be sized for")]
     NoKeys,
@@ -134,6 +137,8 @@ pub enum Action {
     Merge,
     /// Give up keys again.
     Remove,
+    /// Count how often keys come.
+    Count,
     /// Be planned for a number of bits per key.
     BitsPerKey,
     /// Size itself by the keys that it is given, with this hash.
@@ -147,6 +152,7 @@ impl fmt::Display for Action {
                 "cannot take plain keys one by one; use blocked, bloom, counting or scalable, or count-min to count"
             }
             Action::Merge => "depends on the order of its keys and cannot be merged; use a kind that can",
+            Action::Count => "does not count; use count-min",
             Action::Remove => "cannot remove keys; use counting",
             Action::BitsPerKey => "is sized by a rate with this hash, not by bits per key; give it a rate",
             Action::Collect => {

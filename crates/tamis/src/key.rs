@@ -35,6 +35,7 @@ pub use self::keywords::keywords_of;
 
 mod decimal;
 mod keywords;
+mod single;
 #[cfg(test)]
 mod tests;
 
@@ -571,6 +572,16 @@ impl<'r> Maker<'r> {
     }
 }
 
+/// What the steps make of a value, one after the other.
+fn apply<'a>(steps: &[Step], value: &'a [u8]) -> Result<Cow<'a, [u8]>, BadValue> {
+    let mut current = Cow::Borrowed(value);
+    for step in steps {
+        let next = step.apply(&current)?.into_owned();
+        current = Cow::Owned(next);
+    }
+    Ok(current)
+}
+
 fn canonical<'a>(
     steps: &[Step],
     value: Option<&'a [u8]>,
@@ -582,13 +593,9 @@ fn canonical<'a>(
         Ok(value) if !steps.is_empty() => value,
         _ => return present(value, null),
     };
-    let mut current = Cow::Borrowed(value);
-    for step in steps {
-        let next = step.apply(&current)?.into_owned();
-        current = Cow::Owned(next);
-    }
+    let made = apply(steps, value)?;
     buffer.clear();
-    buffer.extend_from_slice(&current);
+    buffer.extend_from_slice(&made);
     if buffer.is_empty() { present(None, null) } else { Ok(buffer) }
 }
 

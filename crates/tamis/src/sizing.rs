@@ -159,6 +159,9 @@ impl Shape {
     }
 }
 
+/// No filter is planned with more bits for a key than this.
+pub const MOST_BITS_PER_KEY: f64 = 10_000.0;
+
 /// No sketch has more bits than this: 8 PiB.
 pub const MOST_BITS: u64 = 1 << 56;
 
@@ -281,6 +284,25 @@ impl Kind {
             )),
             Kind::CountMin | Kind::CountMinConservative => Err(self.has_no_rate()),
         }
+    }
+
+    /// The shape with at least this many bits for each key, in whole lines and blocks, so that no key
+    /// gets fewer; and with the number of hashes that is best for these bits, not for what rounding to
+    /// whole lines makes of them.
+    pub fn shape_for_bits_per_key(self, keys: u64, bits_per_key: f64) -> Result<Shape> {
+        if !(bits_per_key > 0.0 && bits_per_key <= MOST_BITS_PER_KEY) {
+            return Err(Error::BitsPerKey(bits_per_key));
+        }
+        let unit = match self {
+            Kind::Blocked => LINE_BITS,
+            Kind::Counting => LINE_BITS * u64::from(COUNTER_BITS),
+            _ => 1,
+        };
+        let bits = real::ceil(keys as f64 * bits_per_key) as u64;
+        let bits = bits.checked_next_multiple_of(unit).ok_or(Error::TooLarge { bits })?;
+        let shape = self.shape_for_bits(keys, bits)?;
+        let hashes = self.shape_for_bits(1 << 30, ((1u64 << 30) as f64 * bits_per_key) as u64)?.hashes;
+        Ok(Shape { hashes, ..shape })
     }
 
     /// The expected rate of a sketch of this shape that holds so many keys. Of a

@@ -251,6 +251,11 @@ pub(crate) fn ones_in(line: &Mask, start: usize, len: usize) -> u32 {
 }
 
 impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
+    /// The words themselves, to be changed: those of a filter of the same shape can be joined by OR.
+    pub(crate) fn words_mut(&mut self) -> &mut W {
+        &mut self.words
+    }
+
     /// Adds the key with this hash.
     #[inline]
     pub fn insert_hash(&mut self, hash: u64) {

@@ -82,7 +82,7 @@ pub fn document_shape(keys: u64, fpr: f64) -> Result<Shape> {
     let bits = round_ties_even(-((keys as f64 * log(fpr)) / (ln2 * ln2))).max(1.0);
     if bits > (1u64 << 32) as f64 {
         return Err(Error::Shape(format!(
-            "murmur3 gives 32 bits and cannot reach {bits} positions; the default hash can (leave out --hash)"
+            "murmur3 gives 32 bits and cannot reach {bits} positions; the default hash, xxh3, can"
         )));
     }
     let hashes = round_ties_even((bits / keys as f64) * ln2).clamp(1.0, f64::from(MOST_HASHES));

@@ -312,6 +312,11 @@ impl<W: AsRef<[u64]>> Bloom<W> {
 }
 
 impl<W: AsRef<[u64]> + AsMut<[u64]>> Bloom<W> {
+    /// The words themselves, to be changed: those of a filter of the same shape can be joined by OR.
+    pub(crate) fn words_mut(&mut self) -> &mut W {
+        &mut self.words
+    }
+
     #[inline(always)]
     fn set(&mut self, position: u64) {
         self.words.as_mut()[(position / 64) as usize] |= 1 << (position % 64);

@@ -4,7 +4,6 @@
 //! records are counted, compared and looked for like any other key, and the keywords can be had
 //! back from the bytes.
 
-use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
@@ -13,7 +12,7 @@ use alloc::vec::Vec;
 
 use serde_json::Value;
 
-use super::{BadValue, Column, Field, Step, present};
+use super::{BadValue, Column, Field, Step, apply, present};
 
 /// The keywords of a record in the making, one after the other.
 #[derive(Debug, Default)]
@@ -101,15 +100,6 @@ impl Record {
             _ => take(&cell),
         }
     }
-}
-
-fn apply<'a>(steps: &[Step], value: &'a [u8]) -> Result<Cow<'a, [u8]>, BadValue> {
-    let mut current = Cow::Borrowed(value);
-    for step in steps {
-        let next = step.apply(&current)?.into_owned();
-        current = Cow::Owned(next);
-    }
-    Ok(current)
 }
 
 /// The parts between delimiters, without the white space at their ends.
