@@ -7,7 +7,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?; // removed at the end; leave this out to keep the file
     std::env::set_current_dir(folder.path())?;
     let emails = ["ann@example.org", "bob@example.org", "cleo@example.org"];
-    let keys = vec!["tt0111161".to_string(), "tt0068646".to_string()];
+    let keys = ["tt0111161".to_string(), "tt0068646".to_string()];
     let mut other = tamis::Filter::with_rate(1_000_000, 0.01)?;
     other.insert("dan@example.org");
 

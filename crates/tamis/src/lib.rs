@@ -48,8 +48,8 @@
 //! # Which error
 //!
 //! - **A filter finds a key that was never added** with a small probability, its *rate*. With the keys
-//!   that it was sized for, the expected rate is at most the one asked for; with twice as many it is about
-//!   ten times as high at 1 %. [`Filter::rate`] is what it is now. A key that was added is always
+//!   that it was sized for, the expected rate is at most the one asked for; with twice as many it is more
+//!   than ten times as high at 1 %. [`Filter::rate`] is what it is now. A key that was added is always
 //!   found. (In a `counting` filter, as long as nothing was removed that was never added.)
 //! - **A counter gives too much**, never too little: at most ε times the total too much, but for a
 //!   probability of δ.
@@ -115,7 +115,7 @@
 //!   knows where strangers choose the keys. XXH3 is not a cryptographic hash.
 //! - Two different keys of the same 64-bit hash are one: with a billion keys that happens about once
 //!   in forty sets, and it is far below any rate that a filter has.
-//! - A sketch has at most 2⁵⁶ bits; a `fuse` filter at most 2³² keys; `murmur3` reaches 2³² bits.
+//! - A sketch has at most 2⁵⁶ bits; a `fuse` filter at most 2⁴⁰ keys; `murmur3` reaches 2³² bits.
 //! - Files are little-endian and mapped as they are: the library does not build for big-endian machines.
 //!
 //! # Features

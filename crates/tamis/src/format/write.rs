@@ -110,7 +110,7 @@ fn unfit(what: String) -> io::Error {
 /// not depend on the tallies: a data area may be put in its place before they are known.
 ///
 /// # Errors
-/// As of [`write`].
+/// As of [`write()`].
 pub fn head(params: &Params, tallies: &[Tally]) -> io::Result<Vec<u8>> {
     head_before(params, tallies, &[], &[])
 }
