@@ -91,7 +91,7 @@ pub enum Error {
     },
     /// A file that is more than one set of plain keys.
     #[error("holds {0}; open it as a tamis::File")]
-    Whole(Whole),
+    NotOneSet(NotOneSet),
     /// A file that could not be read.
     #[cfg(feature = "file")]
     #[error("{}: {source}", path.display())]
@@ -165,21 +165,21 @@ impl fmt::Display for Action {
 /// Why a file is not one set of plain keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Whole {
+pub enum NotOneSet {
     /// It has several groups, or one with a name.
     Groups,
     /// Its keys are made of several columns, or are records of keywords.
-    Parts,
+    Columns,
     /// It lists heavy keys, or a journal, which would be lost.
     More,
 }
 
-impl fmt::Display for Whole {
+impl fmt::Display for NotOneSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Whole::Groups => "groups, not one set",
-            Whole::Parts => "keys of several columns or keywords, not single values",
-            Whole::More => "more than one sketch (heavy keys or a journal)",
+            NotOneSet::Groups => "groups, not one set",
+            NotOneSet::Columns => "keys of several columns or keywords, not single values",
+            NotOneSet::More => "more than one sketch (heavy keys or a journal)",
         })
     }
 }

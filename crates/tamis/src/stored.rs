@@ -6,7 +6,7 @@ use std::io::Write;
 use std::ops::Deref;
 
 use crate::arch::map::Words;
-use crate::error::{Error, Result, Whole};
+use crate::error::{Error, NotOneSet, Result};
 use crate::format::{self, Container, Extras, Tally};
 use crate::hash::Scheme;
 use crate::key::{Field, Recipe};
@@ -71,11 +71,11 @@ impl Stored<'_> {
 pub(crate) fn taken<B: Deref<Target = [u8]>>(file: &Container<B>) -> Result<(Params, Tally, Words)> {
     let params = file.params();
     if params.common.recipe.group.is_some() {
-        return Err(Error::Whole(Whole::Groups));
+        return Err(Error::NotOneSet(NotOneSet::Groups));
     }
     params.common.recipe.takes_any_value()?;
     if file.heavy().is_some() || !file.journal().is_empty() {
-        return Err(Error::Whole(Whole::More));
+        return Err(Error::NotOneSet(NotOneSet::More));
     }
     file.verify(0)?;
     Ok((params.clone(), file.tallies()[0], Words::copy_of(file.section(0))?))

@@ -66,16 +66,8 @@ impl Words {
     pub fn new(len: usize) -> Result<Words> {
         let none = || Error::Memory { bytes: (len as u64).saturating_mul(8) };
         #[cfg(feature = "std")]
-        {
-            let bytes = len.checked_mul(8).ok_or_else(none)?;
-            if bytes >= MAPPED {
-                let map = MmapMut::map_anon(bytes).map_err(|_| none())?;
-                #[cfg(target_os = "linux")]
-                if bytes >= HUGE {
-                    let _ = map.advise(memmap2::Advice::HugePage); // ordinary pages work too
-                }
-                return Ok(Words { memory: Memory::Mapped(map), len });
-            }
+        if let Some(map) = mapped(len.checked_mul(8).ok_or_else(none)?) {
+            return Ok(Words { memory: Memory::Mapped(map), len });
         }
         let mut words = Vec::new();
         words.try_reserve_exact(len).map_err(|_| none())?;
@@ -95,6 +87,21 @@ impl Words {
         copy.copy_from_slice(words);
         Ok(copy)
     }
+}
+
+/// A mapping for a large array. None for a small one, nor where nothing can be mapped (there are such
+/// systems): the allocator may have the memory.
+#[cfg(feature = "std")]
+fn mapped(bytes: usize) -> Option<MmapMut> {
+    if bytes < MAPPED {
+        return None;
+    }
+    let map = MmapMut::map_anon(bytes).ok()?;
+    #[cfg(target_os = "linux")]
+    if bytes >= HUGE {
+        let _ = map.advise(memmap2::Advice::HugePage); // ordinary pages work too
+    }
+    Some(map)
 }
 
 impl Default for Words {

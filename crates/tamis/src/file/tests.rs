@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::error::{Action, Whole};
+use crate::error::{Action, NotOneSet};
 use crate::key::Step;
 use crate::{Counter, Filter};
 
@@ -117,7 +117,7 @@ fn what_cannot_be_opened_is_refused_with_its_name() {
     assert!(matches!(inner(Filter::open(&path).unwrap_err()), Error::Checksum { .. }));
 
     let grouped = golden("blocked.tamis");
-    assert!(matches!(inner(Filter::open(&grouped).unwrap_err()), Error::Whole(Whole::Groups)));
+    assert!(matches!(inner(Filter::open(&grouped).unwrap_err()), Error::NotOneSet(NotOneSet::Groups)));
     let kind = inner(Filter::open(golden("fuse.tamis")).unwrap_err());
     assert!(matches!(kind, Error::Cannot { kind: Kind::Fuse, action: Action::Insert }));
     let counts = inner(Counter::open(&grouped).unwrap_err());

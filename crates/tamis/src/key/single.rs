@@ -6,16 +6,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{BadValue, Maker, Recipe, Step, apply, is_present};
-use crate::error::Error;
+use crate::error::{Error, NotOneSet};
 
 impl Recipe {
     /// Whether every value has a key, made of that value alone: the key is a single column without
     /// keywords, and no step expects a number.
     ///
     /// # Errors
-    /// [`Error::Whole`] or [`Error::Step`] say what stands against it.
+    /// [`Error::NotOneSet`] or [`Error::Step`] say what stands against it.
     pub fn takes_any_value(&self) -> Result<(), Error> {
-        let [field] = &self.key[..] else { return Err(Error::Whole(crate::error::Whole::Parts)) };
+        let [field] = &self.key[..] else { return Err(Error::NotOneSet(NotOneSet::Columns)) };
         let may_fail = |step: &&Step| {
             matches!(step, Step::Round | Step::Floor | Step::Ceil | Step::Sort) || step.splits()
         };
@@ -129,7 +129,7 @@ mod tests {
             let refused = recipe(&[&format!("a:{step}")]).takes_any_value();
             assert!(matches!(refused, Err(Error::Step { step: got }) if got == step), "{step}");
         }
-        assert!(matches!(recipe(&["a", "b"]).takes_any_value(), Err(Error::Whole(_))));
+        assert!(matches!(recipe(&["a", "b"]).takes_any_value(), Err(Error::NotOneSet(_))));
         assert!(matches!(
             recipe(&["a", "b"]).key_of_value(b"a"),
             Err(BadValue::Parts { expected: 2, got: 1 })
