@@ -297,7 +297,7 @@ impl Learned {
             }
             Kept::Fixed { params, words } => {
                 let placing = Placing::new(params);
-                let taken = std::mem::replace(words, Words::zeroed(0).map_err(tamis::Error::Memory)?);
+                let taken = std::mem::take(words);
                 let mut into = Private::with(&placing, taken);
                 for (record, &hash) in records.hashes.iter().enumerate() {
                     let group = group(record) as u32;
