@@ -25,6 +25,7 @@ pub mod lookup;
 pub mod memory;
 pub mod merge;
 pub mod number;
+pub mod opt;
 pub mod outlet;
 pub mod output;
 pub mod parallel;

@@ -4,7 +4,8 @@ use tamis::hash::{Scheme, xxh3};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::layered::Answer;
 use tamis_read::Control;
-use tamis_read::error::{Error, Result};
+use tamis_read::error::Result;
+use tamis_read::refusal::Refusal;
 use tamis_read::table::{Asked, Piece};
 
 use crate::ask::{Answers, Filters};
@@ -146,7 +147,7 @@ impl<'f> Lookup<'f> {
         control: &Control,
     ) -> Result<Vec<Vec<u64>>> {
         if self.filters.len() != 1 || self.filters.counter(0).is_none() {
-            return Err(Error::told("estimates are asked of one sketch that counts".into()));
+            return Err(NotOneCounter.into());
         }
         self.ask(table, bad_rows, threads, control, |keys, asking, rows| {
             let first = rows.len();
@@ -258,6 +259,13 @@ fn hash_values(
     }
     Ok(())
 }
+
+/// Estimates of what does not count, or of many groups at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("estimates are asked of one sketch that counts")]
+pub struct NotOneCounter;
+
+impl Refusal for NotOneCounter {}
 
 /// Up to 64 answers as bits, the first the lowest.
 fn packed(found: &[bool]) -> u64 {

@@ -13,9 +13,82 @@ use tamis::countmin::Heavy;
 use tamis::format::{self, Extras, Tally};
 use tamis::params::Params;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{self, Help};
 
 use crate::leftovers::TemporaryFile;
 use crate::parallel;
+
+/// Why a file is not written, or not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// It is read, too.
+    #[error("is an input and would be overwritten")]
+    IsInput,
+    /// Two outputs have its name.
+    #[error("is named twice, for two things")]
+    NamedTwice,
+    /// The name that means standard output elsewhere.
+    #[error("the result cannot go to standard output")]
+    Stdout,
+    /// A folder has its name.
+    #[error("is a folder")]
+    Folder,
+    /// A device or a pipe has its name.
+    #[error("is not a regular file and is not replaced")]
+    Device,
+    /// It is a link that leads nowhere.
+    #[error("is a link to nothing")]
+    DeadLink,
+    /// Its folder is not there.
+    #[error("its folder does not exist")]
+    NoFolder,
+    /// A container that is no file.
+    #[error("is not a regular file")]
+    NotAFile,
+    /// A container without a byte.
+    #[error("is empty, not a tamis file")]
+    Empty,
+    /// Memory for a container is missing.
+    #[error("no memory for {bytes} bytes ({error})")]
+    NoMemory {
+        /// Its size.
+        bytes: usize,
+        /// What the operating system said.
+        error: io::Error,
+    },
+    /// Sketches that the format cannot hold.
+    #[error("no container can be made ({error})")]
+    NoContainer {
+        /// What the format said.
+        error: io::Error,
+    },
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            Refusal::IsInput => vec![Help::Do("name another output")],
+            Refusal::NamedTwice => vec![Help::Do("name two files")],
+            Refusal::Stdout => vec![Help::Do("name a file (./- is one called -)")],
+            Refusal::Folder => vec![Help::Do("name a file in it")],
+            Refusal::Device | Refusal::DeadLink => vec![Help::Do("name another file")],
+            Refusal::NoFolder => vec![Help::Do("make it first"), Help::Do("name another")],
+            Refusal::NotAFile | Refusal::Empty | Refusal::NoMemory { .. } | Refusal::NoContainer { .. } => {
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// A thread that syncs a file panicked.
+#[derive(Debug, thiserror::Error)]
+#[error("the thread that syncs the file has failed")]
+struct SyncFailed;
+
+/// A file that cannot be made, for this reason.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot be written: {0}")]
+struct Unwritable(io::ErrorKind);
 
 /// Writes a file under a temporary name in the same folder, then puts it in its place: a reader
 /// sees the old file or the new one, and a failure leaves the old one untouched.
@@ -130,7 +203,7 @@ impl Behind {
     /// What went wrong: a failure is told to the first who syncs, and to nobody after.
     fn join(self) -> io::Result<()> {
         drop(self.wake);
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs has failed")))
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other(SyncFailed)))
     }
 }
 
@@ -142,8 +215,7 @@ pub fn check(path: &Path) -> Result<()> {
 /// Refuses an output that is one of the inputs.
 pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<Item = P>) -> Result<()> {
     if inputs.into_iter().any(|input| same_file(path, input.as_ref())) {
-        let message = "is an input and would be overwritten; name another output".into();
-        return Err(Error::told_of(path, message));
+        return Err(Error::input(path, Refusal::IsInput));
     }
     Ok(())
 }
@@ -173,8 +245,7 @@ pub fn check_outputs<'p>(
         check_is_no_input(path, inputs.clone())?;
         let place = absolute(path).unwrap_or_else(|_| path.to_owned());
         if places.contains(&place) {
-            let message = "is named twice, for two things; name two files".into();
-            return Err(Error::told_of(path, message));
+            return Err(Error::input(path, Refusal::NamedTwice));
         }
         places.push(place);
     }
@@ -194,20 +265,16 @@ struct Target {
 
 impl Target {
     fn of(path: &Path) -> Result<Target> {
-        let refused = |message: &str| {
-            Err(Error::Input { path: path.into(), why: Box::new(tamis_read::refusal::Said(message.into())) })
-        };
+        let refused = |why: Refusal| Err(Error::input(path, why));
         if path == Path::new("-") {
-            return refused("the result cannot go to standard output; name a file (./- is one called -)");
+            return refused(Refusal::Stdout);
         }
         let (file, permissions) = match fs::metadata(path) {
-            Ok(there) if there.is_dir() => return refused("is a folder; name a file in it"),
+            Ok(there) if there.is_dir() => return refused(Refusal::Folder),
             // A rename would put a file in the place of a device such as /dev/null.
-            Ok(there) if !there.is_file() => {
-                return refused("is not a regular file and is not replaced; name another");
-            }
+            Ok(there) if !there.is_file() => return refused(Refusal::Device),
             Ok(there) => (fs::canonicalize(path).map_err(Error::io(path))?, Some(there.permissions())),
-            Err(_) if path.is_symlink() => return refused("is a link to nothing; name a file"),
+            Err(_) if path.is_symlink() => return refused(Refusal::DeadLink),
             Err(_) => (path.to_owned(), None),
         };
         let folder = match file.parent() {
@@ -215,7 +282,7 @@ impl Target {
             _ => PathBuf::from("."),
         };
         if !folder.is_dir() {
-            return refused("its folder does not exist; make it first, or name another");
+            return refused(Refusal::NoFolder);
         }
         Ok(Target { folder, file, permissions })
     }
@@ -223,7 +290,7 @@ impl Target {
     fn temporary(&self) -> io::Result<TemporaryFile> {
         // The name of the temporary file, which this error would show, helps nobody.
         TemporaryFile::new(&self.folder)
-            .map_err(|error| io::Error::new(error.kind(), format!("cannot be written: {}", error.kind())))
+            .map_err(|error| io::Error::new(error.kind(), Unwritable(error.kind())))
     }
 }
 
@@ -310,7 +377,7 @@ impl Deref for Held {
 impl Held {
     /// Memory for so many bytes, which `write` fills.
     fn written(len: usize, write: impl FnOnce(&mut [u8]) -> io::Result<()>) -> Result<Held> {
-        let none = |error| Error::told(format!("no memory for {len} bytes ({error})"));
+        let none = |error| Error::from(Refusal::NoMemory { bytes: len, error });
         let mut words = Words::zeroed(len.div_ceil(8)).map_err(none)?;
         write(&mut bytemuck::cast_slice_mut(&mut words)[..len]).map_err(none)?;
         Ok(Held::Memory(words, len))
@@ -329,7 +396,7 @@ pub fn in_memory(
     let extras = Extras { heavy, journal: b"" };
     let mut length = Length(0);
     let written = format::write(&mut length, params, &tallies, arena, extras);
-    written.map_err(|error| Error::told(error.to_string()))?;
+    written.map_err(|error| Refusal::NoContainer { error })?;
     let held = Held::written(length.0, |mut out| format::write(&mut out, params, &tallies, arena, extras))?;
     Ok(Container::open(held)?)
 }
@@ -362,16 +429,10 @@ pub fn open(path: &Path) -> Result<Mapped> {
     let file = File::open(path).map_err(Error::io(path))?;
     let metadata = file.metadata().map_err(Error::io(path))?;
     if !metadata.is_file() {
-        return Err(Error::Input {
-            path: path.into(),
-            why: Box::new(tamis_read::refusal::Said("is not a regular file".into())),
-        });
+        return Err(Error::input(path, Refusal::NotAFile));
     }
     if metadata.len() == 0 {
-        return Err(Error::Input {
-            path: path.into(),
-            why: Box::new(tamis_read::refusal::Said("is empty, not a tamis file".into())),
-        });
+        return Err(Error::input(path, Refusal::Empty));
     }
     let map = Map::of(&file).map_err(Error::io(path))?;
     Container::open(Held::File(map)).map_err(Error::file(path))

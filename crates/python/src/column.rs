@@ -256,6 +256,18 @@ fn pick<'a>(
             let value = |row| if array.as_boolean().value(row) { &b"true"[..] } else { b"false" };
             set(there, value, cells)
         }
+        _ => pick_number(array, there, out, cells),
+    }
+}
+
+/// Sets cells to numbers; other types are tried as moments.
+fn pick_number<'a>(
+    array: &'a dyn Array,
+    there: impl Iterator<Item = (usize, usize)>,
+    out: &'a mut Vec<u8>,
+    cells: &mut Cells<'_, 'a>,
+) -> Filled {
+    match array.data_type() {
         DataType::Int8 => numbers::<Int8Type>(array, there, text::integer, out, cells),
         DataType::Int16 => numbers::<Int16Type>(array, there, text::integer, out, cells),
         DataType::Int32 => numbers::<Int32Type>(array, there, text::integer, out, cells),
@@ -273,6 +285,18 @@ fn pick<'a>(
         ),
         DataType::Float32 => numbers::<Float32Type>(array, there, text::single, out, cells),
         DataType::Float64 => numbers::<Float64Type>(array, there, text::double, out, cells),
+        _ => pick_moment(array, there, out, cells),
+    }
+}
+
+/// Sets cells to dates, times and timestamps; other types are tried as decimals.
+fn pick_moment<'a>(
+    array: &'a dyn Array,
+    there: impl Iterator<Item = (usize, usize)>,
+    out: &'a mut Vec<u8>,
+    cells: &mut Cells<'_, 'a>,
+) -> Filled {
+    match array.data_type() {
         DataType::Date32 => {
             numbers::<Date32Type>(array, there, |days, out| text::date(days.into(), out), out, cells)
         }
@@ -329,6 +353,18 @@ fn pick<'a>(
                 }
             }
         }
+        _ => pick_decimal(array, there, out, cells),
+    }
+}
+
+/// Sets cells to decimals; no other type is left that has a text.
+fn pick_decimal<'a>(
+    array: &'a dyn Array,
+    there: impl Iterator<Item = (usize, usize)>,
+    out: &'a mut Vec<u8>,
+    cells: &mut Cells<'_, 'a>,
+) -> Filled {
+    match array.data_type() {
         DataType::Decimal32(_, scale) => numbers::<Decimal32Type>(
             array,
             there,

@@ -45,6 +45,10 @@ pub enum Help {
     Give(Vec<Given>),
     /// Give one of these options.
     GiveOne(Vec<Given>),
+    /// Give a larger value of one of these options.
+    GiveMore(Vec<Opt>),
+    /// Give a smaller value of one of these options.
+    GiveLess(Vec<Opt>),
     /// Build the file with these options.
     BuildWith(Vec<Given>),
     /// Build the file without these options.
@@ -53,6 +57,8 @@ pub enum Help {
     PlanFirst,
     /// Something that is no option: a clause in the imperative ("unpack it first").
     Do(&'static str),
+    /// The same with options, which may be those of another job ("see them by filter", `invert`).
+    DoWith(&'static str, Vec<Given>),
 }
 
 impl Help {
@@ -64,6 +70,16 @@ impl Help {
     /// Give this option.
     pub fn give(option: impl Into<Given>) -> Help {
         Help::Give(vec![option.into()])
+    }
+
+    /// Give a larger value of this option.
+    pub fn give_more(option: Opt) -> Help {
+        Help::GiveMore(vec![option])
+    }
+
+    /// Give a smaller value of this option.
+    pub fn give_less(option: Opt) -> Help {
+        Help::GiveLess(vec![option])
     }
 
     /// Build the file with this option.
@@ -149,10 +165,13 @@ fn clause(help: &Help, voice: &dyn Voice) -> String {
         Help::LeaveOutOne(names) => format!("leave out {}", options(names, "or")),
         Help::Give(names) => format!("give {}", given(names, "and")),
         Help::GiveOne(names) => format!("give {}", given(names, "or")),
+        Help::GiveMore(names) => format!("give a larger {}", options(names, "or")),
+        Help::GiveLess(names) => format!("give a smaller {}", options(names, "or")),
         Help::BuildWith(names) => format!("build it with {}", given(names, "and")),
         Help::BuildWithout(names) => format!("build it without {}", options(names, "and")),
         Help::PlanFirst => voice.plan_first(),
         Help::Do(clause) => (*clause).to_owned(),
+        Help::DoWith(clause, names) => format!("{clause} with {}", given(names, "and")),
     }
 }
 

@@ -204,7 +204,7 @@ mod tests {
         let queue = Queue::default();
         assert!(matches!(queue.pop(Duration::ZERO), Ok(Popped::Nothing)));
         queue.push(piece(1));
-        queue.end(Err(Error::told("no".into())));
+        queue.end(Err(crate::refusal::Failed::Reader.into()));
         assert!(matches!(queue.pop(Duration::ZERO), Ok(Popped::Piece(_))));
         assert!(queue.pop(Duration::ZERO).is_err());
     }

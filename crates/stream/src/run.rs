@@ -1,14 +1,14 @@
 //! The run itself: batch after batch, each gathered, logged, learned and answered; and commits.
 
+use super::refusal::{CannotResume, News};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tamis::params::Name;
-use tamis_jobs::number;
 use tamis_jobs::rows::Names;
-use tamis_read::error::{Error, Result};
-use tamis_read::{Control, calendar};
+use tamis_read::Control;
+use tamis_read::error::Result;
 
 use super::Report;
 use super::answers::{Asking, Distinct, Writing};
@@ -253,10 +253,7 @@ impl Run<'_> {
         for (stream, range) in streams.into_iter().zip([&planned.train, &planned.query, &planned.remove]) {
             let Some((from, to)) = range else { continue };
             if *from != stream.place() {
-                return Err(Error::told(format!(
-                    "batch {} of the plan does not begin where the one before it ends; begin with an empty state folder",
-                    planned.batch
-                )));
+                return Err(CannotResume::Gap(planned.batch).into());
             }
             while !stream.gather(Cut::At(to), LOOK)? {
                 if self.control.check().is_err() {
@@ -290,11 +287,7 @@ impl Run<'_> {
         let sorted = times.sort(records, moment);
         if before == 0 && times.judged.ahead > 0 {
             let latest = records.times.iter().max().copied().unwrap_or(0);
-            self.watch.say(&format!(
-                "a row is dated {}, and it is {}: rows so far ahead are left out and counted (--ahead allows more; a time without a zone is taken for UTC)",
-                calendar::stamp(latest),
-                calendar::stamp(moment)
-            ));
+            self.watch.say(&News::Ahead { latest, now: moment });
         }
         let Some(sorted) = sorted else { return Ok(0) };
         let parts = sorted.parts(records);
@@ -325,14 +318,13 @@ impl Run<'_> {
             *learned = larger;
             now = learned.fill()?;
         }
-        self.watch.say(&format!(
-            "the expected rate was {}, over {}: the filters were made anew from the source, for {} keys in place of {}; it is now {}",
-            number::rate(fill.rate),
-            number::rate(rebuild.above),
-            number::count(more),
-            number::count(keys),
-            number::rate(now.rate)
-        ));
+        self.watch.say(&News::Rebuilt {
+            was: fill.rate,
+            above: rebuild.above,
+            now: now.rate,
+            before: keys,
+            keys: more,
+        });
         self.watch.update(|status| status.enlarged += 1);
         Ok(())
     }
@@ -341,8 +333,7 @@ impl Run<'_> {
     fn say_growth(&self, layers: u64) {
         let now = self.learners.first().map_or(0, |learner| learner.learned.layers());
         if self.job.rebuild_above.is_some() && now > layers && layers > 0 {
-            self.watch
-                .say(&format!("the filters have grown: they have {} now", number::counted(now, "layer")));
+            self.watch.say(&News::Grown(now));
             self.watch.update(|status| status.enlarged += now - layers);
         }
     }

@@ -5,6 +5,7 @@
 //! process is killed; they are synced when the state is, and before a next segment begins. So when
 //! the machine itself fails, what is lost is the end of the text and not a part within it.
 
+use super::refusal::CannotResume;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -65,8 +66,7 @@ impl Spool {
             }
             let path = self.path(start);
             if missing {
-                let message = format!("it should begin at {}: a part is missing", self.end);
-                return Err(Error::told_of(path, message));
+                return Err(Error::input(path, CannotResume::SpoolGap(self.end)));
             }
             let length = fs::metadata(&path).map_err(Error::io(&path))?.len();
             // What stands beyond the beginning of the next was cut off, and the cut was lost.
@@ -107,8 +107,7 @@ impl Spool {
                 return Ok(all);
             }
             let path = self.folder.join(format!("{}…", self.prefix));
-            let message = format!("what came from offset {offset} on is not there any more");
-            return Err(Error::told_of(path, message));
+            return Err(Error::input(path, CannotResume::SpoolGone(offset)));
         }
         for (i, &start) in self.starts.iter().enumerate() {
             let end = self.starts.get(i + 1).copied().unwrap_or(self.end);

@@ -19,6 +19,7 @@ mod plan;
 mod query;
 mod rebuild;
 mod remove;
+mod states;
 mod stream;
 mod stream_crash;
 mod stream_edges;

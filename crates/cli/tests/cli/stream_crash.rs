@@ -348,22 +348,43 @@ fn another_job_is_named_and_refused() {
             "stream --train a.txt --query b.txt --batch 3 --keys 10 --state state -o out",
             "--batch is 2 there and 3 here",
         ),
-        ("stream --train a.txt --query b.txt --batch 2 --keys 11 --state state -o out", "10 keys"),
+        (
+            "stream --train a.txt --query b.txt --batch 2 --keys 11 --state state -o out",
+            "--keys is 10 there and 11 here",
+        ),
         (
             "stream --train a.txt --query b.txt --batch 2 --state state -o out",
             "kind is \"blocked\" there and \"scalable\" here",
         ),
-        ("stream --train a.txt --query b.txt --batch 2 --keys 10 --seed 1 --state state -o out", "hash is"),
+        (
+            "stream --train a.txt --query b.txt --batch 2 --keys 10 --seed 1 --state state -o out",
+            "--seed is 0 there and 1 here",
+        ),
         ("stream --train a.txt --query b.txt --batch 2 --keys 10 --state state -o other", "output is"),
         ("stream --train a.txt --batch 2 --keys 10 --state state", "output is"),
         (
             "stream --train a.txt --query b.txt --batch 2 --keys 10 --key 1:lower --state state -o out",
-            "recipe",
+            "the recipe is \"key (line)\" there and \"key 1:lower\" here",
+        ),
+        (
+            "stream --train a.txt --query b.txt --batch 3 --keys 11 --delimiter ; --state state -o out",
+            "--keys is 10 there and 11 here, --batch is 2 there and 3 here, --delimiter is nothing there and \";\" here;",
         ),
     ] {
         folder.refused(other, 1, &["another job", says]);
     }
-    folder.ok(&format!("{line} -o out --threads 3 --commit-every 0"));
+    folder.ok(&format!("{line} -o out --threads 3 --commit-every 0 --bad-rows skip"));
+}
+
+#[test]
+fn a_run_that_a_bad_row_ended_is_continued_without_the_row() {
+    let folder = Folder::new();
+    folder.write("a.csv", "id\n1\n2\n\\N\n4\n");
+    let line = "stream --train a.csv --key id --keys 10 --batch 1 --commit-every 0 --state state";
+    folder.refused(line, 1, &["a.csv, line 4", "--bad-rows skip"]);
+    folder.ok(&format!("{line} --bad-rows skip"));
+    folder.ok("stream --train a.csv --key id --keys 10 --bad-rows skip --state calm");
+    assert!(folder.read("state/filter.tamis") == folder.read("calm/filter.tamis"));
 }
 
 #[test]
@@ -470,7 +491,7 @@ fn a_followed_file_that_is_renamed_is_not_taken_for_the_one_in_its_place() {
     until("a later commit", || (committed(&folder, "state") > before).then_some(()));
     terminate(&child);
     assert_eq!(child.said().0, Some(0));
-    folder.refused(line, 1, &["log.txt", "another file"]);
+    folder.refused(line, 1, &["log.txt: is another file", "log.1 now"]);
     fs::rename(folder.path("log.1"), folder.path("log.txt")).unwrap();
     folder.ok(line);
     let found = folder.run_with("query state/filter.tamis", "1\n4\n").out;

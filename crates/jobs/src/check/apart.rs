@@ -11,6 +11,7 @@ use tamis::key::Recipe;
 use tamis::params::{Name, Params};
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{Help, Refusal};
 
 use super::Findings;
 use super::gather::{Beside, Gather, Part};
@@ -38,6 +39,17 @@ pub struct Gatherer {
     skipped: u64,
 }
 
+/// Rows come after some that could not be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("rows before these could not be gathered")]
+pub struct Broken;
+
+impl Refusal for Broken {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::Do("start again with all rows")]
+    }
+}
+
 /// What parts of a test of these filters share.
 fn digest(params: &Params) -> u64 {
     xxh3(params.to_json().as_bytes(), 2)
@@ -53,7 +65,7 @@ impl Gatherer {
     }
 
     fn broken() -> Error {
-        Error::told("rows before these could not be gathered: begin anew".into())
+        Broken.into()
     }
 
     /// Gathers the keys of rows with their groups; or as keys that are known to be outside.

@@ -77,7 +77,7 @@ pub(super) fn check_holding(job: &Job, held: usize, control: &Control) -> Result
 /// blamed on the data.
 fn open(job: &Job) -> Result<(Mapped, Option<Removed>)> {
     let container = output::open(&job.filters)?;
-    counts::refuse(&job.filters, container.params(), "have false positives")?;
+    counts::refuse(&job.filters, container.params(), counts::OfSets::Test)?;
     parallel::each(job.threads, container.params().groups.len(), |group| {
         container.verify(group).map_err(Error::file(&job.filters))
     })?;

@@ -7,9 +7,10 @@ use std::time::Instant;
 use tamis::arch::map::Words;
 use tamis::countmin::{CountMin, Update};
 use tamis::params::{Name, Params};
-use tamis_read::error::{Error, Result};
+use tamis_read::error::Result;
 use tamis_read::{Control, Next, Sift, Sink, Sources};
 
+use super::Refusal;
 use super::heavy::keep_heavy;
 use crate::arena::{self, Placing};
 use crate::build::{Built, Job, Sizing, Taken, insert, taken};
@@ -50,7 +51,7 @@ pub fn names(sources: &Sources, making: Making<'_>, threads: usize, control: &Co
     }
     let names = count::group_names(sources, making, threads, control)?;
     if names.is_empty() {
-        return Err(Error::told("the input has no rows, and so no groups to build".into()));
+        return Err(Refusal::NoRows.into());
     }
     Ok(names)
 }
@@ -58,23 +59,14 @@ pub fn names(sources: &Sources, making: Making<'_>, threads: usize, control: &Co
 /// Refuses a share of which no keys can be kept.
 pub(crate) fn check_share(job: &Job, share: f64) -> Result<()> {
     if !job.common.kind.counts() {
-        return Err(Error::told(format!(
-            "a {} filter does not count, and knows no shares: leave out --heavy, or build --kind count-min",
-            job.common.kind
-        )));
+        return Err(Refusal::NoShares { kind: job.common.kind }.into());
     }
     let epsilon = match &job.sizing {
         Sizing::Counters(counters) => counters.epsilon,
         Sizing::Params(params) => params.groups.iter().map(|group| group.fpr).fold(0.0, f64::max),
         Sizing::Count(_) | Sizing::Keys(..) => return Ok(()), // refused for another reason
     };
-    if share > epsilon {
-        return Ok(());
-    }
-    Err(Error::told(format!(
-        "a share of {share:?} cannot be told from the error, which is up to {epsilon:?} of the total: give a larger share, \
-         or an --epsilon of a tenth of it"
-    )))
+    if share > epsilon { Ok(()) } else { Err(Refusal::WithinError { share, epsilon }.into()) }
 }
 
 /// Builds sketches that count, and lists the heavy keys where the job asks for them.

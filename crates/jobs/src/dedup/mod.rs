@@ -4,6 +4,7 @@
 //! for one chunk after the other, in the order of the input. So the result is that of a sequential
 //! pass, whatever the threads.
 
+mod refusal;
 mod run;
 mod seen;
 mod state;
@@ -19,6 +20,7 @@ use tamis::key::Recipe;
 use tamis::params::Common;
 use tamis::sizing::Kind;
 
+pub use self::refusal::{Refusal, StateRefusal};
 pub use self::seen::Room;
 
 use self::run::Run;
@@ -216,12 +218,9 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
 }
 
 fn refuse_strict(job: &Job) -> Result<()> {
-    let refused = |with: &str| {
-        Err(Error::told(format!("--strict keeps the keys themselves, of this run alone: leave out {with}")))
-    };
     match job {
-        Job { state: Some(_), .. } => refused("--state"),
-        Job { room: Room::Bytes(_), .. } => refused("--size (--memory bounds it)"),
+        Job { state: Some(_), .. } => Err(Refusal::StrictState.into()),
+        Job { room: Room::Bytes(_), .. } => Err(Refusal::StrictSize.into()),
         _ => Ok(()),
     }
 }
@@ -241,28 +240,26 @@ fn remembered(job: &Job) -> Result<(Seen, Option<State>, Option<Journal>, Scheme
     }
     let file = output::open(path)?;
     let params = file.params();
-    let refused = |message: String| Error::told_of(path.clone(), message);
-    counts::refuse(path, params, "remember keys in them")?;
+    let refused = |why: StateRefusal| Err(Error::input(path, why));
+    counts::refuse(path, params, counts::OfSets::Remember)?;
     if params.common.recipe.group.is_some() {
-        return Err(refused("has groups; dedup remembers one set: name another state".into()));
+        return refused(StateRefusal::Groups);
     }
     if params.common.hash == Scheme::Murmur3 {
-        return Err(refused(
-            "was made with murmur3, whose positions need the keys; name another state".into(),
-        ));
+        return refused(StateRefusal::Murmur3);
     }
     file.verify(0).map_err(Error::file(path))?;
     let journal = Journal::of(&file, path)?;
-    let seen = Seen::from_file(&file, journal.as_ref().map(|journal| journal.keys))?;
+    let seen = Seen::from_file(&file, path, journal.as_ref().map(|journal| journal.keys))?;
     let stored = params.groups[0].fpr;
     if let Some(asked) = job.fpr.filter(|asked| *asked != stored) {
-        return Err(refused(format!(
-            "keeps a rate of {stored}, not of {asked}: leave out --fpr, or name another state"
-        )));
+        return refused(StateRefusal::Rate { stored, asked });
     }
-    if matches!((job.room, &seen), (Room::Bytes(bytes), seen) if seen.words().0.len() as u64 * 8 != bytes / 64 * 64)
+    let stored = seen.words().0.len() as u64 * 8;
+    if let Room::Bytes(asked) = job.room
+        && stored != asked / 64 * 64
     {
-        return Err(refused("has another size: leave out --size, or name another state".into()));
+        return refused(StateRefusal::Size { stored, asked });
     }
     // The stored recipe, whatever the columns of these inputs are called.
     let state =
@@ -280,8 +277,7 @@ fn check_outputs<'a>(job: &'a Job, inputs: impl Iterator<Item = &'a PathBuf> + C
     output::check_outputs([job.output.path(), job.rejected.as_deref(), job.state.as_deref()], inputs)?;
     let packed = |path: &&Path| Compression::of_name(path).is_some();
     if let (Some(_), Some(path)) = (&job.state, job.output.path().filter(packed)) {
-        let message = "with --state the output is continued where it ended, which compressed files cannot be; leave it plain".into();
-        return Err(Error::told_of(path, message));
+        return Err(Error::input(path, Refusal::Packed));
     }
     Ok(())
 }

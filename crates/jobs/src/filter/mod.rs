@@ -2,6 +2,7 @@
 
 pub mod apart;
 mod copy;
+mod refusal;
 mod sieve;
 mod strict;
 mod tag;
@@ -19,6 +20,7 @@ use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Explained, Format, Next, Sources};
 
+pub use self::refusal::Refusal;
 use self::sieve::{Asked, Counts, Sieve, Sieving};
 use self::strict::Strict;
 use self::tag::Tag;
@@ -29,7 +31,7 @@ use crate::outlet::{Destination, Outlet};
 use crate::output::{self, Mapped};
 use crate::removed::{self, Removed};
 use crate::rows::{BadRows, Groups};
-use crate::{counts, parallel};
+use crate::{counts, opt, parallel};
 
 /// Which groups a key is sought in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -226,24 +228,21 @@ fn sift<'a>(
 
 /// What these filters cannot be asked.
 fn refuse(job: &Job, params: &Params) -> Result<()> {
-    counts::refuse(&job.filters, params, "filter records by them")?;
+    counts::refuse(&job.filters, params, counts::OfSets::Filter)?;
     if job.removed.is_some() && job.strict.is_some() {
-        return Err(Error::told(
-            "--strict knows the keys of the filters, not those that were removed since: leave out --removed, or --strict".into(),
-        ));
+        return Err(Refusal::RemovedStrict.into());
     }
     let grouped = params.common.recipe.group.is_some();
     let option = match (&job.ask, &job.tag) {
-        (Ask::Group(_), _) => "--group",
-        (Ask::Own, _) => "--own-group",
-        (_, Some(_)) => "--tag",
+        (Ask::Group(_), _) => opt::GROUP,
+        (Ask::Own, _) => opt::OWN_GROUP,
+        (_, Some(_)) => opt::TAG,
         _ => return Ok(()),
     };
     if grouped {
         return Ok(());
     }
-    let message = format!("these filters have no groups: leave out {option}");
-    Err(Error::told_of(job.filters.clone(), message))
+    Err(Error::input(&job.filters, Refusal::NoGroups { option }))
 }
 
 /// Opens the inputs. Where they lack the columns that the filters were built from, that is said.
@@ -251,11 +250,7 @@ fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
     let stored = params.common.recipe.key == recipe.key;
     Sources::open(&job.inputs, &job.options, &recipe.columns()).map_err(|error| match error {
         Error::Input { path, why } if stored && why.to_string().contains("column") => {
-            let message = format!(
-                "{why}. The filters were built with ({}); --key names another column for the key here",
-                params.common.recipe
-            );
-            Error::told_of(path, message)
+            Error::input(path, Refusal::Columns { why, recipe: Box::new(params.common.recipe.clone()) })
         }
         error => error,
     })
@@ -277,10 +272,9 @@ fn asked(job: &Job, params: &Params) -> Result<Asked> {
         Ask::Group(name) => match params.find(&name.0) {
             Some(at) => Ok(Asked::Any(vec![at])),
             None => {
-                let names: Vec<String> =
-                    order(params).iter().take(20).map(|&at| params.groups[at].group.to_string()).collect();
-                let message = format!("has no group {name:?}; it has {}", names.join(", "));
-                Err(Error::told_of(job.filters.clone(), message))
+                let groups = order(params).into_iter().take(20);
+                let groups = groups.map(|at| params.groups[at].group.clone()).collect();
+                Err(Error::input(&job.filters, Refusal::NoGroup { name: name.clone(), groups }))
             }
         },
     }

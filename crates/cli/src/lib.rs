@@ -1,0 +1,79 @@
+//! The command line of tamis: arguments → job → run → render.
+//!
+//! A library, so that other front ends can offer the same command; the program is [`run`] with the
+//! arguments of its process.
+
+mod arguments;
+mod interrupt;
+mod notes;
+mod progress;
+mod show;
+mod spark;
+mod verbs;
+mod words;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
+
+use crate::verbs::Verb;
+
+/// Learn a set once, in little memory; then sieve tables and streams of any size through it, and
+/// prove how well it does.
+#[derive(Debug, Parser)]
+#[command(name = "tamis", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  tamis demo                                            the main job, on data it makes itself
+  tamis build users.csv --key email:trim,lower -o users.tamis
+  tamis query users.tamis ann@example.org
+  tamis filter users.tamis mail.csv --key sender -o known.csv
+  tamis build ratings.tsv --key tconst --group averageRating:round --fpr 0.01 -o ratings.tamis
+  tamis test ratings.tamis ratings.tsv --report report.html
+
+Exit codes: 0 done, 1 the job failed or a check did not hold, 2 wrong usage.")]
+struct Cli {
+    #[command(flatten)]
+    output: show::Output,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// Lets a negative number be the value of an option, of which the option can say what is wrong; it
+/// would be an unknown option otherwise.
+fn taking_negative_numbers(command: Command) -> Command {
+    command
+        .mut_args(|arg| {
+            let takes = arg.get_action().takes_values() && !arg.is_positional();
+            if takes { arg.allow_negative_numbers(true) } else { arg }
+        })
+        .mut_subcommands(taking_negative_numbers)
+}
+
+/// Runs the command with these arguments, the first of which is the name of the program, and gives its
+/// exit code: 0 done, 1 the job failed or a check did not hold, 2 wrong usage.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match parsed(arguments) {
+        Ok(cli) => cli,
+        Err(wrong) => {
+            // Help and the version are errors to clap, too, with the exit code 0. That nobody reads
+            // them is no failure.
+            let _ = wrong.print();
+            return ExitCode::from(u8::try_from(wrong.exit_code()).unwrap_or(2));
+        }
+    };
+    interrupt::listen();
+    let outcome = match cli.verb {
+        Verb::Completions(completions) => completions.run(&mut Cli::command()),
+        verb => verb.run(&cli.output),
+    };
+    outcome.unwrap_or_else(|error| show::failure(&error))
+}
+
+/// The arguments, or what is wrong with them.
+fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = taking_negative_numbers(Cli::command());
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
