@@ -3,6 +3,8 @@
 //! `source → rows → recipe (key, group) → hash → partial sketch → merge → file → report`
 
 pub mod arena;
+pub mod ask;
+pub mod batch;
 pub mod build;
 pub mod check;
 pub mod choice;

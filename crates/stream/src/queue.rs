@@ -34,7 +34,7 @@ pub(super) struct Piece {
 
 impl Piece {
     fn bytes(&self) -> usize {
-        PIECE + self.records.keys.len() + 32 * self.records.len()
+        PIECE + self.records.keys.all_bytes() + 32 * self.records.len()
     }
 }
 
@@ -147,8 +147,13 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     use std::thread;
 
+    use tamis_jobs::batch::{Keeps, KeyBatch};
+    use tamis_jobs::rows::{Key, Take};
+
     fn piece(bytes: usize) -> Piece {
-        Piece { records: Records { keys: vec![0; bytes], ..Records::default() }, ..Piece::default() }
+        let mut keys = KeyBatch::new(Keeps { bytes: true, ..Keeps::default() });
+        keys.take(Key { group: 0, hash: 0, bytes: &vec![0; bytes], weight: 1 });
+        Piece { records: Records { keys, ..Records::default() }, ..Piece::default() }
     }
 
     #[test]
@@ -157,7 +162,7 @@ mod tests {
         let pushed = AtomicUsize::new(0);
         thread::scope(|scope| {
             scope.spawn(|| {
-                while queue.push(piece((1 << 20) - PIECE)) {
+                while queue.push(piece((1 << 20) - PIECE - 32)) {
                     pushed.fetch_add(1, SeqCst);
                 }
             });

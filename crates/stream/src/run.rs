@@ -388,15 +388,15 @@ impl Run<'_> {
         let (mut distinct, mut answers, mut open) = (0, 0, true);
         if queries > 0 {
             let Room { distinct: finder, asking, firsts, answers: out } = &mut self.room;
-            finder.firsts(&self.query.records, firsts);
+            let queries = &self.query.records.keys;
+            finder.firsts(queries, firsts);
             distinct = firsts.len() as u64;
             for (number, Learner { learned, sink, writing, .. }) in self.learners.iter_mut().enumerate() {
-                let records = &self.query.records;
                 out.clear();
-                let sketches = learned.sketches()?;
+                let filters = learned.filters()?;
                 let lines = match learned.counts() {
-                    true => asking.count(records, firsts, &sketches, *writing, out),
-                    false => asking.ask(records, firsts, self.job.common.hash, &sketches, *writing, out),
+                    true => asking.count(queries, firsts, &filters, *writing, out),
+                    false => asking.ask(queries, firsts, &filters, *writing, out),
                 };
                 if number == 0 {
                     answers = lines; // counts beside filters answer all queries
