@@ -4,13 +4,13 @@ use tamis::hash::{Scheme, xxh3};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
-use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 use tamis_read::table::{Asked, Piece};
+use tamis_read::{Control, Fault};
 
 use crate::output::Mapped;
 use crate::parallel;
-use crate::rows::{BadRows, in_key, refusal};
+use crate::rows::{BadRows, Keyless, Unusable};
 
 /// What keys are asked of.
 #[derive(Debug)]
@@ -251,7 +251,7 @@ impl<'f> Lookup<'f> {
         cells: &[Option<&[u8]>],
         bad_rows: BadRows,
         tile: &mut Tile,
-    ) -> Result<(), (usize, String)> {
+    ) -> Result<(), Fault> {
         for (row, values) in cells.chunks_exact(self.recipe.key.len()).enumerate() {
             match maker.key(values) {
                 Ok(key) => {
@@ -261,7 +261,7 @@ impl<'f> Lookup<'f> {
                     }
                 }
                 Err(bad) if bad_rows == BadRows::Fail => {
-                    return Err((row, refusal(&in_key(bad), values)));
+                    return Err(Fault { at: row, why: Unusable::new(Keyless::Key(bad), values).into() });
                 }
                 Err(_) => {
                     tile.hashes.push(0);
@@ -283,7 +283,7 @@ impl<'f> Lookup<'f> {
         cells: &[Option<&[u8]>],
         bad_rows: BadRows,
         tile: &mut Tile,
-    ) -> Result<(), (usize, String)> {
+    ) -> Result<(), Fault> {
         let Scheme::Xxh3 { seed } = self.scheme else { return self.make_keys(maker, cells, bad_rows, tile) };
         let mut absent = 0;
         tile.hashes.extend(cells.iter().map(|cell| match cell {
@@ -301,7 +301,7 @@ impl<'f> Lookup<'f> {
             match maker.key(values) {
                 Ok(key) => tile.hashes[row] = xxh3(key, seed),
                 Err(bad) if bad_rows == BadRows::Fail => {
-                    return Err((row, refusal(&in_key(bad), values)));
+                    return Err(Fault { at: row, why: Unusable::new(Keyless::Key(bad), values).into() });
                 }
                 Err(_) => tile.keyless.push(row),
             }

@@ -53,6 +53,10 @@ pub enum Help {
     PlanFirst,
     /// Something that is no option: a clause in the imperative ("unpack it first").
     Do(&'static str),
+    /// An option, and what it does ("leaves such rows out").
+    Does(Given, &'static str),
+    /// In this case ("if it has columns") give one of these options.
+    GiveIf(&'static str, Vec<Given>),
 }
 
 impl Help {
@@ -79,6 +83,14 @@ pub trait Refusal: StdError + Send + Sync + 'static {
     /// What would help: one of these.
     fn help(&self) -> Vec<Help> {
         Vec::new()
+    }
+}
+
+impl dyn Refusal {
+    /// This refusal as a value of a certain type, if it is one.
+    pub fn as_a<R: Refusal>(&self) -> Option<&R> {
+        let error: &(dyn StdError + 'static) = self;
+        error.downcast_ref()
     }
 }
 
@@ -153,6 +165,8 @@ fn clause(help: &Help, voice: &dyn Voice) -> String {
         Help::BuildWithout(names) => format!("build it without {}", options(names, "and")),
         Help::PlanFirst => voice.plan_first(),
         Help::Do(clause) => (*clause).to_owned(),
+        Help::Does(option, does) => format!("{} {does}", given(std::slice::from_ref(option), "or")),
+        Help::GiveIf(case, names) => format!("{case}, give {}", given(names, "or")),
     }
 }
 
@@ -207,6 +221,22 @@ mod tests {
                 Help::Do("build each group by itself"),
             ]
         }
+    }
+
+    #[test]
+    fn a_refusal_is_known_by_its_type() {
+        let why: Box<dyn Refusal> = Shared.into();
+        assert!(why.as_a::<Shared>().is_some() && why.as_a::<Said>().is_none());
+    }
+
+    #[test]
+    fn advice_says_what_an_option_does_and_when_to_give_it() {
+        let does = Help::Does(Opt("bad_rows").with("skip"), "leaves such rows out");
+        let case = Help::GiveIf("if it has columns", vec![Opt("format").with("csv"), Opt("key").into()]);
+        assert_eq!(
+            advice(&[does, case], &Fields).unwrap(),
+            "bad_rows=skip leaves such rows out, or if it has columns, give format=csv or key"
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tamis::params::{Name, Params};
 use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Control, Explained, Format, Next, Sources};
+use tamis_read::{Control, Explained, Format, Next, NoColumn, Sources};
 
 use self::sieve::{Asked, Counts, Keys, Sieve, Sieving};
 use self::strict::Strict;
@@ -250,7 +250,7 @@ fn refuse(job: &Job, params: &Params) -> Result<()> {
 fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
     let stored = params.common.recipe.key == recipe.key;
     Sources::open(&job.inputs, &job.options, &recipe.columns()).map_err(|error| match error {
-        Error::Input { path, why } if stored && why.to_string().contains("column") => {
+        Error::Input { path, why } if stored && why.as_a::<NoColumn>().is_some() => {
             let message = format!(
                 "{why}. The filters were built with ({}); --key names another column for the key here",
                 params.common.recipe

@@ -1,12 +1,11 @@
 //! What one thread does with a chunk: keys of all records, then lookups in batches, then copies.
 
-use std::fmt;
 use std::ops::Range;
 
 use tamis::hash::{Scheme, murmur3};
 use tamis::key::keywords_of;
 use tamis::sketch::Sketch;
-use tamis_read::{Sift, Sink};
+use tamis_read::{BadRow, RowResult, Sift, Sink};
 
 use super::tag::Tag;
 use super::tape::Suspects;
@@ -428,13 +427,11 @@ impl Sieve<'_> {
     }
 }
 
-impl Sift for Sieve<'_> {
-    type Batch = Sieved;
-
+impl Sink for Sieve<'_> {
     #[inline(always)]
-    fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
+    fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         let skipped = self.rows.skipped;
-        self.rows.row(values)?;
+        self.rows.row(place.clone(), values)?;
         if self.rows.skipped > skipped {
             self.pass_over();
         }
@@ -442,12 +439,16 @@ impl Sift for Sieve<'_> {
         Ok(())
     }
 
-    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.rows.bad_row(place.clone(), why)?;
         self.pass_over();
         self.places.push(Place { start: place.start as u32, end: place.end as u32 });
         Ok(())
     }
+}
+
+impl Sift for Sieve<'_> {
+    type Batch = Sieved;
 
     fn batch(&mut self, data: &[u8], sieved: &mut Sieved) {
         self.judge();

@@ -17,7 +17,8 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Messages, Options, Sift};
+use tamis_read::refusal::{Help, Refusal};
+use tamis_read::{BadRow, Messages, Options, Sift, Sink};
 
 use super::client::{self, Hearing, about, plain, silent};
 use super::merge::{Arrivals, Waiting, turn};
@@ -163,6 +164,28 @@ fn assign(consumer: &Arc<BaseConsumer<Hearing>>, address: &Address, parts: &mut 
     Ok(())
 }
 
+/// A message that cannot be used.
+#[derive(Debug)]
+struct BadMessage {
+    partition: i32,
+    offset: u64,
+    why: Box<dyn Refusal>,
+}
+
+impl std::fmt::Display for BadMessage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "partition {}, offset {}: {}", self.partition, self.offset, self.why)
+    }
+}
+
+impl std::error::Error for BadMessage {}
+
+impl Refusal for BadMessage {
+    fn help(&self) -> Vec<Help> {
+        self.why.help()
+    }
+}
+
 /// Opens a topic, at its beginning or where the commit ended.
 pub(crate) fn open<'a>(reading: Reading<'a>, begin: Option<(&Place, &Value)>) -> Result<Topic<'a>> {
     let Reading { address, settings, follow, options, making } = reading;
@@ -173,7 +196,8 @@ pub(crate) fn open<'a>(reading: Reading<'a>, begin: Option<(&Place, &Value)>) ->
         }
         None => Default::default(),
     };
-    let messages = Messages::new(options, &making.columns()).map_err(|message| about(address, message))?;
+    let messages = Messages::new(options, &making.columns())
+        .map_err(|why| Error::input(address.to_string(), why))?;
     let mut config = client::config(address, settings);
     let per_part = AHEAD_KIB / address.partitions.len().max(4);
     for (name, usual) in
@@ -356,12 +380,12 @@ impl Topic<'_> {
             bytes += record.as_ref().map_or(0, |record| record.len());
             let taken = match (&record, self.address.field) {
                 (Some(record), _) => self.messages.row(record, place, &mut self.sifter),
-                (None, Field::Key) => self.sifter.bad_record(place, format_args!("this message has no key")),
+                (None, Field::Key) => self.sifter.bad_row(place, BadRow::NoMessageKey),
                 (None, Field::Value) => Ok(()), // a tombstone
             };
-            if let Err(message) = taken {
-                let message = format!("partition {}, offset {offset}: {message}", part.id);
-                part.failure = Some(about(self.address, message));
+            if let Err(why) = taken {
+                let message = BadMessage { partition: part.id, offset, why };
+                part.failure = Some(Error::input(self.address.to_string(), message));
                 break;
             }
             if !self.follow && part.read >= part.high {
