@@ -3,16 +3,16 @@
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::layered::Answer;
-use tamis_read::Control;
 use tamis_read::error::Result;
 use tamis_read::refusal::Refusal;
 use tamis_read::table::{Asked, Piece};
+use tamis_read::{Control, Fault};
 
 use crate::ask::{Answers, Filters};
 use crate::batch::{Keeps, KeyBatch};
 use crate::output::Mapped;
 use crate::parallel;
-use crate::rows::{BadRows, Key, Take, in_key, refusal};
+use crate::rows::{BadRows, Key, Keyless, Take, Unusable};
 
 /// What keys are asked of.
 #[derive(Debug)]
@@ -211,14 +211,14 @@ impl<'f> Lookup<'f> {
         cells: &[Option<&[u8]>],
         bad_rows: BadRows,
         keys: &mut KeyBatch,
-    ) -> Result<(), (usize, String)> {
+    ) -> Result<(), Fault> {
         for (row, values) in cells.chunks_exact(self.recipe.key.len()).enumerate() {
             match maker.key(values) {
                 Ok(bytes) => {
                     keys.take(Key { group: 0, hash: self.scheme.identity(bytes), bytes, weight: 1 });
                 }
                 Err(bad) if bad_rows == BadRows::Fail => {
-                    return Err((row, refusal(&in_key(bad), values)));
+                    return Err(Fault { at: row, why: Unusable::new(Keyless::Key(bad), values).into() });
                 }
                 Err(_) => keys.push_keyless(),
             }
@@ -235,7 +235,7 @@ fn hash_values(
     cells: &[Option<&[u8]>],
     bad_rows: BadRows,
     keys: &mut KeyBatch,
-) -> Result<(), (usize, String)> {
+) -> Result<(), Fault> {
     let mut absent = 0;
     keys.push_hashes(cells.iter().map(|cell| match cell {
         Some(value) if is_present(value) => xxh3(value, seed),
@@ -252,7 +252,7 @@ fn hash_values(
         match maker.key(values) {
             Ok(key) => keys.set_hash(row, xxh3(key, seed)),
             Err(bad) if bad_rows == BadRows::Fail => {
-                return Err((row, refusal(&in_key(bad), values)));
+                return Err(Fault { at: row, why: Unusable::new(Keyless::Key(bad), values).into() });
             }
             Err(_) => keys.mark_keyless(row),
         }

@@ -58,6 +58,8 @@ struct State {
 
 /// What there was to take.
 #[derive(Debug)]
+// One is made for each batch, and lives for a moment.
+#[expect(clippy::large_enum_variant)]
 pub(super) enum Popped {
     Piece(Piece),
     Nothing,

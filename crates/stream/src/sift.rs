@@ -1,16 +1,15 @@
 //! From records to pieces of hashes and keys, on the threads that read.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Mutex;
 
 use tamis::hash::Scheme;
-use tamis::key::{BadValue, Column, Maker, Recipe};
+use tamis::key::{Column, Maker, Recipe};
 use tamis::params::Params;
 use tamis_jobs::batch::{Keeps, KeyBatch, Needs};
-use tamis_jobs::rows::{BadRows, Groups, KeyRows, Names, in_time, refusal};
+use tamis_jobs::rows::{BadRows, Groups, KeyRows, Keyless, Names, Unusable};
 use tamis_read::calendar::{self, Unit};
-use tamis_read::{Sift, Sink};
+use tamis_read::{BadRow, RowResult, Sift, Sink};
 
 use super::queue::Piece;
 use super::window::TimeColumn;
@@ -44,16 +43,11 @@ struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    fn time(&mut self, values: &[Option<&[u8]>]) -> Result<i64, String> {
-        let text = self.maker.key(&values[self.at..=self.at]).map_err(|bad| match bad {
-            BadValue::Missing => in_time("an empty cell, \\N or null is none"),
-            bad => in_time(&bad.to_string()),
-        })?;
-        calendar::moment(text, self.unit).ok_or_else(|| {
-            in_time(match self.unit {
-                Some(_) => "not a number that tells a moment",
-                None => "not a moment (2026-11-15T12:34:56Z, 2026-11-15 12:34:56, seconds since 1970)",
-            })
+    fn time(&mut self, values: &[Option<&[u8]>]) -> Result<i64, Box<Keyless>> {
+        let text = self.maker.key(&values[self.at..=self.at]).map_err(|bad| Box::new(Keyless::Time(bad)))?;
+        calendar::moment(text, self.unit).ok_or_else(|| match self.unit {
+            Some(_) => Box::new(Keyless::NumberOfNoMoment),
+            None => Box::new(Keyless::NoMoment),
         })
     }
 }
@@ -100,22 +94,20 @@ impl<'a> Sifter<'a> {
     }
 }
 
-impl Sift for Sifter<'_> {
-    type Batch = Piece;
-
+impl Sink for Sifter<'_> {
     #[inline(always)]
-    fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
+    fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         let skipped = self.rows.skipped;
         let time = match self.clock.as_mut().map(|clock| clock.time(values)) {
             Some(Err(_)) if self.bad_rows == BadRows::Skip => {
                 self.rows.skipped += 1;
                 return Ok(());
             }
-            Some(Err(why)) => return Err(refusal(&why, values)),
+            Some(Err(why)) => return Err(Unusable::new(*why, values).into()),
             Some(Ok(time)) => Some(time),
             None => None,
         };
-        self.rows.row(values)?;
+        self.rows.row(place.clone(), values)?;
         if self.rows.skipped == skipped {
             self.stops.push(place.end as u32); // a chunk is shorter than 4 GiB
             self.times.extend(time);
@@ -123,9 +115,13 @@ impl Sift for Sifter<'_> {
         Ok(())
     }
 
-    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.rows.bad_row(place, why)
     }
+}
+
+impl Sift for Sifter<'_> {
+    type Batch = Piece;
 
     fn batch(&mut self, data: &[u8], piece: &mut Piece) {
         piece.records.clear();

@@ -398,6 +398,8 @@ impl Sorted {
 }
 
 /// The rows of one pane.
+// One is made for each pane of a batch, and lives for a moment.
+#[expect(clippy::large_enum_variant)]
 pub(super) enum Part<'r> {
     All(&'r Records),
     Some(Records),

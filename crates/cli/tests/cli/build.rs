@@ -277,10 +277,10 @@ fn explain_shows_what_it_understood_before_a_fault() {
 
     folder.write("t.ndjson", "{\"id\":1,\"user\":{\"name\":\"ann\"}}\n");
     for (line, says, columns) in [
-        ("build t.csv --explain", "pass --key", "id, city"),
+        ("build t.csv --explain", "give --key", "id, city"),
         ("build t.csv --key town --explain", "no column \"town\"", "id, city"),
         ("build t.csv --key 3 --explain", "no column 3", "id, city"),
-        ("build t.ndjson --explain", "pass --key", "id, user.name"),
+        ("build t.ndjson --explain", "give --key", "id, user.name"),
     ] {
         let done = folder.run(line);
         done.refused(line, 1, &[says]);

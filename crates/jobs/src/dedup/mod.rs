@@ -10,7 +10,6 @@ mod seen;
 mod state;
 mod strict;
 
-use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -34,7 +33,7 @@ use crate::resume::Lock;
 use crate::rows::{BadRows, Groups, KeyRows};
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Compression, Explained, Format, Next, Sift, Sink, Sources};
+use tamis_read::{BadRow, Compression, Explained, Format, Next, RowResult, Sift, Sink, Sources};
 
 /// Records to be freed of repetitions.
 #[derive(Debug, Clone)]
@@ -135,21 +134,23 @@ impl<'a> Sifter<'a> {
     }
 }
 
-impl Sift for Sifter<'_> {
-    type Batch = Batch;
-
-    fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
+impl Sink for Sifter<'_> {
+    fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         let skipped = self.rows.skipped;
-        self.rows.row(values)?;
+        self.rows.row(place.clone(), values)?;
         if self.rows.skipped == skipped {
             self.rows.take.push_span(place);
         }
         Ok(())
     }
 
-    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.rows.bad_row(place, why)
     }
+}
+
+impl Sift for Sifter<'_> {
+    type Batch = Batch;
 
     fn batch(&mut self, data: &[u8], batch: &mut Batch) {
         batch.data.clear();

@@ -18,7 +18,7 @@ use tamis::key::Recipe;
 use tamis::params::{Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Control, Explained, Format, Next, Sources};
+use tamis_read::{Control, Explained, Format, Next, NoColumn, Sources};
 
 pub use self::refusal::Refusal;
 use self::sieve::{Asked, Counts, Sieve, Sieving};
@@ -249,7 +249,7 @@ fn refuse(job: &Job, params: &Params) -> Result<()> {
 fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
     let stored = params.common.recipe.key == recipe.key;
     Sources::open(&job.inputs, &job.options, &recipe.columns()).map_err(|error| match error {
-        Error::Input { path, why } if stored && why.to_string().contains("column") => {
+        Error::Input { path, why } if stored && why.as_a::<NoColumn>().is_some() => {
             Error::input(path, Refusal::Columns { why, recipe: Box::new(params.common.recipe.clone()) })
         }
         error => error,

@@ -1,11 +1,10 @@
 //! What one thread does with a chunk: keys of all records, then lookups in batches, then copies.
 
-use std::fmt;
 use std::ops::Range;
 
 use tamis::key::Recipe;
 use tamis::params::Common;
-use tamis_read::{Sift, Sink};
+use tamis_read::{BadRow, RowResult, Sift, Sink};
 
 use super::copy::{Text, gather};
 use super::tag::Tag;
@@ -203,13 +202,11 @@ impl<'a> Sieve<'a> {
     }
 }
 
-impl Sift for Sieve<'_> {
-    type Batch = Sieved;
-
+impl Sink for Sieve<'_> {
     #[inline(always)]
-    fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
+    fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         let skipped = self.rows.skipped;
-        self.rows.row(values)?;
+        self.rows.row(place.clone(), values)?;
         if self.rows.skipped > skipped {
             self.rows.take.push_keyless();
         }
@@ -217,12 +214,16 @@ impl Sift for Sieve<'_> {
         Ok(())
     }
 
-    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.rows.bad_row(place.clone(), why)?;
         self.rows.take.push_keyless();
         self.rows.take.push_span(place);
         Ok(())
     }
+}
+
+impl Sift for Sieve<'_> {
+    type Batch = Sieved;
 
     fn batch(&mut self, data: &[u8], sieved: &mut Sieved) {
         self.judge();

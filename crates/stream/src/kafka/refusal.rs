@@ -82,7 +82,7 @@ pub enum BadSetting {
 impl Refusal for BadSetting {}
 
 /// What is wrong with a topic or its brokers.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Error)]
 pub enum BadTopic {
     /// Nobody answers.
     #[error("no broker has answered for {time}{complaint}: check that it runs and is named correctly")]
@@ -160,7 +160,7 @@ pub enum BadTopic {
         /// The message.
         offset: u64,
         /// What is wrong with it.
-        why: String,
+        why: Box<dyn Refusal>,
     },
     /// A message that a batch needs again.
     #[error(
@@ -219,6 +219,7 @@ impl Refusal for BadTopic {
             BadTopic::Silent { .. } => {
                 vec![Help::give(opt::KAFKA_TIMEOUT.with("TIME"))]
             }
+            BadTopic::Message { why, .. } => why.help(),
             BadTopic::PartitionGone(_)
             | BadTopic::MessagesGone { .. }
             | BadTopic::Shortened { .. }

@@ -19,7 +19,7 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Messages, Options, Sift};
+use tamis_read::{BadRow, Messages, Options, Sift, Sink};
 
 use super::client::{self, Hearing, about, plain, silent};
 use super::merge::{Arrivals, Waiting, turn};
@@ -162,7 +162,7 @@ pub(crate) fn open<'a>(reading: Reading<'a>, begin: Option<(&Place, &Value)>) ->
         None => Default::default(),
     };
     let messages =
-        Messages::new(options, &making.columns()).map_err(|why| Error::told_of(address.to_string(), why))?;
+        Messages::new(options, &making.columns()).map_err(|why| Error::input(address.to_string(), why))?;
     let mut config = client::config(address, settings);
     let per_part = AHEAD_KIB / address.partitions.len().max(4);
     for (name, usual) in
@@ -340,11 +340,11 @@ impl Topic<'_> {
             bytes += record.as_ref().map_or(0, |record| record.len());
             let taken = match (&record, self.address.field) {
                 (Some(record), _) => self.messages.row(record, place, &mut self.sifter),
-                (None, Field::Key) => self.sifter.bad_record(place, format_args!("this message has no key")),
+                (None, Field::Key) => self.sifter.bad_row(place, BadRow::NoMessageKey),
                 (None, Field::Value) => Ok(()), // a tombstone
             };
             if let Err(why) = taken {
-                let why = BadTopic::Message { id: part.id, offset, why: why.to_string() };
+                let why = BadTopic::Message { id: part.id, offset, why };
                 part.failure = Some(about(self.address, why));
                 break;
             }
