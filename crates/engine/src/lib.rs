@@ -16,6 +16,7 @@ pub mod distinct;
 pub mod error;
 pub mod exact;
 pub mod explain;
+mod failpoint;
 pub mod filter;
 pub mod generate;
 mod hashes;

@@ -24,6 +24,7 @@ pub use self::seen::Room;
 use self::seen::Seen;
 use self::state::{Journal, Place, State, go_on};
 use crate::error::{Error, Result};
+use crate::failpoint::reach;
 use crate::outlet::{Destination, Outlet};
 use crate::output;
 use crate::resume::{Appended, Lock};
@@ -259,6 +260,7 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
             if resumed.is_none() {
                 // From here on the output belongs to this run, whatever becomes of it.
                 let fresh = Appended::open(path, 0)?;
+                reach("dedup/emptied");
                 state.commit(&seen, &places, Some(&fresh))?;
             }
             To::Appended(Appended::open(path, resumed.unwrap_or(0))?)
@@ -300,6 +302,7 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
             first += passed;
             batch.gather(&fresh, true, &mut text);
             to.write(&text)?;
+            reach("dedup/written");
             if others.takes() {
                 batch.gather(&fresh, false, &mut text);
                 others.write(&text)?;
@@ -312,6 +315,7 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
                 if can_commit && committed.elapsed() > wait {
                     let begun = Instant::now();
                     to.appended().map_or(Ok(()), Appended::sync)?;
+                    reach("dedup/synced");
                     state.commit(&seen, &places, to.appended())?;
                     wait = job.commit_every.max(10 * begun.elapsed());
                     committed = Instant::now();

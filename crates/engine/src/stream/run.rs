@@ -20,6 +20,7 @@ use super::window::Times;
 use crate::Control;
 use crate::calendar;
 use crate::error::{Error, Result};
+use crate::failpoint::reach;
 use crate::report::number;
 use crate::rows::Names;
 
@@ -195,6 +196,7 @@ impl Run<'_> {
                 }
             }
             closed = !self.batch(replayed, moment)?;
+            reach("stream/answered");
             if !closed {
                 self.commit_if_due()?;
             }
@@ -379,6 +381,7 @@ impl Run<'_> {
             let [train, query, remove] = [&self.train, &self.query, &self.remove].map(Stream::range);
             let planned = Planned { batch: self.batch, train, query, remove, moment };
             state.log(&planned)?;
+            reach("stream/planned");
         }
         self.uncommitted = self.state.is_some();
         let queries = self.query.records.len() as u64;
@@ -492,7 +495,9 @@ impl Run<'_> {
 
     /// Makes all that was done so far durable, and a place to go back to.
     fn commit(&mut self) -> Result<()> {
+        reach("stream/commit");
         self.sync()?;
+        reach("stream/synced");
         let Some(state) = &mut self.state else { return Ok(()) };
         let begin = |stream: &mut Stream<'_>| -> Result<Option<Begin>> {
             let Some(source) = &mut stream.source else { return Ok(None) };
@@ -518,6 +523,7 @@ impl Run<'_> {
                 let written = panes.write(state.folder(), self.job.threads, name)?;
                 *if learned.counts() { &mut files.counts } else { &mut files.filter } = written;
             }
+            reach("stream/learned");
         }
         let planned = self.learners.first().and_then(|learner| learner.learned.planned_keys());
         commit.keys = planned.filter(|_| self.rebuild.is_some());
@@ -530,6 +536,7 @@ impl Run<'_> {
                 source.forget(&stream.begin)?;
             }
         }
+        reach("stream/forgotten");
         self.due.committed = Instant::now();
         self.uncommitted = false;
         self.watch.update(|status| {

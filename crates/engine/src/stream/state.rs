@@ -36,6 +36,7 @@ use serde_json::Value;
 use super::identity::{Identity, VERSION, differences};
 use super::source::Place;
 use crate::error::{Error, Result};
+use crate::failpoint::reach;
 use crate::output;
 use crate::resume::{Digest, Lock};
 
@@ -217,14 +218,21 @@ impl State {
     pub(super) fn commit(&mut self, mut commit: Commit) -> Result<()> {
         commit.version = VERSION;
         let text = seal(&to_json(&commit)?);
-        output::write_whole(&self.path("commit.json"), |out| out.write_all(text.as_bytes()))?;
+        output::write_whole(&self.path("commit.json"), |out| {
+            out.write_all(text.as_bytes())?;
+            reach("stream/half-written");
+            Ok(())
+        })?;
+        reach("stream/renamed");
         // What the commit before needs is there until this one is sure to last.
         output::sync_folder(&self.folder)?;
+        reach("stream/lasting");
         // Batches of an earlier run that are still to be run again stand in the log alone.
         if commit.batch >= self.logged {
             self.log.set_len(0).map_err(Error::io(self.path("plan.log")))?;
             self.logged = commit.batch;
         }
+        reach("stream/log-cut");
         self.tidy(Some(&commit))
     }
 
@@ -235,6 +243,7 @@ impl State {
             let known = name.split('-').next().unwrap_or_default();
             link(&self.folder, name, &format!("{known}.tamis")).map_err(Error::io(self.path(name)))?;
         }
+        reach("stream/linked");
         for name in names(&self.folder)? {
             let of_a_commit = ["filter-", "counts-"].iter().any(|prefix| name.starts_with(prefix));
             let old = of_a_commit && name.ends_with(".tamis") && !kept.contains(&name);
@@ -335,7 +344,7 @@ fn refuse_other(folder: &Path, stored: Option<Value>, asked: &str) -> Result<()>
     let refused = |message: String| Err(Error::Input { path: folder.into(), message });
     let Some(stored) = stored else { return refused(first_version()) };
     let version = stored.get("version").unwrap_or(&Value::Null);
-    if *version != Value::from(VERSION) {
+    if *version != VERSION {
         return refused(format!(
             "holds a state of version {version}, and this program continues version {VERSION} alone: finish it with the program that made it, or name an empty folder to begin again from the first record"
         ));
