@@ -16,6 +16,7 @@ pub mod design;
 pub mod distinct;
 pub mod exact;
 pub mod explain;
+pub mod failpoint;
 pub mod filter;
 mod hashes;
 pub mod health;

@@ -1,6 +1,5 @@
 //! What a commit remembers of inputs, and whether they are still what they were.
 
-use super::refusal::CannotResume;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -10,6 +9,8 @@ use tamis::params::Name;
 use tamis_jobs::resume::{Mark, named};
 use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Format, Options};
+
+use super::refusal::CannotResume;
 
 /// What the commit remembers beside the place.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

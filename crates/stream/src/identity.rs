@@ -8,7 +8,6 @@
 //! What may be different when a run is continued is not part of it: threads, how often the state is
 //! written, what becomes of bad rows, whether files are followed.
 
-use super::refusal::Failed;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -27,6 +26,7 @@ use tamis_read::error::{Error, Result};
 use super::bookmark::name_of;
 use super::job::{Counts, Job};
 use super::learned::Sizing;
+use super::refusal::Failed;
 use super::text::Named;
 use super::window::{Pinned, shown};
 

@@ -1,6 +1,5 @@
 //! Sockets of lines: who connects, who listens, and what happens when a peer goes away.
 
-use super::refusal::Failed;
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 use tamis_read::error::{Error, Result};
 
 use super::live::{Receive, Received};
+use super::refusal::Failed;
 
 /// The address of a socket, and which side this program is.
 #[derive(Debug, Clone, PartialEq, Eq)]

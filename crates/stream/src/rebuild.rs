@@ -4,7 +4,6 @@
 //! from the size: not by a clock. So a run that was killed makes its filters anew at the same batch,
 //! and the bytes are those of a run that was never disturbed.
 
-use super::refusal::CannotResume;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use tamis_jobs::rows::Names;
 use tamis_read::error::{Error, Result};
 
 use super::learned::{Fill, Learned};
+use super::refusal::CannotResume;
 use super::sift::{Grouping, Making};
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::text::{self, Setup};

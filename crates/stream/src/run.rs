@@ -1,11 +1,11 @@
 //! The run itself: batch after batch, each gathered, logged, learned and answered; and commits.
 
-use super::refusal::{CannotResume, News};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tamis::params::Name;
+use tamis_jobs::failpoint::reach;
 use tamis_jobs::rows::Names;
 use tamis_read::Control;
 use tamis_read::error::Result;
@@ -16,6 +16,7 @@ use super::job::Job;
 use super::learned::Learned;
 use super::panes::Panes;
 use super::rebuild::{self, Rebuild};
+use super::refusal::{CannotResume, News};
 use super::sink::Sink;
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::state::{self, Begin, Commit, Planned, State};
@@ -194,6 +195,7 @@ impl Run<'_> {
                 }
             }
             closed = !self.batch(replayed, moment)?;
+            reach("stream/answered");
             if !closed {
                 self.commit_if_due()?;
             }
@@ -369,6 +371,7 @@ impl Run<'_> {
             let [train, query, remove] = [&self.train, &self.query, &self.remove].map(Stream::range);
             let planned = Planned { batch: self.batch, train, query, remove, moment };
             state.log(&planned)?;
+            reach("stream/planned");
         }
         self.uncommitted = self.state.is_some();
         let queries = self.query.records.len() as u64;
@@ -482,7 +485,9 @@ impl Run<'_> {
 
     /// Makes all that was done so far durable, and a place to go back to.
     fn commit(&mut self) -> Result<()> {
+        reach("stream/commit");
         self.sync()?;
+        reach("stream/synced");
         let Some(state) = &mut self.state else { return Ok(()) };
         let begin = |stream: &mut Stream<'_>| -> Result<Option<Begin>> {
             let Some(source) = &mut stream.source else { return Ok(None) };
@@ -508,6 +513,7 @@ impl Run<'_> {
                 let written = panes.write(state.folder(), self.job.threads, name)?;
                 *if learned.counts() { &mut files.counts } else { &mut files.filter } = written;
             }
+            reach("stream/learned");
         }
         let planned = self.learners.first().and_then(|learner| learner.learned.planned_keys());
         commit.keys = planned.filter(|_| self.rebuild.is_some());
@@ -520,6 +526,7 @@ impl Run<'_> {
                 source.forget(&stream.begin)?;
             }
         }
+        reach("stream/forgotten");
         self.due.committed = Instant::now();
         self.uncommitted = false;
         self.watch.update(|status| {

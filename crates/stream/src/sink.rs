@@ -1,6 +1,5 @@
 //! Where answers go: files that are continued, standard output, sockets.
 
-use super::refusal::{CannotResume, Impossible};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::net::TcpStream;
@@ -15,6 +14,7 @@ use tamis_read::error::{Error, Result};
 use super::job::Job;
 use super::kafka;
 use super::net::{Address, Peers, is_for_now};
+use super::refusal::{CannotResume, Impossible};
 
 /// What takes the answers of batches.
 pub trait Sink {

@@ -5,7 +5,6 @@
 //! process is killed; they are synced when the state is, and before a next segment begins. So when
 //! the machine itself fails, what is lost is the end of the text and not a part within it.
 
-use super::refusal::CannotResume;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +12,8 @@ use std::path::{Path, PathBuf};
 use memchr::memrchr;
 use tamis_jobs::output;
 use tamis_read::error::{Error, Result};
+
+use super::refusal::CannotResume;
 
 /// A segment is ended when it is so long, or when it is synced and has this much.
 const SEGMENT: u64 = 64 << 20;

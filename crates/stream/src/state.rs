@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tamis_jobs::failpoint::reach;
 use tamis_jobs::output;
 use tamis_jobs::resume::{Digest, Lock};
 use tamis_read::error::{Error, Result};
@@ -216,14 +217,21 @@ impl State {
     pub(super) fn commit(&mut self, mut commit: Commit) -> Result<()> {
         commit.version = VERSION;
         let text = seal(&to_json(&commit)?);
-        output::write_whole(&self.path("commit.json"), |out| out.write_all(text.as_bytes()))?;
+        output::write_whole(&self.path("commit.json"), |out| {
+            out.write_all(text.as_bytes())?;
+            reach("stream/half-written");
+            Ok(())
+        })?;
+        reach("stream/renamed");
         // What the commit before needs is there until this one is sure to last.
         output::sync_folder(&self.folder)?;
+        reach("stream/lasting");
         // Batches of an earlier run that are still to be run again stand in the log alone.
         if commit.batch >= self.logged {
             self.log.set_len(0).map_err(Error::io(self.path("plan.log")))?;
             self.logged = commit.batch;
         }
+        reach("stream/log-cut");
         self.tidy(Some(&commit))
     }
 
@@ -234,6 +242,7 @@ impl State {
             let known = name.split('-').next().unwrap_or_default();
             link(&self.folder, name, &format!("{known}.tamis")).map_err(Error::io(self.path(name)))?;
         }
+        reach("stream/linked");
         for name in names(&self.folder)? {
             let of_a_commit = ["filter-", "counts-"].iter().any(|prefix| name.starts_with(prefix));
             let old = of_a_commit && name.ends_with(".tamis") && !kept.contains(&name);

@@ -6,7 +6,6 @@
 //! and Parquet are read from their beginning again, and what was done is passed over. What comes
 //! once is [spooled](super::spool) where a state is kept.
 
-use super::refusal::{CannotResume, Failed, Impossible};
 use std::fs::{self, File};
 use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
@@ -25,6 +24,7 @@ use super::kafka;
 use super::live::{Followed, LONGEST_LINE, Live, Pipe, Receive};
 use super::net::{Address, Peers, Socket};
 use super::queue::{Piece, Popped, Queue};
+use super::refusal::{CannotResume, Failed, Impossible};
 use super::sift::{Making, Sifter};
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::spool::Spool;

@@ -1,11 +1,11 @@
 //! What is seen of a stream while it runs: numbers for a status line, for metrics, for a log.
 
-use super::refusal::News;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::learned::Fill;
+use super::refusal::News;
 use super::window::Judged;
 
 /// How far a run is.

@@ -7,19 +7,19 @@
 //!
 //! Rows are judged one by one, in their order, so that the result does not depend on batches.
 
-use super::refusal::{BadWindow, opt};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
-use tamis_read::refusal::Opt;
 
 use serde::{Deserialize, Serialize};
 use tamis::key::{Column, Field, Recipe};
 use tamis_read::calendar::{self, Unit};
 use tamis_read::error::Result;
+use tamis_read::refusal::Opt;
 
+use super::refusal::{BadWindow, opt};
 use super::source::Records;
 
 /// More panes are refused: each is a sketch of its own.

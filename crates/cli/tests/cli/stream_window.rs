@@ -343,7 +343,7 @@ fn killed_at_any_moment_a_window_is_what_it_would_have_been() {
         let line = format!(
             "stream --train log.csv --query ask.csv --key ip --window 10m --slide 1m --time at --batch 400 --threads 2 {kind} -q"
         );
-        kill_often(&folder, &line, 14, &mut dice);
+        kill_often(&folder, &line, 6, &mut dice);
     }
 }
 

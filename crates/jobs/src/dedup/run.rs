@@ -10,6 +10,7 @@ use tamis_read::{Explained, Position, Sources};
 use super::seen::Seen;
 use super::state::{Journal, Place, State, go_on};
 use super::{Batch, Job, Report};
+use crate::failpoint::reach;
 use crate::outlet::{Destination, Outlet};
 use crate::output;
 use crate::resume::Appended;
@@ -80,6 +81,7 @@ impl<'j> Run<'j> {
                 if resumed.is_none() {
                     // From here on the output belongs to this run, whatever becomes of it.
                     let fresh = Appended::open(path, 0)?;
+                    reach("dedup/emptied");
                     state.commit(&seen, &places, Some(&fresh))?;
                 }
                 To::Appended(Appended::open(path, resumed.unwrap_or(0))?)
@@ -135,6 +137,7 @@ impl<'j> Run<'j> {
         self.first += passed;
         batch.gather(&self.fresh, true, &mut self.text);
         self.to.write(&self.text)?;
+        reach("dedup/written");
         if self.others.takes() {
             batch.gather(&self.fresh, false, &mut self.text);
             self.others.write(&self.text)?;
@@ -154,6 +157,7 @@ impl<'j> Run<'j> {
         if self.places.iter().all(|place| place.plain) && self.committed.elapsed() > self.wait {
             let begun = Instant::now();
             self.to.appended().map_or(Ok(()), Appended::sync)?;
+            reach("dedup/synced");
             state.commit(&self.seen, &self.places, self.to.appended())?;
             self.wait = self.job.commit_every.max(10 * begun.elapsed());
             self.committed = Instant::now();

@@ -1,9 +1,10 @@
 //! Topics as people name them: `kafka://broker:9092/topic?partitions=0,2`.
 
-use super::refusal::BadAddress;
 use std::fmt;
 
 use tamis_read::error::{Error, Result};
+
+use super::refusal::BadAddress;
 
 /// A topic, where its brokers are, and what of it is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! What readers and writers share: the settings of a client, what it last complained of, and errors
 //! in our words.
 
-use super::refusal::{BadSetting, BadTopic};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use rdkafka::message::DeliveryResult;
 use rdkafka::producer::ProducerContext;
 use tamis_read::error::{Error, Result};
 
+use super::refusal::{BadSetting, BadTopic};
 use super::{Address, Settings};
 
 /// Hears what librdkafka has to say, and remembers the last complaint.

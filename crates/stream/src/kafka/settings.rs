@@ -1,12 +1,13 @@
 //! What people say about Kafka beside the names of topics.
 
-use super::refusal::BadSetting;
 use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use tamis_read::error::{Error, Result};
+
+use super::refusal::BadSetting;
 
 /// Settings of the client, and what to do when the brokers fail.
 #[derive(Clone, PartialEq, Eq)]

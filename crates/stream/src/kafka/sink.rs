@@ -1,6 +1,5 @@
 //! A topic that takes answers, each of them once.
 
-use super::refusal::BadTopic;
 use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::{BuildHasher, Hasher};
@@ -17,6 +16,7 @@ use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
 use super::client::{self, Hearing, about, ask, is_for_now, plain, silent};
+use super::refusal::BadTopic;
 use super::{Address, Field, Lost, Settings};
 use crate::sink::Sink;
 

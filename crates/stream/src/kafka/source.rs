@@ -4,8 +4,6 @@
 //! place is pairs of a partition and the offset after its last record, for the partitions of which
 //! there was one: those that are added to a topic later do not change what places mean.
 
-use super::refusal::BadTopic;
-use crate::refusal::Failed;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::thread;
@@ -23,8 +21,10 @@ use tamis_read::{BadRow, Messages, Options, Sift, Sink};
 
 use super::client::{self, Hearing, about, plain, silent};
 use super::merge::{Arrivals, Waiting, turn};
+use super::refusal::BadTopic;
 use super::{Address, Field, Lost, Settings};
 use crate::queue::Piece;
+use crate::refusal::Failed;
 use crate::sift::{Making, Sifter};
 use crate::source::{Cut, Place, Reached, Records, Source};
 
