@@ -52,11 +52,8 @@ impl Refusal for BadInput {
             BadInput::PackedParquet => vec![Help::Do("unpack it to one first")],
             BadInput::Spent => vec![Help::Do("give a file instead")],
             BadInput::KeepsFormat => vec![Help::leave_out(opt::OUTPUT_FORMAT)],
-            BadInput::NoSuchOutput => {
-                let formats = ["csv", "tsv", "ndjson"];
-                vec![Help::GiveOne(formats.map(|format| opt::OUTPUT_FORMAT.with(format)).to_vec())]
-            }
-            BadInput::OtherForm(_) => vec![Help::Do("give the inputs one after the other")],
+            BadInput::NoSuchOutput => vec![Help::give(opt::OUTPUT_FORMAT.with("csv"))],
+            BadInput::OtherForm(_) => vec![Help::Do("run the job on each of them by itself")],
         }
     }
 }

@@ -86,5 +86,5 @@ impl Refusal for BadRow {
 
 /// That rows which cannot be used can be left out.
 pub fn skip_bad_rows() -> Help {
-    Help::Does(opt::BAD_ROWS.with("skip"), "leaves such rows out")
+    Help::GiveTo(opt::BAD_ROWS.with("skip"), "leave such rows out")
 }

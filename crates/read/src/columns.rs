@@ -15,8 +15,13 @@ const LISTED: usize = 30;
 #[non_exhaustive]
 pub enum NoColumn {
     /// Rows have columns, and none of them is asked for.
-    #[error("its rows have columns, and none is chosen as the key; {0}")]
-    NotChosen(Names),
+    #[error("its rows have columns, and none is chosen as the key; {there}")]
+    NotChosen {
+        /// The columns there are.
+        there: ColumnNames,
+        /// Whether rows are lines of text, which can be taken as a whole.
+        lines: bool,
+    },
     /// There is no such column.
     #[error("there is no column {}{}; {there}", shown(column), hint(near.as_deref(), *delimiter))]
     Missing {
@@ -27,7 +32,7 @@ pub enum NoColumn {
         /// The delimiter that would make a column of this name.
         delimiter: Option<&'static str>,
         /// The columns there are.
-        there: Names,
+        there: ColumnNames,
     },
     /// Two columns have this name.
     #[error("columns {first} and {second} are both called {name:?}; ask for one of them by number")]
@@ -48,7 +53,7 @@ pub enum NoColumn {
         /// The column that is asked for.
         column: Column,
         /// The columns there are.
-        there: Names,
+        there: ColumnNames,
     },
     /// Lines have no columns.
     #[error("it has one key per line and no column {0}")]
@@ -71,9 +76,10 @@ impl Refusal for NoColumn {
     fn help(&self) -> Vec<Help> {
         let tables = || vec![opt::FORMAT.with("csv"), opt::FORMAT.with("tsv")];
         match self {
-            NoColumn::NotChosen(_) => {
-                let lines = Help::Does(opt::FORMAT.with("lines"), "takes whole lines");
-                vec![Help::give(opt::KEY.with("COLUMN")), lines]
+            NoColumn::NotChosen { lines, .. } => {
+                let key = Help::give(opt::KEY.with("COLUMN"));
+                let whole = Help::GiveTo(opt::FORMAT.with("lines"), "take whole lines");
+                if *lines { vec![key, whole] } else { vec![key] }
             }
             NoColumn::Missing { near: None, delimiter: Some(_), .. } => vec![Help::give(opt::DELIMITER)],
             NoColumn::Lines(_) => vec![Help::GiveIf("if it has columns", tables())],
@@ -90,9 +96,9 @@ impl Refusal for NoColumn {
 
 /// The names of columns; for people, the first of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Names(pub Vec<String>);
+pub struct ColumnNames(pub Vec<String>);
 
-impl fmt::Display for Names {
+impl fmt::Display for ColumnNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listed = self.0.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
         match self.0.len() {
@@ -151,7 +157,17 @@ fn find_name(name: &str, names: &[String]) -> Option<Result<usize, NoColumn>> {
 
 /// That columns have to be asked for.
 pub(super) fn not_chosen(names: &[String]) -> NoColumn {
-    NoColumn::NotChosen(Names(names.to_vec()))
+    NoColumn::NotChosen { there: ColumnNames(names.to_vec()), lines: true }
+}
+
+impl NoColumn {
+    /// The same of rows that are no lines of text.
+    pub(super) fn without_lines(self) -> NoColumn {
+        match self {
+            NoColumn::NotChosen { there, .. } => NoColumn::NotChosen { there, lines: false },
+            other => other,
+        }
+    }
 }
 
 fn missing(column: &Column, names: &[String]) -> NoColumn {
@@ -159,7 +175,7 @@ fn missing(column: &Column, names: &[String]) -> NoColumn {
         Column::Name(name) => (near(name, names).cloned(), other_delimiter(name, names)),
         _ => (None, None),
     };
-    NoColumn::Missing { column: column.clone(), near, delimiter, there: Names(names.to_vec()) }
+    NoColumn::Missing { column: column.clone(), near, delimiter, there: ColumnNames(names.to_vec()) }
 }
 
 /// One column that holds another delimiter and the name was most likely cut at the wrong one.

@@ -14,7 +14,7 @@ use super::reader::Compression;
 use super::render::Style;
 use super::{Form, Format, Options, columns, lines, ndjson};
 use crate::bad_input::BadInput;
-use crate::columns::{Names, NoColumn};
+use crate::columns::{ColumnNames, NoColumn};
 use crate::{Error, Result};
 
 /// How one input was understood.
@@ -207,6 +207,7 @@ impl Input {
     }
 }
 
+/// Understands an input by its head, which grows where its first row is longer.
 fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Result<Seen> {
     let mut kind = detect::kind(path, &head.bytes, options, asked).map_err(|why| Error::input(path, why))?;
     let mark = if head.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
@@ -216,63 +217,85 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
         let seen = detect::other_delimiter(&head.bytes[mark..], head.whole, !options.no_quotes);
         *delimiter = seen.unwrap_or(*delimiter);
     }
-    let beginning = Beginning { bytes: mark, lines: 0 };
-    let prelude = head.bytes[..mark].to_vec();
-    let seen = |names, rows| Seen { kind, beginning, header: false, names, rows, prelude };
+    let seen = Seen {
+        kind,
+        beginning: Beginning { bytes: mark, lines: 0 },
+        header: false,
+        names: Vec::new(),
+        rows: Ok(None),
+        prelude: head.bytes[..mark].to_vec(),
+    };
     match kind {
-        Kind::Parquet => Ok(seen(Vec::new(), Ok(None))),
+        Kind::Parquet => Ok(seen),
         Kind::Lines => {
             let rows = only_whole_lines(asked).map(|()| Some(Rows::Lines(asked.len())));
-            Ok(seen(Vec::new(), rows))
+            Ok(Seen { rows, ..seen })
         }
         Kind::Ndjson => {
             while !head.whole && lines::first(&head.bytes[mark..]).len() == head.bytes.len() - mark {
                 head.grow()?;
             }
             let names = ndjson::names(lines::first(&head.bytes[mark..]));
-            let paths = asked.iter().map(|column| match column {
-                Column::Name(name) => Ok(name.clone()),
-                Column::Line => Err(columns::not_chosen(&names)),
-                Column::Number(number) if names.contains(&number.to_string()) => Ok(number.to_string()),
-                Column::Number(_) => {
-                    Err(NoColumn::NoNumbers { column: column.clone(), there: Names(names.clone()) })
-                }
-            });
-            let rows = paths.collect::<Result<_, _>>().map(|paths| Some(Rows::Ndjson(paths)));
-            Ok(seen(names, rows))
+            let rows = paths(asked, &names).map(|paths| Some(Rows::Ndjson(paths)));
+            Ok(Seen { names, rows, ..seen })
         }
         Kind::Delimited { delimiter, declared } => {
             let by_name = asked.iter().any(|column| matches!(column, Column::Name(_)));
             let header = (declared || by_name) && !options.no_header;
             let dialect = Dialect { delimiter, quotes: !options.no_quotes };
-            let (fields, end) = first_row(path, head, mark, dialect)?;
-            if header && fields.is_empty() {
-                return Err(Error::input(path, BadInput::NoHeader));
-            }
-            let count = fields.len();
-            let names: Vec<String> = if header {
-                fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect()
-            } else {
-                (1..=count).map(|number| number.to_string()).collect()
-            };
-            let found = match count {
-                _ if by_name && !header => Err(NoColumn::NoNames(count)),
-                0 => unchecked(asked),
-                _ => columns::find(asked, &names),
-            };
-            let rows = found.map(|found| Some(Rows::Delimited(dialect, Picks::new(found))));
-            let beginning = match header {
-                true => Beginning { bytes: end, lines: newlines(&head.bytes[..end]) },
-                false => beginning,
-            };
-            let prelude = head.bytes[..beginning.bytes].to_vec();
-            Ok(Seen { kind, beginning, header, names, rows, prelude })
+            look_at_table(path, head, Seen { header, ..seen }, dialect, asked)
         }
     }
 }
 
+/// The names or numbers of the columns of delimited text, and where its rows begin.
+fn look_at_table(
+    path: &Path,
+    head: &mut Head,
+    seen: Seen,
+    dialect: Dialect,
+    asked: &[Column],
+) -> Result<Seen> {
+    let (fields, end) = first_row(path, head, seen.beginning.bytes, dialect)?;
+    if seen.header && fields.is_empty() {
+        return Err(Error::input(path, BadInput::NoHeader));
+    }
+    let count = fields.len();
+    let names: Vec<String> = match seen.header {
+        true => fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect(),
+        false => (1..=count).map(|number| number.to_string()).collect(),
+    };
+    let found = match count {
+        _ if !seen.header && asked.iter().any(|column| matches!(column, Column::Name(_))) => {
+            Err(NoColumn::NoNames(count))
+        }
+        0 => unchecked(asked),
+        _ => columns::find(asked, &names),
+    };
+    let rows = found.map(|found| Some(Rows::Delimited(dialect, Picks::new(found))));
+    let beginning = match seen.header {
+        true => Beginning { bytes: end, lines: newlines(&head.bytes[..end]) },
+        false => seen.beginning,
+    };
+    let prelude = head.bytes[..beginning.bytes].to_vec();
+    Ok(Seen { beginning, names, rows, prelude, ..seen })
+}
+
+/// The paths of the asked columns in JSON objects, of which the first has these names.
+fn paths(asked: &[Column], names: &[String]) -> Result<Vec<String>, NoColumn> {
+    let path = |column: &Column| match column {
+        Column::Name(name) => Ok(name.clone()),
+        Column::Line => Err(columns::not_chosen(names)),
+        Column::Number(number) if names.contains(&number.to_string()) => Ok(number.to_string()),
+        Column::Number(_) => {
+            Err(NoColumn::NoNumbers { column: column.clone(), there: ColumnNames(names.to_vec()) })
+        }
+    };
+    asked.iter().map(path).collect()
+}
+
 fn parquet_rows(file: ParquetFile, asked: &[Column], names: &[String]) -> Result<Rows> {
-    let found = columns::find(asked, names).map_err(|why| Error::input(file.path(), why))?;
+    let found = columns::find(asked, names).map_err(|why| Error::input(file.path(), why.without_lines()))?;
     found.iter().try_for_each(|&column| file.check(column))?;
     Ok(Rows::Parquet(file, found))
 }

@@ -78,7 +78,7 @@ mod tests;
 
 pub use arch::text::Places;
 pub use bad_row::{BadRow, skip_bad_rows};
-pub use columns::NoColumn;
+pub use columns::{ColumnNames, NoColumn};
 pub use control::Control;
 pub use error::{Error, Result};
 pub use format::{Form, Format};

@@ -59,8 +59,8 @@ pub enum Help {
     Do(&'static str),
     /// The same with options, which may be those of another job ("see them by filter", `invert`).
     DoWith(&'static str, Vec<Given>),
-    /// An option, and what it does ("leaves such rows out").
-    Does(Given, &'static str),
+    /// Give this option for a purpose ("leave such rows out").
+    GiveTo(Given, &'static str),
     /// In this case ("if it has columns") give one of these options.
     GiveIf(&'static str, Vec<Given>),
 }
@@ -184,7 +184,9 @@ fn clause(help: &Help, voice: &dyn Voice) -> String {
         Help::PlanFirst => voice.plan_first(),
         Help::Do(clause) => (*clause).to_owned(),
         Help::DoWith(clause, names) => format!("{clause} with {}", given(names, "and")),
-        Help::Does(option, does) => format!("{} {does}", given(std::slice::from_ref(option), "or")),
+        Help::GiveTo(option, purpose) => {
+            format!("give {} to {purpose}", given(std::slice::from_ref(option), "or"))
+        }
         Help::GiveIf(case, names) => format!("{case}, give {}", given(names, "or")),
     }
 }
@@ -249,12 +251,12 @@ mod tests {
     }
 
     #[test]
-    fn advice_says_what_an_option_does_and_when_to_give_it() {
-        let does = Help::Does(Opt("bad_rows").with("skip"), "leaves such rows out");
+    fn advice_says_what_an_option_is_for_and_when_to_give_it() {
+        let purpose = Help::GiveTo(Opt("bad_rows").with("skip"), "leave such rows out");
         let case = Help::GiveIf("if it has columns", vec![Opt("format").with("csv"), Opt("key").into()]);
         assert_eq!(
-            advice(&[does, case], &Fields).unwrap(),
-            "bad_rows=skip leaves such rows out, or if it has columns, give format=csv or key"
+            advice(&[purpose, case], &Fields).unwrap(),
+            "give bad_rows=skip to leave such rows out, or if it has columns, give format=csv or key"
         );
     }
 

@@ -16,7 +16,7 @@ use crate::pace::Flow;
 use crate::reader::Bytes;
 use crate::sink::{Next, Position, Sift, Sink};
 use crate::supply::Inputs;
-use crate::table::{self, Asked, Pieces, Table};
+use crate::table::{Asked, InTable, Pieces, Table};
 use crate::{Control, Error, Result, columns, feeder, inputs, ordered};
 
 /// Inputs that were found, opened and recognised.
@@ -93,7 +93,7 @@ impl Sources {
 
     /// Finds columns among these names; an error says which is not there, and which are.
     pub fn find_columns(asked: &[Column], names: &[String]) -> Result<Vec<usize>> {
-        Ok(columns::find(asked, names).map_err(table::InTable)?)
+        Ok(columns::find(asked, names).map_err(InTable::new)?)
     }
 
     /// Inputs that were found already, some of which are streams of which the bytes are given.

@@ -14,7 +14,7 @@ use super::lines::Fault;
 use super::render::Style;
 use super::sink::{Position, Sink};
 use crate::refusal::{Help, Refusal};
-use crate::{Control, Error, Result, opt};
+use crate::{Control, Error, Result};
 
 /// Rows that a thread takes together: enough to make taking them cheap, few enough for all threads to
 /// have some.
@@ -108,7 +108,7 @@ impl Asked {
             Some(names) => columns::find(asked, &names),
             None => asked.iter().map(lone).collect(),
         };
-        let columns = found.map_err(InTable)?;
+        let columns = found.map_err(InTable::new)?;
         for &column in &columns {
             table.check(column).map_err(Error::Refused)?;
         }
@@ -247,14 +247,17 @@ impl Supply for Pieces<'_> {
 /// That a table lacks a column.
 #[derive(Debug, thiserror::Error)]
 #[error("the table: {0}")]
-pub(super) struct InTable(#[source] pub(super) NoColumn);
+pub(super) struct InTable(#[source] NoColumn);
+
+impl InTable {
+    pub(super) fn new(why: NoColumn) -> InTable {
+        InTable(why.without_lines())
+    }
+}
 
 impl Refusal for InTable {
     fn help(&self) -> Vec<Help> {
-        match &self.0 {
-            NoColumn::NotChosen(_) => vec![Help::give(opt::KEY.with("COLUMN"))],
-            why => why.help(),
-        }
+        self.0.help()
     }
 }
 

@@ -434,7 +434,7 @@ fn errors_of_rows_name_the_line_where_the_row_starts() {
     let text = b"a,b\n1,\"x\ny\"\n\n2,\"z\n\"\n3\n";
     let error = message(rows_of("x.csv", text, &plain, &[name("b")]));
     assert!(
-        error.contains("x.csv, line 7: this row has 1 field, too few for column 2: bad_rows=skip"),
+        error.contains("x.csv, line 7: this row has 1 field, too few for column 2: give bad_rows=skip"),
         "{error}"
     );
     let error = message(rows_of("x.csv", b"a,b\n1,\"x\ny\"\n2,\"z\n", &plain, &[name("a")]));

@@ -89,6 +89,34 @@ impl Texts {
     }
 }
 
+impl Texts {
+    fn write_32_bits(&mut self, values: &[i32], kind: Kind) -> Result<(), (usize, BadRow)> {
+        match kind {
+            Kind::Unsigned => self.write_all(values, |&value, out| text::integer(value as u32, out)),
+            Kind::Decimal(scale) => {
+                self.write_all(values, |&value, out| text::decimal(value.into(), scale, out))
+            }
+            Kind::Date => self.write_all(values, |&value, out| text::date(value.into(), out)),
+            Kind::Time(unit) => self.write_all(values, |&value, out| text::time(value.into(), unit, out)),
+            _ => self.write_all(values, |&value, out| text::integer(value, out)),
+        }
+    }
+
+    fn write_64_bits(&mut self, values: &[i64], kind: Kind) -> Result<(), (usize, BadRow)> {
+        match kind {
+            Kind::Unsigned => self.write_all(values, |&value, out| text::integer(value as u64, out)),
+            Kind::Decimal(scale) => {
+                self.write_all(values, |&value, out| text::decimal(value.into(), scale, out))
+            }
+            Kind::Time(unit) => self.write_all(values, |&value, out| text::time(value, unit, out)),
+            Kind::Timestamp { unit, utc } => {
+                self.write_all(values, |&value, out| text::timestamp(value, unit, utc, out))
+            }
+            _ => self.write_all(values, |&value, out| text::integer(value, out)),
+        }
+    }
+}
+
 /// What went wrong with a batch.
 pub(super) enum Fault {
     /// The file is broken.
@@ -166,34 +194,8 @@ impl Column {
             Values::Int96(typed) => {
                 texts.write_all(&typed.values, |value, out| text::int96(value.data(), out))
             }
-            Values::Int32(typed) => {
-                let values = &typed.values;
-                match self.kind {
-                    Kind::Unsigned => texts.write_all(values, |&value, out| text::integer(value as u32, out)),
-                    Kind::Decimal(scale) => {
-                        texts.write_all(values, |&value, out| text::decimal(value.into(), scale, out))
-                    }
-                    Kind::Date => texts.write_all(values, |&value, out| text::date(value.into(), out)),
-                    Kind::Time(unit) => {
-                        texts.write_all(values, |&value, out| text::time(value.into(), unit, out))
-                    }
-                    _ => texts.write_all(values, |&value, out| text::integer(value, out)),
-                }
-            }
-            Values::Int64(typed) => {
-                let values = &typed.values;
-                match self.kind {
-                    Kind::Unsigned => texts.write_all(values, |&value, out| text::integer(value as u64, out)),
-                    Kind::Decimal(scale) => {
-                        texts.write_all(values, |&value, out| text::decimal(value.into(), scale, out))
-                    }
-                    Kind::Time(unit) => texts.write_all(values, |&value, out| text::time(value, unit, out)),
-                    Kind::Timestamp { unit, utc } => {
-                        texts.write_all(values, |&value, out| text::timestamp(value, unit, utc, out))
-                    }
-                    _ => texts.write_all(values, |&value, out| text::integer(value, out)),
-                }
-            }
+            Values::Int32(typed) => texts.write_32_bits(&typed.values, self.kind),
+            Values::Int64(typed) => texts.write_64_bits(&typed.values, self.kind),
             Values::Bytes(typed) => match self.kind {
                 Kind::Decimal(scale) => {
                     texts.write(&typed.values, |value, out| text::decimal_bytes(value.data(), scale, out))
