@@ -4,18 +4,16 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf, absolute};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
 
 use tamis::Container;
 use tamis::arch::map::{Map, Words};
 use tamis::countmin::Heavy;
 use tamis::format::{self, Extras, Tally};
 use tamis::params::Params;
+use tamis::whole::{self, Reason};
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 
-use crate::leftovers::TemporaryFile;
 use crate::parallel;
 
 /// Why a file is not written, or not opened.
@@ -30,18 +28,9 @@ pub enum Refusal {
     /// The name that means standard output elsewhere.
     #[error("the result cannot go to standard output")]
     Stdout,
-    /// A folder has its name.
-    #[error("is a folder")]
-    Folder,
-    /// A device or a pipe has its name.
-    #[error("is not a regular file and is not replaced")]
-    Device,
-    /// It is a link that leads nowhere.
-    #[error("is a link to nothing")]
-    DeadLink,
-    /// Its folder is not there.
-    #[error("its folder does not exist")]
-    NoFolder,
+    /// Its place cannot be written.
+    #[error("{0}")]
+    Place(Reason),
     /// A container that is no file.
     #[error("is not a regular file")]
     NotAFile,
@@ -70,146 +59,78 @@ impl refusal::Refusal for Refusal {
             Refusal::IsInput => vec![Help::Do("name another output")],
             Refusal::NamedTwice => vec![Help::Do("name two files")],
             Refusal::Stdout => vec![Help::Do("name a file (./- is one called -)")],
-            Refusal::Folder => vec![Help::Do("name a file in it")],
-            Refusal::Device | Refusal::DeadLink => vec![Help::Do("name another file")],
-            Refusal::NoFolder => vec![Help::Do("make it first"), Help::Do("name another")],
-            Refusal::NotAFile | Refusal::Empty | Refusal::NoMemory { .. } | Refusal::NoContainer { .. } => {
-                Vec::new()
-            }
+            Refusal::Place(_)
+            | Refusal::NotAFile
+            | Refusal::Empty
+            | Refusal::NoMemory { .. }
+            | Refusal::NoContainer { .. } => Vec::new(),
         }
     }
 }
 
-/// A thread that syncs a file panicked.
-#[derive(Debug, thiserror::Error)]
-#[error("the thread that syncs the file has failed")]
-struct SyncFailed;
-
-/// A file that cannot be made, for this reason.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot be written: {0}")]
-struct Unwritable(io::ErrorKind);
-
 /// Writes a file under a temporary name in the same folder, then puts it in its place: a reader
 /// sees the old file or the new one, and a failure leaves the old one untouched.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let mut draft = Draft::new(path)?;
-    let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
-    write(&mut out).and_then(|()| out.flush()).map_err(Error::io(path))?;
-    drop(out);
-    draft.finish()
+    refuse_standard_output(path)?;
+    whole::write(path, write).map_err(refused)
 }
 
 /// Makes sure that the names in a folder last. File systems that cannot are passed over.
 pub fn sync_folder(folder: &Path) -> Result<()> {
-    use io::ErrorKind::{InvalidInput, Unsupported};
-    if cfg!(not(unix)) {
-        return Ok(()); // folders cannot be opened there
-    }
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
-        Err(error) if matches!(error.kind(), InvalidInput | Unsupported) => Ok(()),
-        synced => synced.map_err(Error::io(folder)),
-    }
+    whole::sync_folder(folder).map_err(Error::io(folder))
 }
 
 /// A file that is being written under a temporary name; dropped, it leaves nothing.
 #[derive(Debug)]
-pub struct Draft {
-    path: PathBuf,
-    target: Target,
-    file: TemporaryFile,
-    /// Bytes written since the disk was last told of them.
-    untold: usize,
-    behind: Option<Behind>,
-}
+pub struct Draft(whole::Draft);
 
 impl Draft {
     /// Begins a file that will have this name.
     pub fn new(path: &Path) -> Result<Draft> {
-        let target = Target::of(path)?;
-        let file = target.temporary().map_err(Error::io(path))?;
-        Ok(Draft { path: path.to_owned(), target, file, untold: 0, behind: None })
+        refuse_standard_output(path)?;
+        whole::Draft::new(path).map(Draft).map_err(refused)
     }
 
     /// The file itself.
     pub fn file(&mut self) -> &mut File {
-        self.file.file()
-    }
-
-    /// Has what is written go to the disk, without waiting for it.
-    fn tell(&mut self) -> io::Result<()> {
-        let behind = match &mut self.behind {
-            Some(behind) => behind,
-            none => none.insert(Behind::start(self.file.file().try_clone()?)?),
-        };
-        // Where it is still busy, it is told already; where it has failed, the end will say so.
-        let _ = behind.wake.try_send(());
-        Ok(())
+        self.0.file()
     }
 
     /// Puts the file in its place.
     pub fn finish(self) -> Result<()> {
-        let Draft { path, target, mut file, behind, .. } = self;
-        let attempt = || -> io::Result<()> {
-            behind.map_or(Ok(()), Behind::join)?;
-            if let Some(permissions) = &target.permissions {
-                file.file().set_permissions(permissions.clone())?;
-            }
-            file.file().sync_all()?;
-            file.persist(&target.file)?;
-            // The file is in its place; that a folder cannot be opened or synced takes nothing back.
-            let _ = File::open(&target.folder).and_then(|folder| folder.sync_all());
-            Ok(())
-        };
-        attempt().map_err(Error::io(path))
+        self.0.finish().map_err(refused)
     }
 }
 
 impl Write for Draft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.file().write(bytes)?;
-        self.untold += written;
-        if self.untold >= TOLD {
-            self.untold = 0;
-            self.tell()?;
-        }
-        Ok(written)
+        self.0.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// After so many bytes a file begins to go to the disk while more are written: what is left for the
-/// end, when everybody waits, is little.
-const TOLD: usize = 2 << 20;
-
-/// A thread that syncs a file while it is written.
-#[derive(Debug)]
-struct Behind {
-    wake: SyncSender<()>,
-    thread: JoinHandle<io::Result<()>>,
-}
-
-impl Behind {
-    fn start(file: File) -> io::Result<Behind> {
-        let (wake, woken) = sync_channel(1);
-        let run = move || woken.into_iter().try_for_each(|()| file.sync_data());
-        let thread = thread::Builder::new().spawn(run)?;
-        Ok(Behind { wake, thread })
-    }
-
-    /// What went wrong: a failure is told to the first who syncs, and to nobody after.
-    fn join(self) -> io::Result<()> {
-        drop(self.wake);
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other(SyncFailed)))
+        self.0.flush()
     }
 }
 
 /// Refuses an output that cannot be written: before the work that would be lost.
 pub fn check(path: &Path) -> Result<()> {
-    Target::of(path)?.temporary().map(drop).map_err(Error::io(path))
+    refuse_standard_output(path)?;
+    whole::check(path).map_err(refused)
+}
+
+/// A `-` stands for standard output, where it stands for anything.
+fn refuse_standard_output(path: &Path) -> Result<()> {
+    if path == Path::new("-") {
+        return Err(Error::input(path, Refusal::Stdout));
+    }
+    Ok(())
+}
+
+fn refused(whole::Error { path, reason }: whole::Error) -> Error {
+    match reason {
+        Reason::Io(error) => Error::io(path)(error),
+        reason => Error::input(path, Refusal::Place(reason)),
+    }
 }
 
 /// Refuses an output that is one of the inputs.
@@ -250,48 +171,6 @@ pub fn check_outputs<'p>(
         places.push(place);
     }
     Ok(())
-}
-
-/// Where a file is to be written.
-#[derive(Debug)]
-struct Target {
-    /// The folder, in which it is made under a temporary name.
-    folder: PathBuf,
-    /// The file itself: where a link leads, if that is what was named.
-    file: PathBuf,
-    /// The permissions of the file that is replaced, where there is one.
-    permissions: Option<fs::Permissions>,
-}
-
-impl Target {
-    fn of(path: &Path) -> Result<Target> {
-        let refused = |why: Refusal| Err(Error::input(path, why));
-        if path == Path::new("-") {
-            return refused(Refusal::Stdout);
-        }
-        let (file, permissions) = match fs::metadata(path) {
-            Ok(there) if there.is_dir() => return refused(Refusal::Folder),
-            // A rename would put a file in the place of a device such as /dev/null.
-            Ok(there) if !there.is_file() => return refused(Refusal::Device),
-            Ok(there) => (fs::canonicalize(path).map_err(Error::io(path))?, Some(there.permissions())),
-            Err(_) if path.is_symlink() => return refused(Refusal::DeadLink),
-            Err(_) => (path.to_owned(), None),
-        };
-        let folder = match file.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-            _ => PathBuf::from("."),
-        };
-        if !folder.is_dir() {
-            return refused(Refusal::NoFolder);
-        }
-        Ok(Target { folder, file, permissions })
-    }
-
-    fn temporary(&self) -> io::Result<TemporaryFile> {
-        // The name of the temporary file, which this error would show, helps nobody.
-        TemporaryFile::new(&self.folder)
-            .map_err(|error| io::Error::new(error.kind(), Unwritable(error.kind())))
-    }
 }
 
 /// Seals the sections of an arena and writes the container. `rows` and `seeds` stand in the
@@ -346,8 +225,9 @@ fn seal(
 impl Draft {
     /// The digest of a container that was written here.
     pub fn digest(&mut self) -> Result<u128> {
-        let map = Map::of(self.file.file()).map_err(Error::io(&self.path))?;
-        Ok(Container::open(map).map_err(Error::file(&self.path))?.digest())
+        let path = self.0.path().to_owned();
+        let map = Map::of(self.0.file()).map_err(Error::io(&path))?;
+        Ok(Container::open(map).map_err(Error::file(&path))?.digest())
     }
 }
 

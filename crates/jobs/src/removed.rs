@@ -13,6 +13,7 @@ use tamis::sketch::Sketch;
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 
+use crate::batch::Needs;
 use crate::opt;
 use crate::output::{self, Mapped};
 
@@ -59,17 +60,9 @@ impl Removed {
         groups.into_iter().try_for_each(|group| self.file.verify(group)).map_err(Error::file(&self.path))
     }
 
-    /// How many murmur3 hashes a key needs; 0 with another scheme.
-    pub fn lanes(&self) -> u32 {
-        lanes(self.file.params())
-    }
-}
-
-/// How many murmur3 hashes a key needs; 0 with another scheme.
-pub fn lanes(params: &Params) -> u32 {
-    match params.common.hash {
-        Scheme::Murmur3 => params.groups.iter().map(|group| group.shape.hashes).max().unwrap_or(0),
-        Scheme::Xxh3 { .. } => 0,
+    /// What its filters need of keys.
+    pub fn needs(&self) -> Needs {
+        Needs::of(self.file.params())
     }
 }
 

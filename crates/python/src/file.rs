@@ -16,14 +16,14 @@ use tamis_jobs::counts::{Promise, top_of_open};
 use tamis_jobs::health::{Health, health, of_sketch};
 use tamis_jobs::lookup::{self, Lookup};
 use tamis_jobs::output::{self, Mapped};
-use tamis_jobs::rows::{BadRows, in_key};
+use tamis_jobs::rows::{BadRows, Keyless};
 use tamis_jobs::{inspect, memory, merge};
 use tamis_read::table::Asked;
 use tamis_read::{Control, Error, Table};
 use tamis_report::health::overfull_text;
 
 use crate::answers::{Answers, Values};
-use crate::errors::{Failure, in_python, raised, wrong};
+use crate::errors::{Failure, raised, wrong};
 use crate::options::{Options, bad_rows, threads};
 use crate::patience;
 use crate::rows::{by_number, one_key, rows, with_text};
@@ -115,7 +115,8 @@ fn text_of<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
 
 /// What is said of a single key that is none.
 fn no_key(bad: BadValue) -> PyErr {
-    Failure::new_err(format!("{}; bad_rows=\"skip\" answers that it is not there", in_python(&in_key(bad))))
+    let why = Keyless::Key(bad);
+    Failure::new_err(format!("{why}; bad_rows=\"skip\" answers that it is not there"))
 }
 
 /// The answer to a single key, or another where it is none and that may be.

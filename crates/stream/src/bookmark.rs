@@ -10,6 +10,8 @@ use tamis_jobs::resume::{Mark, named};
 use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Format, Options};
 
+use super::refusal::CannotResume;
+
 /// What the commit remembers beside the place.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Bookmark {
@@ -64,31 +66,18 @@ impl Understood {
 /// Refuses files that are no longer what was read of them.
 pub(super) fn check_marks(marks: &[Mark], paths: &[PathBuf]) -> Result<()> {
     for (i, mark) in marks.iter().enumerate() {
-        let refused = |message: String| Err(Error::told_of(mark.path.clone(), message));
+        let refused = |why: CannotResume| Err(Error::input(mark.path.clone(), why));
         let Some(path) = paths.get(i).filter(|path| named(path) == mark.path) else {
-            return refused(format!(
-                "was input {} when the state was written, and is not now; files may be added after it only",
-                i + 1
-            ));
+            return refused(CannotResume::Moved(i + 1));
         };
         let length = fs::metadata(path).map_err(Error::io(path))?.len();
         if length >= mark.offset && mark.holds(path) {
             continue;
         }
         match mark.renamed() {
-            Some(now) => {
-                return refused(format!(
-                    "is another file than the one that was read, which is called {} now; the state folder cannot go on with it",
-                    now.display()
-                ));
-            }
+            Some(now) => return refused(CannotResume::Renamed(now)),
             None if length < mark.offset => return Err(too_short(path, length, mark.offset)),
-            None => {
-                return refused(
-                    "is another file than the one that was read; the state folder cannot go on with it"
-                        .into(),
-                );
-            }
+            None => return refused(CannotResume::Replaced),
         }
     }
     Ok(())
@@ -96,10 +85,7 @@ pub(super) fn check_marks(marks: &[Mark], paths: &[PathBuf]) -> Result<()> {
 
 /// That a file has fewer bytes than were read of it.
 pub(super) fn too_short(path: &Path, length: u64, read: u64) -> Error {
-    let message = format!(
-        "has {length} bytes, but {read} were read of it: it was cut or replaced; the state folder cannot go on with it"
-    );
-    Error::told_of(path, message)
+    Error::input(path, CannotResume::Shortened { length, read })
 }
 
 /// Refuses to go on in the middle of a line that had no end when it was read.
@@ -108,10 +94,9 @@ pub(super) fn refuse_half_line(path: &Path, offset: u64) -> Result<()> {
     let mut file = File::open(path).map_err(Error::io(path))?;
     let read = file.seek(SeekFrom::Start(offset - 1)).and_then(|_| file.read(&mut bytes));
     match (read.map_err(Error::io(path))?, bytes) {
-        (2, [last, next]) if last != b'\n' && !matches!(next, b'\n' | b'\r') => Err(Error::Input {
-            path: path.into(),
-            why: Box::new(tamis_read::refusal::Said("its last line had no end when it was read, and has gone on since; --follow waits for the ends of lines".into(),
-       )) }),
+        (2, [last, next]) if last != b'\n' && !matches!(next, b'\n' | b'\r') => {
+            Err(Error::input(path, CannotResume::HalfLine))
+        }
         _ => Ok(()),
     }
 }

@@ -26,6 +26,7 @@ use tamis_read::error::{Error, Result};
 use super::bookmark::name_of;
 use super::job::{Counts, Job};
 use super::learned::Sizing;
+use super::refusal::Failed;
 use super::text::Named;
 use super::window::{Pinned, shown};
 
@@ -202,16 +203,18 @@ impl Identity {
 }
 
 fn unwritable(error: serde_json::Error) -> Error {
-    Error::told(error.to_string())
+    Failed::from(error).into()
 }
 
 /// A field in which two jobs differ.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Difference {
+pub struct Difference {
     /// Its name; with those around it, where it is part of another: `size.keys`.
-    pub(super) field: String,
-    pub(super) stored: Option<Value>,
-    pub(super) asked: Option<Value>,
+    pub field: String,
+    /// Its value in the state.
+    pub stored: Option<Value>,
+    /// Its value in the job that is asked for.
+    pub asked: Option<Value>,
 }
 
 /// The fields, in the order in which differences are named (what others follow from comes first), each
@@ -219,54 +222,54 @@ pub(super) struct Difference {
 const FIELDS: [(&str, &str); 47] = [
     ("version", "the version of the state"),
     ("file_version", "the version of .tamis files"),
-    ("train", "--train"),
-    ("query", "--query"),
-    ("remove", "--remove"),
-    ("output", "--output"),
-    ("window.length_ms", "--window"),
-    ("window.slide_ms", "--slide"),
-    ("window.time", "--time"),
-    ("window.time_unit", "the unit of --time"),
-    ("window.lateness_ms", "--lateness"),
-    ("window.late", "--late"),
-    ("window.ahead_ms", "--ahead"),
-    ("kind", "--kind"),
-    ("hash.name", "--hash"),
-    ("hash.seed", "--seed"),
+    ("train", "the training stream"),
+    ("query", "the query stream"),
+    ("remove", "the stream of removals"),
+    ("output", "the output"),
+    ("window.length_ms", "the window"),
+    ("window.slide_ms", "the slide"),
+    ("window.time", "the column of times"),
+    ("window.time_unit", "the unit of times"),
+    ("window.lateness_ms", "the allowed lateness"),
+    ("window.late", "what happens to late rows"),
+    ("window.ahead_ms", "how far ahead of the clock rows may be"),
+    ("kind", "the kind"),
+    ("hash.name", "the hash"),
+    ("hash.seed", "the seed"),
     ("recipe", "the recipe"),
-    ("train_recipe", "the recipe of --train"),
-    ("query_recipe", "the recipe of --query"),
-    ("remove_recipe", "the recipe of --remove"),
+    ("train_recipe", "the recipe of the training stream"),
+    ("query_recipe", "the recipe of the query stream"),
+    ("remove_recipe", "the recipe of the stream of removals"),
     ("size.by", "the way of sizing"),
-    ("size.digest", "the digest of --params"),
-    ("size.keys", "--keys"),
-    ("size.rate", "--fpr"),
-    ("size.bits", "--bits-per-key"),
-    ("size.bytes", "--size"),
+    ("size.digest", "the digest of the parameters"),
+    ("size.keys", "the number of keys"),
+    ("size.rate", "the rate"),
+    ("size.bits", "bits per key"),
+    ("size.bytes", "the size"),
     ("size.counters", "the number of counters"),
-    ("size.counter_bits", "--counter-bits"),
-    ("size.rows", "--depth"),
-    ("size.epsilon", "--epsilon"),
-    ("counts.output", "--counts"),
-    ("counts.kind", "the kind of --counts"),
-    ("counts.recipe", "the recipe of --counts"),
-    ("counts.size.by", "the way of sizing --counts"),
-    ("counts.size.digest", "the digest of the parameters of --counts"),
-    ("counts.size.counters", "the number of counters of --counts"),
-    ("counts.size.counter_bits", "--counter-bits of --counts"),
-    ("counts.size.rows", "--depth of --counts"),
-    ("counts.size.epsilon", "--epsilon of --counts"),
-    ("from", "the digest of --from"),
-    ("batch", "--batch"),
-    ("every_ns", "--every"),
-    ("rebuild_above", "--rebuild-above"),
-    ("dialect.format", "--format"),
-    ("dialect.delimiter", "--delimiter"),
-    ("dialect.header", "header (--no-header)"),
-    ("dialect.quotes", "quotes (--no-quotes)"),
+    ("size.counter_bits", "bits of a counter"),
+    ("size.rows", "rows of counters"),
+    ("size.epsilon", "epsilon"),
+    ("counts.output", "the output of counts"),
+    ("counts.kind", "the kind of the counts"),
+    ("counts.recipe", "the recipe of the counts"),
+    ("counts.size.by", "the way of sizing the counts"),
+    ("counts.size.digest", "the digest of the parameters of the counts"),
+    ("counts.size.counters", "the number of counters of the counts"),
+    ("counts.size.counter_bits", "bits of a counter of the counts"),
+    ("counts.size.rows", "rows of counters of the counts"),
+    ("counts.size.epsilon", "epsilon of the counts"),
+    ("from", "the digest of the file to start with"),
+    ("batch", "the size of a batch"),
+    ("every_ns", "the time of a batch"),
+    ("rebuild_above", "the rate to rebuild above"),
+    ("dialect.format", "the format"),
+    ("dialect.delimiter", "the delimiter"),
+    ("dialect.header", "the header"),
+    ("dialect.quotes", "quotes"),
 ];
 
-/// The words of the command line for a field; its name, where there are none.
+/// What people call a field; its name, if nothing better is known.
 fn words(field: &str) -> &str {
     FIELDS.iter().find(|(name, _)| *name == field).map_or(field, |(_, words)| words)
 }
@@ -486,12 +489,12 @@ pub(super) mod tests {
         other.every = Some(Duration::from_secs(1));
         other.options.delimiter = None;
         let names = [
-            "--seed is 18446744073709551615 there and 7 here",
-            "the recipe of --train is \"key user:trim,lower, group 2, null \"none\"\" there and \"key (line)\" here",
-            "--keys is 20 there and 21 here",
-            "--batch is 2 there and 3 here",
-            "--every is \"1.5s\" there and \"1s\" here",
-            "--delimiter is \";\" there and nothing here",
+            "the seed is 18446744073709551615 there and 7 here",
+            "the recipe of the training stream is \"key user:trim,lower, group 2, null \"none\"\" there and \"key (line)\" here",
+            "the number of keys is 20 there and 21 here",
+            "the size of a batch is 2 there and 3 here",
+            "the time of a batch is \"1.5s\" there and \"1s\" here",
+            "the delimiter is \";\" there and nothing here",
         ];
         assert_eq!(said(&job, &other), names);
     }
@@ -501,8 +504,8 @@ pub(super) mod tests {
     fn of_what_one_job_alone_has_the_first_field_is_named() {
         let plain = Job { window: None, counts: None, ..largest() };
         let names = [
-            "--window is \"24h\" there and nothing here",
-            "--counts is \"/out/hits.txt\" there and nothing here",
+            "the window is \"24h\" there and nothing here",
+            "the output of counts is \"/out/hits.txt\" there and nothing here",
         ];
         assert_eq!(said(&largest(), &plain), names);
         let growing = Job { sizing: Sizing::Growing(5, 0.5), ..largest() };

@@ -32,11 +32,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tamis_jobs::failpoint::reach;
 use tamis_jobs::output;
 use tamis_jobs::resume::{Digest, Lock};
 use tamis_read::error::{Error, Result};
 
 use super::identity::{Identity, VERSION, differences};
+use super::refusal::{CannotResume, Failed};
 use super::source::Place;
 
 /// A commit: a moment to which a later run can go back.
@@ -116,7 +118,7 @@ fn unseal(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 fn to_json<T: Serialize>(of: &T) -> Result<String> {
-    serde_json::to_string(of).map_err(|error| Error::told(error.to_string()))
+    serde_json::to_string(of).map_err(|error| Failed::from(error).into())
 }
 
 /// A state folder in use.
@@ -133,8 +135,7 @@ impl State {
     /// batches that were begun since.
     pub(super) fn open(folder: &Path, job: &Identity) -> Result<(State, Option<Commit>, VecDeque<Planned>)> {
         if fs::metadata(folder).is_ok_and(|there| !there.is_dir()) {
-            let message = "is a file; --state names a folder".into();
-            return Err(Error::told_of(folder, message));
+            return Err(Error::input(folder, CannotResume::NoFolder));
         }
         make(folder)?;
         let lock = Lock::at(&folder.join("lock"), folder)?;
@@ -152,8 +153,7 @@ impl State {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let strangers = strangers(folder)?;
                 if let Some(name) = strangers.first() {
-                    let message = format!("holds {name:?} and no state; name an empty folder, or a new one");
-                    return Err(Error::told_of(folder, message));
+                    return Err(Error::input(folder, CannotResume::Occupied(name.clone())));
                 }
                 write_job(&path, &asked)?;
             }
@@ -217,14 +217,21 @@ impl State {
     pub(super) fn commit(&mut self, mut commit: Commit) -> Result<()> {
         commit.version = VERSION;
         let text = seal(&to_json(&commit)?);
-        output::write_whole(&self.path("commit.json"), |out| out.write_all(text.as_bytes()))?;
+        output::write_whole(&self.path("commit.json"), |out| {
+            out.write_all(text.as_bytes())?;
+            reach("stream/half-written");
+            Ok(())
+        })?;
+        reach("stream/renamed");
         // What the commit before needs is there until this one is sure to last.
         output::sync_folder(&self.folder)?;
+        reach("stream/lasting");
         // Batches of an earlier run that are still to be run again stand in the log alone.
         if commit.batch >= self.logged {
             self.log.set_len(0).map_err(Error::io(self.path("plan.log")))?;
             self.logged = commit.batch;
         }
+        reach("stream/log-cut");
         self.tidy(Some(&commit))
     }
 
@@ -235,6 +242,7 @@ impl State {
             let known = name.split('-').next().unwrap_or_default();
             link(&self.folder, name, &format!("{known}.tamis")).map_err(Error::io(self.path(name)))?;
         }
+        reach("stream/linked");
         for name in names(&self.folder)? {
             let of_a_commit = ["filter-", "counts-"].iter().any(|prefix| name.starts_with(prefix));
             let old = of_a_commit && name.ends_with(".tamis") && !kept.contains(&name);
@@ -327,52 +335,39 @@ fn read_job(path: &Path, bytes: &[u8]) -> Result<Option<Value>> {
         Some(text) => parsed(text).map(Some),
         None => parsed(bytes).filter(|job| job.get("--batch").is_some()).map(|_| None),
     };
-    job.ok_or_else(|| Error::told_of(path, DAMAGED.into()))
+    job.ok_or_else(|| Error::input(path, CannotResume::Damaged))
 }
 
 /// Refuses to go on with what another job, or another version of the program, has begun.
 fn refuse_other(folder: &Path, stored: Option<Value>, asked: &str) -> Result<()> {
-    let refused = |message: String| Err(Error::told_of(folder, message));
-    let Some(stored) = stored else { return refused(first_version()) };
+    let refused = |why: CannotResume| Err(Error::input(folder, why));
+    let Some(stored) = stored else { return refused(CannotResume::FirstVersion) };
     let version = stored.get("version").unwrap_or(&Value::Null);
     if version.as_u64() != Some(u64::from(VERSION)) {
-        return refused(format!(
-            "holds a state of version {version}, and this program continues version {VERSION} alone: finish it with the program that made it, or name an empty folder to begin again from the first record"
-        ));
+        return refused(CannotResume::Version(version.to_string()));
     }
     // Both from text, so that equal numbers are read alike.
-    let asked = serde_json::from_str(asked).map_err(|error| Error::told(error.to_string()))?;
-    let differences: Vec<String> = differences(&stored, &asked).iter().map(ToString::to_string).collect();
+    let asked = serde_json::from_str(asked).map_err(Failed::from)?;
+    let differences = differences(&stored, &asked);
     if differences.is_empty() {
         return Ok(());
     }
-    refused(format!(
-        "is the state of another job: {}; name another folder, or give the same job",
-        differences.join(", ")
-    ))
+    refused(CannotResume::OtherJob(differences))
 }
-
-/// That a folder is of the first version, which nothing here continues.
-fn first_version() -> String {
-    format!(
-        "holds a state of version 1, and this program continues version {VERSION} alone: finish it with the program that made it (tamis 0.1.0) and the same command, or name an empty folder to begin again from the first record"
-    )
-}
-
-const DAMAGED: &str = "is damaged (its checksum does not hold); begin with an empty state folder";
 
 fn read_commit(folder: &Path) -> Result<Option<Commit>> {
     let path = folder.join("commit.json");
-    let refused = |message: &str| Error::told_of(path.clone(), message.into());
+    let refused = |why: CannotResume| Error::input(path.clone(), why);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::Io { path, source: error }),
     };
-    let text = unseal(&bytes).ok_or_else(|| refused(DAMAGED))?;
+    let text = unseal(&bytes).ok_or_else(|| refused(CannotResume::Damaged))?;
     match serde_json::from_slice::<Commit>(text) {
         Ok(commit) if commit.version == VERSION => Ok(Some(commit)),
-        _ => Err(refused("was written by another version of tamis; begin with an empty state folder")),
+        Ok(commit) => Err(refused(CannotResume::Version(commit.version.to_string()))),
+        Err(_) => Err(refused(CannotResume::Damaged)),
     }
 }
 

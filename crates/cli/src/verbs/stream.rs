@@ -15,6 +15,7 @@ use tamis::sizing::Kind;
 use tamis_jobs::number;
 use tamis_jobs::output as files;
 use tamis_jobs::plan::Size;
+use tamis_read::refusal::say;
 use tamis_stream::kafka::{Lost, Settings};
 use tamis_stream::metrics::Door;
 use tamis_stream::{self, Counts, Job, Named, Removing, Sizing, Status, Target, Watch};
@@ -24,6 +25,7 @@ use super::counters;
 use super::windows::{self, Windows};
 use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns, replace_weight};
 use crate::show::{self, Output, Sheet, usage};
+use crate::words::Flags;
 use crate::{notes, progress};
 
 /// Learn one stream and answer another, in small batches; survives `kill -9`
@@ -199,10 +201,10 @@ impl Stream {
             None => Watch::default(),
         };
         let quiet = output.quiet;
-        let watch = watch.with_news(move |text| match log {
-            Some(Log::Json) => show::complain(json!({ "note": text })),
+        let watch = watch.with_news(move |news| match log {
+            Some(Log::Json) => show::complain(json!({ "note": say(news, &Flags) })),
             None if quiet => {}
-            None => show::complain(text),
+            None => show::complain(say(news, &Flags)),
         });
         let end = AtomicBool::new(false);
         let line = Line::new();

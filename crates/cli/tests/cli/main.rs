@@ -20,6 +20,7 @@ mod query;
 mod rebuild;
 mod remove;
 mod states;
+mod steps;
 mod stream;
 mod stream_crash;
 mod stream_edges;

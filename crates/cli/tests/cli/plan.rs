@@ -51,31 +51,6 @@ fn two_numbers_fix_the_rest_however_they_are_written() {
     assert!((fits["kinds"][1]["keys"].as_f64().unwrap() / 8e9 * 14.378 - 1.0).abs() < 1e-3, "{fits:#}");
 }
 
-#[test]
-fn what_cannot_be_planned_is_refused_with_a_reason() {
-    let folder = Folder::new();
-    folder.refused("plan", 2, &["give one more"]);
-    folder.refused("plan --keys 10", 2, &["give one more"]);
-    folder.refused("plan --keys 10 --fpr 0.1 --bits 100", 2, &["leave one out"]);
-    folder.refused("plan --keys 0 --fpr 0.1", 2, &["at least 1"]);
-    folder.refused("plan --keys 1.5 --fpr 0.1", 2, &["whole number"]); // it became 2
-    folder.refused("plan --keys 1.2345k --fpr 0.1", 2, &["whole number"]);
-    for fpr in ["0", "1", "-1", "nan", "200%"] {
-        folder.refused(&format!("plan --keys 10 --fpr={fpr}"), 2, &["between 0 and 1"]);
-    }
-    folder.refused("plan --keys 1e17 --fpr 0.01", 2, &["2^56"]);
-    folder.refused("plan --keys 18446744073709551615 --fpr 0.01", 2, &["2^56"]);
-    folder.refused("plan --keys 1e19 --fpr 0.01", 2, &["1e18"]);
-    folder.refused("plan --keys 10 --bits 18446744073709551615", 2, &["2^56"]);
-    folder.refused("plan --keys 10 --size 1e17", 2, &["2^56"]);
-    folder.refused("plan --keys 10 --size 1e18", 2, &["1e18"]);
-    folder.refused("plan --fpr 0.01 --bits-per-key 10", 2, &["--fpr and --bits-per-key", "in place of one"]);
-    folder.refused("plan --keys 10 --bits-per-key 0", 2, &["above zero"]);
-    folder.refused("plan --fpr 0.01 --bits 100 -o p.json", 2, &["give --keys"]);
-    folder.refused("plan --keys 10 --fpr 0.01 --group x -o p.json", 2, &["--group"]);
-    assert!(folder.names().is_empty());
-}
-
 /// All kinds were shown whatever was asked.
 #[test]
 fn the_kind_that_is_asked_for_is_the_only_one_shown() {

@@ -1,6 +1,5 @@
 //! From rows to counters.
 
-use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
@@ -8,7 +7,7 @@ use tamis::arch::map::Words;
 use tamis::countmin::{CountMin, Update};
 use tamis::params::{Name, Params};
 use tamis_read::error::Result;
-use tamis_read::{Control, Next, Sift, Sink, Sources};
+use tamis_read::{BadRow, Control, Next, RowResult, Sift, Sink, Sources};
 
 use super::Refusal;
 use super::heavy::keep_heavy;
@@ -126,16 +125,18 @@ impl Take for Batch {
 /// Makes the keys of a chunk, on one thread.
 struct Sifter<'a>(KeyRows<'a, Batch>);
 
-impl Sift for Sifter<'_> {
-    type Batch = Batch;
-
-    fn record(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
-        self.0.row(values)
+impl Sink for Sifter<'_> {
+    fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
+        self.0.row(place, values)
     }
 
-    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.0.bad_row(place, why)
     }
+}
+
+impl Sift for Sifter<'_> {
+    type Batch = Batch;
 
     fn batch(&mut self, _: &[u8], batch: &mut Batch) {
         batch.groups.clear();

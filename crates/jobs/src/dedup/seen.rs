@@ -72,7 +72,7 @@ impl Seen {
                 let kind = Kind::Blocked;
                 let estimate =
                     || health::health(kind, group, &file.tallies()[0]).keys.min(u64::MAX as f64) as u64;
-                let mut owned = Words::zeroed(filter.words().len()).map_err(tamis::Error::Memory)?;
+                let mut owned = Words::new(filter.words().len())?;
                 owned.copy_from_slice(filter.words());
                 Ok(Seen::Fixed {
                     filter: Blocked::from_words(owned, filter.hashes())?,

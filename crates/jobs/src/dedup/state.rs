@@ -16,6 +16,7 @@ use tamis_read::{Explained, Format};
 
 use super::StateRefusal;
 use super::seen::Seen;
+use crate::failpoint::reach;
 use crate::output::{self, Mapped};
 use crate::resume::{Appended, Digest, Lock, Mark, named};
 
@@ -208,7 +209,13 @@ impl State {
         let (words, newest) = seen.words();
         let tally = format::seal(kind, &params.groups[0].shape, words, self.rows, newest);
         let extras = Extras { heavy: None, journal: &journal };
-        output::write_whole(&self.path, |mut out| format::write(&mut out, &params, &[tally], words, extras))
+        output::write_whole(&self.path, |mut out| {
+            format::write(&mut out, &params, &[tally], words, extras)?;
+            reach("dedup/half-written");
+            Ok(())
+        })?;
+        reach("dedup/renamed");
+        Ok(())
     }
 }
 

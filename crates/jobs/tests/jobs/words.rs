@@ -24,22 +24,6 @@ const STILL: &[&str] = &[
     "jobs/src/plan.rs",
     "jobs/src/rows.rs",
     "jobs/src/spread/counter.rs",
-    "stream/src/bookmark.rs",
-    "stream/src/identity.rs",
-    "stream/src/job.rs",
-    "stream/src/kafka/address.rs",
-    "stream/src/kafka/client.rs",
-    "stream/src/kafka/mod.rs",
-    "stream/src/kafka/settings.rs",
-    "stream/src/kafka/sink.rs",
-    "stream/src/kafka/source.rs",
-    "stream/src/lib.rs",
-    "stream/src/metrics.rs",
-    "stream/src/net.rs",
-    "stream/src/run.rs",
-    "stream/src/state.rs",
-    "stream/src/text.rs",
-    "stream/src/window.rs",
 ];
 
 #[test]

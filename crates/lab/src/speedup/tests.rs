@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use tamis_read::Error;
 
 use super::*;
 
