@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn a_refusal_is_known_by_its_type() {
         let why: Box<dyn Refusal> = Shared.into();
-        assert!(why.as_a::<Shared>().is_some() && why.as_a::<Said>().is_none());
+        assert!(why.as_a::<Shared>().is_some() && why.as_a::<crate::BadRow>().is_none());
     }
 
     #[test]
