@@ -196,8 +196,8 @@ pub(crate) fn open<'a>(reading: Reading<'a>, begin: Option<(&Place, &Value)>) ->
         }
         None => Default::default(),
     };
-    let messages = Messages::new(options, &making.columns())
-        .map_err(|why| Error::input(address.to_string(), why))?;
+    let messages =
+        Messages::new(options, &making.columns()).map_err(|why| Error::input(address.to_string(), why))?;
     let mut config = client::config(address, settings);
     let per_part = AHEAD_KIB / address.partitions.len().max(4);
     for (name, usual) in
