@@ -1,11 +1,10 @@
 //! Failures as Python exceptions.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use tamis_jobs::marked::Marks;
 use tamis_read::Error;
-use tamis_read::refusal::{Opt, Voice};
+use tamis_read::refusal::{Opt, Refusal, Voice};
 
 mod exception {
     pyo3::create_exception!(
@@ -27,8 +26,29 @@ pub fn raised(error: Error) -> PyErr {
             Some(number) => PyOSError::new_err((number, said(&source), path.display().to_string())),
             None => PyOSError::new_err(format!("{}: {source}", path.display())),
         },
-        error => Failure::new_err(in_python(&error.said(&Arguments))),
+        error => {
+            let marked = error.said(&Marks);
+            with_marks(Failure::new_err(in_python(&error.said(&Arguments))), marked)
+        }
     }
+}
+
+/// A request that cannot be served: a wrong argument.
+pub fn refused(refusal: impl Refusal) -> PyErr {
+    wrong_job(Error::refused(refusal))
+}
+
+/// A failure of a job that its arguments are to blame for.
+pub fn wrong_job(error: Error) -> PyErr {
+    let marked = error.said(&Marks);
+    with_marks(PyValueError::new_err(in_python(&error.said(&Arguments))), marked)
+}
+
+/// An exception that has its message with marks, too, for whoever calls options otherwise.
+fn with_marks(error: PyErr, marked: String) -> PyErr {
+    // An exception without it says the same, in the words of this package.
+    let _ = Python::attach(|py| error.value(py).setattr("marked", marked));
+    error
 }
 
 /// Spells options as arguments of a call: `kind="count-min"`.
@@ -36,17 +56,13 @@ struct Arguments;
 
 impl Voice for Arguments {
     fn option(&self, option: Opt) -> String {
-        match speaks_as_command_line() {
-            true => format!("--{}", option.0.replace('_', "-")),
-            false => option.0.to_owned(),
-        }
+        option.0.to_owned()
     }
 
     fn with(&self, option: Opt, value: &str) -> String {
         let number = value.parse::<f64>().is_ok() || value.chars().all(|c| c.is_ascii_uppercase());
-        match speaks_as_command_line() {
-            true => format!("{} {value}", self.option(option)),
-            false if number => format!("{}={value}", option.0),
+        match number {
+            true => format!("{}={value}", option.0),
             false => format!("{}={value:?}", option.0),
         }
     }
@@ -84,28 +100,10 @@ const PHRASES: [(&str, &str); 4] = [
 /// Options that are followed by a word.
 const WITH_WORDS: [&str; 3] = ["kind", "hash", "bad-rows"];
 
-/// Whether messages are for somebody at the command line.
-static FOR_COMMAND_LINE: AtomicBool = AtomicBool::new(false);
-
-/// Leaves the words of messages as the command line has them, from now on.
-#[pyfunction]
-pub fn speak_as_command_line() {
-    FOR_COMMAND_LINE.store(true, Relaxed);
-}
-
-/// Whether they are.
-#[pyfunction]
-pub fn speaks_as_command_line() -> bool {
-    FOR_COMMAND_LINE.load(Relaxed)
-}
-
 /// The engine names options as the command line does; here they are arguments: `--bits-per-key` is
 /// `bits_per_key`, and `--bad-rows skip` is `bad_rows="skip"`.
 pub fn in_python(message: &str) -> String {
     let mut message = message.to_owned();
-    if speaks_as_command_line() {
-        return message;
-    }
     for (there, here) in PHRASES {
         message = message.replace(there, here);
     }

@@ -21,7 +21,7 @@ use tamis_jobs::{inspect, memory, merge};
 use tamis_read::table::Asked;
 use tamis_read::{Control, Error, Table};
 
-use crate::errors::{Failure, in_python, raised, wrong};
+use crate::errors::{Failure, in_python, raised, wrong, wrong_job};
 use crate::options::{Options, bad_rows, threads};
 use crate::rows::{by_number, one_key, rows, with_text};
 use crate::{capsule, patience};
@@ -452,8 +452,8 @@ impl Builder {
     #[new]
     fn new(options: Bound<'_, PyDict>) -> PyResult<Self> {
         let job = Options(options).job()?;
-        let width = job.common.recipe.key.len();
-        let builder = Mutex::new(Some(memory::Builder::new(job).map_err(wrong)?));
+        let width = job.recipe.key.len();
+        let builder = Mutex::new(Some(memory::Builder::new(job).map_err(wrong_job)?));
         Ok(Builder { builder, width })
     }
 

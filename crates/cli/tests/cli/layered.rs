@@ -113,29 +113,8 @@ fn bad_keywords_are_named() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn layers_may_be_given_or_follow_from_bits_per_key() {
     let folder = films();
-    for (line, says) in [
-        ("build films.csv --kind layered --key id -o x.tamis", "give --keywords"),
-        ("build films.csv --key id --layers 2 -o x.tamis", "no layers"),
-        ("build films.csv --key id --keywords tags -o x.tamis", "cannot be used with"),
-        ("build films.csv --kind layered --hash murmur3 --keywords tags -o x.tamis", "murmur3 goes with"),
-        ("build films.csv --key id --group tags:split=, -o x.tamis", "go with --keywords"),
-        ("build films.csv --key id:sort -o x.tamis", "must come before"),
-        ("plan --kind layered --keys 100 --fpr 0.05", "--layers"),
-    ] {
-        folder.refused(line, 2, &[says]);
-    }
-    for (line, says) in [
-        ("build films.csv --kind layered --keywords tags:split=, --keys 10 -o x.tamis", "give --layers"),
-        ("build films.csv --kind layered --keywords tags:split=, --size 1kB -o x.tamis", "give --layers"),
-        (
-            "build films.csv --kind layered --keywords tags:split=, --layers 300 -o x.tamis",
-            "between 1 and 256",
-        ),
-    ] {
-        folder.refused(line, 1, &[says]);
-    }
     folder.ok("build films.csv --kind layered --keywords tags:split=, --layers 2 --size 1kB -o x.tamis");
     folder.ok("build films.csv --kind layered --keywords tags:split=, --bits-per-key 9 -o x.tamis");
 }

@@ -518,8 +518,8 @@ mod tests {
     use tamis::sizing::Kind;
 
     use super::*;
-    use crate::build::{self, Sizing};
-    use crate::plan::Size;
+    use crate::build;
+    use crate::request::at_rate;
 
     /// 3,000 rows in 4 groups; every tenth key stands in two of them, and some rows repeat.
     fn table() -> String {
@@ -560,11 +560,8 @@ mod tests {
             let build = build::Job {
                 inputs: vec![data.display().to_string()],
                 options: tamis_read::Options::default(),
-                common: Common { kind, hash, recipe: recipe.clone() },
-                sizing: Sizing::Count(Size::Fpr(0.05)),
-                layers: None,
-                heavy: None,
-                distinct: false,
+                sketches: at_rate(&Common { kind, hash, recipe: recipe.clone() }, 0.05).unwrap(),
+                recipe: recipe.clone(),
                 bad_rows: BadRows::Fail,
                 threads: 2,
             };
@@ -617,11 +614,12 @@ mod tests {
         let build = build::Job {
             inputs: vec![data.display().to_string()],
             options: tamis_read::Options::default(),
-            common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: recipe.clone() },
-            sizing: Sizing::Count(Size::Fpr(0.05)),
-            layers: None,
-            heavy: None,
-            distinct: false,
+            sketches: at_rate(
+                &Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: recipe.clone() },
+                0.05,
+            )
+            .unwrap(),
+            recipe: recipe.clone(),
             bad_rows: BadRows::Fail,
             threads: 1,
         };

@@ -1,0 +1,106 @@
+//! The options of requests. Each name is that of the field; front ends spell it in their own way.
+
+use tamis_read::refusal::Opt;
+
+/// Defines the options, and the list of all of them.
+macro_rules! options {
+    ($($(#[$doc:meta])* $name:ident = $field:literal;)*) => {
+        $($(#[$doc])* pub const $name: Opt = Opt($field);)*
+
+        /// All of them.
+        pub const ALL: &[Opt] = &[$($name),*];
+    };
+}
+
+options! {
+    /// The format of inputs.
+    FORMAT = "format";
+    /// The delimiter of delimited text.
+    DELIMITER = "delimiter";
+    /// Delimited text has no header line.
+    NO_HEADER = "no_header";
+    /// Quotes are ordinary characters.
+    NO_QUOTES = "no_quotes";
+    /// The columns of the key.
+    KEY = "key";
+    /// The columns of keywords.
+    KEYWORDS = "keywords";
+    /// The column of the group.
+    GROUP = "group";
+    /// The column of what a row counts for.
+    WEIGHT = "weight";
+    /// What stands for a missing value.
+    NULL = "null";
+    /// Rows without a key.
+    BAD_ROWS = "bad_rows";
+    /// Threads.
+    THREADS = "threads";
+    /// The kind.
+    KIND = "kind";
+    /// The update of counters.
+    CONSERVATIVE = "conservative";
+    /// The layers of a `layered`.
+    LAYERS = "layers";
+    /// The hash.
+    HASH = "hash";
+    /// Its seed.
+    SEED = "seed";
+    /// The rate of false positives.
+    FPR = "fpr";
+    /// Bits for each key.
+    BITS_PER_KEY = "bits_per_key";
+    /// Bits in all.
+    BITS = "bits";
+    /// Bytes in all.
+    SIZE = "size";
+    /// The keys that each group is planned for.
+    KEYS = "keys";
+    /// The error of counts.
+    EPSILON = "epsilon";
+    /// How probably an estimate is further off.
+    DELTA = "delta";
+    /// Counters in a row.
+    WIDTH = "width";
+    /// Rows of counters.
+    DEPTH = "depth";
+    /// Bits of a counter.
+    COUNTER_BITS = "counter_bits";
+    /// The share from which on keys are kept.
+    HEAVY = "heavy";
+    /// Each different key once.
+    DISTINCT = "distinct";
+    /// The keys themselves beside the filters.
+    EXACT = "exact";
+    /// Memory for a job that can do with little.
+    MEMORY = "memory";
+    /// Parameters that were saved.
+    PARAMS = "params";
+    /// The chart of a plan.
+    CHART = "chart";
+    /// The file to write.
+    OUTPUT = "output";
+    /// Where a job runs.
+    ON = "on";
+    /// How records of Parquet are written.
+    OUTPUT_FORMAT = "output_format";
+    /// Records that do not pass.
+    REJECTED = "rejected";
+    /// Filters of removed keys.
+    REMOVED = "removed";
+    /// A second look at the keys themselves.
+    STRICT = "strict";
+    /// The record's own group.
+    OWN_GROUP = "own_group";
+    /// A column of the groups.
+    TAG = "tag";
+    /// Numbers alone.
+    COUNT = "count";
+    /// The records that do not pass, in place of those that do.
+    INVERT = "invert";
+    /// Keys known to be outside.
+    NEGATIVES = "negatives";
+    /// Random keys.
+    RANDOM = "random";
+    /// How a job understands its inputs.
+    EXPLAIN = "explain";
+}
