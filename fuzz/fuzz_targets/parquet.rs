@@ -3,11 +3,12 @@
 #![no_main]
 
 use std::io::{Seek, Write};
+use std::ops::Range;
 
 use libfuzzer_sys::fuzz_target;
 use tamis::key::Column;
 use tamis_read::Control;
-use tamis_read::{Format, Options, Sink, Sources};
+use tamis_read::{BadRow, Format, Options, Sink, Sources, RowResult};
 
 /// More rows are not read: a few bytes can stand for billions of nulls.
 const MOST_ROWS: u32 = 100_000;
@@ -15,10 +16,11 @@ const MOST_ROWS: u32 = 100_000;
 struct Count(u32);
 
 impl Sink for Count {
-    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+    fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         assert_eq!(values.len(), 1);
         self.0 += 1;
-        if self.0 > MOST_ROWS { Err("enough".into()) } else { Ok(()) }
+        // Any refusal ends the scan.
+        if self.0 > MOST_ROWS { Err(BadRow::SecondRow.into()) } else { Ok(()) }
     }
 }
 

@@ -19,8 +19,8 @@ use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::verbs::Verb;
 
-/// Learn a set once, in little memory; then sieve tables of any size through it, and prove how
-/// well it does.
+/// Learn a set once, in little memory; then sieve tables and streams of any size through it, and
+/// prove how well it does.
 #[derive(Debug, Parser)]
 #[command(name = "tamis", version, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "\

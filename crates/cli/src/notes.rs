@@ -1,4 +1,4 @@
-//! What several verbs have to say on the side, in one wording.
+//! Notes and warnings that several verbs share.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -20,14 +20,14 @@ pub fn made() -> Section {
 pub fn inputs(output: &Output, inputs: &[Explained]) {
     for input in inputs.iter().filter(|input| input.delimiter_by_look) {
         output.note(format!(
-            "{}: its delimiter is {:?}, by the look of its first rows (--delimiter says otherwise)",
+            "{}: the delimiter seems to be {:?}, judging by the first rows (--delimiter sets another)",
             input.path.display(),
             char::from(input.delimiter.unwrap_or_default())
         ));
     }
     for input in inputs.iter().filter(|input| numbers_for_names(input)) {
         output.warn(format!(
-            "{}: its first line ({}) was taken for the names of columns; --no-header takes it for data",
+            "{}: its first line ({}) was read as column names; --no-header reads it as data",
             input.path.display(),
             input.columns.join(", ")
         ));

@@ -19,7 +19,8 @@ impl Voice for Flags {
     }
 
     fn plan_first(&self) -> String {
-        "save parameters first (tamis plan DATA … -o params.json), and build each part with --params params.json"
+        "save parameters first (tamis plan DATA … -o params.json), and build each part with --params \
+         params.json (or with --like one of the files)"
             .to_owned()
     }
 }

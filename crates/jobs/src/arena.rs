@@ -10,6 +10,7 @@
 //! batch while it holds the lock. Memory is then that of the filter and a fixed buffer per
 //! thread.
 
+use std::io;
 use std::sync::Mutex;
 
 use tamis::arch::cpu::prefetch;
@@ -23,8 +24,10 @@ use tamis::key::keywords_of;
 use tamis::layered;
 use tamis::params::Params;
 use tamis::sizing::{Kind, Shape};
-use tamis_read::error::{Error, Result};
+use tamis_read::error::Result;
+use tamis_read::refusal::{Help, Refusal};
 
+use crate::opt;
 use crate::rows::{Key, Take};
 
 /// Up to this size each thread has an arena of its own.
@@ -52,6 +55,29 @@ struct Place {
     hashes: u32,
     /// Those of a `layered`.
     layers: u32,
+}
+
+/// There is no memory for an arena.
+#[derive(Debug, thiserror::Error)]
+#[error("no memory for {bytes} bytes ({error})")]
+pub struct NoMemory {
+    /// Its size.
+    bytes: u64,
+    /// What the operating system said.
+    error: io::Error,
+    /// Whether it holds counters.
+    counts: bool,
+}
+
+impl Refusal for NoMemory {
+    fn help(&self) -> Vec<Help> {
+        match self.counts {
+            true => {
+                vec![Help::GiveMore(vec![opt::EPSILON, opt::DELTA]), Help::give(opt::COUNTER_BITS.with("32"))]
+            }
+            false => vec![Help::give_more(opt::FPR), Help::give_less(opt::SIZE)],
+        }
+    }
 }
 
 /// How keys become touches.
@@ -97,14 +123,11 @@ impl Placing {
 
     /// An arena with all bits zero.
     pub fn empty(&self) -> Result<Words> {
-        Words::zeroed(self.words).map_err(|error| {
-            let bytes = self.words as u64 * 8;
-            let less = match self.kind.counts() {
-                true => "a higher --epsilon or --delta, or --counter-bits 32, needs less",
-                false => "a higher --fpr or a smaller --size needs less",
-            };
-            Error::told(format!("no memory for {bytes} bytes ({error}); {less}"))
-        })
+        let none = |error| {
+            let (bytes, counts) = (self.words as u64 * 8, self.kind.counts());
+            NoMemory { bytes, error, counts }.into()
+        };
+        Words::zeroed(self.words).map_err(none)
     }
 
     /// All words of the arena.

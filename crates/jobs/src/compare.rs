@@ -9,10 +9,11 @@ use tamis::params::Name;
 use tamis::sizing::Kind;
 use tamis::sketch::estimated_keys;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{self, Help};
 
 use crate::merge::mergeable;
 use crate::output::Mapped;
-use crate::{output, parallel};
+use crate::{opt, output, parallel};
 
 /// What two filters of one group tell about their sets. All numbers are estimates.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,22 +37,40 @@ impl Overlap {
     }
 }
 
+/// Why two files are not compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// They count.
+    #[error("sketches that count tell nothing about the overlap of sets")]
+    Counts,
+    /// Their bits do not show which keys they share.
+    #[error("the bits of {kind} filters tell nothing about overlap")]
+    Bits {
+        /// The kind.
+        kind: Kind,
+    },
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        let blocked = Help::build_with(opt::KIND.with("blocked"));
+        match self {
+            Refusal::Counts => vec![Help::Do("multiply them with inner-product"), blocked],
+            Refusal::Bits { .. } => vec![blocked, Help::build_with(opt::KIND.with("bloom"))],
+        }
+    }
+}
+
 /// Compares two files, group by group; a group that only one has is compared with none.
 pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overlap>> {
     let (a, b) = (output::open(a_path)?, output::open(b_path)?);
     for file in [&a, &b] {
         let kind = file.params().common.kind;
         if kind.counts() {
-            return Err(Error::told(
-                "sketches that count tell nothing about the overlap of sets; tamis inner-product multiplies them, and \
-                 filters (build --kind blocked) can be compared"
-                    .into(),
-            ));
+            return Err(Refusal::Counts.into());
         }
         if matches!(kind, Kind::Fuse | Kind::Scalable) {
-            return Err(Error::told(format!(
-                "the bits of {kind} filters tell nothing about overlap; build --kind blocked or bloom"
-            )));
+            return Err(Refusal::Bits { kind }.into());
         }
     }
     mergeable(&a, a_path, &b, b_path)?;

@@ -44,7 +44,8 @@ impl Counted {
 
     /// The keywords and the records, repetitions included.
     pub fn keywords_and_records(&self) -> Option<(u64, u64)> {
-        let records = self.groups.iter().map(|(_, rows)| rows).sum();
+        // Parts of a spread job may tell any numbers.
+        let records = self.groups.iter().fold(0, |sum: u64, (_, rows)| sum.saturating_add(*rows));
         self.keywords.as_ref().map(|keywords| (keywords.total, records))
     }
 

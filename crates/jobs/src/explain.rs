@@ -1,15 +1,15 @@
 //! How a job understands its inputs, and what it makes of their first rows, without doing it.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Mutex;
 
 use tamis::key::Maker;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Control, Explained, Sink, Sources};
+use tamis_read::refusal::Refusal;
+use tamis_read::{BadRow, Control, Explained, RowResult, Sink, Sources};
 
 use crate::build::Job;
-use crate::rows::{BadRows, in_group, in_key, in_weight, refusal, unreadable};
+use crate::rows::{BadRows, Keyless, Unusable};
 
 /// How a job understands its inputs.
 #[derive(Debug)]
@@ -55,33 +55,41 @@ struct Explaining<'a> {
 }
 
 impl Explaining<'_> {
-    fn make(&mut self, values: &[Option<&[u8]>]) -> Result<Made, String> {
+    fn make(&mut self, values: &[Option<&[u8]>]) -> Result<Made, Keyless> {
         let group = values.get(self.parts).copied().flatten();
-        let group = self.maker.group(group).map_err(in_group)?.to_vec();
-        let weight = self.weight_at.map(|at| self.maker.weight(values[at]).map_err(in_weight)).transpose()?;
-        let key = self.maker.key(&values[..self.parts]).map_err(in_key)?.to_vec();
+        let group = self.maker.group(group).map_err(Keyless::Group)?.to_vec();
+        let weight =
+            self.weight_at.map(|at| self.maker.weight(values[at]).map_err(Keyless::Weight)).transpose()?;
+        let key = self.maker.key(&values[..self.parts]).map_err(Keyless::Key)?.to_vec();
         Ok(Made { group, key, weight })
     }
 
-    fn keep(&mut self, values: &[Option<&[u8]>], made: Result<Made, String>) -> Result<(), String> {
+    fn keep(&mut self, values: &[Option<&[u8]>], made: Result<Made, String>) -> RowResult {
         let values = values.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
         let mut rows = self.rows.lock().expect("no holder panics");
         rows.push(Row { values, made });
-        if rows.len() == self.most { Err("enough".into()) } else { Ok(()) } // ends the scan
+        if rows.len() == self.most { Err(Enough.into()) } else { Ok(()) }
     }
 }
 
+/// Ends the scan: there are as many rows as are wanted.
+#[derive(Debug, thiserror::Error)]
+#[error("enough rows")]
+struct Enough;
+
+impl Refusal for Enough {}
+
 impl Sink for Explaining<'_> {
-    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+    fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         match self.make(values) {
-            Err(why) if self.bad_rows == BadRows::Fail => Err(refusal(&why, values)),
-            made => self.keep(values, made),
+            Err(why) if self.bad_rows == BadRows::Fail => Err(Unusable::new(why, values).into()),
+            made => self.keep(values, made.map_err(|why| why.to_string())),
         }
     }
 
-    fn bad_row(&mut self, _: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, _: Range<usize>, why: BadRow) -> RowResult {
         match self.bad_rows {
-            BadRows::Fail => Err(unreadable(why)),
+            BadRows::Fail => Err(why.into()),
             BadRows::Skip => self.keep(&[], Err(why.to_string())),
         }
     }

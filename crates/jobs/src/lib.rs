@@ -3,6 +3,8 @@
 //! `source → rows → recipe (key, group) → hash → partial sketch → merge → file → report`
 
 pub mod arena;
+pub mod ask;
+pub mod batch;
 pub mod build;
 pub mod check;
 pub mod compare;
@@ -13,6 +15,7 @@ pub mod design;
 pub mod distinct;
 pub mod exact;
 pub mod explain;
+pub mod failpoint;
 pub mod filter;
 mod hashes;
 pub mod health;

@@ -2,50 +2,26 @@
 
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
-use tamis::sizing::Kind;
-use tamis::sketch::Sketch;
-use tamis_read::Control;
-use tamis_read::error::{Error, Result};
+use tamis::layered::Answer;
+use tamis_read::error::Result;
+use tamis_read::refusal::Refusal;
 use tamis_read::table::{Asked, Piece};
+use tamis_read::{Control, Fault};
 
+use crate::ask::{Answers, Filters};
+use crate::batch::{Keeps, KeyBatch};
 use crate::output::Mapped;
 use crate::parallel;
-use crate::rows::{BadRows, in_key, refusal};
+use crate::rows::{BadRows, Key, Keyless, Take, Unusable};
 
 /// What keys are asked of.
 #[derive(Debug)]
 pub struct Lookup<'f> {
     recipe: &'f Recipe,
     scheme: Scheme,
-    /// The asked groups: their numbers and their sketches.
-    sketches: Vec<(usize, Sketch<&'f [u64]>)>,
-    /// Whether positions come from the bytes of a key, not from its hash alone.
-    by_bytes: bool,
-}
-
-/// Keys that are asked together.
-#[derive(Debug, Default)]
-struct Tile {
-    hashes: Vec<u64>,
-    /// The bytes of all keys one after the other, and where each ends; where they are needed.
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-    /// Rows without a key.
-    keyless: Vec<usize>,
-}
-
-impl Tile {
-    fn clear(&mut self) {
-        self.hashes.clear();
-        self.bytes.clear();
-        self.ends.clear();
-        self.keyless.clear();
-    }
-
-    fn key(&self, row: usize) -> &[u8] {
-        let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        &self.bytes[start..self.ends[row]]
-    }
+    /// The number of the first group that is asked, and the filters from there on.
+    first: usize,
+    filters: Filters<'f>,
 }
 
 /// Whether the key of these parts may be in a group of this number, or in any: for single keys, which
@@ -75,33 +51,40 @@ impl<'f> Lookup<'f> {
     pub fn new(file: &'f Mapped, group: Option<usize>) -> Result<Self> {
         let common = &file.params().common;
         let asked = group.map_or(0..file.params().groups.len(), |group| group..group + 1);
-        let sketches = asked.map(|group| Ok((group, file.sketch(group)?))).collect::<Result<_>>()?;
         Ok(Lookup {
             recipe: &common.recipe,
             scheme: common.hash,
-            sketches,
-            by_bytes: common.hash == Scheme::Murmur3 || common.kind == Kind::Layered,
+            first: asked.start,
+            filters: Filters::of_groups(file, asked)?,
         })
+    }
+
+    /// An empty batch of keys for these filters.
+    fn batch(&self) -> KeyBatch {
+        KeyBatch::new(Keeps { needs: self.filters.needs(), ..Keeps::default() })
+    }
+
+    /// A batch of the one key of these parts.
+    fn batch_of(&self, parts: &[Option<&[u8]>]) -> Result<KeyBatch, BadValue> {
+        let (mut maker, mut batch) = (Maker::new(self.recipe), self.batch());
+        let bytes = maker.key(parts)?;
+        batch.take(Key { group: 0, hash: self.scheme.identity(bytes), bytes, weight: 1 });
+        Ok(batch)
     }
 
     /// The numbers of the groups that the key of these parts may be in.
     pub fn groups_one(&self, parts: &[Option<&[u8]>]) -> Result<impl Iterator<Item = usize>, BadValue> {
-        let mut maker = Maker::new(self.recipe);
-        let key = maker.key(parts)?;
-        let hash = self.scheme.identity(key);
-        let bytes = if self.by_bytes { key.to_vec() } else { Vec::new() };
-        let found = move |sketch: &Sketch<_>| sketch.contains_key(self.scheme, hash, &bytes);
-        Ok(self.sketches.iter().filter(move |(_, sketch)| found(sketch)).map(|(group, _)| *group))
+        let key = self.batch_of(parts)?;
+        let found = move |group: &usize| self.filters.answer(*group, &key, 0) == Answer::Whole;
+        Ok((0..self.filters.len()).filter(found).map(|group| self.first + group))
     }
 
     /// What the key of these parts counts for at most, in each of the groups; none of filters.
     pub fn estimates_one(&self, parts: &[Option<&[u8]>]) -> Result<Vec<(usize, u64)>, BadValue> {
-        let hash = self.scheme.identity(Maker::new(self.recipe).key(parts)?);
-        let estimate = |(group, sketch): &(usize, Sketch<&[u64]>)| match sketch {
-            Sketch::CountMin(sketch) => Some((*group, sketch.estimate_hash(hash))),
-            _ => None,
-        };
-        Ok(self.sketches.iter().filter_map(estimate).collect())
+        let hash = self.batch_of(parts)?.hashes()[0];
+        let estimate =
+            |group: usize| Some((self.first + group, self.filters.counter(group)?.estimate_hash(hash)));
+        Ok((0..self.filters.len()).filter_map(estimate).collect())
     }
 
     /// Whether the key of each row may be in one of the groups: a bit for each row of a part, the
@@ -113,10 +96,10 @@ impl<'f> Lookup<'f> {
         threads: usize,
         control: &Control,
     ) -> Result<Vec<Vec<u64>>> {
-        self.ask(table, bad_rows, threads, control, |tile, answers| {
-            let mut found = vec![false; tile.hashes.len()];
-            self.any(tile, &mut found);
-            answers.extend(found.chunks(64).map(packed));
+        self.ask(table, bad_rows, threads, control, |keys, asking, rows| {
+            let mut found = Vec::new();
+            asking.any(&self.filters, keys, 0..self.filters.len(), &mut found);
+            rows.extend(found.chunks(64).map(packed));
         })
     }
 
@@ -128,12 +111,11 @@ impl<'f> Lookup<'f> {
         threads: usize,
         control: &Control,
     ) -> Result<Vec<Vec<i8>>> {
-        self.ask(table, bad_rows, threads, control, |tile, answers| {
-            let first = answers.len();
-            let mut found = vec![false; tile.hashes.len()];
-            self.any(tile, &mut found);
-            answers.extend(found.into_iter().map(i8::from));
-            tile.keyless.iter().for_each(|row| answers[first + row] = 2);
+        self.ask(table, bad_rows, threads, control, |keys, asking, rows| {
+            let (first, mut found) = (rows.len(), Vec::new());
+            asking.any(&self.filters, keys, 0..self.filters.len(), &mut found);
+            rows.extend(found.into_iter().map(i8::from));
+            keys.keyless().iter().for_each(|&row| rows[first + row as usize] = 2);
         })
     }
 
@@ -145,14 +127,12 @@ impl<'f> Lookup<'f> {
         threads: usize,
         control: &Control,
     ) -> Result<Vec<Vec<Vec<u32>>>> {
-        self.ask(table, bad_rows, threads, control, |tile, answers| {
-            let first = answers.len();
-            answers.resize(first + tile.hashes.len(), Vec::new());
-            let mut found = vec![false; tile.hashes.len()];
-            for (group, sketch) in &self.sketches {
-                self.one(sketch, tile, &mut found);
-                let rows = found.iter().zip(&mut answers[first..]);
-                rows.filter(|(found, _)| **found).for_each(|(_, groups)| groups.push(*group as u32));
+        self.ask(table, bad_rows, threads, control, |keys, asking, rows| {
+            let (first, mut pairs) = (rows.len(), Vec::new());
+            rows.resize(first + keys.len(), Vec::new());
+            asking.groups(&self.filters, keys, 0..self.filters.len(), &mut pairs);
+            for (row, group) in pairs {
+                rows[first + row as usize].push(self.first as u32 + group);
             }
         })
     }
@@ -166,36 +146,14 @@ impl<'f> Lookup<'f> {
         threads: usize,
         control: &Control,
     ) -> Result<Vec<Vec<u64>>> {
-        let [(_, Sketch::CountMin(sketch))] = &self.sketches[..] else {
-            return Err(Error::told("estimates are asked of one sketch that counts".into()));
-        };
-        self.ask(table, bad_rows, threads, control, |tile, answers| {
-            let first = answers.len();
-            answers.resize(first + tile.hashes.len(), 0);
-            sketch.estimates(&tile.hashes, &mut answers[first..]);
-            tile.keyless.iter().for_each(|row| answers[first + row] = 0);
+        if self.filters.len() != 1 || self.filters.counter(0).is_none() {
+            return Err(NotOneCounter.into());
+        }
+        self.ask(table, bad_rows, threads, control, |keys, asking, rows| {
+            let first = rows.len();
+            rows.resize(first + keys.len(), 0);
+            asking.estimates(&self.filters, keys, 0, &mut rows[first..]);
         })
-    }
-
-    fn any(&self, tile: &Tile, found: &mut [bool]) {
-        let Some(((_, first), others)) = self.sketches.split_first() else { return };
-        self.one(first, tile, found);
-        let mut answers = vec![false; if others.is_empty() { 0 } else { found.len() }];
-        for (_, sketch) in others {
-            self.one(sketch, tile, &mut answers);
-            found.iter_mut().zip(&answers).for_each(|(found, answer)| *found |= answer);
-        }
-    }
-
-    fn one(&self, sketch: &Sketch<&[u64]>, tile: &Tile, found: &mut [bool]) {
-        if self.by_bytes {
-            for (row, found) in found.iter_mut().enumerate() {
-                *found = sketch.contains_key(self.scheme, tile.hashes[row], tile.key(row));
-            }
-        } else {
-            sketch.contains_hashes(&tile.hashes, found);
-        }
-        tile.keyless.iter().for_each(|&row| found[row] = false);
     }
 
     /// The answers to all rows of each part, tile by tile.
@@ -205,7 +163,7 @@ impl<'f> Lookup<'f> {
         bad_rows: BadRows,
         threads: usize,
         control: &Control,
-        answer: impl Fn(&Tile, &mut Vec<A>) + Sync,
+        answer: impl Fn(&KeyBatch, &mut Answers, &mut Vec<A>) + Sync,
     ) -> Result<Vec<Vec<A>>> {
         let pieces = table.pieces();
         let answered = parallel::each(threads, pieces.len(), |number| {
@@ -226,19 +184,21 @@ impl<'f> Lookup<'f> {
         table: &Asked,
         piece: &Piece,
         bad_rows: BadRows,
-        answer: impl Fn(&Tile, &mut Vec<A>),
+        answer: impl Fn(&KeyBatch, &mut Answers, &mut Vec<A>),
     ) -> Result<Vec<A>> {
         let mut maker = Maker::new(self.recipe);
-        let mut tile = Tile::default();
-        let mut answers = Vec::new();
-        let plain = self.recipe.is_plain() && !self.by_bytes;
+        let (mut keys, mut asking, mut answers) = (self.batch(), Answers::default(), Vec::new());
+        let seed = match self.scheme {
+            Scheme::Xxh3 { seed } if self.recipe.is_plain() && !keys.reads_bytes() => Some(seed),
+            _ => None,
+        };
         table.tiles(piece, |_, cells| {
-            tile.clear();
-            match plain {
-                true => self.hash_values(&mut maker, cells, bad_rows, &mut tile)?,
-                false => self.make_keys(&mut maker, cells, bad_rows, &mut tile)?,
+            keys.clear();
+            match seed {
+                Some(seed) => hash_values(&mut maker, seed, cells, bad_rows, &mut keys)?,
+                None => self.make_keys(&mut maker, cells, bad_rows, &mut keys)?,
             }
-            answer(&tile, &mut answers);
+            answer(&keys, &mut asking, &mut answers);
             Ok(())
         })?;
         Ok(answers)
@@ -250,65 +210,62 @@ impl<'f> Lookup<'f> {
         maker: &mut Maker<'_>,
         cells: &[Option<&[u8]>],
         bad_rows: BadRows,
-        tile: &mut Tile,
-    ) -> Result<(), (usize, String)> {
+        keys: &mut KeyBatch,
+    ) -> Result<(), Fault> {
         for (row, values) in cells.chunks_exact(self.recipe.key.len()).enumerate() {
             match maker.key(values) {
-                Ok(key) => {
-                    tile.hashes.push(self.scheme.identity(key));
-                    if self.by_bytes {
-                        tile.bytes.extend_from_slice(key);
-                    }
+                Ok(bytes) => {
+                    keys.take(Key { group: 0, hash: self.scheme.identity(bytes), bytes, weight: 1 });
                 }
                 Err(bad) if bad_rows == BadRows::Fail => {
-                    return Err((row, refusal(&in_key(bad), values)));
+                    return Err(Fault { at: row, why: Unusable::new(Keyless::Key(bad), values).into() });
                 }
-                Err(_) => {
-                    tile.hashes.push(0);
-                    tile.keyless.push(row);
-                }
-            }
-            if self.by_bytes {
-                tile.ends.push(tile.bytes.len());
-            }
-        }
-        Ok(())
-    }
-
-    /// The same where keys are the values themselves: hashes are made in a loop that does nothing else,
-    /// and rows without a value are looked at afterwards.
-    fn hash_values(
-        &self,
-        maker: &mut Maker<'_>,
-        cells: &[Option<&[u8]>],
-        bad_rows: BadRows,
-        tile: &mut Tile,
-    ) -> Result<(), (usize, String)> {
-        let Scheme::Xxh3 { seed } = self.scheme else { return self.make_keys(maker, cells, bad_rows, tile) };
-        let mut absent = 0;
-        tile.hashes.extend(cells.iter().map(|cell| match cell {
-            Some(value) if is_present(value) => xxh3(value, seed),
-            _ => {
-                absent += 1;
-                0
-            }
-        }));
-        if absent == 0 {
-            return Ok(());
-        }
-        for (row, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_some_and(is_present)) {
-            let values = std::slice::from_ref(cell);
-            match maker.key(values) {
-                Ok(key) => tile.hashes[row] = xxh3(key, seed),
-                Err(bad) if bad_rows == BadRows::Fail => {
-                    return Err((row, refusal(&in_key(bad), values)));
-                }
-                Err(_) => tile.keyless.push(row),
+                Err(_) => keys.push_keyless(),
             }
         }
         Ok(())
     }
 }
+
+/// Makes the keys of some rows where keys are the values themselves: hashes are made in a loop that does
+/// nothing else, and rows without a value are looked at afterwards.
+fn hash_values(
+    maker: &mut Maker<'_>,
+    seed: u64,
+    cells: &[Option<&[u8]>],
+    bad_rows: BadRows,
+    keys: &mut KeyBatch,
+) -> Result<(), Fault> {
+    let mut absent = 0;
+    keys.push_hashes(cells.iter().map(|cell| match cell {
+        Some(value) if is_present(value) => xxh3(value, seed),
+        _ => {
+            absent += 1;
+            0
+        }
+    }));
+    if absent == 0 {
+        return Ok(());
+    }
+    for (row, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_some_and(is_present)) {
+        let values = std::slice::from_ref(cell);
+        match maker.key(values) {
+            Ok(key) => keys.set_hash(row, xxh3(key, seed)),
+            Err(bad) if bad_rows == BadRows::Fail => {
+                return Err(Fault { at: row, why: Unusable::new(Keyless::Key(bad), values).into() });
+            }
+            Err(_) => keys.mark_keyless(row),
+        }
+    }
+    Ok(())
+}
+
+/// Estimates of what does not count, or of many groups at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("estimates are asked of one sketch that counts")]
+pub struct NotOneCounter;
+
+impl Refusal for NotOneCounter {}
 
 /// Up to 64 answers as bits, the first the lowest.
 fn packed(found: &[bool]) -> u64 {

@@ -10,11 +10,12 @@ use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{self, Help};
 
 use crate::arena::{self, Placing};
 use crate::exact::{self, Gathered, Store};
 use crate::output::{self, Mapped};
-use crate::{counts, parallel};
+use crate::{counts, opt, parallel};
 
 /// What was merged.
 #[derive(Debug)]
@@ -30,6 +31,53 @@ pub struct Merged {
     pub exact: Option<u64>,
     /// The heavy keys that are kept beside sketches that count, where all files have some.
     pub heavy: Option<u64>,
+}
+
+/// Why files are not merged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// None were given.
+    #[error("nothing to merge")]
+    Nothing,
+    /// A filter that grows.
+    #[error(
+        "the layer of a scalable filter that holds a key depends on the keys that came before it, so two \
+         cannot be merged"
+    )]
+    Scalable,
+    /// A static filter.
+    #[error("a fuse filter is static and cannot be merged")]
+    Fuse,
+    /// Counters that depend on the order of rows.
+    #[error(
+        "what a conservative count-min sketch holds depends on the order of its rows, so the sum of two is not \
+         that of both"
+    )]
+    Conservative,
+    /// Two files that were built with different parameters.
+    #[error("{} and {} have different parameters: {difference}", a.display(), b.display())]
+    Different {
+        /// One of them.
+        a: PathBuf,
+        /// The other one.
+        b: PathBuf,
+        /// How they differ, as the library says it.
+        difference: String,
+    },
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        let whole = Help::Do("build one from all of the data");
+        let kind = |kind: &str| Help::build_with(opt::KIND.with(kind));
+        match self {
+            Refusal::Nothing => vec![Help::Do("give at least one sketch")],
+            Refusal::Scalable => vec![kind("blocked")],
+            Refusal::Fuse => vec![whole, kind("blocked")],
+            Refusal::Conservative => vec![whole, Help::BuildWithout(vec![opt::CONSERVATIVE])],
+            Refusal::Different { .. } => vec![Help::PlanFirst],
+        }
+    }
 }
 
 /// Merges files group by group; groups that only some have are kept. What goes in is verified:
@@ -76,7 +124,7 @@ pub fn merge_in_memory(
     control: &Control,
 ) -> Result<Mapped> {
     if files.is_empty() {
-        return Err(Error::told("nothing to merge: give at least one sketch".into()));
+        return Err(Refusal::Nothing.into());
     }
     let Joined { params, rows, seeds, data, heavy } = join(files, names, threads, control)?;
     output::in_memory(&params, (&rows, &seeds), &data, heavy.as_ref(), threads)
@@ -84,30 +132,15 @@ pub fn merge_in_memory(
 
 fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control) -> Result<Joined> {
     // Before all differences: those of static filters cannot be mended.
-    if let Some((_, path)) =
-        files.iter().zip(names).find(|(file, _)| file.params().common.kind == Kind::Scalable)
-    {
-        return Err(Error::told(format!(
-            "{}: which layer of a scalable filter a key is in depends on what came before it, so two cannot be merged; \
-             build --kind blocked",
-            path.display()
-        )));
-    }
-    if let Some((_, path)) = files.iter().zip(names).find(|(file, _)| file.params().common.kind == Kind::Fuse)
-    {
-        return Err(Error::told(format!(
-            "{}: a fuse filter is static and cannot be merged; build one from all of the data, or build --kind blocked",
-            path.display()
-        )));
-    }
-    if let Some((_, path)) =
-        files.iter().zip(names).find(|(file, _)| file.params().common.kind == Kind::CountMinConservative)
-    {
-        return Err(Error::told(format!(
-            "{}: what a conservative count-min sketch holds depends on the order of its rows, so the sum of two is not \
-             that of both; build one from all of the data, or build --kind count-min without --conservative",
-            path.display()
-        )));
+    for (unfit, why) in [
+        (Kind::Scalable, Refusal::Scalable),
+        (Kind::Fuse, Refusal::Fuse),
+        (Kind::CountMinConservative, Refusal::Conservative),
+    ] {
+        let kinds = files.iter().map(|file| file.params().common.kind);
+        if let Some((_, path)) = kinds.zip(names).find(|(kind, _)| *kind == unfit) {
+            return Err(Error::input(path, why));
+        }
     }
     for (file, path) in files.iter().zip(names) {
         mergeable(files[0], &names[0], file, path)?;
@@ -173,11 +206,6 @@ fn repeated(files: &[Mapped], paths: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
 pub(crate) fn mergeable(a: &Mapped, a_path: &Path, b: &Mapped, b_path: &Path) -> Result<()> {
     match a.params().difference(b.params()) {
         None => Ok(()),
-        Some(difference) => Err(Error::told(format!(
-            "{} and {} have different parameters: {difference}; build both with the same ones \
-             (tamis plan DATA … -o params.json, then tamis build --params params.json; or build --like one of them)",
-            a_path.display(),
-            b_path.display()
-        ))),
+        Some(difference) => Err(Refusal::Different { a: a_path.into(), b: b_path.into(), difference }.into()),
     }
 }

@@ -1,28 +1,22 @@
 //! The options of requests. Each name is that of the field; front ends spell it in their own way.
 
+pub use tamis_read::opt::{BAD_ROWS, DELIMITER, FORMAT, KEY, NO_QUOTES, OUTPUT_FORMAT};
 use tamis_read::refusal::Opt;
 
-/// Defines the options, and the list of all of them.
+/// Defines the options, and the list of all of them with those of reading.
 macro_rules! options {
     ($($(#[$doc:meta])* $name:ident = $field:literal;)*) => {
         $($(#[$doc])* pub const $name: Opt = Opt($field);)*
 
-        /// All of them.
-        pub const ALL: &[Opt] = &[$($name),*];
+        /// All of them, those of reading among them.
+        pub const ALL: &[Opt] =
+            &[BAD_ROWS, DELIMITER, FORMAT, KEY, NO_QUOTES, OUTPUT_FORMAT, $($name),*];
     };
 }
 
 options! {
-    /// The format of inputs.
-    FORMAT = "format";
-    /// The delimiter of delimited text.
-    DELIMITER = "delimiter";
     /// Delimited text has no header line.
     NO_HEADER = "no_header";
-    /// Quotes are ordinary characters.
-    NO_QUOTES = "no_quotes";
-    /// The columns of the key.
-    KEY = "key";
     /// The columns of keywords.
     KEYWORDS = "keywords";
     /// The column of the group.
@@ -31,8 +25,6 @@ options! {
     WEIGHT = "weight";
     /// What stands for a missing value.
     NULL = "null";
-    /// Rows without a key.
-    BAD_ROWS = "bad_rows";
     /// Threads.
     THREADS = "threads";
     /// The kind.
@@ -81,8 +73,6 @@ options! {
     OUTPUT = "output";
     /// Where a job runs.
     ON = "on";
-    /// How records of Parquet are written.
-    OUTPUT_FORMAT = "output_format";
     /// Records that do not pass.
     REJECTED = "rejected";
     /// Filters of removed keys.
@@ -101,6 +91,14 @@ options! {
     NEGATIVES = "negatives";
     /// Random keys.
     RANDOM = "random";
+    /// What is done with keys to be removed that are not there.
+    MISSING = "missing";
+    /// The rate above which filters are built again.
+    REBUILD_ABOVE = "rebuild_above";
+    /// The share from which on keys are listed.
+    SHARE = "share";
+    /// What is remembered between runs.
+    STATE = "state";
     /// How a job understands its inputs.
     EXPLAIN = "explain";
 }

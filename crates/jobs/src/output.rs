@@ -4,146 +4,139 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf, absolute};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
 
 use tamis::Container;
 use tamis::arch::map::{Map, Words};
 use tamis::countmin::Heavy;
 use tamis::format::{self, Extras, Tally};
 use tamis::params::Params;
+use tamis::whole::{self, Reason};
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{self, Help};
 
-use crate::leftovers::TemporaryFile;
 use crate::parallel;
+
+/// Why a file is not written, or not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// It is read, too.
+    #[error("is an input and would be overwritten")]
+    IsInput,
+    /// Two outputs have its name.
+    #[error("is named twice, for two things")]
+    NamedTwice,
+    /// The name that means standard output elsewhere.
+    #[error("the result cannot go to standard output")]
+    Stdout,
+    /// Its place cannot be written.
+    #[error("{0}")]
+    Place(Reason),
+    /// A container that is no file.
+    #[error("is not a regular file")]
+    NotAFile,
+    /// A container without a byte.
+    #[error("is empty, not a tamis file")]
+    Empty,
+    /// Memory for a container is missing.
+    #[error("no memory for {bytes} bytes ({error})")]
+    NoMemory {
+        /// Its size.
+        bytes: usize,
+        /// What the operating system said.
+        error: io::Error,
+    },
+    /// Sketches that the format cannot hold.
+    #[error("no container can be made ({error})")]
+    NoContainer {
+        /// What the format said.
+        error: io::Error,
+    },
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            Refusal::IsInput => vec![Help::Do("name another output")],
+            Refusal::NamedTwice => vec![Help::Do("name two files")],
+            Refusal::Stdout => vec![Help::Do("name a file (./- is one called -)")],
+            Refusal::Place(_)
+            | Refusal::NotAFile
+            | Refusal::Empty
+            | Refusal::NoMemory { .. }
+            | Refusal::NoContainer { .. } => Vec::new(),
+        }
+    }
+}
 
 /// Writes a file under a temporary name in the same folder, then puts it in its place: a reader
 /// sees the old file or the new one, and a failure leaves the old one untouched.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let mut draft = Draft::new(path)?;
-    let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
-    write(&mut out).and_then(|()| out.flush()).map_err(Error::io(path))?;
-    drop(out);
-    draft.finish()
+    refuse_standard_output(path)?;
+    whole::write(path, write).map_err(refused)
 }
 
 /// Makes sure that the names in a folder last. File systems that cannot are passed over.
 pub fn sync_folder(folder: &Path) -> Result<()> {
-    use io::ErrorKind::{InvalidInput, Unsupported};
-    if cfg!(not(unix)) {
-        return Ok(()); // folders cannot be opened there
-    }
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
-        Err(error) if matches!(error.kind(), InvalidInput | Unsupported) => Ok(()),
-        synced => synced.map_err(Error::io(folder)),
-    }
+    whole::sync_folder(folder).map_err(Error::io(folder))
 }
 
 /// A file that is being written under a temporary name; dropped, it leaves nothing.
 #[derive(Debug)]
-pub struct Draft {
-    path: PathBuf,
-    target: Target,
-    file: TemporaryFile,
-    /// Bytes written since the disk was last told of them.
-    untold: usize,
-    behind: Option<Behind>,
-}
+pub struct Draft(whole::Draft);
 
 impl Draft {
     /// Begins a file that will have this name.
     pub fn new(path: &Path) -> Result<Draft> {
-        let target = Target::of(path)?;
-        let file = target.temporary().map_err(Error::io(path))?;
-        Ok(Draft { path: path.to_owned(), target, file, untold: 0, behind: None })
+        refuse_standard_output(path)?;
+        whole::Draft::new(path).map(Draft).map_err(refused)
     }
 
     /// The file itself.
     pub fn file(&mut self) -> &mut File {
-        self.file.file()
-    }
-
-    /// Has what is written go to the disk, without waiting for it.
-    fn tell(&mut self) -> io::Result<()> {
-        let behind = match &mut self.behind {
-            Some(behind) => behind,
-            none => none.insert(Behind::start(self.file.file().try_clone()?)?),
-        };
-        // Where it is still busy, it is told already; where it has failed, the end will say so.
-        let _ = behind.wake.try_send(());
-        Ok(())
+        self.0.file()
     }
 
     /// Puts the file in its place.
     pub fn finish(self) -> Result<()> {
-        let Draft { path, target, mut file, behind, .. } = self;
-        let attempt = || -> io::Result<()> {
-            behind.map_or(Ok(()), Behind::join)?;
-            if let Some(permissions) = &target.permissions {
-                file.file().set_permissions(permissions.clone())?;
-            }
-            file.file().sync_all()?;
-            file.persist(&target.file)?;
-            // The file is in its place; that a folder cannot be opened or synced takes nothing back.
-            let _ = File::open(&target.folder).and_then(|folder| folder.sync_all());
-            Ok(())
-        };
-        attempt().map_err(Error::io(path))
+        self.0.finish().map_err(refused)
     }
 }
 
 impl Write for Draft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.file().write(bytes)?;
-        self.untold += written;
-        if self.untold >= TOLD {
-            self.untold = 0;
-            self.tell()?;
-        }
-        Ok(written)
+        self.0.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// After so many bytes a file begins to go to the disk while more are written: what is left for the
-/// end, when everybody waits, is little.
-const TOLD: usize = 2 << 20;
-
-/// A thread that syncs a file while it is written.
-#[derive(Debug)]
-struct Behind {
-    wake: SyncSender<()>,
-    thread: JoinHandle<io::Result<()>>,
-}
-
-impl Behind {
-    fn start(file: File) -> io::Result<Behind> {
-        let (wake, woken) = sync_channel(1);
-        let run = move || woken.into_iter().try_for_each(|()| file.sync_data());
-        let thread = thread::Builder::new().spawn(run)?;
-        Ok(Behind { wake, thread })
-    }
-
-    /// What went wrong: a failure is told to the first who syncs, and to nobody after.
-    fn join(self) -> io::Result<()> {
-        drop(self.wake);
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs has failed")))
+        self.0.flush()
     }
 }
 
 /// Refuses an output that cannot be written: before the work that would be lost.
 pub fn check(path: &Path) -> Result<()> {
-    Target::of(path)?.temporary().map(drop).map_err(Error::io(path))
+    refuse_standard_output(path)?;
+    whole::check(path).map_err(refused)
+}
+
+/// A `-` stands for standard output, where it stands for anything.
+fn refuse_standard_output(path: &Path) -> Result<()> {
+    if path == Path::new("-") {
+        return Err(Error::input(path, Refusal::Stdout));
+    }
+    Ok(())
+}
+
+fn refused(whole::Error { path, reason }: whole::Error) -> Error {
+    match reason {
+        Reason::Io(error) => Error::io(path)(error),
+        reason => Error::input(path, Refusal::Place(reason)),
+    }
 }
 
 /// Refuses an output that is one of the inputs.
 pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<Item = P>) -> Result<()> {
     if inputs.into_iter().any(|input| same_file(path, input.as_ref())) {
-        let message = "is an input and would be overwritten; name another output".into();
-        return Err(Error::told_of(path, message));
+        return Err(Error::input(path, Refusal::IsInput));
     }
     Ok(())
 }
@@ -173,58 +166,11 @@ pub fn check_outputs<'p>(
         check_is_no_input(path, inputs.clone())?;
         let place = absolute(path).unwrap_or_else(|_| path.to_owned());
         if places.contains(&place) {
-            let message = "is named twice, for two things; name two files".into();
-            return Err(Error::told_of(path, message));
+            return Err(Error::input(path, Refusal::NamedTwice));
         }
         places.push(place);
     }
     Ok(())
-}
-
-/// Where a file is to be written.
-#[derive(Debug)]
-struct Target {
-    /// The folder, in which it is made under a temporary name.
-    folder: PathBuf,
-    /// The file itself: where a link leads, if that is what was named.
-    file: PathBuf,
-    /// The permissions of the file that is replaced, where there is one.
-    permissions: Option<fs::Permissions>,
-}
-
-impl Target {
-    fn of(path: &Path) -> Result<Target> {
-        let refused = |message: &str| {
-            Err(Error::Input { path: path.into(), why: Box::new(tamis_read::refusal::Said(message.into())) })
-        };
-        if path == Path::new("-") {
-            return refused("the result cannot go to standard output; name a file (./- is one called -)");
-        }
-        let (file, permissions) = match fs::metadata(path) {
-            Ok(there) if there.is_dir() => return refused("is a folder; name a file in it"),
-            // A rename would put a file in the place of a device such as /dev/null.
-            Ok(there) if !there.is_file() => {
-                return refused("is not a regular file and is not replaced; name another");
-            }
-            Ok(there) => (fs::canonicalize(path).map_err(Error::io(path))?, Some(there.permissions())),
-            Err(_) if path.is_symlink() => return refused("is a link to nothing; name a file"),
-            Err(_) => (path.to_owned(), None),
-        };
-        let folder = match file.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-            _ => PathBuf::from("."),
-        };
-        if !folder.is_dir() {
-            return refused("its folder does not exist; make it first, or name another");
-        }
-        Ok(Target { folder, file, permissions })
-    }
-
-    fn temporary(&self) -> io::Result<TemporaryFile> {
-        // The name of the temporary file, which this error would show, helps nobody.
-        TemporaryFile::new(&self.folder)
-            .map_err(|error| io::Error::new(error.kind(), format!("cannot be written: {}", error.kind())))
-    }
 }
 
 /// Seals the sections of an arena and writes the container. `rows` and `seeds` stand in the
@@ -279,8 +225,9 @@ fn seal(
 impl Draft {
     /// The digest of a container that was written here.
     pub fn digest(&mut self) -> Result<u128> {
-        let map = Map::of(self.file.file()).map_err(Error::io(&self.path))?;
-        Ok(Container::open(map).map_err(Error::file(&self.path))?.digest())
+        let path = self.0.path().to_owned();
+        let map = Map::of(self.0.file()).map_err(Error::io(&path))?;
+        Ok(Container::open(map).map_err(Error::file(&path))?.digest())
     }
 }
 
@@ -310,7 +257,7 @@ impl Deref for Held {
 impl Held {
     /// Memory for so many bytes, which `write` fills.
     fn written(len: usize, write: impl FnOnce(&mut [u8]) -> io::Result<()>) -> Result<Held> {
-        let none = |error| Error::told(format!("no memory for {len} bytes ({error})"));
+        let none = |error| Error::from(Refusal::NoMemory { bytes: len, error });
         let mut words = Words::zeroed(len.div_ceil(8)).map_err(none)?;
         write(&mut bytemuck::cast_slice_mut(&mut words)[..len]).map_err(none)?;
         Ok(Held::Memory(words, len))
@@ -329,7 +276,7 @@ pub fn in_memory(
     let extras = Extras { heavy, journal: b"" };
     let mut length = Length(0);
     let written = format::write(&mut length, params, &tallies, arena, extras);
-    written.map_err(|error| Error::told(error.to_string()))?;
+    written.map_err(|error| Refusal::NoContainer { error })?;
     let held = Held::written(length.0, |mut out| format::write(&mut out, params, &tallies, arena, extras))?;
     Ok(Container::open(held)?)
 }
@@ -362,16 +309,10 @@ pub fn open(path: &Path) -> Result<Mapped> {
     let file = File::open(path).map_err(Error::io(path))?;
     let metadata = file.metadata().map_err(Error::io(path))?;
     if !metadata.is_file() {
-        return Err(Error::Input {
-            path: path.into(),
-            why: Box::new(tamis_read::refusal::Said("is not a regular file".into())),
-        });
+        return Err(Error::input(path, Refusal::NotAFile));
     }
     if metadata.len() == 0 {
-        return Err(Error::Input {
-            path: path.into(),
-            why: Box::new(tamis_read::refusal::Said("is empty, not a tamis file".into())),
-        });
+        return Err(Error::input(path, Refusal::Empty));
     }
     let map = Map::of(&file).map_err(Error::io(path))?;
     Container::open(Held::File(map)).map_err(Error::file(path))

@@ -1,22 +1,22 @@
 //! Single keys against all groups.
 
-use tamis::key::{BadValue, Maker, Recipe, Step, keywords_of};
+use tamis::key::{BadValue, Maker, Recipe, Step};
 use tamis::layered::Answer;
 use tamis::params::Name;
-use tamis::sketch::Sketch;
 use tamis_read::error::Result;
 
+use crate::ask::{Answers, Filters};
+use crate::batch::{Keeps, KeyBatch};
 use crate::counts::Promise;
 use crate::output::Mapped;
 use crate::removed::Removed;
+use crate::rows::{Key, Take};
 
 /// Answers which groups a key may be in.
 #[derive(Debug)]
 pub struct Asker<'f> {
     file: &'f Mapped,
-    sketches: Vec<Sketch<&'f [u64]>>,
-    /// The filters of what was removed, by group.
-    removed: Vec<Option<Sketch<&'f [u64]>>>,
+    filters: Filters<'f>,
     maker: Maker<'f>,
     /// For keywords of a JSON list that are given as people write them: separated by commas.
     listed: Option<Recipe>,
@@ -38,13 +38,12 @@ impl<'f> Asker<'f> {
             steps.filter(|step| is_json(step)).for_each(|step| *step = Step::Split(",".into()));
             listed
         });
-        let (sketches, removed) = (file.sketches()?, Vec::new());
-        Ok(Asker { file, sketches, removed, maker: Maker::new(recipe), listed, order })
+        Ok(Asker { file, filters: Filters::of_file(file)?, maker: Maker::new(recipe), listed, order })
     }
 
     /// Passes over groups from which a key may have been removed.
     pub fn without(self, removed: &'f Removed) -> Result<Self> {
-        Ok(Asker { removed: removed.sketches()?, ..self })
+        Ok(Asker { filters: self.filters.without(removed)?, ..self })
     }
 
     /// The groups that a key may be in. The parts of a compound key, and the columns of a record's
@@ -55,12 +54,13 @@ impl<'f> Asker<'f> {
 
     /// How often a key came, in all groups, by sketches that count; none of filters.
     pub fn ask_counts(&mut self, key: &[u8]) -> Result<Vec<Count<'f>>, BadValue> {
-        let params = self.file.params();
-        let hash = params.common.hash.identity(&self.bytes_of(key)?);
+        let key = self.batch_of(key)?;
+        let (params, mut answers, mut estimate) = (self.file.params(), Answers::default(), [0]);
         let mut counts = Vec::new();
         for &at in &self.order {
-            if let Sketch::CountMin(sketch) = &self.sketches[at] {
-                let (group, estimate) = (&params.groups[at], sketch.estimate_hash(hash));
+            if let Some(sketch) = self.filters.counter(at) {
+                answers.estimates(&self.filters, &key, at, &mut estimate);
+                let ([estimate], group) = (estimate, &params.groups[at]);
                 counts.push(Count {
                     group: &group.group,
                     estimate,
@@ -74,34 +74,26 @@ impl<'f> Asker<'f> {
 
     /// The same, with the groups of which a record may begin with these keywords.
     pub fn ask_records(&mut self, key: &[u8]) -> Result<Found<'f>, BadValue> {
-        let params = self.file.params();
-        let bytes = &self.bytes_of(key)?[..];
-        let scheme = params.common.hash;
-        let hash = scheme.identity(bytes);
-        let keywords: Vec<u64> = match self.sketches.first() {
-            Some(Sketch::Layered(_)) => keywords_of(bytes).map(|word| scheme.identity(word)).collect(),
-            _ => Vec::new(),
-        };
+        let key = self.batch_of(key)?;
+        let groups = &self.file.params().groups;
         let mut found = Found::default();
         for &group in &self.order {
-            let answer = match &self.sketches[group] {
-                Sketch::Layered(filter) => filter.ask(&keywords),
-                sketch if sketch.contains_key(scheme, hash, bytes) => {
-                    let gone = self.removed.get(group).and_then(Option::as_ref);
-                    match gone.is_some_and(|gone| gone.contains_key(scheme, hash, bytes)) {
-                        true => Answer::No,
-                        false => Answer::Whole,
-                    }
-                }
-                _ => Answer::No,
-            };
-            match answer {
-                Answer::Whole => found.whole.push(&params.groups[group].group),
-                Answer::Part => found.part.push(&params.groups[group].group),
+            match self.filters.answer(group, &key, 0) {
+                Answer::Whole => found.whole.push(&groups[group].group),
+                Answer::Part => found.part.push(&groups[group].group),
                 Answer::No => {}
             }
         }
         Ok(found)
+    }
+
+    /// A batch of the one key that is given as text.
+    fn batch_of(&mut self, key: &[u8]) -> Result<KeyBatch, BadValue> {
+        let bytes = &self.bytes_of(key)?[..];
+        let hash = self.file.params().common.hash.identity(bytes);
+        let mut batch = KeyBatch::new(Keeps { needs: self.filters.needs(), ..Keeps::default() });
+        batch.take(Key { group: 0, hash, bytes, weight: 1 });
+        Ok(batch)
     }
 
     /// The bytes of a key that is given as text.

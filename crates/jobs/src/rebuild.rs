@@ -6,10 +6,12 @@ use tamis::params::{GroupParams, Params};
 use tamis::sizing::Kind;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{self, Help};
 
 use crate::arena::{Placing, Private};
 use crate::exact::{self, Gathered, Store};
 use crate::health::{Health, health};
+use crate::opt;
 use crate::output::{self, Mapped};
 use crate::plan::{self, Size};
 use crate::rows::Take;
@@ -25,26 +27,55 @@ pub struct Rebuilt {
     pub after: f64,
 }
 
+/// Why filters cannot be built again from their keys.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// Their size is not fixed, or they are static.
+    #[error(
+        "only filters of a fixed size (blocked, bloom) are built again when they are too full: these are {kind}"
+    )]
+    Kind {
+        /// Their kind.
+        kind: Kind,
+    },
+    /// They would be rebuilt by every job.
+    #[error(
+        "its target rate is {target}, above the {above} at which it would be built again: it would be each time"
+    )]
+    BelowTarget {
+        /// The rate that they are made for.
+        target: f64,
+        /// The rate above which they would be rebuilt.
+        above: f64,
+    },
+    /// The keys themselves are not there.
+    #[error("its keys are not beside it, and without them it cannot be built again")]
+    NoKeys,
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        let without = Help::leave_out(opt::REBUILD_ABOVE);
+        match self {
+            Refusal::Kind { .. } => vec![without],
+            Refusal::BelowTarget { .. } => vec![Help::give_more(opt::REBUILD_ABOVE)],
+            Refusal::NoKeys => vec![Help::build_with(opt::EXACT), without],
+        }
+    }
+}
+
 /// Refuses what could not be made anew, before anything is done.
 pub fn check(path: &Path, above: f64) -> Result<()> {
     let file = output::open(path)?;
-    let refused = |message: String| Err(Error::told_of(path, message));
     let params = file.params();
     if !matches!(params.common.kind, Kind::Blocked | Kind::Bloom) {
-        return refused(format!(
-            "--rebuild-above is for filters of a fixed size (blocked, bloom): these are {}",
-            params.common.kind
-        ));
+        return Err(Error::input(path, Refusal::Kind { kind: params.common.kind }));
     }
     if let Some(target) = params.groups.iter().map(|group| group.fpr).find(|target| *target > above) {
-        return refused(format!(
-            "its target rate is {target}, and --rebuild-above {above} is below it: filters would be made anew for ever"
-        ));
+        return Err(Error::input(path, Refusal::BelowTarget { target, above }));
     }
     if exact::beside(path, &file)?.is_none() {
-        return refused(
-            "its keys are not beside it, and without them it cannot be made anew: build it with --exact, or leave out --rebuild-above".into(),
-        );
+        return Err(Error::input(path, Refusal::NoKeys));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! missing, and the bytes of the result, depend on the rows alone. The file is replaced whole, or not
 //! at all.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tamis::counting::Counting;
@@ -13,13 +13,14 @@ use tamis::key::Recipe;
 use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{self, Help};
 use tamis_read::{Control, Explained, Sources};
 
 use crate::arena::{self, Placing};
 use crate::count::Making;
 use crate::hashes::{self, Wanted};
 use crate::rows::BadRows;
-use crate::{number, output, parallel};
+use crate::{opt, output, parallel};
 
 /// What to do with keys that are surely not in the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,22 +84,65 @@ impl Report {
     }
 }
 
+/// Why nothing is removed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A kind that cannot forget.
+    #[error("nothing can be removed from a {kind} {}: {}", sketch(*kind), why(*kind))]
+    Kind {
+        /// The kind.
+        kind: Kind,
+    },
+    /// Keys that are not there.
+    #[error(
+        "{missing} of {all} {} to be removed are not in it, so nothing was changed: they were removed before, \
+         or added less often",
+        if *all == 1 { "key" } else { "keys" }
+    )]
+    Missing {
+        /// Keys that are not there.
+        missing: u64,
+        /// All keys that were to be removed.
+        all: u64,
+    },
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            Refusal::Kind { .. } => vec![
+                Help::build_with(opt::KIND.with("counting")),
+                Help::DoWith(
+                    "keep the removed keys in filters of their own, for query, filter and test",
+                    vec![opt::REMOVED.with("FILE")],
+                ),
+            ],
+            Refusal::Missing { .. } => vec![
+                Help::give(opt::MISSING.with("skip")),
+                Help::DoWith("see the rows that are not in it by filter", vec![opt::INVERT.into()]),
+            ],
+        }
+    }
+}
+
+fn sketch(kind: Kind) -> &'static str {
+    if kind.counts() { "sketch" } else { "filter" }
+}
+
+fn why(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Fuse => "a fuse filter is static",
+        kind if kind.counts() => "estimates of counts would fall below the truth",
+        _ => "keys share bits, and no bit tells how many need it",
+    }
+}
+
 /// Refuses kinds that cannot forget a key.
 pub fn refuse(path: &Path, kind: Kind) -> Result<()> {
     if kind == Kind::Counting {
         return Ok(());
     }
-    let why = match kind {
-        Kind::Fuse => "a fuse filter is static",
-        kind if kind.counts() => "estimates of counts would fall below the truth",
-        _ => "keys share bits, and no bit tells how many need it",
-    };
-    Err(Error::told(format!(
-        "{}: nothing can be removed from a {kind} {}: {why}; build --kind counting, from which keys can be removed, or keep \
-         those that are gone in filters of their own (--removed FILE of query, filter and test)",
-        path.display(),
-        if kind.counts() { "sketch" } else { "filter" }
-    )))
+    Err(Error::input(path, Refusal::Kind { kind }))
 }
 
 /// Removes the keys of rows from a file of filters, which is replaced whole.
@@ -149,7 +193,8 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
         params,
     };
     if removal.missing == Missing::Fail && report.missing() > 0 {
-        return Err(refusal(path, &report));
+        let (missing, all) = (report.missing(), report.missing() + report.removed());
+        return Err(Error::input(path, Refusal::Missing { missing, all }));
     }
     // Full counters let more be removed than was added; what is noted is never more than that.
     let rows: Vec<u64> = before.iter().map(|tally| tally.rows).collect();
@@ -158,16 +203,4 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     report.tallies = output::write_container(path, &report.params, &rows, &gone, &words, removal.threads)?;
     report.time = start.elapsed();
     Ok(report)
-}
-
-fn refusal(path: &Path, report: &Report) -> Error {
-    let all = report.missing() + report.removed();
-    let path = PathBuf::from(path);
-    let message = format!(
-        "{} of {} to be removed are not in it, so nothing was changed: were they removed before, or not as often added? \
-         --missing skip removes the others; tamis filter --invert shows rows that are not in it",
-        number::count(report.missing()),
-        number::counted(all, "key"),
-    );
-    Error::told_of(path, message)
 }

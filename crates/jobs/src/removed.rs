@@ -6,12 +6,15 @@
 use std::path::{Path, PathBuf};
 
 use tamis::hash::Scheme;
-use tamis::key::Field;
+use tamis::key::{Field, Recipe};
 use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{self, Help};
 
+use crate::batch::Needs;
+use crate::opt;
 use crate::output::{self, Mapped};
 
 /// The filters of what was removed.
@@ -29,8 +32,8 @@ impl Removed {
     pub fn open(path: &Path, first: &Params) -> Result<Removed> {
         let file = output::open(path)?;
         let second = file.params();
-        if let Some(message) = mismatch(first, second) {
-            return Err(Error::told_of(path, message));
+        if let Some(why) = mismatch(first, second) {
+            return Err(Error::input(path, why));
         }
         let place = |name: &[u8]| match second.common.recipe.group {
             Some(_) => second.find(name),
@@ -57,17 +60,9 @@ impl Removed {
         groups.into_iter().try_for_each(|group| self.file.verify(group)).map_err(Error::file(&self.path))
     }
 
-    /// How many murmur3 hashes a key needs; 0 with another scheme.
-    pub fn lanes(&self) -> u32 {
-        lanes(self.file.params())
-    }
-}
-
-/// How many murmur3 hashes a key needs; 0 with another scheme.
-pub fn lanes(params: &Params) -> u32 {
-    match params.common.hash {
-        Scheme::Murmur3 => params.groups.iter().map(|group| group.shape.hashes).max().unwrap_or(0),
-        Scheme::Xxh3 { .. } => 0,
+    /// What its filters need of keys.
+    pub fn needs(&self) -> Needs {
+        Needs::of(self.file.params())
     }
 }
 
@@ -80,29 +75,64 @@ pub fn rate_now(sketch: &Sketch<&[u64]>, scheme: Scheme) -> f64 {
 }
 
 /// Why keys of the first file mean nothing to the second.
-fn mismatch(first: &Params, second: &Params) -> Option<String> {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A kind that holds no whole keys.
+    #[error(
+        "keys can only be taken away from filters that hold whole keys, by such filters: one of the two is {kind}"
+    )]
+    Kind {
+        /// The kind.
+        kind: Kind,
+    },
+    /// Keys are hashed in another way.
+    #[error("hashes keys with {second}, and the first file with {first}")]
+    Hash {
+        /// How the first file does.
+        first: Scheme,
+        /// How this one does.
+        second: Scheme,
+    },
+    /// Keys are made in another way.
+    #[error("makes other keys ({second}) than the first file ({first})")]
+    Recipe {
+        /// How the first file does.
+        first: Box<Recipe>,
+        /// How this one does.
+        second: Box<Recipe>,
+    },
+    /// Groups that the first file does not have.
+    #[error("has groups, and the first file has none")]
+    Groups,
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        vec![match self {
+            Refusal::Kind { .. } => Help::build_with(opt::KIND.with("blocked")),
+            Refusal::Hash { first: Scheme::Xxh3 { seed }, .. } => {
+                Help::BuildWith(vec![opt::HASH.with("xxh3"), opt::SEED.with(seed.to_string())])
+            }
+            Refusal::Hash { first, .. } => Help::build_with(opt::HASH.with(first.to_string())),
+            Refusal::Recipe { .. } => Help::Do("build both with the same steps"),
+            Refusal::Groups => Help::BuildWithout(vec![opt::GROUP]),
+        }]
+    }
+}
+
+fn mismatch(first: &Params, second: &Params) -> Option<Refusal> {
     let (a, b) = (&first.common, &second.common);
     let steps = |fields: &[Field]| fields.iter().map(|field| field.steps.clone()).collect::<Vec<_>>();
-    if [a.kind, b.kind].into_iter().any(|kind| kind == Kind::Layered || kind.counts()) {
-        let kind = if a.kind == Kind::Layered || a.kind.counts() { a.kind } else { b.kind };
-        return Some(format!(
-            "--removed goes with filters that hold whole keys, not with {kind}: build both with another --kind"
-        ));
+    let unfit = |kind: &Kind| *kind == Kind::Layered || kind.counts();
+    if let Some(kind) = [a.kind, b.kind].into_iter().find(unfit) {
+        return Some(Refusal::Kind { kind });
     }
     if a.hash != b.hash {
-        return Some(format!(
-            "hashes keys with {}, and the first file with {}: build both with the same --hash and --seed",
-            b.hash, a.hash
-        ));
+        return Some(Refusal::Hash { first: a.hash, second: b.hash });
     }
     if steps(&a.recipe.key) != steps(&b.recipe.key) || a.recipe.null != b.recipe.null {
-        return Some(format!(
-            "makes other keys ({}) than the first file ({}): build both with the same steps",
-            b.recipe, a.recipe
-        ));
+        let [first, second] = [a, b].map(|common| Box::new(common.recipe.clone()));
+        return Some(Refusal::Recipe { first, second });
     }
-    if b.recipe.group.is_some() && a.recipe.group.is_none() {
-        return Some("has groups, and the first file has none: build it without --group".into());
-    }
-    None
+    (b.recipe.group.is_some() && a.recipe.group.is_none()).then_some(Refusal::Groups)
 }

@@ -1,65 +1,179 @@
 //! What jobs need that go on where an earlier run ended: marks of how far files were read, outputs
 //! that are continued, and a lock against a second process.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf, absolute};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tamis::hash::xxh3;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{Help, Refusal};
+
+/// A digest of some bytes, in JSON a string of 16 hexadecimal digits: many readers of JSON keep no more
+/// than 53 bits of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Digest(pub(crate) u64);
+
+impl Digest {
+    /// The digest of these bytes.
+    pub fn of(bytes: &[u8], seed: u64) -> Digest {
+        Digest(xxh3(bytes, seed))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        u64::from_str_radix(&text, 16).map(Digest).map_err(serde::de::Error::custom)
+    }
+}
 
 /// How far an input was read, and what it looked like up to there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Mark {
     /// The file, by its absolute name.
     pub path: String,
-    /// So many of its bytes were read.
+    /// Bytes of it that were read.
     pub offset: u64,
-    /// Hashes of the first and the last bytes before the offset.
-    head: u64,
-    tail: u64,
+    /// Digests of the first and the last bytes before the offset.
+    pub head: Digest,
+    /// Of the last.
+    pub tail: Digest,
+    /// Where something was read of a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
 }
 
-/// So many bytes tell whether a file is still the same.
+/// What helps to find a file that has another name by now. It never decides: a file whose name and bytes
+/// agree is the same one, also on another disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trace {
+    /// The numbers by which the system knows the file, where it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    device: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    inode: Option<u64>,
+    /// How many of its first bytes the digest is of, and the digest.
+    first_length: u64,
+    first_digest: Digest,
+}
+
+/// Bytes at each end that tell whether a file is still the same.
 const LOOK: u64 = 64 << 10;
+
+/// Bytes at the beginning that a trace has, where the file has as many.
+const FIRST: u64 = 4 << 10;
 
 impl Mark {
     /// What a file looks like up to this place.
     pub fn of(path: &Path, offset: u64) -> io::Result<Mark> {
         match offset {
-            0 => Ok(Mark { path: named(path), offset, head: 0, tail: 0 }),
+            0 => Ok(Mark { path: named(path), offset, head: Digest(0), tail: Digest(0), trace: None }),
             _ => Mark::through(&File::open(path)?, path, offset),
         }
     }
 
     /// The same of a file that is open; it is read at other places afterwards.
-    pub fn through(mut file: &File, path: &Path, offset: u64) -> io::Result<Mark> {
-        let (mut head, mut tail) = (0, 0);
-        if offset > 0 {
-            let mut look = |from: u64| -> io::Result<u64> {
-                let mut bytes = vec![0; LOOK.min(offset) as usize];
-                file.seek(SeekFrom::Start(from))?;
-                file.read_exact(&mut bytes)?;
-                Ok(xxh3(&bytes, offset))
-            };
-            head = look(0)?;
-            tail = look(offset - LOOK.min(offset))?;
-        }
-        Ok(Mark { path: named(path), offset, head, tail })
+    pub fn through(file: &File, path: &Path, offset: u64) -> io::Result<Mark> {
+        let (head, tail) = look(file, offset)?;
+        let trace = if offset > 0 { Some(Trace::of(file, FIRST)?) } else { None };
+        Ok(Mark { path: named(path), offset, head, tail, trace })
     }
 
     /// Whether the file still begins with what was read of it. Its path is given, since the text of
     /// one need not lead back to the file.
     pub fn holds(&self, path: &Path) -> bool {
-        Mark::of(path, self.offset).is_ok_and(|now| now == *self)
+        let looks = || match self.offset {
+            0 => Ok(Default::default()),
+            offset => look(&File::open(path)?, offset),
+        };
+        self.path == named(path) && looks().is_ok_and(|looks| looks == (self.head, self.tail))
+    }
+
+    /// The name that the file has now, if it is another one in the same folder.
+    pub fn renamed(&self) -> Option<PathBuf> {
+        let trace = self.trace.as_ref()?;
+        let folder = fs::read_dir(Path::new(&self.path).parent()?).ok()?;
+        folder.filter_map(|entry| Some(entry.ok()?.path())).find(|path| trace.leads_to(path))
+    }
+}
+
+/// Digests of the first and the last bytes before an offset.
+fn look(mut file: &File, offset: u64) -> io::Result<(Digest, Digest)> {
+    if offset == 0 {
+        return Ok(Default::default());
+    }
+    let mut look = |from: u64| -> io::Result<Digest> {
+        let mut bytes = vec![0; LOOK.min(offset) as usize];
+        file.seek(SeekFrom::Start(from))?;
+        file.read_exact(&mut bytes)?;
+        Ok(Digest::of(&bytes, offset))
+    };
+    Ok((look(0)?, look(offset - LOOK.min(offset))?))
+}
+
+impl Trace {
+    /// That of a file, of this many of its first bytes at most.
+    fn of(mut file: &File, most: u64) -> io::Result<Trace> {
+        let mut first = Vec::new();
+        file.seek(SeekFrom::Start(0))?;
+        file.take(most).read_to_end(&mut first)?;
+        let (device, inode) = number(&file.metadata()?).unzip();
+        Ok(Trace { device, inode, first_length: first.len() as u64, first_digest: Digest::of(&first, 0) })
+    }
+
+    /// Whether a file is the one by all that is known.
+    fn leads_to(&self, path: &Path) -> bool {
+        let same = |file: &fs::Metadata| file.is_file() && number(file) == self.device.zip(self.inode);
+        fs::metadata(path).is_ok_and(|file| same(&file))
+            && File::open(path)
+                .and_then(|file| Trace::of(&file, self.first_length))
+                .is_ok_and(|now| now == *self)
+    }
+}
+
+/// The numbers by which the system knows a file.
+fn number(file: &fs::Metadata) -> Option<(u64, u64)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some((file.dev(), file.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        None
     }
 }
 
 /// A path as states remember it.
 pub fn named(path: &Path) -> String {
     absolute(path).unwrap_or_else(|_| path.into()).to_string_lossy().into_owned()
+}
+
+/// Another process has a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("another process works with this state")]
+pub struct Locked;
+
+impl Refusal for Locked {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::Do("wait for its end")]
+    }
 }
 
 /// Keeps other processes from the same state.
@@ -78,10 +192,7 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => return Ok(Lock { path, _file: file }),
                 Ok(()) => {} // whoever held it has removed it just now
-                Err(_) => {
-                    let message = "another process works with this state; wait for its end".into();
-                    return Err(Error::told_of(state, message));
-                }
+                Err(_) => return Err(Error::input(state, Locked)),
             }
         }
     }
@@ -98,17 +209,8 @@ pub fn is_same(one: &File, other: &File) -> bool {
 }
 
 fn are_same(one: io::Result<fs::Metadata>, other: io::Result<fs::Metadata>) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let number = |metadata: io::Result<fs::Metadata>| metadata.map(|file| (file.dev(), file.ino())).ok();
-        number(one) == number(other)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (one, other);
-        true
-    }
+    let number = |file: io::Result<fs::Metadata>| file.ok().and_then(|file| number(&file));
+    number(one) == number(other)
 }
 
 impl Drop for Lock {
@@ -160,5 +262,57 @@ impl Appended {
     /// Makes sure that all of it is on disk.
     pub fn sync(&self) -> Result<()> {
         self.file.sync_data().map_err(Error::io(&self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_the_same_by_name_and_bytes_wherever_it_lies_on_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs::write(&path, "1\n2\n3\n").unwrap();
+        let mark = Mark::of(&path, 4).unwrap();
+        // Another file of the same name: as when a disk was restored.
+        fs::rename(&path, folder.path().join("old")).unwrap();
+        fs::write(&path, "1\n2\n4\n").unwrap();
+        assert!(mark.holds(&path));
+        assert_ne!(Mark::of(&path, 4).unwrap().trace, mark.trace);
+        fs::write(&path, "1\n5\n3\n").unwrap();
+        assert!(!mark.holds(&path));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_that_was_renamed_and_has_grown_is_found_in_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("log"), "1\n2\n").unwrap();
+        let mark = Mark::of(&at("log"), 4).unwrap();
+        fs::rename(at("log"), at("log.1")).unwrap();
+        fs::write(at("log"), "7\n").unwrap();
+        fs::write(at("copy"), "1\n2\n").unwrap();
+        OpenOptions::new().append(true).open(at("log.1")).unwrap().write_all(b"3\n").unwrap();
+        assert_eq!(mark.renamed(), Some(at("log.1")));
+        // The system gives the number of a file that is gone to another.
+        fs::write(at("log.1"), "8\n9\n").unwrap();
+        assert_eq!(mark.renamed(), None);
+    }
+
+    #[test]
+    fn a_mark_is_written_with_digests_as_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs::write(&path, vec![b'x'; 9_000]).unwrap();
+        let mark = Mark::of(&path, 8_000).unwrap();
+        let text = serde_json::to_value(&mark).unwrap();
+        assert_eq!(text["head"], format!("{:016x}", xxh3(&[b'x'; 8_000], 8_000)));
+        assert_eq!(text["trace"]["first_length"], 4096);
+        assert_eq!(text["trace"]["first_digest"], format!("{:016x}", xxh3(&[b'x'; 4096], 0)));
+        assert_eq!(serde_json::from_value::<Mark>(text).unwrap(), mark);
+        let nothing = serde_json::to_value(Mark::of(Path::new("/nowhere"), 0).unwrap()).unwrap();
+        assert_eq!((&nothing["offset"], nothing.get("trace")), (&0.into(), None));
     }
 }

@@ -1,7 +1,6 @@
 //! From rows to keys: the recipe applied, groups numbered, keys hashed, bad rows dealt with.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -9,7 +8,8 @@ use std::sync::Mutex;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::params::{Name, Params};
-use tamis_read::{Fault, Lines, Sink};
+use tamis_read::refusal::{Help, Refusal};
+use tamis_read::{BadRow, Fault, Lines, RowResult, Sink, skip_bad_rows};
 
 /// What to do with a row of which no key can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -208,7 +208,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
     }
 
     #[inline]
-    fn group(&mut self, value: Option<&[u8]>) -> Result<u32, String> {
+    fn group(&mut self, value: Option<&[u8]>) -> Result<u32, Box<Keyless>> {
         // A value of up to 7 bytes is packed with its length into one word: equal words, equal values.
         let packed = match value {
             Some(value) if value.len() < 8 => {
@@ -230,17 +230,17 @@ impl<'a, T: Take> KeyRows<'a, T> {
         Ok(number)
     }
 
-    fn group_by_name(&mut self, value: Option<&[u8]>) -> Result<u32, String> {
+    fn group_by_name(&mut self, value: Option<&[u8]>) -> Result<u32, Box<Keyless>> {
         if let Some(&number) = value.and_then(|value| self.numbers.get(value)) {
             return Ok(number);
         }
-        let name = self.maker.group(value).map_err(in_group)?;
+        let name = self.maker.group(value).map_err(|bad| Box::new(Keyless::Group(bad)))?;
         let number = match &mut self.groups {
             Groups::One(number) => *number,
-            Groups::Known(params) => params.find(name).map(|at| at as u32).ok_or_else(|| {
-                let name = String::from_utf8_lossy(name);
-                format!("group {name:?} is not in the parameters; plan over all of the data, or build without them")
-            })?,
+            Groups::Known(params) => params
+                .find(name)
+                .map(|at| at as u32)
+                .ok_or_else(|| Box::new(Keyless::UnknownGroup(String::from_utf8_lossy(name).into_owned())))?,
             Groups::KnownOr(params, other) => params.find(name).map_or(*other, |at| at as u32),
             Groups::Discover(names) => names.number(name),
             Groups::KnownFirst { params, first, others } => match params.find(name) {
@@ -258,17 +258,18 @@ impl<'a, T: Take> KeyRows<'a, T> {
         Ok(number)
     }
 
+    /// The error is boxed, so that rows with a key pay nothing for it.
     #[inline]
-    fn key(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+    fn key(&mut self, values: &[Option<&[u8]>]) -> Result<(), Box<Keyless>> {
         let group = match self.groups {
             Groups::One(number) => number,
             _ => self.group(values[self.parts])?,
         };
         let weight = match self.weight_at {
             None => 1,
-            Some(at) => self.maker.weight(values[at]).map_err(in_weight)?,
+            Some(at) => self.maker.weight(values[at]).map_err(|bad| Box::new(Keyless::Weight(bad)))?,
         };
-        let bytes = self.maker.key(&values[..self.parts]).map_err(in_key)?;
+        let bytes = self.maker.key(&values[..self.parts]).map_err(|bad| Box::new(Keyless::Key(bad)))?;
         let hash = self.hash.identity(bytes);
         self.take.take(Key { group, hash, bytes, weight });
         let group = group as usize;
@@ -294,60 +295,88 @@ impl<T> KeyRows<'_, T> {
     }
 }
 
-/// What helps with a row that cannot be used.
-const ADVICE: &str = "--bad-rows skip leaves such rows out";
-
-/// What is said of a row of which no key can be made.
-pub fn refusal(why: &str, values: &[Option<&[u8]>]) -> String {
-    let shown: Vec<String> = values.iter().map(|value| show(*value)).collect();
-    format!("{why} (values {}); {ADVICE}", shown.join(", "))
+/// Why no key can be made of the values of a row.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Keyless {
+    /// They make no key.
+    #[error("in the key: {0}")]
+    Key(BadValue),
+    /// They make no group.
+    #[error("in the group: {0}")]
+    Group(BadValue),
+    /// The group is not in the parameters.
+    #[error("group {0:?} is not in the parameters")]
+    UnknownGroup(String),
+    /// There is no weight.
+    #[error("in the weight: {}", or_missing(.0, "an empty cell, \\N or null is no number"))]
+    Weight(BadValue),
+    /// There is no time.
+    #[error("in the time: {}", or_missing(.0, "an empty cell, \\N or null is none"))]
+    Time(BadValue),
+    /// A number does not tell a moment in the unit of its column.
+    #[error("in the time: not a number that tells a moment")]
+    NumberOfNoMoment,
+    /// A text does not tell a moment.
+    #[error("in the time: not a moment (2026-11-15T12:34:56Z, 2026-11-15 12:34:56, seconds since 1970)")]
+    NoMoment,
 }
 
-/// What is said of a row that has no values to take.
-pub fn unreadable(why: fmt::Arguments<'_>) -> String {
-    format!("{why}; {ADVICE}")
-}
-
-/// Why a value makes no group.
-pub fn in_group(bad: BadValue) -> String {
-    format!("in the group: {bad}")
-}
-
-/// Why a value is no weight.
-pub fn in_weight(bad: BadValue) -> String {
+/// What is wrong with a value; where there is none, in these words.
+fn or_missing(bad: &BadValue, missing: &str) -> String {
     match bad {
-        BadValue::Missing => "in the weight: an empty cell, \\N or null is no number".into(),
-        bad => format!("in the weight: {bad}"),
+        BadValue::Missing => missing.to_owned(),
+        bad => bad.to_string(),
     }
 }
 
-/// Why a value is no time.
-pub fn in_time(why: &str) -> String {
-    format!("in the time: {why}")
+/// A row of which no key can be made, with its values.
+#[derive(Debug, thiserror::Error)]
+#[error("{why} (values {values})")]
+pub struct Unusable {
+    why: Keyless,
+    values: String,
 }
 
-/// Why values make no key.
-pub fn in_key(bad: BadValue) -> String {
-    format!("in the key: {bad}")
+impl Unusable {
+    /// A row with these values.
+    pub fn new(why: Keyless, values: &[Option<&[u8]>]) -> Unusable {
+        let shown: Vec<String> = values.iter().map(|value| show(*value)).collect();
+        Unusable { why, values: shown.join(", ") }
+    }
+}
+
+impl Refusal for Unusable {
+    fn help(&self) -> Vec<Help> {
+        let mut help = match self.why {
+            Keyless::UnknownGroup(_) => {
+                vec![Help::Do("plan over all of the data"), Help::Do("build without the parameters")]
+            }
+            _ => Vec::new(),
+        };
+        help.push(skip_bad_rows());
+        help
+    }
 }
 
 impl<T: Take> Sink for KeyRows<'_, T> {
     #[inline]
-    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+    fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         match self.key(values) {
             Ok(()) => Ok(()),
             Err(_) if self.bad_rows == BadRows::Skip => {
                 self.skipped += 1;
                 Ok(())
             }
-            Err(message) => Err(refusal(&message, values)),
+            Err(why) => Err(Unusable::new(*why, values).into()),
         }
     }
 
     /// Where lines are keys as they stand and only hashes are wanted, they are made in one go.
     fn lines(&mut self, mut lines: Lines<'_, '_>) -> Result<(), Fault> {
         let row = |sink: &mut Self, line, place: Range<usize>| {
-            sink.row(&[Some(line)]).map_err(|message| Fault { at: place.start, message })
+            let at = place.start;
+            sink.row(place, &[Some(line)]).map_err(|why| Fault { at, why })
         };
         let Some((group, seed)) = self.plain else {
             return lines.try_for_each(|(line, place)| row(self, line, place));
@@ -368,9 +397,9 @@ impl<T: Take> Sink for KeyRows<'_, T> {
         Ok(())
     }
 
-    fn bad_row(&mut self, _: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, _: Range<usize>, why: BadRow) -> RowResult {
         if self.bad_rows == BadRows::Fail {
-            return Err(unreadable(why));
+            return Err(why.into());
         }
         self.skipped += 1;
         Ok(())
@@ -443,7 +472,8 @@ mod tests {
                 assert_eq!(sink.plain.is_some(), !reads_bytes);
                 let done = windows(text.as_bytes(), |lines| sink.lines(lines));
                 sink.take.list.sort_unstable();
-                (done.is_ok().then_some((sink.take.list, sink.rows, sink.skipped)), done)
+                let fault = done.as_ref().err().map(|fault| (fault.at, fault.why.to_string()));
+                (done.is_ok().then_some((sink.take.list, sink.rows, sink.skipped)), fault)
             });
             prop_assert_eq!(together, one_by_one);
         }

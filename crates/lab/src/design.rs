@@ -1,4 +1,4 @@
-//! Document 004's design tables: the rate of a Bloom filter of 8 bits per key for every number of
+//! The design tables of Castillo and Buda (slides, Data Streams: Bloom Filters): the rate of a Bloom filter of 8 bits per key for every number of
 //! hash functions, predicted and measured.
 
 use std::time::{Duration, Instant};
@@ -20,10 +20,10 @@ use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Tab
 
 use crate::generate;
 
-/// Bits per key, as in the document.
+/// Bits per key, as in the slides.
 pub const BITS_PER_KEY: u64 = 8;
 
-/// What the document prints for a billion keys, by number of hash functions.
+/// What the slides print for a billion keys, by number of hash functions.
 const PRINTED: [(u32, f64); 3] = [(1, 0.1175), (2, 0.0493), (6, 0.0216)];
 
 /// What is measured.
@@ -162,7 +162,7 @@ fn ones(words: &Words, threads: usize) -> Result<u64> {
     Ok(parallel::each(threads, pieces.len(), count)?.into_iter().sum())
 }
 
-/// The document's formula: (1 − e^(−k·m/n))^k at 8 bits per key.
+/// The slides' formula: (1 − e^(−k·m/n))^k at 8 bits per key.
 fn slides(hashes: u32) -> f64 {
     let k = f64::from(hashes);
     (1.0 - (-k / BITS_PER_KEY as f64).exp()).powf(k)
@@ -192,7 +192,7 @@ impl Design {
     pub fn table(&self) -> Table {
         let names = [
             "k",
-            "document prints",
+            "the slides print",
             "predicted",
             "measured",
             "95 % interval",
@@ -222,7 +222,7 @@ impl Design {
         let bits = number::count(self.job.keys * BITS_PER_KEY);
         Table {
             caption: format!(
-                "{} addresses in {bits} bits, {} others looked up (row E2)",
+                "{} addresses in {bits} bits, {} others looked up",
                 number::count(self.job.keys),
                 number::count(self.job.probes)
             ),
@@ -247,7 +247,7 @@ impl Design {
                 Mark::line("predicted", self.points.iter().map(predicted)),
                 Mark::Whiskers { name: "measured".into(), points: self.points.iter().map(whisker).collect() },
                 Mark::Points {
-                    name: "document prints".into(),
+                    name: "the slides print".into(),
                     points: PRINTED.map(|(k, rate)| (f64::from(k), rate)).to_vec(),
                 },
             ],
@@ -264,7 +264,9 @@ impl Design {
         ];
         Page {
             title: "How many hash functions?".into(),
-            subtitle: "Document 004's design tables, predicted and measured".into(),
+            subtitle:
+                "The design tables of Castillo and Buda (Data Streams: Bloom Filters), predicted and measured"
+                    .into(),
             sections: vec![
                 Section::Figures(figures),
                 Section::Text(REMARKS.into()),
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_formula_gives_what_the_document_prints_but_for_two_hashes() {
+    fn the_formula_gives_what_the_slides_print_but_for_two_hashes() {
         for (hashes, printed) in PRINTED {
             assert_eq!((slides(hashes) - printed).abs() < 5e-5, hashes != 2, "{hashes}");
         }

@@ -36,7 +36,7 @@ impl Random {
     }
 }
 
-/// The titles per rating of a table of so many rows: exactly those of the document for its
+/// The titles per rating of a table of so many rows: exactly those that Patimo counts for his
 /// number of rows, else in the same proportion.
 pub fn rating_counts(rows: u64) -> [u64; 10] {
     let share = |upto: u64| (u128::from(upto) * u128::from(rows) / u128::from(TITLES)) as u64;
@@ -255,7 +255,7 @@ mod tests {
     use tamis::key::{Maker, Recipe};
 
     #[test]
-    fn the_ratings_have_the_counts_of_the_document() {
+    fn the_ratings_have_the_counts_that_patimo_prints() {
         assert_eq!(rating_counts(TITLES), RATINGS);
         assert_eq!(RATINGS.iter().sum::<u64>(), TITLES);
         for rows in [0, 1, 9, 1000, 5_000_000_000] {

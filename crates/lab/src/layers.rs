@@ -1,5 +1,5 @@
-//! Document 003's detection of false positives, measured again: classic filters against the
-//! multi-layer filter, with the document's memory and with equal memory.
+//! Lalit Sharma's detection of false positives, measured again: classic filters against the
+//! multi-layer filter, with Sharma's memory and with equal memory.
 //!
 //! The unique records are cut at random into the halves B and C, each with a filter of its own.
 //! A record is in one half only; if the filters of both have it, one of them errs. Other probes
@@ -14,14 +14,16 @@ use tamis::hash::{Scheme, xxh3};
 use tamis::key::{Column, Field, Recipe, keywords_of};
 use tamis::layered::{self, Layered};
 use tamis::sizing::Shape;
+use tamis_jobs::opt;
 use tamis_jobs::rows::{BadRows, Groups, Key, KeyRows, Take};
 use tamis_jobs::statistics::wilson;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{self, Help};
 use tamis_read::{Control, Options, Sources};
 
 use crate::generate::Random;
 
-/// The rate that the document takes for its filters.
+/// The rate that Sharma takes for his filters.
 pub const FPR: f64 = 0.05;
 
 /// Random splits into halves; what is counted in each is added up.
@@ -73,6 +75,32 @@ impl Take for Collect {
     }
 }
 
+/// Why a table is not used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Too few records to remove some and ask for others.
+    #[error("{name}: at least four unique records are needed")]
+    TooFew {
+        /// The table and its columns.
+        name: String,
+    },
+    /// None of the columns of the published tables.
+    #[error("none of the columns of Sharma's tables is there (it has {})", columns.join(", "))]
+    NoKnownColumns {
+        /// The columns that are there.
+        columns: Vec<String>,
+    },
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            Refusal::TooFew { .. } => Vec::new(),
+            Refusal::NoKnownColumns { .. } => vec![Help::give(opt::KEYWORDS.with("COLUMN:split=','"))],
+        }
+    }
+}
+
 /// The unique records of a table.
 pub fn read(path: &str, fields: Vec<Field>, control: &Control) -> Result<DataSet> {
     let fields: Vec<Field> = fields.into_iter().map(Field::of_keywords).collect();
@@ -86,12 +114,12 @@ pub fn read(path: &str, fields: Vec<Field>, control: &Control) -> Result<DataSet
     let name = format!("{file} {}", shown.join(" + "));
     let (records, skipped) = (sink.take.records, sink.skipped);
     if records.len() < 4 {
-        return Err(Error::told(format!("{name}: at least four unique records are needed")));
+        return Err(Refusal::TooFew { name }.into());
     }
     Ok(DataSet { name, records, skipped })
 }
 
-/// The columns of keywords that are tried in a table: those of the two that the document names.
+/// The columns of keywords that are tried in a table: those of the two that Sharma names.
 pub fn known_columns(path: &str) -> Result<Vec<&'static str>> {
     let sources = Sources::open(&[path.into()], &Options::default(), &[Column::Number(1)])?;
     let columns: Vec<String> = sources.explain().into_iter().flat_map(|input| input.columns).collect();
@@ -106,10 +134,7 @@ pub fn known_columns(path: &str) -> Result<Vec<&'static str>> {
     let found: Vec<&str> =
         known.into_iter().filter(|field| has(field.split(':').next().unwrap_or_default())).collect();
     if found.is_empty() {
-        return Err(Error::told(format!(
-            "{path}: none of the columns of the document's tables is there; --keywords COLUMN:split=',' says where the keywords are (columns: {})",
-            columns.join(", ")
-        )));
+        return Err(Error::input(path, Refusal::NoKnownColumns { columns }));
     }
     Ok(found)
 }
@@ -159,7 +184,7 @@ pub enum Subject {
 /// How much memory it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Memory {
-    /// The bits of one layer, as in the document.
+    /// The bits of one layer, as Sharma has them.
     Layer,
     /// All bits of the multi-layer filter.
     Total,

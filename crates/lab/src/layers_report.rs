@@ -6,7 +6,7 @@ use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Tab
 
 use super::layers::{Count, FPR, Measured, Memory, Probe, SUBJECTS, Subject};
 
-/// What the document hopes for.
+/// What Sharma hopes for.
 const HOPED: (f64, f64) = (0.15, 0.30);
 
 /// What was measured on all data sets.
@@ -79,7 +79,7 @@ impl Layers {
              records of a half, whichever are more; the layers are max(1, round(keywords each / k)). Rows without \
              keywords are left out."
         )];
-        Table { caption: "Data sets, and the filter of each half (row D5)".into(), columns, rows, notes }
+        Table { caption: "Data sets, and the filter of each half".into(), columns, rows, notes }
     }
 
     /// The rates of all filters with all probes.
@@ -113,7 +113,7 @@ impl Layers {
              in another order: asked of one half."
                 .into(),
         ];
-        Table { caption: "Rates of false positives (row D3)".into(), columns, rows, notes }
+        Table { caption: "Rates of false positives".into(), columns, rows, notes }
     }
 
     /// The formulas beside what was measured.
@@ -150,7 +150,7 @@ impl Layers {
         Table { caption: "The formulas, checked".into(), columns, rows, notes }
     }
 
-    /// The precision with the document's probes, and the gain beside what it hopes for.
+    /// The precision with Sharma's probes, and the gain beside what he hopes for.
     pub fn gains(&self) -> Table {
         let mut columns = vec![Column::left("data set"), Column::left("against"), Column::left("memory")];
         columns.extend(["its precision", "multi-layer", "gain", "hoped for", "holds"].map(Column::right));
@@ -176,14 +176,14 @@ impl Layers {
             }
         }
         let notes = vec![
-            "Precision: of all answers that a record is in a half, the share that is right, for the document's probes. \
+            "Precision: of all answers that a record is in a half, the share that is right, for Sharma's probes. \
              Each record is rightly found once, so it is 1 / (1 + rate)."
                 .into(),
         ];
-        Table { caption: "Precision (row D5)".into(), columns, rows, notes }
+        Table { caption: "Precision".into(), columns, rows, notes }
     }
 
-    /// What holds of the document's hope, in words.
+    /// What holds of Sharma's hope, in words.
     pub fn verdict(&self) -> Vec<String> {
         let gains = |subject: Subject, memory: Memory| -> (f64, f64, usize) {
             let gains: Vec<f64> = self.sets.iter().map(|set| set.gain(subject, memory)).collect();
@@ -339,7 +339,7 @@ impl Layers {
         ];
         Page {
             title: "Classic and multi-layer filters of records, measured".into(),
-            subtitle: "Document 003's detection of false positives: halves B and C, and other probes".into(),
+            subtitle: "Sharma's detection of false positives (Searching in large dataset using multi-layered Bloom filter): halves B and C, and other probes".into(),
             sections,
         }
     }

@@ -1,4 +1,4 @@
-//! "Is this record in the data set?", by document 003's five ways: linear search, binary search,
+//! "Is this record in the data set?", in the five ways of Lalit Sharma: linear search, binary search,
 //! hash table, Bloom filter, multi-layer filter. Time, memory and errors, and how they grow.
 
 use std::collections::HashSet;
@@ -13,6 +13,7 @@ use tamis::layered::{self, Layered};
 use tamis_jobs::number;
 use tamis_jobs::rows::{BadRows, Groups, Key, KeyRows, Take};
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::Refusal;
 use tamis_read::{Control, Options, Sources};
 use tamis_report::{Axis, Chart, Column as TableColumn, Figure, Format, Mark, Page, Section, Table};
 
@@ -111,6 +112,16 @@ impl Take for Collect {
     }
 }
 
+/// A table without keys.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no keys in {key}")]
+pub struct NoKeys {
+    /// How keys would be made.
+    key: String,
+}
+
+impl Refusal for NoKeys {}
+
 /// The different keys of a table.
 pub fn read(path: &str, key: &Field, control: &Control) -> Result<Texts> {
     let recipe = Recipe { key: vec![key.clone()], group: None, weight: None, null: None };
@@ -118,7 +129,7 @@ pub fn read(path: &str, key: &Field, control: &Control) -> Result<Texts> {
     let sink = KeyRows::new(&recipe, Scheme::DEFAULT, BadRows::Skip, Groups::One(0), Collect::default());
     let texts = sources.scan_dyn(vec![sink], control)?.remove(0).take.texts;
     if texts.is_empty() {
-        return Err(Error::told(format!("{path}: no keys in {key}")));
+        return Err(Error::input(path, NoKeys { key: key.to_string() }));
     }
     Ok(texts)
 }

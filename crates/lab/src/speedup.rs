@@ -1,5 +1,6 @@
-//! Document 002's experiment: words sieved by a filter of a random sample of them, sequentially and
-//! on threads, with the document's hash family and with our filter.
+//! The experiment of Luisa Collodi and Matteo Ghera (Implementation of Bloom Filter using Java and Java
+//! Hadoop): words sieved by a filter of a random sample of them, sequentially and
+//! on threads, with Collodi and Ghera's hash family and with our filter.
 
 mod render;
 mod schemes;
@@ -13,19 +14,20 @@ use tamis::hash::xxh3;
 use tamis_jobs::parallel;
 use tamis_jobs::statistics::mean_and_deviation;
 use tamis_read::Control;
-use tamis_read::error::{Error, Result};
+use tamis_read::error::Result;
+use tamis_read::refusal::{Help, Refusal};
 
 use crate::generate::{Random, Words};
 
 pub use render::REMARKS;
-use schemes::{OfDocument, OfOurs, Sieve};
+use schemes::{OfOurs, OfPrint, Sieve};
 
-/// Letters of a word, as in the document.
+/// Letters of a word, as Collodi and Ghera have them.
 pub const LETTERS: usize = 30;
 
 type Word = [u8; LETTERS];
 
-/// A data set of the document, and its times in milliseconds. They leave out the initialisation.
+/// A data set of Collodi and Ghera, and their times in milliseconds. They leave out the initialisation.
 #[derive(Debug, Clone, Copy)]
 pub struct Printed {
     /// Words.
@@ -51,7 +53,7 @@ impl Printed {
     }
 }
 
-/// The document's data sets, and its table by size.
+/// Collodi and Ghera's data sets, and their table by size.
 pub const PRINTED: [Printed; 5] = [
     Printed::new(10_000, 39, 100, 2.67, 2.11),
     Printed::new(100_000, 409, 1050, 2.00, 2.56),
@@ -60,15 +62,15 @@ pub const PRINTED: [Printed; 5] = [
     Printed::new(2_000_000, 8018, 20_560, 7.67, 6.56),
 ];
 
-/// The document's milliseconds by number of threads, for two million words; 1 is its sequential
+/// Collodi and Ghera's milliseconds by number of threads, for two million words; 1 is their sequential
 /// version.
 pub const PRINTED_BY_THREADS: [(usize, f64); 6] =
     [(1, 7.22), (2, 6.44), (3, 11.22), (5, 12.00), (10, 15.78), (15, 17.78)];
 
-/// Bits of the filter for each key of S that the document's lengths amount to.
+/// Bits of the filter for each key of S that Collodi and Ghera's lengths amount to.
 const BITS_PER_KEY: f64 = 2.56;
 
-/// The best number of hash functions for these (2.56 ln 2 = 1.77); the document gives none.
+/// The best number of hash functions for these (2.56 ln 2 = 1.77); Collodi and Ghera give none.
 const HASHES: u32 = 2;
 
 /// Our filter is sized for this rate.
@@ -77,7 +79,7 @@ const FPR: f64 = 0.01;
 /// The largest gap between words of S: 250.5 on average.
 const LIMIT: u64 = 500;
 
-/// The gap that gives as many as the document prints for a million words: 25.5 on average.
+/// The gap that gives as many as Collodi and Ghera print for a million words: 25.5 on average.
 const SMALL_LIMIT: u64 = 50;
 
 /// What is measured.
@@ -93,20 +95,20 @@ pub struct Job {
     pub records: u64,
     /// Each of its times is measured so many times.
     pub records_repeats: usize,
-    /// The seed of the words, of the samples and of the document's factors.
+    /// The seed of the words, of the samples and of Collodi and Ghera's factors.
     pub seed: u64,
 }
 
 /// Whose filter it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// The document's hash family over an array of booleans.
-    Document,
+    /// Collodi and Ghera's hash family over an array of booleans.
+    Printed,
     /// The blocked filter and XXH3, asked in batches, sized for 1 %.
     Ours,
 }
 
-/// What was measured for a scheme and a number of threads: the report of row C1.
+/// What was measured for a scheme and a number of threads: what Collodi and Ghera report.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// The scheme.
@@ -162,7 +164,7 @@ pub struct Speedup {
 /// What a run took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phases {
-    /// The analysis alone, as in the document.
+    /// The analysis alone, which is what Collodi and Ghera time.
     Analysis,
     /// Both phases.
     Both,
@@ -223,7 +225,7 @@ impl Plan {
     }
 }
 
-/// The data sets, in the document's order; its million twice, with both sizes of S.
+/// The data sets, in Collodi and Ghera's order; the million twice, with both sizes of S.
 fn plans(job: &Job, cores: usize) -> Vec<Plan> {
     let ascending = |more: &[usize]| {
         let mut threads = [&[1, 2], more].concat();
@@ -263,8 +265,8 @@ fn measure_set(plan: &Plan, seed: u64, control: &Control) -> Result<Set> {
     let keys = sample.len() as u64;
     let printed = PRINTED.iter().find(|printed| printed.records == plan.records && !plan.large);
     let bits = printed.map_or((BITS_PER_KEY * keys as f64).round() as usize, |printed| printed.bits);
-    let document = OfDocument::new(bits, HASHES, !seed); // the samples have the seed itself
-    let mut runs = measure(Scheme::Document, &document, plan, &words, &sample, control)?;
+    let printed = OfPrint::new(bits, HASHES, !seed); // the samples have the seed itself
+    let mut runs = measure(Scheme::Printed, &printed, plan, &words, &sample, control)?;
     runs.extend(measure(Scheme::Ours, &OfOurs::new(keys, FPR)?, plan, &words, &sample, control)?);
     Ok(Set { records: plan.records, limit: plan.limit, sample: keys, large: plan.large, runs })
 }
@@ -340,20 +342,34 @@ fn analyse<S: Sieve>(filter: &S, words: &[Word], threads: usize, control: &Contr
     Ok(counts.into_iter().sum())
 }
 
-/// The part of a thread, as the document cuts: equal parts, and the last takes the rest.
+/// The part of a thread, as Collodi and Ghera cut: equal parts, and the last takes the rest.
 fn part<T>(all: &[T], i: usize, threads: usize) -> &[T] {
     let each = all.len() / threads;
     let end = if i + 1 == threads { all.len() } else { (i + 1) * each };
     &all[i * each..end]
 }
 
-/// The words drawn into S, as the document draws them: the first is the ⌊U·limit⌋-th, and each
+/// The words drawn into S, as Collodi and Ghera draw them: the first is the ⌊U·limit⌋-th, and each
 /// next one 1 + ⌊U·limit⌋ further, for a U of its own below 1.
 fn chosen(records: u64, limit: u64, seed: u64) -> impl Iterator<Item = u64> {
     let mut random = Random::new(seed);
     let first = random.below(limit);
     std::iter::successors(Some(first), move |at| Some(at + 1 + random.below(limit)))
         .take_while(move |at| *at < records)
+}
+
+/// There is no memory for the words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no memory for {records} words of {LETTERS} letters")]
+pub struct NoMemory {
+    /// Words that were asked for.
+    records: u64,
+}
+
+impl Refusal for NoMemory {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::Do("try with fewer records")]
+    }
 }
 
 /// Words that are made from one seed.
@@ -364,8 +380,7 @@ fn words(records: u64, seed: u64, threads: usize, control: &Control) -> Result<V
     let mut words: Vec<Word> = Vec::new();
     let reserved = usize::try_from(records).is_ok_and(|records| words.try_reserve_exact(records).is_ok());
     if !reserved {
-        let message = format!("no memory for {records} words of {LETTERS} letters: try with fewer records");
-        return Err(Error::told(message));
+        return Err(NoMemory { records }.into());
     }
     words.resize(records as usize, [0; LETTERS]);
     let blocks: Vec<Mutex<&mut [Word]>> = words.chunks_mut(BLOCK).map(Mutex::new).collect();

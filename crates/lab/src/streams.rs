@@ -1,4 +1,5 @@
-//! Document 001's experiment: a Bloom filter and a Count-Min sketch trained by one stream of
+//! The experiment of Logothetis N. Fragkoulis (Implementation of Bloom Filter and Count-Min Sketch in
+//! Apache Spark): a Bloom filter and a Count-Min sketch trained by one stream of
 //! addresses, and asked by another, in micro-batches; every answer held against the exact truth.
 
 use std::collections::{HashMap, HashSet};
@@ -20,6 +21,7 @@ use tamis_jobs::rows::BadRows;
 use tamis_jobs::statistics::wilson;
 use tamis_jobs::{number, output};
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal;
 use tamis_read::{Control, Options};
 use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Table};
 use tamis_stream::{Batch, Counts, Named, Sizing, Target, Watch};
@@ -164,7 +166,7 @@ pub struct Data {
 pub struct Streams {
     /// What was asked for.
     pub job: Job,
-    /// The documents' addresses, and skewed ones.
+    /// Addresses drawn uniformly, as Fragkoulis draws them, and skewed ones.
     pub data: Vec<Data>,
 }
 
@@ -296,6 +298,27 @@ fn ranks(job: &Job, train: &Path, sketches: &Path, control: &Control) -> Result<
     Ok(rank::check(&test, control)?.ranks)
 }
 
+/// A line that a stream should not have written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Something else in the place of an address.
+    #[error("{line:?} is not an address")]
+    NotAnAddress {
+        /// The line.
+        line: String,
+    },
+    /// Something else in the place of an answer.
+    #[error("{line:?} is not an estimate of {address}")]
+    NotAnEstimate {
+        /// The line.
+        line: String,
+        /// The address that was asked for.
+        address: Ipv4Addr,
+    },
+}
+
+impl refusal::Refusal for Refusal {}
+
 /// The addresses of a file.
 fn addresses(path: &Path) -> Result<Vec<u32>> {
     let file = File::open(path).map_err(Error::io(path))?;
@@ -304,8 +327,8 @@ fn addresses(path: &Path) -> Result<Vec<u32>> {
 }
 
 fn address(line: &str, path: &Path) -> Result<u32> {
-    let message = || Error::told_of(path, format!("{line:?} is no address"));
-    line.parse::<Ipv4Addr>().map(u32::from).map_err(|_| message())
+    let wrong = |_| Error::input(path, Refusal::NotAnAddress { line: line.to_owned() });
+    line.parse::<Ipv4Addr>().map(u32::from).map_err(wrong)
 }
 
 /// Holds what both streams answered against the truth, which is counted again, batch by batch.
@@ -354,8 +377,8 @@ fn judge(
 /// The estimate in a line of answers, which must be that of this address.
 fn estimate(line: &str, address: u32, path: &Path) -> Result<u64> {
     let wrong = || {
-        let message = format!("{line:?} is no estimate of {}", Ipv4Addr::from(address));
-        Error::told_of(path, message)
+        let (line, address) = (line.to_owned(), Ipv4Addr::from(address));
+        Error::input(path, Refusal::NotAnEstimate { line, address })
     };
     let (key, estimate) = line.split_once('\t').ok_or_else(wrong)?;
     if key.parse() != Ok(Ipv4Addr::from(address)) {
@@ -558,7 +581,7 @@ impl Streams {
         sections.extend([self.speed(), self.filters(), self.counts()].map(Section::Table));
         Page {
             title: "A filter and a sketch that learn from a stream".into(),
-            subtitle: "Document 001's streams, every answer held against the exact truth".into(),
+            subtitle: "The streams of Fragkoulis (Implementation of Bloom Filter and Count-Min Sketch in Apache Spark), every answer held against the exact truth".into(),
             sections,
         }
     }
@@ -594,9 +617,9 @@ impl Streams {
     }
 }
 
-/// What differs from the document, and why.
-pub const REMARKS: &str = "The document writes addresses without their dots, which makes different ones equal (1.11.1.1 and \
-11.1.1.1); here they keep them. Its state is the set of positions that are 1, joined anew with every batch; ours is the filter \
+/// What differs from Fragkoulis, and why.
+pub const REMARKS: &str = "Fragkoulis writes addresses without their dots, which makes different ones equal (1.11.1.1 and \
+11.1.1.1); here they keep them. His state is the set of positions that are 1, joined again with every batch; ours is the filter \
 itself. Addresses drawn at random hardly ever come twice, so there is little to count: skewed ones, as logs have them, are \
 streamed as well.";
 

@@ -8,7 +8,8 @@ use arrow_array::{Array, ArrayRef, GenericByteArray, GenericByteViewArray};
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::{DataType, Field, TimeUnit};
 use tamis_read::canonical::{self as text, MICROS, MILLIS, NANOS, SECONDS, Unit};
-use tamis_read::{Cells, Table};
+use tamis_read::refusal::Refusal;
+use tamis_read::{BadRow, Cells, Fault, Table};
 
 /// The rows of some Arrow arrays.
 pub struct Arrays {
@@ -57,9 +58,10 @@ const MILLIS_PER_DAY: i64 = 86_400_000;
 impl Arrays {
     /// The text of the first row, which there must be, or none of a null.
     pub fn first_text<R>(&self, take: impl FnOnce(Option<&[u8]>) -> R) -> Result<R, String> {
-        self.check(0)?;
+        self.check(0).map_err(|why| why.to_string())?;
         let (mut text, mut cell) = (Vec::new(), [None]);
-        self.fill(0, 0, 0..1, &mut text, &mut Cells::of_one_column(&mut cell)).map_err(|(_, why)| why)?;
+        self.fill(0, 0, 0..1, &mut text, &mut Cells::of_one_column(&mut cell))
+            .map_err(|fault| fault.why.to_string())?;
         Ok(take(cell[0]))
     }
 }
@@ -119,7 +121,7 @@ impl Table for Arrays {
         self.names.clone()
     }
 
-    fn check(&self, column: usize) -> Result<(), String> {
+    fn check(&self, column: usize) -> Result<(), Box<dyn Refusal>> {
         let of = match &self.names {
             Some(names) => format!("column {:?}", names[column]),
             None => "the array".into(),
@@ -129,7 +131,7 @@ impl Table for Arrays {
             Kind::Uuid => Ok(()),
             Kind::Unusable(why) => Err(why.clone()),
         };
-        found.map_err(|why| format!("{of} {why}"))
+        found.map_err(|why| NoText(format!("{of} {why}")).into())
     }
 
     fn parts(&self) -> usize {
@@ -147,7 +149,7 @@ impl Table for Arrays {
         rows: Range<usize>,
         text: &'a mut Vec<u8>,
         cells: &mut Cells<'_, 'a>,
-    ) -> Result<(), (usize, String)> {
+    ) -> Filled {
         let array = &*self.parts[part][column];
         if self.kinds[column] == Kind::Uuid {
             let there = rows.enumerate().filter(|&(_, row)| array.is_valid(row));
@@ -162,7 +164,20 @@ impl Table for Arrays {
     }
 }
 
-type Filled = Result<(), (usize, String)>;
+type Filled = Result<(), Fault>;
+
+/// That values have no text: which, and what to do.
+#[derive(Debug)]
+struct NoText(String);
+
+impl std::fmt::Display for NoText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoText {}
+impl Refusal for NoText {}
 
 fn fill<'a>(
     array: &'a dyn Array,
@@ -256,6 +271,18 @@ fn pick<'a>(
             let value = |row| if array.as_boolean().value(row) { &b"true"[..] } else { b"false" };
             set(there, value, cells)
         }
+        _ => pick_number(array, there, out, cells),
+    }
+}
+
+/// Sets cells to numbers; other types are tried as moments.
+fn pick_number<'a>(
+    array: &'a dyn Array,
+    there: impl Iterator<Item = (usize, usize)>,
+    out: &'a mut Vec<u8>,
+    cells: &mut Cells<'_, 'a>,
+) -> Filled {
+    match array.data_type() {
         DataType::Int8 => numbers::<Int8Type>(array, there, text::integer, out, cells),
         DataType::Int16 => numbers::<Int16Type>(array, there, text::integer, out, cells),
         DataType::Int32 => numbers::<Int32Type>(array, there, text::integer, out, cells),
@@ -273,6 +300,18 @@ fn pick<'a>(
         ),
         DataType::Float32 => numbers::<Float32Type>(array, there, text::single, out, cells),
         DataType::Float64 => numbers::<Float64Type>(array, there, text::double, out, cells),
+        _ => pick_moment(array, there, out, cells),
+    }
+}
+
+/// Sets cells to dates, times and timestamps; other types are tried as decimals.
+fn pick_moment<'a>(
+    array: &'a dyn Array,
+    there: impl Iterator<Item = (usize, usize)>,
+    out: &'a mut Vec<u8>,
+    cells: &mut Cells<'_, 'a>,
+) -> Filled {
+    match array.data_type() {
         DataType::Date32 => {
             numbers::<Date32Type>(array, there, |days, out| text::date(days.into(), out), out, cells)
         }
@@ -329,6 +368,18 @@ fn pick<'a>(
                 }
             }
         }
+        _ => pick_decimal(array, there, out, cells),
+    }
+}
+
+/// Sets cells to decimals; no other type is left that has a text.
+fn pick_decimal<'a>(
+    array: &'a dyn Array,
+    there: impl Iterator<Item = (usize, usize)>,
+    out: &'a mut Vec<u8>,
+    cells: &mut Cells<'_, 'a>,
+) -> Filled {
+    match array.data_type() {
         DataType::Decimal32(_, scale) => numbers::<Decimal32Type>(
             array,
             there,
@@ -357,7 +408,10 @@ fn pick<'a>(
             };
             written(there, write, out, cells)
         }
-        other => Err((0, format!("values of the type {other} have no text"))),
+        other => {
+            let why = NoText(format!("values of the type {other} have no text"));
+            Err(Fault { at: 0, why: why.into() })
+        }
     }
 }
 
@@ -390,13 +444,13 @@ fn numbers<'a, T: ArrowPrimitiveType>(
 /// Sets cells to texts that are written first.
 fn written<'a>(
     there: impl Iterator<Item = (usize, usize)>,
-    mut write: impl FnMut(usize, &mut Vec<u8>) -> Result<(), String>,
+    mut write: impl FnMut(usize, &mut Vec<u8>) -> Result<(), BadRow>,
     out: &'a mut Vec<u8>,
     cells: &mut Cells<'_, 'a>,
 ) -> Filled {
     let mut ends = Vec::new();
     for (cell, row) in there {
-        write(row, out).map_err(|why| (cell, why))?;
+        write(row, out).map_err(|why| Fault { at: cell, why: why.into() })?;
         ends.push((cell, out.len()));
     }
     let (text, mut start) = (&out[..], 0);

@@ -28,7 +28,7 @@ pub fn raised(error: Error) -> PyErr {
         },
         error => {
             let marked = error.said(&Marks);
-            with_marks(Failure::new_err(in_python(&error.said(&Arguments))), marked)
+            with_marks(Failure::new_err(error.said(&Arguments)), marked)
         }
     }
 }
@@ -41,7 +41,7 @@ pub fn refused(refusal: impl Refusal) -> PyErr {
 /// A failure of a job that its arguments are to blame for.
 pub fn wrong_job(error: Error) -> PyErr {
     let marked = error.said(&Marks);
-    with_marks(PyValueError::new_err(in_python(&error.said(&Arguments))), marked)
+    with_marks(PyValueError::new_err(error.said(&Arguments)), marked)
 }
 
 /// An exception that has its message with marks, too, for whoever calls options otherwise.
@@ -80,55 +80,5 @@ fn said(error: &std::io::Error) -> String {
 
 /// A wrong argument.
 pub fn wrong(error: impl ToString) -> PyErr {
-    PyValueError::new_err(in_python(&error.to_string()))
-}
-
-/// What the engine advises for the command line, and what to do here.
-const PHRASES: [(&str, &str); 4] = [
-    (
-        "(tamis plan DATA … -o params.json, then tamis build --params params.json; or build --like one of them)",
-        "(params = tamis.plan(...), then tamis.build(..., params=params))",
-    ),
-    (
-        "pass --key with one of them (--format lines takes whole lines)",
-        "pass key= with one of them (and to contains, the column itself)",
-    ),
-    ("(--keys N makes an empty filter)", "(keys=N makes an empty filter)"),
-    ("give --keywords COLUMN:split=','", "give keywords=\"COLUMN:split=,\""),
-];
-
-/// Options that are followed by a word.
-const WITH_WORDS: [&str; 3] = ["kind", "hash", "bad-rows"];
-
-/// The engine names options as the command line does; here they are arguments: `--bits-per-key` is
-/// `bits_per_key`, and `--bad-rows skip` is `bad_rows="skip"`.
-pub fn in_python(message: &str) -> String {
-    let mut message = message.to_owned();
-    for (there, here) in PHRASES {
-        message = message.replace(there, here);
-    }
-    let mut text = String::with_capacity(message.len());
-    let mut rest = &message[..];
-    while let Some(at) = rest.find("--") {
-        text += &rest[..at];
-        rest = &rest[at + 2..];
-        // What users call theirs may have such signs within.
-        if text.ends_with(|before: char| !before.is_whitespace() && !"(\"'`".contains(before)) {
-            text += "--";
-            continue;
-        }
-        let word =
-            |text: &str| text.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(text.len());
-        let (name, after) = rest.split_at(word(rest));
-        rest = after;
-        text += &name.replace('-', "_");
-        if WITH_WORDS.contains(&name)
-            && let Some(after) = after.strip_prefix(' ')
-        {
-            let (value, after) = after.split_at(word(after));
-            text += &format!("=\"{value}\"");
-            rest = after;
-        }
-    }
-    text + rest
+    PyValueError::new_err(error.to_string())
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, BooleanArray, Int8Array, UInt64Array};
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
@@ -16,15 +16,16 @@ use tamis_jobs::counts::{Promise, top_of_open};
 use tamis_jobs::health::{Health, health, of_sketch};
 use tamis_jobs::lookup::{self, Lookup};
 use tamis_jobs::output::{self, Mapped};
-use tamis_jobs::rows::{BadRows, in_key};
+use tamis_jobs::rows::{BadRows, Keyless};
 use tamis_jobs::{inspect, memory, merge};
 use tamis_read::table::Asked;
 use tamis_read::{Control, Error, Table};
 
-use crate::errors::{Failure, in_python, raised, wrong, wrong_job};
+use crate::answers::{Answers, Values};
+use crate::errors::{Failure, raised, wrong, wrong_job};
 use crate::options::{Options, bad_rows, threads};
+use crate::patience;
 use crate::rows::{by_number, one_key, rows, with_text};
-use crate::{capsule, patience};
 
 /// A container of sketches.
 #[pyclass(frozen, module = "tamis._tamis")]
@@ -34,20 +35,6 @@ pub struct File {
     pub path: Option<PathBuf>,
     /// Rows left out when it was built.
     pub skipped: u64,
-}
-
-/// The answers to the rows of a table, part by part.
-#[pyclass(frozen, module = "tamis._tamis")]
-pub struct Answers {
-    parts: Vec<ArrayRef>,
-    values: Values,
-}
-
-#[derive(Clone, Copy)]
-enum Values {
-    Truths,
-    Numbers,
-    Codes,
 }
 
 impl File {
@@ -127,7 +114,8 @@ fn text_of<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
 
 /// What is said of a single key that is none.
 fn no_key(bad: BadValue) -> PyErr {
-    Failure::new_err(format!("{}; bad_rows=\"skip\" answers that it is not there", in_python(&in_key(bad))))
+    let why = Keyless::Key(bad);
+    Failure::new_err(format!("{why}; bad_rows=\"skip\" answers that it is not there"))
 }
 
 /// The answer to a single key, or another where it is none and that may be.
@@ -517,86 +505,4 @@ pub fn merge_files(py: Python<'_>, files: Vec<Py<File>>, on: Option<usize>) -> P
     let inner: Vec<&Mapped> = files.iter().map(|file| &file.file).collect();
     let rows = inner.iter().map(|file| file.bytes().len() as u64).sum();
     patience::run(py, rows, |control| merge::merge_in_memory(&inner, &names, on, control)).map(File::kept)
-}
-
-#[pymethods]
-impl Answers {
-    fn __len__(&self) -> usize {
-        self.parts.iter().map(|part| part.len()).sum()
-    }
-
-    /// Whether they are numbers.
-    #[getter]
-    fn counts(&self) -> bool {
-        matches!(self.values, Values::Numbers)
-    }
-
-    /// Each part as answers of its own.
-    fn parts(&self) -> Vec<Answers> {
-        self.parts.iter().map(|part| Answers { parts: vec![part.clone()], values: self.values }).collect()
-    }
-
-    /// All answers as one Arrow array.
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let _ = requested_schema; // a wish that the protocol lets one leave
-        capsule::export(py, &self.whole())
-    }
-
-    /// All answers as bytes: one for each truth, eight for each number.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let bytes: Vec<u8> = match self.values {
-            Values::Truths => self.truths().map(u8::from).collect(),
-            Values::Numbers => self.numbers().flat_map(u64::to_le_bytes).collect(),
-            Values::Codes => self.codes().map(|code| code as u8).collect(),
-        };
-        PyBytes::new(py, &bytes)
-    }
-
-    /// All answers as Python values.
-    fn to_list(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        Ok(match self.values {
-            Values::Truths => self.truths().collect::<Vec<bool>>().into_pyobject(py)?.into_any().unbind(),
-            Values::Numbers => self.numbers().collect::<Vec<u64>>().into_pyobject(py)?.into_any().unbind(),
-            Values::Codes => self.codes().collect::<Vec<i8>>().into_pyobject(py)?.into_any().unbind(),
-        })
-    }
-}
-
-impl Answers {
-    fn truths(&self) -> impl Iterator<Item = bool> {
-        let arrays = self.parts.iter().filter_map(|part| part.as_any().downcast_ref::<BooleanArray>());
-        arrays.flat_map(|array| array.values().iter())
-    }
-
-    fn numbers(&self) -> impl Iterator<Item = u64> {
-        let arrays = self.parts.iter().filter_map(|part| part.as_any().downcast_ref::<UInt64Array>());
-        arrays.flat_map(|array| array.values().iter().copied())
-    }
-
-    fn codes(&self) -> impl Iterator<Item = i8> {
-        let arrays = self.parts.iter().filter_map(|part| part.as_any().downcast_ref::<Int8Array>());
-        arrays.flat_map(|array| array.values().iter().copied())
-    }
-
-    fn whole(&self) -> ArrayRef {
-        if let [only] = &self.parts[..] {
-            return only.clone();
-        }
-        match self.values {
-            Values::Truths => {
-                let mut bits = BooleanBufferBuilder::new(self.__len__());
-                let arrays =
-                    self.parts.iter().filter_map(|part| part.as_any().downcast_ref::<BooleanArray>());
-                arrays.for_each(|array| bits.append_buffer(array.values()));
-                Arc::new(BooleanArray::new(bits.finish(), None))
-            }
-            Values::Numbers => Arc::new(UInt64Array::from_iter_values(self.numbers())),
-            Values::Codes => Arc::new(Int8Array::from_iter_values(self.codes())),
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! tamis for Python: what the package `tamis` is made of. Its Python part (`python/tamis`) has the
 //! names, the documentation and the shapes of results; here are the jobs.
 
+mod answers;
 mod capsule;
 mod column;
 mod errors;
@@ -55,7 +56,7 @@ fn _tamis(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Error", module.py().get_type::<Failure>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<File>()?;
-    module.add_class::<file::Answers>()?;
+    module.add_class::<answers::Answers>()?;
     module.add_class::<file::Builder>()?;
     module.add_function(wrap_pyfunction!(build, module)?)?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;

@@ -111,7 +111,7 @@ WRONG: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (tamis.Error, "row 0 ", lambda: KEYS.contains(pa.array([""]))),
     (tamis.Error, "in the key", lambda: KEYS.contains("")),
     (tamis.Error, "no column \"idd\".*did you mean \"id\"", lambda: tamis.build(ROWS, key="idd")),
-    (tamis.Error, "pass key=", lambda: tamis.build(ROWS)),
+    (tamis.Error, "give key=", lambda: tamis.build(ROWS)),
     (tamis.Error, "without columns", lambda: tamis.build(["a"], key="id")),
     (tamis.Error, "column \"l\" has the type List", lambda: tamis.build(ROWS, key="l")),
     (tamis.Error, "Duration.*cast", lambda: tamis.build(pa.array([datetime.timedelta(1)]))),

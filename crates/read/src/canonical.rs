@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::BadRow;
 use crate::calendar::civil;
 
 /// Decimals may have so many bytes; their number comes from the file.
@@ -149,7 +150,7 @@ fn point(start: usize, scale: usize, out: &mut Vec<u8>) {
 }
 
 /// A decimal number in two's complement, the highest byte first.
-pub fn decimal_bytes(bytes: &[u8], scale: usize, out: &mut Vec<u8>) -> Result<(), String> {
+pub fn decimal_bytes(bytes: &[u8], scale: usize, out: &mut Vec<u8>) -> Result<(), BadRow> {
     let negative = bytes.first().is_some_and(|&byte| byte >= 0x80);
     let filler = if negative { 0xFF } else { 0 };
     if bytes.len() <= 16 {
@@ -159,7 +160,7 @@ pub fn decimal_bytes(bytes: &[u8], scale: usize, out: &mut Vec<u8>) -> Result<()
         return Ok(());
     }
     if bytes.len() > MAX_DECIMAL_BYTES {
-        return Err(format!("a decimal of {} bytes is too long (at most {MAX_DECIMAL_BYTES})", bytes.len()));
+        return Err(BadRow::LongDecimal { bytes: bytes.len(), most: MAX_DECIMAL_BYTES });
     }
 
     // Long division by 10^9, nine digits at a time, of the absolute value in 32-bit limbs.

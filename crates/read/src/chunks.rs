@@ -18,8 +18,8 @@ use super::lines::Fault;
 use super::origin::{Counted, Origin, damaged};
 use super::pace::Pace;
 use super::reader::{Bytes, Compression, fill, fill_until};
-use crate::Error;
-use crate::Result;
+use crate::refusal::Refusal;
+use crate::{BadRow, Error, Result};
 
 /// How much is read at a time, and how long a row may be.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +96,7 @@ pub(super) struct Chunk {
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// A row is wrong: where it starts, the number of that line where lines are counted, and why.
-    Row { at: u64, line: Option<u64>, message: String },
+    Row { at: u64, line: Option<u64>, why: Box<dyn Refusal> },
     /// The input is.
     Input(Error),
 }
@@ -113,7 +113,7 @@ impl Chunk {
         Trouble::Row {
             at: self.start + fault.at as u64,
             line: self.line.map(|line| line + newlines(&data[..fault.at])),
-            message: fault.message,
+            why: fault.why,
         }
     }
 }
@@ -194,11 +194,6 @@ impl Feed {
         self.ended || self.pace.as_ref().is_none_or(|pace| pace.ready(patience))
     }
 
-    /// Where the next chunk begins.
-    pub(super) fn position(&self) -> u64 {
-        self.start
-    }
-
     /// Reads the next chunk into the buffer; `None` at the end.
     pub(super) fn next(&mut self, path: &Path, buffer: &mut Buffer) -> Result<Option<Chunk>, Trouble> {
         if self.ended {
@@ -251,16 +246,13 @@ impl Feed {
     }
 
     fn too_long(&self, open: Option<usize>, buffer: &Buffer) -> Trouble {
-        let limit = self.sizes.row >> 20;
-        let message = match open {
-            Some(_) => format!(
-                "a quoted field opens here and does not close within {limit} MiB; \
-                 if quotes are ordinary characters in this file, pass --no-quotes"
-            ),
-            None => format!("this row is longer than {limit} MiB"),
+        let mib = self.sizes.row >> 20;
+        let why = match open {
+            Some(_) => BadRow::LongQuote { mib }.into(),
+            None => BadRow::TooLong { mib }.into(),
         };
         let chunk = Chunk { start: self.start, line: self.line, quoted: true, read: 0 };
-        chunk.trouble(buffer.data(), Fault { at: open.unwrap_or(0), message })
+        chunk.trouble(buffer.data(), Fault { at: open.unwrap_or(0), why })
     }
 }
 

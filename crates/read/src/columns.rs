@@ -1,18 +1,139 @@
-//! The asked columns among those that there are; where one is not, a message that helps.
+//! The asked columns among those that there are; where one is not, a refusal that helps.
+
+use std::fmt;
 
 use tamis::key::Column;
+
+use crate::opt;
+use crate::refusal::{Help, Refusal};
 
 /// How many names a message lists.
 const LISTED: usize = 30;
 
+/// Why an asked column was not found.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoColumn {
+    /// Rows have columns, and none of them is asked for.
+    #[error("its rows have columns, and none is chosen as the key; {there}")]
+    NotChosen {
+        /// The columns there are.
+        there: ColumnNames,
+        /// Whether rows are lines of text, which can be taken as a whole.
+        lines: bool,
+    },
+    /// There is no such column.
+    #[error("there is no column {}{}; {there}", shown(column), hint(near.as_deref(), *delimiter))]
+    Missing {
+        /// The column that is asked for.
+        column: Column,
+        /// A name much like it.
+        near: Option<String>,
+        /// The delimiter that would make a column of this name.
+        delimiter: Option<&'static str>,
+        /// The columns there are.
+        there: ColumnNames,
+    },
+    /// Two columns have this name.
+    #[error("columns {first} and {second} are both called {name:?}; ask for one of them by number")]
+    Twice {
+        /// Their name.
+        name: String,
+        /// The number of the first.
+        first: usize,
+        /// The number of the second.
+        second: usize,
+    },
+    /// Columns without a header are asked for by name.
+    #[error("without a header columns have no names; ask for them by number, 1 to {0}")]
+    NoNames(usize),
+    /// Members of JSON objects are asked for by number.
+    #[error("in NDJSON columns have no numbers; ask for {column} by its name; {there}")]
+    NoNumbers {
+        /// The column that is asked for.
+        column: Column,
+        /// The columns there are.
+        there: ColumnNames,
+    },
+    /// Lines have no columns.
+    #[error("it has one key per line and no column {0}")]
+    Lines(Column),
+    /// Keys in memory have no columns.
+    #[error("these are keys without columns, and there is no column {0}")]
+    Keys(Column),
+    /// Members of JSON objects in messages are asked for by number.
+    #[error("JSON objects have no column {0}; ask for it by name")]
+    NumberInObjects(usize),
+    /// Fields of messages are asked for by name.
+    #[error("messages have no header: ask for column {0} by its number, from 1")]
+    NameInMessages(Column),
+    /// Messages that are one key each have no columns.
+    #[error("each message is one key and has no columns")]
+    WholeMessages,
+}
+
+impl Refusal for NoColumn {
+    fn help(&self) -> Vec<Help> {
+        let tables = || vec![opt::FORMAT.with("csv"), opt::FORMAT.with("tsv")];
+        match self {
+            NoColumn::NotChosen { lines, .. } => {
+                let key = Help::give(opt::KEY.with("COLUMN"));
+                let whole = Help::GiveTo(opt::FORMAT.with("lines"), "take whole lines");
+                if *lines { vec![key, whole] } else { vec![key] }
+            }
+            NoColumn::Missing { near: None, delimiter: Some(_), .. } => vec![Help::give(opt::DELIMITER)],
+            NoColumn::Lines(_) => vec![Help::GiveIf("if it has columns", tables())],
+            NoColumn::NumberInObjects(_) => vec![Help::GiveIf("if messages have columns", tables())],
+            NoColumn::WholeMessages => {
+                let formats = ["ndjson", "csv", "tsv"].map(|format| opt::FORMAT.with(format));
+                vec![Help::GiveIf("if messages have columns", formats.to_vec())]
+            }
+            NoColumn::Keys(_) => vec![Help::leave_out(opt::KEY), Help::Do("give a table")],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The names of columns; for people, the first of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ColumnNames(pub Vec<String>);
+
+impl fmt::Display for ColumnNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listed = self.0.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        match self.0.len() {
+            0 => f.write_str("it has no columns"),
+            1 => write!(f, "its only column is {listed}"),
+            n if n <= LISTED => write!(f, "its {n} columns are {listed}"),
+            n => write!(f, "its {n} columns are {listed} and {} more", n - LISTED),
+        }
+    }
+}
+
+/// Names are quoted, numbers are not.
+fn shown(column: &Column) -> String {
+    match column {
+        Column::Name(name) => format!("{name:?}"),
+        column => column.to_string(),
+    }
+}
+
+fn hint(near: Option<&str>, delimiter: Option<&str>) -> String {
+    match (near, delimiter) {
+        (Some(near), _) => format!(" (did you mean {near:?}?)"),
+        (None, Some(delimiter)) => format!(" (is the delimiter {delimiter}?)"),
+        (None, None) => String::new(),
+    }
+}
+
 /// Finds each asked column among these names.
-pub(super) fn find(asked: &[Column], names: &[String]) -> Result<Vec<usize>, String> {
+pub(super) fn find(asked: &[Column], names: &[String]) -> Result<Vec<usize>, NoColumn> {
     asked.iter().map(|column| find_one(column, names)).collect()
 }
 
-fn find_one(column: &Column, names: &[String]) -> Result<usize, String> {
+fn find_one(column: &Column, names: &[String]) -> Result<usize, NoColumn> {
     match column {
-        Column::Line => Err(no_key(names)),
+        Column::Line => Err(not_chosen(names)),
         Column::Number(number) => match number.checked_sub(1).filter(|&index| index < names.len()) {
             Some(index) => Ok(index),
             // A column may be called 2024.
@@ -23,60 +144,47 @@ fn find_one(column: &Column, names: &[String]) -> Result<usize, String> {
 }
 
 /// The column of this name, if there is one; an error if there are several.
-fn find_name(name: &str, names: &[String]) -> Option<Result<usize, String>> {
+fn find_name(name: &str, names: &[String]) -> Option<Result<usize, NoColumn>> {
     let mut found = names.iter().enumerate().filter(|(_, other)| *other == name);
     match (found.next(), found.next()) {
         (Some((index, _)), None) => Some(Ok(index)),
-        (Some((first, _)), Some((second, _))) => Some(Err(format!(
-            "columns {} and {} are both called {name:?}; ask for one of them by number",
-            first + 1,
-            second + 1
-        ))),
+        (Some((first, _)), Some((second, _))) => {
+            Some(Err(NoColumn::Twice { name: name.to_owned(), first: first + 1, second: second + 1 }))
+        }
         (None, _) => None,
     }
 }
 
 /// That columns have to be asked for.
-pub(super) fn no_key(names: &[String]) -> String {
-    format!(
-        "its rows have columns: pass --key with one of them (--format lines takes whole lines); {}",
-        list(names)
-    )
+pub(super) fn not_chosen(names: &[String]) -> NoColumn {
+    NoColumn::NotChosen { there: ColumnNames(names.to_vec()), lines: true }
 }
 
-/// That a column is not there.
-pub(super) fn missing(column: &Column, names: &[String]) -> String {
-    let hint = match column {
-        Column::Name(name) => near(name, names)
-            .map(|other| format!(" (did you mean {other:?}?)"))
-            .or_else(|| other_delimiter(name, names))
-            .unwrap_or_default(),
-        _ => String::new(),
+impl NoColumn {
+    /// The same of rows that are no lines of text.
+    pub(super) fn without_lines(self) -> NoColumn {
+        match self {
+            NoColumn::NotChosen { there, .. } => NoColumn::NotChosen { there, lines: false },
+            other => other,
+        }
+    }
+}
+
+fn missing(column: &Column, names: &[String]) -> NoColumn {
+    let (near, delimiter) = match column {
+        Column::Name(name) => (near(name, names).cloned(), other_delimiter(name, names)),
+        _ => (None, None),
     };
-    match column {
-        Column::Name(name) => format!("there is no column {name:?}{hint}; {}", list(names)),
-        _ => format!("there is no column {column}; {}", list(names)),
-    }
-}
-
-/// The names there are.
-pub(super) fn list(names: &[String]) -> String {
-    let listed = names.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match names.len() {
-        0 => "it has no columns".into(),
-        1 => format!("its only column is {listed}"),
-        n if n <= LISTED => format!("its {n} columns are {listed}"),
-        n => format!("its {n} columns are {listed} and {} more", n - LISTED),
-    }
+    NoColumn::Missing { column: column.clone(), near, delimiter, there: ColumnNames(names.to_vec()) }
 }
 
 /// One column that holds another delimiter and the name was most likely cut at the wrong one.
-fn other_delimiter(name: &str, names: &[String]) -> Option<String> {
+fn other_delimiter(name: &str, names: &[String]) -> Option<&'static str> {
     let [only] = names else { return None };
     let found = [('\t', "tab"), (';', ";"), ('|', "|"), (',', ",")].into_iter().find(|(delimiter, _)| {
         only.split(*delimiter).any(|part| part == name) && only.contains(*delimiter)
     })?;
-    Some(format!(" (is the delimiter {}? pass --delimiter)", found.1))
+    Some(found.1)
 }
 
 /// The name that is closest to this one, if any is close.
@@ -138,7 +246,7 @@ mod tests {
     #[test]
     fn a_missing_column_is_answered_with_those_there_are_and_a_near_one() {
         let there = names(&["id", "Email ", "title"]);
-        let message = |column| find(&[column], &there).unwrap_err();
+        let message = |column| find(&[column], &there).unwrap_err().to_string();
         assert_eq!(
             message(name("titel")),
             "there is no column \"titel\" (did you mean \"title\"?); its 3 columns are id, Email , title"
@@ -147,25 +255,27 @@ mod tests {
         assert!(!message(name("zzz")).contains("did you mean"));
         assert_eq!(message(Column::Number(4)), "there is no column 4; its 3 columns are id, Email , title");
         assert!(message(Column::Number(0)).contains("no column 0"));
-        assert!(message(Column::Line).contains("--key"));
+        let not_chosen = find(&[Column::Line], &there).unwrap_err();
+        assert!(not_chosen.help().contains(&Help::give(opt::KEY.with("COLUMN"))));
     }
 
     #[test]
     fn a_wrong_delimiter_is_suspected() {
-        let message = find(&[name("b")], &names(&["a;b;c"])).unwrap_err();
-        assert!(message.contains("is the delimiter ;?"), "{message}");
+        let refusal = find(&[name("b")], &names(&["a;b;c"])).unwrap_err();
+        assert!(refusal.to_string().contains("is the delimiter ;?"), "{refusal}");
+        assert_eq!(refusal.help(), [Help::give(opt::DELIMITER)]);
     }
 
     #[test]
     fn a_name_that_stands_twice_is_not_guessed() {
-        let message = find(&[name("a")], &names(&["a", "b", "a"])).unwrap_err();
+        let message = find(&[name("a")], &names(&["a", "b", "a"])).unwrap_err().to_string();
         assert!(message.contains("columns 1 and 3"), "{message}");
     }
 
     #[test]
     fn long_lists_are_cut() {
         let there: Vec<String> = (1..=100).map(|i| format!("c{i}")).collect();
-        let message = find(&[name("x")], &there).unwrap_err();
+        let message = find(&[name("x")], &there).unwrap_err().to_string();
         assert!(message.contains("c30 and 70 more") && !message.contains("c31"), "{message}");
     }
 

@@ -12,6 +12,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use super::Sink;
 use super::cursor::{Cursor, Quotes, closing_quote};
 use super::lines::Fault;
+use crate::BadRow;
 
 /// How delimited text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,9 +56,10 @@ pub(super) fn rows<S: Sink>(
 
 /// Tells the sink of a row at this place that has fewer fields than are asked for.
 #[cold]
-fn too_few<S: Sink>(sink: &mut S, place: Range<usize>, got: usize, width: usize) -> Result<(), String> {
-    let fields = if got == 1 { "field" } else { "fields" };
-    sink.bad_row(place, format_args!("this row has {got} {fields}, too few for column {width}"))
+fn too_few<S: Sink>(sink: &mut S, place: Range<usize>, got: usize, width: usize) -> Result<(), Fault> {
+    let at = place.start;
+    let why = BadRow::TooFewFields { got, column: width };
+    sink.bad_row(place, why).map_err(|why| Fault { at, why })
 }
 
 /// How much is looked through at a time: a list of its delimiters fits in the nearest cache.
@@ -97,7 +99,7 @@ fn plain_rows<S: Sink>(data: &[u8], delimiter: u8, picks: &Picks, sink: &mut S) 
                 walk(window, start, &ends, picks.width, &picks.fields, &mut values, sink)
             }
         };
-        walked.map_err(|fault| Fault { at: start + fault.at, ..fault })?;
+        walked?;
         start += last + 1;
         size = WINDOW;
     }
@@ -127,7 +129,7 @@ fn walk<'a, S: Sink>(
         let end = data.len().min(row[got] as usize + 1);
         let place = base + start..base + end;
         if got < width {
-            too_few(sink, place, got, width).map_err(|message| Fault { at: start, message })?;
+            too_few(sink, place, got, width)?;
             continue;
         }
         for (value, &field) in values.iter_mut().zip(fields) {
@@ -138,7 +140,7 @@ fn walk<'a, S: Sink>(
             }
             *value = Some(&data[from..to]);
         }
-        sink.record(place, values).map_err(|message| Fault { at: start, message })?;
+        sink.row(place, values).map_err(|why| Fault { at: base + start, why })?;
     }
     Ok(())
 }
@@ -169,12 +171,7 @@ fn field(ends: &mut Cursor, from: usize, quotes: bool) -> Result<(Span, usize, b
         return Ok((Span { from, to, close: 0 }, end, last));
     }
     let Some((close, doubled)) = closing_quote(data, &mut Quotes::new(data, from + 1)) else {
-        return Err(Fault {
-            at: from,
-            message: "a quoted field opens here and never closes; \
-                      if quotes are ordinary characters in this file, pass --no-quotes"
-                .into(),
-        });
+        return Err(Fault { at: from, why: BadRow::OpenQuote.into() });
     };
     ends.go_to(close + 1);
     let (end, last) = ends.of_field();
@@ -234,7 +231,7 @@ fn any_rows<S: Sink>(
         }
         let place = start..next.min(data.len());
         if got < picks.width {
-            too_few(sink, place, got, picks.width).map_err(|message| Fault { at: start, message })?;
+            too_few(sink, place, got, picks.width)?;
             start = next;
             continue;
         }
@@ -253,7 +250,7 @@ fn any_rows<S: Sink>(
             let text = if span.close == 0 { &data[span.from..span.to] } else { &built[text.clone()] };
             values.push(Some(text));
         }
-        sink.record(place, &values).map_err(|message| Fault { at: start, message })?;
+        sink.row(place, &values).map_err(|why| Fault { at: start, why })?;
         spare = emptied(values);
         start = next;
     }
@@ -347,6 +344,7 @@ pub(super) fn newlines(data: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sink::RowResult;
 
     const CSV: Dialect = Dialect { delimiter: b',', quotes: true };
     const NO_QUOTES: Dialect = Dialect { delimiter: b',', quotes: false };
@@ -355,7 +353,7 @@ mod tests {
     struct Rows(Vec<Vec<String>>);
 
     impl Sink for Rows {
-        fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+        fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
             let text = |value: &Option<&[u8]>| String::from_utf8_lossy(value.unwrap()).into_owned();
             self.0.push(values.iter().map(text).collect());
             Ok(())
@@ -383,7 +381,7 @@ mod tests {
         let text = "\"a,\"\"b\"\"\r\nc\",1\n\"\",2\nx\"y\"z,3\n\"p\"q\"r\"\r\n\"last";
         let fault = read(text, CSV, &[0]).unwrap_err();
         assert_eq!(&text[fault.at..], "\"last");
-        assert!(fault.message.contains("--no-quotes"));
+        assert_eq!(fault.why.as_a(), Some(&BadRow::OpenQuote));
         let rows = read(text.strip_suffix("\"last").unwrap(), CSV, &[0]).unwrap();
         assert_eq!(rows, [["a,\"b\"\r\nc"], [""], ["x\"y\"z"], ["pq\"r\""]]);
     }
@@ -407,7 +405,7 @@ mod tests {
         for text in ["a,b\n\nc\n", "a,\"b\"\n\nc\n"] {
             let fault = read(text, CSV, &[1]).unwrap_err();
             assert_eq!(fault.at, text.len() - 2);
-            assert_eq!(fault.message, "this row has 1 field, too few for column 2");
+            assert_eq!(fault.why.to_string(), "this row has 1 field, too few for column 2");
         }
     }
 
@@ -417,10 +415,8 @@ mod tests {
             let long = "x".repeat(len);
             let text = format!("a,b\n{long},{long}\nc,{long}\nd\n");
             let fault = read(&text, CSV, &[1]).unwrap_err();
-            assert_eq!(
-                (fault.at, Err(fault.message)),
-                (text.len() - 2, too_few(&mut Rows::default(), 0..0, 1, 2))
-            );
+            assert_eq!(fault.at, text.len() - 2);
+            assert_eq!(fault.why.as_a(), Some(&BadRow::TooFewFields { got: 1, column: 2 }));
             assert_eq!(read(&text[..text.len() - 2], CSV, &[1]).unwrap(), [["b"], [&long], [&long]]);
         }
     }
@@ -429,13 +425,13 @@ mod tests {
     fn the_first_row_is_found_once_all_of_it_is_there() {
         let text = b"\n\"a\nb\",\"c\"\"\"\r\nd";
         for len in 0..text.len() - 2 {
-            assert_eq!(first_row(&text[..len], CSV, false), Ok(None), "{len}");
+            assert_eq!(first_row(&text[..len], CSV, false).unwrap(), None, "{len}");
         }
         let fields = vec![b"a\nb".to_vec(), b"c\"".to_vec()];
-        assert_eq!(first_row(text, CSV, false), Ok(Some((fields, text.len() - 1))));
-        assert_eq!(first_row(b"a,", CSV, true), Ok(Some((vec![b"a".to_vec(), vec![]], 2))));
-        assert_eq!(first_row(b"a,", CSV, false), Ok(None));
-        assert_eq!(first_row(b"\n\r\n", CSV, true), Ok(Some((vec![], 3))));
+        assert_eq!(first_row(text, CSV, false).unwrap(), Some((fields, text.len() - 1)));
+        assert_eq!(first_row(b"a,", CSV, true).unwrap(), Some((vec![b"a".to_vec(), vec![]], 2)));
+        assert_eq!(first_row(b"a,", CSV, false).unwrap(), None);
+        assert_eq!(first_row(b"\n\r\n", CSV, true).unwrap(), Some((vec![], 3)));
         assert!(first_row(b"a,\"", CSV, true).is_err());
     }
 

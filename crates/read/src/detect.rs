@@ -8,6 +8,8 @@ use super::delimited::{self, Dialect};
 use super::lines;
 use super::reader::Compression;
 use super::{Format, Options};
+use crate::opt;
+use crate::refusal::{Help, Refusal};
 
 /// How the rows of an input are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,26 +36,77 @@ impl Kind {
     }
 }
 
+/// Why an input cannot be read in the format that it has, or that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadFormat {
+    /// A line end is asked for as the delimiter.
+    #[error("{0} ends lines and cannot be the delimiter")]
+    EndOfLine(&'static str),
+    /// A quote is asked for as the delimiter, where quotes quote.
+    #[error("a quote can be the delimiter only where quotes are ordinary characters")]
+    Quote,
+    /// A Parquet file, where another format is asked for.
+    #[error("this is a Parquet file, not {}", name(*.0))]
+    IsParquet(Format),
+    /// Parquet is asked for, and this is something else.
+    #[error("this is not a Parquet file: it does not begin with PAR1")]
+    NotParquet,
+    /// The same, where only the name says Parquet.
+    #[error("its name says Parquet, but it does not begin with PAR1")]
+    NotParquetAsNamed,
+    /// A kind of file that is not read.
+    #[error("this is {what}")]
+    Foreign {
+        /// The kind.
+        what: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A JSON array.
+    #[error("this is a JSON array; only one object per line is read")]
+    JsonArray,
+}
+
+impl Refusal for BadFormat {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            BadFormat::EndOfLine(_) | BadFormat::NotParquet => Vec::new(),
+            BadFormat::Quote => vec![Help::give(opt::NO_QUOTES)],
+            BadFormat::IsParquet(_) => vec![Help::leave_out(opt::FORMAT)],
+            BadFormat::NotParquetAsNamed => {
+                vec![Help::GiveIf("if it is in another format", vec![opt::FORMAT.with("FORMAT")])]
+            }
+            BadFormat::Foreign { advice, .. } => vec![Help::Do(advice)],
+            BadFormat::JsonArray => vec![Help::Do("turn it into lines with jq -c '.[]'")],
+        }
+    }
+}
+
 /// UTF-8 text may begin with this.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Recognises an input. `head` is its beginning, decompressed; an error says what to do.
-pub(super) fn kind(path: &Path, head: &[u8], options: &Options, columns: &[Column]) -> Result<Kind, String> {
-    if let Some(byte @ (b'\n' | b'\r')) = options.delimiter {
-        let name = if byte == b'\n' { "LF" } else { "CR" };
-        return Err(format!("{name} ends lines and cannot be the delimiter"));
-    }
-    if options.delimiter == Some(b'"') && !options.no_quotes {
-        return Err("a quote can be the delimiter only with --no-quotes".into());
+pub(super) fn kind(
+    path: &Path,
+    head: &[u8],
+    options: &Options,
+    columns: &[Column],
+) -> Result<Kind, BadFormat> {
+    match options.delimiter {
+        Some(b'\n') => return Err(BadFormat::EndOfLine("LF")),
+        Some(b'\r') => return Err(BadFormat::EndOfLine("CR")),
+        Some(b'"') if !options.no_quotes => return Err(BadFormat::Quote),
+        _ => {}
     }
     if head.starts_with(b"PAR1") {
         return match options.format {
             None | Some(Format::Parquet) => Ok(Kind::Parquet),
-            Some(format) => Err(format!("this is a Parquet file, not {}; leave out --format", name(format))),
+            Some(format) => Err(BadFormat::IsParquet(format)),
         };
     }
     if let Some((what, advice)) = foreign(head) {
-        return Err(format!("this is {what}; {advice}"));
+        return Err(BadFormat::Foreign { what, advice });
     }
     let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let first = lines::first(text);
@@ -64,14 +117,12 @@ pub(super) fn kind(path: &Path, head: &[u8], options: &Options, columns: &[Colum
         Some(Format::Csv) => Ok(Kind::Delimited { delimiter: comma, declared: true }),
         Some(Format::Tsv) => Ok(Kind::Delimited { delimiter: tab, declared: true }),
         Some(Format::Ndjson) => ndjson(first),
-        Some(Format::Parquet) => Err("this is not a Parquet file: it does not begin with PAR1".into()),
+        Some(Format::Parquet) => Err(BadFormat::NotParquet),
         None => match extension(path).as_str() {
             "csv" => Ok(Kind::Delimited { delimiter: comma, declared: true }),
             "tsv" | "tab" => Ok(Kind::Delimited { delimiter: tab, declared: true }),
             "ndjson" | "jsonl" | "json" => ndjson(first),
-            "parquet" => Err("its name says Parquet, but it does not begin with PAR1; \
-                              if it is another format, say which: --format"
-                .into()),
+            "parquet" => Err(BadFormat::NotParquetAsNamed),
             "txt" | "log" | "list" if only_lines(columns) && options.delimiter.is_none() => Ok(Kind::Lines),
             _ => Ok(by_look(first, options.delimiter, columns)),
         },
@@ -147,9 +198,9 @@ fn only_lines(columns: &[Column]) -> bool {
     columns.iter().all(|column| *column == Column::Line)
 }
 
-fn ndjson(first: &[u8]) -> Result<Kind, String> {
+fn ndjson(first: &[u8]) -> Result<Kind, BadFormat> {
     if first.trim_ascii_start().starts_with(b"[") {
-        return Err("this is a JSON array; tamis reads one object per line: jq -c '.[]' makes that".into());
+        return Err(BadFormat::JsonArray);
     }
     Ok(Kind::Ndjson)
 }
@@ -179,7 +230,7 @@ fn foreign(head: &[u8]) -> Option<(&'static str, &'static str)> {
             Some(("UTF-16 text", "convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"))
         }
         [0x89, b'T', b'A', b'M', b'I', b'S', ..] => {
-            Some(("a file of filters, not of rows", "filters are brought together by tamis merge"))
+            Some(("a file of filters, not of rows", "merge filters to bring them together"))
         }
         [b'P', b'K', 3, 4, ..] => Some(("a zip archive", unpack)),
         [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Some(("a 7z archive", unpack)),
@@ -203,11 +254,11 @@ mod tests {
         [Column::Name("a".into())]
     }
 
-    fn look(path: &str, head: &[u8], columns: &[Column]) -> Result<Kind, String> {
+    fn look(path: &str, head: &[u8], columns: &[Column]) -> Result<Kind, BadFormat> {
         kind(Path::new(path), head, &Options::default(), columns)
     }
 
-    fn delimited(delimiter: u8, declared: bool) -> Result<Kind, String> {
+    fn delimited(delimiter: u8, declared: bool) -> Result<Kind, BadFormat> {
         Ok(Kind::Delimited { delimiter, declared })
     }
 
@@ -261,11 +312,11 @@ mod tests {
         assert_eq!(kind(csv, b"a", &say(Format::Tsv), &LINE), delimited(b'\t', true));
         assert_eq!(kind(csv, b"PAR1....", &Options::default(), &LINE), Ok(Kind::Parquet));
         assert_eq!(kind(csv, b"PAR1....", &say(Format::Parquet), &LINE), Ok(Kind::Parquet));
-        let message = kind(csv, b"PAR1....", &say(Format::Csv), &LINE).unwrap_err();
-        assert!(message.contains("is a Parquet file, not CSV"), "{message}");
-        let message = kind(csv, b"a,b", &say(Format::Parquet), &LINE).unwrap_err();
-        assert!(message.contains("not a Parquet file"), "{message}");
-        assert!(look("x.parquet", b"a,b", &LINE).unwrap_err().contains("--format"));
+        let refused = kind(csv, b"PAR1....", &say(Format::Csv), &LINE).unwrap_err();
+        assert_eq!(refused, BadFormat::IsParquet(Format::Csv));
+        assert_eq!(refused.to_string(), "this is a Parquet file, not CSV");
+        assert_eq!(kind(csv, b"a,b", &say(Format::Parquet), &LINE), Err(BadFormat::NotParquet));
+        assert_eq!(look("x.parquet", b"a,b", &LINE), Err(BadFormat::NotParquetAsNamed));
     }
 
     #[test]
@@ -279,10 +330,11 @@ mod tests {
             (&tar, "tar"),
             (b"Obj\x01", "Avro"),
         ] {
-            let message = look("x.csv", head, &LINE).unwrap_err();
-            assert!(message.contains(what) && message.contains("first"), "{message}");
+            let refused = look("x.csv", head, &LINE).unwrap_err();
+            assert!(refused.to_string().contains(what), "{refused}");
+            assert!(matches!(refused.help()[..], [Help::Do(advice)] if advice.contains("first")));
         }
-        assert!(look("x.json", b"[{\"a\":1}]", &LINE).unwrap_err().contains("array"));
+        assert!(look("x.json", b"[{\"a\":1}]", &LINE) == Err(BadFormat::JsonArray));
     }
 
     #[test]

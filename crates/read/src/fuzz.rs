@@ -1,5 +1,6 @@
 //! Doors for fuzzing: any bytes in, no panic, and laws that hold whatever the bytes.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use tamis::key::Column;
@@ -10,15 +11,14 @@ use super::input::Input;
 use super::lines::Fault;
 use super::ndjson::Extractor;
 use super::reader::Bytes;
-use super::{Options, Sink, Sources, detect};
-use crate::Control;
-use crate::Error;
+use super::{BadRow, Options, RowResult, Sink, Sources, detect};
+use crate::{Control, Error};
 
 #[derive(Default)]
 struct Collect(Vec<Vec<Vec<u8>>>);
 
 impl Sink for Collect {
-    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+    fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         self.0.push(values.iter().map(|value| value.unwrap_or_default().to_vec()).collect());
         Ok(())
     }
@@ -38,7 +38,8 @@ pub fn delimited(bytes: &[u8]) {
     };
     let whole = read(true);
     if !text.contains(&b'"') {
-        assert_eq!(whole, read(false));
+        let told = |fault: &Fault| (fault.at, fault.why.to_string());
+        assert_eq!(whole.as_ref().map_err(told), read(false).as_ref().map_err(told));
     }
     let _ = delimited::first_row(text, dialect, shape & 128 == 0);
 
@@ -61,14 +62,17 @@ pub fn delimited(bytes: &[u8]) {
     match (sources.scan(vec![Collect::default()], &Control::default()), whole) {
         (Ok(sinks), Ok(rows)) => assert_eq!(sinks[0].0, rows),
         (Err(Error::Row { line, why, .. }), Err(fault)) => {
-            assert_eq!((line, why.to_string()), (1 + delimited::newlines(&text[..fault.at]), fault.message));
+            assert_eq!(
+                (line, why.to_string()),
+                (1 + delimited::newlines(&text[..fault.at]), fault.why.to_string())
+            );
         }
         (chunks, whole) => panic!("in chunks: {:?}; whole: {whole:?}", chunks.map(|sinks| sinks.len())),
     }
 }
 
 /// The value at a path in one line of NDJSON.
-pub fn ndjson(line: &[u8], path: &str) -> Result<Option<Vec<u8>>, String> {
+pub fn ndjson(line: &[u8], path: &str) -> Result<Option<Vec<u8>>, Box<BadRow>> {
     Extractor::new(&[path.to_owned()]).extract(line, |values| values[0].map(<[u8]>::to_vec))
 }
 

@@ -12,10 +12,29 @@ use super::pace::Flow;
 use super::parquet::ParquetFile;
 use super::reader::Compression;
 use super::render::Style;
-use super::{Explained, Form, Format, Options, columns, lines, ndjson};
-use crate::Error;
-use crate::Result;
-use crate::refusal::Said;
+use super::{Form, Format, Options, columns, lines, ndjson};
+use crate::bad_input::BadInput;
+use crate::columns::{ColumnNames, NoColumn};
+use crate::{Error, Result};
+
+/// How one input was understood.
+#[derive(Debug, Clone)]
+pub struct Explained {
+    /// The file, or `-`.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: Format,
+    /// Its compression: gz, zst, bz2 or xz.
+    pub compression: Option<&'static str>,
+    /// The delimiter of delimited text.
+    pub delimiter: Option<u8>,
+    /// Whether the first rows told the delimiter, in a file that is called CSV and has no commas.
+    pub delimiter_by_look: bool,
+    /// Whether the first line names the columns.
+    pub header: bool,
+    /// The columns there are, where that can be told.
+    pub columns: Vec<String>,
+}
 
 /// An input, and what of its rows is asked.
 pub(super) struct Input {
@@ -57,7 +76,7 @@ struct Seen {
     header: bool,
     names: Vec<String>,
     /// None where that is not told by the head; an error where columns are asked that it has not.
-    rows: Result<Option<Rows>, String>,
+    rows: Result<Option<Rows>, NoColumn>,
     prelude: Vec<u8>,
 }
 
@@ -100,15 +119,14 @@ impl Input {
         let rows = match rows {
             Ok(Some(rows)) => Ok(rows),
             Ok(None) if compression.is_some() || !origin.is_file() => {
-                let message = "Parquet is read from plain files only: unpack it to one first".into();
-                return Err(Error::told_of(path, message));
+                return Err(Error::input(path, BadInput::PackedParquet));
             }
             Ok(None) => {
                 let file = ParquetFile::open(&path)?;
                 explained.columns = file.columns();
                 parquet_rows(file, asked, &explained.columns)
             }
-            Err(message) => Err(Error::told_of(path.clone(), message)),
+            Err(why) => Err(Error::input(path.clone(), why)),
         };
         let input = rows.map(|rows| {
             let explained = explained.clone();
@@ -143,12 +161,10 @@ impl Input {
     /// How its records are written. Those of Parquet become text, in the wanted format or this
     /// usual one; all others stay as they are.
     pub(super) fn form(&mut self, wanted: Option<Format>, usual: Format) -> Result<Form> {
-        let refused = |path: &Path, message: String| Error::told_of(path.to_owned(), message);
         let format = self.explained.format;
         let Rows::Parquet(file, columns) = &mut self.rows else {
             if wanted.is_some_and(|wanted| wanted != format) {
-                let message = "its records leave as they came; leave out --output-format".into();
-                return Err(refused(&self.path, message));
+                return Err(Error::input(&self.path, BadInput::KeepsFormat));
             }
             let dialect = self.dialect();
             return Ok(Form {
@@ -173,8 +189,7 @@ impl Input {
                 (Style::ndjson(&names), Vec::new())
             }
             Format::Lines | Format::Parquet => {
-                let message = "its records can leave as CSV, TSV or NDJSON: --output-format".into();
-                return Err(refused(&self.path, message));
+                return Err(Error::input(&self.path, BadInput::NoSuchOutput));
             }
         };
         columns.extend(0..self.explained.columns.len());
@@ -192,9 +207,9 @@ impl Input {
     }
 }
 
+/// Understands an input by its head, which grows where its first row is longer.
 fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Result<Seen> {
-    let refused = |message: String| Error::told_of(path.to_owned(), message);
-    let mut kind = detect::kind(path, &head.bytes, options, asked).map_err(refused)?;
+    let mut kind = detect::kind(path, &head.bytes, options, asked).map_err(|why| Error::input(path, why))?;
     let mark = if head.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     if let Kind::Delimited { delimiter, .. } = &mut kind
         && detect::says_comma(path, options)
@@ -202,88 +217,104 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
         let seen = detect::other_delimiter(&head.bytes[mark..], head.whole, !options.no_quotes);
         *delimiter = seen.unwrap_or(*delimiter);
     }
-    let beginning = Beginning { bytes: mark, lines: 0 };
-    let prelude = head.bytes[..mark].to_vec();
-    let seen = |names, rows| Seen { kind, beginning, header: false, names, rows, prelude };
+    let seen = Seen {
+        kind,
+        beginning: Beginning { bytes: mark, lines: 0 },
+        header: false,
+        names: Vec::new(),
+        rows: Ok(None),
+        prelude: head.bytes[..mark].to_vec(),
+    };
     match kind {
-        Kind::Parquet => Ok(seen(Vec::new(), Ok(None))),
+        Kind::Parquet => Ok(seen),
         Kind::Lines => {
             let rows = only_whole_lines(asked).map(|()| Some(Rows::Lines(asked.len())));
-            Ok(seen(Vec::new(), rows))
+            Ok(Seen { rows, ..seen })
         }
         Kind::Ndjson => {
             while !head.whole && lines::first(&head.bytes[mark..]).len() == head.bytes.len() - mark {
                 head.grow()?;
             }
             let names = ndjson::names(lines::first(&head.bytes[mark..]));
-            let paths = asked.iter().map(|column| match column {
-                Column::Name(name) => Ok(name.clone()),
-                Column::Line => Err(columns::no_key(&names)),
-                Column::Number(number) if names.contains(&number.to_string()) => Ok(number.to_string()),
-                Column::Number(_) => Err(format!(
-                    "in NDJSON columns have no numbers; ask for {column} by its name; {}",
-                    columns::list(&names)
-                )),
-            });
-            let rows = paths.collect::<Result<_, _>>().map(|paths| Some(Rows::Ndjson(paths)));
-            Ok(seen(names, rows))
+            let rows = paths(asked, &names).map(|paths| Some(Rows::Ndjson(paths)));
+            Ok(Seen { names, rows, ..seen })
         }
         Kind::Delimited { delimiter, declared } => {
             let by_name = asked.iter().any(|column| matches!(column, Column::Name(_)));
             let header = (declared || by_name) && !options.no_header;
             let dialect = Dialect { delimiter, quotes: !options.no_quotes };
-            let (fields, end) = first_row(path, head, mark, dialect)?;
-            if header && fields.is_empty() {
-                return Err(refused("it is empty: no header line".into()));
-            }
-            let count = fields.len();
-            let names: Vec<String> = if header {
-                fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect()
-            } else {
-                (1..=count).map(|number| number.to_string()).collect()
-            };
-            let found = match count {
-                _ if by_name && !header => Err(format!(
-                    "without a header columns have no names; ask for them by number, 1 to {count}"
-                )),
-                0 => unchecked(asked),
-                _ => columns::find(asked, &names),
-            };
-            let rows = found.map(|found| Some(Rows::Delimited(dialect, Picks::new(found))));
-            let beginning = match header {
-                true => Beginning { bytes: end, lines: newlines(&head.bytes[..end]) },
-                false => beginning,
-            };
-            let prelude = head.bytes[..beginning.bytes].to_vec();
-            Ok(Seen { kind, beginning, header, names, rows, prelude })
+            look_at_table(path, head, Seen { header, ..seen }, dialect, asked)
         }
     }
 }
 
+/// The names or numbers of the columns of delimited text, and where its rows begin.
+fn look_at_table(
+    path: &Path,
+    head: &mut Head,
+    seen: Seen,
+    dialect: Dialect,
+    asked: &[Column],
+) -> Result<Seen> {
+    let (fields, end) = first_row(path, head, seen.beginning.bytes, dialect)?;
+    if seen.header && fields.is_empty() {
+        return Err(Error::input(path, BadInput::NoHeader));
+    }
+    let count = fields.len();
+    let names: Vec<String> = match seen.header {
+        true => fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect(),
+        false => (1..=count).map(|number| number.to_string()).collect(),
+    };
+    let found = match count {
+        _ if !seen.header && asked.iter().any(|column| matches!(column, Column::Name(_))) => {
+            Err(NoColumn::NoNames(count))
+        }
+        0 => unchecked(asked),
+        _ => columns::find(asked, &names),
+    };
+    let rows = found.map(|found| Some(Rows::Delimited(dialect, Picks::new(found))));
+    let beginning = match seen.header {
+        true => Beginning { bytes: end, lines: newlines(&head.bytes[..end]) },
+        false => seen.beginning,
+    };
+    let prelude = head.bytes[..beginning.bytes].to_vec();
+    Ok(Seen { beginning, names, rows, prelude, ..seen })
+}
+
+/// The paths of the asked columns in JSON objects, of which the first has these names.
+fn paths(asked: &[Column], names: &[String]) -> Result<Vec<String>, NoColumn> {
+    let path = |column: &Column| match column {
+        Column::Name(name) => Ok(name.clone()),
+        Column::Line => Err(columns::not_chosen(names)),
+        Column::Number(number) if names.contains(&number.to_string()) => Ok(number.to_string()),
+        Column::Number(_) => {
+            Err(NoColumn::NoNumbers { column: column.clone(), there: ColumnNames(names.to_vec()) })
+        }
+    };
+    asked.iter().map(path).collect()
+}
+
 fn parquet_rows(file: ParquetFile, asked: &[Column], names: &[String]) -> Result<Rows> {
-    let found = columns::find(asked, names);
-    let found = found.map_err(|message| Error::told_of(file.path().to_owned(), message))?;
+    let found = columns::find(asked, names).map_err(|why| Error::input(file.path(), why.without_lines()))?;
     found.iter().try_for_each(|&column| file.check(column))?;
     Ok(Rows::Parquet(file, found))
 }
 
 /// Lines have one value each, which is asked as the line or as column 1.
-fn only_whole_lines(asked: &[Column]) -> Result<(), String> {
+fn only_whole_lines(asked: &[Column]) -> Result<(), NoColumn> {
     match asked.iter().find(|column| !matches!(column, Column::Line | Column::Number(1))) {
         None => Ok(()),
-        Some(column) => Err(format!(
-            "it has one key per line and no column {column}; if it has columns, say how: --format csv or tsv"
-        )),
+        Some(column) => Err(NoColumn::Lines(column.clone())),
     }
 }
 
 /// Columns of a text without rows, of which nothing can be known.
-fn unchecked(asked: &[Column]) -> Result<Vec<usize>, String> {
+fn unchecked(asked: &[Column]) -> Result<Vec<usize>, NoColumn> {
     asked
         .iter()
         .map(|column| match column {
             Column::Number(number) => Ok(number.saturating_sub(1)),
-            _ => Err(columns::no_key(&[])),
+            _ => Err(columns::not_chosen(&[])),
         })
         .collect()
 }
@@ -297,7 +328,7 @@ fn first_row(path: &Path, head: &mut Head, mark: usize, dialect: Dialect) -> Res
             Ok(None) => head.grow()?,
             Err(fault) => {
                 let line = 1 + newlines(&data[..fault.at]);
-                return Err(Error::Row { path: path.to_owned(), line, why: Box::new(Said(fault.message)) });
+                return Err(Error::Row { path: path.to_owned(), line, why: fault.why });
             }
         }
     }

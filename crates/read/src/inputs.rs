@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf, absolute};
 
-use glob::{MatchOptions, Pattern};
+use glob::{MatchOptions, Pattern, PatternError};
 
-use crate::Error;
-use crate::Result;
+use crate::refusal::Refusal;
+use crate::{Error, Result};
 
 /// Standard input, among paths.
 pub(super) const STDIN: &str = "-";
@@ -17,13 +17,39 @@ const MARKERS: [&str; 3] = ["_SUCCESS", "_metadata", "_common_metadata"];
 /// What tamis itself makes: a folder may hold what an earlier run made of it.
 const OWN: [&[u8]; 2] = [b".tamis", b".tamis.keys"];
 
+/// Why no inputs were found.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoInput {
+    /// Nothing was named.
+    #[error("no input: name files, folders or globs, or - for standard input")]
+    Unnamed,
+    /// Standard input was named more than once.
+    #[error("- (standard input) can be given only once")]
+    StdinTwice,
+    /// No such file.
+    #[error("no such file or folder")]
+    Absent,
+    /// A folder without files to read.
+    #[error("this folder holds no files (hidden ones and files of filters do not count)")]
+    EmptyFolder,
+    /// A pattern that cannot be read.
+    #[error("no such file, and not a glob that can be read: {0}")]
+    BadGlob(#[source] PatternError),
+    /// A pattern of no file.
+    #[error("no file matches")]
+    NoMatch,
+}
+
+impl Refusal for NoInput {}
+
 /// All files meant, in the given order; those of a glob or a folder by path.
 pub(super) fn expand(inputs: &[String]) -> Result<Vec<PathBuf>> {
     if inputs.is_empty() {
-        return Err(Error::told("no input: name files, folders or globs, or - for standard input".into()));
+        return Err(NoInput::Unnamed.into());
     }
     if inputs.iter().filter(|input| *input == STDIN).count() > 1 {
-        return Err(Error::told("- (standard input) can be given only once".into()));
+        return Err(NoInput::StdinTwice.into());
     }
     let mut paths = Vec::new();
     for input in inputs {
@@ -34,8 +60,7 @@ pub(super) fn expand(inputs: &[String]) -> Result<Vec<PathBuf>> {
         } else if input.contains(['*', '?', '[']) {
             matches(input, &mut paths)?;
         } else {
-            let message = "no such file or folder".into();
-            return Err(Error::told_of(path.to_owned(), message));
+            return Err(Error::input(path, NoInput::Absent));
         }
     }
     Ok(paths)
@@ -49,8 +74,7 @@ fn add(path: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
     let before = paths.len();
     below(path, paths)?;
     if paths.len() == before {
-        let message = "this folder holds no files (hidden ones and files of filters do not count)".into();
-        return Err(Error::told_of(path.to_owned(), message));
+        return Err(Error::input(path, NoInput::EmptyFolder));
     }
     paths[before..].sort();
     Ok(())
@@ -119,17 +143,16 @@ fn real(path: &Path) -> PathBuf {
 }
 
 fn matches(pattern: &str, paths: &mut Vec<PathBuf>) -> Result<()> {
-    let refused = |message: String| Error::told_of(PathBuf::from(pattern), message);
+    let refused = |why: NoInput| Error::input(pattern, why);
     let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
-    let found = glob::glob_with(pattern, options)
-        .map_err(|error| refused(format!("no such file, and not a glob that can be read: {error}")))?;
+    let found = glob::glob_with(pattern, options).map_err(|error| refused(NoInput::BadGlob(error)))?;
     let before = paths.len();
     for path in found {
         let path = path.map_err(|error| Error::Io { path: error.path().to_owned(), source: error.into() })?;
         add(&path, paths)?;
     }
     if paths.len() == before {
-        return Err(refused("no file matches".into()));
+        return Err(refused(NoInput::NoMatch));
     }
     Ok(())
 }

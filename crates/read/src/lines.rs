@@ -5,17 +5,19 @@ use std::ops::Range;
 use std::slice;
 
 use crate::arch::text::Places;
+use crate::refusal::Refusal;
+use crate::sink::RowResult;
 
 /// How much is looked through at a time: the list of its newlines stays in the nearest cache.
 const WINDOW: usize = 4 << 10;
 
 /// A row that cannot be used.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Fault {
-    /// Where it starts in the text.
+    /// Where it is: where it starts in a text, or its number among rows that are in memory.
     pub at: usize,
     /// Why.
-    pub message: String,
+    pub why: Box<dyn Refusal>,
 }
 
 /// Lines of a text that end in one window of it; those that are empty are passed over.
@@ -52,10 +54,10 @@ impl<'t> Iterator for Lines<'t, '_> {
 
 /// Gives every line that is not empty, those of a window at a time; the last need not have an end.
 #[inline(always)]
-pub fn windows<'t>(
+pub fn windows<'t, E>(
     text: &'t [u8],
-    mut lines: impl FnMut(Lines<'t, '_>) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    mut lines: impl FnMut(Lines<'t, '_>) -> Result<(), E>,
+) -> Result<(), E> {
     let mut start = 0;
     let mut newlines = Places::default();
     for (i, window) in text.chunks(WINDOW).enumerate() {
@@ -72,12 +74,12 @@ pub fn windows<'t>(
 #[inline(always)]
 pub(super) fn each<'t>(
     text: &'t [u8],
-    mut line: impl FnMut(&'t [u8], Range<usize>) -> Result<(), String>,
+    mut line: impl FnMut(&'t [u8], Range<usize>) -> RowResult,
 ) -> Result<(), Fault> {
     windows(text, |mut lines| {
         lines.try_for_each(|(text, place)| {
             let at = place.start;
-            line(text, place).map_err(|message| Fault { at, message })
+            line(text, place).map_err(|why| Fault { at, why })
         })
     })
 }
@@ -90,18 +92,18 @@ pub(super) fn without_return(line: &[u8]) -> &[u8] {
 
 /// The first line that is not empty (of what there is, where its end is not there).
 pub(super) fn first(data: &[u8]) -> &[u8] {
-    let mut first: &[u8] = &[];
     // The error is only a way to stop.
-    let _ = each(data, |line, _| {
-        first = line;
-        Err(String::new())
+    let found = windows(data, |mut lines| match lines.next() {
+        Some((line, _)) => Err(line),
+        None => Ok(()),
     });
-    first
+    found.err().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::BadRow;
     use proptest::prelude::*;
 
     fn split(data: &[u8]) -> Vec<&[u8]> {
@@ -125,10 +127,12 @@ mod tests {
 
     #[test]
     fn a_fault_says_where_its_line_starts() {
-        let fault = each(b"ab\n\ncd\nef", |line, _| if line == b"cd" { Err("no".into()) } else { Ok(()) });
-        assert_eq!(fault, Err(Fault { at: 4, message: "no".into() }));
-        let fault = each(b"ab\nef", |line, _| if line == b"ef" { Err("no".into()) } else { Ok(()) });
-        assert_eq!(fault, Err(Fault { at: 3, message: "no".into() }));
+        let refused_at = |text: &[u8], bad: &[u8]| {
+            let take = |line: &[u8], _| if line == bad { Err(BadRow::NotAnObject.into()) } else { Ok(()) };
+            each(text, take).unwrap_err().at
+        };
+        assert_eq!(refused_at(b"ab\n\ncd\nef", b"cd"), 4);
+        assert_eq!(refused_at(b"ab\nef", b"ef"), 3);
     }
 
     #[test]

@@ -8,7 +8,35 @@ use tamis::key::Column;
 use super::delimited::{self, Dialect, Picks};
 use super::lines::without_return;
 use super::ndjson::Extractor;
-use super::{Format, Options, Sift, Sink, columns};
+use super::{Format, Options, columns};
+use crate::columns::NoColumn;
+use crate::refusal::{Help, Refusal};
+use crate::sink::{RowResult, Sink};
+use crate::{BadRow, opt};
+
+/// Why messages cannot be read as asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadMessages {
+    /// Parquet is asked for, of which each file has many rows.
+    #[error("a message is one row, and Parquet is a format of whole tables")]
+    Parquet,
+    /// A column that they do not have.
+    #[error(transparent)]
+    NoColumn(#[from] NoColumn),
+}
+
+impl Refusal for BadMessages {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            BadMessages::Parquet => {
+                let formats = ["lines", "ndjson", "csv", "tsv"];
+                vec![Help::GiveOne(formats.map(|format| opt::FORMAT.with(format)).to_vec())]
+            }
+            BadMessages::NoColumn(why) => why.help(),
+        }
+    }
+}
 
 /// Takes the asked values from messages.
 #[derive(Debug)]
@@ -26,7 +54,7 @@ enum Way {
 impl Messages {
     /// Of the format that was named; else delimited text where a delimiter was, whole messages where
     /// no column is asked for, and JSON objects where one is.
-    pub fn new(options: &Options, asked: &[Column]) -> Result<Messages, String> {
+    pub fn new(options: &Options, asked: &[Column]) -> Result<Messages, BadMessages> {
         let whole = asked.iter().all(|column| *column == Column::Line);
         let format = match (options.format, options.delimiter) {
             (Some(format), _) => format,
@@ -35,20 +63,18 @@ impl Messages {
             (None, None) => Format::Ndjson,
         };
         match format {
-            Format::Parquet => Err("a message is one row: --format lines, ndjson, csv or tsv".into()),
+            Format::Parquet => Err(BadMessages::Parquet),
             Format::Lines
                 if asked.iter().all(|column| matches!(column, Column::Line | Column::Number(1))) =>
             {
                 Ok(Messages(Way::Lines(asked.len())))
             }
-            Format::Lines => Err("a message of --format lines is one key and has no columns".into()),
+            Format::Lines => Err(NoColumn::WholeMessages.into()),
             Format::Ndjson => {
                 let path = |column: &Column| match column {
                     Column::Name(name) => Ok(name.clone()),
-                    Column::Number(number) => Err(format!(
-                        "JSON objects have no column {number}: name it, or say how messages look (--format csv or tsv)"
-                    )),
-                    Column::Line => Err(columns::no_key(&[])),
+                    Column::Number(number) => Err(NoColumn::NumberInObjects(*number)),
+                    Column::Line => Err(columns::not_chosen(&[])),
                 };
                 let paths: Vec<String> = asked.iter().map(path).collect::<Result<_, _>>()?;
                 Ok(Messages(Way::Ndjson(Extractor::new(&paths))))
@@ -58,10 +84,8 @@ impl Messages {
                 let delimiter = options.delimiter.unwrap_or(usual);
                 let field = |column: &Column| match column {
                     Column::Number(number) if *number > 0 => Ok(number - 1),
-                    Column::Line => Err(columns::no_key(&[])),
-                    column => {
-                        Err(format!("messages have no header: ask for column {column} by its number, from 1"))
-                    }
+                    Column::Line => Err(columns::not_chosen(&[])),
+                    column => Err(NoColumn::NameInMessages(column.clone())),
                 };
                 let fields = asked.iter().map(field).collect::<Result<_, _>>()?;
                 let dialect = Dialect { delimiter, quotes: !options.no_quotes };
@@ -70,33 +94,28 @@ impl Messages {
         }
     }
 
-    /// Gives the values of a message to the sifter, with this place. An empty message is no row, as
+    /// Gives the values of a message to the sink, with this place. An empty message is no row, as
     /// an empty line is none.
-    pub fn row<S: Sift>(
-        &mut self,
-        message: &[u8],
-        place: Range<usize>,
-        sifter: &mut S,
-    ) -> Result<(), String> {
+    pub fn row<S: Sink>(&mut self, message: &[u8], place: Range<usize>, sink: &mut S) -> RowResult {
         let text = match message.strip_suffix(b"\n") {
             Some(line) => without_return(line),
             None => message,
         };
         match &mut self.0 {
             _ if text.is_empty() => Ok(()),
-            Way::Lines(1) => sifter.record(place, &[Some(text)]),
-            Way::Lines(columns) => sifter.record(place, &vec![Some(text); *columns]),
+            Way::Lines(1) => sink.row(place, &[Some(text)]),
+            Way::Lines(columns) => sink.row(place, &vec![Some(text); *columns]),
             Way::Ndjson(extractor) => match text.trim_ascii() {
                 [] => Ok(()),
-                object => match extractor.extract(object, |values| sifter.record(place.clone(), values)) {
+                object => match extractor.extract(object, |values| sink.row(place.clone(), values)) {
                     Ok(taken) => taken,
-                    Err(fault) => sifter.bad_record(place, format_args!("{fault}")),
+                    Err(why) => sink.bad_row(place, *why),
                 },
             },
             Way::Delimited(dialect, picks) => {
                 let quoted = memchr(b'"', text).is_some();
-                let mut only = Only { sifter, place, rows: 0 };
-                delimited::rows(text, *dialect, quoted, picks, &mut only).map_err(|fault| fault.message)
+                let mut only = Only { sink, place, rows: 0 };
+                delimited::rows(text, *dialect, quoted, picks, &mut only).map_err(|fault| fault.why)
             }
         }
     }
@@ -104,24 +123,22 @@ impl Messages {
 
 /// Takes the one row of a message.
 struct Only<'a, S> {
-    sifter: &'a mut S,
+    sink: &'a mut S,
     place: Range<usize>,
     rows: usize,
 }
 
-impl<S: Sift> Sink for Only<'_, S> {
-    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+impl<S: Sink> Sink for Only<'_, S> {
+    fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         self.rows += 1;
         match self.rows {
-            1 => self.sifter.record(self.place.clone(), values),
-            _ => self
-                .sifter
-                .bad_record(self.place.clone(), format_args!("a message is one row, and this has more")),
+            1 => self.sink.row(self.place.clone(), values),
+            _ => self.sink.bad_row(self.place.clone(), BadRow::SecondRow),
         }
     }
 
-    fn bad_row(&mut self, _: Range<usize>, why: std::fmt::Arguments<'_>) -> Result<(), String> {
-        self.sifter.bad_record(self.place.clone(), why)
+    fn bad_row(&mut self, _: Range<usize>, why: BadRow) -> RowResult {
+        self.sink.bad_row(self.place.clone(), why)
     }
 }
 
@@ -133,24 +150,20 @@ mod tests {
     #[derive(Default)]
     struct Listed {
         rows: Vec<Vec<String>>,
-        bad: Vec<(usize, String)>,
+        bad: Vec<(usize, BadRow)>,
     }
 
-    impl Sift for Listed {
-        type Batch = ();
-
-        fn record(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
+    impl Sink for Listed {
+        fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
             let text = |value: &Option<&[u8]>| String::from_utf8(value.unwrap_or(b"null").to_vec()).unwrap();
             self.rows.push(values.iter().map(text).collect());
             Ok(())
         }
 
-        fn bad_record(&mut self, place: Range<usize>, why: std::fmt::Arguments<'_>) -> Result<(), String> {
-            self.bad.push((place.end, why.to_string()));
+        fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
+            self.bad.push((place.end, why));
             Ok(())
         }
-
-        fn batch(&mut self, _: &[u8], (): &mut ()) {}
     }
 
     fn read(options: &Options, asked: &[Column], messages: &[&str]) -> Listed {
@@ -188,10 +201,11 @@ mod tests {
         let refused = |format, column| {
             Messages::new(&Options { format: Some(format), ..Options::default() }, &[column]).unwrap_err()
         };
-        assert!(refused(Format::Csv, Column::Name("a".into())).contains("no header"));
-        assert!(refused(Format::Tsv, Column::Line).contains("--key"));
-        assert!(refused(Format::Ndjson, Column::Number(1)).contains("--format csv"));
-        assert!(refused(Format::Lines, Column::Name("a".into())).contains("no columns"));
-        assert!(refused(Format::Parquet, Column::Line).contains("one row"));
+        let csv = refused(Format::Csv, Column::Name("a".into()));
+        assert_eq!(csv, NoColumn::NameInMessages(Column::Name("a".into())).into());
+        assert_eq!(refused(Format::Tsv, Column::Line), columns::not_chosen(&[]).into());
+        assert_eq!(refused(Format::Ndjson, Column::Number(1)), NoColumn::NumberInObjects(1).into());
+        assert_eq!(refused(Format::Lines, Column::Name("a".into())), NoColumn::WholeMessages.into());
+        assert_eq!(refused(Format::Parquet, Column::Line), BadMessages::Parquet);
     }
 }

@@ -13,6 +13,7 @@ mod tests;
 
 use std::ops::Range;
 
+use crate::BadRow;
 use scan::{Fault, Scan, Str, Value, unescape};
 
 /// At most so many names are listed for a message.
@@ -102,11 +103,12 @@ impl Extractor {
     }
 
     /// Hands over the values in one line, which must be a JSON object: an error says why it has none.
+    /// That is boxed, so that lines which have them pay nothing for it.
     pub(super) fn extract<R>(
         &mut self,
         line: &[u8],
         then: impl FnOnce(&[Option<&[u8]>]) -> R,
-    ) -> Result<R, String> {
+    ) -> Result<R, Box<BadRow>> {
         let work = &mut self.work;
         work.found.clear();
         work.unescaped.clear();
@@ -115,11 +117,11 @@ impl Extractor {
 
         let mut scan = Scan::new(line);
         if scan.peek() != b'{' {
-            return Err("not a JSON object; each line must be one, such as {\"id\": 1}".into());
+            return Err(Box::new(BadRow::NotAnObject));
         }
         work.object(&mut scan, &self.paths, 0)
             .and_then(|()| scan.end())
-            .map_err(|fault| scan.explain(fault))?;
+            .map_err(|fault| Box::new(scan.explain(fault)))?;
 
         if self.asked.len() <= FEW {
             let mut values = [None; FEW];
@@ -132,7 +134,7 @@ impl Extractor {
         }
     }
 
-    fn texts<'a>(&'a self, line: &'a [u8], values: &mut [Option<&'a [u8]>]) -> Result<(), String> {
+    fn texts<'a>(&'a self, line: &'a [u8], values: &mut [Option<&'a [u8]>]) -> Result<(), Box<BadRow>> {
         for (value, &path) in values.iter_mut().zip(&self.asked) {
             let ways = self.work.found.iter().filter(|found| found.path == path);
             *value = match ways.min_by_key(|found| found.way).map(|found| found.text) {
@@ -147,9 +149,9 @@ impl Extractor {
     }
 
     #[cold]
-    fn no_scalar(&self, path: usize, what: &str) -> String {
-        let path = String::from_utf8_lossy(&self.paths[path]);
-        format!("{path:?} is {what}; a key needs a string, a number, true or false")
+    fn no_scalar(&self, path: usize, what: &'static str) -> Box<BadRow> {
+        let path = String::from_utf8_lossy(&self.paths[path]).into_owned();
+        Box::new(BadRow::NotOneValue { path, what })
     }
 }
 

@@ -11,9 +11,8 @@ use std::time::Duration;
 use super::lines;
 use super::pace::{Flow, Pace};
 use super::reader::{Bytes, Compression, fill_until};
-use crate::Error;
-use crate::Result;
-use crate::refusal::Said;
+use crate::bad_input::BadInput;
+use crate::{Error, Result};
 
 /// A regular file can be read at any time; all else is a stream that comes once.
 pub(super) enum Origin {
@@ -96,10 +95,7 @@ impl Stream {
                 *state = State::Kept(Arc::clone(&file));
                 Ok(Box::new(FromStart { file, at: 0 }))
             }
-            State::Spent => Err(Error::Input {
-                path: path.to_owned(),
-                why: Box::new(Said("was read already and cannot be read again; give a file instead".into())),
-            }),
+            State::Spent => Err(Error::input(path, BadInput::Spent)),
         }
     }
 }
@@ -233,8 +229,7 @@ impl Head {
     /// Twice as much of the beginning; an error where it is absurdly long already.
     pub(super) fn grow(&mut self) -> Result<()> {
         if self.bytes.len() >= LONGEST_LOOK {
-            let message = "its first row is longer than 1 GiB; is the format right? (--format)".into();
-            return Err(Error::told_of(self.path.clone(), message));
+            return Err(Error::input(&self.path, BadInput::LongFirstRow));
         }
         self.look_further(self.bytes.len().max(FIRST_LOOK))
     }
@@ -288,10 +283,9 @@ pub(super) fn open<T>(
 /// What a failure to read means: that of a decompressor is about what the file holds.
 pub(super) fn damaged(path: &Path, compression: Option<Compression>, source: io::Error) -> Error {
     match compression {
-        Some(compression) if source.raw_os_error().is_none() && !NotKept::is(&source) => Error::Input {
-            path: path.to_owned(),
-            why: Box::new(Said(format!("its {} data is damaged or cut off ({source})", compression.name()))),
-        },
+        Some(compression) if source.raw_os_error().is_none() && !NotKept::is(&source) => {
+            Error::input(path, BadInput::Damaged { compression, source })
+        }
         _ => Error::Io { path: path.to_owned(), source },
     }
 }

@@ -4,6 +4,7 @@
 //! Left out on purpose: values inside lists and maps (a row has no one value of them), intervals,
 //! encrypted files.
 
+mod bad;
 mod column;
 mod footer;
 mod kind;
@@ -20,14 +21,13 @@ use parquet::file::metadata::{
 };
 use parquet::schema::types::ColumnDescPtr;
 
+use self::bad::{BadParquet, Broken, Undecodable};
 use self::column::{Column, Fault};
 use self::kind::Kind;
 use self::pages::Shared;
 use super::Sink;
-use crate::Control;
-use crate::Error;
-use crate::Result;
-use crate::refusal::Said;
+use crate::refusal::Refusal;
+use crate::{Control, Error, Result};
 
 /// Rows that are read together: enough to make the work per batch small, few enough for their
 /// values to stay in the cache until the sink has taken them.
@@ -47,10 +47,7 @@ impl ParquetFile {
     /// Opens a file and reads what it says about itself; no rows yet.
     pub(super) fn open(path: &Path) -> Result<ParquetFile> {
         let file = File::open(path).and_then(Shared::new).map_err(Error::io(path))?;
-        let broken = |message: String| Error::Input {
-            path: path.to_owned(),
-            why: Box::new(Said(format!("not a Parquet file, or a damaged one: {message}"))),
-        };
+        let broken = |why: Broken| Error::input(path, BadParquet::File(why));
         footer::check(&file).map_err(broken)?;
         let options = ParquetMetaDataOptions::new()
             .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
@@ -60,28 +57,9 @@ impl ParquetFile {
         let metadata = catch_unwind(|| {
             ParquetMetaDataReader::new().with_metadata_options(Some(options)).parse_and_finish(&file)
         })
-        .map_err(|_| broken("its footer contradicts itself".into()))?
-        .map_err(|error| broken(error.to_string()))?;
-
-        let mut first_rows = Vec::with_capacity(metadata.num_row_groups());
-        let mut rows = 0u64;
-        for group in metadata.row_groups() {
-            first_rows.push(rows);
-            let next = u64::try_from(group.num_rows()).ok().and_then(|count| rows.checked_add(count));
-            rows = next.ok_or_else(|| broken("it claims an impossible number of rows".into()))?;
-            if group.num_columns() != metadata.file_metadata().schema_descr().num_columns() {
-                return Err(broken("a row group lacks columns".into()));
-            }
-            for column in group.columns() {
-                let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
-                if start < 0 || column.compressed_size() < 0 {
-                    return Err(broken("a column has no place in it".into()));
-                }
-                if column.file_path().is_some() {
-                    return Err(broken("its columns are in other files; name those instead".into()));
-                }
-            }
-        }
+        .map_err(|_| broken(Broken::Contradiction))?
+        .map_err(|error| broken(error.into()))?;
+        let first_rows = first_rows(&metadata).map_err(broken)?;
         Ok(ParquetFile { path: path.to_owned(), file, metadata, first_rows })
     }
 
@@ -119,7 +97,7 @@ impl ParquetFile {
         let descriptor = &self.descriptors()[column];
         Kind::of(descriptor).map_err(|why| {
             let name = descriptor.path().string();
-            self.broken(format!("column {name:?} {why}; choose another column"))
+            Error::input(&self.path, BadParquet::Column { name, why })
         })
     }
 
@@ -139,8 +117,28 @@ impl ParquetFile {
         self.first_rows[row_group]
     }
 
-    fn broken(&self, message: String) -> Error {
-        Error::told_of(self.path.clone(), message)
+    fn row_error(&self, row_group: usize, row: usize, why: Box<dyn Refusal>) -> Error {
+        Error::Row { path: self.path.clone(), line: self.first_row(row_group) + row as u64 + 1, why }
+    }
+
+    fn damaged(&self, column: usize, why: Undecodable) -> Error {
+        let name = self.descriptors()[column].path().string();
+        Error::input(&self.path, BadParquet::Values { name, why })
+    }
+
+    /// Opens columns of a row group; one that is asked for twice is read once.
+    fn open_columns(&self, row_group: usize, columns: &[usize]) -> Result<Vec<(usize, Column)>> {
+        let group = self.metadata.row_group(row_group);
+        let rows = group.num_rows() as usize;
+        let mut distinct: Vec<(usize, Column)> = Vec::new();
+        for &index in columns {
+            if distinct.iter().all(|(known, _)| *known != index) {
+                let column = Column::open(&self.file, group.column(index), rows, self.kind(index)?)
+                    .map_err(|why| self.damaged(index, why))?;
+                distinct.push((index, column));
+            }
+        }
+        Ok(distinct)
     }
 
     /// Gives every row of a row group to the sink: the values of these columns, in this order.
@@ -151,34 +149,19 @@ impl ParquetFile {
         sink: &mut S,
         control: &Control,
     ) -> Result<()> {
-        let group = self.metadata.row_group(row_group);
-        let rows = group.num_rows() as usize;
+        let rows = self.metadata.row_group(row_group).num_rows() as usize;
         let bytes = self.bytes(row_group);
-
-        // A column that is asked for twice is read once.
-        let mut distinct: Vec<(usize, Column)> = Vec::new();
-        for &index in columns {
-            if distinct.iter().all(|(known, _)| *known != index) {
-                let column = Column::open(&self.file, group.column(index), rows, self.kind(index)?)
-                    .map_err(|message| self.damaged(index, message))?;
-                distinct.push((index, column));
-            }
-        }
+        let mut distinct = self.open_columns(row_group, columns)?;
         let width = columns.len();
         let mut done = 0;
         let mut progress = 0;
         while done < rows {
             control.check()?;
             let batch = BATCH.min(rows - done);
-            let row_error = |row: usize, message: String| Error::Row {
-                path: self.path.clone(),
-                line: self.first_row(row_group) + (done + row) as u64 + 1,
-                why: Box::new(Said(message)),
-            };
             for (index, column) in &mut distinct {
                 column.read(batch).map_err(|fault| match fault {
-                    Fault::File(message) => self.damaged(*index, message),
-                    Fault::Row(row, message) => row_error(row, message),
+                    Fault::File(why) => self.damaged(*index, why),
+                    Fault::Row(row, why) => self.row_error(row_group, done + row, why.into()),
                 })?;
             }
 
@@ -190,7 +173,7 @@ impl ParquetFile {
             }
             for row in 0..batch {
                 let values = &cells[row * width..(row + 1) * width];
-                sink.row(values).map_err(|message| row_error(row, message))?;
+                sink.row(0..0, values).map_err(|why| self.row_error(row_group, done + row, why))?;
             }
 
             done += batch;
@@ -201,9 +184,28 @@ impl ParquetFile {
         control.advance(bytes - progress);
         Ok(())
     }
+}
 
-    fn damaged(&self, column: usize, message: String) -> Error {
-        let name = self.descriptors()[column].path().string();
-        self.broken(format!("column {name:?} cannot be read, the file may be damaged: {message}"))
+/// The number of rows before each row group; checks what is said about them on the way.
+fn first_rows(metadata: &ParquetMetaData) -> Result<Vec<u64>, Broken> {
+    let mut first_rows = Vec::with_capacity(metadata.num_row_groups());
+    let mut rows = 0u64;
+    for group in metadata.row_groups() {
+        first_rows.push(rows);
+        let next = u64::try_from(group.num_rows()).ok().and_then(|count| rows.checked_add(count));
+        rows = next.ok_or(Broken::Rows)?;
+        if group.num_columns() != metadata.file_metadata().schema_descr().num_columns() {
+            return Err(Broken::Columns);
+        }
+        for column in group.columns() {
+            let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            if start < 0 || column.compressed_size() < 0 {
+                return Err(Broken::Place);
+            }
+            if column.file_path().is_some() {
+                return Err(Broken::Elsewhere);
+            }
+        }
     }
+    Ok(first_rows)
 }

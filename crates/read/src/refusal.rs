@@ -45,6 +45,10 @@ pub enum Help {
     Give(Vec<Given>),
     /// Give one of these options.
     GiveOne(Vec<Given>),
+    /// Give a larger value of one of these options.
+    GiveMore(Vec<Opt>),
+    /// Give a smaller value of one of these options.
+    GiveLess(Vec<Opt>),
     /// Build the file with these options.
     BuildWith(Vec<Given>),
     /// Build the file without these options.
@@ -53,6 +57,12 @@ pub enum Help {
     PlanFirst,
     /// Something that is no option: a clause in the imperative ("unpack it first").
     Do(&'static str),
+    /// The same with options, which may be those of another job ("see them by filter", `invert`).
+    DoWith(&'static str, Vec<Given>),
+    /// Give this option for a purpose ("leave such rows out").
+    GiveTo(Given, &'static str),
+    /// In this case ("if it has columns") give one of these options.
+    GiveIf(&'static str, Vec<Given>),
 }
 
 impl Help {
@@ -64,6 +74,16 @@ impl Help {
     /// Give this option.
     pub fn give(option: impl Into<Given>) -> Help {
         Help::Give(vec![option.into()])
+    }
+
+    /// Give a larger value of this option.
+    pub fn give_more(option: Opt) -> Help {
+        Help::GiveMore(vec![option])
+    }
+
+    /// Give a smaller value of this option.
+    pub fn give_less(option: Opt) -> Help {
+        Help::GiveLess(vec![option])
     }
 
     /// Build the file with this option.
@@ -79,6 +99,14 @@ pub trait Refusal: StdError + Send + Sync + 'static {
     /// What would help: one of these.
     fn help(&self) -> Vec<Help> {
         Vec::new()
+    }
+}
+
+impl dyn Refusal {
+    /// This refusal as a value of a certain type, if it is one.
+    pub fn as_a<R: Refusal>(&self) -> Option<&R> {
+        let error: &(dyn StdError + 'static) = self;
+        error.downcast_ref()
     }
 }
 
@@ -149,10 +177,17 @@ fn clause(help: &Help, voice: &dyn Voice) -> String {
         Help::LeaveOutOne(names) => format!("leave out {}", options(names, "or")),
         Help::Give(names) => format!("give {}", given(names, "and")),
         Help::GiveOne(names) => format!("give {}", given(names, "or")),
+        Help::GiveMore(names) => format!("give a larger {}", options(names, "or")),
+        Help::GiveLess(names) => format!("give a smaller {}", options(names, "or")),
         Help::BuildWith(names) => format!("build it with {}", given(names, "and")),
         Help::BuildWithout(names) => format!("build it without {}", options(names, "and")),
         Help::PlanFirst => voice.plan_first(),
         Help::Do(clause) => (*clause).to_owned(),
+        Help::DoWith(clause, names) => format!("{clause} with {}", given(names, "and")),
+        Help::GiveTo(option, purpose) => {
+            format!("give {} to {purpose}", given(std::slice::from_ref(option), "or"))
+        }
+        Help::GiveIf(case, names) => format!("{case}, give {}", given(names, "or")),
     }
 }
 
@@ -207,6 +242,22 @@ mod tests {
                 Help::Do("build each group by itself"),
             ]
         }
+    }
+
+    #[test]
+    fn a_refusal_is_known_by_its_type() {
+        let why: Box<dyn Refusal> = Shared.into();
+        assert!(why.as_a::<Shared>().is_some() && why.as_a::<Said>().is_none());
+    }
+
+    #[test]
+    fn advice_says_what_an_option_is_for_and_when_to_give_it() {
+        let purpose = Help::GiveTo(Opt("bad_rows").with("skip"), "leave such rows out");
+        let case = Help::GiveIf("if it has columns", vec![Opt("format").with("csv"), Opt("key").into()]);
+        assert_eq!(
+            advice(&[purpose, case], &Fields).unwrap(),
+            "give bad_rows=skip to leave such rows out, or if it has columns, give format=csv or key"
+        );
     }
 
     #[test]

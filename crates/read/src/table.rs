@@ -3,19 +3,18 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
 
 use tamis::key::Column;
 
-use super::ordered::{Next, Position, Sift, Taker};
-use super::{Sink, columns};
-use crate::Control;
-use crate::Error;
-use crate::Result;
-use crate::refusal::Said;
+use super::chunks::{Buffer, Trouble};
+use super::columns::{self, NoColumn};
+use super::feeder::{Idle, Supply};
+use super::lines::Fault;
+use super::render::Style;
+use super::sink::{Position, Sink};
+use crate::refusal::{Help, Refusal};
+use crate::{Control, Error, Result};
 
 /// Rows that a thread takes together: enough to make taking them cheap, few enough for all threads to
 /// have some.
@@ -31,7 +30,7 @@ pub trait Table: Send + Sync {
     fn columns(&self) -> Option<Vec<String>>;
 
     /// An error where the values of this column have no [text](super::canonical): why, and what to do.
-    fn check(&self, column: usize) -> Result<(), String>;
+    fn check(&self, column: usize) -> Result<(), Box<dyn Refusal>>;
 
     /// How many parts it has.
     fn parts(&self) -> usize;
@@ -40,8 +39,8 @@ pub trait Table: Send + Sync {
     fn rows(&self, part: usize) -> usize;
 
     /// Sets the cells of these rows of a part to the texts of this column; cells that are not set are
-    /// nulls. Texts that do not stand in the table are written to `text`, which is empty. A text that
-    /// cannot be is told with its row.
+    /// nulls. Texts that do not stand in the table are written to `text`, which is empty. A value that has
+    /// no text is told with its row, from 0 for the first of these rows.
     fn fill<'a>(
         &'a self,
         part: usize,
@@ -49,7 +48,7 @@ pub trait Table: Send + Sync {
         rows: Range<usize>,
         text: &'a mut Vec<u8>,
         cells: &mut Cells<'_, 'a>,
-    ) -> Result<(), (usize, String)>;
+    ) -> Result<(), Fault>;
 }
 
 /// The cells of one column of some rows.
@@ -109,9 +108,9 @@ impl Asked {
             Some(names) => columns::find(asked, &names),
             None => asked.iter().map(lone).collect(),
         };
-        let columns = found.map_err(|message| Error::told(format!("the table: {message}")))?;
+        let columns = found.map_err(InTable::new)?;
         for &column in &columns {
-            table.check(column).map_err(Error::told)?;
+            table.check(column).map_err(Error::Refused)?;
         }
         let mut rows = 0u64;
         let before = (0..table.parts()).map(|part| {
@@ -150,15 +149,15 @@ impl Asked {
     pub fn tiles(
         &self,
         (part, rows): &Piece,
-        mut take: impl FnMut(usize, &[Option<&[u8]>]) -> Result<(), (usize, String)>,
+        mut take: impl FnMut(usize, &[Option<&[u8]>]) -> Result<(), Fault>,
     ) -> Result<()> {
         let width = self.columns.len();
         let mut texts = vec![Vec::new(); width];
         for start in rows.clone().step_by(TILE) {
             let tile = start..(start + TILE).min(rows.end);
-            let at_row = |(row, message): (usize, String)| Error::TableRow {
-                row: self.before[*part] + (start + row) as u64,
-                why: Box::new(Said(message)),
+            let at_row = |fault: Fault| Error::TableRow {
+                row: self.before[*part] + (start + fault.at) as u64,
+                why: fault.why,
             };
             let mut cells = vec![None; tile.len() * width];
             for (first, (&column, text)) in self.columns.iter().zip(&mut texts).enumerate() {
@@ -170,91 +169,103 @@ impl Asked {
         }
         Ok(())
     }
+}
 
-    fn scan_piece<S: Sink>(&self, piece: &Piece, sink: &mut S) -> Result<()> {
-        let width = self.columns.len();
-        self.tiles(piece, |_, cells| {
-            let mut rows = cells.chunks_exact(width).enumerate();
-            rows.try_for_each(|(row, values)| sink.row(values).map_err(|message| (row, message)))
-        })
+/// A table as pieces that threads take.
+pub(super) struct Pieces<'a> {
+    asked: &'a Asked,
+    pieces: Vec<Piece>,
+}
+
+impl<'a> Pieces<'a> {
+    pub(super) fn of(asked: &'a Asked) -> Pieces<'a> {
+        Pieces { asked, pieces: asked.pieces() }
+    }
+}
+
+/// A table is one input.
+impl Supply for Pieces<'_> {
+    /// The number of the next piece.
+    type Reading = usize;
+    type Piece = Piece;
+
+    fn inputs(&self) -> usize {
+        1
     }
 
-    /// Gives every row to one of the sinks, each of which has a thread. The error of a row that cannot
-    /// be used is that of the first such row.
-    pub(super) fn scan<S: Sink>(&self, sinks: Vec<S>, control: &Control) -> Result<Vec<S>> {
-        let pieces = self.pieces();
-        control.begin(self.rows());
-        let next = AtomicUsize::new(0);
-        let failure: Mutex<Option<(usize, Error)>> = Mutex::new(None);
-        let work = |mut sink: S| {
-            loop {
-                let number = next.fetch_add(1, Relaxed);
-                let Some(piece) = pieces.get(number) else { return sink };
-                let done = control.check().and_then(|()| self.scan_piece(piece, &mut sink));
-                control.advance(piece.1.len() as u64);
-                if let Err(error) = done {
-                    next.store(pieces.len(), Relaxed);
-                    let mut first = failure.lock().unwrap_or_else(PoisonError::into_inner);
-                    // Pieces are given out in order: those before this one are all under way.
-                    if first.as_ref().is_none_or(|(other, _)| number < *other) {
-                        *first = Some((number, error));
-                    }
-                }
-            }
-        };
-        let sinks = match sinks.len() {
-            0 => return Err(Error::told("a scan needs at least one thread".into())),
-            1 => sinks.into_iter().map(work).collect(),
-            _ => thread::scope(|threads| {
-                let work = &work;
-                let begun: Vec<_> = sinks.into_iter().map(|sink| threads.spawn(move || work(sink))).collect();
-                let ended = begun.into_iter().map(|thread| thread.join());
-                ended.map(|sink| sink.unwrap_or_else(|panic| resume_unwind(panic))).collect()
-            }),
-        };
-        match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            None => Ok(sinks),
-            Some((_, error)) => Err(error),
-        }
+    fn total(&self) -> Result<u64> {
+        Ok(self.asked.rows())
     }
 
-    /// Gives every row to the first of the sifters, in order, and its batches to `take`. There is no
-    /// text to be cut, so other threads would have little to do.
-    pub(super) fn sift<S: Sift>(
+    fn next(
         &self,
-        mut sifters: Vec<S>,
-        take: &mut Taker<'_, S::Batch>,
-        control: &Control,
-    ) -> Result<Vec<S>> {
-        let Some(sifter) = sifters.first_mut() else {
-            return Err(Error::told("a scan needs at least one thread".into()));
-        };
-        control.begin(self.rows());
-        let width = self.columns.len();
-        let mut batch = S::Batch::default();
-        for piece in self.pieces() {
-            control.check()?;
-            self.tiles(&piece, |_, cells| {
-                let mut rows = cells.chunks_exact(width).enumerate();
-                rows.try_for_each(|(row, values)| sifter.record(0..0, values).map_err(|why| (row, why)))
-            })?;
-            sifter.batch(&[], &mut batch);
-            control.advance(piece.1.len() as u64);
-            if take(Next::Batch(&mut batch, Position::default()))?.is_break() {
-                break;
-            }
+        _: usize,
+        next: &mut usize,
+        _: &mut Buffer,
+        _: Option<&Idle<'_>>,
+    ) -> Result<Option<Piece>, Trouble> {
+        *next += 1;
+        Ok(self.pieces.get(*next - 1).cloned())
+    }
+
+    fn work<S: Sink>(
+        &self,
+        _: usize,
+        piece: &Piece,
+        _: &Buffer,
+        sink: &mut S,
+        _: &Control,
+    ) -> Result<(), Trouble> {
+        let width = self.asked.columns.len();
+        self.asked.tiles(piece, |_, cells| {
+            let mut rows = cells.chunks_exact(width).enumerate();
+            rows.try_for_each(|(at, values)| sink.row(0..0, values).map_err(|why| Fault { at, why }))
+        })?;
+        Ok(())
+    }
+
+    fn steps(&self, piece: &Piece) -> u64 {
+        piece.1.len() as u64
+    }
+
+    fn error(&self, _: usize, trouble: Trouble) -> Error {
+        match trouble {
+            Trouble::Input(error) => error,
+            Trouble::Row { at, why, .. } => Error::TableRow { row: at, why },
         }
-        Ok(sifters)
+    }
+
+    fn text<'b>(&self, _: usize, _: &Piece, _: &'b Buffer) -> (&'b [u8], Position) {
+        (&[], Position::default())
+    }
+
+    fn rendering(&self, _: usize) -> Option<(&Style, usize)> {
+        None
+    }
+}
+
+/// That a table lacks a column.
+#[derive(Debug, thiserror::Error)]
+#[error("the table: {0}")]
+pub(super) struct InTable(#[source] NoColumn);
+
+impl InTable {
+    pub(super) fn new(why: NoColumn) -> InTable {
+        InTable(why.without_lines())
+    }
+}
+
+impl Refusal for InTable {
+    fn help(&self) -> Vec<Help> {
+        self.0.help()
     }
 }
 
 /// Values without columns are asked as lines or as column 1.
-fn lone(column: &Column) -> Result<usize, String> {
+fn lone(column: &Column) -> Result<usize, NoColumn> {
     match column {
         Column::Line | Column::Number(1) => Ok(0),
-        Column::Name(_) | Column::Number(_) => Err(format!(
-            "these are keys without columns, and there is no column {column}: leave out --key, or give a table"
-        )),
+        Column::Name(_) | Column::Number(_) => Err(NoColumn::Keys(column.clone())),
     }
 }
 

@@ -1,25 +1,35 @@
 //! Laws of the whole input layer: the same rows whatever the chunks, the threads and the wrapping.
 
+use std::fmt;
 use std::fs;
 use std::io::{Cursor, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
 use tamis::key::Column;
 
 use super::*;
-use crate::Error;
+use crate::chunks::Sizes;
+use crate::refusal::Refusal;
 
 type Row = Vec<Option<Vec<u8>>>;
+
+/// What a sink of a test has against a row.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Refused(pub(crate) String);
+
+impl Refusal for Refused {}
 
 /// Takes all rows; refuses those with a value that begins with `!`.
 #[derive(Debug, Default)]
 struct Collect(Vec<Row>);
 
 impl Sink for Collect {
-    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+    fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         if values.iter().flatten().any(|value| value.starts_with(b"!")) {
-            return Err(format!("refused {}", String::from_utf8_lossy(values[0].unwrap())));
+            return Err(Refused(format!("refused {}", String::from_utf8_lossy(values[0].unwrap()))).into());
         }
         self.0.push(values.iter().map(|value| value.map(<[u8]>::to_vec)).collect());
         Ok(())
@@ -380,11 +390,11 @@ fn columns_that_are_not_there_are_answered_with_those_that_are() {
     assert!(error(&[name("titel")]).contains("did you mean \"title\"?"));
     assert!(error(&[Column::Number(3)]).contains("its 2 columns are id, title"));
     let line = error(&[Column::Line]);
-    assert!(line.contains("--key") && line.contains("id, title"), "{line}");
+    assert!(line.contains("give key=COLUMN") && line.contains("id, title"), "{line}");
     let error = message(rows_of("x", b"1 x\n", &plain, &[Column::Number(3)]));
     assert!(error.contains("no column 3; its 2 columns are 1, 2"), "{error}");
     let ndjson = |column| message(rows_of("x.ndjson", b"{\"a\":1}\n", &plain, &[column]));
-    assert!(ndjson(Column::Line).contains("--key"));
+    assert!(ndjson(Column::Line).contains("give key=COLUMN"));
     assert!(ndjson(Column::Number(1)).contains("by its name"));
 }
 
@@ -423,10 +433,13 @@ fn errors_of_rows_name_the_line_where_the_row_starts() {
     let plain = Options::default();
     let text = b"a,b\n1,\"x\ny\"\n\n2,\"z\n\"\n3\n";
     let error = message(rows_of("x.csv", text, &plain, &[name("b")]));
-    assert!(error.ends_with("x.csv, line 7: this row has 1 field, too few for column 2"), "{error}");
+    assert!(
+        error.contains("x.csv, line 7: this row has 1 field, too few for column 2: give bad_rows=skip"),
+        "{error}"
+    );
     let error = message(rows_of("x.csv", b"a,b\n1,\"x\ny\"\n2,\"z\n", &plain, &[name("a")]));
     assert!(error.contains("line 4: a quoted field opens here and never closes"), "{error}");
-    assert!(error.contains("--no-quotes"));
+    assert!(error.contains("give no_quotes"));
     let quoteless = Options { no_quotes: true, ..plain.clone() };
     let rows = rows_of("x.csv", b"a,b\n1,\"x\n2,y\"\n", &quoteless, &[name("b")]).unwrap();
     assert_eq!(texts(&rows), ["\"x", "y\""]);

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use tamis::params::Common;
 use tamis_jobs::check::{FilterResult, GroupResult, IMPROBABLE, Lost, Report};
-use tamis_jobs::number;
 use tamis_jobs::text::group_name;
+use tamis_jobs::{number, opt};
+use tamis_read::refusal::{Help, Voice, advice};
 
 use crate::{Axis, Chart, Column, Figure, Format, Kind, Mark, Page, Section, Table};
 
@@ -75,17 +76,19 @@ pub fn table_of<'a>(groups: impl IntoIterator<Item = &'a GroupResult>) -> Table 
     Table { columns, rows, ..Table::default() }
 }
 
-/// What is to be said of all groups together, in one line each.
-pub fn verdict(report: &Report) -> Vec<String> {
-    findings(report).into_iter().map(|(_, line)| line).collect()
+/// What is to be said of all groups together, in one line each, with options in this voice.
+pub fn verdict(report: &Report, voice: &dyn Voice) -> Vec<String> {
+    findings(report, voice).into_iter().map(|(_, line)| line).collect()
 }
 
 /// The same, each with its gravity.
-fn findings(report: &Report) -> Vec<(Kind, String)> {
+fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Kind, String)> {
     let (hits, negatives) = report.false_positives();
     let rate = if negatives == 0 { 0.0 } else { hits as f64 / negatives as f64 };
     let of_positives = if negatives == 0 {
-        "No rate was measured: there are no keys outside. --random N or --negatives FILE gives some.".into()
+        let keys = Help::GiveOne(vec![opt::RANDOM.with("N"), opt::NEGATIVES.with("FILE")]);
+        let advice = advice(&[keys], voice).unwrap_or_default();
+        format!("No rate was measured, since there are no keys outside: {advice}.")
     } else {
         format!(
             "{} in {} ({}); {} expected from the bits that are set{}.",
@@ -216,6 +219,7 @@ pub fn page(
     title: &str,
     subtitle: &str,
     earlier: &[(&'static str, std::time::Duration)],
+    voice: &dyn Voice,
 ) -> Page {
     let (hits, negatives) = report.false_positives();
     let rate = if negatives == 0 { 0.0 } else { hits as f64 / negatives as f64 };
@@ -234,7 +238,7 @@ pub fn page(
     let Common { kind, hash, recipe } = &report.filters;
     let filters = format!("Kind {kind}, hash {hash}; {recipe}.");
     let mut sections = vec![Section::Figures(figures), Section::Text(filters)];
-    sections.extend(findings(report).into_iter().map(|(kind, line)| Section::Note(kind, line)));
+    sections.extend(findings(report, voice).into_iter().map(|(kind, line)| Section::Note(kind, line)));
     for warning in overfull(report).take(20) {
         sections.push(Section::Note(Kind::Warning, warning));
     }

@@ -82,6 +82,75 @@ impl Grid {
         }
     }
 
+    /// Draws a series, and gives the dot where it ends.
+    fn draw(&mut self, mark: &Mark, frame: &Frame) -> Option<(i64, i64)> {
+        let mut end = None;
+        match mark {
+            Mark::Line { points, .. } => {
+                let mut last = None;
+                for &(x, y) in points {
+                    let dot = frame.place(x, y).map(|place| self.dot_of(place));
+                    if let Some(dot) = dot {
+                        self.join(last.unwrap_or(dot), dot);
+                        end = Some(dot);
+                    }
+                    last = dot;
+                }
+            }
+            Mark::Points { points, .. } => end = self.scatter(frame, points.iter().copied()),
+            Mark::Whiskers { points, .. } => {
+                end = self.scatter(frame, points.iter().map(|&(x, _, y, _)| (x, y)));
+            }
+            Mark::Histogram { bins, .. } => {
+                for &(from, to, n) in bins {
+                    let Some((from, to)) = frame.place(from, n).zip(frame.place(to, n)) else { continue };
+                    let (from, to) = (self.dot_of(from), self.dot_of(to));
+                    for x in from.0..to.0.max(from.0 + 1) {
+                        if n > 0.0 {
+                            self.join((x, from.1), (x, self.rows as i64 * 4 - 1));
+                        }
+                    }
+                    end = Some(to);
+                }
+            }
+            _ => {}
+        }
+        end
+    }
+
+    /// Sets a dot for each point, and gives the last.
+    fn scatter(&mut self, frame: &Frame, points: impl Iterator<Item = (f64, f64)>) -> Option<(i64, i64)> {
+        let mut end = None;
+        for (x, y) in points {
+            end = frame.place(x, y).map(|place| self.dot_of(place)).or(end);
+            end.into_iter().for_each(|dot| self.set(dot));
+        }
+        end
+    }
+
+    /// Draws a rule where nothing else is.
+    fn rule(&mut self, mark: &Mark, frame: &Frame) {
+        let (dots, sign): (Vec<(i64, i64)>, char) = match mark {
+            Mark::Rule { y, .. } => {
+                let Some(y) = usable(*y, frame.y.log) else { return };
+                let row = self.dot_of((0.0, frame.y.at(y))).1;
+                ((0..self.columns as i64).map(|x| (x * 2, row)).collect(), '╌')
+            }
+            Mark::VerticalRule { x, .. } => {
+                let Some(x) = frame.along.at(*x) else { return };
+                let column = self.dot_of((x, 0.0)).0;
+                ((0..self.rows as i64).map(|y| (column, y * 4)).collect(), '╎')
+            }
+            _ => return,
+        };
+        for dot in dots {
+            let cell = dot.1 as usize / 4 * self.columns + dot.0 as usize / 2;
+            if self.dots.get(cell) == Some(&0) {
+                self.sign(dot, sign);
+            }
+        }
+    }
+
     fn row(&self, row: usize) -> String {
         let cells = row * self.columns..(row + 1) * self.columns;
         cells
@@ -95,108 +164,14 @@ impl Grid {
 }
 
 fn dots(lines: &mut Vec<String>, chart: &Chart, frame: &Frame, x: &Range, wide: usize, high: usize) {
-    let mut legend = Vec::new();
-    let series: Vec<&Mark> = chart.marks.iter().filter(|mark| mark.is_series()).collect();
-    for mark in &chart.marks {
-        match mark {
-            Mark::Rule { name, y } => legend.push(format!("╌ {name}: {}", chart.y.format.value(*y))),
-            Mark::VerticalRule { name, x } => legend.push(format!("╎ {name}: {}", chart.x.format.value(*x))),
-            Mark::Highlight { label, .. } => legend.push(format!("● {label}")),
-            _ => {}
-        }
-    }
-    if series.len() > 1 {
-        let named =
-            series.iter().enumerate().map(|(i, mark)| format!("{} {}", letter(i), mark.name().unwrap_or("")));
-        legend.splice(0..0, named);
-    }
-    let legend = flow(&legend, wide);
+    let legend = flow(&legend(chart), wide);
     let label = !chart.y.label.is_empty();
     let named = !chart.x.label.is_empty();
     let spent = lines.len() + usize::from(label) + usize::from(named) + legend.len() + 2;
     let rows = high.saturating_sub(spent).max(3);
     let left = frame.y.ticks.iter().map(|tick| width(&tick.label)).max().unwrap_or(0).min(wide / 2);
     let columns = wide.saturating_sub(left + 2).max(8);
-
-    let mut grid = Grid::new(columns, rows);
-    let place = |x: f64, y: f64| frame.place(x, y);
-    let mut ends = Vec::new();
-    for mark in &series {
-        let mut end = None;
-        match mark {
-            Mark::Line { points, .. } => {
-                let mut last = None;
-                for &(x, y) in points {
-                    let dot = place(x, y).map(|place| grid.dot_of(place));
-                    if let Some(dot) = dot {
-                        grid.join(last.unwrap_or(dot), dot);
-                        end = Some(dot);
-                    }
-                    last = dot;
-                }
-            }
-            Mark::Points { points, .. } => {
-                for &(x, y) in points {
-                    end = place(x, y).map(|place| grid.dot_of(place)).or(end);
-                    end.into_iter().for_each(|dot| grid.set(dot));
-                }
-            }
-            Mark::Whiskers { points, .. } => {
-                for &(x, _, y, _) in points {
-                    end = place(x, y).map(|place| grid.dot_of(place)).or(end);
-                    end.into_iter().for_each(|dot| grid.set(dot));
-                }
-            }
-            Mark::Histogram { bins, .. } => {
-                for &(from, to, n) in bins {
-                    let Some((from, to)) = place(from, n).zip(place(to, n)) else { continue };
-                    let (from, to) = (grid.dot_of(from), grid.dot_of(to));
-                    for x in from.0..to.0.max(from.0 + 1) {
-                        if n > 0.0 {
-                            grid.join((x, from.1), (x, rows as i64 * 4 - 1));
-                        }
-                    }
-                    end = Some(to);
-                }
-            }
-            _ => {}
-        }
-        ends.push(end);
-    }
-    for mark in &chart.marks {
-        let crossed = match mark {
-            Mark::Rule { y, .. } => {
-                let row = usable(*y, frame.y.log).map(|y| grid.dot_of((0.0, frame.y.at(y))).1);
-                row.map(|row| ((0..columns as i64).map(|x| (x * 2, row)).collect::<Vec<_>>(), '╌'))
-            }
-            Mark::VerticalRule { x, .. } => {
-                let column = frame.along.at(*x).map(|x| grid.dot_of((x, 0.0)).0);
-                column.map(|column| ((0..rows as i64).map(|y| (column, y * 4)).collect(), '╎'))
-            }
-            _ => None,
-        };
-        for (dot, sign) in
-            crossed.into_iter().flat_map(|(dots, sign)| dots.into_iter().map(move |dot| (dot, sign)))
-        {
-            let cell = dot.1 as usize / 4 * columns + dot.0 as usize / 2;
-            if grid.dots.get(cell) == Some(&0) {
-                grid.sign(dot, sign);
-            }
-        }
-    }
-    if series.len() > 1 {
-        for (i, end) in ends.into_iter().enumerate() {
-            end.into_iter().for_each(|dot| grid.sign(dot, letter(i)));
-        }
-    }
-    for mark in &chart.marks {
-        if let Mark::Highlight { x, y, .. } = mark
-            && let Some(at) = place(*x, *y)
-        {
-            let dot = grid.dot_of(at);
-            grid.sign(dot, '●');
-        }
-    }
+    let grid = drawn(chart, frame, columns, rows);
 
     if label {
         lines.push(clip(&chart.y.label, wide));
@@ -216,6 +191,50 @@ fn dots(lines: &mut Vec<String>, chart: &Chart, frame: &Frame, x: &Range, wide: 
         lines.push(" ".repeat(left + 2 + (columns - width(&name)) / 2) + &name);
     }
     lines.extend(legend);
+}
+
+fn series(chart: &Chart) -> Vec<&Mark> {
+    chart.marks.iter().filter(|mark| mark.is_series()).collect()
+}
+
+/// What the letters and signs of a chart mean.
+fn legend(chart: &Chart) -> Vec<String> {
+    let series = series(chart);
+    let mut legend = Vec::new();
+    if series.len() > 1 {
+        let name = |(i, mark): (usize, &&Mark)| format!("{} {}", letter(i), mark.name().unwrap_or(""));
+        legend.extend(series.iter().enumerate().map(name));
+    }
+    for mark in &chart.marks {
+        match mark {
+            Mark::Rule { name, y } => legend.push(format!("╌ {name}: {}", chart.y.format.value(*y))),
+            Mark::VerticalRule { name, x } => legend.push(format!("╎ {name}: {}", chart.x.format.value(*x))),
+            Mark::Highlight { label, .. } => legend.push(format!("● {label}")),
+            _ => {}
+        }
+    }
+    legend
+}
+
+/// All marks of a chart: the series, then the rules behind them, then letters and highlights on top.
+fn drawn(chart: &Chart, frame: &Frame, columns: usize, rows: usize) -> Grid {
+    let mut grid = Grid::new(columns, rows);
+    let series = series(chart);
+    let ends: Vec<_> = series.iter().map(|mark| grid.draw(mark, frame)).collect();
+    chart.marks.iter().for_each(|mark| grid.rule(mark, frame));
+    if series.len() > 1 {
+        for (i, end) in ends.into_iter().enumerate() {
+            end.into_iter().for_each(|dot| grid.sign(dot, letter(i)));
+        }
+    }
+    for mark in &chart.marks {
+        if let Mark::Highlight { x, y, .. } = mark
+            && let Some(at) = frame.place(*x, *y)
+        {
+            grid.sign(grid.dot_of(at), '●');
+        }
+    }
+    grid
 }
 
 /// Which tick stands in each of so many cells; the first, where there are several.

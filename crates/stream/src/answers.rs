@@ -1,14 +1,11 @@
 //! The answers to a batch of queries: each distinct key once, in the order in which they came.
 
-use tamis::hash::Scheme;
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::Name;
-use tamis::sketch::Sketch;
-use tamis_jobs::text::listed_name;
-use tamis_jobs::text::printable;
-
-use super::learned::Named;
-use super::source::Records;
+use tamis_jobs::ask::{Answers, Filters};
+use tamis_jobs::batch::{Keeps, KeyBatch};
+use tamis_jobs::rows::{Key, Take};
+use tamis_jobs::text::{listed_name, printable};
 
 /// Finds the first occurrence of every key of a batch. The table is used again and again.
 #[derive(Debug, Default)]
@@ -19,15 +16,15 @@ pub(super) struct Distinct {
 
 impl Distinct {
     /// The records whose key does not stand before them.
-    pub(super) fn firsts(&mut self, records: &Records, firsts: &mut Vec<u32>) {
+    pub(super) fn firsts(&mut self, keys: &KeyBatch, firsts: &mut Vec<u32>) {
         firsts.clear();
-        let size = (2 * records.len()).next_power_of_two();
+        let size = (2 * keys.len()).next_power_of_two();
         if self.table.len() < size {
             self.table = vec![0; size];
         }
         let table = &mut self.table[..size];
         table.fill(0);
-        for (record, &hash) in records.hashes.iter().enumerate() {
+        for (record, &hash) in keys.hashes().iter().enumerate() {
             let tag = hash >> 32 << 32;
             let mut at = hash as usize & (size - 1);
             loop {
@@ -38,8 +35,8 @@ impl Distinct {
                     break;
                 }
                 let other = (entry as u32 - 1) as usize;
-                let same = entry >> 32 << 32 == tag && records.hashes[other] == hash;
-                if same && records.key(other) == records.key(record) {
+                let same = entry >> 32 << 32 == tag && keys.hashes()[other] == hash;
+                if same && keys.key(other) == keys.key(record) {
                     break;
                 }
                 at = (at + 1) & (size - 1);
@@ -92,88 +89,80 @@ fn text(bytes: &[u8], out: &mut Vec<u8>) {
 /// Asks filters, and writes what they answer.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
-    hashes: Vec<u64>,
+    answers: Answers,
+    /// The distinct keys of the queries, in their order.
+    keys: KeyBatch,
     found: Vec<bool>,
-    /// Which query may be in which group.
-    marks: Vec<(u32, u32)>,
+    /// Which key may be in which group.
+    pairs: Vec<(u32, u32)>,
     /// How often keys came, group after group.
     estimates: Vec<u64>,
 }
 
 impl Asking {
-    /// Appends a line for each of these records whose key may be in a set; how many there are.
+    /// Takes the distinct keys of queries, with what the filters need of them.
+    fn load(&mut self, queries: &KeyBatch, firsts: &[u32], filters: &Filters<'_>) {
+        self.keys.restart(Keeps { needs: filters.needs(), ..Keeps::default() });
+        for record in firsts.iter().map(|&record| record as usize) {
+            let (hash, bytes) = (queries.hashes()[record], queries.key(record));
+            self.keys.take(Key { group: 0, hash, bytes, weight: 1 });
+        }
+    }
+
+    /// Appends a line for each of these queries whose key may be in a set; how many there are.
     pub(super) fn ask(
         &mut self,
-        records: &Records,
+        queries: &KeyBatch,
         firsts: &[u32],
-        scheme: Scheme,
-        sketches: &[Named<'_>],
+        (names, filters): &(Vec<&Name>, Filters<'_>),
         writing: Writing,
         out: &mut Vec<u8>,
     ) -> u64 {
-        self.hashes.clear();
-        self.hashes.extend(firsts.iter().map(|&record| records.hashes[record as usize]));
-        self.found.resize(firsts.len(), false);
-        self.marks.clear();
-        for (number, (_, sketch)) in sketches.iter().enumerate() {
-            match scheme {
-                Scheme::Xxh3 { .. } => sketch.contains_hashes(&self.hashes, &mut self.found),
-                Scheme::Murmur3 => {
-                    for (found, &record) in self.found.iter_mut().zip(firsts) {
-                        let record = record as usize;
-                        *found = sketch.contains_key(scheme, records.hashes[record], records.key(record));
-                    }
-                }
+        self.load(queries, firsts, filters);
+        let Asking { answers, keys, found, pairs, .. } = self;
+        let key = |row: usize| queries.key(firsts[row] as usize);
+        let mut lines = 0;
+        if !writing.grouped {
+            answers.any(filters, keys, (0..filters.len()).take(1), found);
+            for (row, _) in found.iter().enumerate().filter(|(_, found)| **found) {
+                writing.key(key(row), out);
+                out.push(b'\n');
+                lines += 1;
             }
-            let found = firsts.iter().zip(&self.found).filter(|(_, found)| **found);
-            if !writing.grouped {
-                let mut answers = 0;
-                for (&record, _) in found {
-                    writing.key(records.key(record as usize), out);
-                    out.push(b'\n');
-                    answers += 1;
-                }
-                return answers;
-            }
-            self.marks.extend(found.map(|(&record, _)| (record, number as u32)));
+            return lines;
         }
-        self.marks.sort_unstable(); // by query as they came, then by group
-        let mut answers = 0;
-        for of_one in self.marks.chunk_by(|(a, _), (b, _)| a == b) {
-            writing.key(records.key(of_one[0].0 as usize), out);
+        answers.groups(filters, keys, 0..filters.len(), pairs);
+        for of_one in pairs.chunk_by(|(a, _), (b, _)| a == b) {
+            writing.key(key(of_one[0].0 as usize), out);
             for (i, (_, group)) in of_one.iter().enumerate() {
                 out.push(if i == 0 { b'\t' } else { b',' });
-                out.extend_from_slice(listed_name(sketches[*group as usize].0).as_bytes());
+                out.extend_from_slice(listed_name(names[*group as usize]).as_bytes());
             }
             out.push(b'\n');
-            answers += 1;
+            lines += 1;
         }
-        answers
+        lines
     }
 
-    /// Appends a line for each of these records with the estimate of its key; with groups, one for
+    /// Appends a line for each of these queries with the estimate of its key; with groups, one for
     /// each group in which it is above zero. How many there are.
     pub(super) fn count(
         &mut self,
-        records: &Records,
+        queries: &KeyBatch,
         firsts: &[u32],
-        sketches: &[Named<'_>],
+        (names, filters): &(Vec<&Name>, Filters<'_>),
         writing: Writing,
         out: &mut Vec<u8>,
     ) -> u64 {
-        self.hashes.clear();
-        self.hashes.extend(firsts.iter().map(|&record| records.hashes[record as usize]));
-        self.estimates.resize(firsts.len() * sketches.len(), 0);
-        let mut parts = self.estimates.chunks_mut(firsts.len().max(1));
-        for ((_, sketch), estimates) in sketches.iter().zip(&mut parts) {
-            if let Sketch::CountMin(sketch) = sketch {
-                sketch.estimates(&self.hashes, estimates);
-            }
+        self.load(queries, firsts, filters);
+        self.estimates.resize(firsts.len() * filters.len(), 0);
+        for (group, estimates) in self.estimates.chunks_mut(firsts.len().max(1)).enumerate() {
+            self.answers.estimates(filters, &self.keys, group, estimates);
         }
         let mut answers = 0;
         let mut number = itoa::Buffer::new();
         for (query, &record) in firsts.iter().enumerate() {
-            let key = records.key(record as usize);
+            let key = queries.key(record as usize);
             let mut line = |group: Option<&Name>, estimate: u64| {
                 writing.key(key, out);
                 if let Some(group) = group {
@@ -190,11 +179,11 @@ impl Asking {
                 estimates.take(1).for_each(|&estimate| line(None, estimate));
                 continue;
             }
-            let mut known = sketches.iter().zip(estimates).filter(|(_, estimate)| **estimate > 0).peekable();
+            let mut known = names.iter().zip(estimates).filter(|(_, estimate)| **estimate > 0).peekable();
             if known.peek().is_none() {
                 line(Some(&Name::default()), 0);
             }
-            known.for_each(|((group, _), &estimate)| line(Some(group), estimate));
+            known.for_each(|(group, &estimate)| line(Some(group), estimate));
         }
         answers
     }
@@ -212,21 +201,20 @@ mod tests {
         fn the_first_of_equal_keys_is_found_even_where_hashes_are_equal(
             keys in prop::collection::vec((0u8..60, 0u64..20), 0..300),
         ) {
-            let mut records = Records::default();
+            let mut batch = KeyBatch::new(Keeps { bytes: true, ..Keeps::default() });
             for (key, hash) in &keys {
                 // Few hashes for many keys: all must be told apart by their bytes.
-                records.hashes.push(((hash + u64::from(key % 2)) << 32) | (hash % 3));
-                records.keys.push(*key);
-                records.ends.push(records.keys.len());
+                let hash = ((hash + u64::from(key % 2)) << 32) | (hash % 3);
+                batch.take(Key { group: 0, hash, bytes: &[*key], weight: 1 });
             }
             let mut seen = HashSet::new();
             let model: Vec<u32> = (0..keys.len())
-                .filter(|&i| seen.insert((records.hashes[i], keys[i].0)))
+                .filter(|&i| seen.insert((batch.hashes()[i], keys[i].0)))
                 .map(|i| i as u32)
                 .collect();
             let (mut distinct, mut firsts) = (Distinct::default(), vec![9]);
             for _ in 0..2 {
-                distinct.firsts(&records, &mut firsts);
+                distinct.firsts(&batch, &mut firsts);
                 prop_assert_eq!(&firsts, &model);
             }
         }

@@ -10,9 +10,10 @@ use tamis_jobs::resume::{Mark, named};
 use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Format, Options};
 
+use super::refusal::CannotResume;
+
 /// What the commit remembers beside the place.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Bookmark {
     /// The files that were read, the last perhaps not to its end.
     pub(super) files: Vec<Mark>,
@@ -22,7 +23,6 @@ pub(super) struct Bookmark {
 
 /// Seen once, at the beginning of a text that later runs do not see.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Understood {
     /// Byte order mark and header.
     pub(super) prelude: Name,
@@ -31,16 +31,26 @@ pub(super) struct Understood {
     header: bool,
 }
 
-const FORMATS: [(&str, Format); 4] =
-    [("lines", Format::Lines), ("csv", Format::Csv), ("tsv", Format::Tsv), ("ndjson", Format::Ndjson)];
+/// How states name formats.
+pub(super) fn name_of(format: Format) -> &'static str {
+    match format {
+        Format::Lines => "lines",
+        Format::Csv => "csv",
+        Format::Tsv => "tsv",
+        Format::Ndjson => "ndjson",
+        Format::Parquet => "parquet",
+    }
+}
+
+/// Those that text which comes live can have.
+const LIVE: [Format; 4] = [Format::Lines, Format::Csv, Format::Tsv, Format::Ndjson];
 
 impl Understood {
     /// How an input was understood.
     pub(super) fn of(explained: &Explained, prelude: &[u8]) -> Understood {
-        let format = FORMATS.iter().find(|(_, format)| *format == explained.format);
         Understood {
             prelude: Name(prelude.to_vec()),
-            format: format.map_or("lines", |(name, _)| *name).into(),
+            format: name_of(explained.format).into(),
             delimiter: explained.delimiter,
             header: explained.header,
         }
@@ -48,7 +58,7 @@ impl Understood {
 
     /// The options by which it is understood so again.
     pub(super) fn options(&self, given: &Options) -> Options {
-        let format = FORMATS.iter().find(|(name, _)| *name == self.format).map(|(_, format)| *format);
+        let format = LIVE.into_iter().find(|format| name_of(*format) == self.format);
         Options { format, delimiter: self.delimiter, no_header: !self.header, no_quotes: given.no_quotes }
     }
 }
@@ -56,21 +66,18 @@ impl Understood {
 /// Refuses files that are no longer what was read of them.
 pub(super) fn check_marks(marks: &[Mark], paths: &[PathBuf]) -> Result<()> {
     for (i, mark) in marks.iter().enumerate() {
-        let refused = |message: String| Err(Error::told_of(mark.path.clone(), message));
+        let refused = |why: CannotResume| Err(Error::input(mark.path.clone(), why));
         let Some(path) = paths.get(i).filter(|path| named(path) == mark.path) else {
-            return refused(format!(
-                "was input {} when the state was written, and is not now; files may be added after it only",
-                i + 1
-            ));
+            return refused(CannotResume::Moved(i + 1));
         };
         let length = fs::metadata(path).map_err(Error::io(path))?.len();
-        if length < mark.offset {
-            return Err(too_short(path, length, mark.offset));
+        if length >= mark.offset && mark.holds(path) {
+            continue;
         }
-        if !mark.holds(path) {
-            return refused(
-                "is another file than the one that was read; the state folder cannot go on with it".into(),
-            );
+        match mark.renamed() {
+            Some(now) => return refused(CannotResume::Renamed(now)),
+            None if length < mark.offset => return Err(too_short(path, length, mark.offset)),
+            None => return refused(CannotResume::Replaced),
         }
     }
     Ok(())
@@ -78,10 +85,7 @@ pub(super) fn check_marks(marks: &[Mark], paths: &[PathBuf]) -> Result<()> {
 
 /// That a file has fewer bytes than were read of it.
 pub(super) fn too_short(path: &Path, length: u64, read: u64) -> Error {
-    let message = format!(
-        "has {length} bytes, but {read} were read of it: it was cut or replaced; the state folder cannot go on with it"
-    );
-    Error::told_of(path, message)
+    Error::input(path, CannotResume::Shortened { length, read })
 }
 
 /// Refuses to go on in the middle of a line that had no end when it was read.
@@ -90,10 +94,9 @@ pub(super) fn refuse_half_line(path: &Path, offset: u64) -> Result<()> {
     let mut file = File::open(path).map_err(Error::io(path))?;
     let read = file.seek(SeekFrom::Start(offset - 1)).and_then(|_| file.read(&mut bytes));
     match (read.map_err(Error::io(path))?, bytes) {
-        (2, [last, next]) if last != b'\n' && !matches!(next, b'\n' | b'\r') => Err(Error::Input {
-            path: path.into(),
-            why: Box::new(tamis_read::refusal::Said("its last line had no end when it was read, and has gone on since; --follow waits for the ends of lines".into(),
-       )) }),
+        (2, [last, next]) if last != b'\n' && !matches!(next, b'\n' | b'\r') => {
+            Err(Error::input(path, CannotResume::HalfLine))
+        }
         _ => Ok(()),
     }
 }

@@ -1,23 +1,20 @@
-//! What is to be done: plain data, what of it is impossible, and how a state remembers it.
+//! What is to be done: plain data, and what of it is impossible.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use tamis::key::Recipe;
 use tamis::params::{Common, Name};
 use tamis::sizing::Kind;
-use tamis_jobs::output;
-use tamis_jobs::plan::{self, Counters, Size};
-use tamis_jobs::resume::named;
+use tamis_jobs::plan::{self, Size};
 use tamis_jobs::rows::BadRows;
 use tamis_read::error::{Error, Result};
 use tamis_read::{Options, Sources};
 
 use super::kafka;
 use super::learned::Sizing;
+use super::refusal::Impossible;
 use super::sink::Target;
-use super::state::Description;
 use super::text::Named;
 use super::window::Window;
 
@@ -94,37 +91,23 @@ pub struct Counts {
 impl Job {
     /// Refuses what no input can make possible.
     pub(super) fn check(&self) -> Result<()> {
-        let refused = |message: &str| Err(Error::told(message.into()));
         match self.common.kind {
-            Kind::Fuse => {
-                return refused(
-                    "a fuse filter is built from all of its keys at once and takes no more: use blocked, bloom or scalable",
-                );
-            }
-            Kind::Layered => {
-                return refused(
-                    "layered filters are for records of keywords that are all there: build them, or stream with blocked, bloom or scalable",
-                );
-            }
+            Kind::Fuse => return Err(Impossible::Static.into()),
+            Kind::Layered => return Err(Impossible::Layered.into()),
             _ => {}
         }
         if self.remove.is_some() && self.common.kind != Kind::Counting {
-            return Err(Error::told(format!(
-                "--remove needs filters from which keys can be removed, and a {} filter is none: give --kind counting and --keys N",
-                self.common.kind
-            )));
+            return Err(Impossible::Removal(self.common.kind).into());
         }
         if self.batch == 0 || self.batch > 1 << 30 {
-            return refused("a batch has between 1 and 1,073,741,824 records");
+            return Err(Impossible::Batch.into());
         }
         if let Some(counts) = &self.counts {
             if self.common.kind.counts() {
-                return refused(
-                    "--counts keeps counts beside filters, and --kind count-min counts already: leave out one",
-                );
+                return Err(Impossible::CountsTwice.into());
             }
             if counts.output == Target::Stdout && self.output == Target::Stdout {
-                return refused("-o and --counts both go to standard output; name a file for one of them");
+                return Err(Impossible::OneOutput.into());
             }
             counts.output.check()?;
         }
@@ -138,45 +121,28 @@ impl Job {
     /// Refuses to make anew what has a size of its own, or cannot be read again.
     fn check_rebuild(&self) -> Result<()> {
         let Some(above) = self.rebuild_above else { return Ok(()) };
-        let refused = |message: &str| Err(Error::told(message.into()));
         if self.window.is_some() {
-            return refused(
-                "the panes of a window have one size, and expire soon: leave out --rebuild-above and give a larger --keys",
-            );
+            return Err(Impossible::RebuiltWindow.into());
         }
         if self.remove.is_some() {
-            return refused(
-                "filters that are made anew from the source would hold again what was removed: leave out --rebuild-above",
-            );
+            return Err(Impossible::RebuiltRemoval.into());
         }
         if self.common.kind.counts() {
-            return refused("--rebuild-above looks at the rate of false positives, and counts have none");
+            return Err(Impossible::RebuiltCounts.into());
         }
         let (keys, size) = match &self.sizing {
-            Sizing::Keys(_, Size::Total(_)) => {
-                return refused(
-                    "--size fixes the size, and --rebuild-above would make it larger: leave out one",
-                );
-            }
-            Sizing::Params(_) => {
-                return refused(
-                    "the given parameters fix the size, and --rebuild-above would make it larger: leave out one",
-                );
-            }
+            Sizing::Keys(_, Size::Total(_)) => return Err(Impossible::RebuiltSize.into()),
+            Sizing::Params(_) => return Err(Impossible::RebuiltParams.into()),
             Sizing::Keys(keys, size) => (*keys, *size),
             Sizing::Growing(..) | Sizing::Counters(_) => return Ok(()),
         };
         if !matches!(self.train, Some(Named::Files(_))) {
-            return refused(
-                "filters are made anew from files, and other streams cannot be read again from their beginning: let them grow (--kind scalable)",
-            );
+            return Err(Impossible::RebuiltLive.into());
         }
         let counts = vec![(Name::default(), keys)];
         let planned = plan::parameters(self.common.clone(), counts, size, 0)?;
         match planned.groups.iter().map(|group| group.fpr).find(|target| *target > above) {
-            Some(target) => Err(Error::told(format!(
-                "the target rate is {target}, and --rebuild-above {above} is below it: filters would be made anew for ever"
-            ))),
+            Some(target) => Err(Impossible::RebuiltForever { target, above }.into()),
             None => Ok(()),
         }
     }
@@ -184,40 +150,25 @@ impl Job {
     /// Refuses windows of what cannot be united, or has no time.
     fn check_window(&self) -> Result<()> {
         let Some(window) = &self.window else { return Ok(()) };
-        let refused = |message: &str| Err(Error::told(message.into()));
         let kinds = [Some(self.common.kind), self.counts.as_ref().map(|counts| counts.common.kind)];
         for kind in kinds.into_iter().flatten() {
             match kind {
-                Kind::Scalable => {
-                    return refused(
-                        "a window is the union of its panes, and scalable filters cannot be united: give --keys N, the keys of a window, for blocked or bloom filters",
-                    );
-                }
-                Kind::CountMinConservative => {
-                    return refused(
-                        "a window is the sum of its panes, and conservative counts cannot be added up: leave out --conservative",
-                    );
-                }
+                Kind::Scalable => return Err(Impossible::WindowOfGrowing.into()),
+                Kind::CountMinConservative => return Err(Impossible::WindowOfConservative.into()),
                 _ => {}
             }
         }
         if self.from.is_some() {
-            return refused(
-                "the keys of --from have no time, and no window: leave out --from (--params takes parameters alone)",
-            );
+            return Err(Impossible::WindowOfFile.into());
         }
         if self.train.is_none() {
-            return refused("a window is of what is learned: give --train");
+            return Err(Impossible::WindowOfNothing.into());
         }
         if self.remove.is_some() {
-            return refused(
-                "what is removed does not tell the pane it was in, and a window forgets by itself: leave out --remove",
-            );
+            return Err(Impossible::WindowRemoval.into());
         }
         if window.time().is_none() && self.every.is_none() {
-            return refused(
-                "rows that arrive have the time of their batch: give --every, so that none waits for long",
-            );
+            return Err(Impossible::WindowWaits.into());
         }
         Ok(())
     }
@@ -237,8 +188,7 @@ impl Job {
         let written: Vec<_> = written.collect();
         for topic in &written {
             if read.iter().any(|read| (&read.brokers, &read.topic) == (&topic.brokers, &topic.topic)) {
-                let message = "the output would be read as an input; name another topic".into();
-                return Err(Error::told_of(topic.to_string(), message));
+                return Err(Error::input(topic.to_string(), Impossible::TopicReadAgain));
             }
         }
         kafka::check(&[read, written].concat(), &self.kafka)
@@ -264,81 +214,10 @@ impl Job {
                 if let Named::Files(inputs) = named
                     && Sources::would_find(inputs, path)
                 {
-                    let message =
-                        format!("{what} would be read as an input; name a place outside of the inputs");
-                    return Err(Error::told_of(path, message));
+                    return Err(Error::input(path, Impossible::ReadAgain(what)));
                 }
             }
         }
         Ok(())
-    }
-
-    /// What must be the same when a later run goes on.
-    pub(super) fn description(&self) -> Result<Description> {
-        let stream = |stream: &Named| match stream {
-            Named::Files(inputs) => {
-                json!(inputs.iter().map(|input| named(Path::new(input))).collect::<Vec<_>>())
-            }
-            Named::Stdin => json!("-"),
-            Named::Pipe(path) => json!(named(path)),
-            Named::Socket(address) => json!(address.to_string()),
-            Named::Kafka(topic) => json!(topic.name()),
-        };
-        let sizing = |sizing: &Sizing| -> Result<Value> {
-            Ok(json!(match sizing {
-                Sizing::Params(params) => {
-                    let params =
-                        serde_json::to_vec(params).map_err(|error| Error::told(error.to_string()))?;
-                    format!("parameters with the digest {:016x}", tamis::hash::xxh3(&params, 0))
-                }
-                Sizing::Keys(keys, size) => format!("{size:?} for {keys} keys"),
-                Sizing::Growing(keys, fpr) => format!("a rate of {fpr}, growing from {keys} keys"),
-                Sizing::Counters(Counters { epsilon, shape }) => format!(
-                    "{} counters of {} bits in {} rows for an error of {epsilon}",
-                    shape.slots, shape.width, shape.hashes
-                ),
-            }))
-        };
-        let counts = match &self.counts {
-            Some(counts) => json!({
-                "kind": counts.common.kind.name(), "recipe": counts.common.recipe.to_string(),
-                "size": sizing(&counts.sizing)?, "output": counts.output.name(),
-            }),
-            None => Value::Null,
-        };
-        let from = match &self.from {
-            Some(path) => json!(format!("{:032x}", output::open(path)?.digest())),
-            None => Value::Null,
-        };
-        let seconds = self.every.map(|every| every.as_secs_f64());
-        let pairs = [
-            ("train", self.train.as_ref().map_or(Value::Null, stream)),
-            ("query", self.query.as_ref().map_or(Value::Null, stream)),
-            ("output", json!(self.output.name())),
-            ("kind", json!(self.common.kind.name())),
-            ("hash", json!(self.common.hash.to_string())),
-            ("recipe", json!(self.common.recipe.to_string())),
-            ("recipe of --train", json!(self.train_recipe.to_string())),
-            ("recipe of --query", json!(self.query_recipe.to_string())),
-            ("size", sizing(&self.sizing)?),
-            ("--counts", counts),
-            ("--from", from),
-            ("--batch", json!(self.batch)),
-            ("--every", json!(seconds)),
-            ("--format", json!(self.options.format.map(|format| format!("{format:?}").to_lowercase()))),
-            ("--delimiter", json!(self.options.delimiter.map(char::from))),
-            ("--no-header", json!(self.options.no_header)),
-            ("--no-quotes", json!(self.options.no_quotes)),
-            ("--bad-rows", json!(format!("{:?}", self.bad_rows).to_lowercase())),
-        ];
-        // Jobs without them are described as they were before there were any.
-        let remove = self.remove.iter().flat_map(|remove| {
-            [("remove", stream(&remove.named)), ("recipe of --remove", json!(remove.recipe.to_string()))]
-        });
-        let window = self.window.iter().flat_map(Window::description);
-        let window = window.map(|(name, value)| (name, json!(value)));
-        let rebuild = self.rebuild_above.map(|above| ("--rebuild-above", json!(above)));
-        let pairs = pairs.into_iter().chain(remove).chain(window).chain(rebuild);
-        Ok(pairs.map(|(name, value)| (name.to_owned(), value)).collect())
     }
 }

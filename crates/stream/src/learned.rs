@@ -14,6 +14,8 @@ use tamis::scalable::{self, Scalable};
 use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
 use tamis_jobs::arena::{Placing, Private};
+use tamis_jobs::ask::Filters;
+use tamis_jobs::batch::{KeyBatch, Needs};
 use tamis_jobs::health;
 use tamis_jobs::output::{self, Mapped};
 use tamis_jobs::plan::{self, Counters, Size};
@@ -46,7 +48,7 @@ impl Sizing {
 }
 
 /// A sketch with the name of its group.
-pub(super) type Named<'a> = (&'a Name, Sketch<&'a [u64]>);
+type Named<'a> = (&'a Name, Sketch<&'a [u64]>);
 
 /// In place of a group that has not come yet.
 const NOWHERE: usize = usize::MAX;
@@ -163,12 +165,12 @@ impl Learned {
     /// Makes room for the groups of these records, whose names the source has found: no others,
     /// since it reads ahead.
     pub(super) fn meet(&mut self, records: &Records, found: &[Name]) -> Result<()> {
-        if records.groups.is_empty() {
+        if records.keys.groups().is_empty() {
             return Ok(());
         }
         self.numbered.resize(self.numbered.len().max(found.len()), NOWHERE);
         let mut new = Vec::new();
-        for &number in &records.groups {
+        for &number in records.keys.groups() {
             let place = &mut self.numbered[number as usize];
             if *place == NOWHERE {
                 *place = 0; // to be told below
@@ -271,12 +273,13 @@ impl Learned {
         if records.is_empty() {
             return Ok(()); // there may be no group yet
         }
-        let grouped = !records.groups.is_empty();
-        let group = |record: usize| if grouped { self.numbered[records.groups[record] as usize] } else { 0 };
+        let keys = &records.keys;
+        let grouped = !keys.groups().is_empty();
+        let group = |record: usize| if grouped { self.numbered[keys.groups()[record] as usize] } else { 0 };
         match &mut self.kept {
             Kept::Fixed { params, words } if params.common.kind.counts() => {
                 // In their order: the conservative update depends on it.
-                let parts = by_group(records, params.groups.len(), group);
+                let parts = by_group(keys, params.groups.len(), group);
                 for (at, section) in sections(params).into_iter().enumerate() {
                     let (shape, total) = (params.groups[at].shape, &mut self.totals[at]);
                     let update = match params.common.kind {
@@ -285,8 +288,8 @@ impl Learned {
                     };
                     let mut sketch = CountMin::from_words(&mut words[section], shape, update, *total)?;
                     let (hashes, weights) = match &parts {
-                        Some(parts) => (&parts[at].0, &parts[at].1),
-                        None => (&records.hashes, &records.weights),
+                        Some(parts) => (&parts[at].0[..], &parts[at].1[..]),
+                        None => (keys.hashes(), keys.weights()),
                     };
                     match weights.is_empty() {
                         true => sketch.add_hashes(hashes),
@@ -297,18 +300,18 @@ impl Learned {
             }
             Kept::Fixed { params, words } => {
                 let placing = Placing::new(params);
-                let taken = std::mem::replace(words, Words::zeroed(0).map_err(tamis::Error::Memory)?);
+                let taken = std::mem::take(words);
                 let mut into = Private::with(&placing, taken);
-                for (record, &hash) in records.hashes.iter().enumerate() {
+                for (record, &hash) in keys.hashes().iter().enumerate() {
                     let group = group(record) as u32;
-                    into.take(Key { group, hash, bytes: records.key(record), weight: 1 });
+                    into.take(Key { group, hash, bytes: keys.key(record), weight: 1 });
                 }
                 *words = into.finish();
             }
             Kept::Growing(filters) => {
                 self.fresh.resize(records.len(), false);
-                match by_group(records, filters.len(), group) {
-                    None => filters[0].1.insert_hashes(&records.hashes, &mut self.fresh)?,
+                match by_group(keys, filters.len(), group) {
+                    None => filters[0].1.insert_hashes(keys.hashes(), &mut self.fresh)?,
                     Some(parts) => {
                         for ((_, filter), (hashes, _)) in filters.iter_mut().zip(&parts) {
                             filter.insert_hashes(hashes, &mut self.fresh[..hashes.len()])?;
@@ -382,7 +385,7 @@ impl Learned {
     /// never came were not.
     pub(super) fn remove(&mut self, records: &Records, found: &[Name]) -> Result<u64> {
         let mut places = vec![0];
-        if !records.groups.is_empty() {
+        if !records.keys.groups().is_empty() {
             // A group may be there from before, though this run has not met it.
             let place = |(number, name): (usize, &Name)| match self.numbered.get(number) {
                 Some(&place) if place != NOWHERE => place,
@@ -393,10 +396,11 @@ impl Learned {
         let Kept::Fixed { params, words } = &mut self.kept else { return Ok(0) };
         let all = params.groups.len();
         // What is nowhere is set apart, and left there.
-        let parts = by_group(records, all + 1, |record| places[records.groups[record] as usize].min(all));
+        let keys = &records.keys;
+        let parts = by_group(keys, all + 1, |record| places[keys.groups()[record] as usize].min(all));
         let mut removed = 0;
         for (at, section) in sections(params).into_iter().enumerate() {
-            let hashes = parts.as_ref().map_or(&records.hashes, |parts| &parts[at].0);
+            let hashes = parts.as_ref().map_or(keys.hashes(), |parts| &parts[at].0);
             let mut filter = Counting::from_words(&mut words[section], params.groups[at].shape.hashes)?;
             let gone = filter.remove_hashes(hashes);
             // Full counters let more be removed than was added; what is noted is never more than that.
@@ -417,7 +421,7 @@ impl Learned {
     }
 
     /// The filters, with the names of their groups, in the order for people.
-    pub(super) fn sketches(&self) -> Result<Vec<Named<'_>>> {
+    fn sketches(&self) -> Result<Vec<Named<'_>>> {
         let mut sketches = Vec::new();
         match &self.kept {
             Kept::Fixed { params, words } => {
@@ -437,6 +441,18 @@ impl Learned {
         }
         sketches.sort_by(|(a, _), (b, _)| a.compare_naturally(b));
         Ok(sketches)
+    }
+
+    /// The filters, to be asked, and the names of their groups, in the order for people.
+    pub(super) fn filters(&self) -> Result<(Vec<&Name>, Filters<'_>)> {
+        let (names, sketches): (Vec<&Name>, Vec<_>) = self.sketches()?.into_iter().unzip();
+        let hashes = |sketch: &Sketch<&[u64]>| match sketch {
+            Sketch::Bloom(filter) => filter.hashes(),
+            _ => 0,
+        };
+        let most = sketches.iter().map(hashes).max().unwrap_or(0);
+        let needs = Needs::new(self.common.kind, self.common.hash, most);
+        Ok((names, Filters::of_sketches(needs, sketches)))
     }
 
     /// Writes all of it to a file like any other.
@@ -548,18 +564,18 @@ fn params_of(name: &Name, filter: &Scalable<Words>) -> Result<GroupParams> {
 /// The hashes and weights of each of so many groups, in the order of the records; nothing where there
 /// is no need to set them apart.
 fn by_group(
-    records: &Records,
+    keys: &KeyBatch,
     groups: usize,
     group: impl Fn(usize) -> usize,
 ) -> Option<Vec<(Vec<u64>, Vec<u64>)>> {
-    if records.groups.is_empty() {
+    if keys.groups().is_empty() {
         return None;
     }
     let mut parts = vec![<(Vec<u64>, Vec<u64>)>::default(); groups];
-    for (record, &hash) in records.hashes.iter().enumerate() {
+    for (record, &hash) in keys.hashes().iter().enumerate() {
         let (hashes, weights) = &mut parts[group(record)];
         hashes.push(hash);
-        weights.extend(records.weights.get(record));
+        weights.extend(keys.weights().get(record));
     }
     Some(parts)
 }

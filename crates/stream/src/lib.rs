@@ -10,6 +10,7 @@
 
 mod answers;
 mod bookmark;
+mod identity;
 mod job;
 pub mod kafka;
 mod learned;
@@ -19,6 +20,7 @@ mod net;
 mod panes;
 mod queue;
 mod rebuild;
+mod refusal;
 mod run;
 mod sift;
 mod sink;
@@ -44,6 +46,7 @@ use tamis::params::{Common, Params};
 pub use self::job::{Counts, Job, Removing};
 pub use self::learned::{Fill, Sizing};
 pub use self::net::Address;
+pub use self::refusal::{BadWindow, CannotResume, Failed, Impossible, News, opt};
 pub use self::sink::{Sink, Target};
 pub use self::source::{Cut, Place, Reached, Records, Source};
 pub use self::text::Named;
@@ -51,6 +54,7 @@ pub use self::watch::{Batch, Status, Watch, Windowed};
 pub use self::window::{By, Event, Judged, Late, TimeColumn, Window};
 
 use self::answers::Writing;
+use self::identity::Identity;
 use self::learned::Learned;
 use self::panes::Panes;
 use self::rebuild::Rebuild;
@@ -60,7 +64,6 @@ use self::sink::Continued;
 use self::state::{Begin, Commit, Planned, State};
 use self::text::Setup;
 use self::window::Times;
-use tamis_jobs::number;
 use tamis_jobs::output;
 use tamis_jobs::rows::Names;
 use tamis_read::Control;
@@ -122,12 +125,13 @@ fn say_memory(window: &Window, learners: &[Learner<'_>], watch: &Watch) -> Resul
     let sketches = window.panes() + 1;
     let all = bytes.saturating_mul(sketches);
     if all > MUCH {
-        watch.say(&format!(
-            "a window of {window} takes up to {} of memory{}: {sketches} sketches of {}, since each pane has the size of the whole window; a longer --slide takes less",
-            number::bytes(all),
-            if learners.iter().any(|learner| learner.writing.grouped()) { " for each group" } else { "" },
-            number::bytes(bytes)
-        ));
+        watch.say(&News::Memory {
+            window: window.to_string(),
+            bytes: all,
+            each: bytes,
+            sketches,
+            grouped: learners.iter().any(|learner| learner.writing.grouped()),
+        });
     }
     Ok(())
 }
@@ -136,10 +140,9 @@ fn say_memory(window: &Window, learners: &[Learner<'_>], watch: &Watch) -> Resul
 pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let start = Instant::now();
     job.check()?;
-    let description = job.description()?;
     let (mut state, commit, planned) = match &job.state {
         Some(folder) => {
-            let (state, commit, planned) = State::open(folder, &description)?;
+            let (state, commit, planned) = State::open(folder, &Identity::of(job)?)?;
             (Some(state), commit, planned)
         }
         None => (None, None, VecDeque::new()),
@@ -208,8 +211,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
         let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
         if let Some(path) = paths.iter().find(below) {
-            let message = "is a file of the state folder; name other inputs, or another state folder".into();
-            return Err(Error::told_of(path.clone(), message));
+            return Err(Error::input(path.clone(), CannotResume::InputInState));
         }
     }
     let inputs = streams.iter().flatten().flat_map(|stream| stream.source.explained()).collect();

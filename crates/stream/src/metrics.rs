@@ -32,7 +32,7 @@ impl Door {
             listener.set_nonblocking(true)?;
             Ok(Door(listener))
         };
-        open().map_err(Error::io(format!("--metrics {address}")))
+        open().map_err(Error::io(format!("metrics at {address}")))
     }
 
     /// Answers until it is told to end.

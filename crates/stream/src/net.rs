@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tamis_read::error::{Error, Result};
 
 use super::live::{Receive, Received};
+use super::refusal::Failed;
 
 /// The address of a socket, and which side this program is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,9 +30,7 @@ impl Address {
         let port = rest.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
         Some(match port.map(str::parse::<u16>) {
             Some(Ok(_)) => Ok(Address { listens, host_and_port: rest.into() }),
-            _ => Err(Error::told(format!(
-                "{text}: a socket has a host and a port: tcp://127.0.0.1:7001 connects, tcp-listen://127.0.0.1:7001 waits for peers"
-            ))),
+            _ => Err(Failed::Socket(text.into()).into()),
         })
     }
 }
@@ -173,7 +172,7 @@ impl Peers {
     pub(super) fn fault(&mut self) -> io::Error {
         let why = self.fault.take().map_or_else(|| "no peer came".to_owned(), |fault| fault.to_string());
         let seconds = self.alone.elapsed().as_secs();
-        io::Error::other(format!("no peer for {seconds} s ({why}); --reconnect TIME waits longer"))
+        io::Error::other(Failed::Alone { seconds, why })
     }
 }
 

@@ -129,7 +129,9 @@ mod tests {
     use super::super::source::Records;
     use super::super::window::{By, Event, Judged, Late, Times, Window};
     use super::*;
+    use tamis_jobs::batch::{Keeps, KeyBatch};
     use tamis_jobs::plan::{Counters, Size};
+    use tamis_jobs::rows::{Key, Take};
 
     const SLIDE: i64 = 1_000;
     const PANES: i64 = 4;
@@ -211,12 +213,12 @@ mod tests {
     }
 
     fn records(rows: &[Row], grouped: bool) -> Records {
-        Records {
-            hashes: rows.iter().map(|(key, ..)| tamis::hash::xxh3(&[*key], 0)).collect(),
-            groups: rows.iter().filter(|_| grouped).map(|(_, group, _)| u32::from(*group)).collect(),
-            times: rows.iter().map(|(.., time)| *time).collect(),
-            ..Records::default()
+        let mut keys = KeyBatch::new(Keeps { groups: grouped, ..Keeps::default() });
+        for (key, group, _) in rows {
+            let hash = tamis::hash::xxh3(&[*key], 0);
+            keys.take(Key { group: u32::from(*group), hash, bytes: &[], weight: 1 });
         }
+        Records { keys, times: rows.iter().map(|(.., time)| *time).collect() }
     }
 
     fn window(event: Option<(i64, Late)>) -> Window {

@@ -34,7 +34,7 @@ pub(super) struct Piece {
 
 impl Piece {
     fn bytes(&self) -> usize {
-        PIECE + self.records.keys.len() + 32 * self.records.len()
+        PIECE + self.records.keys.all_bytes() + 32 * self.records.len()
     }
 }
 
@@ -58,6 +58,8 @@ struct State {
 
 /// What there was to take.
 #[derive(Debug)]
+// One is made for each batch, and lives for a moment.
+#[expect(clippy::large_enum_variant)]
 pub(super) enum Popped {
     Piece(Piece),
     Nothing,
@@ -147,8 +149,13 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     use std::thread;
 
+    use tamis_jobs::batch::{Keeps, KeyBatch};
+    use tamis_jobs::rows::{Key, Take};
+
     fn piece(bytes: usize) -> Piece {
-        Piece { records: Records { keys: vec![0; bytes], ..Records::default() }, ..Piece::default() }
+        let mut keys = KeyBatch::new(Keeps { bytes: true, ..Keeps::default() });
+        keys.take(Key { group: 0, hash: 0, bytes: &vec![0; bytes], weight: 1 });
+        Piece { records: Records { keys, ..Records::default() }, ..Piece::default() }
     }
 
     #[test]
@@ -157,7 +164,7 @@ mod tests {
         let pushed = AtomicUsize::new(0);
         thread::scope(|scope| {
             scope.spawn(|| {
-                while queue.push(piece((1 << 20) - PIECE)) {
+                while queue.push(piece((1 << 20) - PIECE - 32)) {
                     pushed.fetch_add(1, SeqCst);
                 }
             });
@@ -199,7 +206,7 @@ mod tests {
         let queue = Queue::default();
         assert!(matches!(queue.pop(Duration::ZERO), Ok(Popped::Nothing)));
         queue.push(piece(1));
-        queue.end(Err(Error::told("no".into())));
+        queue.end(Err(crate::refusal::Failed::Reader.into()));
         assert!(matches!(queue.pop(Duration::ZERO), Ok(Popped::Piece(_))));
         assert!(queue.pop(Duration::ZERO).is_err());
     }

@@ -12,6 +12,7 @@ use tamis_jobs::rows::Names;
 use tamis_read::error::{Error, Result};
 
 use super::learned::{Fill, Learned};
+use super::refusal::CannotResume;
 use super::sift::{Grouping, Making};
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::text::{self, Setup};
@@ -53,12 +54,7 @@ pub(super) fn larger(keys: u64, fill: &Fill) -> u64 {
 impl Rebuild<'_> {
     /// Adds the first rows of the stream, up to this place.
     pub(super) fn read_again(&self, learned: &mut Learned, rows: u64, to: &Place) -> Result<()> {
-        let changed = || {
-            Err(Error::told(
-                "filters were to be made anew, and the rows that were read are no longer the same: an input was cut or replaced"
-                    .into(),
-            ))
-        };
+        let changed = || Err(Error::from(CannotResume::RowsChanged));
         let names = Mutex::new(Names::default());
         let groups = match self.setup.making.groups {
             Grouping::Found(params, _) => Grouping::Found(params, &names),

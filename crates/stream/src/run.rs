@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tamis::params::Name;
-use tamis_jobs::number;
+use tamis_jobs::failpoint::reach;
 use tamis_jobs::rows::Names;
-use tamis_read::error::{Error, Result};
-use tamis_read::{Control, calendar};
+use tamis_read::Control;
+use tamis_read::error::Result;
 
 use super::Report;
 use super::answers::{Asking, Distinct, Writing};
@@ -16,6 +16,7 @@ use super::job::Job;
 use super::learned::Learned;
 use super::panes::Panes;
 use super::rebuild::{self, Rebuild};
+use super::refusal::{CannotResume, News};
 use super::sink::Sink;
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::state::{self, Begin, Commit, Planned, State};
@@ -194,6 +195,7 @@ impl Run<'_> {
                 }
             }
             closed = !self.batch(replayed, moment)?;
+            reach("stream/answered");
             if !closed {
                 self.commit_if_due()?;
             }
@@ -253,10 +255,7 @@ impl Run<'_> {
         for (stream, range) in streams.into_iter().zip([&planned.train, &planned.query, &planned.remove]) {
             let Some((from, to)) = range else { continue };
             if *from != stream.place() {
-                return Err(Error::told(format!(
-                    "batch {} of the plan does not begin where the one before it ends; begin with an empty state folder",
-                    planned.batch
-                )));
+                return Err(CannotResume::Gap(planned.batch).into());
             }
             while !stream.gather(Cut::At(to), LOOK)? {
                 if self.control.check().is_err() {
@@ -290,11 +289,7 @@ impl Run<'_> {
         let sorted = times.sort(records, moment);
         if before == 0 && times.judged.ahead > 0 {
             let latest = records.times.iter().max().copied().unwrap_or(0);
-            self.watch.say(&format!(
-                "a row is dated {}, and it is {}: rows so far ahead are left out and counted (--ahead allows more; a time without a zone is taken for UTC)",
-                calendar::stamp(latest),
-                calendar::stamp(moment)
-            ));
+            self.watch.say(&News::Ahead { latest, now: moment });
         }
         let Some(sorted) = sorted else { return Ok(0) };
         let parts = sorted.parts(records);
@@ -325,14 +320,13 @@ impl Run<'_> {
             *learned = larger;
             now = learned.fill()?;
         }
-        self.watch.say(&format!(
-            "the expected rate was {}, over {}: the filters were made anew from the source, for {} keys in place of {}; it is now {}",
-            number::rate(fill.rate),
-            number::rate(rebuild.above),
-            number::count(more),
-            number::count(keys),
-            number::rate(now.rate)
-        ));
+        self.watch.say(&News::Rebuilt {
+            was: fill.rate,
+            above: rebuild.above,
+            now: now.rate,
+            before: keys,
+            keys: more,
+        });
         self.watch.update(|status| status.enlarged += 1);
         Ok(())
     }
@@ -341,8 +335,7 @@ impl Run<'_> {
     fn say_growth(&self, layers: u64) {
         let now = self.learners.first().map_or(0, |learner| learner.learned.layers());
         if self.job.rebuild_above.is_some() && now > layers && layers > 0 {
-            self.watch
-                .say(&format!("the filters have grown: they have {} now", number::counted(now, "layer")));
+            self.watch.say(&News::Grown(now));
             self.watch.update(|status| status.enlarged += now - layers);
         }
     }
@@ -378,6 +371,7 @@ impl Run<'_> {
             let [train, query, remove] = [&self.train, &self.query, &self.remove].map(Stream::range);
             let planned = Planned { batch: self.batch, train, query, remove, moment };
             state.log(&planned)?;
+            reach("stream/planned");
         }
         self.uncommitted = self.state.is_some();
         let queries = self.query.records.len() as u64;
@@ -397,15 +391,15 @@ impl Run<'_> {
         let (mut distinct, mut answers, mut open) = (0, 0, true);
         if queries > 0 {
             let Room { distinct: finder, asking, firsts, answers: out } = &mut self.room;
-            finder.firsts(&self.query.records, firsts);
+            let queries = &self.query.records.keys;
+            finder.firsts(queries, firsts);
             distinct = firsts.len() as u64;
             for (number, Learner { learned, sink, writing, .. }) in self.learners.iter_mut().enumerate() {
-                let records = &self.query.records;
                 out.clear();
-                let sketches = learned.sketches()?;
+                let filters = learned.filters()?;
                 let lines = match learned.counts() {
-                    true => asking.count(records, firsts, &sketches, *writing, out),
-                    false => asking.ask(records, firsts, self.job.common.hash, &sketches, *writing, out),
+                    true => asking.count(queries, firsts, &filters, *writing, out),
+                    false => asking.ask(queries, firsts, &filters, *writing, out),
                 };
                 if number == 0 {
                     answers = lines; // counts beside filters answer all queries
@@ -491,7 +485,9 @@ impl Run<'_> {
 
     /// Makes all that was done so far durable, and a place to go back to.
     fn commit(&mut self) -> Result<()> {
+        reach("stream/commit");
         self.sync()?;
+        reach("stream/synced");
         let Some(state) = &mut self.state else { return Ok(()) };
         let begin = |stream: &mut Stream<'_>| -> Result<Option<Begin>> {
             let Some(source) = &mut stream.source else { return Ok(None) };
@@ -517,6 +513,7 @@ impl Run<'_> {
                 let written = panes.write(state.folder(), self.job.threads, name)?;
                 *if learned.counts() { &mut files.counts } else { &mut files.filter } = written;
             }
+            reach("stream/learned");
         }
         let planned = self.learners.first().and_then(|learner| learner.learned.planned_keys());
         commit.keys = planned.filter(|_| self.rebuild.is_some());
@@ -529,6 +526,7 @@ impl Run<'_> {
                 source.forget(&stream.begin)?;
             }
         }
+        reach("stream/forgotten");
         self.due.committed = Instant::now();
         self.uncommitted = false;
         self.watch.update(|status| {

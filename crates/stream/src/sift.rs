@@ -1,18 +1,17 @@
 //! From records to pieces of hashes and keys, on the threads that read.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Mutex;
 
 use tamis::hash::Scheme;
-use tamis::key::{BadValue, Column, Maker, Recipe};
+use tamis::key::{Column, Maker, Recipe};
 use tamis::params::Params;
-use tamis_jobs::rows::{BadRows, Groups, Key, KeyRows, Names, Take, in_time, refusal};
+use tamis_jobs::batch::{Keeps, KeyBatch, Needs};
+use tamis_jobs::rows::{BadRows, Groups, KeyRows, Keyless, Names, Unusable};
 use tamis_read::calendar::{self, Unit};
-use tamis_read::{Sift, Sink};
+use tamis_read::{BadRow, RowResult, Sift, Sink};
 
 use super::queue::Piece;
-use super::source::Records;
 use super::window::TimeColumn;
 
 /// How the records of a stream become keys.
@@ -44,16 +43,11 @@ struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    fn time(&mut self, values: &[Option<&[u8]>]) -> Result<i64, String> {
-        let text = self.maker.key(&values[self.at..=self.at]).map_err(|bad| match bad {
-            BadValue::Missing => in_time("an empty cell, \\N or null is none"),
-            bad => in_time(&bad.to_string()),
-        })?;
-        calendar::moment(text, self.unit).ok_or_else(|| {
-            in_time(match self.unit {
-                Some(_) => "not a number that tells a moment",
-                None => "not a moment (2026-11-15T12:34:56Z, 2026-11-15 12:34:56, seconds since 1970)",
-            })
+    fn time(&mut self, values: &[Option<&[u8]>]) -> Result<i64, Box<Keyless>> {
+        let text = self.maker.key(&values[self.at..=self.at]).map_err(|bad| Box::new(Keyless::Time(bad)))?;
+        calendar::moment(text, self.unit).ok_or_else(|| match self.unit {
+            Some(_) => Box::new(Keyless::NumberOfNoMoment),
+            None => Box::new(Keyless::NoMoment),
         })
     }
 }
@@ -69,35 +63,10 @@ pub(super) enum Grouping<'a> {
     Found(&'a Params, &'a Mutex<Names>),
 }
 
-/// Collects the keys of one thread.
-#[derive(Debug, Default)]
-struct Collected {
-    records: Records,
-    grouped: bool,
-    weighted: bool,
-    wanted: bool,
-}
-
-impl Take for Collected {
-    #[inline(always)]
-    fn take(&mut self, key: Key<'_>) {
-        self.records.hashes.push(key.hash);
-        if self.grouped {
-            self.records.groups.push(key.group);
-        }
-        if self.weighted {
-            self.records.weights.push(key.weight);
-        }
-        if self.wanted {
-            self.records.keys.extend_from_slice(key.bytes);
-            self.records.ends.push(self.records.keys.len());
-        }
-    }
-}
-
 /// What one thread does with records.
 pub(super) struct Sifter<'a> {
-    rows: KeyRows<'a, Collected>,
+    rows: KeyRows<'a, KeyBatch>,
+    times: Vec<i64>,
     clock: Option<Clock<'a>>,
     bad_rows: BadRows,
     stops: Vec<u32>,
@@ -111,45 +80,53 @@ impl<'a> Sifter<'a> {
             Grouping::Known(params) => (Groups::Known(params), true),
             Grouping::Found(params, others) => (Groups::KnownFirst { params, first: 0, others }, true),
         };
-        let (weighted, wanted, bad_rows) = (making.recipe.weight.is_some(), making.keys, making.bad_rows);
-        let collected = Collected { records: Records::default(), grouped, weighted, wanted };
-        let rows = KeyRows::new(making.recipe, making.hash, making.bad_rows, groups, collected);
+        let keeps = Keeps {
+            groups: grouped,
+            weights: making.recipe.weight.is_some(),
+            bytes: making.keys,
+            needs: Needs::Hash, // what else filters need is made of the bytes, of distinct keys alone
+        };
+        let bad_rows = making.bad_rows;
+        let rows = KeyRows::new(making.recipe, making.hash, bad_rows, groups, KeyBatch::new(keeps));
         let at = making.recipe.columns().len();
         let clock = making.time.map(|time| Clock { maker: Maker::new(&time.recipe), unit: time.unit, at });
-        Sifter { rows, clock, bad_rows, stops: Vec::new(), skipped: 0 }
+        Sifter { rows, times: Vec::new(), clock, bad_rows, stops: Vec::new(), skipped: 0 }
     }
 }
 
-impl Sift for Sifter<'_> {
-    type Batch = Piece;
-
+impl Sink for Sifter<'_> {
     #[inline(always)]
-    fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
+    fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         let skipped = self.rows.skipped;
         let time = match self.clock.as_mut().map(|clock| clock.time(values)) {
             Some(Err(_)) if self.bad_rows == BadRows::Skip => {
                 self.rows.skipped += 1;
                 return Ok(());
             }
-            Some(Err(why)) => return Err(refusal(&why, values)),
+            Some(Err(why)) => return Err(Unusable::new(*why, values).into()),
             Some(Ok(time)) => Some(time),
             None => None,
         };
-        self.rows.row(values)?;
+        self.rows.row(place.clone(), values)?;
         if self.rows.skipped == skipped {
             self.stops.push(place.end as u32); // a chunk is shorter than 4 GiB
-            self.rows.take.records.times.extend(time);
+            self.times.extend(time);
         }
         Ok(())
     }
 
-    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.rows.bad_row(place, why)
     }
+}
+
+impl Sift for Sifter<'_> {
+    type Batch = Piece;
 
     fn batch(&mut self, data: &[u8], piece: &mut Piece) {
         piece.records.clear();
-        std::mem::swap(&mut piece.records, &mut self.rows.take.records);
+        self.rows.take.move_into(&mut piece.records.keys);
+        std::mem::swap(&mut piece.records.times, &mut self.times);
         piece.stops.clear();
         std::mem::swap(&mut piece.stops, &mut self.stops);
         piece.base = data.len() as u64; // to be taken from where the data ends

@@ -14,6 +14,7 @@ use tamis_read::error::{Error, Result};
 use super::job::Job;
 use super::kafka;
 use super::net::{Address, Peers, is_for_now};
+use super::refusal::{CannotResume, Impossible};
 
 /// What takes the answers of batches.
 pub trait Sink {
@@ -99,10 +100,7 @@ impl Target {
             ["gz", "zst", "bz2", "xz"].iter().any(|name| end.eq_ignore_ascii_case(name))
         };
         if path.extension().is_some_and(packed) {
-            let message =
-                "answers are appended as they come, which compressed files do not allow; leave it plain"
-                    .into();
-            return Err(Error::told_of(path, message));
+            return Err(Error::input(path, Impossible::Appended));
         }
         output::check(path)
     }
@@ -138,10 +136,8 @@ impl Target {
                 let there = fs::metadata(path).map_or(0, |file| file.len());
                 let length = length.unwrap_or(0);
                 if there < length {
-                    let message = format!(
-                        "has {there} bytes, but {length} were written to it: what is missing cannot be made again; begin with an empty state folder"
-                    );
-                    return Err(Error::told_of(path.clone(), message));
+                    let why = CannotResume::OutputShortened { length: there, written: length };
+                    return Err(Error::input(path.clone(), why));
                 }
                 let file = Appended::open(path, length)?;
                 // So that a file that is new is there after a failure of the machine, too.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tamis_jobs::batch::KeyBatch;
 use tamis_read::Explained;
 use tamis_read::error::Result;
 
@@ -97,19 +98,11 @@ pub trait Source {
     fn skipped(&self) -> u64;
 }
 
-/// Records as a batch has them: hashes, and what else is wanted of their keys, one after the other.
+/// Records as a batch has them: their keys, with what else is wanted of these, and their times.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// Their hashes.
-    pub hashes: Vec<u64>,
-    /// The numbers of their groups, where there are groups.
-    pub groups: Vec<u32>,
-    /// What they count for, where that is not 1.
-    pub weights: Vec<u64>,
-    /// Their keys, and where each ends; where they are wanted.
-    pub keys: Vec<u8>,
-    /// Where each key ends.
-    pub ends: Vec<usize>,
+    /// Their keys.
+    pub keys: KeyBatch,
     /// Their times in milliseconds since 1970, where rows tell them.
     pub times: Vec<i64>,
 }
@@ -117,53 +110,26 @@ pub struct Records {
 impl Records {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.hashes.len()
+        self.keys.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.hashes.is_empty()
+        self.keys.is_empty()
     }
 
-    /// Forgets them, but not their room.
+    /// Drops them, and keeps the memory.
     pub fn clear(&mut self) {
-        self.hashes.clear();
-        self.groups.clear();
-        self.weights.clear();
         self.keys.clear();
-        self.ends.clear();
         self.times.clear();
-    }
-
-    /// The key of a record; empty where keys are not wanted.
-    pub fn key(&self, record: usize) -> &[u8] {
-        let start = if record == 0 { 0 } else { self.ends.get(record - 1).copied().unwrap_or(0) };
-        self.ends.get(record).map_or(&[], |&end| &self.keys[start..end])
-    }
-
-    /// The number of a record's group.
-    pub fn group(&self, record: usize) -> u32 {
-        self.groups.get(record).copied().unwrap_or(0)
     }
 
     /// Appends some of the others.
     pub fn extend(&mut self, others: &Records, range: Range<usize>) {
-        self.hashes.extend_from_slice(&others.hashes[range.clone()]);
-        if !others.groups.is_empty() {
-            self.groups.extend_from_slice(&others.groups[range.clone()]);
-        }
-        if !others.weights.is_empty() {
-            self.weights.extend_from_slice(&others.weights[range.clone()]);
-        }
         if !others.times.is_empty() {
             self.times.extend_from_slice(&others.times[range.clone()]);
         }
-        if !others.ends.is_empty() && !range.is_empty() {
-            let from = if range.start == 0 { 0 } else { others.ends[range.start - 1] };
-            let shift = self.keys.len();
-            self.keys.extend_from_slice(&others.keys[from..others.ends[range.end - 1]]);
-            self.ends.extend(others.ends[range].iter().map(|end| end - from + shift));
-        }
+        self.keys.extend(&others.keys, range);
     }
 }
 
@@ -171,24 +137,22 @@ impl Records {
 mod tests {
     use super::*;
 
+    use tamis_jobs::batch::Keeps;
+    use tamis_jobs::rows::{Key, Take};
+
     #[test]
-    fn parts_of_records_are_appended_with_their_keys() {
-        let all = Records {
-            hashes: vec![1, 2, 3],
-            groups: vec![7, 8, 9],
-            weights: vec![],
-            keys: b"abbccc".to_vec(),
-            ends: vec![1, 3, 6],
-            times: vec![-1, 0, 1],
-        };
+    fn parts_of_records_are_appended_with_their_keys_and_times() {
+        let mut all = Records { times: vec![-1, 0, 1], ..Records::default() };
+        all.keys = KeyBatch::new(Keeps { groups: true, bytes: true, ..Keeps::default() });
+        for (i, bytes) in [&b"a"[..], b"bb", b"ccc"].into_iter().enumerate() {
+            all.keys.take(Key { group: i as u32 + 7, hash: i as u64 + 1, bytes, weight: 1 });
+        }
         let mut some = Records::default();
         some.extend(&all, 1..3);
         some.extend(&all, 0..0);
         some.extend(&all, 0..2);
-        assert_eq!(some.hashes, [2, 3, 1, 2]);
+        assert_eq!(some.keys.hashes(), [2, 3, 1, 2]);
         assert_eq!(some.times, [0, 1, -1, 0]);
-        let keys: Vec<&[u8]> = (0..4).map(|record| some.key(record)).collect();
-        assert_eq!(keys, [&b"bb"[..], b"ccc", b"a", b"bb"]);
-        assert_eq!(some.group(2), 7);
+        assert_eq!((some.keys.key(1), some.keys.groups()[2]), (&b"ccc"[..], 7));
     }
 }

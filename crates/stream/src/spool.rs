@@ -13,6 +13,8 @@ use memchr::memrchr;
 use tamis_jobs::output;
 use tamis_read::error::{Error, Result};
 
+use super::refusal::CannotResume;
+
 /// A segment is ended when it is so long, or when it is synced and has this much.
 const SEGMENT: u64 = 64 << 20;
 const SYNCED_SEGMENT: u64 = 1 << 20;
@@ -65,8 +67,7 @@ impl Spool {
             }
             let path = self.path(start);
             if missing {
-                let message = format!("it should begin at {}: a part is missing", self.end);
-                return Err(Error::told_of(path, message));
+                return Err(Error::input(path, CannotResume::SpoolGap(self.end)));
             }
             let length = fs::metadata(&path).map_err(Error::io(&path))?.len();
             // What stands beyond the beginning of the next was cut off, and the cut was lost.
@@ -107,8 +108,7 @@ impl Spool {
                 return Ok(all);
             }
             let path = self.folder.join(format!("{}…", self.prefix));
-            let message = format!("what came from offset {offset} on is not there any more");
-            return Err(Error::told_of(path, message));
+            return Err(Error::input(path, CannotResume::SpoolGone(offset)));
         }
         for (i, &start) in self.starts.iter().enumerate() {
             let end = self.starts.get(i + 1).copied().unwrap_or(self.end);

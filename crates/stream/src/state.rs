@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `lock` | keeps a second process away |
-//! | `job.json` | the job; another one is refused |
+//! | `job.json` | the [identity](super::identity) of the job; another one is refused |
 //! | `filter-N.tamis` | the filters after batch N: an ordinary file; `filter.tamis` is the newest |
 //! | `counts-N.tamis` | the counts after batch N, likewise; `counts.tamis` is the newest |
 //! | `filter-pane-T-N.tamis` | with windows: what belongs to the pane that begins at T, as of batch N |
@@ -11,6 +11,9 @@
 //! | `plan.log` | the batches since: where each begins and ends in all streams |
 //! | `spool-…` | what came from streams that cannot be read again |
 //! | `kafka-id` | by which a broker knows whose answers it has |
+//!
+//! `job.json`, `commit.json` and each line of `plan.log` are `{"sum":"…","of":…}`: the checksum is that of
+//! the bytes after `"of":`, up to the last brace. Fields that are not known are passed over.
 //!
 //! `commit.json` is replaced in one rename, after all it speaks of is on disk. A line of `plan.log`
 //! is written before its batch runs, and has a checksum: one that was not written to its end does
@@ -22,26 +25,24 @@
 //! however often it is run. A pane that no more rows come to is written once, and is gone with the
 //! first commit after it has expired.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tamis::hash::xxh3;
+use tamis_jobs::failpoint::reach;
 use tamis_jobs::output;
-use tamis_jobs::resume::Lock;
+use tamis_jobs::resume::{Digest, Lock};
 use tamis_read::error::{Error, Result};
 
+use super::identity::{Identity, VERSION, differences};
+use super::refusal::{CannotResume, Failed};
 use super::source::Place;
-
-/// What a job is: names and values, of which each must be the same in the next run.
-pub(super) type Description = BTreeMap<String, Value>;
 
 /// A commit: a moment to which a later run can go back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Commit {
     pub(super) version: u32,
     /// Batches that are done.
@@ -67,7 +68,6 @@ pub(super) struct Commit {
 
 /// The panes of windows, by their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Panes {
     /// The newest time, in milliseconds since 1970.
     pub(super) newest: Option<i64>,
@@ -85,7 +85,6 @@ impl Commit {
 
 /// Where a stream goes on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Begin {
     pub(super) place: Place,
     pub(super) bookmark: Value,
@@ -93,7 +92,6 @@ pub(super) struct Begin {
 
 /// A batch that was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Planned {
     pub(super) batch: u64,
     /// From where to where, in each stream.
@@ -106,26 +104,22 @@ pub(super) struct Planned {
     pub(super) moment: Option<i64>,
 }
 
-/// Something with a checksum.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Sealed<T> {
-    sum: String,
-    of: T,
+/// A text of JSON with a checksum of its bytes before it.
+fn seal(text: &str) -> String {
+    format!("{{\"sum\":\"{}\",\"of\":{text}}}\n", Digest::of(text.as_bytes(), 0))
 }
 
-fn seal<T: Serialize>(of: &T) -> Result<String> {
-    let text = serde_json::to_string(of).map_err(|error| Error::told(error.to_string()))?;
-    Ok(format!("{{\"sum\":\"{:016x}\",\"of\":{text}}}\n", xxh3(text.as_bytes(), 0)))
+/// The text, if the checksum is that of its bytes as they lie there: whatever else a later program has
+/// written into it, it is whole.
+fn unseal(bytes: &[u8]) -> Option<&[u8]> {
+    let (sum, rest) = bytes.strip_prefix(b"{\"sum\":\"")?.split_at_checked(16)?;
+    let text = rest.strip_prefix(b"\",\"of\":")?.strip_suffix(b"}\n")?;
+    (sum == Digest::of(text, 0).to_string().as_bytes()).then_some(text)
 }
 
-fn unseal<T: Serialize + DeserializeOwned>(text: &[u8]) -> Option<T> {
-    let sealed: Sealed<T> = serde_json::from_slice(text).ok()?;
-    let again = serde_json::to_string(&sealed.of).ok()?;
-    (sealed.sum == format!("{:016x}", xxh3(again.as_bytes(), 0))).then_some(sealed.of)
+fn to_json<T: Serialize>(of: &T) -> Result<String> {
+    serde_json::to_string(of).map_err(|error| Failed::from(error).into())
 }
-
-const VERSION: u32 = 1;
 
 /// A state folder in use.
 pub(super) struct State {
@@ -139,43 +133,29 @@ pub(super) struct State {
 impl State {
     /// Uses this folder, which is made where it is not there. Gives the last commit, and the
     /// batches that were begun since.
-    pub(super) fn open(
-        folder: &Path,
-        job: &Description,
-    ) -> Result<(State, Option<Commit>, VecDeque<Planned>)> {
+    pub(super) fn open(folder: &Path, job: &Identity) -> Result<(State, Option<Commit>, VecDeque<Planned>)> {
         if fs::metadata(folder).is_ok_and(|there| !there.is_dir()) {
-            let message = "is a file; --state names a folder".into();
-            return Err(Error::told_of(folder, message));
+            return Err(Error::input(folder, CannotResume::NoFolder));
         }
         make(folder)?;
         let lock = Lock::at(&folder.join("lock"), folder)?;
         let path = folder.join("job.json");
+        let asked = job.text()?;
         match fs::read(&path) {
             Ok(bytes) => {
-                let stored: Description = serde_json::from_slice(&bytes).map_err(|error| Error::Input {
-                    path: path.clone(),
-                    why: Box::new(tamis_read::refusal::Said(format!(
-                        "cannot be read ({error}); begin with an empty state folder"
-                    ))),
-                })?;
-                if let Some(difference) = difference(&stored, job) {
-                    if !is_begun(folder)? {
-                        write_job(&path, job)?; // the other job came to nothing
-                        return State::open_own(folder, lock);
-                    }
-                    let message = format!(
-                        "is the state of another job: {difference}; name another folder, or give the same job"
-                    );
-                    return Err(Error::told_of(folder, message));
+                let stored = read_job(&path, &bytes)?;
+                if is_begun(folder)? {
+                    refuse_other(folder, stored, &asked)?;
+                } else if unseal(&bytes) != Some(asked.as_bytes()) {
+                    write_job(&path, &asked)?; // the other job came to nothing
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let strangers = strangers(folder)?;
                 if let Some(name) = strangers.first() {
-                    let message = format!("holds {name:?} and no state; name an empty folder, or a new one");
-                    return Err(Error::told_of(folder, message));
+                    return Err(Error::input(folder, CannotResume::Occupied(name.clone())));
                 }
-                write_job(&path, job)?;
+                write_job(&path, &asked)?;
             }
             Err(error) => return Err(Error::Io { path, source: error }),
         }
@@ -210,7 +190,7 @@ impl State {
 
     /// Notes that a batch begins.
     pub(super) fn log(&mut self, planned: &Planned) -> Result<()> {
-        let line = seal(planned)?;
+        let line = seal(&to_json(planned)?);
         self.log.write_all(line.as_bytes()).map_err(Error::io(self.path("plan.log")))?;
         self.logged = planned.batch;
         Ok(())
@@ -236,15 +216,22 @@ impl State {
     /// must be on disk.
     pub(super) fn commit(&mut self, mut commit: Commit) -> Result<()> {
         commit.version = VERSION;
-        let text = seal(&commit)?;
-        output::write_whole(&self.path("commit.json"), |out| out.write_all(text.as_bytes()))?;
+        let text = seal(&to_json(&commit)?);
+        output::write_whole(&self.path("commit.json"), |out| {
+            out.write_all(text.as_bytes())?;
+            reach("stream/half-written");
+            Ok(())
+        })?;
+        reach("stream/renamed");
         // What the commit before needs is there until this one is sure to last.
         output::sync_folder(&self.folder)?;
+        reach("stream/lasting");
         // Batches of an earlier run that are still to be run again stand in the log alone.
         if commit.batch >= self.logged {
             self.log.set_len(0).map_err(Error::io(self.path("plan.log")))?;
             self.logged = commit.batch;
         }
+        reach("stream/log-cut");
         self.tidy(Some(&commit))
     }
 
@@ -255,6 +242,7 @@ impl State {
             let known = name.split('-').next().unwrap_or_default();
             link(&self.folder, name, &format!("{known}.tamis")).map_err(Error::io(self.path(name)))?;
         }
+        reach("stream/linked");
         for name in names(&self.folder)? {
             let of_a_commit = ["filter-", "counts-"].iter().any(|prefix| name.starts_with(prefix));
             let old = of_a_commit && name.ends_with(".tamis") && !kept.contains(&name);
@@ -329,9 +317,8 @@ fn strangers(folder: &Path) -> Result<Vec<String>> {
     Ok(names(folder)?.into_iter().filter(|name| !own(name)).collect())
 }
 
-fn write_job(path: &Path, job: &Description) -> Result<()> {
-    let text = serde_json::to_string_pretty(job).map_err(|error| Error::told(error.to_string()))? + "\n";
-    output::write_whole(path, |out| out.write_all(text.as_bytes()))
+fn write_job(path: &Path, job: &str) -> Result<()> {
+    output::write_whole(path, |out| out.write_all(seal(job).as_bytes()))
 }
 
 /// Whether anything was done that a later run could go on with.
@@ -341,40 +328,46 @@ fn is_begun(folder: &Path) -> Result<bool> {
     Ok(log.is_ok_and(|log| log.len() > 0) || names(folder)?.iter().any(begun))
 }
 
-/// What two jobs do not share.
-fn difference(stored: &Description, job: &Description) -> Option<String> {
-    let mut names: Vec<&String> = stored.keys().chain(job.keys()).collect();
-    // What the others follow from is named first.
-    let first = ["--window", "--slide", "--time"];
-    names.sort_by_key(|name| (first.iter().position(|first| first == name).unwrap_or(first.len()), *name));
-    let show = |value: Option<&Value>| match value {
-        None | Some(Value::Null) => "nothing".into(),
-        Some(value) => value.to_string(),
+/// The job of a folder; none if it is of the first version, which had its fields and nothing around them.
+fn read_job(path: &Path, bytes: &[u8]) -> Result<Option<Value>> {
+    let parsed = |text: &[u8]| serde_json::from_slice::<Value>(text).ok();
+    let job = match unseal(bytes) {
+        Some(text) => parsed(text).map(Some),
+        None => parsed(bytes).filter(|job| job.get("--batch").is_some()).map(|_| None),
     };
-    let differing = names.into_iter().find(|name| stored.get(*name) != job.get(*name))?;
-    Some(format!(
-        "{differing} is {} there and {} here",
-        show(stored.get(differing)),
-        show(job.get(differing))
-    ))
+    job.ok_or_else(|| Error::input(path, CannotResume::Damaged))
+}
+
+/// Refuses to go on with what another job, or another version of the program, has begun.
+fn refuse_other(folder: &Path, stored: Option<Value>, asked: &str) -> Result<()> {
+    let refused = |why: CannotResume| Err(Error::input(folder, why));
+    let Some(stored) = stored else { return refused(CannotResume::FirstVersion) };
+    let version = stored.get("version").unwrap_or(&Value::Null);
+    if version.as_u64() != Some(u64::from(VERSION)) {
+        return refused(CannotResume::Version(version.to_string()));
+    }
+    // Both from text, so that equal numbers are read alike.
+    let asked = serde_json::from_str(asked).map_err(Failed::from)?;
+    let differences = differences(&stored, &asked);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    refused(CannotResume::OtherJob(differences))
 }
 
 fn read_commit(folder: &Path) -> Result<Option<Commit>> {
     let path = folder.join("commit.json");
-    let damaged = |message: &str| Error::Input {
-        path: path.clone(),
-        why: Box::new(tamis_read::refusal::Said(message.into())),
+    let refused = |why: CannotResume| Error::input(path.clone(), why);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::Io { path, source: error }),
     };
-    match fs::read(&path) {
-        Ok(bytes) => match unseal::<Commit>(&bytes) {
-            Some(commit) if commit.version == VERSION => Ok(Some(commit)),
-            Some(_) => {
-                Err(damaged("was written by another version of tamis; begin with an empty state folder"))
-            }
-            None => Err(damaged("is damaged (its checksum does not hold); begin with an empty state folder")),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::Io { path, source: error }),
+    let text = unseal(&bytes).ok_or_else(|| refused(CannotResume::Damaged))?;
+    match serde_json::from_slice::<Commit>(text) {
+        Ok(commit) if commit.version == VERSION => Ok(Some(commit)),
+        Ok(commit) => Err(refused(CannotResume::Version(commit.version.to_string()))),
+        Err(_) => Err(refused(CannotResume::Damaged)),
     }
 }
 
@@ -387,7 +380,9 @@ fn read_plan(path: &Path, done: u64, last: u64) -> Result<(VecDeque<Planned>, u6
     };
     let (mut planned, mut valid): (VecDeque<Planned>, u64) = Default::default();
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-        let Some(batch) = unseal::<Planned>(line).filter(|_| line.ends_with(b"\n")) else { break };
+        let Some(batch) = unseal(line).and_then(|text| serde_json::from_slice::<Planned>(text).ok()) else {
+            break;
+        };
         let next = planned.back().map_or(done, |before| before.batch) + 1;
         let is_done = batch.batch <= done && planned.is_empty();
         if batch.batch > last || !is_done && batch.batch != next {
@@ -405,9 +400,7 @@ fn read_plan(path: &Path, done: u64, last: u64) -> Result<(VecDeque<Planned>, u6
 mod tests {
     use super::*;
 
-    fn job(batch: u64) -> Description {
-        [("batch".to_owned(), batch.into()), ("train".to_owned(), "a".into())].into()
-    }
+    use super::super::identity::tests::job;
 
     fn planned(batch: u64) -> Planned {
         let place = |offset| Place(vec![0, offset]);
@@ -518,12 +511,62 @@ mod tests {
         state.log(&planned(1)).unwrap();
         drop(state);
         let message = refused(job(6));
-        assert!(message.contains("batch is 5 there and 6 here"), "{message}");
+        assert!(message.contains("--batch is 5 there and 6 here;"), "{message}");
         let (mut state, ..) = State::open(path, &job(5)).unwrap();
         state.commit(Commit { batch: 7, ..Commit::default() }).unwrap();
         drop(state);
         let text = fs::read_to_string(path.join("commit.json")).unwrap();
         fs::write(path.join("commit.json"), text.replace("\"batch\":7", "\"batch\":8")).unwrap();
         assert!(refused(job(5)).contains("damaged"));
+    }
+
+    /// As a later program might write them, which knows more.
+    #[test]
+    fn fields_that_are_not_known_are_passed_over_and_a_flipped_bit_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let (mut state, ..) = State::open(path, &job(5)).unwrap();
+        state.commit(Commit { batch: 1, ..Commit::default() }).unwrap();
+        state.log(&planned(2)).unwrap();
+        drop(state);
+        for name in ["job.json", "commit.json", "plan.log"] {
+            let bytes = fs::read(path.join(name)).unwrap();
+            let text = String::from_utf8(unseal(&bytes).unwrap().into()).unwrap();
+            let more = text.replacen('{', "{ \"of a later program\":null,", 1);
+            fs::write(path.join(name), seal(&more)).unwrap();
+        }
+        let (_, commit, plan) = State::open(path, &job(5)).unwrap();
+        assert_eq!((commit.unwrap().batch, plan), (1, [planned(2)].into()));
+        for name in ["job.json", "commit.json"] {
+            let bytes = fs::read(path.join(name)).unwrap();
+            let flipped = |bit: usize| {
+                let mut broken = bytes.clone();
+                broken[bit / 8] ^= 1 << (bit % 8);
+                broken
+            };
+            assert!((0..8 * bytes.len()).all(|bit| unseal(&flipped(bit)).is_none()), "{name}");
+            fs::write(path.join(name), flipped(8 * bytes.len() - 100)).unwrap();
+            let error = State::open(path, &job(5)).err().map(|error| error.to_string());
+            assert!(error.unwrap().contains("damaged"), "{name}");
+            fs::write(path.join(name), bytes).unwrap();
+        }
+        assert!(State::open(path, &job(5)).is_ok());
+    }
+
+    #[test]
+    fn a_state_of_another_version_is_refused_unless_it_came_to_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let refused = || State::open(path, &job(5)).err().map(|error| error.to_string()).unwrap_or_default();
+        let later = job(5).text().unwrap().replacen("\"version\": 2", "\"version\": 3", 1);
+        for (text, says) in [(seal(&later), "version 3"), ("{\"--batch\":5}".into(), "tamis 0.1.0")] {
+            fs::write(path.join("job.json"), &text).unwrap();
+            fs::write(path.join("plan.log"), "x").unwrap();
+            assert!(refused().contains(says), "{}", refused());
+            fs::write(path.join("plan.log"), "").unwrap();
+            drop(State::open(path, &job(5)).unwrap());
+        }
+        fs::write(path.join("job.json"), "{\"salary\":5}").unwrap();
+        assert!(refused().contains("job.json"));
     }
 }

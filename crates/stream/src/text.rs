@@ -24,6 +24,7 @@ use super::kafka;
 use super::live::{Followed, LONGEST_LINE, Live, Pipe, Receive};
 use super::net::{Address, Peers, Socket};
 use super::queue::{Piece, Popped, Queue};
+use super::refusal::{CannotResume, Failed, Impossible};
 use super::sift::{Making, Sifter};
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::spool::Spool;
@@ -46,9 +47,6 @@ pub enum Named {
 impl Named {
     /// What these words name.
     pub fn of(inputs: &[String]) -> Result<Named> {
-        let alone = |what: &str| {
-            Err(Error::told(format!("{what} is a stream of its own and cannot stand beside other inputs")))
-        };
         let special = |path: &Path| fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
         for input in inputs {
             let named = match (Address::of(input), kafka::Address::of(input)) {
@@ -58,7 +56,7 @@ impl Named {
                 _ if special(Path::new(input)) => Named::Pipe(input.into()),
                 _ => continue,
             };
-            return if inputs.len() == 1 { Ok(named) } else { alone(input) };
+            return if inputs.len() == 1 { Ok(named) } else { Err(Impossible::Beside(input.clone()).into()) };
         }
         Ok(Named::Files(inputs.to_vec()))
     }
@@ -148,7 +146,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Result<(Text, Reader<'a>)> {
     let (begin, bookmark) = match begin {
         Some((Place(place), bookmark)) => {
-            let damaged = || Error::told("the commit of the state cannot be read".into());
+            let damaged = || Error::from(CannotResume::Plan);
             let [input, offset] = place[..] else { return Err(damaged()) };
             let bookmark = serde_json::from_value(bookmark.clone()).map_err(|_| damaged())?;
             (Position { input: input as usize, offset }, bookmark)
@@ -219,8 +217,7 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
                 }
                 _ => {
                     if setup.folder.is_some() && Flow::stdin_is_a_file() {
-                        let message = "standard input is a file, and a later run would read it from its beginning again: name the file instead of -";
-                        return Err(Error::told(message.into()));
+                        return Err(Impossible::FileAsInput.into());
                     }
                     ("-".into(), Box::new(Pipe::new(Flow::stdin())))
                 }
@@ -287,8 +284,7 @@ impl Reader<'_> {
                 behind = begin.offset as i64 - prelude.len() as i64;
             }
             if explained[input].compression.is_some() {
-                let message = "a stream that comes once is read as plain text: unpack it first (zcat … | tamis stream --train -)".into();
-                return Err(Error::told_of(explained[input].path.clone(), message));
+                return Err(Error::input(explained[input].path.clone(), Impossible::Compressed));
             }
             *lock(&shared.live) = Some(Understood::of(&explained[input], prelude));
             sources.in_rows_of(LONGEST_LINE);
@@ -321,9 +317,7 @@ struct EndInPanic<'a>(&'a Shared);
 impl Drop for EndInPanic<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0
-                .queue
-                .end(Err(Error::told("the reading of a stream ended by a fault of the program".into())));
+            self.0.queue.end(Err(Failed::Reader.into()));
         }
     }
 }
@@ -399,7 +393,7 @@ impl Source for Text {
         let target = match cut {
             Cut::At(Place(place)) => match place[..] {
                 [input, offset] => Some(Position { input: input as usize, offset }),
-                _ => return Err(Error::told("the plan of the state cannot be read".into())),
+                _ => return Err(CannotResume::Plan.into()),
             },
             Cut::Records(_) => None,
         };
@@ -412,9 +406,7 @@ impl Source for Text {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.piece(left)? {
                 Some(Popped::End) if target.is_some() => {
-                    return Err(Error::told(
-                        "an input ends before what was read of it earlier: it was cut or replaced; the state folder cannot go on with it".into(),
-                    ));
+                    return Err(CannotResume::Ends.into());
                 }
                 Some(Popped::End) => return Ok(Reached::End),
                 Some(_) => return Ok(Reached::Pause),
@@ -441,9 +433,7 @@ impl Source for Text {
             }
             self.piece = Some(piece);
             if target.is_some_and(|target| self.at != target) {
-                return Err(Error::told(
-                    "an input has other records than what was read of it earlier; the state folder cannot go on with it".into(),
-                ));
+                return Err(CannotResume::OtherRecords.into());
             }
         }
     }
@@ -467,7 +457,7 @@ impl Source for Text {
         }
         let bookmark = Bookmark { files, live: lock(&self.shared.live).clone() };
         self.settled = bookmark.live.is_some();
-        serde_json::to_value(bookmark).map_err(|error| Error::told(error.to_string()))
+        serde_json::to_value(bookmark).map_err(|error| Failed::from(error).into())
     }
 
     fn has_news(&self) -> bool {

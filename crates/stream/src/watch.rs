@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::learned::Fill;
+use super::refusal::News;
 use super::window::Judged;
 
 /// How far a run is.
@@ -93,7 +94,7 @@ pub struct Batch {
 }
 
 type Hear = Box<dyn Fn(&Batch, &Status) + Send + Sync>;
-type HearNews = Box<dyn Fn(&str) + Send + Sync>;
+type HearNews = Box<dyn Fn(&News) + Send + Sync>;
 
 /// Shared between a run and whoever watches it.
 #[derive(Default)]
@@ -117,13 +118,13 @@ impl Watch {
 
     /// The same, which also hears at once of what people should know.
     #[must_use]
-    pub fn with_news(self, news: impl Fn(&str) + Send + Sync + 'static) -> Watch {
+    pub fn with_news(self, news: impl Fn(&News) + Send + Sync + 'static) -> Watch {
         Watch { news: Some(Box::new(news)), ..self }
     }
 
-    pub(super) fn say(&self, text: &str) {
+    pub(super) fn say(&self, what: &News) {
         if let Some(news) = &self.news {
-            news(text);
+            news(what);
         }
     }
 

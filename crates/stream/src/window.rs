@@ -13,14 +13,17 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
 use tamis::key::{Column, Field, Recipe};
 use tamis_read::calendar::{self, Unit};
-use tamis_read::error::{Error, Result};
+use tamis_read::error::Result;
+use tamis_read::refusal::Opt;
 
+use super::refusal::{BadWindow, opt};
 use super::source::Records;
 
 /// More panes are refused: each is a sketch of its own.
-const MOST_PANES: u64 = 10_000;
+pub(super) const MOST_PANES: u64 = 10_000;
 
 /// Panes of a window where the user did not say, if its length allows it.
 const PANES: u64 = 24;
@@ -72,6 +75,16 @@ pub enum Late {
     Take,
 }
 
+impl Late {
+    /// How states name it.
+    fn name(self) -> &'static str {
+        match self {
+            Late::Drop => "drop",
+            Late::Take => "take",
+        }
+    }
+}
+
 /// A column that tells the time of a row, with steps, and the unit of its numbers: `ts`, `ts:ms`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeColumn {
@@ -119,19 +132,18 @@ impl TimeColumn {
 }
 
 /// A time in whole milliseconds, above zero.
-fn millis(name: &str, time: Duration) -> Result<i64> {
-    let refused = |why: &str| Err(Error::told(format!("{name} {why}")));
+fn millis(option: Opt, time: Duration) -> Result<i64, BadWindow> {
     match i64::try_from(time.as_millis()) {
-        Ok(0) => refused("takes a time above zero, of a millisecond at least"),
-        Ok(_) if !time.subsec_nanos().is_multiple_of(1_000_000) => refused("takes whole milliseconds"),
+        Ok(0) => Err(BadWindow::Zero(option)),
+        Ok(_) if !time.subsec_nanos().is_multiple_of(1_000_000) => Err(BadWindow::Fraction(option)),
         // So that sums of times stay far from the largest number.
         Ok(millis) if millis < i64::MAX / 8 => Ok(millis),
-        _ => refused("is longer than all of time"),
+        _ => Err(BadWindow::Endless(option)),
     }
 }
 
 /// A length for people: `24h`, `90s`.
-fn shown(millis: i64) -> String {
+pub(super) fn shown(millis: i64) -> String {
     let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];
     // A day is called 24h.
     let fits = |(size, _): &(i64, &str)| millis % size == 0 && (millis / size > 1 || *size < 86_400_000);
@@ -143,31 +155,27 @@ impl Window {
     /// A window of this length, cut into panes of that length: where it is not given, into 24, or as
     /// many up to that as make panes of whole milliseconds.
     pub fn new(length: Duration, slide: Option<Duration>, by: By, clock: fn() -> SystemTime) -> Result<Self> {
-        let length = millis("--window", length)?;
+        let length = millis(opt::WINDOW, length)?;
         let slide = match slide {
-            Some(slide) => millis("--slide", slide)?,
+            Some(slide) => millis(opt::SLIDE, slide)?,
             None => {
                 let panes = (1..=PANES as i64).rev().find(|panes| length % panes == 0).unwrap_or(1);
                 length / panes
             }
         };
-        let refused = |message: String| Err(Error::told(message));
-        let (window, pane) = (shown(length), shown(slide));
+        let texts = || (shown(length), shown(slide));
         if length < slide {
-            return refused(format!(
-                "a window of {window} is shorter than its slide of {pane}: --slide is the step by which it moves on; give a shorter one"
-            ));
+            let (length, slide) = texts();
+            return Err(BadWindow::Short { length, slide }.into());
         }
         if length % slide != 0 {
-            return refused(format!(
-                "a window of {window} is no multiple of its slide of {pane}: give a --slide of which it has a whole number"
-            ));
+            let (length, slide) = texts();
+            return Err(BadWindow::Uneven { length, slide }.into());
         }
         if (length / slide) as u64 > MOST_PANES {
-            return refused(format!(
-                "a window of {window} in slides of {pane} has {} panes, each of which is a sketch of its own, and {MOST_PANES} are the most: give a longer --slide",
-                length / slide
-            ));
+            let panes = length / slide;
+            let (length, slide) = texts();
+            return Err(BadWindow::Panes { length, slide, panes }.into());
         }
         Ok(Window { length, slide, by, clock })
     }
@@ -228,16 +236,34 @@ impl Window {
     }
 
     /// What must be the same when a later run goes on.
-    pub(super) fn description(&self) -> Vec<(&'static str, String)> {
-        let mut pairs = vec![("--window", shown(self.length)), ("--slide", shown(self.slide))];
-        if let By::Event(event) = &self.by {
-            pairs.push(("--time", event.time.to_string()));
-            pairs.push(("--lateness", shown(saturated(event.lateness))));
-            pairs.push(("--late", format!("{:?}", event.late).to_lowercase()));
-            pairs.push(("--ahead", shown(self.ahead())));
+    pub(super) fn pinned(&self) -> Pinned {
+        let event = match &self.by {
+            By::Event(event) => Some(event),
+            By::Arrival => None,
+        };
+        Pinned {
+            length_ms: self.length,
+            slide_ms: self.slide,
+            time: event.map(|event| event.time.recipe.key[0].clone()),
+            time_unit: event.and_then(|event| event.time.unit).map(|unit| unit.name().to_owned()),
+            lateness_ms: event.map(|event| saturated(event.lateness)),
+            late: event.map(|event| event.late.name().to_owned()),
+            ahead_ms: event.map(|_| self.ahead()),
         }
-        pairs
     }
+}
+
+/// A window as the identity of a job has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Pinned {
+    length_ms: i64,
+    slide_ms: i64,
+    /// The column that tells the time of a row; all that follows is `null` without it.
+    time: Option<Field>,
+    time_unit: Option<String>,
+    lateness_ms: Option<i64>,
+    late: Option<String>,
+    ahead_ms: Option<i64>,
 }
 
 /// For people.
@@ -372,6 +398,8 @@ impl Sorted {
 }
 
 /// The rows of one pane.
+// One is made for each pane of a batch, and lives for a moment.
+#[expect(clippy::large_enum_variant)]
 pub(super) enum Part<'r> {
     All(&'r Records),
     Some(Records),

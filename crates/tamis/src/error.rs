@@ -1,7 +1,12 @@
 //! What can go wrong in the library, each with what to do about it.
 
+use alloc::string::String;
+use core::fmt;
+
+use crate::sizing::Kind;
+
 /// The library's result.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// A failure of the library.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +18,9 @@ pub enum Error {
     /// A rate that is no probability between 0 and 1.
     #[error("the false-positive rate must lie between 0 and 1, both excluded: {0} does not")]
     Rate(f64),
+    /// Bits per key that make no filter.
+    #[error("the bits per key must be above 0 and at most 10,000: {0} are not")]
+    BitsPerKey(f64),
     /// A filter for no keys.
     #[error("a filter needs at least one key to be sized for")]
     NoKeys,
@@ -58,9 +66,54 @@ pub enum Error {
     /// A file whose parts contradict each other though their checksums match.
     #[error("{0}: the file was not written by tamis, or was changed since")]
     Corrupt(String),
-    /// Memory that is not to be had.
-    #[error("not enough memory: {0}")]
-    Memory(std::io::Error),
+    /// Memory that the system does not give.
+    #[error("not enough memory for {bytes} bytes")]
+    Memory {
+        /// The bytes asked for.
+        bytes: u64,
+    },
+    /// Something that sketches of a kind cannot do.
+    #[error("a {kind} sketch {action}")]
+    Cannot {
+        /// The kind.
+        kind: Kind,
+        /// What it cannot do.
+        action: Action,
+    },
+    /// A step that does not make a key of every value, in a recipe for a [`Filter`](crate::Filter) or a
+    /// [`Counter`](crate::Counter).
+    #[error(
+        "the step {step} does not make one key of every value; use trim, lower, upper, prefix, suffix, before or after"
+    )]
+    Step {
+        /// The step, as a recipe spells it.
+        step: String,
+    },
+    /// A file that is more than one set of plain keys.
+    #[error("holds {0}; open it as a tamis::File")]
+    NotOneSet(NotOneSet),
+    /// A file that could not be read.
+    #[cfg(feature = "file")]
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file that was read, and is not what it should be.
+    #[cfg(feature = "file")]
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        source: Box<Error>,
+    },
+    /// A file that could not be written. What was there before is untouched.
+    #[cfg(feature = "file")]
+    #[error(transparent)]
+    Write(#[from] crate::whole::Error),
     /// A set of which no fuse filter could be built.
     #[error(
         "no fuse filter of these {keys} hashes was found with {seeds} seeds: they are not spread evenly; \
@@ -72,4 +125,61 @@ pub enum Error {
         /// The seeds that were tried.
         seeds: u64,
     },
+}
+
+/// What a sketch of some kind cannot do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action {
+    /// Take keys one by one.
+    Insert,
+    /// Take in another sketch.
+    Merge,
+    /// Give up keys again.
+    Remove,
+    /// Count how often keys come.
+    Count,
+    /// Be planned for a number of bits per key.
+    BitsPerKey,
+    /// Size itself by the keys that it is given, with this hash.
+    Collect,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Action::Insert => {
+                "cannot take plain keys one by one; use blocked, bloom, counting or scalable, or count-min to count"
+            }
+            Action::Merge => "depends on the order of its keys and cannot be merged; use a kind that can",
+            Action::Count => "does not count; use count-min",
+            Action::Remove => "cannot remove keys; use counting",
+            Action::BitsPerKey => "is sized by a rate with this hash, not by bits per key; give it a rate",
+            Action::Collect => {
+                "cannot size itself with murmur3, whose positions need the keys; count them and give their number"
+            }
+        })
+    }
+}
+
+/// Why a file is not one set of plain keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotOneSet {
+    /// It has several groups, or one with a name.
+    Groups,
+    /// Its keys are made of several columns, or are records of keywords.
+    Columns,
+    /// It lists heavy keys, or a journal, which would be lost.
+    More,
+}
+
+impl fmt::Display for NotOneSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotOneSet::Groups => "groups, not one set",
+            NotOneSet::Columns => "keys of several columns or keywords, not single values",
+            NotOneSet::More => "more than one sketch (heavy keys or a journal)",
+        })
+    }
 }

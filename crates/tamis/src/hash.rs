@@ -1,12 +1,16 @@
 //! From the bytes of a key to a hash: named schemes, fixed for ever once a file uses them.
 
-use std::fmt;
+use core::fmt;
 
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
+use crate::chunks::chunks;
+
 /// How keys are hashed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "lowercase", from = "SchemeInJson")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(tag = "name", rename_all = "lowercase", from = "SchemeInJson"))]
 pub enum Scheme {
     /// XXH3, 64 bits, with a seed: one hash per key, from which all positions are drawn.
     Xxh3 {
@@ -34,6 +38,7 @@ impl Scheme {
 }
 
 /// A scheme as it is read: a variant without braces would not refuse unknown fields.
+#[cfg(feature = "serde")]
 #[derive(Deserialize)]
 #[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
 enum SchemeInJson {
@@ -41,6 +46,7 @@ enum SchemeInJson {
     Murmur3 {},
 }
 
+#[cfg(feature = "serde")]
 impl From<SchemeInJson> for Scheme {
     fn from(scheme: SchemeInJson) -> Self {
         match scheme {
@@ -83,7 +89,7 @@ pub fn murmur3(key: &[u8], seed: u32) -> u32 {
     const C2: u32 = 0x1b87_3593;
     let scramble = |k: u32| k.wrapping_mul(C1).rotate_left(15).wrapping_mul(C2);
 
-    let (blocks, tail) = key.as_chunks::<4>();
+    let (blocks, tail) = chunks::<_, 4>(key);
     let mut h = seed;
     for block in blocks {
         h ^= scramble(u32::from_le_bytes(*block));

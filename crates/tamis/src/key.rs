@@ -18,9 +18,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::borrow::Cow;
-use std::fmt;
-use std::str::FromStr;
+use alloc::borrow::{Cow, ToOwned};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +35,7 @@ pub use self::keywords::keywords_of;
 
 mod decimal;
 mod keywords;
+mod single;
 #[cfg(test)]
 mod tests;
 
@@ -183,11 +189,11 @@ impl Step {
     fn apply<'a>(&self, value: &'a [u8]) -> Result<Cow<'a, [u8]>, BadValue> {
         Ok(match self {
             Step::Trim => Cow::Borrowed(value.trim_ascii()),
-            Step::Lower => match std::str::from_utf8(value) {
+            Step::Lower => match core::str::from_utf8(value) {
                 Ok(text) if !text.is_ascii() => Cow::Owned(text.to_lowercase().into_bytes()),
                 _ => Cow::Owned(value.to_ascii_lowercase()),
             },
-            Step::Upper => match std::str::from_utf8(value) {
+            Step::Upper => match core::str::from_utf8(value) {
                 Ok(text) if !text.is_ascii() => Cow::Owned(text.to_uppercase().into_bytes()),
                 _ => Cow::Owned(value.to_ascii_uppercase()),
             },
@@ -218,14 +224,14 @@ impl Step {
 }
 
 /// The places where a text may stand in a value. An empty text stands nowhere.
-fn windows<'a>(value: &'a [u8], text: &str) -> std::slice::Windows<'a, u8> {
+fn windows<'a>(value: &'a [u8], text: &str) -> core::slice::Windows<'a, u8> {
     value.windows(text.len().max(1))
 }
 
 /// The length in bytes of each character; a byte that is not UTF-8 is a character of its own.
 fn character_lengths(value: &[u8]) -> impl Iterator<Item = usize> {
     value.utf8_chunks().flat_map(|chunk| {
-        chunk.valid().chars().map(char::len_utf8).chain(std::iter::repeat_n(1, chunk.invalid().len()))
+        chunk.valid().chars().map(char::len_utf8).chain(core::iter::repeat_n(1, chunk.invalid().len()))
     })
 }
 
@@ -482,7 +488,7 @@ impl fmt::Display for BadValue {
     }
 }
 
-impl std::error::Error for BadValue {}
+impl core::error::Error for BadValue {}
 
 /// Makes keys and groups by a recipe, reusing its buffers.
 #[derive(Debug)]
@@ -566,6 +572,16 @@ impl<'r> Maker<'r> {
     }
 }
 
+/// What the steps make of a value, one after the other.
+fn apply<'a>(steps: &[Step], value: &'a [u8]) -> Result<Cow<'a, [u8]>, BadValue> {
+    let mut current = Cow::Borrowed(value);
+    for step in steps {
+        let next = step.apply(&current)?.into_owned();
+        current = Cow::Owned(next);
+    }
+    Ok(current)
+}
+
 fn canonical<'a>(
     steps: &[Step],
     value: Option<&'a [u8]>,
@@ -577,13 +593,9 @@ fn canonical<'a>(
         Ok(value) if !steps.is_empty() => value,
         _ => return present(value, null),
     };
-    let mut current = Cow::Borrowed(value);
-    for step in steps {
-        let next = step.apply(&current)?.into_owned();
-        current = Cow::Owned(next);
-    }
+    let made = apply(steps, value)?;
     buffer.clear();
-    buffer.extend_from_slice(&current);
+    buffer.extend_from_slice(&made);
     if buffer.is_empty() { present(None, null) } else { Ok(buffer) }
 }
 

@@ -1,7 +1,10 @@
 //! Parameters as a value: what two sketches must share to be merged.
 
-use std::cmp::Ordering;
-use std::fmt;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +27,8 @@ pub struct Name(pub Vec<u8>);
 impl Name {
     /// The order for people: numbers by their value, before all other names.
     pub fn compare_naturally(&self, other: &Name) -> Ordering {
-        let number = |name: &Name| str::from_utf8(&name.0).ok().and_then(|text| text.parse::<f64>().ok());
+        let number =
+            |name: &Name| core::str::from_utf8(&name.0).ok().and_then(|text| text.parse::<f64>().ok());
         match (number(self), number(other)) {
             (Some(a), Some(b)) => a.total_cmp(&b).then_with(|| self.cmp(other)),
             (Some(_), None) => Ordering::Less,
@@ -62,7 +66,7 @@ enum NameInJson {
 
 impl Serialize for Name {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match str::from_utf8(&self.0) {
+        match core::str::from_utf8(&self.0) {
             Ok(text) => serializer.serialize_str(text),
             Err(_) => {
                 let hex = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -78,7 +82,7 @@ impl<'de> Deserialize<'de> for Name {
             NameInJson::Text(text) => Ok(Name(text.into_bytes())),
             NameInJson::Bytes { hex } => {
                 let byte = |pair: &[u8]| {
-                    str::from_utf8(pair)
+                    core::str::from_utf8(pair)
                         .ok()
                         .filter(|p| p.len() == 2 && !p.starts_with('+'))
                         .and_then(|p| u8::from_str_radix(p, 16).ok())
@@ -214,12 +218,12 @@ impl Params {
         if a.recipe != b.recipe {
             return Some(format!("one has the recipe ({}), the other ({})", a.recipe, b.recipe));
         }
-        if a.kind.counts()
-            && let (Some(one), Some(two)) = (self.groups.first(), other.groups.first())
-            && one.shape.width != two.shape.width
-        {
-            let (one, two) = (one.shape.width, two.shape.width);
-            return Some(format!("one has counters of {one} bits, the other of {two}"));
+        let width = |params: &Params| params.groups.first().map(|group| group.shape.width);
+        match (width(self), width(other)) {
+            (Some(one), Some(two)) if a.kind.counts() && one != two => {
+                return Some(format!("one has counters of {one} bits, the other of {two}"));
+            }
+            _ => {}
         }
         for group in &self.groups {
             let Some(at) = other.find(&group.group.0) else { continue };

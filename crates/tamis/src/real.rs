@@ -3,7 +3,8 @@
 //! Sizes follow from them, and so do the bytes of files; the functions of the standard library
 //! go through the platform's own, which differ in the last place.
 
-pub use libm::{exp, expm1, log, log1p, pow};
+pub use libm::rint as round_ties_even;
+pub use libm::{ceil, exp, expm1, floor, log, log1p, pow};
 
 /// x to the power of a small whole number, by squaring.
 pub fn power(x: f64, exponent: u32) -> f64 {

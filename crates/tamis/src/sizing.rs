@@ -9,9 +9,11 @@
 //! # Ok::<(), tamis::Error>(())
 //! ```
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::format;
+use core::fmt;
+use core::str::FromStr;
 
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::blocked::{self, LINE_BITS};
@@ -24,8 +26,8 @@ use crate::real;
 use crate::scalable;
 
 /// The kinds of sketches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "lowercase"))]
 pub enum Kind {
     /// One cache line per key: the fastest. See [`blocked`].
     Blocked,
@@ -40,10 +42,10 @@ pub enum Kind {
     /// Grows with its keys. See [`scalable`].
     Scalable,
     /// How often keys come. See [`crate::countmin`].
-    #[serde(rename = "count-min")]
+    #[cfg_attr(feature = "serde", serde(rename = "count-min"))]
     CountMin,
     /// The same with less error, for one order of rows. See [`crate::countmin`].
-    #[serde(rename = "count-min-conservative")]
+    #[cfg_attr(feature = "serde", serde(rename = "count-min-conservative"))]
     CountMinConservative,
 }
 
@@ -113,7 +115,8 @@ impl FromStr for Kind {
 }
 
 /// The geometry of one group's sketch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Shape {
     /// Slots: bits of a filter, fingerprints of a `fuse`, counters of a `counting`, addresses in each
     /// layer of a `layered`, counters in all rows of a `count-min`.
@@ -156,6 +159,9 @@ impl Shape {
     }
 }
 
+/// No filter is planned with more bits for a key than this.
+pub const MOST_BITS_PER_KEY: f64 = 10_000.0;
+
 /// No sketch has more bits than this: 8 PiB.
 pub const MOST_BITS: u64 = 1 << 56;
 
@@ -167,7 +173,7 @@ fn check(keys: u64, fpr: f64) -> Result<()> {
         return Err(Error::Rate(fpr));
     }
     // No filter has fewer bits than this.
-    let bits = keys as f64 * (-real::log(fpr) / std::f64::consts::LN_2).max(1.0);
+    let bits = keys as f64 * (-real::log(fpr) / core::f64::consts::LN_2).max(1.0);
     if bits > MOST_BITS as f64 {
         return Err(Error::TooLarge { bits: bits as u64 });
     }
@@ -280,6 +286,25 @@ impl Kind {
         }
     }
 
+    /// The shape with at least this many bits for each key, in whole lines and blocks, so that no key
+    /// gets fewer; and with the number of hashes that is best for these bits, not for what rounding to
+    /// whole lines makes of them.
+    pub fn shape_for_bits_per_key(self, keys: u64, bits_per_key: f64) -> Result<Shape> {
+        if !(bits_per_key > 0.0 && bits_per_key <= MOST_BITS_PER_KEY) {
+            return Err(Error::BitsPerKey(bits_per_key));
+        }
+        let unit = match self {
+            Kind::Blocked => LINE_BITS,
+            Kind::Counting => LINE_BITS * u64::from(COUNTER_BITS),
+            _ => 1,
+        };
+        let bits = real::ceil(keys as f64 * bits_per_key) as u64;
+        let bits = bits.checked_next_multiple_of(unit).ok_or(Error::TooLarge { bits })?;
+        let shape = self.shape_for_bits(keys, bits)?;
+        let hashes = self.shape_for_bits(1 << 30, ((1u64 << 30) as f64 * bits_per_key) as u64)?.hashes;
+        Ok(Shape { hashes, ..shape })
+    }
+
     /// The expected rate of a sketch of this shape that holds so many keys. Of a
     /// layered one it is that of a layer which holds so many. The shape of a scalable filter does
     /// not tell, and what counts has none: not a number.
@@ -345,6 +370,16 @@ pub(crate) fn smallest(guess: u64, holds: impl Fn(u64) -> bool) -> u64 {
         if holds(middle) { high = middle } else { low = middle }
     }
     high
+}
+
+/// The number of distinct keys in a filter, estimated from the share of its bits that is set:
+/// n = ln(1 − X/m) / ln(1 − k/m). The same for `blocked`, `counting` and `bloom`; infinite when
+/// full.
+pub fn estimated_keys(ones: u64, bits: u64, hashes: u32) -> f64 {
+    let m = bits as f64;
+    // m ≤ k only in absurdly small filters, where every estimate is a guess.
+    let per_key = real::log1p(-f64::from(hashes) / m.max(f64::from(hashes) + 1.0));
+    real::log1p(-(ones as f64) / m) / per_key
 }
 
 #[cfg(test)]

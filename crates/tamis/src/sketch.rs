@@ -10,9 +10,11 @@ use crate::hash::{Scheme, murmur3};
 use crate::key::keywords_of;
 use crate::layered::Layered;
 use crate::params::GroupParams;
-use crate::real::log1p;
 use crate::scalable::Scalable;
 use crate::sizing::Kind;
+use alloc::vec::Vec;
+
+pub use crate::sizing::estimated_keys;
 
 /// A sketch of any kind, over words that it owns or borrows.
 #[derive(Debug, Clone)]
@@ -114,14 +116,4 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::CountMin(sketch) => sketch.rate_now(),
         }
     }
-}
-
-/// The number of distinct keys in a filter, estimated from the share of its bits that is set:
-/// n = ln(1 − X/m) / ln(1 − k/m). The same for [`Blocked`], [`Counting`] and [`Bloom`]; infinite when
-/// full.
-pub fn estimated_keys(ones: u64, bits: u64, hashes: u32) -> f64 {
-    let m = bits as f64;
-    // m ≤ k only in absurdly small filters, where every estimate is a guess.
-    let per_key = log1p(-f64::from(hashes) / m.max(f64::from(hashes) + 1.0));
-    log1p(-(ones as f64) / m) / per_key
 }

@@ -28,7 +28,7 @@ impl Data {
         self.folder.path().join(name)
     }
 
-    /// The table of document 000.
+    /// The table of film ratings.
     pub fn ratings(&self) -> io::Result<PathBuf> {
         let path = self.path("ratings.tsv");
         let mut out = BufWriter::with_capacity(1 << 20, File::create(&path)?);

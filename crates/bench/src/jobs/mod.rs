@@ -2,11 +2,11 @@
 
 mod bare;
 mod data;
-mod document;
 mod growth;
 mod limit;
 mod lines;
 mod process;
+mod ratings;
 mod sieve;
 mod streams;
 
@@ -25,7 +25,7 @@ pub struct Jobs {
     #[arg(long, default_value = "target/release/tamis")]
     tamis: PathBuf,
     /// Only some of them
-    #[arg(long, value_delimiter = ',', value_enum, default_value = "document,lines,growth,sieve,streams")]
+    #[arg(long, value_delimiter = ',', value_enum, default_value = "ratings,lines,growth,sieve,streams")]
     only: Vec<Part>,
     /// Keys of the file with one key per line
     #[arg(long, value_parser = crate::count, default_value = "20M")]
@@ -46,8 +46,8 @@ pub struct Jobs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// Document 000: build and test filters of ten groups
-    Document,
+    /// Film ratings: build and test filters of ten groups
+    Ratings,
     /// One key per line
     Lines,
     /// The same for more and more rows
@@ -70,7 +70,7 @@ pub fn run(jobs: &Jobs) -> Result<Value, String> {
     let mut results = serde_json::Map::new();
     for part in &jobs.only {
         let (name, result) = match part {
-            Part::Document => ("document", document::run(&jobs.tamis, &jobs.python, &data)?),
+            Part::Ratings => ("ratings", ratings::run(&jobs.tamis, &jobs.python, &data)?),
             Part::Lines => ("lines", lines::run(&jobs.tamis, jobs.keys, &data)?),
             Part::Sieve => ("sieve", sieve::run(&jobs.tamis, &jobs.python, jobs.lines, &data)?),
             Part::Streams => ("streams", streams::run(&jobs.tamis, jobs.lines, &data)?),

@@ -11,14 +11,14 @@ use tamis_report::{Column, Table};
 
 use crate::show::{Output, Sheet};
 
-/// Estimate how far two sets overlap, from their filters alone
+/// Estimate the overlap of two sets from their filters alone
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tamis compare monday.tamis tuesday.tamis
 
-All numbers are estimates from the bits that are set; they need filters of the same parameters,
-and get worse the fuller a filter is and the smaller the overlap.")]
+All numbers are estimates from the bits that are set. They need filters with the same parameters, and get \
+worse the fuller a filter is and the smaller the overlap.")]
 pub struct Compare {
     /// The first file
     first: PathBuf,

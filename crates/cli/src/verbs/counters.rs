@@ -93,7 +93,7 @@ pub fn summary(
     Ok(ExitCode::SUCCESS)
 }
 
-/// That counters of so many bits ran full, and what follows.
+/// Says that counters of this width ran full, and what follows.
 pub fn ran_full(counters: u64, bits: u32) -> String {
     format!(
         "{} ran full: a key all of whose counters are full has no estimate, and its weight may be anything up to the \

@@ -10,10 +10,12 @@ use tamis_jobs::output as files;
 use tamis_jobs::plan::Size;
 use tamis_jobs::rows::BadRows;
 use tamis_jobs::{check, number, parallel};
-use tamis_lab::{generate, recipe};
+use tamis_lab::generate;
+use tamis_lab::ratings::recipe;
 use tamis_read::Options;
 
 use crate::show::Output;
+use crate::words::Flags;
 use crate::{arguments, notes, progress};
 
 /// Do the main job on data made here: ten filters of film ratings, built and tested
@@ -83,7 +85,7 @@ impl Demo {
             "Ten blocked Bloom filters of {} generated film ratings, p = 0.01",
             number::count(self.rows)
         );
-        let mut report_page = tamis_report::check::page(&report, "tamis demo", &subtitle, &phases);
+        let mut report_page = tamis_report::check::page(&report, "tamis demo", &subtitle, &phases, &Flags);
         report_page.sections.push(notes::made());
         phases.push(("test", start.elapsed()));
         files::write_whole(&page, |out| out.write_all(report_page.html().as_bytes()))?;

@@ -33,7 +33,7 @@ enum What {
     Ips(Ips),
 }
 
-/// Film ratings like IMDb's title.ratings.tsv, with the counts per rating of document 000
+/// Film ratings like IMDb's title.ratings.tsv, with the counts per rating of 2022
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -47,7 +47,7 @@ struct Ratings {
     to: To,
 }
 
-/// Pronounceable words, one per line, as document 002 uses them
+/// Pronounceable words of the same length, one per line
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -64,7 +64,7 @@ struct Words {
     to: To,
 }
 
-/// Distinct e-mail addresses, one per line, as document 004 has a billion of
+/// Distinct e-mail addresses, one per line
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -78,7 +78,7 @@ struct Emails {
     to: To,
 }
 
-/// IPv4 addresses, one per line, as document 001 streams them (with their dots)
+/// IPv4 addresses, one per line
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

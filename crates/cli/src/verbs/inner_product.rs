@@ -19,15 +19,15 @@ Examples:
   tamis inner-product monday.tamis tuesday.tamis
   tamis inner-product monday.tamis                     the size of its self-join
 
-The inner product is the sum, over all keys, of the product of their weights: how many rows a join
-of the two streams on this key would have. The estimate is never below the truth, and but for a
-probability of delta at most the bound above it: epsilon times both totals. Where counters ran full it
-may be below the truth, and this is said. Both files must have the
-same parameters (build --params or --like), and be built without --conservative.")]
+The inner product is the sum, over all keys, of the product of their weights: the number of rows of a join \
+of the two streams on this key. The estimate is never below the true value and, except with probability \
+delta, at most the bound above it: epsilon times both totals. Where counters are full it may be below the \
+true value, and a warning says so. Both files must have the same parameters (build --params or --like), \
+and be built without --conservative.")]
 pub struct InnerProduct {
     /// The first file
     first: PathBuf,
-    /// The second file [default: the first once more]
+    /// The second file [default: the first again]
     second: Option<PathBuf>,
 }
 

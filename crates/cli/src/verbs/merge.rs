@@ -9,15 +9,15 @@ use super::inspect::{self, Listed};
 use crate::show::Output;
 use crate::{notes, progress};
 
-/// Bring filters of the same parameters together, group by group
+/// Merge files with the same parameters, group by group
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tamis merge monday.tamis tuesday.tamis -o week.tamis
 
-Files merge if they were built with the same parameters (tamis plan … -o params.json, then
-tamis build --params params.json). Groups that only one file has are kept. The bits of filters are
-OR-ed, the counters of count-min are added.")]
+Files merge if they were built with the same parameters (tamis plan … -o params.json, then tamis build \
+--params params.json). Groups that only one file has are kept. The bits of filters are ORed, the counters of \
+count-min are added.")]
 pub struct Merge {
     /// The files
     #[arg(required = true)]

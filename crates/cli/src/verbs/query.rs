@@ -18,7 +18,7 @@ use tamis_jobs::text::printable;
 use super::counters;
 use crate::show::{self, Output, unless_closed, usage};
 
-/// Ask which groups keys may be in, or how often they came
+/// Ask which groups keys may be in, or how often they occurred
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,33 +27,32 @@ Examples:
   tamis query movies.tamis 'space, alien, survival'          a record of keywords
   printf 'ann\\t2026-11-15\\n' | tamis query visits.tamis     a compound key, parts separated by tabs
   tamis query users.tamis --removed gone.tamis ann@example.org   in the first, and not in the second
-  tamis query hits.tamis 203.0.113.7                         how often it came (count-min)
+  tamis query hits.tamis 203.0.113.7                         how often it occurred (count-min)
 
-Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes`
-where there are no groups; nothing where it is in none). In the name of a group a comma is
-written \\, and a backslash \\\\. With --json: a list of objects with `key`, `found` (whether it may
-be in any) and, where there are groups, `groups`.
+Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes` where there \
+are no groups; nothing where it is in none). In the name of a group a comma is written \\, and a backslash \
+\\\\. With --json: a list of objects with `key`, `found` (whether it may be in any) and, where there are \
+groups, `groups`.
 
-Of sketches that count (build --kind count-min): a line per key, or per group in which its estimate
-is above zero: the key, the group where there are groups, the estimate, and the bound, separated by
-tabs. The truth is never above the estimate, and but for a small probability not further below it
-than the bound; the values of both are noted on standard error. `full` stands in place of an estimate
-where all counters of the key ran full: the truth may then be anything up to the total weight (--json
-has `estimate` null, `full` true, and what the truth is `at_least`, but for that probability, and
-`at_most`).
+For sketches that count (build --kind count-min), prints a line per key, or per group in which its estimate \
+is above zero: the key, the group where there are groups, the estimate, and the bound, separated by tabs. \
+The true count is never above the estimate and, except with a small probability, not below it by more than \
+the bound; both values are noted on standard error. `full` stands in place of an estimate where all \
+counters of the key are full: the true count may then be anything up to the total weight (--json has \
+`estimate` null, `full` true, and the limits `at_least`, except with that probability, and `at_most`).
 
-Keywords are given as they stand in the data; those of a JSON list may be separated by commas
-instead, those of several columns by tabs. `part` says that each keyword may be at its place, but
-no record of just these is known: they may be the first of a longer record, for which the XOR layer
-could not be asked.
+Give keywords as they stand in the data. Those of a JSON list may be separated by commas instead, those of \
+several columns by tabs. `part` says that each keyword may be at its place, but no record of exactly these \
+keywords is known: they may be the first keywords of a longer record, for which the XOR layer could not be \
+asked.
 
-With --removed FILE a key is found if it may be in the first file and not in the second, group by
-group (or, where the second has no groups, in all). The second errs, too: a key that was not removed is
-then missed, at its rate of false positives. Filters of --kind counting do not have this flaw.
+With --removed FILE, a key is found if it may be in the first file and not in the second, group by group \
+(or, where the second has no groups, in all). The second has false positives, too: at its rate, a key that \
+was not removed is missed. Filters of --kind counting do not have this flaw.
 
-A key of which the recipe makes none (a wrong number of parts, a text where a number is rounded)
-is named on standard error, and the others are answered. Exit code as grep's: 0 if any key may be
-in (as a whole or a part, or with an estimate above zero), 1 if none, 2 on error.")]
+A key that the recipe cannot use (a wrong number of parts, a text where a number is rounded) is named on \
+standard error, and the others are answered. Exit code as grep's: 0 if any key may be in the set (as a \
+whole or in part, or with an estimate above zero), 1 if none, 2 on error.")]
 pub struct Query {
     /// The file of filters
     file: PathBuf,

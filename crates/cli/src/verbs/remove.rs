@@ -19,32 +19,31 @@ Examples:
   tamis build users.csv --key email:trim,lower --kind counting -o users.tamis
   tamis remove users.tamis gone.csv
   tamis remove users.tamis gone.txt --key mail       another column, the stored steps
-  tamis remove users.tamis gone.csv --missing skip   leave out what is not there
+  tamis remove users.tamis gone.csv --missing skip   leave out missing keys
 
-Filters of --kind counting alone can forget: of any other kind, keep a second file of filters of
-what was removed, and give it to query, filter and test as --removed FILE.
+Only filters of --kind counting can remove. With any other kind, keep a second file of filters for the keys \
+that were removed, and give it to query, filter and test as --removed FILE.
 
-A counting filter holds a multiset: a key of two rows is in it twice, and must be removed twice
-(build, add and remove take each key once with --distinct).
+A counting filter holds a multiset: a key of two rows is in it twice, and must be removed twice (build, add \
+and remove take each key once with --distinct).
 
-Remove only what was added. A key that is surely not there is seen, and by default nothing is
-changed then (exit code 1); with --missing skip it is left out and counted. But a key that was never
-added is taken for one that was at the rate of false positives, and its removal may make others
-missing. So a removal that is run twice by mistake is refused as a whole.
+Remove only what was added. A key that is certainly not in the filter is noticed; by default nothing is \
+changed then (exit code 1), and with --missing skip the key is left out and counted. But a key that was \
+never added is mistaken for a member at the rate of false positives, and removing it may make other keys \
+missing. A removal that is run twice by mistake is therefore refused as a whole.
 
-The file is replaced whole when all is done: a failure leaves it as it was. Keys are removed in the
-order of their hashes, so that the result does not depend on how the rows are split; this takes 8
-bytes of memory for each row.")]
+The file is replaced whole at the end: a failure leaves it as it was. Keys are removed in the order of their \
+hashes, so the result does not depend on how the rows are split; this takes 8 bytes of memory per row.")]
 pub struct Remove {
     /// The file of filters
     file: PathBuf,
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
     inputs: Vec<String>,
-    /// Keys that are surely not in the filter: fail and change nothing, or skip them
+    /// What to do with keys that are certainly not in the filter: fail and change nothing, or skip them
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfMissing::Fail)]
     missing: IfMissing,
-    /// Remove each different key of these inputs once, however often it comes
+    /// Remove each different key of these inputs once, however often it occurs
     #[arg(long)]
     distinct: bool,
     #[command(flatten)]

@@ -11,13 +11,14 @@ use serde_json::json;
 use tamis_jobs::leftovers::TemporaryFolder;
 use tamis_jobs::output as files;
 use tamis_jobs::parallel;
-use tamis_lab::{Run, design, generate};
+use tamis_lab::ratings::{self, Run};
+use tamis_lab::{design, generate};
 use tamis_report::Page;
 
 use crate::show::Output;
 use crate::{arguments, notes, progress};
 
-/// Measure the documents' experiments again, their figures beside ours
+/// Run published experiments again, their figures beside ours
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +28,12 @@ Examples:
   tamis reproduce speedup
   tamis reproduce layers netflix_titles.csv tmdb_5000_movies.csv
   tamis reproduce search movies.csv --key title
-  tamis reproduce design")]
+  tamis reproduce design
+
+Sources: Antonio Patimo, Bloom Filters in Spark; Logothetis N. Fragkoulis, Implementation of Bloom
+Filter and Count-Min Sketch in Apache Spark; Luisa Collodi and Matteo Ghera, Implementation of Bloom
+Filter using Java and Java Hadoop; Lalit Sharma, Searching in large dataset using multi-layered Bloom
+filter; Carlos Castillo and Teodora Sandra Buda, Data Streams: Bloom Filters.")]
 pub struct Reproduce {
     #[command(subcommand)]
     what: What,
@@ -43,7 +49,7 @@ enum What {
     Design(Design),
 }
 
-/// Document 000: ten filters of film ratings, by rate, scheme and threads
+/// Patimo: ten filters of film ratings, by rate, scheme and threads
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -55,12 +61,12 @@ struct Ratings {
     /// Write a page with charts
     #[arg(long, value_name = "FILE.html", default_value = "reproduce-ratings.html")]
     report: PathBuf,
-    /// Each time is the best of so many runs
+    /// Runs per time; the best one counts
     #[arg(long, default_value_t = 3)]
     repeats: usize,
 }
 
-/// Document 004: the rate of 8 bits per key for every number of hash functions
+/// Castillo and Buda: the rate of 8 bits per key for every number of hash functions
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -147,7 +153,7 @@ impl Ratings {
             }
         };
         let found = progress::run(output, "measuring", |control| {
-            tamis_lab::ratings(&table, scratch.path(), repeats, control)
+            ratings::ratings(&table, scratch.path(), repeats, control)
         })?;
         write_page(&report, found.page(), output)?;
         let run = |run: &Run| {

@@ -16,6 +16,7 @@ use tamis_jobs::number;
 use tamis_jobs::output as files;
 use tamis_jobs::plan::Size;
 use tamis_jobs::request;
+use tamis_read::refusal::say;
 use tamis_stream::kafka::{Lost, Settings};
 use tamis_stream::metrics::Door;
 use tamis_stream::{self, Counts, Job, Named, Removing, Sizing, Status, Target, Watch};
@@ -25,6 +26,7 @@ use super::counters;
 use super::windows::{self, Windows};
 use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns};
 use crate::show::{self, Output, Sheet, usage, wrong};
+use crate::words::Flags;
 use crate::{notes, progress};
 
 /// Learn one stream and answer another, in small batches; survives `kill -9`
@@ -37,63 +39,63 @@ Examples:
   tamis stream --train tcp://127.0.0.1:7001 --query tcp://127.0.0.1:7002 --every 1s --state run/
   tamis stream --train tcp-listen://0.0.0.0:7001 --query - --every 500ms --metrics 127.0.0.1:9100
   tamis stream --train train.txt --query ask.txt --kind count-min -o hits.txt
-  tamis stream --train kafka://broker:9092/logins --query kafka://broker:9092/asks --follow -o kafka://broker:9092/seen --state run/
+  tamis stream --train kafka://b:9092/logins --query kafka://b:9092/asks -o seen.txt --state run/
   tamis stream --train train.txt --query ask.txt -o seen.txt --counts hits.txt --epsilon 1e-5
   tamis stream --from users.tamis --query mail.csv --query-key sender    ask a file, learn nothing
-  tamis stream --train access.log --follow --key 1 --delimiter ' ' --window 24h --slide 1h --state run/
-  tamis stream --train logins.csv --key user --keys 1M --window 7d --time at --lateness 5m --state run/
-  tamis stream --train joined.txt --remove left.txt --query ask.txt --kind counting --keys 1M --state run/
+  tamis stream --train access.log --follow --key 1 --delimiter ' ' --window 24h --state run/
+  tamis stream --train logins.csv --key user --keys 1M --window 7d --time at --state run/
+  tamis stream --train joined.txt --remove left.txt --query ask.txt --kind counting --keys 1M
   tamis query run/filter.tamis 203.0.113.7                               what was learned so far
 
-Batch i learns the i-th batch of --train, then answers the i-th batch of --query with all that was
-learned up to then. Each distinct key of a batch is answered once, in the order of first occurrence:
-a line with the key, if it may be in the set; with groups, a tab and the groups it may be in.
-With --kind count-min the line has the key and how often it came, by estimate, for every query (with
-groups a line for each group: key, group, estimate; an empty group and 0 where it is in none); --counts
-FILE does so beside filters. There is no --heavy: a stream keeps no list of keys.
+Batch i learns the i-th batch of --train, then answers the i-th batch of --query from everything learned \
+so far. Each distinct key of a query batch is answered once, in the order of first occurrence: a line with \
+the key if it may be in the set; with groups, a tab and the groups it may be in. With --kind count-min the \
+line has the key and its estimated count, for every query (with groups, one line per group: key, group, \
+estimate; an empty group and 0 where it is in none). --counts FILE writes such lines beside the answers of \
+filters. There is no --heavy: a stream keeps no list of keys.
 
-With --remove (and --kind counting) batch i removes the i-th batch of that stream after it has learned:
-what is answered is what was added and not removed. A key is removed once for each row; one that is not
-there is left out and counted, so a removal must not come before what it removes.
+With --remove (and --kind counting), batch i removes the i-th batch of that stream after it has learned. \
+A key is removed once for each row. A key that is not in the filter is left out and counted, so a removal \
+must not come before the row it removes.
 
-A batch has --batch records of each stream, or with --every what came in that time, at most --batch.
-A stream that has ended gives empty batches; the run ends when all have ended.
+A batch has --batch records of each stream or, with --every, what arrived in that time, at most --batch. \
+A stream that has ended gives empty batches; the run ends when all streams have ended.
 
 Without --keys or --params the number of keys is unknown, and filters grow (--kind scalable).
 
-Streams are files, globs and folders in order (--follow waits for more at the end of the last);
-`-` for standard input; tcp://host:port, which connects; tcp-listen://host:port, which waits for
-peers, one after the other. -o takes a file, `-`, or such a socket.
+Streams are files, globs and folders in order (--follow waits for more at the end of the last); `-` for \
+standard input; tcp://host:port, which connects; tcp-listen://host:port, which waits for peers, one after \
+the other. -o takes a file, `-`, or such a socket.
 
-kafka://broker:9092/topic reads a topic of Kafka from its beginning to where it ends now (--follow: and
-what comes later), or with -o writes answers to it, in transactions; in a build with --features kafka.
-A message is a record: a key, or with --key a JSON object (--format csv: a row without a header).
-?partitions=0,2 reads these partitions alone, ?field=key takes the keys of messages as records.
+kafka://broker:9092/topic reads a Kafka topic from its beginning to its current end (--follow: and what is \
+written later). With -o it writes answers to the topic, in transactions. This needs a build with --features \
+kafka. A message is a record: a key, or with --key a JSON object (--format csv: a row without a header). \
+?partitions=0,2 reads only these partitions; ?field=key takes the keys of messages as records.
 
-With --window only what came lately is known. Time is cut into panes of --slide; the newest pane and
-those of a window before it are live, so that nothing that came within the window is missed, and what
-is older than that by a slide is forgotten. A pane has the size of the whole window (--keys N:
-distinct keys in a window), so memory is that of all panes and one more. Rows have the time of their
-batch, or with --time that which they tell: RFC 3339, `2026-11-15 12:34:56` (UTC where there is no
-zone), `15/Nov/2026:12:34:56 +0100`, or seconds, ms, us or ns since 1970. Rows more than --lateness
-behind the newest are late (--late take or drop); older than the window, they are left out; and so
-are rows dated more than --ahead after this machine's clock, which would end the window for all others.
+With --window, only recent keys are known. Time is cut into panes of --slide. The newest pane and those \
+of one window before it are live: nothing that arrived within the window is missed, and what is older than \
+the window by a slide is forgotten. Each pane is a sketch for a whole window (--keys N: distinct keys in a \
+window), so memory is that of all panes and one more. Rows have the time of their batch or, with --time, \
+their own: RFC 3339, `2026-11-15 12:34:56` (UTC without a zone), `15/Nov/2026:12:34:56 +0100`, or seconds, \
+ms, us or ns since 1970. Rows more than --lateness behind the newest time are late (--late take or drop). \
+Rows older than the window are left out, and so are rows more than --ahead after this machine's clock, \
+which would end the window for all others.
 
-With --state DIR, a run that ended at any moment is continued by the same command: nothing is lost,
-learned twice or answered twice. DIR/filter.tamis is a file like any other. Ctrl-C and kill end the
-run after the batch, with the state saved (exit code 0); given twice, at once.")]
+With --state DIR, the same command resumes a run that ended at any moment: nothing is lost, learned twice \
+or answered twice. DIR/filter.tamis is a file like any other. Ctrl-C and kill end the run after the \
+current batch, with the state saved (exit code 0); a second one ends it immediately.")]
 pub struct Stream {
-    /// What is learned: files, globs, folders, `-`, tcp://host:port, tcp-listen://host:port,
+    /// Stream to learn: files, globs, folders, `-`, tcp://host:port, tcp-listen://host:port,
     /// kafka://broker:port/topic
     #[arg(long, num_args = 1.., value_name = "INPUT")]
     train: Vec<String>,
-    /// What is asked, likewise
+    /// Stream to answer, named in the same way
     #[arg(long, num_args = 1.., value_name = "INPUT")]
     query: Vec<String>,
-    /// What is removed again, likewise; only with --kind counting
+    /// Stream of keys to remove, named in the same way; only with --kind counting
     #[arg(long, num_args = 1.., value_name = "INPUT")]
     remove: Vec<String>,
-    /// At the end of the last file (or of a topic) wait for more, as `tail -f` does
+    /// Wait for more at the end of the last file or topic, as `tail -f` does
     #[arg(long)]
     follow: bool,
     /// Where answers go: a file, -, a socket or a topic [default: standard output]
@@ -102,48 +104,47 @@ pub struct Stream {
     /// Records of each stream in a batch [default: 100000]
     #[arg(long, value_parser = arguments::count, value_name = "N")]
     batch: Option<u64>,
-    /// End a batch after this time, whatever it has [default: 1s for streams that may pause, if
-    /// --batch is not given]
+    /// End a batch after this time, however many records it has [default: 1s for streams that may
+    /// pause, if --batch is not given]
     #[arg(long, value_parser = arguments::duration, value_name = "TIME")]
     every: Option<Duration>,
-    /// When the expected rate of false positives is over this, make the filters anew from the files that
-    /// were read, larger; where the stream comes once, they grow from the beginning
+    /// Rebuild the filters larger, from the files that were read, when the expected rate of false
+    /// positives is above this. A stream that cannot be read again has filters that grow instead
     #[arg(long, value_parser = arguments::rate, value_name = "RATE", help_heading = "Size")]
     rebuild_above: Option<f64>,
-    /// Keep what a later run needs to go on in this folder
+    /// Folder that keeps what a later run needs to resume
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Write the state this often, at most; 0: after every batch
+    /// Write the state at most this often; 0: after every batch
     #[arg(long, value_name = "TIME", value_parser = arguments::duration, default_value = "1s", requires = "state")]
     commit_every: Duration,
-    /// How long a peer that went away is waited for, until its stream counts as ended; the first one
-    /// is waited for 10s at least
-    /// [default: 10s when connecting, for ever when listening]
+    /// How long to wait for a peer that went away before its stream counts as ended; the first
+    /// connection is waited for at least 10s [default: 10s when connecting, forever when listening]
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     reconnect: Option<Duration>,
-    /// A setting of Kafka's client by librdkafka's name, such as security.protocol=sasl_ssl
+    /// Setting of the Kafka client, by its librdkafka name: security.protocol=sasl_ssl
     #[arg(long, value_name = "NAME=VALUE", value_parser = Settings::property, help_heading = "Kafka")]
     kafka: Vec<(String, String)>,
-    /// A file of such settings, one in a line: the place for passwords
+    /// File of such settings, one per line: the place for passwords
     #[arg(long, value_name = "FILE", help_heading = "Kafka")]
     kafka_config: Option<PathBuf>,
-    /// How long a broker that does not answer is waited for
+    /// How long to wait for a broker that does not answer
     #[arg(long, value_name = "TIME", value_parser = arguments::duration, default_value = "30s", help_heading = "Kafka")]
     kafka_timeout: Duration,
-    /// When messages are gone that were not read (retention, a topic made anew): stop, or go on with
-    /// the earliest there are
+    /// What to do when messages are gone before they were read (retention, a recreated topic): stop,
+    /// or go on with the earliest that is left
     #[arg(long, value_enum, value_name = "WHAT", default_value = "stop", help_heading = "Kafka")]
     lost: LostName,
     /// Parameters that `tamis plan … -o` saved
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     params: Option<PathBuf>,
-    /// Begin with the keys and the parameters of a file of filters
+    /// Start with the keys and parameters of a file of filters
     #[arg(long, value_name = "FILE.tamis")]
     from: Option<PathBuf>,
-    /// Another column for the key in the query stream; the steps stay
+    /// Column of the key in the query stream, if it has another name; the steps stay
     #[arg(long, value_name = "COLUMN", help_heading = "Keys")]
     query_key: Vec<Field>,
-    /// The same in the stream of removals
+    /// The same for the stream of removals
     #[arg(long, value_name = "COLUMN", help_heading = "Keys", requires = "remove")]
     remove_key: Vec<Field>,
     #[command(flatten)]
@@ -154,17 +155,17 @@ pub struct Stream {
     sizes: Sizes,
     #[command(flatten)]
     counting: Counting,
-    /// Keep counts, too, beside filters, and write the estimates of all queries to this file
+    /// Also count, beside the filters, and write the estimates of all queries to this file
     #[arg(long, value_name = "FILE", help_heading = "Counts (--kind count-min)")]
     counts: Option<String>,
     #[command(flatten)]
     windows: Windows,
     #[command(flatten)]
     reading: Reading,
-    /// Answer at this address (127.0.0.1:9100) with metrics, as Prometheus reads them
+    /// Serve Prometheus metrics at this address (127.0.0.1:9100)
     #[arg(long, value_name = "ADDRESS", help_heading = "Watching")]
     metrics: Option<String>,
-    /// A line for each batch on standard error
+    /// Write a line for each batch to standard error
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Watching")]
     log: Option<Log>,
 }
@@ -201,10 +202,10 @@ impl Stream {
             None => Watch::default(),
         };
         let quiet = output.quiet;
-        let watch = watch.with_news(move |text| match log {
-            Some(Log::Json) => show::complain(json!({ "note": text })),
+        let watch = watch.with_news(move |news| match log {
+            Some(Log::Json) => show::complain(json!({ "note": say(news, &Flags) })),
             None if quiet => {}
-            None => show::complain(text),
+            None => show::complain(say(news, &Flags)),
         });
         let end = AtomicBool::new(false);
         let line = Line::new();
@@ -220,7 +221,7 @@ impl Stream {
             )
         })?;
         if report.resumed {
-            output.note("went on where the last run had ended");
+            output.note("resumed where the last run ended");
         }
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.status.skipped);
@@ -229,7 +230,7 @@ impl Stream {
         }
         if report.lost > 0 {
             output.warn(format!(
-                "{} were gone before they were read, and are left out (--lost go-on)",
+                "{} were gone before they could be read, and are missing (--lost go-on)",
                 number::counted(report.lost, "message")
             ));
         }
@@ -242,14 +243,14 @@ impl Stream {
         if report.counters_full > 0 {
             let bits = counter_bits(job.counts.as_ref().map_or(&job.sizing, |counts| &counts.sizing));
             output.warn(format!(
-                "{}; answers do not tell: a number of {} is none",
+                "{}: an answer of {} is not an estimate",
                 counters::ran_full(report.counters_full, bits),
                 if bits == 32 { u64::from(u32::MAX) } else { u64::MAX }
             ));
         }
         if let Some(fill) = report.status.fill.filter(|fill| fill.overfull > 0) {
             output.warn(format!(
-                "{} of {} hold more keys than they were planned for, and their rate is up to {}: give a larger --keys{}",
+                "{} of {} hold more keys than planned, and their rate is up to {}: give a larger --keys{}",
                 number::count(fill.overfull),
                 number::counted(fill.groups, "filter"),
                 number::rate(fill.rate),
@@ -316,7 +317,7 @@ impl Stream {
         if self.rebuild_above.is_some() && comes_once && !fixed {
             self.kinds.kind = Some(Kind::Scalable);
             output.note(
-                "this stream cannot be read again from its beginning: the filters grow instead (--kind scalable)",
+                "this stream cannot be read again from its beginning, so the filters grow instead (--kind scalable)",
             );
         }
         let window = self.windows.asked()?;
@@ -511,7 +512,7 @@ fn counter_bits(sizing: &Sizing) -> u32 {
     }
 }
 
-/// Ends whoever looks at it, however the run ends.
+/// Tells the server of metrics to end, however the run ends.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {

@@ -15,6 +15,7 @@ use tamis_report::{Page, Section};
 use crate::arguments::{self, Columns, Reading};
 use crate::show::{FEW, Output, Sheet, few, wrong};
 use crate::spark::{self, On};
+use crate::words::Flags;
 use crate::{notes, progress};
 
 /// Test filters: exact false positives and false negatives; or counts: estimates against the truth
@@ -138,7 +139,7 @@ fn finish(
 ) -> Result<ExitCode> {
     if let Some(path) = page {
         let subtitle = format!("{} tested with {}", filters.display(), inputs.join(", "));
-        let mut page = tamis_report::check::page(report, "How well the filters do", &subtitle, &[]);
+        let mut page = tamis_report::check::page(report, "How well the filters do", &subtitle, &[], &Flags);
         page.sections.push(notes::made());
         files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
         output.note(format!("{}: the report", path.display()));
@@ -180,7 +181,7 @@ impl Test {
 
 /// Shows what a test found; exit code 1 where a check did not hold.
 pub fn show(output: &Output, report: &Report) -> Result<ExitCode> {
-    let mut lines = tamis_report::check::verdict(report);
+    let mut lines = tamis_report::check::verdict(report, &Flags);
     let mut groups: Vec<&GroupResult> = report.groups.iter().collect();
     // Of very many groups those that do worst are looked for.
     let badness = |group: &&GroupResult| {

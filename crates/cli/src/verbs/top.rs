@@ -25,7 +25,7 @@ use crate::{notes, progress};
 /// The share where none is asked for.
 const SHARE: f64 = 0.001;
 
-/// List the keys that come most: all whose share is at least so large
+/// List the most frequent keys: all above a share
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,29 +33,29 @@ Examples:
   tamis top flows.csv --key src --weight bytes --share 1% --count 20
   tamis top flows.csv --key src --group day --share 0.01
   tamis build access.log --kind count-min --key 1 --heavy 0.001 -o hits.tamis
-  tamis top hits.tamis                                    those that were kept
+  tamis top hits.tamis                                    the keys that --heavy kept
 
-No key of that share is missing. A key that is listed may have a little less: estimates are never
-below the truth and, but for a probability of delta, at most the bound above it. `at least` is the
-estimate less the bound. `full` marks keys whose counters ran full: they may have any share up to the
-whole, and are listed since it may be this one. The data is read twice; memory is that of the counters and the keys
-listed, whatever the number of keys. From a file of sketches, the keys that build --heavy kept are
-listed, for its share or a larger one.")]
+No key above the share is missing. A listed key may be slightly below it: an estimate is never below the \
+true weight and, except with probability delta, at most the bound above it. `at least` is the estimate \
+minus the bound. `full` marks keys whose counters are full: their share may be anything up to the whole, so \
+they are listed. The data is read twice; memory is that of the counters and the listed keys, however many \
+keys there are. From a file of sketches, top lists the keys that build --heavy kept, for its share or a \
+larger one.")]
 pub struct Top {
     /// Files, globs, folders, or `-` for standard input; or one file of sketches
     #[arg(required = true)]
     inputs: Vec<String>,
-    /// The least share of the total weight [default: 0.001, or that of the file]
+    /// Smallest share of the total weight [default: 0.001, or that of the file]
     #[arg(long, value_parser = arguments::share)]
     share: Option<f64>,
-    /// Show at most so many of each group, the heaviest
+    /// Show at most N keys of each group, the most frequent
     #[arg(long, value_parser = arguments::count, value_name = "N")]
     count: Option<u64>,
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
     counting: Counting,
-    /// Count with less error, by the conservative update; one thread counts
+    /// Count with less error by the conservative update, on one thread
     #[arg(long, help_heading = "Counts (--kind count-min)")]
     conservative: bool,
     #[command(flatten)]

@@ -21,8 +21,8 @@ const SHOWN: usize = 20;
 Examples:
   tamis verify ratings.tamis && echo sound
 
-Exit code 1 if any part is damaged. With --json: an object with `sound`, true or false, and
-`damage`, a list of what is wrong.")]
+Exit code 1 if any part is damaged. With --json: an object with `sound`, true or false, and `damage`, a \
+list of what is wrong.")]
 pub struct Verify {
     /// The file
     file: PathBuf,

@@ -14,24 +14,24 @@ use crate::show::{Output, usage};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Windows")]
 pub struct Windows {
-    /// Know only what came in so much time: 24h, 7d, 90s
+    /// Length of the window: keys that arrived within it are known (24h, 7d, 90s)
     #[arg(long, value_parser = arguments::duration, value_name = "TIME")]
     window: Option<Duration>,
-    /// The step by which the window moves on; it has a whole number of them, up to 10,000
-    /// [default: a 24th of it]
+    /// Step by which the window moves. The window is a whole number of slides, at most 10,000
+    /// [default: 1/24 of the window]
     #[arg(long, value_parser = arguments::duration, value_name = "TIME", requires = "window")]
     slide: Option<Duration>,
-    /// The column with the time of a row, with steps and the unit of numbers: `at`, `ts:ms`
-    /// [default: rows have the time at which they arrive]
+    /// Column with the time of a row, with steps and the unit of numbers: `at`, `ts:ms`
+    /// [default: the time at which the row arrives]
     #[arg(long, value_name = "COLUMN[:UNIT]", requires = "window")]
     time: Option<TimeColumn>,
-    /// So much behind the newest time rows are not late [default: 0]
+    /// Allowed lateness: how far behind the newest time a row may be and still be on time [default: 0]
     #[arg(long, value_parser = arguments::duration, value_name = "TIME", requires = "time")]
     lateness: Option<Duration>,
-    /// What becomes of rows that are late, but within the window [default: take]
+    /// Whether to take or drop rows that are late but within the window [default: take]
     #[arg(long, value_enum, requires = "time")]
     late: Option<LateName>,
-    /// So much after this machine's clock a time is believed [default: --slide, and 1m at least]
+    /// How far ahead of this machine's clock the time of a row may be [default: --slide, at least 1m]
     #[arg(long, value_parser = arguments::duration, value_name = "TIME", requires = "time")]
     ahead: Option<Duration>,
 }

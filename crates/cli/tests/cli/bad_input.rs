@@ -100,13 +100,13 @@ fn a_missing_column_is_named_with_those_there_are() {
     folder.refused(&build("--key 4"), 1, &["no column 4", columns]);
     folder.refused(&build("--key 99999999999999999999"), 1, &["99999999999999999999", columns]);
     folder.refused(&build("--key 0"), 2, &["numbered from 1"]);
-    folder.refused(&build(""), 1, &["pass --key", columns]);
+    folder.refused(&build(""), 1, &["give --key", columns]);
     folder.refused(&build("--key tconst --no-header"), 1, &["no names", "1 to 3"]);
     folder.refused(&build("--key tconst:shout"), 2, &["\"shout\"", "trim, lower"]);
     folder.refused(&build("--key tconst:prefix=0"), 2, &["prefix=3"]);
     folder.write("t.ndjson", "{\"user\":{\"id\":1},\"day\":2}\n");
     folder.refused("build t.ndjson --key 1 -o x.tamis", 1, &["by its name", "day"]);
-    folder.refused("build t.ndjson -o x.tamis", 1, &["pass --key"]);
+    folder.refused("build t.ndjson -o x.tamis", 1, &["give --key"]);
     assert_eq!(folder.names(), ["ratings.tsv", "t.ndjson"]);
 }
 

@@ -136,17 +136,6 @@ fn a_filter_that_build_made_can_be_the_state() {
 }
 
 #[test]
-fn what_cannot_be_done_with_a_growing_filter_says_what_can() {
-    let folder = Folder::new();
-    folder.write("in.txt", "a\nb\n");
-    folder.ok("dedup in.txt --state s.tamis -o out.txt");
-    folder.refused("build in.txt --kind scalable -o x.tamis", 1, &["scalable", "dedup", "blocked"]);
-    folder.refused("add s.tamis in.txt", 1, &["order", "dedup --state"]);
-    folder.refused("merge s.tamis s.tamis -o x.tamis", 1, &["scalable", "blocked"]);
-    folder.refused("compare s.tamis s.tamis", 1, &["scalable", "blocked"]);
-}
-
-#[test]
 fn a_filter_of_fixed_size_says_that_it_is_full_and_drops_nothing_for_it() {
     let folder = Folder::new();
     let lines: String = (0..10_000).map(|i| format!("{i}\n")).collect();

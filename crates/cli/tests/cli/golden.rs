@@ -10,7 +10,7 @@ use crate::build::RATINGS;
 use crate::support::Folder;
 
 /// The root of the repository.
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 

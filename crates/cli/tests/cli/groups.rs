@@ -1,7 +1,6 @@
 //! Many groups, and keys that stand in several of them.
 
 use std::collections::{BTreeMap, HashSet};
-use std::time::{Duration, Instant};
 
 use crate::support::Folder;
 
@@ -84,16 +83,15 @@ fn filters_that_were_just_built_are_not_overfull() {
     }
 }
 
-/// Names were looked for one by one: 100,000 groups took 40 seconds.
+/// Names were looked for one by one: 100,000 groups took 40 seconds, and these would take longer than the
+/// time after which a run is given up.
 #[test]
 fn the_time_does_not_grow_with_the_square_of_the_groups() {
     let folder = Folder::new();
-    let rows: String = (0..100_000).map(|i| format!("{i},group{i}\n")).collect();
+    let rows: String = (0..300_000).map(|i| format!("{i},group{i}\n")).collect();
     folder.write("t.csv", format!("k,g\n{rows}"));
-    let since = Instant::now();
     let plan = folder.json("plan t.csv --key k --group g --threads 1");
-    assert_eq!(plan["groups"].as_array().unwrap().len(), 100_000);
-    assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
+    assert_eq!(plan["groups"].as_array().unwrap().len(), 300_000);
 }
 
 /// Keys 0 to 299 stand in all of ten groups, others in one.

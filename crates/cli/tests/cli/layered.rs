@@ -113,7 +113,7 @@ fn bad_keywords_are_named() {
 }
 
 #[test]
-fn layers_may_be_given_or_follow_from_bits_per_key() {
+fn layers_that_are_given_go_with_any_size() {
     let folder = films();
     folder.ok("build films.csv --kind layered --keywords tags:split=, --layers 2 --size 1kB -o x.tamis");
     folder.ok("build films.csv --kind layered --keywords tags:split=, --bits-per-key 9 -o x.tamis");

@@ -19,6 +19,8 @@ mod plan;
 mod query;
 mod rebuild;
 mod remove;
+mod states;
+mod steps;
 mod stream;
 mod stream_crash;
 mod stream_edges;

@@ -158,7 +158,11 @@ fn words(command: &str) -> Vec<String> {
 
 /// Exit code and words, without what differs from folder to folder.
 fn record(found: &mut String, folder: &Folder, command: &str) {
+    let before = folder.names();
     let done = run(folder, command);
+    if done.code != 0 {
+        assert_eq!(folder.names(), before, "{command}: it failed and left something behind");
+    }
     let here = folder.path("").canonicalize().unwrap().display().to_string();
     writeln!(found, "    exit code {}", done.code).unwrap();
     let text = if command.ends_with("--help") { &done.out } else { &done.err };

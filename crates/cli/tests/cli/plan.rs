@@ -51,18 +51,6 @@ fn two_numbers_fix_the_rest_however_they_are_written() {
     assert!((fits["kinds"][1]["keys"].as_f64().unwrap() / 8e9 * 14.378 - 1.0).abs() < 1e-3, "{fits:#}");
 }
 
-#[test]
-fn what_cannot_be_planned_is_refused_with_a_reason() {
-    let folder = Folder::new();
-    folder.refused("plan --keys 1e17 --fpr 0.01", 2, &["2^56"]);
-    folder.refused("plan --keys 18446744073709551615 --fpr 0.01", 2, &["2^56"]);
-    folder.refused("plan --keys 1e19 --fpr 0.01", 2, &["1e18"]);
-    folder.refused("plan --keys 10 --bits 18446744073709551615", 2, &["2^56"]);
-    folder.refused("plan --keys 10 --size 1e17", 2, &["2^56"]);
-    folder.refused("plan --keys 10 --size 1e18", 2, &["1e18"]);
-    assert!(folder.names().is_empty());
-}
-
 /// All kinds were shown whatever was asked.
 #[test]
 fn the_kind_that_is_asked_for_is_the_only_one_shown() {
@@ -151,6 +139,9 @@ fn the_keys_of_a_table_are_counted() {
     let plan: serde_json::Value = done.out.parse().unwrap();
     let keys = |group: usize| plan["groups"][group]["keys"].as_u64().unwrap();
     assert_eq!((keys(0), keys(1)), (2, 1));
+    folder.refused("plan t.csv --key k --keys 10", 2, &["counted"]);
+    folder.refused("plan t.csv --key k --fpr 0.1 --size 1MB", 2, &["counted"]);
+    folder.refused("plan t.csv --key k --chart x.svg", 2, &["--chart"]);
     folder.refused("plan t.csv --key k", 1, &["t.csv, line 6"]);
     folder.write("none.csv", "k,g\n");
     folder.refused("plan none.csv --key k --group g", 1, &["no keys"]);

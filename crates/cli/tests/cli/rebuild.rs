@@ -62,7 +62,7 @@ fn killed_at_any_moment_filters_are_made_anew_at_the_same_batch() {
         let line = format!(
             "stream --train train.txt --query ask.txt --batch 500 --threads 2 {options} --rebuild-above 0.02 -q"
         );
-        let found = kill_often(&folder, &line, 12, &mut dice);
+        let found = kill_often(&folder, &line, 6, &mut dice);
         assert!(found["enlarged"].as_u64().unwrap() >= 1, "{found}");
     }
 }

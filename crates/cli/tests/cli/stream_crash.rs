@@ -1,5 +1,5 @@
 //! `stream` after `kill -9` at any moment: output and filters are those of a run that was never
-//! disturbed. And states that it refuses.
+//! disturbed (`steps.rs` tries each step of a commit). And states that it refuses.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, OpenOptions};
@@ -81,7 +81,7 @@ pub fn kill_often(folder: &Folder, line: &str, kills: u32, dice: &mut Dice) -> V
     let report = folder.json(&calm.replace("hits.txt", "calm-hits.txt"));
     let time = begun.elapsed().min(Duration::from_secs(1));
     let mut seen = Kills::default();
-    while seen.kills < kills || seen.resumed < kills / 3 || seen.replayed < kills / 6 {
+    while seen.kills < kills || seen.resumed < kills / 3 || seen.replayed < kills.div_ceil(6) {
         kill_until_done(folder, line, time, dice, &mut seen);
         assert!(seen.kills < 20 * kills, "{line}: {seen:?}");
     }
@@ -91,10 +91,7 @@ pub fn kill_often(folder: &Folder, line: &str, kills: u32, dice: &mut Dice) -> V
 /// Kills a run again and again, at moments of a seed within the time that it takes, until it comes
 /// to its end.
 fn kill_until_done(folder: &Folder, line: &str, time: Duration, dice: &mut Dice, seen: &mut Kills) {
-    for file in ["out.txt", "hits.txt"] {
-        let _ = fs::remove_file(folder.path(file));
-    }
-    let _ = fs::remove_dir_all(folder.path("state"));
+    begin_again(folder);
     let time = time.as_micros() as u64;
     for round in 0u64.. {
         let mut child = start(folder, &format!("{line} {} --state state -o out.txt", commits(round)));
@@ -107,6 +104,19 @@ fn kill_until_done(folder: &Folder, line: &str, time: Duration, dice: &mut Dice,
         seen.see(folder, "state");
         assert!(round < 300, "it never comes to an end");
     }
+    is_calm(folder, line);
+}
+
+/// Forgets the runs so far, but for the calm one.
+pub fn begin_again(folder: &Folder) {
+    for file in ["out.txt", "hits.txt"] {
+        let _ = fs::remove_file(folder.path(file));
+    }
+    let _ = fs::remove_dir_all(folder.path("state"));
+}
+
+/// Asserts that output and state are those of the calm run.
+pub fn is_calm(folder: &Folder, line: &str) {
     assert!(folder.read("out.txt") == folder.read("calm.txt"), "{line}: the output differs");
     let names = |state: &str| {
         let left = fs::read_dir(folder.path(state)).unwrap();
@@ -147,7 +157,7 @@ fn killed_at_any_moment_and_begun_again_nothing_is_lost_or_doubled() {
         // Some were learned by then, and some were not.
         folder.write("gone.txt", of(keys(10_000, 20_000, 5).into_iter().rev().collect()));
         let line = format!("stream --train train.txt --query ask.txt --batch 500 --threads 2 {kind} -q");
-        kill_often(&folder, &line, 11, &mut dice);
+        kill_often(&folder, &line, 5, &mut dice);
     }
 }
 
@@ -348,22 +358,43 @@ fn another_job_is_named_and_refused() {
             "stream --train a.txt --query b.txt --batch 3 --keys 10 --state state -o out",
             "--batch is 2 there and 3 here",
         ),
-        ("stream --train a.txt --query b.txt --batch 2 --keys 11 --state state -o out", "10 keys"),
+        (
+            "stream --train a.txt --query b.txt --batch 2 --keys 11 --state state -o out",
+            "--keys is 10 there and 11 here",
+        ),
         (
             "stream --train a.txt --query b.txt --batch 2 --state state -o out",
             "kind is \"blocked\" there and \"scalable\" here",
         ),
-        ("stream --train a.txt --query b.txt --batch 2 --keys 10 --seed 1 --state state -o out", "hash is"),
+        (
+            "stream --train a.txt --query b.txt --batch 2 --keys 10 --seed 1 --state state -o out",
+            "--seed is 0 there and 1 here",
+        ),
         ("stream --train a.txt --query b.txt --batch 2 --keys 10 --state state -o other", "output is"),
         ("stream --train a.txt --batch 2 --keys 10 --state state", "output is"),
         (
             "stream --train a.txt --query b.txt --batch 2 --keys 10 --key 1:lower --state state -o out",
-            "recipe",
+            "the recipe is \"key (line)\" there and \"key 1:lower\" here",
+        ),
+        (
+            "stream --train a.txt --query b.txt --batch 3 --keys 11 --delimiter ; --state state -o out",
+            "--keys is 10 there and 11 here, --batch is 2 there and 3 here, --delimiter is nothing there and \";\" here;",
         ),
     ] {
         folder.refused(other, 1, &["another job", says]);
     }
-    folder.ok(&format!("{line} -o out --threads 3 --commit-every 0"));
+    folder.ok(&format!("{line} -o out --threads 3 --commit-every 0 --bad-rows skip"));
+}
+
+#[test]
+fn a_run_that_a_bad_row_ended_is_continued_without_the_row() {
+    let folder = Folder::new();
+    folder.write("a.csv", "id\n1\n2\n\\N\n4\n");
+    let line = "stream --train a.csv --key id --keys 10 --batch 1 --commit-every 0 --state state";
+    folder.refused(line, 1, &["a.csv, line 4", "--bad-rows skip"]);
+    folder.ok(&format!("{line} --bad-rows skip"));
+    folder.ok("stream --train a.csv --key id --keys 10 --bad-rows skip --state calm");
+    assert!(folder.read("state/filter.tamis") == folder.read("calm/filter.tamis"));
 }
 
 #[test]
@@ -470,7 +501,7 @@ fn a_followed_file_that_is_renamed_is_not_taken_for_the_one_in_its_place() {
     until("a later commit", || (committed(&folder, "state") > before).then_some(()));
     terminate(&child);
     assert_eq!(child.said().0, Some(0));
-    folder.refused(line, 1, &["log.txt", "another file"]);
+    folder.refused(line, 1, &["log.txt: is another file", "log.1 now"]);
     fs::rename(folder.path("log.1"), folder.path("log.txt")).unwrap();
     folder.ok(line);
     let found = folder.run_with("query state/filter.tamis", "1\n4\n").out;

@@ -216,47 +216,6 @@ fn a_time_that_cannot_be_read_is_a_bad_row() {
 }
 
 #[test]
-fn windows_that_make_no_sense_are_refused_with_the_reason() {
-    let folder = Folder::new();
-    folder.write("a.csv", "key,at\na,1\n");
-    folder.write("b.csv", "key,at\na,1\n");
-    let line = "stream --train a.csv --key key";
-    for (options, says) in [
-        ("--keys 9 --window 1h --slide 2h", "shorter than its slide"),
-        ("--keys 9 --window 1h --slide 7m", "no multiple"),
-        ("--keys 9 --window 0", "above zero"),
-        ("--keys 9 --window 1h --slide 0", "above zero"),
-        ("--keys 9 --window 30d --slide 1s", "10000 are the most"),
-        ("--keys 9 --window 1.5ms", "whole milliseconds"),
-    ] {
-        folder.refused(&format!("{line} {options}"), 2, &[says]);
-    }
-    // What clap sees.
-    for options in [
-        "--keys 9 --slide 1h",
-        "--keys 9 --time at",
-        "--keys 9 --window 1h --lateness 5m",
-        "--keys 9 --window 1h --late drop",
-        "--keys 9 --window 1h --ahead 1h",
-        "--keys 9 --window soon",
-        "--keys 9 --window 1h --time at:minutes",
-        "--keys 9 --window -1h",
-    ] {
-        assert_eq!(folder.run(&format!("{line} {options}")).code, 2, "{options}");
-    }
-    for (options, says) in [
-        ("--kind scalable --window 1h", "blocked or bloom"),
-        ("--kind fuse --window 1h", "blocked"),
-        ("--kind count-min --conservative --window 1h", "leave out --conservative"),
-        ("--kind counting --keys 9 --remove b.csv --window 1h", "leave out --remove"),
-    ] {
-        folder.refused(&format!("{line} {options}"), 1, &[says]);
-    }
-    folder.ok("build a.csv --key key -o c.tamis");
-    folder.refused("stream --train a.csv --from c.tamis --window 1h", 1, &["--from"]);
-}
-
-#[test]
 fn a_state_with_other_windows_is_refused() {
     let folder = Folder::new();
     folder.write("log.csv", "key,at\na,2026-01-01\nb,2026-01-02\n");
@@ -304,15 +263,16 @@ fn what_arrived_is_forgotten_after_the_window_even_if_nothing_comes() {
     let folder = Folder::new();
     folder.write("log.txt", "a\nb\nc\n");
     let line = "stream --train log.txt --follow --keys 100 --fpr 1e-9 --window 2s --slide 500ms --every 20ms --commit-every 0 --state state --log json -q";
+    let since = Instant::now(); // no row can have come before
     let mut child = start(&folder, line);
     let knows = |key: &str| {
         folder.path("state/filter.tamis").exists()
             && folder.run(&format!("query state/filter.tamis {key}")).code == 0
     };
     until("a row", || knows("a").then_some(()));
-    let since = Instant::now();
     until("the end of the window", || (!knows("a")).then_some(()));
-    assert!(since.elapsed() > Duration::from_millis(900), "not before the window has passed");
+    // However slow the machine is: a row is known for the whole window.
+    assert!(since.elapsed() >= Duration::from_secs(2), "not before the window has passed");
     let mut file = OpenOptions::new().append(true).open(folder.path("log.txt")).unwrap();
     file.write_all(b"d\n").unwrap();
     until("another row", || knows("d").then_some(()));
@@ -343,7 +303,7 @@ fn killed_at_any_moment_a_window_is_what_it_would_have_been() {
         let line = format!(
             "stream --train log.csv --query ask.csv --key ip --window 10m --slide 1m --time at --batch 400 --threads 2 {kind} -q"
         );
-        kill_often(&folder, &line, 14, &mut dice);
+        kill_often(&folder, &line, 6, &mut dice);
     }
 }
 

@@ -80,7 +80,7 @@ impl refusal::Refusal for Refusal {
                 vec![Help::leave_out(opt::HEAVY), Help::give(opt::KIND.with(Kind::CountMin.name()))]
             }
             Refusal::SmallShare { share, .. } => vec![
-                Help::give(opt::HEAVY.with("SHARE")),
+                Help::give_more(opt::HEAVY),
                 Help::give(opt::EPSILON.with(format!("{:?}", share / 10.0))),
             ],
             Refusal::DistinctCounts => {

@@ -11,12 +11,16 @@ use tamis::key::Recipe;
 use tamis::params::{Name, Params};
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{Help, Refusal};
 
+use super::Findings;
 use super::gather::{Beside, Gather, Part};
-use super::judge::{by_size, judge};
-use super::{Findings, gather_random};
+use super::judge::{Found, PartJudge, add_hits};
+use super::run::{gather_random, key_rows};
+use crate::ask::Filters;
+use crate::batch::Needs;
 use crate::output::Mapped;
-use crate::rows::{BadRows, Groups, KeyRows, Names};
+use crate::rows::{BadRows, Names};
 use crate::spread::Rows;
 use crate::spread::wire::{Content, Reader, Writer, damaged};
 
@@ -35,6 +39,17 @@ pub struct Gatherer {
     skipped: u64,
 }
 
+/// Rows come after some that could not be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("rows before these could not be gathered")]
+pub struct Broken;
+
+impl Refusal for Broken {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::Do("start again with all rows")]
+    }
+}
+
 /// What parts of a test of these filters share.
 fn digest(params: &Params) -> u64 {
     xxh3(params.to_json().as_bytes(), 2)
@@ -43,14 +58,14 @@ fn digest(params: &Params) -> u64 {
 impl Gatherer {
     /// For filters with these parameters, and rows with the columns of this recipe.
     pub fn new(params: Params, recipe: Recipe, bad_rows: BadRows) -> Gatherer {
-        let (beside, digest) = (Beside::of_keys(&params, None), digest(&params));
+        let (beside, digest) = (Beside(Needs::of(&params)), digest(&params));
         let gather = Some(Gather::new(beside, usize::MAX / 4));
         let others = Mutex::default();
         Gatherer { params, recipe, bad_rows, beside, digest, others, gather, rows: 0, skipped: 0 }
     }
 
     fn broken() -> Error {
-        Error::told("rows before these could not be gathered: begin anew".into())
+        Broken.into()
     }
 
     /// Gathers the keys of rows with their groups; or as keys that are known to be outside.
@@ -59,10 +74,9 @@ impl Gatherer {
         let lone = Recipe { group: None, ..self.recipe.clone() };
         let recipe = if negatives { &lone } else { &self.recipe };
         let sources = rows.sources(&recipe.columns())?;
-        let known = Groups::KnownFirst { params: &self.params, first: outside + 1, others: &self.others };
-        let groups = if negatives { Groups::One(outside) } else { known };
         let gather = self.gather.take().ok_or_else(Gatherer::broken)?;
-        let sink = KeyRows::new(recipe, self.params.common.hash, self.bad_rows, groups, gather);
+        let all = negatives.then_some(outside);
+        let sink = key_rows(&self.params, recipe, self.bad_rows, all, &self.others, gather);
         let sink = sources.scan_dyn(vec![sink], control)?.pop().expect("as many sinks come back");
         self.rows += sink.rows.iter().sum::<u64>();
         self.skipped += sink.skipped;
@@ -130,22 +144,24 @@ pub struct Judge {
     part: Part,
     others: Vec<Name>,
     numbers: HashMap<Name, u32>,
-    findings: Findings,
-    strangers: Vec<u64>,
+    found: Found,
+    rows: u64,
+    skipped: u64,
 }
 
 impl Judge {
     /// For filters with these parameters.
     pub fn new(params: &Params) -> Judge {
         Judge {
-            beside: Beside::of_keys(params, None),
+            beside: Beside(Needs::of(params)),
             digest: digest(params),
             outside: params.groups.len() as u32,
             part: Part::default(),
             others: Vec::new(),
             numbers: HashMap::new(),
-            findings: Findings::default(),
-            strangers: Vec::new(),
+            found: Found::default(),
+            rows: 0,
+            skipped: 0,
         }
     }
 
@@ -159,8 +175,8 @@ impl Judge {
         if part.content != Content::Keys {
             return Err(damaged());
         }
-        self.findings.rows = self.findings.rows.saturating_add(part.u64()?);
-        self.findings.skipped = self.findings.skipped.saturating_add(part.u64()?);
+        self.rows = self.rows.saturating_add(part.u64()?);
+        self.skipped = self.skipped.saturating_add(part.u64()?);
         let mut here = Vec::new();
         for _ in 0..part.u32()? {
             let len = part.u32()? as usize;
@@ -187,37 +203,19 @@ impl Judge {
         if part.records.is_empty() {
             return Ok(());
         }
-        let sketches = file.sketches()?;
-        let found = judge(part, self.beside, &sketches, &[], &by_size(&sketches));
-        let all = &mut self.findings;
-        all.keys += found.keys;
-        all.removed += found.removed;
-        all.shared += found.shared;
-        all.add_hits(&found.filters);
-        self.strangers.resize(self.strangers.len().max(found.strangers.len()), 0);
-        self.strangers.iter_mut().zip(&found.strangers).for_each(|(all, some)| *all += some);
+        self.found.add(&PartJudge::new(&Filters::of_file(file)?, None).judge(part));
         Ok(())
     }
 
     /// What was found.
-    pub fn findings(mut self) -> Findings {
-        let strangers = self.others.into_iter().zip(self.strangers).filter(|(_, keys)| *keys > 0);
-        self.findings.strangers = strangers.collect();
-        self.findings
+    pub fn findings(self) -> Findings {
+        let Found { keys, removed, shared, filters, strangers } = self.found;
+        let strangers = self.others.into_iter().zip(strangers).filter(|(_, keys)| *keys > 0).collect();
+        Findings { keys, removed, shared, filters, strangers, rows: self.rows, skipped: self.skipped }
     }
 }
 
 impl Findings {
-    fn add_hits(&mut self, hits: &[super::Hits]) {
-        self.filters.resize(self.filters.len().max(hits.len()), super::Hits::default());
-        for (mine, theirs) in self.filters.iter_mut().zip(hits) {
-            mine.all += theirs.all;
-            mine.members += theirs.members;
-            mine.found += theirs.found;
-            mine.lost += theirs.lost;
-        }
-    }
-
     /// Adds what was found of other parts.
     pub fn add(&mut self, other: &Findings) {
         self.keys += other.keys;
@@ -225,7 +223,7 @@ impl Findings {
         self.shared += other.shared;
         self.rows += other.rows;
         self.skipped += other.skipped;
-        self.add_hits(&other.filters);
+        add_hits(&mut self.filters, &other.filters);
         self.strangers.extend_from_slice(&other.strangers);
         self.strangers.sort();
         self.strangers.dedup_by(|later, first| {

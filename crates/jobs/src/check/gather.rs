@@ -5,47 +5,26 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
-use tamis::hash::{Scheme, murmur3};
-use tamis::key::keywords_of;
-use tamis::params::Params;
-use tamis::sizing::Kind;
-
-use crate::removed::{Removed, lanes};
+use crate::batch::{KeyBatch, Needs, keyword_hashes, lanes_of};
 use crate::rows::{Key, Take};
 
 /// Keys are cut into so many parts by the highest bits of their hash.
 pub(super) const PARTS: usize = 256;
 
-/// What is kept of a key beside its hash, as 32-bit numbers.
+/// What filters need of a key, as it is kept beside its hash: 32-bit numbers, in memory and on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beside {
-    /// Nothing, mostly.
-    Nothing,
-    /// So many murmur3 hashes.
-    Lanes(u32),
-    /// The number of its keywords, then the hash of each in two halves.
-    Keywords(Scheme),
-}
+pub(super) struct Beside(pub Needs);
 
 impl Beside {
-    /// What is kept of keys that filters with these parameters are asked, and second ones.
-    pub fn of_keys(params: &Params, removed: Option<&Removed>) -> Beside {
-        match (params.common.kind, params.common.hash) {
-            (Kind::Layered, hash) => Beside::Keywords(hash),
-            (_, Scheme::Murmur3) => Beside::Lanes(lanes(params).max(removed.map_or(0, Removed::lanes))),
-            (_, Scheme::Xxh3 { .. }) => Beside::Nothing,
-        }
-    }
-
     fn push(self, key: &[u8], to: &mut Vec<u32>) {
-        match self {
-            Beside::Nothing => {}
-            Beside::Lanes(lanes) => to.extend((0..lanes).map(|seed| murmur3(key, seed))),
-            Beside::Keywords(scheme) => {
+        match self.0 {
+            Needs::Hash => {}
+            Needs::Lanes(count) => to.extend(lanes_of(key, count)),
+            // Their number, then the hash of each in two halves.
+            Needs::Keywords(scheme) => {
                 let at = to.len();
                 to.push(0);
-                for word in keywords_of(key) {
-                    let hash = scheme.identity(word);
+                for hash in keyword_hashes(key, scheme) {
                     to.extend([hash as u32, (hash >> 32) as u32]);
                     to[at] += 1;
                 }
@@ -55,15 +34,15 @@ impl Beside {
 
     /// How many numbers a key has, of which the first may tell.
     fn count(self, first: Option<&u32>) -> usize {
-        match self {
-            Beside::Nothing => 0,
-            Beside::Lanes(lanes) => lanes as usize,
-            Beside::Keywords(_) => 1 + 2 * first.map_or(0, |&keywords| keywords as usize),
+        match self.0 {
+            Needs::Hash => 0,
+            Needs::Lanes(count) => count as usize,
+            Needs::Keywords(_) => 1 + 2 * first.map_or(0, |&keywords| keywords as usize),
         }
     }
 
     /// Those of the key whose first stands here.
-    pub fn of(self, all: &[u32], first: u32) -> &[u32] {
+    fn of(self, all: &[u32], first: u32) -> &[u32] {
         let from = &all[first as usize..];
         &from[..self.count(from.first())]
     }
@@ -183,8 +162,17 @@ impl Take for Gather {
 }
 
 impl Part {
+    /// Appends a key of this part to a batch.
+    pub fn load(&self, record: &Record, beside: Beside, keys: &mut KeyBatch) {
+        let numbers = beside.of(&self.lanes, record.slot);
+        // Read only where these are keywords: a number, then halves.
+        let halves = numbers.get(1..).unwrap_or_default().as_chunks::<2>().0;
+        let keywords = halves.iter().map(|[low, high]| u64::from(*low) | u64::from(*high) << 32);
+        keys.push_made(record.hash, record.group, numbers, keywords);
+    }
+
     /// A key that comes again and again is kept once.
-    fn dedup(&mut self) {
+    pub fn dedup(&mut self) {
         self.records.sort_unstable();
         self.records.dedup_by_key(|record| (record.hash, record.group));
     }
@@ -201,10 +189,7 @@ impl Part {
         for record in &self.records {
             out.write_all(&record.hash.to_le_bytes())?;
             out.write_all(&record.group.to_le_bytes())?;
-            let lanes = match beside {
-                Beside::Nothing => &[],
-                beside => beside.of(&self.lanes, record.slot),
-            };
+            let lanes = beside.of(&self.lanes, record.slot);
             for lane in lanes {
                 out.write_all(&lane.to_le_bytes())?;
             }
@@ -253,7 +238,7 @@ impl Part {
             let group = group_of(next()?).ok_or_else(short)?;
             let slot = self.lanes.len();
             self.records.push(Record { hash, group, slot: slot as u32 });
-            if matches!(beside, Beside::Keywords(_)) {
+            if matches!(beside.0, Needs::Keywords(_)) {
                 self.lanes.push(next()?);
             }
             let count = beside.count(self.lanes.get(slot));

@@ -1,13 +1,12 @@
 //! From rows to the counters of conservative sketches, in the order of the rows.
 
-use std::fmt;
 use std::ops::{ControlFlow, Range};
 
 use tamis::arch::map::Words;
 use tamis::countmin::{CountMin, Update};
 use tamis::params::Params;
 use tamis_read::error::Result;
-use tamis_read::{Control, Next, Sift, Sink, Sources};
+use tamis_read::{BadRow, Control, Next, RowResult, Sift, Sink, Sources};
 
 use crate::arena::{self, Placing};
 use crate::build::{Built, Taken, taken};
@@ -34,16 +33,18 @@ impl Take for Batch {
 /// Makes the keys of a chunk, on one thread.
 struct Sifter<'a>(KeyRows<'a, Batch>);
 
-impl Sift for Sifter<'_> {
-    type Batch = Batch;
-
-    fn record(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
-        self.0.row(values)
+impl Sink for Sifter<'_> {
+    fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
+        self.0.row(place, values)
     }
 
-    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
+    fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.0.bad_row(place, why)
     }
+}
+
+impl Sift for Sifter<'_> {
+    type Batch = Batch;
 
     fn batch(&mut self, _: &[u8], batch: &mut Batch) {
         batch.groups.clear();

@@ -14,10 +14,10 @@ use std::collections::HashSet;
 use tamis::countmin::{CountMin, Heavy};
 use tamis::format::Tally;
 use tamis::params::Params;
-use tamis_read::error::{Error, Result};
+use tamis_read::error::Result;
 use tamis_read::{Control, Sources};
 
-use super::sketches;
+use super::{Refusal, sketches};
 use crate::build::Built;
 use crate::count::Making;
 use crate::output::Mapped;
@@ -127,10 +127,7 @@ pub(crate) fn keep_heavy(
         }
     }
     if rows != built.rows.iter().sum::<u64>() {
-        return Err(Error::told(
-            "the input changed while it was read: its keys are not those that were counted; build again"
-                .into(),
-        ));
+        return Err(Refusal::InputChanged.into());
     }
     let sorted = |keys: HashSet<Box<[u8]>>| {
         let mut keys: Vec<Vec<u8>> = keys.into_iter().map(Vec::from).collect();

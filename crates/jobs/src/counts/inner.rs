@@ -7,7 +7,7 @@ use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
 use tamis_read::error::{Error, Result};
 
-use super::{Promise, refuse_filters};
+use super::{OfCounts, Promise, Refusal, refuse_filters};
 use crate::merge::mergeable;
 use crate::output::Mapped;
 use crate::{output, parallel};
@@ -37,14 +37,9 @@ pub struct Product {
 pub fn inner_product(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Product>> {
     let (a, b) = (output::open(a_path)?, output::open(b_path)?);
     for (file, path) in [(&a, a_path), (&b, b_path)] {
-        refuse_filters(path, file.params(), "inner-product")?;
+        refuse_filters(path, file.params(), OfCounts::InnerProduct)?;
         if file.params().common.kind == Kind::CountMinConservative {
-            let message = "its update is conservative: its counters hold less than the sum of their keys, and a product of \
-                           them may be below the truth; build it without --conservative";
-            return Err(Error::Input {
-                path: path.into(),
-                why: Box::new(tamis_read::refusal::Said(message.into())),
-            });
+            return Err(Error::input(path, Refusal::Conservative));
         }
     }
     let itself = output::same_file(a_path, b_path); // whose counters are not counted twice

@@ -8,6 +8,7 @@ mod build;
 mod heavy;
 mod inner;
 pub mod rank;
+mod refusal;
 mod top;
 
 use std::path::Path;
@@ -20,6 +21,7 @@ use tamis_read::error::{Error, Result};
 pub(crate) use self::build::in_order;
 pub(crate) use self::heavy::{join_heavy, keep_heavy, merged_heavy};
 pub use self::inner::{Product, inner_product};
+pub use self::refusal::{OfCounts, OfSets, Refusal};
 pub use self::top::{Hit, Listing, TopGroup, top_of_data, top_of_file, top_of_open};
 
 /// What is promised of estimates: truth ≤ estimate ≤ truth + bound, the latter but for a probability
@@ -87,25 +89,17 @@ fn sketches<'w>(params: &Params, arena: &'w [u64], totals: &[u64]) -> Result<Vec
 }
 
 /// Refuses sketches that count where sets are asked for.
-pub(crate) fn refuse(path: &Path, params: &Params, cannot: &str) -> Result<()> {
-    if !params.common.kind.counts() {
-        return Ok(());
+pub(crate) fn refuse(path: &Path, params: &Params, asked: OfSets) -> Result<()> {
+    match params.common.kind.counts() {
+        true => Err(Error::input(path, Refusal::Counts { asked })),
+        false => Ok(()),
     }
-    let message = format!(
-        "these sketches count how often keys come, one cannot {cannot}; tamis query and tamis top ask them, and \
-         build --kind blocked makes filters"
-    );
-    Err(Error::told_of(path, message))
 }
 
 /// Refuses filters where counts are asked for.
-fn refuse_filters(path: &Path, params: &Params, verb: &str) -> Result<()> {
-    if params.common.kind.counts() {
-        return Ok(());
+fn refuse_filters(path: &Path, params: &Params, asked: OfCounts) -> Result<()> {
+    match params.common.kind {
+        kind if kind.counts() => Ok(()),
+        kind => Err(Error::input(path, Refusal::Filters { kind, asked })),
     }
-    let message = format!(
-        "{} filters do not count; {verb} needs sketches that do: tamis build --kind count-min",
-        params.common.kind
-    );
-    Err(Error::told_of(path, message))
 }

@@ -11,7 +11,7 @@ use tamis::params::{Common, Name};
 use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Explained, Sources};
 
-use super::{Promise, refuse_filters, sketches};
+use super::{OfCounts, Promise, refuse_filters, sketches};
 use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
 use crate::{output, parallel};
 
@@ -130,7 +130,7 @@ impl Take for Exact {
 /// key, and up to twice that.
 pub fn check(job: &Job, control: &Control) -> Result<Report> {
     let file = output::open(&job.sketches)?;
-    refuse_filters(&job.sketches, file.params(), "this test")?;
+    refuse_filters(&job.sketches, file.params(), OfCounts::Test)?;
     parallel::each(job.threads, file.params().groups.len(), |group| {
         file.verify(group).map_err(Error::file(&job.sketches))
     })?;

@@ -8,7 +8,7 @@ use tamis::params::{Common, Name, Params};
 use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Explained, Sources};
 
-use super::{Promise, refuse_filters, sketches};
+use super::{OfCounts, Promise, Refusal, refuse_filters, sketches};
 use crate::build::{self, Job};
 use crate::output;
 use crate::output::Mapped;
@@ -80,20 +80,11 @@ pub fn top_of_file(path: &Path, share: Option<f64>) -> Result<Listing> {
 
 /// The same of a file that is open, of this name.
 pub fn top_of_open(file: &Mapped, path: &Path, share: Option<f64>) -> Result<Listing> {
-    refuse_filters(path, file.params(), "top")?;
-    let refused = |message: String| Error::told_of(path, message);
-    let heavy = file.heavy().ok_or_else(|| {
-        refused(
-            "keeps no keys, and counters alone cannot list any: build it with --heavy SHARE, or give top the data".into(),
-        )
-    })?;
+    refuse_filters(path, file.params(), OfCounts::Top)?;
+    let heavy = file.heavy().ok_or_else(|| Error::input(path, Refusal::NoKeys))?;
     let share = share.unwrap_or(heavy.share);
     if share < heavy.share {
-        return Err(refused(format!(
-            "keeps the keys of a share of at least {:?}, and may miss some of {share:?}: give a larger --share, or build it \
-             again with a smaller --heavy",
-            heavy.share
-        )));
+        return Err(Error::input(path, Refusal::SmallerShare { kept: heavy.share, asked: share }));
     }
     let totals: Vec<u64> = file.tallies().iter().map(|tally| tally.seed).collect();
     let sketches = sketches(file.params(), file.data(), &totals)?;
@@ -104,7 +95,7 @@ pub fn top_of_open(file: &Mapped, path: &Path, share: Option<f64>) -> Result<Lis
 pub fn top_of_data(job: &Job, control: &Control) -> Result<Listing> {
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let built = build::make(job, &mut sources, &mut |_, _| {}, control)?;
-    let heavy = built.heavy.as_ref().ok_or_else(|| Error::told("top needs a share: give --share".into()))?;
+    let heavy = built.heavy.as_ref().ok_or(Refusal::ShareMissing)?;
     let share = heavy.share;
     let sketches = sketches(&built.params, &built.arena, &built.seeds)?;
     let listing = listing(&built.params, &sketches, heavy, share);

@@ -4,11 +4,12 @@
 //! for one chunk after the other, in the order of the input. So the result is that of a sequential
 //! pass, whatever the threads.
 
+mod refusal;
+mod run;
 mod seen;
 mod state;
 mod strict;
 
-use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,18 +19,21 @@ use tamis::key::Recipe;
 use tamis::params::Common;
 use tamis::sizing::Kind;
 
+pub use self::refusal::{Refusal, StateRefusal};
 pub use self::seen::Room;
 
+use self::run::Run;
 use self::seen::Seen;
-use self::state::{Journal, Place, State, go_on};
+use self::state::{Journal, State};
+use crate::batch::{Keeps, KeyBatch};
 use crate::counts;
-use crate::outlet::{Destination, Outlet};
+use crate::outlet::Destination;
 use crate::output;
-use crate::resume::{Appended, Lock};
-use crate::rows::{BadRows, Groups, Key, KeyRows, Take};
+use crate::resume::Lock;
+use crate::rows::{BadRows, Groups, KeyRows};
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Compression, Explained, Format, Next, Position, Sift, Sink, Sources};
+use tamis_read::{BadRow, Compression, Explained, Format, Next, RowResult, Sift, Sink, Sources};
 
 /// Records to be freed of repetitions.
 #[derive(Debug, Clone)]
@@ -110,78 +114,48 @@ impl Report {
     }
 }
 
-/// The keys of a chunk, with its text.
+/// The keys of a chunk, with its text. Every row has a key.
 #[derive(Debug, Default)]
 struct Batch {
     data: Vec<u8>,
-    places: Vec<Range<usize>>,
-    hashes: Vec<u64>,
-    /// The keys themselves, one after the other, and where each ends; where they are wanted.
-    keys: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-/// Collects the keys of one thread.
-#[derive(Debug, Default)]
-struct Keys {
-    hashes: Vec<u64>,
-    keys: Vec<u8>,
-    ends: Vec<usize>,
-    wanted: bool,
-}
-
-impl Take for Keys {
-    #[inline(always)]
-    fn take(&mut self, key: Key<'_>) {
-        self.hashes.push(key.hash);
-        if self.wanted {
-            self.keys.extend_from_slice(key.bytes);
-            self.ends.push(self.keys.len());
-        }
-    }
+    keys: KeyBatch,
 }
 
 /// What one thread does with records.
 struct Sifter<'a> {
-    rows: KeyRows<'a, Keys>,
-    places: Vec<Range<usize>>,
+    rows: KeyRows<'a, KeyBatch>,
 }
 
 impl<'a> Sifter<'a> {
-    fn new(recipe: &'a Recipe, hash: Scheme, bad_rows: BadRows, wanted: bool) -> Self {
-        let keys = Keys { wanted, ..Keys::default() };
-        Sifter { rows: KeyRows::new(recipe, hash, bad_rows, Groups::One(0), keys), places: Vec::new() }
+    /// Keeps the bytes of keys, where these are wanted.
+    fn new(recipe: &'a Recipe, hash: Scheme, bad_rows: BadRows, bytes: bool) -> Self {
+        let keys = KeyBatch::new(Keeps { bytes, ..Keeps::default() });
+        Sifter { rows: KeyRows::new(recipe, hash, bad_rows, Groups::One(0), keys) }
+    }
+}
+
+impl Sink for Sifter<'_> {
+    fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
+        let skipped = self.rows.skipped;
+        self.rows.row(place.clone(), values)?;
+        if self.rows.skipped == skipped {
+            self.rows.take.push_span(place);
+        }
+        Ok(())
+    }
+
+    fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
+        self.rows.bad_row(place, why)
     }
 }
 
 impl Sift for Sifter<'_> {
     type Batch = Batch;
 
-    fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
-        let skipped = self.rows.skipped;
-        self.rows.row(values)?;
-        if self.rows.skipped == skipped {
-            self.places.push(place);
-        }
-        Ok(())
-    }
-
-    fn bad_record(&mut self, place: Range<usize>, why: fmt::Arguments<'_>) -> Result<(), String> {
-        self.rows.bad_row(place, why)
-    }
-
     fn batch(&mut self, data: &[u8], batch: &mut Batch) {
         batch.data.clear();
         batch.data.extend_from_slice(data);
-        let keys = &mut self.rows.take;
-        batch.hashes.clear();
-        std::mem::swap(&mut batch.hashes, &mut keys.hashes);
-        batch.keys.clear();
-        std::mem::swap(&mut batch.keys, &mut keys.keys);
-        batch.ends.clear();
-        std::mem::swap(&mut batch.ends, &mut keys.ends);
-        batch.places.clear();
-        std::mem::swap(&mut batch.places, &mut self.places);
+        self.rows.take.move_into(&mut batch.keys);
     }
 }
 
@@ -190,50 +164,23 @@ impl Batch {
     fn gather(&self, passing: &[bool], this: bool, text: &mut Vec<u8>) {
         text.clear();
         let mut run = 0..0;
-        for place in
-            self.places.iter().zip(passing).filter(|(_, passing)| **passing == this).map(|(place, _)| place)
-        {
-            if place.start != run.end {
+        let spans = self.keys.spans().iter().zip(passing).filter(|(_, passing)| **passing == this);
+        for span in spans.map(|(span, _)| span.range()) {
+            if span.start != run.end {
                 text.extend_from_slice(&self.data[run]);
-                run = place.start..place.start;
+                run = span.start..span.start;
             }
-            run.end = place.end;
+            run.end = span.end;
         }
         text.extend_from_slice(&self.data[run]);
     }
 
     /// Bytes of the last record, where its line may go on.
     fn unfinished(&self) -> usize {
-        match self.places.last() {
-            Some(place) if !self.data.ends_with(b"\n") => self.data.len() - place.start,
+        match self.keys.spans().last() {
+            Some(span) if !self.data.ends_with(b"\n") => self.data.len() - span.range().start,
             _ => 0,
         }
-    }
-}
-
-/// Where the first occurrences go.
-enum To {
-    Outlet(Outlet),
-    Appended(Appended),
-}
-
-impl To {
-    fn write(&mut self, records: &[u8]) -> Result<()> {
-        match self {
-            To::Outlet(outlet) => outlet.write(records),
-            To::Appended(file) => file.write(records),
-        }
-    }
-
-    fn appended(&self) -> Option<&Appended> {
-        match self {
-            To::Appended(file) => Some(file),
-            To::Outlet(_) => None,
-        }
-    }
-
-    fn is_closed(&self) -> bool {
-        matches!(self, To::Outlet(outlet) if outlet.is_closed())
     }
 }
 
@@ -244,125 +191,37 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
         return strict::dedup(job, control);
     }
     let start = Instant::now();
-    let (mut seen, mut state, journal, hash) = remembered(job)?;
+    let (seen, state, journal, hash) = remembered(job)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
-    let mut places: Vec<Place> = inputs.iter().map(Place::of).collect();
     let form = sources.form(job.format, usual_format(job))?;
     check_outputs(job, inputs.iter().map(|input| &input.path))?;
-
-    let file = job.state.as_ref().and(job.output.path()).filter(|path| is_regular(path));
-    let resumed = journal.as_ref().and_then(|journal| go_on(journal, &mut places, file));
-    let mut to = match (&state, file) {
-        (Some(state), Some(path)) => {
-            output::check(path)?;
-            if resumed.is_none() {
-                // From here on the output belongs to this run, whatever becomes of it.
-                let fresh = Appended::open(path, 0)?;
-                state.commit(&seen, &places, Some(&fresh))?;
-            }
-            To::Appended(Appended::open(path, resumed.unwrap_or(0))?)
-        }
-        _ => To::Outlet(Outlet::open(&job.output)?),
-    };
-    for (input, place) in places.iter().enumerate() {
-        if place.is_done() {
-            sources.leave_out(input);
-        }
-        sources.begin_at(Position { input, offset: place.offset });
-    }
-    let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
-    let mut others = Outlet::open(&rejected)?;
-    if to.appended().is_none_or(|file| file.length == 0) {
-        to.write(&form.prelude)?;
-    }
-    others.write(&form.prelude)?;
+    let mut run = Run::open(job, seen, state, journal.as_ref(), &inputs)?;
+    run.begin(&mut sources, &form.prelude)?;
 
     let mut phases = vec![("open", start.elapsed())];
     let sieving = Instant::now();
-    let (mut records, mut first, mut dropped, mut unremembered) = (0u64, 0u64, 0.0, 0u64);
-    let (mut fresh, mut text) = (Vec::new(), Vec::new());
-    let can_commit = places.iter().all(|place| place.plain);
-    let (mut committed, mut wait) = (Instant::now(), job.commit_every);
     let sifters = (0..job.threads).map(|_| Sifter::new(&job.recipe, hash, job.bad_rows, false)).collect();
     let sifters = sources.sift(
         sifters,
-        |next| {
-            let Next::Batch(batch, end) = next else { return Ok(ControlFlow::Continue(())) };
-            fresh.clear();
-            fresh.resize(batch.hashes.len(), false);
-            unremembered += seen.insert(&batch.hashes, &mut fresh)?;
-            let passed = fresh.iter().filter(|fresh| **fresh).count() as u64;
-            let rate = seen.rate();
-            // For each that passed, so many are to be expected that should have.
-            dropped += passed as f64 * rate / (1.0 - rate);
-            records += fresh.len() as u64;
-            first += passed;
-            batch.gather(&fresh, true, &mut text);
-            to.write(&text)?;
-            if others.takes() {
-                batch.gather(&fresh, false, &mut text);
-                others.write(&text)?;
-            }
-            if places[end.input].plain {
-                places[end.input].offset = end.offset - batch.unfinished() as u64;
-            }
-            if let Some(state) = &mut state {
-                state.rows += fresh.len() as u64;
-                if can_commit && committed.elapsed() > wait {
-                    let begun = Instant::now();
-                    to.appended().map_or(Ok(()), Appended::sync)?;
-                    state.commit(&seen, &places, to.appended())?;
-                    wait = job.commit_every.max(10 * begun.elapsed());
-                    committed = Instant::now();
-                }
-            }
-            let done = to.is_closed() && !others.takes();
-            Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        |next| match next {
+            Next::Batch(batch, end) => run.take(batch, end),
+            Next::Pause => Ok(ControlFlow::Continue(())),
         },
         control,
     )?;
     phases.push(("sieve", sieving.elapsed()));
     let writing = Instant::now();
-    let closed = to.is_closed();
-    places.iter_mut().for_each(Place::end);
-    if let Some(file) = to.appended() {
-        file.sync()?;
-    }
-    others.finish()?;
-    // What only went to a reader that has gone is not done.
-    if let Some(state) = state.as_ref().filter(|_| !closed) {
-        state.commit(&seen, &places, to.appended())?;
-    }
-    if let To::Outlet(outlet) = to {
-        outlet.finish()?;
-    }
+    let report = run.finish()?;
     phases.push(("write", writing.elapsed()));
-    let (_, group) = seen.params()?;
-    Ok(Report {
-        records,
-        first,
-        keyless: sifters.iter().map(|sifter| sifter.rows.skipped).sum(),
-        dropped,
-        fpr: group.fpr,
-        rescued: None,
-        keys: seen.keys(),
-        bytes: group.shape.bits() / 8,
-        unremembered,
-        resumed: resumed.is_some(),
-        closed,
-        inputs,
-        phases,
-    })
+    let keyless = sifters.iter().map(|sifter| sifter.rows.skipped).sum();
+    Ok(Report { keyless, inputs, phases, ..report })
 }
 
 fn refuse_strict(job: &Job) -> Result<()> {
-    let refused = |with: &str| {
-        Err(Error::told(format!("--strict keeps the keys themselves, of this run alone: leave out {with}")))
-    };
     match job {
-        Job { state: Some(_), .. } => refused("--state"),
-        Job { room: Room::Bytes(_), .. } => refused("--size (--memory bounds it)"),
+        Job { state: Some(_), .. } => Err(Refusal::StrictState.into()),
+        Job { room: Room::Bytes(_), .. } => Err(Refusal::StrictSize.into()),
         _ => Ok(()),
     }
 }
@@ -382,37 +241,31 @@ fn remembered(job: &Job) -> Result<(Seen, Option<State>, Option<Journal>, Scheme
     }
     let file = output::open(path)?;
     let params = file.params();
-    let refused = |message: String| Error::told_of(path.clone(), message);
-    counts::refuse(path, params, "remember keys in them")?;
+    let refused = |why: StateRefusal| Err(Error::input(path, why));
+    counts::refuse(path, params, counts::OfSets::Remember)?;
     if params.common.recipe.group.is_some() {
-        return Err(refused("has groups; dedup remembers one set: name another state".into()));
+        return refused(StateRefusal::Groups);
     }
     if params.common.hash == Scheme::Murmur3 {
-        return Err(refused(
-            "was made with murmur3, whose positions need the keys; name another state".into(),
-        ));
+        return refused(StateRefusal::Murmur3);
     }
     file.verify(0).map_err(Error::file(path))?;
     let journal = Journal::of(&file, path)?;
-    let seen = Seen::from_file(&file, journal.as_ref().map(|journal| journal.keys))?;
+    let seen = Seen::from_file(&file, path, journal.as_ref().map(|journal| journal.keys))?;
     let stored = params.groups[0].fpr;
     if let Some(asked) = job.fpr.filter(|asked| *asked != stored) {
-        return Err(refused(format!(
-            "keeps a rate of {stored}, not of {asked}: leave out --fpr, or name another state"
-        )));
+        return refused(StateRefusal::Rate { stored, asked });
     }
-    if matches!((job.room, &seen), (Room::Bytes(bytes), seen) if seen.words().0.len() as u64 * 8 != bytes / 64 * 64)
+    let stored = seen.words().0.len() as u64 * 8;
+    if let Room::Bytes(asked) = job.room
+        && stored != asked / 64 * 64
     {
-        return Err(refused("has another size: leave out --size, or name another state".into()));
+        return refused(StateRefusal::Size { stored, asked });
     }
     // The stored recipe, whatever the columns of these inputs are called.
     let state =
         State::new(path, common(params.common.hash, &params.common.recipe), file.tallies()[0].rows, lock);
     Ok((seen, Some(state), journal, params.common.hash))
-}
-
-fn is_regular(path: &Path) -> bool {
-    std::fs::metadata(path).map_or(true, |there| there.is_file())
 }
 
 /// What records of Parquet become, by the name of the output.
@@ -425,8 +278,7 @@ fn check_outputs<'a>(job: &'a Job, inputs: impl Iterator<Item = &'a PathBuf> + C
     output::check_outputs([job.output.path(), job.rejected.as_deref(), job.state.as_deref()], inputs)?;
     let packed = |path: &&Path| Compression::of_name(path).is_some();
     if let (Some(_), Some(path)) = (&job.state, job.output.path().filter(packed)) {
-        let message = "with --state the output is continued where it ended, which compressed files cannot be; leave it plain".into();
-        return Err(Error::told_of(path, message));
+        return Err(Error::input(path, Refusal::Packed));
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! What remembers the keys that came before.
 
+use std::path::Path;
+
 use tamis::arch::map::Words;
 use tamis::blocked::{Blocked, LINE_BITS};
 use tamis::params::GroupParams;
@@ -8,6 +10,7 @@ use tamis::sizing::{Kind, Shape};
 use tamis::sketch::Sketch;
 use tamis_read::error::{Error, Result};
 
+use super::{Refusal, StateRefusal};
 use crate::health;
 use crate::output::Mapped;
 
@@ -51,7 +54,7 @@ impl Seen {
                     _ => Kind::Blocked.capacity(&shape, fpr).unwrap_or(0),
                 };
                 if most == 0 {
-                    return Err(Error::told(format!("{bytes} bytes hold no key at this rate; give more")));
+                    return Err(Refusal::NoRoom { bytes }.into());
                 }
                 let filter = Blocked::zeroed(shape.slots / LINE_BITS, hashes)?;
                 let planned = GroupParams { group: Default::default(), keys: most, fpr, shape };
@@ -61,7 +64,7 @@ impl Seen {
     }
 
     /// Those that a file remembers; `keys` is how many, where its journal says so.
-    pub(super) fn from_file(file: &Mapped, keys: Option<u64>) -> Result<Seen> {
+    pub(super) fn from_file(file: &Mapped, path: &Path, keys: Option<u64>) -> Result<Seen> {
         let group = &file.params().groups[0];
         match file.sketch(0)? {
             Sketch::Scalable(filter) => Ok(Seen::Growing(filter.to_owned()?)),
@@ -69,7 +72,7 @@ impl Seen {
                 let kind = Kind::Blocked;
                 let estimate =
                     || health::health(kind, group, &file.tallies()[0]).keys.min(u64::MAX as f64) as u64;
-                let mut owned = Words::zeroed(filter.words().len()).map_err(tamis::Error::Memory)?;
+                let mut owned = Words::new(filter.words().len())?;
                 owned.copy_from_slice(filter.words());
                 Ok(Seen::Fixed {
                     filter: Blocked::from_words(owned, filter.hashes())?,
@@ -78,10 +81,7 @@ impl Seen {
                     keys: keys.unwrap_or_else(estimate),
                 })
             }
-            _ => Err(Error::told(format!(
-                "a {} filter takes no keys one by one; dedup goes on from its own state, or from a blocked filter",
-                file.params().common.kind
-            ))),
+            _ => Err(Error::input(path, StateRefusal::Kind { kind: file.params().common.kind })),
         }
     }
 

@@ -14,39 +14,103 @@ use tamis::params::{Common, Params};
 use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Format};
 
+use super::StateRefusal;
 use super::seen::Seen;
+use crate::failpoint::reach;
 use crate::output::{self, Mapped};
-use crate::resume::{Appended, Lock, Mark, named};
+use crate::resume::{Appended, Digest, Lock, Mark, named};
 
-/// What a run leaves to the next.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Of the journal; that of the container around it is another.
+pub(super) const VERSION: u32 = 2;
+
+/// What a run leaves to the next. Fields that are not known are passed over; whoever changes what one
+/// means counts up the version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Journal {
+    version: u32,
     verb: Verb,
     /// Keys remembered.
     pub(super) keys: u64,
     /// How far each input was read.
     inputs: Vec<Mark>,
-    /// How long the output was then, where it is a file.
+    /// Where first occurrences went, where that is a file.
+    output: Option<Written>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Verb {
+    #[serde(rename = "dedup")]
+    Dedup,
+}
+
+/// An output, and how long it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Written {
+    path: String,
+    length: u64,
+}
+
+/// A journal of the first version, which does not name its version.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct First {
+    verb: Verb,
+    keys: u64,
+    inputs: Vec<FirstMark>,
     output: Option<(String, u64)>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Verb {
-    #[default]
-    Dedup,
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FirstMark {
+    path: String,
+    offset: u64,
+    head: u64,
+    tail: u64,
+}
+
+impl From<First> for Journal {
+    fn from(First { verb, keys, inputs, output }: First) -> Journal {
+        let mark = |FirstMark { path, offset, head, tail }| Mark {
+            path,
+            offset,
+            head: Digest(head),
+            tail: Digest(tail),
+            trace: None,
+        };
+        Journal {
+            version: VERSION,
+            verb,
+            keys,
+            inputs: inputs.into_iter().map(mark).collect(),
+            output: output.map(|(path, length)| Written { path, length }),
+        }
+    }
 }
 
 impl Journal {
     /// That of a file; none where it has none: a filter that `build` made.
     pub(super) fn of(file: &Mapped, path: &Path) -> Result<Option<Journal>> {
-        if file.journal().is_empty() {
-            return Ok(None);
+        match file.journal() {
+            [] => Ok(None),
+            text => Journal::read(text).map(Some).map_err(|why| Error::input(path, why)),
         }
-        serde_json::from_slice(file.journal()).map(Some).map_err(|error| {
-            Error::told_of(path, format!("its journal is not one of dedup ({error}); name another state"))
-        })
+    }
+
+    /// Reads it in any version that there was.
+    fn read(text: &[u8]) -> Result<Journal, StateRefusal> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            #[serde(default)]
+            version: Option<u64>,
+        }
+        let wrong = |error| StateRefusal::Journal { error };
+        let Versioned { version } = serde_json::from_slice(text).map_err(wrong)?;
+        match version {
+            None => serde_json::from_slice::<First>(text).map(Journal::from).map_err(wrong),
+            Some(version) if version == u64::from(VERSION) => serde_json::from_slice(text).map_err(wrong),
+            Some(found) => Err(StateRefusal::Version { found }),
+        }
     }
 }
 
@@ -87,7 +151,7 @@ impl Place {
 /// length of the output then.
 pub(super) fn go_on(journal: &Journal, places: &mut [Place], output: Option<&Path>) -> Option<u64> {
     let length = match (&journal.output, output) {
-        (Some((path, length)), Some(output)) if *path == named(output) => *length,
+        (Some(written), Some(output)) if written.path == named(output) => written.length,
         (None, None) => 0,
         _ => return None,
     };
@@ -133,17 +197,68 @@ impl State {
         let marks =
             places.iter().map(|place| Mark::of(&place.path, place.offset).map_err(Error::io(&place.path)));
         let journal = Journal {
+            version: VERSION,
             verb: Verb::Dedup,
             keys: seen.keys(),
             inputs: marks.collect::<Result<_>>()?,
-            output: output.map(|output| (named(&output.path), output.length)),
+            output: output.map(|output| Written { path: named(&output.path), length: output.length }),
         };
-        let journal = serde_json::to_vec(&journal).map_err(|error| Error::told(error.to_string()))?;
+        let journal = serde_json::to_vec(&journal).expect("a journal is plain data");
         let (kind, group) = seen.params()?;
         let params = Params::new(Common { kind, ..self.common.clone() }, vec![group])?;
         let (words, newest) = seen.words();
         let tally = format::seal(kind, &params.groups[0].shape, words, self.rows, newest);
         let extras = Extras { heavy: None, journal: &journal };
-        output::write_whole(&self.path, |mut out| format::write(&mut out, &params, &[tally], words, extras))
+        output::write_whole(&self.path, |mut out| {
+            format::write(&mut out, &params, &[tally], words, extras)?;
+            reach("dedup/half-written");
+            Ok(())
+        })?;
+        reach("dedup/renamed");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: &str = concat!(
+        r#"{"version":2,"verb":"dedup","keys":4,"inputs":["#,
+        r#"{"path":"/in/a.csv","offset":24,"head":"0f7bfceb657b5997","tail":"ffffffffffffffff","#,
+        r#""trace":{"device":5,"inode":7,"first_length":24,"first_digest":"0000000000000001"}}],"#,
+        r#""output":{"path":"/out/a.csv","length":20}}"#
+    );
+
+    /// What lies on disk: a change here is a new version, which reads the old ones.
+    #[test]
+    fn the_text_of_a_journal_stays_what_it_is() {
+        let journal = Journal::read(SECOND.as_bytes()).unwrap();
+        assert_eq!(serde_json::to_string(&journal).unwrap(), SECOND);
+    }
+
+    #[test]
+    fn the_first_version_is_read_and_later_fields_are_passed_over() {
+        let first = r#"{"verb":"dedup","keys":4,"inputs":[{"path":"/in/a.csv","offset":24,"head":1115763420654426519,"tail":18446744073709551615}],"output":["/out/a.csv",20]}"#;
+        let mut second = Journal::read(SECOND.as_bytes()).unwrap();
+        let later = SECOND.replace("{\"", "{\"new\":[1],\"");
+        assert_eq!(Journal::read(later.as_bytes()).unwrap(), second);
+        second.inputs[0].trace = None;
+        assert_eq!(Journal::read(first.as_bytes()).unwrap(), second);
+    }
+
+    #[test]
+    fn a_journal_of_a_later_version_or_of_another_verb_is_refused() {
+        for (text, says) in [
+            (SECOND.replace("\"version\":2", "\"version\":3"), "version 3"),
+            (SECOND.replace("dedup", "nap"), "not one of dedup"),
+            ("{}".into(), "not one of dedup"),
+            ("[".into(), "not one of dedup"),
+        ] {
+            assert!(
+                Journal::read(text.as_bytes()).is_err_and(|why| why.to_string().contains(says)),
+                "{text}"
+            );
+        }
     }
 }

@@ -57,15 +57,13 @@ pub(super) fn dedup(job: &Job, control: &Control) -> Result<Report> {
         |next| {
             let Next::Batch(batch, _) = next else { return Ok(ControlFlow::Continue(())) };
             fresh.clear();
-            fresh.resize(batch.hashes.len(), false);
-            seen.insert(&batch.hashes, &mut fresh)?;
-            let mut from = 0;
-            for ((&hash, &end), &fresh) in batch.hashes.iter().zip(&batch.ends).zip(&fresh) {
+            fresh.resize(batch.keys.len(), false);
+            seen.insert(batch.keys.hashes(), &mut fresh)?;
+            for (row, (&hash, &fresh)) in batch.keys.hashes().iter().zip(&fresh).enumerate() {
                 let record = Record { index: records, hash, fresh };
-                parts.push(record, &batch.keys[from..end]).map_err(disk)?;
+                parts.push(record, batch.keys.key(row)).map_err(disk)?;
                 answers.push(fresh).map_err(disk)?;
                 records += 1;
-                from = end;
             }
             Ok(ControlFlow::Continue(()))
         },
@@ -92,7 +90,7 @@ pub(super) fn dedup(job: &Job, control: &Control) -> Result<Report> {
         |next| {
             let Next::Batch(batch, _) = next else { return Ok(ControlFlow::Continue(())) };
             fresh.clear();
-            for _ in &batch.hashes {
+            for _ in batch.keys.hashes() {
                 let saved = waiting.next_if_eq(&at).is_some();
                 fresh.push(answers.next().map_err(disk)? | saved);
                 at += 1;

@@ -7,9 +7,9 @@ use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Sources};
 
 use super::merge::{Source, merge, readers};
-use super::path_beside;
 use super::runs::{Record, Run, Sorter};
 use super::store::{Store, StoreRecords, Writer};
+use super::{Refusal, path_beside};
 use crate::count::Making;
 use crate::output::{Draft, Mapped};
 use crate::rows::{Groups, Key, KeyRows, Take};
@@ -94,9 +94,7 @@ pub fn write(
     for (store, of) in others {
         let place = |group: &tamis::params::GroupParams| params.find(&group.group.0).map(|at| at as u32);
         let groups: Option<Vec<u32>> = of.groups.iter().map(place).collect();
-        let groups = groups.ok_or_else(|| {
-            Error::told("keys of a group that the filters do not have cannot be kept".into())
-        })?;
+        let groups = groups.ok_or(Refusal::UnknownGroup)?;
         sources.push(Source::Store(StoreRecords::new(store, Some(groups))));
     }
     let mut writer = Writer::new(filters)?;

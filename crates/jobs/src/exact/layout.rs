@@ -3,6 +3,8 @@
 use tamis::hash::xxh3;
 use tamis_read::error::Result;
 
+use super::{Broken, Contradiction, Part};
+
 /// The first bytes of the file.
 pub(super) const MAGIC: [u8; 8] = *b"\x89TKEYS\r\n";
 
@@ -17,9 +19,6 @@ pub(super) const ENTRY: usize = 32;
 
 /// Bytes of a pair in a block, without those of its key: hash, group, end of the key.
 pub(super) const PAIR: usize = 16;
-
-/// What is wrong with a file.
-pub(super) type Broken = String;
 
 /// What the file says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,22 +49,20 @@ impl Header {
     /// Reads a header, and where the index begins. `len` is the length of the file.
     pub(super) fn decode(bytes: &[u8], len: u64) -> Result<(Header, u64), Broken> {
         if !bytes.starts_with(&MAGIC) {
-            return Err("is not a file of keys (it does not begin with the magic bytes)".into());
+            return Err(Broken::Magic);
         }
         let Some(bytes) = bytes.first_chunk::<HEADER>() else {
-            return Err(length(HEADER as u64, len));
+            return Err(Broken::Length { expected: HEADER as u64, got: len });
         };
         let version = u32_at(bytes, 8);
         if version != VERSION {
-            return Err(format!(
-                "is a file of keys of version {version}; this program reads version {VERSION}: use a newer tamis"
-            ));
+            return Err(Broken::Version { found: version });
         }
         if u64_at(bytes, 120) != xxh3(&bytes[..120], 0) {
-            return Err(damaged("the header"));
+            return Err(Broken::Damaged(Part::Header));
         }
         if u32_at(bytes, 12) != 0 || bytes[64..120].iter().any(|&byte| byte != 0) {
-            return Err(corrupt("the reserved part of the header is not zero"));
+            return Err(Broken::Corrupt(Contradiction::Reserved));
         }
         let digest = bytes[24..40].try_into().map_or(0, u128::from_le_bytes);
         let header = Header {
@@ -76,12 +73,12 @@ impl Header {
             index_sum: u64_at(bytes, 56),
         };
         if header.file_len != len {
-            return Err(length(header.file_len, len));
+            return Err(Broken::Length { expected: header.file_len, got: len });
         }
         let index = header.blocks.checked_mul(ENTRY as u64).and_then(|index| len.checked_sub(index));
         match index.filter(|&index| index >= HEADER as u64) {
             Some(index) => Ok((header, index)),
-            None => Err(corrupt("it has no room for its index")),
+            None => Err(Broken::Corrupt(Contradiction::NoIndex)),
         }
     }
 }
@@ -119,7 +116,7 @@ impl Entry {
 /// hashes.
 pub(super) fn index(bytes: &[u8], at: u64, header: &Header) -> Result<Vec<Entry>, Broken> {
     if xxh3(bytes, 0) != header.index_sum {
-        return Err(damaged("the index"));
+        return Err(Broken::Damaged(Part::Index));
     }
     let mut end = HEADER as u64;
     let mut pairs = 0u64;
@@ -134,14 +131,14 @@ pub(super) fn index(bytes: &[u8], at: u64, header: &Header) -> Result<Vec<Entry>
         };
         let follows = entries.last().is_none_or(|last| last.first < entry.first);
         if entry.offset != end || entry.pairs == 0 || !follows {
-            return Err(corrupt("its blocks are not in order"));
+            return Err(Broken::Corrupt(Contradiction::Order));
         }
         end += entry.len();
         pairs += u64::from(entry.pairs);
         entries.push(entry);
     }
     if end != at || pairs != header.pairs {
-        return Err(corrupt("its blocks do not fill it"));
+        return Err(Broken::Corrupt(Contradiction::Gap));
     }
     Ok(entries)
 }
@@ -169,7 +166,7 @@ impl Block {
 
     fn check(&mut self, entry: &Entry, groups: u32) -> Result<(), Broken> {
         if xxh3(&self.bytes, 0) != entry.sum {
-            return Err(damaged("a block of keys"));
+            return Err(Broken::Damaged(Part::Block));
         }
         self.pairs = entry.pairs as usize;
         let ordered =
@@ -180,7 +177,7 @@ impl Block {
             && (0..self.pairs).all(|i| self.group(i) < groups);
         if !sound {
             self.pairs = 0;
-            return Err(corrupt("a block of keys contradicts itself"));
+            return Err(Broken::Corrupt(Contradiction::Block));
         }
         Ok(())
     }
@@ -265,9 +262,8 @@ impl Making {
             self.last.clear();
             self.last.extend_from_slice(key);
         }
-        let too_long = || "keys of more than 4 GiB with one hash cannot be kept".to_owned();
-        self.ends.push(u32::try_from(self.keys.len()).map_err(|_| too_long())?);
-        u32::try_from(self.hashes.len() + 1).map_err(|_| too_long())?;
+        self.ends.push(u32::try_from(self.keys.len()).map_err(|_| Broken::TooLong)?);
+        u32::try_from(self.hashes.len() + 1).map_err(|_| Broken::TooLong)?;
         self.hashes.push(hash);
         self.groups.push(group);
         Ok(())
@@ -302,20 +298,6 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes[at..at + 8].try_into().map_or(0, u64::from_le_bytes)
-}
-
-fn length(expected: u64, got: u64) -> Broken {
-    format!(
-        "is {got} bytes long and should have {expected}: truncated or damaged; build it again or copy it again"
-    )
-}
-
-fn damaged(part: &str) -> Broken {
-    format!("{part} is damaged (its checksum does not match): build the file again or copy it again")
-}
-
-fn corrupt(what: &str) -> Broken {
-    format!("{what}: the file was not written by tamis, or was changed since")
 }
 
 /// For fuzzing: whatever the bytes are, as they are and with their checksums put right, nothing

@@ -12,6 +12,7 @@ mod join;
 mod keep;
 mod layout;
 mod merge;
+mod refusal;
 mod runs;
 mod store;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use self::join::{ANY_GROUP, Answers, Questions};
 pub use self::keep::{Gathered, beside, each, gather, write};
 pub use self::layout::fuzz;
+pub use self::refusal::{Broken, Contradiction, Part, Refusal};
 pub(crate) use self::runs::full_disk;
 pub use self::store::Store;
 

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use tamis_read::error::{Error, Result};
 
+use super::Refusal;
+
 /// What is sorted: a key with its hash and group, and the number of the question it is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record<'a> {
@@ -173,15 +175,7 @@ pub(super) fn temporary(folder: &Path) -> Result<File> {
 /// What a failure to keep something in a temporary file means.
 pub(crate) fn full_disk(folder: &Path) -> impl Fn(io::Error) -> Error + use<> {
     let folder = folder.to_owned();
-    move |source| {
-        Error::told_of(
-            &*folder,
-            format!(
-                "no temporary file can be written there ({source}); nothing is lost, nothing was put in its place: \
-                 make room, or name another folder with TMPDIR"
-            ),
-        )
-    }
+    move |error| Error::input(&*folder, Refusal::NoTemporary { error })
 }
 
 /// Writes a run at the end of a file.

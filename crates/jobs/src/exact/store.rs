@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
-use super::layout::{Block, Broken, ENTRY, Entry, HEADER, Header, Making, index};
-use super::path_beside;
+use super::layout::{Block, ENTRY, Entry, HEADER, Header, Making, index};
 use super::runs::{Record, read_exact_at};
+use super::{Broken, Refusal, path_beside};
 use crate::output::{Draft, Mapped};
 
 /// The exact keys of a file of filters.
@@ -26,23 +26,17 @@ impl Store {
     /// Opens the keys beside these filters; refuses those of others.
     pub fn open(filters: &Path, container: &Mapped) -> Result<Store> {
         let path = path_beside(filters);
-        let refused = |message: Broken| Error::told_of(path.clone(), message);
         if !path.exists() {
-            let message = "there is no such file: build the filters with --exact, which keeps their keys";
-            return Err(refused(message.into()));
+            return Err(Error::input(path, Refusal::Absent));
         }
-        Store::open_if_theirs(filters, container)?.ok_or_else(|| {
-            refused(format!(
-                "holds the keys of another file of filters, not of {} as it is: build it again with --exact",
-                filters.display()
-            ))
-        })
+        Store::open_if_theirs(filters, container)?
+            .ok_or_else(|| Error::input(path, Refusal::OfOthers { filters: filters.into() }))
     }
 
     /// The keys beside these filters, which must be there; none where they are those of others.
     pub(super) fn open_if_theirs(filters: &Path, container: &Mapped) -> Result<Option<Store>> {
         let path = path_beside(filters);
-        let refused = |message: Broken| Error::told_of(path.clone(), message);
+        let refused = |why: Broken| Error::input(&path, why);
         let mut file = File::open(&path).map_err(Error::io(&path))?;
         let len = file.metadata().map_err(Error::io(&path))?.len();
         let mut head = Vec::with_capacity(HEADER);
@@ -82,7 +76,7 @@ impl Store {
         let entry = &self.entries[at];
         let read = |to: &mut [u8]| read_exact_at(&self.file, to, entry.offset).map_err(Error::io(&self.path));
         let checked = block.fill(entry, self.groups, read)?;
-        checked.map_err(|message| Error::told_of(self.path.clone(), message))
+        checked.map_err(|why| Error::input(&self.path, why))
     }
 
     /// Reads all of it, and checks every block.
@@ -173,7 +167,7 @@ impl Writer {
         }
         self.pairs += 1;
         let pushed = self.making.push(record.hash, record.key, record.group);
-        pushed.map_err(|message| Error::told_of(self.path.clone(), message))
+        pushed.map_err(|why| Error::input(&self.path, why))
     }
 
     fn end_block(&mut self) -> Result<()> {

@@ -8,10 +8,10 @@ use tamis_read::error::Result;
 use tamis_read::{Control, Next};
 
 use super::sieve::{Asked, Sieve, Sieving};
-use super::{Sieved, keys, order};
+use super::{Sieved, order};
+use crate::ask::Filters;
 use crate::output::Mapped;
-use crate::removed;
-use crate::rows::{BadRows, Groups, KeyRows};
+use crate::rows::{BadRows, Groups};
 use crate::spread::Rows;
 
 /// What lines are asked.
@@ -31,22 +31,19 @@ pub struct Question {
 /// header) is not among them.
 pub fn sieve(file: &Mapped, question: &Question, rows: Rows, control: &Control) -> Result<(Vec<u8>, Sieved)> {
     let params = file.params();
-    let sketches = file.sketches()?;
+    let filters = Filters::of_file(file)?;
     let recipe = Recipe { group: None, ..question.recipe.clone() };
     let sources = rows.sources(&recipe.columns())?;
     let sieving = Sieving {
-        sketches: &sketches,
-        removed: &[],
-        asked: Asked::Any(question.group.map_or_else(|| (0..sketches.len()).collect(), |group| vec![group])),
+        asked: Asked::Any(question.group.map_or_else(|| (0..filters.len()).collect(), |group| vec![group])),
+        filters,
         order: order(params),
         tag: None,
         invert: question.invert,
         wanted: [true, false],
-        lanes: removed::lanes(params),
         strict: false,
     };
-    let keys = keys(params, &sieving, false);
-    let rows = KeyRows::new(&recipe, params.common.hash, question.bad_rows, Groups::One(0), keys);
+    let sieve = Sieve::new(&sieving, &recipe, &params.common, Groups::One(0), question.bad_rows);
     let mut passed = Vec::new();
     let take = |next: Next<'_, super::sieve::Sieved>| {
         if let Next::Batch(batch, _) = next {
@@ -54,7 +51,7 @@ pub fn sieve(file: &Mapped, question: &Question, rows: Rows, control: &Control) 
         }
         Ok(ControlFlow::Continue(()))
     };
-    let sieve = sources.sift(vec![Sieve::new(&sieving, rows)], take, control)?.pop();
+    let sieve = sources.sift(vec![sieve], take, control)?.pop();
     let counts = sieve.expect("as many sieves come back").counts;
     let sieved = Sieved { records: counts.records, admitted: counts.admitted, keyless: counts.keyless };
     Ok((passed, sieved))

@@ -1,6 +1,8 @@
 //! Records pass if, and only if, their key may be in the set; unchanged and in their order.
 
 pub mod apart;
+mod copy;
+mod refusal;
 mod sieve;
 mod strict;
 mod tag;
@@ -15,20 +17,21 @@ use std::time::{Duration, Instant};
 use tamis::key::Recipe;
 use tamis::params::{Name, Params};
 use tamis::sizing::Kind;
-use tamis::sketch::Sketch;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Control, Explained, Format, Next, Sources};
+use tamis_read::{Control, Explained, Format, Next, NoColumn, Sources};
 
-use self::sieve::{Asked, Counts, Keys, Sieve, Sieving};
+pub use self::refusal::Refusal;
+use self::sieve::{Asked, Counts, Sieve, Sieving};
 use self::strict::Strict;
 use self::tag::Tag;
+use crate::ask::Filters;
 use crate::exact::Store;
 use crate::health::of_sketch;
 use crate::outlet::{Destination, Outlet};
 use crate::output::{self, Mapped};
 use crate::removed::{self, Removed};
-use crate::rows::{BadRows, Groups, KeyRows};
-use crate::{counts, parallel};
+use crate::rows::{BadRows, Groups};
+use crate::{counts, opt, parallel};
 
 /// Which groups a key is sought in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,9 +135,8 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let file = output::open(&job.filters)?;
     let params = file.params();
     refuse(job, params)?;
-    let sketches = file.sketches()?;
     let removed = job.removed.as_ref().map(|path| Removed::open(path, params)).transpose()?;
-    let gone = removed.as_ref().map_or(Ok(Vec::new()), Removed::sketches)?;
+    let filters = Filters::of_file(&file)?.without_some(removed.as_ref())?;
     // Whatever the record's group is, it is not looked at unless it is asked.
     let group = if job.ask == Ask::Own { job.recipe.group.clone() } else { None };
     let recipe = Recipe { group, ..job.recipe.clone() };
@@ -148,12 +150,10 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let asked = asked(job, params)?;
     let store = job.strict.map(|_| Store::open(&job.filters, &file)).transpose()?;
     let sieving = Sieving {
-        sketches: &sketches,
-        removed: &gone,
+        filters,
         order: order(params),
         invert: job.invert,
         wanted: [outlets[0].takes(), outlets[1].takes()],
-        lanes: removed::lanes(params).max(removed.as_ref().map_or(0, Removed::lanes)),
         asked,
         tag,
         strict: job.strict.is_some(),
@@ -162,45 +162,20 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     for outlet in &mut outlets {
         outlet.write(&prelude)?;
     }
-    let sieves = (0..job.threads).map(|_| {
+    let sieve = |_| {
         let groups = match job.ask {
             Ask::Own => Groups::KnownOr(params, params.groups.len() as u32),
             _ => Groups::One(0),
         };
-        let keys = keys(params, &sieving, job.ask == Ask::Own);
-        Sieve::new(&sieving, KeyRows::new(&recipe, params.common.hash, job.bad_rows, groups, keys))
-    });
-    let sieves = sieves.collect();
+        Sieve::new(&sieving, &recipe, &params.common, groups, job.bad_rows)
+    };
+    let sieves = (0..job.threads).map(sieve).collect();
     let mut phases = vec![("open", start.elapsed())];
     let analysing = Instant::now();
     let mut strict = store.as_ref().zip(job.strict).map(|(store, memory)| {
         Strict::new(&sieving, store, memory, std::env::temp_dir(), sources.are_streams(), control)
     });
-    let sieves = sources.sift(
-        sieves,
-        |next| {
-            match (next, &mut strict) {
-                (Next::Batch(sieved, _), Some(strict)) => strict.take(&mut sieved.suspects, &mut outlets)?,
-                (Next::Pause, Some(strict)) => strict.settle(&mut outlets)?,
-                (Next::Batch(sieved, _), None) => {
-                    outlets[0].write(sieved.passed())?;
-                    outlets[1].write(sieved.rejected())?;
-                }
-                (Next::Pause, None) => {}
-            }
-            // Without a reader of what passes, there may still be a file to complete.
-            let done = outlets[0].is_closed() && !outlets[1].takes();
-            Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        },
-        control,
-    );
-    // What stood before a record that cannot be used is settled, too.
-    if let Some(strict) = &mut strict
-        && !matches!(sieves, Err(Error::Interrupted))
-    {
-        strict.settle(&mut outlets)?;
-    }
-    let sieves = sieves?;
+    let sieves = sift(&sources, sieves, strict.as_mut(), &mut outlets, control)?;
     phases.push(("analyse", analysing.elapsed()));
     let closed = outlets.iter().any(Outlet::is_closed);
     let writing = Instant::now();
@@ -216,46 +191,66 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     Ok(Report { inputs: sources.explain(), ..report })
 }
 
-/// What is kept of the keys of records.
-fn keys(params: &Params, sieving: &Sieving<'_>, own: bool) -> Keys {
-    match params.common.kind {
-        Kind::Layered => Keys::of_keywords(params.common.hash, own),
-        _ => Keys::new(sieving.lanes, own, sieving.strict),
+/// Sends all records through the sieves, and what passes, or does not, to its outlet.
+fn sift<'a>(
+    sources: &Sources,
+    sieves: Vec<Sieve<'a>>,
+    mut strict: Option<&mut Strict<'a>>,
+    outlets: &mut [Outlet; 2],
+    control: &Control,
+) -> Result<Vec<Sieve<'a>>> {
+    let sieves = sources.sift(
+        sieves,
+        |next| {
+            match (next, &mut strict) {
+                (Next::Batch(sieved, _), Some(strict)) => strict.take(&mut sieved.suspects, outlets)?,
+                (Next::Pause, Some(strict)) => strict.settle(outlets)?,
+                (Next::Batch(sieved, _), None) => {
+                    outlets[0].write(sieved.passed())?;
+                    outlets[1].write(sieved.rejected())?;
+                }
+                (Next::Pause, None) => {}
+            }
+            // Without a reader of what passes, there may still be a file to complete.
+            let done = outlets[0].is_closed() && !outlets[1].takes();
+            Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        },
+        control,
+    );
+    // What stood before a record that cannot be used is settled, too.
+    if let Some(strict) = strict
+        && !matches!(sieves, Err(Error::Interrupted))
+    {
+        strict.settle(outlets)?;
     }
+    sieves
 }
 
 /// What these filters cannot be asked.
 fn refuse(job: &Job, params: &Params) -> Result<()> {
-    counts::refuse(&job.filters, params, "filter records by them")?;
+    counts::refuse(&job.filters, params, counts::OfSets::Filter)?;
     if job.removed.is_some() && job.strict.is_some() {
-        return Err(Error::told(
-            "--strict knows the keys of the filters, not those that were removed since: leave out --removed, or --strict".into(),
-        ));
+        return Err(Refusal::RemovedStrict.into());
     }
     let grouped = params.common.recipe.group.is_some();
     let option = match (&job.ask, &job.tag) {
-        (Ask::Group(_), _) => "--group",
-        (Ask::Own, _) => "--own-group",
-        (_, Some(_)) => "--tag",
+        (Ask::Group(_), _) => opt::GROUP,
+        (Ask::Own, _) => opt::OWN_GROUP,
+        (_, Some(_)) => opt::TAG,
         _ => return Ok(()),
     };
     if grouped {
         return Ok(());
     }
-    let message = format!("these filters have no groups: leave out {option}");
-    Err(Error::told_of(job.filters.clone(), message))
+    Err(Error::input(&job.filters, Refusal::NoGroups { option }))
 }
 
 /// Opens the inputs. Where they lack the columns that the filters were built from, that is said.
 fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
     let stored = params.common.recipe.key == recipe.key;
     Sources::open(&job.inputs, &job.options, &recipe.columns()).map_err(|error| match error {
-        Error::Input { path, why } if stored && why.to_string().contains("column") => {
-            let message = format!(
-                "{why}. The filters were built with ({}); --key names another column for the key here",
-                params.common.recipe
-            );
-            Error::told_of(path, message)
+        Error::Input { path, why } if stored && why.as_a::<NoColumn>().is_some() => {
+            Error::input(path, Refusal::Columns { why, recipe: Box::new(params.common.recipe.clone()) })
         }
         error => error,
     })
@@ -277,10 +272,9 @@ fn asked(job: &Job, params: &Params) -> Result<Asked> {
         Ask::Group(name) => match params.find(&name.0) {
             Some(at) => Ok(Asked::Any(vec![at])),
             None => {
-                let names: Vec<String> =
-                    order(params).iter().take(20).map(|&at| params.groups[at].group.to_string()).collect();
-                let message = format!("has no group {name:?}; it has {}", names.join(", "));
-                Err(Error::told_of(job.filters.clone(), message))
+                let groups = order(params).into_iter().take(20);
+                let groups = groups.map(|at| params.groups[at].group.clone()).collect();
+                Err(Error::input(&job.filters, Refusal::NoGroup { name: name.clone(), groups }))
             }
         },
     }
@@ -330,7 +324,7 @@ fn report(
         keyless: counts.keyless,
         closed,
         phases,
-        ..described(file, sieving.sketches, &groups)
+        ..described(file, &sieving.filters, &groups)
     };
     if exactly.is_some() {
         report.false_admissions = Some(0.0);
@@ -340,12 +334,12 @@ fn report(
     if job.output != Destination::Stdout && params.common.kind != Kind::Layered {
         // The rate comes from every bit of the filters: only where somebody will see it.
         let rates = parallel::each(job.threads, groups.len(), |i| {
-            let gone = sieving.removed.get(groups[i]).and_then(Option::as_ref);
             let rate = |sketch| removed::rate_now(sketch, params.common.hash);
-            Ok((rate(&sieving.sketches[groups[i]]), gone.map_or(0.0, rate)))
+            let filters = &sieving.filters;
+            Ok((rate(filters.sketch(groups[i])), filters.removed(groups[i]).map_or(0.0, rate)))
         })?;
         let (rates, gone): (Vec<f64>, Vec<f64>) = rates.into_iter().unzip();
-        if !sieving.removed.is_empty() {
+        if sieving.filters.are_pairs() {
             // Of records that should pass a share g is missed; so for each that did, g / (1 − g) did not.
             // Of several groups the worst: which one a record is in is not known.
             let rate = gone.into_iter().fold(0.0, f64::max);
@@ -359,11 +353,11 @@ fn report(
 }
 
 /// What is to be said of the filters of these groups, before any record.
-fn described(file: &Mapped, sketches: &[Sketch<&[u64]>], groups: &[usize]) -> Report {
+fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
     let (params, kind) = (file.params(), file.params().common.kind);
     let hashes = groups.iter().map(|&group| params.groups[group].shape.hashes);
     let of = |&group: &usize| {
-        of_sketch(kind, &params.groups[group], &file.tallies()[group], &sketches[group]).keys
+        of_sketch(kind, &params.groups[group], &file.tallies()[group], filters.sketch(group)).keys
     };
     let keys: f64 = groups.iter().map(of).sum();
     Report {
@@ -400,16 +394,16 @@ pub struct Sieved {
 /// What follows from numbers of records that asked all groups, or the one of this name.
 pub fn conclude(filters: &Path, group: Option<&Name>, sieved: Sieved, threads: usize) -> Result<Report> {
     let file = output::open(filters)?;
-    let (params, sketches) = (file.params(), file.sketches()?);
+    let (params, filters) = (file.params(), Filters::of_file(&file)?);
     let groups: Vec<usize> = match group {
         None => (0..params.groups.len()).collect(),
         Some(name) => params.find(&name.0).into_iter().collect(),
     };
-    let mut report = described(&file, &sketches, &groups);
+    let mut report = described(&file, &filters, &groups);
     (report.records, report.admitted, report.keyless) = (sieved.records, sieved.admitted, sieved.keyless);
     if params.common.kind != Kind::Layered {
         let rates = parallel::each(threads, groups.len(), |i| {
-            Ok(removed::rate_now(&sketches[groups[i]], params.common.hash))
+            Ok(removed::rate_now(filters.sketch(groups[i]), params.common.hash))
         })?;
         let (rate, expected) =
             of_any(&rates, sieved.records.saturating_sub(sieved.admitted + sieved.keyless));

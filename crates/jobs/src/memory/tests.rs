@@ -5,8 +5,9 @@ use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::Common;
 use tamis::sizing::Kind;
-use tamis_read::Cells;
+use tamis_read::refusal::Refusal;
 use tamis_read::table::Asked;
+use tamis_read::{Cells, Fault};
 
 use super::*;
 use crate::build::Given;
@@ -33,7 +34,7 @@ impl Table for Texts {
         Some(["key", "group", "weight"].map(String::from).to_vec())
     }
 
-    fn check(&self, _: usize) -> Result<(), String> {
+    fn check(&self, _: usize) -> Result<(), Box<dyn Refusal>> {
         Ok(())
     }
 
@@ -52,7 +53,7 @@ impl Table for Texts {
         rows: Range<usize>,
         _: &'a mut Vec<u8>,
         cells: &mut Cells<'_, 'a>,
-    ) -> Result<(), (usize, String)> {
+    ) -> Result<(), Fault> {
         let rows = &self.0[part * self.1..][rows];
         cells.set_all(rows.iter().map(|row| Some(row[column].as_bytes())));
         Ok(())

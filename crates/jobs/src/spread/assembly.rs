@@ -9,6 +9,7 @@ use tamis::format::{self, Tally};
 use tamis::params::Params;
 use tamis_read::error::{Error, Result};
 
+use super::Refusal;
 use super::partial::{Layout, Tallies, range_of};
 use super::wire::{Content, Reader, damaged};
 use crate::output::{self, Draft, Mapped};
@@ -45,7 +46,7 @@ impl Assembly {
     /// Begins with what a file with the same parameters has, before any part.
     pub fn begin(&mut self, file: &Mapped) -> Result<()> {
         if let Some(difference) = self.params.difference(file.params()) {
-            return Err(Error::told(format!("a file to begin with has other parameters: {difference}")));
+            return Err(Refusal::Different { difference }.into());
         }
         parallel::each(1, self.params.groups.len(), |group| file.verify(group).map_err(Error::from))?;
         write_at(self.draft.file(), self.start, bytemuck::cast_slice(file.data()))

@@ -18,6 +18,7 @@ mod assembly;
 mod counter;
 mod fuzz;
 mod partial;
+mod refusal;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub use counter::{Counter, NotCut, Outcome, planned_without_rows, refuse};
 #[doc(hidden)]
 pub use fuzz::fuzz;
 pub use partial::{Merger, Partial};
+pub use refusal::Refusal;
 pub use rows::Rows;
 
 /// Bytes of a range, where nothing else is asked for.

@@ -7,10 +7,10 @@ use tamis::hash::xxh3;
 use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis_read::Control;
-use tamis_read::error::{Error, Result};
+use tamis_read::error::Result;
 
-use super::Rows;
 use super::wire::{Content, Reader, Writer, damaged};
+use super::{Refusal, Rows};
 use crate::arena::{Placing, Touch, make};
 use crate::build::{self, Job, Sketches};
 use crate::rows::{Groups, Key, Take};
@@ -92,13 +92,10 @@ pub(super) struct Layout {
 impl Layout {
     pub fn new(params: &Params, range_bytes: usize) -> Result<Layout> {
         if params.common.kind == Kind::Fuse || params.common.kind == Kind::Scalable {
-            return Err(Error::told(format!(
-                "a {} filter is built from all keys at once, not of parts",
-                params.common.kind
-            )));
+            return Err(Refusal::Kind { kind: params.common.kind }.into());
         }
         if !(64..=1 << 30).contains(&range_bytes) {
-            return Err(Error::told("a range has 64 bytes to 1 GiB".into()));
+            return Err(Refusal::RangeBytes { bytes: range_bytes }.into());
         }
         let placing = Placing::new(params);
         // Whole lines and blocks.
@@ -106,7 +103,7 @@ impl Layout {
         let range_words = (range_bytes / 8 / unit * unit).max(unit);
         let words = placing.words();
         if words.div_ceil(range_words) > i32::MAX as usize {
-            return Err(Error::told("these ranges are too many: make them larger".into()));
+            return Err(Refusal::TooManyRanges { bytes: range_bytes }.into());
         }
         let digest = xxh3(params.to_json().as_bytes(), range_words as u64);
         Ok(Layout { placing, digest, range_words, words })
@@ -239,7 +236,7 @@ impl Partial {
     pub fn new(job: Job, range_bytes: usize) -> Result<Partial> {
         super::refuse(&job)?;
         let Sketches::Given(given) = &job.sketches else {
-            return Err(Error::told("parts are built of given parameters".into()));
+            return Err(Refusal::NoParams.into());
         };
         let params = given.params().clone();
         let layout = Layout::new(&params, range_bytes)?;

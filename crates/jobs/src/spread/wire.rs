@@ -7,6 +7,8 @@
 use tamis::hash::xxh3;
 use tamis_read::error::{Error, Result};
 
+use super::Refusal;
+
 /// What a part holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
@@ -103,11 +105,7 @@ pub struct Reader<'a> {
 
 /// What is said of a part that cannot be used.
 pub fn damaged() -> Error {
-    Error::told(
-        "a part of the job is damaged, or comes from another version of tamis: the driver and all executors must \
-         have the same one"
-            .into(),
-    )
+    Refusal::Damaged.into()
 }
 
 impl<'a> Reader<'a> {
@@ -121,9 +119,7 @@ impl<'a> Reader<'a> {
             return Err(damaged());
         }
         if head[8..] != digest.to_le_bytes() {
-            return Err(Error::told(
-                "a part of the job has other parameters than the rest: parts of two jobs were mixed".into(),
-            ));
+            return Err(Refusal::Mixed.into());
         }
         Ok(Reader { content, rest })
     }

@@ -6,3 +6,4 @@ mod laws;
 mod records;
 mod removal;
 mod tables;
+mod words;

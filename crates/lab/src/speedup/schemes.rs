@@ -1,4 +1,4 @@
-//! The two filters that are measured: the document's and ours.
+//! The two filters that are measured: Collodi and Ghera's and ours.
 
 use tamis::arch::map::Words;
 use tamis::blocked::{Blocked, LINE_BITS};
@@ -36,21 +36,21 @@ pub(super) trait Sieve: Sized + Send + Sync {
     fn rate(&self, keys: u64) -> f64;
 }
 
-/// The document's: an array of booleans, and for each hash function h = (R·h + letter) mod n over
+/// Collodi and Ghera's: an array of booleans, and for each hash function h = (R·h + letter) mod n over
 /// the letters of a word, with an R of its own.
-pub(super) struct OfDocument {
+pub(super) struct OfPrint {
     map: Vec<bool>,
     pub factors: Vec<u64>,
 }
 
-impl OfDocument {
+impl OfPrint {
     /// An empty filter of this length, with factors drawn from a seed.
-    pub fn new(bits: usize, hashes: u32, seed: u64) -> OfDocument {
+    pub fn new(bits: usize, hashes: u32, seed: u64) -> OfPrint {
         let bits = bits.max(1);
         let mut random = Random::new(seed);
         // Only R mod n counts, and R ≤ n keeps the products within 64 bits.
         let factors = (0..hashes).map(|_| 1 + random.below(bits as u64)).collect();
-        OfDocument { map: vec![false; bits], factors }
+        OfPrint { map: vec![false; bits], factors }
     }
 
     /// Where a function with this factor puts a word.
@@ -61,9 +61,9 @@ impl OfDocument {
     }
 }
 
-impl Sieve for OfDocument {
+impl Sieve for OfPrint {
     fn empty(&self) -> Result<Self> {
-        Ok(OfDocument { map: vec![false; self.map.len()], factors: self.factors.clone() })
+        Ok(OfPrint { map: vec![false; self.map.len()], factors: self.factors.clone() })
     }
 
     fn add(&mut self, words: &[Word]) {
@@ -81,7 +81,7 @@ impl Sieve for OfDocument {
     }
 
     fn admitted(&self, words: &[Word]) -> u64 {
-        // As in the document, the first bit that is not set ends it.
+        // As with Collodi and Ghera, the first bit that is not set ends it.
         let passes = |word: &&Word| self.factors.iter().all(|&factor| self.map[self.place(factor, word)]);
         words.iter().filter(passes).count() as u64
     }
@@ -98,7 +98,7 @@ impl Sieve for OfDocument {
         self.map.len() as u64
     }
 
-    /// The document's formula.
+    /// Collodi and Ghera's formula.
     fn rate(&self, keys: u64) -> f64 {
         let r = f64::from(self.hashes());
         (1.0 - (-r * keys as f64 / self.bits() as f64).exp()).powf(r)

@@ -50,7 +50,7 @@ fn decimals_may_be_wider_than_any_machine_word() {
     let expected = "-148213874223764730142170860811120522052185580372019921970505707530128805939118.08";
     assert_eq!(big(&power, 2), expected);
     assert!(decimal_bytes(&[1; 512], 0, &mut Vec::new()).is_ok());
-    assert!(decimal_bytes(&[1; 513], 0, &mut Vec::new()).unwrap_err().contains("513 bytes"));
+    assert!(decimal_bytes(&[1; 513], 0, &mut Vec::new()).unwrap_err().to_string().contains("513 bytes"));
 }
 
 /// Whether a text is what `{:?}` prints, but for a last digit that two texts equally close to the

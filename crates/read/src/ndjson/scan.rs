@@ -1,5 +1,7 @@
 //! The grammar of JSON (RFC 8259) over one line: one pass, no tree, no copies.
 
+use crate::BadRow;
+
 /// Objects and arrays may be nested this deep.
 const MAX_DEPTH: usize = 128;
 
@@ -54,13 +56,8 @@ impl<'a> Scan<'a> {
     }
 
     /// Says what is wrong at this place.
-    pub fn explain(&self, fault: Fault) -> String {
-        let column = self.at + 1;
-        if self.at < self.line.len() {
-            format!("not valid JSON: column {column}: {fault}")
-        } else {
-            format!("not valid JSON: the line ends at column {column}: {fault}")
-        }
+    pub fn explain(&self, fault: Fault) -> BadRow {
+        BadRow::NotJson { column: self.at + 1, ended: self.at >= self.line.len(), fault }
     }
 
     fn enter(&mut self) -> Result<(), Fault> {

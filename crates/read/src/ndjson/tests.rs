@@ -7,6 +7,7 @@ fn extract(line: &str, paths: &[&str]) -> Result<Vec<Option<Vec<u8>>>, String> {
     let paths: Vec<String> = paths.iter().map(|path| path.to_string()).collect();
     Extractor::new(&paths)
         .extract(line.as_bytes(), |values| values.iter().map(|value| value.map(<[u8]>::to_vec)).collect())
+        .map_err(|why| why.to_string())
 }
 
 /// The one value of a path, as text; `None` for a null.

@@ -12,6 +12,8 @@ use tamis::key::Column;
 use super::super::pace::{Flow, Pace};
 use super::super::{Options, Sources};
 use super::*;
+use crate::chunks::Sizes;
+use crate::tests::Refused;
 
 /// Gives records as they stand there, each with its first value.
 #[derive(Default)]
@@ -19,16 +21,18 @@ struct Copy(Vec<(Range<usize>, Vec<u8>)>);
 
 type Copies = Vec<(Vec<u8>, Vec<u8>)>;
 
-impl Sift for Copy {
-    type Batch = Copies;
-
-    fn record(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> Result<(), String> {
+impl Sink for Copy {
+    fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         if values[0].is_some_and(|value| value.starts_with(b"!")) {
-            return Err("refused".into());
+            return Err(Refused("refused".into()).into());
         }
         self.0.push((place, values[0].unwrap_or_default().to_vec()));
         Ok(())
     }
+}
+
+impl Sift for Copy {
+    type Batch = Copies;
 
     fn batch(&mut self, data: &[u8], batch: &mut Copies) {
         batch.clear();
@@ -158,11 +162,13 @@ fn what_waits_for_its_turn_is_bounded() {
     static BEGUN: AtomicU64 = AtomicU64::new(0);
     static DONE: AtomicU64 = AtomicU64::new(0);
     static AHEAD: AtomicU64 = AtomicU64::new(0);
-    impl Sift for Slow {
-        type Batch = ();
-        fn record(&mut self, _: Range<usize>, _: &[Option<&[u8]>]) -> Result<(), String> {
+    impl Sink for Slow {
+        fn row(&mut self, _: Range<usize>, _: &[Option<&[u8]>]) -> RowResult {
             Ok(())
         }
+    }
+    impl Sift for Slow {
+        type Batch = ();
         fn batch(&mut self, data: &[u8], _: &mut ()) {
             AHEAD.fetch_max(BEGUN.fetch_add(1, Relaxed) - DONE.load(Relaxed), Relaxed);
             if data.starts_with(b"0\n") {

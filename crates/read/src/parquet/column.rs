@@ -9,9 +9,10 @@ use parquet::data_type::{
 };
 use parquet::file::metadata::ColumnChunkMetaData;
 
+use super::bad::Undecodable;
 use super::kind::Kind;
 use super::pages::{Pages, Shared};
-use crate::canonical as text;
+use crate::{BadRow, canonical as text};
 
 /// A column that is being read, with the batch that was read last.
 pub(super) struct Column {
@@ -64,12 +65,12 @@ impl Texts {
     fn write<T>(
         &mut self,
         values: &[T],
-        mut write: impl FnMut(&T, &mut Vec<u8>) -> Result<(), String>,
-    ) -> Result<(), (usize, String)> {
+        mut write: impl FnMut(&T, &mut Vec<u8>) -> Result<(), BadRow>,
+    ) -> Result<(), (usize, BadRow)> {
         self.text.clear();
         self.ends.clear();
         for (i, value) in values.iter().enumerate() {
-            write(value, &mut self.text).map_err(|message| (i, message))?;
+            write(value, &mut self.text).map_err(|why| (i, why))?;
             self.ends.push(self.text.len());
         }
         Ok(())
@@ -80,7 +81,7 @@ impl Texts {
         &mut self,
         values: &[T],
         write: impl Fn(&T, &mut Vec<u8>),
-    ) -> Result<(), (usize, String)> {
+    ) -> Result<(), (usize, BadRow)> {
         self.write(values, |value, out| {
             write(value, out);
             Ok(())
@@ -88,12 +89,40 @@ impl Texts {
     }
 }
 
+impl Texts {
+    fn write_32_bits(&mut self, values: &[i32], kind: Kind) -> Result<(), (usize, BadRow)> {
+        match kind {
+            Kind::Unsigned => self.write_all(values, |&value, out| text::integer(value as u32, out)),
+            Kind::Decimal(scale) => {
+                self.write_all(values, |&value, out| text::decimal(value.into(), scale, out))
+            }
+            Kind::Date => self.write_all(values, |&value, out| text::date(value.into(), out)),
+            Kind::Time(unit) => self.write_all(values, |&value, out| text::time(value.into(), unit, out)),
+            _ => self.write_all(values, |&value, out| text::integer(value, out)),
+        }
+    }
+
+    fn write_64_bits(&mut self, values: &[i64], kind: Kind) -> Result<(), (usize, BadRow)> {
+        match kind {
+            Kind::Unsigned => self.write_all(values, |&value, out| text::integer(value as u64, out)),
+            Kind::Decimal(scale) => {
+                self.write_all(values, |&value, out| text::decimal(value.into(), scale, out))
+            }
+            Kind::Time(unit) => self.write_all(values, |&value, out| text::time(value, unit, out)),
+            Kind::Timestamp { unit, utc } => {
+                self.write_all(values, |&value, out| text::timestamp(value, unit, utc, out))
+            }
+            _ => self.write_all(values, |&value, out| text::integer(value, out)),
+        }
+    }
+}
+
 /// What went wrong with a batch.
 pub(super) enum Fault {
     /// The file is broken.
-    File(String),
+    File(Undecodable),
     /// A value has no text; its row in the batch.
-    Row(usize, String),
+    Row(usize, BadRow),
 }
 
 impl Column {
@@ -102,8 +131,8 @@ impl Column {
         chunk: &ColumnChunkMetaData,
         rows: usize,
         kind: Kind,
-    ) -> Result<Column, String> {
-        let pages = Pages::new(file, chunk, rows).map_err(|error| error.to_string())?;
+    ) -> Result<Column, Undecodable> {
+        let pages = Pages::new(file, chunk, rows)?;
         let values = match get_column_reader(chunk.column_descr_ptr(), Box::new(pages)) {
             ColumnReader::BoolColumnReader(reader) => Values::Bool(Typed::new(reader)),
             ColumnReader::Int32ColumnReader(reader) => Values::Int32(Typed::new(reader)),
@@ -137,11 +166,11 @@ impl Column {
         }));
         match read {
             Ok(Ok(read)) if read == rows => {}
-            Ok(Ok(_)) => return Err(Fault::File("it has fewer values than the row group has rows".into())),
-            Ok(Err(error)) => return Err(Fault::File(error.to_string())),
-            Err(_) => return Err(Fault::File("a page holds what cannot be decoded".into())),
+            Ok(Ok(_)) => return Err(Fault::File(Undecodable::TooFew)),
+            Ok(Err(error)) => return Err(Fault::File(error.into())),
+            Err(_) => return Err(Fault::File(Undecodable::Page)),
         }
-        self.write().map_err(|(value, message)| Fault::Row(self.row_of(value), message))
+        self.write().map_err(|(value, why)| Fault::Row(self.row_of(value), why))
     }
 
     /// The row of the batch in which a value stands.
@@ -154,7 +183,7 @@ impl Column {
     }
 
     /// Writes the texts of the batch, where they are not the stored bytes themselves.
-    fn write(&mut self) -> Result<(), (usize, String)> {
+    fn write(&mut self) -> Result<(), (usize, BadRow)> {
         let texts = &mut self.texts;
         match &self.values {
             Values::Bool(typed) => texts.write_all(&typed.values, |&value, out| {
@@ -165,34 +194,8 @@ impl Column {
             Values::Int96(typed) => {
                 texts.write_all(&typed.values, |value, out| text::int96(value.data(), out))
             }
-            Values::Int32(typed) => {
-                let values = &typed.values;
-                match self.kind {
-                    Kind::Unsigned => texts.write_all(values, |&value, out| text::integer(value as u32, out)),
-                    Kind::Decimal(scale) => {
-                        texts.write_all(values, |&value, out| text::decimal(value.into(), scale, out))
-                    }
-                    Kind::Date => texts.write_all(values, |&value, out| text::date(value.into(), out)),
-                    Kind::Time(unit) => {
-                        texts.write_all(values, |&value, out| text::time(value.into(), unit, out))
-                    }
-                    _ => texts.write_all(values, |&value, out| text::integer(value, out)),
-                }
-            }
-            Values::Int64(typed) => {
-                let values = &typed.values;
-                match self.kind {
-                    Kind::Unsigned => texts.write_all(values, |&value, out| text::integer(value as u64, out)),
-                    Kind::Decimal(scale) => {
-                        texts.write_all(values, |&value, out| text::decimal(value.into(), scale, out))
-                    }
-                    Kind::Time(unit) => texts.write_all(values, |&value, out| text::time(value, unit, out)),
-                    Kind::Timestamp { unit, utc } => {
-                        texts.write_all(values, |&value, out| text::timestamp(value, unit, utc, out))
-                    }
-                    _ => texts.write_all(values, |&value, out| text::integer(value, out)),
-                }
-            }
+            Values::Int32(typed) => texts.write_32_bits(&typed.values, self.kind),
+            Values::Int64(typed) => texts.write_64_bits(&typed.values, self.kind),
             Values::Bytes(typed) => match self.kind {
                 Kind::Decimal(scale) => {
                     texts.write(&typed.values, |value, out| text::decimal_bytes(value.data(), scale, out))

@@ -7,6 +7,7 @@
 
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::bad::Broken;
 use super::pages::Shared;
 
 /// Groups of a schema may be nested this deep.
@@ -15,17 +16,17 @@ const MAX_DEPTH: usize = 100;
 /// Checks the schema in the footer of a file; an error says what is wrong with it.
 ///
 /// Where the footer cannot be found or is encrypted, the reader will say so better.
-pub(super) fn check(file: &Shared) -> Result<(), String> {
+pub(super) fn check(file: &Shared) -> Result<(), Broken> {
     let Some(start) = file.len().checked_sub(8) else { return Ok(()) };
-    let tail = file.get_bytes(start, 8).map_err(|error| error.to_string())?;
+    let tail = file.get_bytes(start, 8)?;
     let [l1, l2, l3, l4, b'P', b'A', b'R', b'1'] = tail[..] else { return Ok(()) };
     let length = u32::from_le_bytes([l1, l2, l3, l4]);
     let Some(start) = start.checked_sub(length.into()) else { return Ok(()) };
-    let footer = file.get_bytes(start, length as usize).map_err(|error| error.to_string())?;
+    let footer = file.get_bytes(start, length as usize)?;
     check_metadata(&footer)
 }
 
-fn check_metadata(footer: &[u8]) -> Result<(), String> {
+fn check_metadata(footer: &[u8]) -> Result<(), Broken> {
     const SCHEMA: i64 = 2;
     let mut thrift = Thrift { bytes: footer };
     let mut schema = None;
@@ -38,15 +39,14 @@ fn check_metadata(footer: &[u8]) -> Result<(), String> {
     });
     match (walked, schema) {
         (Some(()), Some(schema)) => check_tree(schema),
-        _ => Err("its footer is garbled".into()),
+        _ => Err(Broken::Footer),
     }
 }
 
 /// The elements of a schema are a tree in depth-first order, each with its number of children.
-fn check_tree(mut thrift: Thrift) -> Result<(), String> {
+fn check_tree(mut thrift: Thrift) -> Result<(), Broken> {
     const CHILDREN: i64 = 5;
-    let garbled = || "the schema in its footer is garbled".to_owned();
-    let (elements, _) = thrift.list().ok_or_else(garbled)?;
+    let (elements, _) = thrift.list().ok_or(Broken::Schema)?;
     // How many children each open group still waits for.
     let mut waiting: Vec<u64> = Vec::new();
     for element in 0..elements {
@@ -59,9 +59,9 @@ fn check_tree(mut thrift: Thrift) -> Result<(), String> {
                 thrift.skip(kind, 0)
             }
         });
-        let children = walked.and(u64::try_from(children).ok()).ok_or_else(garbled)?;
+        let children = walked.and(u64::try_from(children).ok()).ok_or(Broken::Schema)?;
         if children >= elements - element {
-            return Err("a group in its schema claims more columns than there are".into());
+            return Err(Broken::Children);
         }
         if let Some(last) = waiting.last_mut() {
             *last -= 1;
@@ -70,7 +70,7 @@ fn check_tree(mut thrift: Thrift) -> Result<(), String> {
             waiting.push(children);
         }
         if waiting.len() > MAX_DEPTH {
-            return Err(format!("its schema is nested deeper than {MAX_DEPTH} levels"));
+            return Err(Broken::Depth(MAX_DEPTH));
         }
         while waiting.pop_if(|left| *left == 0).is_some() {}
     }

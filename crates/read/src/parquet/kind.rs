@@ -3,6 +3,7 @@
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::schema::types::ColumnDescriptor;
 
+use super::bad::NoText;
 use crate::canonical::{MICROS, MILLIS, NANOS, Unit};
 
 /// Decimals may have so many digits after the point; their number comes from the file.
@@ -36,9 +37,9 @@ impl From<TimeUnit> for Unit {
 
 impl Kind {
     /// The kind of a column, or why its values have no text.
-    pub(super) fn of(column: &ColumnDescriptor) -> Result<Kind, String> {
+    pub(super) fn of(column: &ColumnDescriptor) -> Result<Kind, NoText> {
         if column.max_rep_level() > 0 {
-            return Err("is repeated (a list or a map): a row has no one value of it".into());
+            return Err(NoText::Repeated);
         }
         let kind = match column.logical_type_ref() {
             Some(logical) => Kind::of_logical(logical),
@@ -47,7 +48,7 @@ impl Kind {
         if let Some(Kind::Decimal(scale)) = kind
             && scale > MAX_SCALE
         {
-            return Err(format!("is a decimal with a scale that is negative or above {MAX_SCALE}"));
+            return Err(NoText::Scale(MAX_SCALE));
         }
         // An annotation counts only on a type that it may stand on.
         let kind = kind.filter(|kind| {
@@ -85,7 +86,7 @@ impl Kind {
     }
 
     /// The older annotations, of which the format says what they mean in terms of the newer.
-    fn of_converted(column: &ColumnDescriptor) -> Result<Option<Kind>, String> {
+    fn of_converted(column: &ColumnDescriptor) -> Result<Option<Kind>, NoText> {
         Ok(Some(match column.converted_type() {
             ConvertedType::DECIMAL => Kind::decimal(column.type_scale()),
             ConvertedType::DATE => Kind::Date,
@@ -97,9 +98,7 @@ impl Kind {
             | ConvertedType::UINT_16
             | ConvertedType::UINT_32
             | ConvertedType::UINT_64 => Kind::Unsigned,
-            ConvertedType::INTERVAL => {
-                return Err("is an interval, of which no key can be made: it has no one length".into());
-            }
+            ConvertedType::INTERVAL => return Err(NoText::Interval),
             _ => return Ok(None),
         }))
     }

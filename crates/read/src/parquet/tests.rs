@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::sync::Arc;
 
 use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel};
@@ -11,6 +12,8 @@ use parquet::schema::parser::parse_message_type;
 use tempfile::NamedTempFile;
 
 use super::*;
+use crate::sink::RowResult;
+use crate::tests::Refused;
 
 /// The values of one column in one row group, as the format stores them.
 enum Data {
@@ -95,9 +98,9 @@ fn plain() -> WriterPropertiesBuilder {
 struct Rows(Vec<Vec<Option<Vec<u8>>>>);
 
 impl Sink for Rows {
-    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+    fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         if values.first() == Some(&Some(b"poison")) {
-            return Err("bad row".into());
+            return Err(Refused("bad row".into()).into());
         }
         self.0.push(values.iter().map(|value| value.map(<[u8]>::to_vec)).collect());
         Ok(())

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Sources;
+use crate::tests::Refused;
+use crate::{RowResult, Sources};
 
 /// Texts in columns, cut into parts.
 struct Texts {
@@ -14,8 +15,8 @@ impl Table for Texts {
         self.names.clone()
     }
 
-    fn check(&self, column: usize) -> Result<(), String> {
-        if column == 9 { Err("column 9 has no text".into()) } else { Ok(()) }
+    fn check(&self, _: usize) -> Result<(), Box<dyn Refusal>> {
+        Ok(())
     }
 
     fn parts(&self) -> usize {
@@ -33,10 +34,10 @@ impl Table for Texts {
         rows: Range<usize>,
         _: &'a mut Vec<u8>,
         cells: &mut Cells<'_, 'a>,
-    ) -> Result<(), (usize, String)> {
+    ) -> Result<(), Fault> {
         for (row, values) in self.parts[part][rows].iter().enumerate() {
             match values[column].as_deref() {
-                Some("!") => return Err((row, "has no text".into())),
+                Some("!") => return Err(Fault { at: row, why: Refused("has no text".into()).into() }),
                 Some(text) => cells.set(row, text.as_bytes()),
                 None => {}
             }
@@ -49,9 +50,9 @@ impl Table for Texts {
 struct Collect(Vec<Vec<Option<String>>>);
 
 impl Sink for Collect {
-    fn row(&mut self, values: &[Option<&[u8]>]) -> Result<(), String> {
+    fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         if values[0] == Some(b"bad") {
-            return Err("a bad row".into());
+            return Err(Refused("a bad row".into()).into());
         }
         let owned = |value: &Option<&[u8]>| value.map(|text| String::from_utf8(text.to_vec()).unwrap());
         self.0.push(values.iter().map(owned).collect());

@@ -4,6 +4,8 @@ use std::fmt;
 
 use tamis_read::error::{Error, Result};
 
+use super::refusal::BadAddress;
+
 /// A topic, where its brokers are, and what of it is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
@@ -28,14 +30,14 @@ pub enum Field {
 }
 
 /// The longest name of a topic.
-const LONGEST: usize = 249;
+pub(super) const LONGEST: usize = 249;
 
 impl Address {
     /// Reads `kafka://broker:9092,other:9092/topic?partitions=0,2&field=key`; `None` where that is no
     /// topic at all.
     pub fn of(text: &str) -> Option<Result<Address>> {
         let rest = text.strip_prefix("kafka://")?;
-        Some(parse(rest).map_err(|why| Error::told(format!("{}: {why}", without_secrets(text)))))
+        Some(parse(rest).map_err(|why| Error::input(without_secrets(text), why)))
     }
 
     /// How states name it: brokers come and go, and the topic is still the same.
@@ -44,23 +46,18 @@ impl Address {
     }
 }
 
-fn parse(text: &str) -> Result<Address, String> {
-    let usual = "a topic is named kafka://broker:9092/topic, with several brokers separated by commas";
+fn parse(text: &str) -> Result<Address, BadAddress> {
     let (place, asked) = text.split_once('?').unwrap_or((text, ""));
-    let (brokers, topic) = place.split_once('/').ok_or(usual)?;
+    let (brokers, topic) = place.split_once('/').ok_or(BadAddress::Form)?;
     if brokers.contains('@') {
-        return Err(
-            "names and passwords do not belong here, where others see them: --kafka-config FILE".into()
-        );
+        return Err(BadAddress::Secret);
     }
     if brokers.is_empty() || brokers.split(',').any(|broker| !is_broker(broker)) {
-        return Err(usual.into());
+        return Err(BadAddress::Form);
     }
     let fits = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     if topic.is_empty() || topic.len() > LONGEST || !topic.chars().all(fits) || [".", ".."].contains(&topic) {
-        return Err(format!(
-            "{usual}; the name of a topic has up to {LONGEST} letters, digits, dots, _ and -"
-        ));
+        return Err(BadAddress::Topic);
     }
     let mut address =
         Address { brokers: brokers.into(), topic: topic.into(), partitions: Vec::new(), field: Field::Value };
@@ -68,15 +65,13 @@ fn parse(text: &str) -> Result<Address, String> {
         match part.split_once('=') {
             Some(("partitions", list)) => {
                 let numbers = list.split(',').map(|number| number.parse::<i32>().ok().filter(|n| *n >= 0));
-                address.partitions = numbers
-                    .collect::<Option<Vec<i32>>>()
-                    .ok_or("partitions are numbers from 0: ?partitions=0,2")?;
+                address.partitions = numbers.collect::<Option<Vec<i32>>>().ok_or(BadAddress::Partitions)?;
                 address.partitions.sort_unstable();
                 address.partitions.dedup();
             }
             Some(("field", "key")) => address.field = Field::Key,
             Some(("field", "value")) => address.field = Field::Value,
-            _ => return Err(format!("{part:?} is not known here; there are ?partitions=0,2 and ?field=key")),
+            _ => return Err(BadAddress::Unknown(part.into())),
         }
     }
     Ok(address)

@@ -13,6 +13,7 @@ use rdkafka::message::DeliveryResult;
 use rdkafka::producer::ProducerContext;
 use tamis_read::error::{Error, Result};
 
+use super::refusal::{BadSetting, BadTopic};
 use super::{Address, Settings};
 
 /// Hears what librdkafka has to say, and remembers the last complaint.
@@ -93,20 +94,14 @@ pub(super) fn plain(error: &KafkaError) -> String {
 }
 
 /// An error about a topic.
-pub(super) fn about(topic: &Address, message: impl Into<String>) -> Error {
-    Error::Input { path: topic.to_string().into(), why: Box::new(tamis_read::refusal::Said(message.into())) }
+pub(super) fn about(topic: &Address, why: BadTopic) -> Error {
+    Error::input(topic.to_string(), why)
 }
 
 /// That nobody has answered.
 pub(super) fn silent(topic: &Address, settings: &Settings, hearing: &Hearing) -> Error {
-    about(
-        topic,
-        format!(
-            "no broker has answered for {}{}; look whether it runs and is named rightly, or give it more time (--kafka-timeout)",
-            shown(settings.timeout),
-            hearing.complaint()
-        ),
-    )
+    let time = shown(settings.timeout);
+    about(topic, BadTopic::Silent { time, complaint: hearing.complaint() })
 }
 
 fn shown(time: Duration) -> String {
@@ -142,15 +137,16 @@ pub(super) fn check(topic: &Address, settings: &Settings) -> Result<()> {
 
 /// That a client cannot be made.
 pub(super) fn wrong_setting(error: KafkaError) -> Error {
-    Error::told(match error {
+    let why = match error {
         // The value is not repeated: it may be a secret.
         KafkaError::ClientConfig(_, why, name, _) if !Settings::is_secret(&name) => {
-            format!("{name}: {why}; settings have librdkafka's names (security.protocol, sasl.mechanisms, …)")
+            BadSetting::Refused { name, why }
         }
-        KafkaError::ClientConfig(_, _, name, _) => format!("{name}: librdkafka does not take it"),
-        KafkaError::ClientCreation(why) => format!("the settings for Kafka do not go together: {why}"),
-        error => error.to_string(),
-    })
+        KafkaError::ClientConfig(_, _, name, _) => BadSetting::Secret(name),
+        KafkaError::ClientCreation(why) => BadSetting::Together(why),
+        error => BadSetting::Other(error.to_string()),
+    };
+    why.into()
 }
 
 /// A consumer that reads what it is told to, and tells the brokers nothing about it.
@@ -192,7 +188,10 @@ pub(super) fn ask<T>(
             }
             Err(error) if is_for_now(&error) => {}
             Err(error) => {
-                return Err(about(topic, format!("{}{}", plain(&error), consumer.context().complaint())));
+                return Err({
+                    let why = format!("{}{}", plain(&error), consumer.context().complaint());
+                    about(topic, BadTopic::Broker(why))
+                });
             }
         }
     }
@@ -268,13 +267,13 @@ pub(super) fn partitions(
                 std::thread::sleep(Duration::from_millis(100)); // it is being made
             }
             (_, Some(TopicAuthorizationFailed)) => {
-                return Err(about(topic, "reading or writing this topic is not allowed to this user"));
+                return Err(about(topic, BadTopic::Forbidden));
             }
             (_, None | Some(UnknownTopicOrPartition | UnknownTopic | InvalidTopic | LeaderNotAvailable)) => {
-                let message = format!("there is no topic {:?}{}", topic.topic, topics(consumer, settings));
-                return Err(about(topic, message));
+                let others = topics(consumer, settings);
+                return Err(about(topic, BadTopic::NoTopic { topic: topic.topic.clone(), others }));
             }
-            (_, Some(code)) => return Err(about(topic, plain(&KafkaError::Global(code)))),
+            (_, Some(code)) => return Err(about(topic, BadTopic::Broker(plain(&KafkaError::Global(code))))),
         }
     }
 }

@@ -96,10 +96,15 @@ impl Arrivals {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tamis_jobs::batch::{Keeps, KeyBatch};
+    use tamis_jobs::rows::{Key, Take};
 
     fn records(hashes: &[u64]) -> Records {
-        let keys: Vec<u8> = hashes.iter().map(|hash| *hash as u8).collect();
-        Records { hashes: hashes.to_vec(), ends: (1..=keys.len()).collect(), keys, ..Records::default() }
+        let mut keys = KeyBatch::new(Keeps { bytes: true, ..Keeps::default() });
+        for &hash in hashes {
+            keys.take(Key { group: 0, hash, bytes: &[hash as u8], weight: 1 });
+        }
+        Records { keys, ..Records::default() }
     }
 
     /// Takes all by turns, from partitions of which each record has a time.
@@ -119,7 +124,7 @@ mod tests {
             let Some((part, until)) = turn(heads) else { break };
             parts[part].take_while(3, |(_, time)| (time, part) <= until, &mut all).unwrap();
         }
-        all.hashes
+        all.keys.hashes().to_vec()
     }
 
     proptest! {
@@ -158,8 +163,8 @@ mod tests {
             }
             model.sort_by_key(|(partition, _)| *partition);
             arrivals.settle(&mut batch, &mut room);
-            prop_assert_eq!(&batch.hashes, &model.iter().map(|(_, hash)| *hash).collect::<Vec<_>>());
-            prop_assert!((0..batch.len()).all(|i| batch.key(i) == [batch.hashes[i] as u8]));
+            prop_assert_eq!(batch.keys.hashes(), &model.iter().map(|(_, hash)| *hash).collect::<Vec<_>>());
+            prop_assert!((0..batch.len()).all(|i| batch.keys.key(i) == [batch.keys.hashes()[i] as u8]));
         }
     }
 }

@@ -24,6 +24,7 @@ mod client;
 #[cfg(any(test, feature = "kafka"))]
 #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
 mod merge;
+mod refusal;
 mod settings;
 #[cfg(feature = "kafka")]
 pub(super) mod sink;
@@ -31,17 +32,16 @@ pub(super) mod sink;
 pub(super) mod source;
 
 pub use self::address::{Address, Field};
+pub use self::refusal::{BadAddress, BadSetting, BadTopic};
 pub use self::settings::{Lost, Settings};
 
-use tamis_read::error::{Error, Result};
+use tamis_read::error::Result;
 
 /// Refuses topics and settings that cannot be used, before anything is done.
 pub(super) fn check(topics: &[&Address], settings: &Settings) -> Result<()> {
     if topics.is_empty() {
         return match settings.properties.first() {
-            Some((name, _)) => {
-                Err(Error::told(format!("{name} is a setting for Kafka, and no kafka:// is named")))
-            }
+            Some((name, _)) => Err(BadSetting::NoTopic(name.clone()).into()),
             None => Ok(()),
         };
     }
@@ -49,8 +49,5 @@ pub(super) fn check(topics: &[&Address], settings: &Settings) -> Result<()> {
     #[cfg(feature = "kafka")]
     return client::check(topics[0], settings);
     #[cfg(not(feature = "kafka"))]
-    Err(Error::told(format!(
-        "{}: this tamis was built without Kafka; build it with: cargo build --release --features kafka (it needs make, a C and C++ compiler and the headers of OpenSSL)",
-        topics[0]
-    )))
+    Err(BadSetting::NotBuilt(topics[0].to_string()).into())
 }

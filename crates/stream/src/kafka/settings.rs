@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tamis_read::error::{Error, Result};
 
+use super::refusal::BadSetting;
+
 /// Settings of the client, and what to do when the brokers fail.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -68,10 +70,10 @@ impl Settings {
     }
 
     /// One property as people write it: `name=value`.
-    pub fn property(text: &str) -> Result<(String, String), String> {
-        let (name, value) = text.split_once('=').ok_or("a setting has a name and a value: name=value")?;
+    pub fn property(text: &str) -> Result<(String, String), BadSetting> {
+        let (name, value) = text.split_once('=').ok_or(BadSetting::Form)?;
         match name.trim() {
-            "" => Err("a setting has a name and a value: name=value".into()),
+            "" => Err(BadSetting::Form),
             name => Ok((name.into(), value.trim().into())),
         }
     }
@@ -87,10 +89,10 @@ impl Settings {
         lines
             .map(|(at, line)| {
                 // Not the line itself, which may hold a secret.
-                Settings::property(line).map_err(|message| Error::Row {
+                Settings::property(line).map_err(|why| Error::Row {
                     path: path.into(),
                     line: at as u64 + 1,
-                    why: Box::new(tamis_read::refusal::Said(message)),
+                    why: why.into(),
                 })
             })
             .collect()
@@ -100,17 +102,14 @@ impl Settings {
     pub(super) fn check(&self) -> Result<()> {
         for (name, _) in &self.properties {
             if name == "bootstrap.servers" {
-                let message = "bootstrap.servers: the brokers stand in the name, kafka://broker:9092/topic";
-                return Err(Error::told(message.into()));
+                return Err(BadSetting::Brokers.into());
             }
             if OURS.contains(&name.as_str()) {
-                return Err(Error::told(format!(
-                    "{name} is not to be set: what tamis promises depends on it"
-                )));
+                return Err(BadSetting::Ours(name.clone()).into());
             }
         }
         if self.timeout < Duration::from_millis(100) {
-            return Err(Error::told("--kafka-timeout takes 100ms or more".into()));
+            return Err(BadSetting::Timeout.into());
         }
         Ok(())
     }

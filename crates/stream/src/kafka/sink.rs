@@ -16,6 +16,7 @@ use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
 use super::client::{self, Hearing, about, ask, is_for_now, plain, silent};
+use super::refusal::BadTopic;
 use super::{Address, Field, Lost, Settings};
 use crate::sink::Sink;
 
@@ -62,10 +63,10 @@ pub(crate) struct Opening<'a> {
 pub(crate) fn open<'a>(opening: Opening<'_>, control: &'a Control) -> Result<Answers<'a>> {
     let Opening { address, settings, state, done, begun } = opening;
     if !address.partitions.is_empty() {
-        return Err(about(address, "answers go to the partition of their key: leave out ?partitions"));
+        return Err(about(address, BadTopic::AnswerPartitions));
     }
     if address.field == Field::Key {
-        return Err(about(address, "answers are values, and their keys are keys: leave out ?field"));
+        return Err(about(address, BadTopic::AnswerField));
     }
     let mut config = client::config(address, settings);
     let state = match state {
@@ -120,20 +121,14 @@ pub(crate) fn open<'a>(opening: Opening<'_>, control: &'a Control) -> Result<Ans
             let known = done.unwrap_or(0);
             let found = found.unwrap_or(0);
             if found < known && settings.lost == Lost::Stop {
-                let message = format!(
-                    "the broker does not know that answers up to batch {known} have come (it forgets that after offsets.retention.minutes): those of later batches that had been begun could come twice; --lost go-on takes that chance"
-                );
-                return Err(about(address, message));
+                return Err(about(address, BadTopic::Forgotten(known)));
             }
             if found > begun && settings.lost == Lost::Stop {
-                let message = format!(
-                    "answers up to batch {found} have come, and the state knows of {begun} batches only: it is a copy from an earlier time; begin with an empty state folder, or go on and have answers twice (--lost go-on)"
-                );
-                return Err(about(address, message));
+                return Err(about(address, BadTopic::OldState { found, begun }));
             }
             let found = found.min(begun);
             let group = asking.group_metadata();
-            let group = group.ok_or_else(|| about(address, "its group has no coordinator"))?;
+            let group = group.ok_or_else(|| about(address, BadTopic::NoCoordinator))?;
             Some(Transactions { state, group, _asking: asking, done: found.max(known), open: None })
         }
     };
@@ -150,10 +145,7 @@ fn init(producer: &BaseProducer<Hearing>, address: &Address, settings: &Settings
             Ok(()) => return Ok(()),
             Err(error) if !is_for_now(&error) => {
                 let complaint = producer.context().complaint();
-                return Err(about(
-                    address,
-                    format!("no transaction can be begun: {}{complaint}", plain(&error)),
-                ));
+                return Err(about(address, BadTopic::NoTransaction(format!("{}{complaint}", plain(&error)))));
             }
             Err(_) if left.is_zero() => return Err(silent(address, settings, producer.context())),
             Err(_) => {}
@@ -170,8 +162,7 @@ fn identity(folder: &Path) -> Result<String> {
             if id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
                 return Ok(id.into());
             }
-            let message = "is damaged; begin with an empty state folder".into();
-            Err(Error::told_of(path, message))
+            Err(Error::input(path, BadTopic::Id))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             // Keyed by the system's randomness, each anew.
@@ -203,10 +194,7 @@ impl Answers<'_> {
             _ => code,
         };
         if code.is_some_and(fenced) || fatal.as_ref().is_some_and(|(code, _)| fenced(*code)) {
-            return about(
-                &self.address,
-                "another run with the same state (or transactional.id) has taken over",
-            );
+            return about(&self.address, BadTopic::TakenOver);
         }
         let why = fatal.map_or_else(|| plain(error), |(_, why)| why);
         let why = self.producer.context().undelivered().unwrap_or(why);
@@ -214,7 +202,7 @@ impl Answers<'_> {
             Some(_) => "; the same command goes on, and nothing is lost or doubled",
             None => "",
         };
-        about(&self.address, format!("the answers could not be written: {why}{then}"))
+        about(&self.address, BadTopic::Unwritten(format!("{why}{then}")))
     }
 
     /// Does something again until the broker has answered, or has not for too long.
@@ -286,7 +274,7 @@ impl Sink for Answers<'_> {
         if self.transactions.is_none() {
             self.persist(|time| self.producer.flush(time))?;
             if let Some(why) = self.producer.context().undelivered() {
-                return Err(about(&self.address, format!("an answer could not be written: {why}")));
+                return Err(about(&self.address, BadTopic::Unwritten(why.to_string())));
             }
         }
         Ok(true)

@@ -17,12 +17,14 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Messages, Options, Sift};
+use tamis_read::{BadRow, Messages, Options, Sift, Sink};
 
 use super::client::{self, Hearing, about, plain, silent};
 use super::merge::{Arrivals, Waiting, turn};
+use super::refusal::BadTopic;
 use super::{Address, Field, Lost, Settings};
 use crate::queue::Piece;
+use crate::refusal::Failed;
 use crate::sift::{Making, Sifter};
 use crate::source::{Cut, Place, Reached, Records, Source};
 
@@ -42,7 +44,6 @@ const AHEAD_KIB: usize = 32 << 10;
 
 /// What a commit remembers beside the place.
 #[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Bookmark {
     /// Offsets mean something in one cluster only.
     cluster: Option<String>,
@@ -109,7 +110,7 @@ fn offsets(place: &Place) -> Option<BTreeMap<i32, u64>> {
 }
 
 fn damaged() -> Error {
-    Error::told("the state cannot be read as that of a topic; begin with an empty state folder".into())
+    BadTopic::State.into()
 }
 
 /// Where a partition begins, and what is lost by that.
@@ -120,30 +121,18 @@ fn beginning(
     (low, high): (u64, u64),
     lost: Lost,
 ) -> Result<(u64, u64)> {
-    let advice = "--lost go-on goes on with the earliest there is";
     match at {
         None => Ok((low, 0)),
         Some(at) if (low..=high).contains(&at) => Ok((at, 0)),
         Some(at) if lost == Lost::GoOn => Ok((low, if at < low { low - at } else { high - low })),
-        Some(at) if at < low => Err(about(
-            topic,
-            format!(
-                "partition {id} was read to offset {at} and begins at {low} now: {} messages are gone that were not read (retention?); {advice}",
-                low - at
-            ),
-        )),
-        Some(at) => Err(about(
-            topic,
-            format!(
-                "partition {id} was read to offset {at} and ends at {high} now: the topic was cut or made anew; {advice}"
-            ),
-        )),
+        Some(at) if at < low => Err(about(topic, BadTopic::MessagesGone { id, read: at, low })),
+        Some(at) => Err(about(topic, BadTopic::Shortened { id, read: at, high })),
     }
 }
 
 /// Has all partitions read from where they are on that have not ended.
 fn assign(consumer: &Arc<BaseConsumer<Hearing>>, address: &Address, parts: &mut [Part]) -> Result<()> {
-    let refused = |error: KafkaError| about(address, plain(&error));
+    let refused = |error: KafkaError| about(address, BadTopic::Broker(plain(&error)));
     let mut assignment = TopicPartitionList::new();
     for part in parts.iter_mut().filter(|part| !part.ended) {
         part.queue = None; // the next one would lose its ear with it
@@ -154,8 +143,7 @@ fn assign(consumer: &Arc<BaseConsumer<Hearing>>, address: &Address, parts: &mut 
     let this = thread::current();
     for part in parts.iter_mut().filter(|part| !part.ended) {
         let queue = consumer.split_partition_queue(&address.topic, part.id);
-        let mut queue =
-            queue.ok_or_else(|| about(address, format!("partition {} cannot be read", part.id)))?;
+        let mut queue = queue.ok_or_else(|| about(address, BadTopic::Unreadable(part.id)))?;
         let run = this.clone();
         queue.set_nonempty_callback(move || run.unpark());
         part.queue = Some(queue);
@@ -173,7 +161,8 @@ pub(crate) fn open<'a>(reading: Reading<'a>, begin: Option<(&Place, &Value)>) ->
         }
         None => Default::default(),
     };
-    let messages = Messages::new(options, &making.columns()).map_err(|message| about(address, message))?;
+    let messages =
+        Messages::new(options, &making.columns()).map_err(|why| Error::input(address.to_string(), why))?;
     let mut config = client::config(address, settings);
     let per_part = AHEAD_KIB / address.partitions.len().max(4);
     for (name, usual) in
@@ -189,9 +178,8 @@ pub(crate) fn open<'a>(reading: Reading<'a>, begin: Option<(&Place, &Value)>) ->
     if let (Some(then), Some(now)) = (&bookmark.cluster, &cluster)
         && then != now
     {
-        let message =
-            format!("is in another cluster ({now}) than what was read ({then}); name another state folder");
-        return Err(about(address, message));
+        let (now, then) = (now.clone(), then.clone());
+        return Err(about(address, BadTopic::OtherCluster { now, then }));
     }
     let mut news = false;
     let mut lost = 0;
@@ -199,17 +187,11 @@ pub(crate) fn open<'a>(reading: Reading<'a>, begin: Option<(&Place, &Value)>) ->
     let wanted = address.partitions.iter().chain(begin.keys());
     for id in wanted.filter(|id| !there.contains(id)) {
         if !begin.contains_key(id) || settings.lost == Lost::Stop {
-            let message = format!(
-                "there is no partition {id}; it has {} (0 to {}){}",
-                there.len(),
-                there.len() - 1,
-                if begin.contains_key(id) {
-                    ", and had it when it was read: --lost go-on goes on without it"
-                } else {
-                    ""
-                }
-            );
-            return Err(about(address, message));
+            let why = match begin.contains_key(id) {
+                true => BadTopic::PartitionGone(*id),
+                false => BadTopic::NoPartition { id: *id, partitions: there.len() },
+            };
+            return Err(about(address, why));
         }
         news = true;
     }
@@ -284,8 +266,10 @@ impl Topic<'_> {
             return Ok(());
         }
         let code = error.rdkafka_error_code();
-        let says =
-            || about(self.address, format!("{}{}", plain(&error), self.consumer.context().complaint()));
+        let says = || {
+            let why = format!("{}{}", plain(&error), self.consumer.context().complaint());
+            about(self.address, BadTopic::Broker(why))
+        };
         match (code, part) {
             (Some(AutoOffsetReset | OffsetOutOfRange), Some(part)) => self.go_on_after_loss(part),
             (Some(AllBrokersDown), _) => {
@@ -356,12 +340,12 @@ impl Topic<'_> {
             bytes += record.as_ref().map_or(0, |record| record.len());
             let taken = match (&record, self.address.field) {
                 (Some(record), _) => self.messages.row(record, place, &mut self.sifter),
-                (None, Field::Key) => self.sifter.bad_record(place, format_args!("this message has no key")),
+                (None, Field::Key) => self.sifter.bad_row(place, BadRow::NoMessageKey),
                 (None, Field::Value) => Ok(()), // a tombstone
             };
-            if let Err(message) = taken {
-                let message = format!("partition {}, offset {offset}: {message}", part.id);
-                part.failure = Some(about(self.address, message));
+            if let Err(why) = taken {
+                let why = BadTopic::Message { id: part.id, offset, why };
+                part.failure = Some(about(self.address, why));
                 break;
             }
             if !self.follow && part.read >= part.high {
@@ -402,14 +386,7 @@ impl Topic<'_> {
                     part.place = Some(at);
                     self.arrivals.push(number, count);
                 } else if !part.waiting.is_empty() || part.read >= to || part.ended {
-                    return Err(about(
-                        self.address,
-                        format!(
-                            "partition {}, offset {}: a message that was read earlier is no longer there (compaction?), and the batch that had it cannot be run again; begin with an empty state folder",
-                            part.id,
-                            to - 1
-                        ),
-                    ));
+                    return Err(about(self.address, BadTopic::Compacted { id: part.id, offset: to - 1 }));
                 } else if part.read == read {
                     whole = false;
                     break;
@@ -539,7 +516,7 @@ impl Source for Topic<'_> {
     fn bookmark(&mut self) -> Result<Value> {
         self.news = false;
         let bookmark = Bookmark { cluster: self.cluster.clone() };
-        serde_json::to_value(bookmark).map_err(|error| Error::told(error.to_string()))
+        serde_json::to_value(bookmark).map_err(|error| Failed::from(error).into())
     }
 
     fn has_news(&self) -> bool {

@@ -6,7 +6,7 @@
 pub fn prefetch<T>(items: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let address = items.as_ptr().wrapping_add(index);
         // SAFETY: a prefetch never faults, wherever the address points.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
@@ -27,10 +27,13 @@ pub trait Vectored {
 /// Runs the work with the widest vectors there are, found at run time.
 #[inline]
 pub fn vectored<V: Vectored>(work: V) -> V::Output {
-    #[cfg(target_arch = "x86_64")]
+    // Without the standard library there is no way to ask the processor.
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
     {
+        /// # Safety
+        /// The processor must have these features.
         #[target_feature(enable = "avx2,bmi1,bmi2")]
-        fn with_avx2<V: Vectored>(work: V) -> V::Output {
+        unsafe fn with_avx2<V: Vectored>(work: V) -> V::Output {
             work.run()
         }
         let detected = std::is_x86_feature_detected!("avx2")

@@ -1,17 +1,23 @@
 //! Memory straight from the operating system: mapped files, and large zeroed arrays on huge
-//! pages.
+//! pages. Without the feature `std`, arrays are those of the allocator.
 #![allow(unsafe_code)]
 
-use std::fs::File;
-use std::io;
-use std::ops::{Deref, DerefMut};
+use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
+#[cfg(feature = "std")]
+use std::{fs::File, io};
 
+#[cfg(feature = "std")]
 use memmap2::{Mmap, MmapMut};
 
+use crate::error::{Error, Result};
+
 /// The bytes of a file, mapped for reading.
+#[cfg(feature = "std")]
 #[derive(Debug)]
 pub struct Map(Mmap);
 
+#[cfg(feature = "std")]
 impl Map {
     /// Maps a file. This costs the same whatever its size.
     pub fn of(file: &File) -> io::Result<Map> {
@@ -23,6 +29,7 @@ impl Map {
     }
 }
 
+#[cfg(feature = "std")]
 impl Deref for Map {
     type Target = [u8];
 
@@ -42,36 +49,78 @@ pub struct Words {
 #[derive(Debug)]
 enum Memory {
     Heap(Vec<u64>),
+    #[cfg(feature = "std")]
     Mapped(MmapMut),
 }
 
 /// From here on an array is a mapping of its own, and so begins at a cache line.
+#[cfg(feature = "std")]
 const MAPPED: usize = 64 << 10;
 
 /// From here on it asks for huge pages: two of them.
+#[cfg(feature = "std")]
 const HUGE: usize = 4 << 20;
 
 impl Words {
-    /// So many words, all zero. Fails where the memory is not to be had.
-    pub fn zeroed(len: usize) -> io::Result<Words> {
-        let bytes = len.checked_mul(8).ok_or(io::ErrorKind::OutOfMemory)?;
-        let memory = if bytes >= MAPPED {
-            let map = MmapMut::map_anon(bytes)?;
-            #[cfg(target_os = "linux")]
-            if bytes >= HUGE {
-                let _ = map.advise(memmap2::Advice::HugePage); // ordinary pages work too
-            }
-            Memory::Mapped(map)
-        } else {
-            Memory::Heap(vec![0; len])
-        };
-        Ok(Words { memory, len })
+    /// This many words, all zero, or [`Error::Memory`].
+    pub fn new(len: usize) -> Result<Words> {
+        let none = || Error::Memory { bytes: (len as u64).saturating_mul(8) };
+        #[cfg(feature = "std")]
+        if let Some(map) = mapped(len.checked_mul(8).ok_or_else(none)?) {
+            return Ok(Words { memory: Memory::Mapped(map), len });
+        }
+        let mut words = Vec::new();
+        words.try_reserve_exact(len).map_err(|_| none())?;
+        words.resize(len, 0);
+        Ok(Words { memory: Memory::Heap(words), len })
     }
+
+    /// The same, with an error of the standard library.
+    #[cfg(feature = "std")]
+    pub fn zeroed(len: usize) -> io::Result<Words> {
+        Words::new(len).map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))
+    }
+
+    /// A copy of these words, or [`Error::Memory`].
+    pub fn copy_of(words: &[u64]) -> Result<Words> {
+        let mut copy = Words::new(words.len())?;
+        copy.copy_from_slice(words);
+        Ok(copy)
+    }
+}
+
+/// A mapping for a large array. None for a small one, nor where nothing can be mapped (there are such
+/// systems): the allocator may have the memory.
+#[cfg(feature = "std")]
+fn mapped(bytes: usize) -> Option<MmapMut> {
+    if bytes < MAPPED {
+        return None;
+    }
+    let map = MmapMut::map_anon(bytes).ok()?;
+    #[cfg(target_os = "linux")]
+    if bytes >= HUGE {
+        let _ = map.advise(memmap2::Advice::HugePage); // ordinary pages work too
+    }
+    Some(map)
 }
 
 impl Default for Words {
     fn default() -> Self {
         Words { memory: Memory::Heap(Vec::new()), len: 0 }
+    }
+}
+
+/// # Panics
+/// Where there is no memory for the copy, as with any collection. [`Words::copy_of`] gives an error.
+impl Clone for Words {
+    fn clone(&self) -> Self {
+        Words::copy_of(self).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+impl PartialEq for Words {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
     }
 }
 
@@ -82,6 +131,7 @@ impl Deref for Words {
     fn deref(&self) -> &[u64] {
         match &self.memory {
             Memory::Heap(words) => words,
+            #[cfg(feature = "std")]
             Memory::Mapped(map) => &bytemuck::cast_slice(map)[..self.len],
         }
     }
@@ -92,6 +142,7 @@ impl DerefMut for Words {
     fn deref_mut(&mut self) -> &mut [u64] {
         match &mut self.memory {
             Memory::Heap(words) => words,
+            #[cfg(feature = "std")]
             Memory::Mapped(map) => &mut bytemuck::cast_slice_mut(map)[..self.len],
         }
     }
@@ -109,26 +160,29 @@ impl AsMut<[u64]> for Words {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
 
     #[test]
     fn small_and_large_arrays_start_zeroed_and_keep_what_is_written() {
         for len in [0, 1, 1000, MAPPED / 8 - 1, MAPPED / 8, HUGE / 8, HUGE / 8 + 3] {
-            let mut words = Words::zeroed(len).unwrap();
+            let mut words = Words::new(len).unwrap();
             assert_eq!(words.len(), len);
             assert!(words.iter().all(|&word| word == 0));
             if let Some(last) = words.last_mut() {
                 *last = 7;
                 assert_eq!(words[len - 1], 7);
             }
+            assert_eq!(words.clone(), words);
         }
     }
 
     #[test]
     fn more_memory_than_there_can_be_is_an_error() {
-        assert!(Words::zeroed(usize::MAX).is_err());
-        assert!(Words::zeroed(1 << 58).is_err());
+        for len in [usize::MAX, 1 << 58] {
+            assert!(matches!(Words::new(len), Err(Error::Memory { .. })));
+            assert!(Words::zeroed(len).is_err());
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Sizing: exact, and the same on every machine.
 
-use crate::real::{exp, log1p, power};
+use crate::real::{exp, floor, log1p, power};
 
 /// Bits in a line.
 pub const LINE_BITS: u64 = 512;
@@ -25,7 +25,7 @@ pub fn expected_rate(keys: u64, lines: u64, hashes: u32) -> f64 {
     // factorials, no underflow.
     let q = 1.0 / lines as f64;
     let odds = q / (1.0 - q);
-    let mode = ((n + 1.0) * q).floor().min(n);
+    let mode = floor((n + 1.0) * q).min(n);
     let (mut sum, mut weights) = (0.0, 0.0);
     let (mut j, mut weight, mut left) = (mode, 1.0, empty(mode));
     while weight > 1e-18 {

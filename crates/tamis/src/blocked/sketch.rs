@@ -3,8 +3,11 @@
 use super::params::{self, LINE_BITS};
 use crate::arch::cpu::{Vectored, prefetch, vectored};
 use crate::arch::map::Words;
+use crate::chunks::{chunks, chunks_mut};
 use crate::error::{Error, Result};
 use crate::hash::fold;
+use alloc::format;
+use alloc::vec::Vec;
 
 const C1: u64 = 0x9e37_79b9_7f4a_7c15;
 const C2: u64 = 0xd1b5_4a32_d192_ed03;
@@ -93,7 +96,7 @@ fn set_line<const K: usize>(line: &mut Mask, hash: u64) {
 /// their use. Each key is the number of its line and its hash; `first` is the number of the
 /// first of these lines.
 pub fn set_lines(words: &mut [u64], first: usize, keys: &[(usize, u64)], hashes: u32) {
-    let lines = words.as_chunks_mut().0;
+    let lines = chunks_mut(words);
     with_hashes!(hashes, K => vectored(SetLines::<K> { lines, first, keys }));
 }
 
@@ -147,7 +150,7 @@ impl Blocked<Words> {
     pub fn zeroed(lines: u64, hashes: u32) -> Result<Self> {
         let words = usize::try_from(lines).ok().and_then(|lines| lines.checked_mul(8));
         let words = words.ok_or(Error::TooLarge { bits: u64::MAX })?;
-        Blocked::from_words(Words::zeroed(words).map_err(Error::Memory)?, hashes)
+        Blocked::from_words(Words::new(words)?, hashes)
     }
 }
 
@@ -162,7 +165,7 @@ impl<W: AsRef<[u64]>> Blocked<W> {
     }
 
     fn lines(&self) -> &[Mask] {
-        self.words.as_ref().as_chunks().0
+        chunks(self.words.as_ref()).0
     }
 
     /// The words of the lines.
@@ -248,11 +251,16 @@ pub(crate) fn ones_in(line: &Mask, start: usize, len: usize) -> u32 {
 }
 
 impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
+    /// The words themselves, to be changed: those of a filter of the same shape can be joined by OR.
+    pub(crate) fn words_mut(&mut self) -> &mut W {
+        &mut self.words
+    }
+
     /// Adds the key with this hash.
     #[inline]
     pub fn insert_hash(&mut self, hash: u64) {
         let line = line_of(hash, self.lines);
-        let line = &mut self.words.as_mut().as_chunks_mut().0[line];
+        let line = &mut chunks_mut(self.words.as_mut())[line];
         with_hashes!(self.hashes, K => set_line::<K>(line, hash));
     }
 
@@ -265,7 +273,7 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
     /// where memory is waited for.
     #[inline]
     pub fn insert_all(&mut self, hashes: impl Iterator<Item = u64>) {
-        let lines = self.words.as_mut().as_chunks_mut().0;
+        let lines = chunks_mut(self.words.as_mut());
         with_hashes!(self.hashes, K => vectored(Insert::<K, _> { lines, hashes }));
     }
 }
@@ -299,9 +307,8 @@ impl<H: Iterator<Item = u64>> Ahead<H> {
     pub(crate) fn new<L: Unit>(mut hashes: H, lines: &[L]) -> Self {
         let mut ring = [0; AHEAD];
         let mut waiting = 0;
-        while waiting < AHEAD
-            && let Some(hash) = hashes.next()
-        {
+        while waiting < AHEAD {
+            let Some(hash) = hashes.next() else { break };
             L::ask(lines, line_of(hash, lines.len() as u64));
             ring[waiting] = hash;
             waiting += 1;
@@ -331,7 +338,7 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
     /// and takes the mark from the others. Gives the number of those added.
     pub fn insert_fresh(&mut self, hashes: &[u64], fresh: &mut [bool]) -> u64 {
         assert_eq!(hashes.len(), fresh.len());
-        let lines = self.words.as_mut().as_chunks_mut().0;
+        let lines = chunks_mut(self.words.as_mut());
         with_hashes!(self.hashes, K => vectored(InsertFresh::<K> { lines, hashes, fresh }))
     }
 }

@@ -1,8 +1,10 @@
 //! Sizing: exact, and the same on every machine.
 
 use crate::error::{Error, Result};
-use crate::real::{exp, expm1, log, log1p, pow, power};
+use crate::real::{exp, expm1, log, log1p, pow, power, round_ties_even};
 use crate::sizing::Shape;
+use alloc::format;
+use alloc::vec;
 
 /// More hashes than this never help: their rate is below one in 10¹⁹.
 pub const MOST_HASHES: u32 = 64;
@@ -76,14 +78,14 @@ pub fn document_shape(keys: u64, fpr: f64) -> Result<Shape> {
     if !(fpr > 0.0 && fpr < 1.0) {
         return Err(Error::Rate(fpr));
     }
-    let ln2 = std::f64::consts::LN_2;
-    let bits = (-((keys as f64 * log(fpr)) / (ln2 * ln2))).round_ties_even().max(1.0);
+    let ln2 = core::f64::consts::LN_2;
+    let bits = round_ties_even(-((keys as f64 * log(fpr)) / (ln2 * ln2))).max(1.0);
     if bits > (1u64 << 32) as f64 {
         return Err(Error::Shape(format!(
-            "murmur3 gives 32 bits and cannot reach {bits} positions; the default hash can (leave out --hash)"
+            "murmur3 gives 32 bits and cannot reach {bits} positions; the default hash, xxh3, can"
         )));
     }
-    let hashes = ((bits / keys as f64) * ln2).round_ties_even().clamp(1.0, f64::from(MOST_HASHES));
+    let hashes = round_ties_even((bits / keys as f64) * ln2).clamp(1.0, f64::from(MOST_HASHES));
     Ok(Shape { slots: bits as u64, width: 1, hashes: hashes as u32 })
 }
 

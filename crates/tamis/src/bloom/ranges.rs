@@ -9,7 +9,8 @@
 //! A range has 2ˢ bits, and keys come in blocks of 2³²⁻ˢ, so that a [touch](Touches) in four bytes
 //! tells both its bit of the range and its key of the block.
 
-use std::hint::black_box;
+use alloc::vec::Vec;
+use core::hint::black_box;
 
 use super::sketch::position;
 use crate::arch::map::Words;
@@ -28,7 +29,7 @@ const MOST_RANGES: u64 = 1024;
 
 /// Touches per cache line of the filter: with fewer, going through all of it does not pay; with
 /// more, the scratch array would be too large.
-const TOUCHES_PER_LINE: std::ops::RangeInclusive<usize> = 2..=8;
+const TOUCHES_PER_LINE: core::ops::RangeInclusive<usize> = 2..=8;
 
 /// Memory that [`Bloom`](super::Bloom) needs for many keys at once. Kept from call to call, it spares the
 /// system from giving it anew, which costs about as much as a tenth of the work, and several times
@@ -71,7 +72,7 @@ impl<'s> Touches<'s> {
         let words = (ranges * room).div_ceil(2);
         if scratch.0.len() < words {
             scratch.0 = Words::default(); // never both at once
-            scratch.0 = Words::zeroed(words).ok()?;
+            scratch.0 = Words::new(words).ok()?;
         }
         let touches = bytemuck::cast_slice_mut(&mut scratch.0);
         Some(Touches { bits, hashes, batch, shift, room, touches, ends: Vec::new() })

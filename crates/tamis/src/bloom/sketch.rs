@@ -7,6 +7,8 @@ use crate::arch::map::Words;
 use crate::error::{Error, Result};
 use crate::hash::fold;
 use crate::real::power;
+use alloc::format;
+use alloc::vec::Vec;
 
 const STEP: u64 = 0xa076_1d64_78bd_642f;
 const TWIST: u64 = 0xe703_7ed1_a0b4_28db;
@@ -65,7 +67,7 @@ impl Bloom<Words> {
     /// An empty filter of so many bits.
     pub fn zeroed(bits: u64, hashes: u32) -> Result<Self> {
         let words = usize::try_from(bits.div_ceil(64)).map_err(|_| Error::TooLarge { bits })?;
-        Bloom::from_words(Words::zeroed(words).map_err(Error::Memory)?, bits, hashes)
+        Bloom::from_words(Words::new(words)?, bits, hashes)
     }
 }
 
@@ -182,7 +184,7 @@ impl<W: AsRef<[u64]>> Bloom<W> {
             for next in 1..=self.hashes {
                 for ((at, &hash), found) in asked.iter_mut().zip(hashes).zip(&mut *found) {
                     // The one past the last is asked for in vain, and does no harm.
-                    let at = std::mem::replace(at, ask(hash, next));
+                    let at = core::mem::replace(at, ask(hash, next));
                     *found &= words[(at / 64) as usize] >> (at % 64) & 1 == 1;
                 }
             }
@@ -195,7 +197,7 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     /// of its use, and none is made for a key that is already out.
     fn probe(&self, hashes: &[u64], found: &mut [bool]) {
         let words = self.words.as_ref();
-        let mut alive: [u16; BATCH] = std::array::from_fn(|i| i as u16);
+        let mut alive: [u16; BATCH] = core::array::from_fn(|i| i as u16);
         let mut ring = [0u64; AHEAD];
         let mut count = hashes.len();
         found.fill(true);
@@ -310,6 +312,11 @@ impl<W: AsRef<[u64]>> Bloom<W> {
 }
 
 impl<W: AsRef<[u64]> + AsMut<[u64]>> Bloom<W> {
+    /// The words themselves, to be changed: those of a filter of the same shape can be joined by OR.
+    pub(crate) fn words_mut(&mut self) -> &mut W {
+        &mut self.words
+    }
+
     #[inline(always)]
     fn set(&mut self, position: u64) {
         self.words.as_mut()[(position / 64) as usize] |= 1 << (position % 64);
@@ -361,7 +368,7 @@ fn set_all(words: &mut [u64], hashes: &[u64], bits: u64, count: u32) {
     for keys in hashes.chunks(AHEAD) {
         for number in 0..count {
             for (slot, &hash) in ring.iter_mut().zip(keys) {
-                let at = std::mem::replace(slot, position(hash, number, bits));
+                let at = core::mem::replace(slot, position(hash, number, bits));
                 prefetch(words, (*slot / 64) as usize);
                 words[(at / 64) as usize] |= 1 << (at % 64);
             }

@@ -5,7 +5,9 @@ use crate::arch::map::Words;
 use crate::blocked::{
     AHEAD, Ahead, Blocked, LINE_BITS, Mask, Unit, covers, expected_rate, line_of, mask, ones_in, with_hashes,
 };
+use crate::chunks::{chunks, chunks_mut};
 use crate::error::{Error, Result};
+use alloc::format;
 
 /// Bits of a counter.
 pub const COUNTER_BITS: u32 = 4;
@@ -30,23 +32,23 @@ impl Unit for Block {
 }
 
 fn blocks(words: &[u64]) -> &[Block] {
-    words.as_chunks().0.as_chunks().0
+    chunks(chunks::<_, 8>(words).0).0
 }
 
 fn blocks_mut(words: &mut [u64]) -> &mut [Block] {
-    words.as_chunks_mut().0.as_chunks_mut().0
+    chunks_mut(chunks_mut::<_, 8>(words))
 }
 
 /// The counters that are not zero: the line of a `blocked`.
 #[inline(always)]
 fn used(block: &Block) -> Mask {
-    std::array::from_fn(|word| block.iter().fold(0, |bits, plane| bits | plane[word]))
+    core::array::from_fn(|word| block.iter().fold(0, |bits, plane| bits | plane[word]))
 }
 
 /// The counters that are full.
 #[inline(always)]
 fn full(block: &Block) -> Mask {
-    std::array::from_fn(|word| block.iter().fold(u64::MAX, |bits, plane| bits & plane[word]))
+    core::array::from_fn(|word| block.iter().fold(u64::MAX, |bits, plane| bits & plane[word]))
 }
 
 /// Adds one to the counters of the mask that are not full.
@@ -169,7 +171,7 @@ impl Counting<Words> {
     pub fn zeroed(blocks: u64, hashes: u32) -> Result<Self> {
         let words = usize::try_from(blocks).ok().and_then(|blocks| blocks.checked_mul(BLOCK_WORDS));
         let words = words.ok_or(Error::TooLarge { bits: u64::MAX })?;
-        Counting::from_words(Words::zeroed(words).map_err(Error::Memory)?, hashes)
+        Counting::from_words(Words::new(words)?, hashes)
     }
 }
 
@@ -226,7 +228,7 @@ impl<W: AsRef<[u64]>> Counting<W> {
     /// of this one (and, where counters are full, those that filled them).
     pub fn to_blocked(&self) -> Result<Blocked<Words>> {
         let mut words = Blocked::zeroed(self.blocks, self.hashes)?.into_words();
-        let lines: &mut [Mask] = words.as_chunks_mut().0;
+        let lines: &mut [Mask] = chunks_mut(&mut words);
         lines.iter_mut().zip(self.blocks()).for_each(|(line, block)| *line = used(block));
         Blocked::from_words(words, self.hashes)
     }

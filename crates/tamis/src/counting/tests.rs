@@ -152,7 +152,7 @@ proptest! {
         let mut single = Counting::zeroed(blocks, 1 << log).unwrap();
         adds.iter().for_each(|&hash| single.insert_hash(hash));
         prop_assert_eq!(many.words(), single.words());
-        let mut placed = Words::zeroed(blocks as usize * BLOCK_WORDS).unwrap();
+        let mut placed = Words::new(blocks as usize * BLOCK_WORDS).unwrap();
         let touches: Vec<(usize, u64)> =
             adds.iter().map(|&hash| (5 + crate::blocked::line_of(hash, blocks), hash)).collect();
         add_to_blocks(&mut placed, 5, &touches, 1 << log);

@@ -1,6 +1,10 @@
 //! Keys of a large share, kept beside a sketch, which itself cannot list any.
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use crate::error::{Error, Result};
+use crate::real::ceil;
 
 /// The keys of each group whose estimate is at least a share of the group's total weight, and
 /// among them all whose true weight is.
@@ -19,7 +23,7 @@ pub struct Heavy {
 /// assert_eq!(tamis::countmin::least(0.07, 100), 7); // 0.07 * 100.0 is above 7
 /// ```
 pub fn least(share: f64, total: u64) -> u64 {
-    (share * total as f64 * (1.0 - 1e-12)).ceil().max(1.0) as u64
+    ceil(share * total as f64 * (1.0 - 1e-12)).max(1.0) as u64
 }
 
 impl Heavy {

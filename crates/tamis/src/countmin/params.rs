@@ -1,9 +1,10 @@
 //! Sizing: rows and their counters from the error and its probability, and back.
 
-use std::f64::consts::E;
+use alloc::format;
+use core::f64::consts::E;
 
 use crate::error::{Error, Result};
-use crate::real::{exp, log};
+use crate::real::{ceil, exp, log};
 use crate::sizing::{MOST_BITS, Shape};
 
 /// The error where none is asked for: a ten-thousandth of the total weight.
@@ -24,11 +25,11 @@ pub fn shape(epsilon: f64, delta: f64, bits: u32) -> Result<Shape> {
             )));
         }
     }
-    let row = (E / epsilon).ceil();
+    let row = ceil(E / epsilon);
     if row > MOST_BITS as f64 {
         return Err(Error::TooLarge { bits: (row * f64::from(bits)) as u64 });
     }
-    let depth = (-log(delta)).ceil().max(1.0);
+    let depth = ceil(-log(delta)).max(1.0);
     if depth > f64::from(MOST_DEPTH) {
         return Err(Error::Shape(format!(
             "a delta of {delta:?} takes {depth} rows, and there are at most {MOST_DEPTH}: {:e} is the lowest",
@@ -67,7 +68,7 @@ pub fn delta_of(depth: u32) -> f64 {
 pub(crate) fn possible(shape: &Shape, epsilon: f64) -> bool {
     matches!(shape.width, 32 | 64)
         && (1..=MOST_DEPTH).contains(&shape.hashes)
-        && shape.slots.is_multiple_of(u64::from(shape.hashes))
+        && shape.slots % u64::from(shape.hashes) == 0
         && shape.row() > 0
         && epsilon_of(shape.row()) <= epsilon * (1.0 + 1e-9)
 }

@@ -1,6 +1,7 @@
 //! The sketch itself, over words that it owns or borrows.
 
-use std::ops::Range;
+use alloc::format;
+use core::ops::Range;
 
 use bytemuck::Pod;
 
@@ -153,7 +154,7 @@ impl<'h> Batches<'h> {
 
     /// The places of each key of the batch, all of one key together.
     #[inline(always)]
-    fn places(&self) -> std::slice::ChunksExact<'_, u64> {
+    fn places(&self) -> core::slice::ChunksExact<'_, u64> {
         self.rings[self.used].chunks_exact(self.depth)
     }
 }
@@ -265,7 +266,7 @@ impl CountMin<Words> {
     pub fn zeroed(shape: Shape, update: Update) -> Result<Self> {
         let bits = shape.bits();
         let words = usize::try_from(bits.div_ceil(64)).map_err(|_| Error::TooLarge { bits })?;
-        CountMin::from_words(Words::zeroed(words).map_err(Error::Memory)?, shape, update, 0)
+        CountMin::from_words(Words::new(words)?, shape, update, 0)
     }
 }
 

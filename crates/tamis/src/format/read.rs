@@ -1,9 +1,12 @@
 //! Opening a container.
 
-use std::ops::Deref;
+use alloc::format;
+use alloc::vec::Vec;
+use core::ops::Deref;
 
 use super::header::{Entry, Header};
 use super::{ENTRY_BYTES, Extents, Tally, checksum};
+use crate::chunks::chunks;
 use crate::countmin::Heavy;
 use crate::error::{Error, Result};
 use crate::params::{Common, GroupParams, Name, Params};
@@ -71,7 +74,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let mut places = Vec::with_capacity(directory.len() / ENTRY_BYTES);
         // Names follow each other: were they to share bytes, a small file could ask for much memory.
         let mut named = 0u64;
-        for bytes in directory.as_chunks::<ENTRY_BYTES>().0 {
+        for bytes in chunks::<_, ENTRY_BYTES>(directory).0 {
             let broken =
                 |what: &str| Error::Corrupt(format!("entry {} of the directory: {what}", params.len()));
             let entry = Entry::decode(bytes).ok_or_else(|| broken("the reserved part is not zero"))?;
@@ -207,9 +210,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         {
             return Err(Error::Corrupt(format!("bits are set beyond the filter of group {name:?}")));
         }
-        if let Sketch::CountMin(sketch) = self.sketch(group)?
-            && !sketch.is_consistent()
-        {
+        if matches!(self.sketch(group)?, Sketch::CountMin(sketch) if !sketch.is_consistent()) {
             return Err(Error::Corrupt(format!(
                 "the counters of group {name:?} do not sum up to its total weight"
             )));

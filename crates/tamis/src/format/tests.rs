@@ -446,3 +446,38 @@ fn heavy_keys_stand_after_the_data_and_are_checked() {
     write(&mut bytes, filter.params(), filter.tallies(), filter.data(), extras).unwrap();
     assert!(matches!(open(&bytes), Err(Error::Corrupt(_))));
 }
+
+/// One sketch as it is, without the padding that a data area has: what is written is the same file.
+#[test]
+fn the_words_of_a_single_sketch_are_padded_by_the_writer() {
+    let common = Common { kind: Kind::Bloom, hash: Scheme::DEFAULT, recipe: Recipe::lines() };
+    let mut filter = Bloom::for_rate(10, 0.01).unwrap();
+    filter.insert_hashes(&hashes(0, 10));
+    let shape = Shape { slots: filter.bits(), width: 1, hashes: filter.hashes() };
+    let group = GroupParams { group: Name::default(), keys: 10, fpr: 0.01, shape };
+    let params = Params::new(common, vec![group]).unwrap();
+    let tally = seal(Kind::Bloom, &shape, filter.words(), 10, 0);
+    let mut padded = filter.words().to_vec();
+    padded.resize(params.layout().1, 0);
+    assert_ne!(padded.len(), filter.words().len());
+    let written = |tallies: &[Tally], data: &[u64]| {
+        let mut bytes = Vec::new();
+        let result = write(&mut bytes, &params, tallies, data, Extras::default());
+        assert!(result.is_ok() || bytes.is_empty());
+        result.map(|()| bytes)
+    };
+    let bytes = written(&[tally], filter.words()).unwrap();
+    assert_eq!(bytes, written(&[tally], &padded).unwrap());
+    Container::open(Aligned::from(&bytes[..])).unwrap().verify(0).unwrap();
+
+    // What does not belong together is an error, and nothing is written.
+    let invalid =
+        |result: std::io::Result<Vec<u8>>| result.unwrap_err().kind() == std::io::ErrorKind::InvalidInput;
+    assert!(invalid(written(&[tally], &filter.words()[1..])));
+    assert!(invalid(written(&[tally], &[&padded[..], &[0]].concat())));
+    assert!(invalid(written(&[], &padded)) && invalid(written(&[tally; 2], &padded)));
+    assert!(head(&params, &[]).is_err());
+    let mut impossible = params.clone();
+    impossible.groups[0].shape.slots = u64::MAX;
+    assert!(head(&impossible, &[tally]).is_err());
+}

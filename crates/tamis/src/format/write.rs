@@ -1,11 +1,13 @@
 //! Writing a container.
 
+use alloc::vec::Vec;
 use std::io::{self, Write};
 
 use super::header::{Entry, Header};
 use super::{ALIGN, Extents, checksum};
 use crate::counting;
 use crate::countmin::{Heavy, counters_used};
+use crate::error::Error;
 use crate::params::Params;
 use crate::sizing::{Kind, Shape};
 
@@ -58,8 +60,13 @@ pub struct Extras<'a> {
     pub journal: &'a [u8],
 }
 
-/// Writes a container. `data` is the data area as [`Params::layout`] lays it out; the tallies
-/// stand in the order of the groups.
+/// Writes a container. `data` is the data area as [`Params::layout`] lays it out; the words of
+/// padding after the last group may be left out, so that the words of a single sketch will do. The
+/// tallies stand in the order of the groups.
+///
+/// # Errors
+/// Those of `out`; and [`io::ErrorKind::InvalidInput`], with an [`Error::Shape`], where the parameters
+/// are impossible, or the data or the tallies are not those of the parameters. Nothing is written then.
 pub fn write(
     out: &mut impl Write,
     params: &Params,
@@ -68,9 +75,11 @@ pub fn write(
     Extras { heavy, journal }: Extras<'_>,
 ) -> io::Result<()> {
     let heavy = heavy.map(Heavy::encode).unwrap_or_default();
-    assert_eq!(data.len(), params.layout().1);
-    out.write_all(&head_before(params, tallies, &heavy, journal)?)?;
+    let head = head_before(params, tallies, &heavy, journal)?;
+    let missing = missing_padding(params, data)?;
+    out.write_all(&head)?;
     out.write_all(bytemuck::cast_slice(data))?;
+    out.write_all(&[0; ALIGN as usize][..8 * missing])?;
     out.write_all(&heavy)?;
     if !journal.is_empty() {
         let padding = heavy.len().next_multiple_of(ALIGN as usize) - heavy.len();
@@ -79,16 +88,44 @@ pub fn write(
     out.write_all(journal)
 }
 
+/// The words of padding that the data area lacks at its end: fewer than a cache line has.
+fn missing_padding(params: &Params, data: &[u64]) -> io::Result<usize> {
+    let (starts, words) = params.layout();
+    let last = match (starts.last(), params.groups.last()) {
+        (Some(start), Some(group)) => start + group.shape.words(params.common.kind) as usize,
+        _ => 0,
+    };
+    if !(last..=words).contains(&data.len()) {
+        return Err(unfit(format!("{} words are not the {words} of the data area", data.len())));
+    }
+    Ok(words - data.len())
+}
+
+/// What was given does not belong together.
+fn unfit(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, Error::Shape(what))
+}
+
 /// All that stands before the data area of a container that has nothing after it. Its length does
 /// not depend on the tallies: a data area may be put in its place before they are known.
+///
+/// # Errors
+/// As of [`write()`].
 pub fn head(params: &Params, tallies: &[Tally]) -> io::Result<Vec<u8>> {
     head_before(params, tallies, &[], &[])
 }
 
 /// The same, before a data area that these heavy keys and this journal follow.
 fn head_before(params: &Params, tallies: &[Tally], heavy: &[u8], journal: &[u8]) -> io::Result<Vec<u8>> {
+    params.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     let (starts, words) = params.layout();
-    assert_eq!(tallies.len(), params.groups.len());
+    if tallies.len() != params.groups.len() {
+        return Err(unfit(format!(
+            "{} tallies are not those of {} groups",
+            tallies.len(),
+            params.groups.len()
+        )));
+    }
     let description = serde_json::to_vec(&params.common)?;
     let names: Vec<u8> = params.groups.iter().flat_map(|group| group.group.0.iter().copied()).collect();
     let groups = params.groups.len() as u64;

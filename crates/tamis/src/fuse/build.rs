@@ -15,6 +15,8 @@ use super::Fuse;
 use super::place::{Placer, hash, key, mask, peek, put, salt};
 use super::shape::{Shape, check_width, shape, words_needed};
 use crate::error::{Error, Result};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// Seeds that are tried, from 0 up. About every second succeeds, or more, for hashes that are
 /// spread evenly, whatever their number; so a build that fails for all has other causes.

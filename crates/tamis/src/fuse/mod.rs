@@ -66,6 +66,8 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
+use alloc::format;
+
 use crate::error::{Error, Result};
 use place::{Placer, mask, peek};
 pub use shape::{MAX_KEYS, MAX_WIDTH, Shape, rate, shape, width_for, words_needed};

@@ -1,6 +1,7 @@
 //! How large a filter is: pure formulas over the number of keys and the width.
 
 use crate::error::{Error, Result};
+use alloc::format;
 
 /// The most keys that a filter is specified for.
 pub const MAX_KEYS: u64 = 1 << 40;

@@ -2,6 +2,8 @@
 //! fraction would make of it.
 
 use super::BadValue;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -23,7 +25,7 @@ pub(super) fn to_integer(text: &[u8], mode: Mode) -> Result<Vec<u8>, BadValue> {
     };
     let (mantissa, exponent) = match unsigned.iter().position(|b| matches!(b, b'e' | b'E')) {
         Some(at) => {
-            let exponent = std::str::from_utf8(&unsigned[at + 1..]).ok().and_then(|e| e.parse::<i64>().ok());
+            let exponent = core::str::from_utf8(&unsigned[at + 1..]).ok().and_then(|e| e.parse::<i64>().ok());
             (&unsigned[..at], exponent.ok_or_else(bad)?)
         }
         None => (unsigned, 0),

@@ -4,12 +4,15 @@
 //! records are counted, compared and looked for like any other key, and the keywords can be had
 //! back from the bytes.
 
-use std::borrow::Cow;
-use std::collections::HashSet;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
 
 use serde_json::Value;
 
-use super::{BadValue, Column, Field, Step, present};
+use super::{BadValue, Column, Field, Step, apply, present};
 
 /// The keywords of a record in the making, one after the other.
 #[derive(Debug, Default)]
@@ -57,7 +60,7 @@ impl Record {
         if order.is_empty() {
             return Err(BadValue::NoKeywords);
         }
-        let mut seen: HashSet<&[u8]> = HashSet::new();
+        let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
         for (at, &number) in order.iter().enumerate() {
             let keyword = self.keyword(number);
             // Looking back is faster than a set for the few keywords that most records have.
@@ -97,15 +100,6 @@ impl Record {
             _ => take(&cell),
         }
     }
-}
-
-fn apply<'a>(steps: &[Step], value: &'a [u8]) -> Result<Cow<'a, [u8]>, BadValue> {
-    let mut current = Cow::Borrowed(value);
-    for step in steps {
-        let next = step.apply(&current)?.into_owned();
-        current = Cow::Owned(next);
-    }
-    Ok(current)
 }
 
 /// The parts between delimiters, without the white space at their ends.
@@ -182,7 +176,7 @@ fn json(
 /// The keywords of a record, from its bytes. Bytes that no recipe makes give what can be read.
 pub fn keywords_of(record: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = record;
-    std::iter::from_fn(move || {
+    core::iter::from_fn(move || {
         let (length, after) = rest.split_first_chunk::<4>()?;
         let (keyword, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
         rest = after;

@@ -2,8 +2,9 @@
 
 use crate::bloom;
 use crate::error::{Error, Result};
-use crate::real::power;
+use crate::real::{power, round_ties_even};
 use crate::sizing::{Kind, MOST_BITS, Shape};
+use alloc::format;
 
 /// More layers than this are never made.
 pub const MOST_LAYERS: u32 = 256;
@@ -15,7 +16,7 @@ pub const LEAST_BITS: u64 = 64;
 /// number of hash functions, rounded (half to even), and at least 1.
 pub fn layers_for(keywords: u64, records: u64, hashes: u32) -> u32 {
     let mean = keywords as f64 / records.max(1) as f64;
-    (mean / f64::from(hashes.max(1))).round_ties_even().clamp(1.0, f64::from(MOST_LAYERS)) as u32
+    round_ties_even(mean / f64::from(hashes.max(1))).clamp(1.0, f64::from(MOST_LAYERS)) as u32
 }
 
 fn check(layers: u32) -> Result<()> {

@@ -5,8 +5,9 @@ use crate::arch::map::Words;
 use crate::bloom::{MOST_HASHES, positions};
 use crate::error::{Error, Result};
 use crate::real::power;
-use crate::sizing::Shape;
-use crate::sketch::estimated_keys;
+use crate::sizing::{Shape, estimated_keys};
+use alloc::format;
+use alloc::vec::Vec;
 
 /// What a filter knows of a list of keywords.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +57,7 @@ impl Layered<Words> {
     pub fn zeroed(shape: Shape) -> Result<Self> {
         let too_large = |_| Error::TooLarge { bits: shape.bits() };
         let words = usize::try_from(shape.bits() / 64).map_err(too_large)?;
-        Layered::from_words(Words::zeroed(words).map_err(Error::Memory)?, shape)
+        Layered::from_words(Words::new(words)?, shape)
     }
 }
 

@@ -1,8 +1,5 @@
 //! The sizes of layers: functions of the first one's keys, the rate and the layer's number.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-
 use crate::blocked::{self, LINE_BITS};
 use crate::error::{Error, Result};
 use crate::sizing::{Kind, MOST_BITS, Shape};
@@ -25,29 +22,44 @@ impl Layer {
     }
 }
 
-thread_local! {
-    /// Sizes that were worked out already: one takes a millisecond, and the filters of thousands of
-    /// groups have the same.
-    static KNOWN: RefCell<HashMap<(u64, u64, u32), Layer>> = RefCell::default();
-}
-
-/// No more sizes are kept than this: those of a few filters, however much they grow.
-const MOST_KNOWN: usize = 1000;
-
 /// The layer of this number, from 0, of a filter whose first one is for so many keys.
 pub fn layer(keys: u64, fpr: f64, number: u32) -> Result<Layer> {
-    let asked = (keys, fpr.to_bits(), number);
-    if let Some(layer) = KNOWN.with_borrow(|known| known.get(&asked).copied()) {
-        return Ok(layer);
+    #[cfg(feature = "std")]
+    return known::layer(keys, fpr, number);
+    #[cfg(not(feature = "std"))]
+    return size(keys, fpr, number);
+}
+
+/// Sizes that were worked out already: one takes a millisecond, and the filters of thousands of
+/// groups have the same.
+#[cfg(feature = "std")]
+mod known {
+    use std::cell::RefCell;
+    use std::collections::HashMap;
+
+    use super::{Layer, Result, size};
+
+    thread_local! {
+        static KNOWN: RefCell<HashMap<(u64, u64, u32), Layer>> = RefCell::default();
     }
-    let layer = size(keys, fpr, number)?;
-    KNOWN.with_borrow_mut(|known| {
-        if known.len() >= MOST_KNOWN {
-            known.clear();
+
+    /// No more sizes are kept than this: those of a few filters, however much they grow.
+    const MOST: usize = 1000;
+
+    pub(super) fn layer(keys: u64, fpr: f64, number: u32) -> Result<Layer> {
+        let asked = (keys, fpr.to_bits(), number);
+        if let Some(layer) = KNOWN.with_borrow(|known| known.get(&asked).copied()) {
+            return Ok(layer);
         }
-        known.insert(asked, layer);
-    });
-    Ok(layer)
+        let layer = size(keys, fpr, number)?;
+        KNOWN.with_borrow_mut(|known| {
+            if known.len() >= MOST {
+                known.clear();
+            }
+            known.insert(asked, layer);
+        });
+        Ok(layer)
+    }
 }
 
 fn size(keys: u64, fpr: f64, number: u32) -> Result<Layer> {

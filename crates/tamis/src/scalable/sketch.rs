@@ -1,6 +1,8 @@
 //! The filter itself, over words that it owns or borrows.
 
-use std::ops::Range;
+use alloc::format;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::params::{Layer, layer};
 use crate::arch::map::Words;
@@ -42,13 +44,7 @@ impl Scalable<Words> {
     /// An empty filter, whose first layer is for so many keys, and which keeps this rate however
     /// many there will be.
     pub fn new(keys: u64, fpr: f64) -> Result<Self> {
-        let mut filter = Scalable {
-            words: Words::zeroed(0).map_err(Error::Memory)?,
-            keys,
-            fpr,
-            layers: Vec::new(),
-            newest: 0,
-        };
+        let mut filter = Scalable { words: Words::new(0)?, keys, fpr, layers: Vec::new(), newest: 0 };
         filter.grow()?;
         Ok(filter)
     }
@@ -57,7 +53,7 @@ impl Scalable<Words> {
     fn grow(&mut self) -> Result<()> {
         let next = layer(self.keys, self.fpr, self.layers.len() as u32)?;
         let place = Place::after(self.words.len(), next)?;
-        let mut words = Words::zeroed(place.words.end).map_err(Error::Memory)?;
+        let mut words = Words::new(place.words.end)?;
         words[..self.words.len()].copy_from_slice(&self.words);
         self.words = words;
         self.layers.push(place);
@@ -202,7 +198,7 @@ impl<W: AsRef<[u64]>> Scalable<W> {
 impl<W: AsRef<[u64]>> Scalable<W> {
     /// The same with words of its own, to which keys can be added.
     pub fn to_owned(&self) -> Result<Scalable<Words>> {
-        let mut words = Words::zeroed(self.words().len()).map_err(Error::Memory)?;
+        let mut words = Words::new(self.words().len())?;
         words.copy_from_slice(self.words());
         let Scalable { keys, fpr, newest, .. } = *self;
         Ok(Scalable { words, keys, fpr, layers: self.layers.clone(), newest })

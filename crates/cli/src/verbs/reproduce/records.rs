@@ -1,4 +1,4 @@
-//! Document 003's experiments with records.
+//! The experiments of Sharma with records.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use tamis_lab::{layers, search};
 use crate::show::Output;
 use crate::{arguments, progress};
 
-/// Document 003: classic and multi-layer filters of records, with several sorts of probes
+/// Sharma: classic and multi-layer filters of records, with several sorts of probes
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,7 +33,7 @@ pub(super) struct Layers {
     report: PathBuf,
 }
 
-/// Document 003: linear and binary search, hash table, Bloom and multi-layer filter
+/// Sharma: linear and binary search, hash table, Bloom and multi-layer filter
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +45,7 @@ pub(super) struct Search {
     /// The column of the records, with steps
     #[arg(long, value_name = "COLUMN[:STEPS]", requires = "table")]
     key: Option<Field>,
-    /// Measure from a thousand up to so many records
+    /// Largest number of records; the smallest is a thousand
     #[arg(long, value_parser = arguments::count, default_value = "10000000")]
     most: u64,
     /// The rate of the filters; for the multi-layer filter, of a layer

@@ -1,4 +1,4 @@
-//! Document 002's experiment with threads.
+//! The experiment of Collodi and Ghera with threads.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use super::write_page;
 use crate::show::Output;
 use crate::{arguments, progress};
 
-/// Document 002: a data flow sieved sequentially and on threads, by size and by threads
+/// Collodi and Ghera: words filtered by one thread and by several, by size and by threads
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The words are kept in memory: 100 million take 3 GB.
@@ -24,7 +24,7 @@ Examples:
   tamis reproduce speedup --records 0                         without the 100 million
   tamis reproduce speedup --sizes 1M --threads 1,2,4,8 --repeats 20")]
 pub(super) struct Speedup {
-    /// Words of each data set; the document's, if left out
+    /// Words of each data set [default: the published sizes]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = arguments::count)]
     #[arg(default_values_t = speedup::PRINTED.map(|printed| printed.records))]
     sizes: Vec<u64>,

@@ -12,7 +12,7 @@ use super::write_page;
 use crate::show::{Output, usage};
 use crate::{arguments, progress};
 
-/// Document 001: a filter and counts learn one stream of addresses and answer another
+/// Fragkoulis: a filter and counts learn one stream of addresses and answer another
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

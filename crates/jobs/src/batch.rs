@@ -1,0 +1,415 @@
+//! The keys of a batch of rows, column by column.
+//!
+//! Asking filters, learning, and dropping repetitions all work on many keys at a time. They take them
+//! from a [`KeyBatch`]: the hash of each key, and beside it only those columns that the job
+//! [keeps](Keeps).
+
+use std::ops::Range;
+
+use tamis::hash::{Scheme, murmur3};
+use tamis::key::keywords_of;
+use tamis::params::Params;
+use tamis::sizing::Kind;
+
+use crate::rows::{Key, Take};
+
+/// What a filter needs of a key to find its places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Needs {
+    /// Its hash.
+    #[default]
+    Hash,
+    /// This many murmur3 hashes of its bytes.
+    Lanes(u32),
+    /// The hash of each of its keywords, by this scheme.
+    Keywords(Scheme),
+}
+
+impl Needs {
+    /// What filters of this kind and hash need, of which none has more hashes per key than this.
+    pub fn new(kind: Kind, scheme: Scheme, most_hashes: u32) -> Needs {
+        match (kind, scheme) {
+            (Kind::Layered, scheme) => Needs::Keywords(scheme),
+            (_, Scheme::Murmur3) => Needs::Lanes(most_hashes),
+            (_, Scheme::Xxh3 { .. }) => Needs::Hash,
+        }
+    }
+
+    /// What filters with these parameters need.
+    pub fn of(params: &Params) -> Needs {
+        let most = params.groups.iter().map(|group| group.shape.hashes).max().unwrap_or(0);
+        Needs::new(params.common.kind, params.common.hash, most)
+    }
+
+    /// What both need. They hash keys alike.
+    pub fn and(self, other: Needs) -> Needs {
+        match (self, other) {
+            (Needs::Lanes(a), Needs::Lanes(b)) => Needs::Lanes(a.max(b)),
+            (Needs::Hash, other) => other,
+            (needs, _) => needs,
+        }
+    }
+}
+
+/// The first murmur3 hashes of a key.
+pub(crate) fn lanes_of(key: &[u8], count: u32) -> impl Iterator<Item = u32> {
+    (0..count).map(|seed| murmur3(key, seed))
+}
+
+/// The hashes of a record's keywords.
+pub(crate) fn keyword_hashes(key: &[u8], scheme: Scheme) -> impl Iterator<Item = u64> {
+    keywords_of(key).map(move |word| scheme.identity(word))
+}
+
+/// The columns that a batch keeps beside the hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Keeps {
+    /// The number of each key's group.
+    pub groups: bool,
+    /// What each key counts for.
+    pub weights: bool,
+    /// The bytes of each key.
+    pub bytes: bool,
+    /// What filters need of each key.
+    pub needs: Needs,
+}
+
+/// In place of the group of a row that has no key.
+pub const NO_GROUP: u32 = u32::MAX;
+
+/// The keys of a batch of rows, in the order of the rows.
+#[derive(Debug, Default)]
+pub struct KeyBatch {
+    keeps: Keeps,
+    hashes: Vec<u64>,
+    groups: Vec<u32>,
+    weights: Vec<u64>,
+    bytes: Lists<u8>,
+    lanes: Lists<u32>,
+    keywords: Lists<u64>,
+    /// The rows without a key, in order.
+    keyless: Vec<u32>,
+    spans: Vec<Span>,
+}
+
+impl KeyBatch {
+    /// An empty batch that keeps these columns.
+    pub fn new(keeps: Keeps) -> KeyBatch {
+        KeyBatch { keeps, ..KeyBatch::default() }
+    }
+
+    /// How many rows it has, with those that have no key.
+    pub fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
+    /// Drops all rows, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.hashes.clear();
+        self.groups.clear();
+        self.weights.clear();
+        self.bytes.clear();
+        self.lanes.clear();
+        self.keywords.clear();
+        self.keyless.clear();
+        self.spans.clear();
+    }
+
+    /// Drops all rows, and keeps these columns of the next ones, in the same memory.
+    pub fn restart(&mut self, keeps: Keeps) {
+        self.clear();
+        self.keeps = keeps;
+    }
+
+    /// The [identity](Scheme::identity) of each key.
+    pub fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
+    /// The number of each key's group; empty where groups are not kept.
+    pub fn groups(&self) -> &[u32] {
+        &self.groups
+    }
+
+    /// What each key counts for; empty where weights are not kept: 1 then.
+    pub fn weights(&self) -> &[u64] {
+        &self.weights
+    }
+
+    /// The bytes of the key of a row; empty where they are not kept.
+    pub fn key(&self, row: usize) -> &[u8] {
+        self.bytes.of(row)
+    }
+
+    /// The bytes of all keys together.
+    pub fn all_bytes(&self) -> usize {
+        self.bytes.items.len()
+    }
+
+    /// The murmur3 hashes of a key.
+    pub(crate) fn lanes(&self, row: usize) -> &[u32] {
+        self.lanes.of(row)
+    }
+
+    /// Whether keys have murmur3 hashes.
+    pub(crate) fn has_lanes(&self) -> bool {
+        !self.lanes.items.is_empty()
+    }
+
+    /// The hashes of a record's keywords.
+    pub(crate) fn keywords(&self, row: usize) -> &[u64] {
+        self.keywords.of(row)
+    }
+
+    /// The rows without a key, in order.
+    pub fn keyless(&self) -> &[u32] {
+        &self.keyless
+    }
+
+    /// Where rows stand in their chunk, of those of which that was [noted](Self::push_span).
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Notes where the latest row stands in its chunk.
+    #[inline(always)]
+    pub fn push_span(&mut self, span: Range<usize>) {
+        self.spans.push(Span { start: span.start as u32, end: span.end as u32 });
+    }
+
+    /// Adds a row without a key.
+    pub fn push_keyless(&mut self) {
+        self.keyless.push(self.hashes.len() as u32);
+        self.hashes.push(0);
+        if self.keeps.groups {
+            self.groups.push(NO_GROUP);
+        }
+        if self.keeps.weights {
+            self.weights.push(0);
+        }
+        if self.keeps.bytes {
+            self.bytes.push([]);
+        }
+        match self.keeps.needs {
+            Needs::Hash => {}
+            Needs::Lanes(count) => self.lanes.push((0..count).map(|_| 0)),
+            Needs::Keywords(_) => self.keywords.push([]),
+        }
+    }
+
+    /// Adds a key of which the filters' needs are made already.
+    pub(crate) fn push_made(
+        &mut self,
+        hash: u64,
+        group: u32,
+        lanes: &[u32],
+        keywords: impl IntoIterator<Item = u64>,
+    ) {
+        self.hashes.push(hash);
+        if self.keeps.groups {
+            self.groups.push(group);
+        }
+        match self.keeps.needs {
+            Needs::Hash => {}
+            Needs::Lanes(_) => self.lanes.push(lanes.iter().copied()),
+            Needs::Keywords(_) => self.keywords.push(keywords),
+        }
+    }
+
+    /// Adds keys of which nothing but the hash is kept.
+    pub(crate) fn push_hashes(&mut self, hashes: impl IntoIterator<Item = u64>) {
+        self.hashes.extend(hashes);
+    }
+
+    /// Sets the hash of a row that had none so far.
+    pub(crate) fn set_hash(&mut self, row: usize, hash: u64) {
+        self.hashes[row] = hash;
+    }
+
+    /// Notes that a row, which is there, has no key. Rows are noted in order.
+    pub(crate) fn mark_keyless(&mut self, row: usize) {
+        self.keyless.push(row as u32);
+    }
+
+    /// Moves all rows into another batch, in place of its own, whose memory comes back. What each
+    /// batch keeps of the next rows stays as it is.
+    pub fn move_into(&mut self, other: &mut KeyBatch) {
+        other.clear();
+        std::mem::swap(self, other);
+        std::mem::swap(&mut self.keeps, &mut other.keeps);
+    }
+
+    /// Appends some rows of another batch, with the columns that it has.
+    pub fn extend(&mut self, other: &KeyBatch, rows: Range<usize>) {
+        let (before, after) = (self.hashes.len() as u32, rows.start as u32);
+        let keyless = other.keyless.iter().filter(|row| rows.contains(&(**row as usize)));
+        self.keyless.extend(keyless.map(|row| row - after + before));
+        self.hashes.extend_from_slice(&other.hashes[rows.clone()]);
+        if !other.groups.is_empty() {
+            self.groups.extend_from_slice(&other.groups[rows.clone()]);
+        }
+        if !other.weights.is_empty() {
+            self.weights.extend_from_slice(&other.weights[rows.clone()]);
+        }
+        if !other.spans.is_empty() {
+            self.spans.extend_from_slice(&other.spans[rows.clone()]);
+        }
+        self.bytes.extend(&other.bytes, rows.clone());
+        self.lanes.extend(&other.lanes, rows.clone());
+        self.keywords.extend(&other.keywords, rows);
+    }
+}
+
+impl Take for KeyBatch {
+    #[inline(always)]
+    fn take(&mut self, key: Key<'_>) {
+        self.hashes.push(key.hash);
+        if self.keeps.groups {
+            self.groups.push(key.group);
+        }
+        if self.keeps.weights {
+            self.weights.push(key.weight);
+        }
+        if self.keeps.bytes {
+            self.bytes.push_slice(key.bytes);
+        }
+        match self.keeps.needs {
+            Needs::Hash => {}
+            Needs::Lanes(count) => self.lanes.push(lanes_of(key.bytes, count)),
+            Needs::Keywords(scheme) => self.keywords.push(keyword_hashes(key.bytes, scheme)),
+        }
+    }
+
+    fn reads_bytes(&self) -> bool {
+        self.keeps.bytes || self.keeps.needs != Needs::Hash
+    }
+}
+
+/// Where a row stands in its chunk, which is shorter than 4 GiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Where it begins.
+    pub start: u32,
+    /// Where it ends.
+    pub end: u32,
+}
+
+impl Span {
+    /// As a range.
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// A list for each row, one after the other, and where each ends; empty where no row has one.
+#[derive(Debug)]
+struct Lists<T> {
+    items: Vec<T>,
+    ends: Vec<usize>,
+}
+
+impl<T> Default for Lists<T> {
+    fn default() -> Self {
+        Lists { items: Vec::new(), ends: Vec::new() }
+    }
+}
+
+impl<T: Copy> Lists<T> {
+    fn clear(&mut self) {
+        self.items.clear();
+        self.ends.clear();
+    }
+
+    #[inline]
+    fn push(&mut self, list: impl IntoIterator<Item = T>) {
+        self.items.extend(list);
+        self.ends.push(self.items.len());
+    }
+
+    #[inline(always)]
+    fn push_slice(&mut self, list: &[T]) {
+        self.items.extend_from_slice(list);
+        self.ends.push(self.items.len());
+    }
+
+    fn start(&self, row: usize) -> usize {
+        if row == 0 { 0 } else { self.ends[row - 1] }
+    }
+
+    #[inline]
+    fn of(&self, row: usize) -> &[T] {
+        if self.ends.is_empty() { &[] } else { &self.items[self.start(row)..self.ends[row]] }
+    }
+
+    fn extend(&mut self, other: &Lists<T>, rows: Range<usize>) {
+        if other.ends.is_empty() || rows.is_empty() {
+            return;
+        }
+        let (from, shift) = (other.start(rows.start), self.items.len());
+        self.items.extend_from_slice(&other.items[from..other.ends[rows.end - 1]]);
+        self.ends.extend(other.ends[rows].iter().map(|end| end - from + shift));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(keeps: Keeps) -> KeyBatch {
+        let mut batch = KeyBatch::new(keeps);
+        for (i, bytes) in [&b"a"[..], b"bb", b"ccc"].into_iter().enumerate() {
+            let (hash, group) = (i as u64 + 1, i as u32 + 7);
+            batch.take(Key { group, hash, bytes, weight: 10 * hash });
+            batch.push_span(10 * i..10 * i + 5);
+        }
+        batch
+    }
+
+    const ALL: Keeps = Keeps { groups: true, weights: true, bytes: true, needs: Needs::Lanes(2) };
+
+    #[test]
+    fn rows_are_appended_with_all_their_columns() {
+        let mut all = batch(ALL);
+        all.push_keyless();
+        all.push_span(30..31);
+        let mut some = KeyBatch::default();
+        some.extend(&all, 1..3);
+        some.extend(&all, 0..0);
+        some.extend(&all, 3..4);
+        some.extend(&all, 0..2);
+        assert_eq!(some.hashes(), [2, 3, 0, 1, 2]);
+        assert_eq!(some.groups(), [8, 9, NO_GROUP, 7, 8]);
+        assert_eq!(some.weights(), [20, 30, 0, 10, 20]);
+        assert_eq!(some.keyless(), [2]);
+        let keys: Vec<&[u8]> = (0..5).map(|row| some.key(row)).collect();
+        assert_eq!(keys, [&b"bb"[..], b"ccc", b"", b"a", b"bb"]);
+        assert_eq!(some.lanes(1), [murmur3(b"ccc", 0), murmur3(b"ccc", 1)]);
+        assert_eq!(some.lanes(3), [murmur3(b"a", 0), murmur3(b"a", 1)]);
+        assert_eq!(some.spans()[4].range(), 10..15);
+    }
+
+    #[test]
+    fn moving_rows_leaves_each_batch_its_columns() {
+        let (mut from, mut into) = (batch(ALL), KeyBatch::default());
+        into.push_hashes([9]);
+        from.move_into(&mut into);
+        assert_eq!((into.hashes(), into.key(1)), (&[1, 2, 3][..], &b"bb"[..]));
+        assert!(from.is_empty() && from.spans().is_empty());
+        from.take(Key { group: 4, hash: 5, bytes: b"d", weight: 1 });
+        assert_eq!((from.groups(), from.key(0)), (&[4][..], &b"d"[..]), "it still keeps all");
+    }
+
+    #[test]
+    fn what_is_not_kept_takes_no_memory() {
+        let batch = batch(Keeps::default());
+        assert_eq!(batch.hashes(), [1, 2, 3]);
+        assert!(batch.groups().is_empty() && batch.weights().is_empty());
+        assert_eq!((batch.key(2), batch.lanes(2), batch.all_bytes()), (&[][..], &[][..], 0));
+        assert!(!batch.reads_bytes());
+    }
+}

@@ -1,0 +1,101 @@
+//! Why records are not freed of repetitions.
+
+use tamis::sizing::Kind;
+use tamis_read::refusal::{self, Help};
+
+use super::state::VERSION;
+use crate::opt;
+
+/// What a job asks for that does not go together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The keys themselves, and a state.
+    #[error("the keys themselves are kept for this run alone, and a state is for later runs")]
+    StrictState,
+    /// The keys themselves, and a fixed size.
+    #[error("the keys themselves take as much room as they need, so that no size can be given")]
+    StrictSize,
+    /// No key fits in.
+    #[error("{bytes} bytes hold no key at this rate")]
+    NoRoom {
+        /// The size that was given.
+        bytes: u64,
+    },
+    /// An output that cannot be continued.
+    #[error("with a state the output is continued where it ended, which compressed files cannot be")]
+    Packed,
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            Refusal::StrictState => vec![Help::LeaveOutOne(vec![opt::STATE, opt::STRICT])],
+            Refusal::StrictSize => vec![
+                Help::leave_out(opt::SIZE),
+                Help::DoWith("bound the memory of the job", vec![opt::MEMORY.with("SIZE")]),
+            ],
+            Refusal::NoRoom { .. } => vec![Help::give_more(opt::SIZE)],
+            Refusal::Packed => vec![Help::Do("name an output that is not compressed")],
+        }
+    }
+}
+
+/// Why a file is not the state of this job.
+#[derive(Debug, thiserror::Error)]
+pub enum StateRefusal {
+    /// It has groups.
+    #[error("has groups, and a state of dedup remembers one set")]
+    Groups,
+    /// Its positions cannot be made from hashes.
+    #[error("was made with murmur3, whose positions need the keys themselves")]
+    Murmur3,
+    /// A kind to which keys are not added one by one.
+    #[error("a {kind} filter takes no keys one by one")]
+    Kind {
+        /// The kind.
+        kind: Kind,
+    },
+    /// Its journal is of another job.
+    #[error("its journal is not one of dedup ({error})")]
+    Journal {
+        /// What is wrong with it.
+        error: serde_json::Error,
+    },
+    /// Its journal is of a later program.
+    #[error("its journal has version {found}, and this program reads versions 1 and {VERSION}")]
+    Version {
+        /// Its version.
+        found: u64,
+    },
+    /// It keeps another rate.
+    #[error("keeps a rate of {stored}, not of {asked}")]
+    Rate {
+        /// Its own.
+        stored: f64,
+        /// The one that was asked for.
+        asked: f64,
+    },
+    /// It has another size.
+    #[error("has a size of {stored} bytes, not of {asked}")]
+    Size {
+        /// Its own.
+        stored: u64,
+        /// The one that was asked for.
+        asked: u64,
+    },
+}
+
+impl refusal::Refusal for StateRefusal {
+    fn help(&self) -> Vec<Help> {
+        let other = Help::Do("name another state");
+        match self {
+            StateRefusal::Groups | StateRefusal::Murmur3 | StateRefusal::Journal { .. } => vec![other],
+            StateRefusal::Kind { .. } => vec![Help::Do("name a state of dedup or a blocked filter")],
+            StateRefusal::Version { .. } => {
+                vec![Help::Do("continue it with the program that made it"), other]
+            }
+            StateRefusal::Rate { .. } => vec![Help::leave_out(opt::FPR), other],
+            StateRefusal::Size { .. } => vec![Help::leave_out(opt::SIZE), other],
+        }
+    }
+}

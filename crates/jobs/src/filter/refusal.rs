@@ -1,0 +1,56 @@
+//! Why records are not sieved.
+
+use tamis::key::Recipe;
+use tamis::params::Name;
+use tamis_read::refusal::{self, Help, Opt};
+
+use crate::opt;
+
+/// What filters cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The keys beside the filters, and filters of removed keys.
+    #[error(
+        "the keys beside the filters are those that were added, among them those that were removed since"
+    )]
+    RemovedStrict,
+    /// Groups, where there are none.
+    #[error("these filters have no groups")]
+    NoGroups {
+        /// The option that asks for them.
+        option: Opt,
+    },
+    /// A group that is not there.
+    #[error("has no group {name:?}; it has {}", listed(groups))]
+    NoGroup {
+        /// Its name.
+        name: Name,
+        /// Those that are there, or the first of them.
+        groups: Vec<Name>,
+    },
+    /// Inputs that lack the columns of the filters.
+    #[error("{why}. The filters were built with ({recipe})")]
+    Columns {
+        /// What is wrong with the input.
+        why: Box<dyn refusal::Refusal>,
+        /// How the filters make keys.
+        recipe: Box<Recipe>,
+    },
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            Refusal::RemovedStrict => vec![Help::LeaveOutOne(vec![opt::REMOVED, opt::STRICT])],
+            Refusal::NoGroups { option } => vec![Help::leave_out(*option)],
+            Refusal::NoGroup { .. } => Vec::new(),
+            Refusal::Columns { .. } => {
+                vec![Help::DoWith("name another column for the key", vec![opt::KEY.into()])]
+            }
+        }
+    }
+}
+
+fn listed(names: &[Name]) -> String {
+    names.iter().map(Name::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,230 @@
+//! Inputs that were found and understood: the door through which jobs read.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tamis::key::Column;
+
+use crate::bad_input::BadInput;
+use crate::chunks::Sizes;
+use crate::format::{Form, Format};
+use crate::input::{Explained, Input, Understood};
+use crate::options::Options;
+use crate::pace::Flow;
+use crate::reader::Bytes;
+use crate::sink::{Next, Position, Sift, Sink};
+use crate::supply::Inputs;
+use crate::table::{Asked, InTable, Pieces, Table};
+use crate::{Control, Error, Result, columns, feeder, inputs, ordered};
+
+/// Inputs that were found, opened and recognised.
+pub struct Sources {
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) sizes: Sizes,
+    /// Rows in memory, in place of inputs.
+    pub(crate) table: Option<Asked>,
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.explain()).finish()
+    }
+}
+
+fn understand(
+    inputs: &[String],
+    options: &Options,
+    columns: &[Column],
+    stdin: impl Fn() -> Flow,
+) -> Result<Vec<Understood>> {
+    let understand = |path: PathBuf| {
+        let stdin = (path.as_os_str() == inputs::STDIN).then(&stdin);
+        Input::understand(path, stdin, options, columns)
+    };
+    inputs::expand(inputs)?.into_iter().map(understand).collect()
+}
+
+impl Sources {
+    /// Finds the inputs (files, globs, folders, `-`), recognises each, and finds the columns.
+    pub fn open(inputs: &[String], options: &Options, columns: &[Column]) -> Result<Sources> {
+        Sources::open_with(inputs, options, columns, Flow::stdin)
+    }
+
+    pub(crate) fn open_with(
+        inputs: &[String],
+        options: &Options,
+        columns: &[Column],
+        stdin: impl Fn() -> Flow,
+    ) -> Result<Sources> {
+        let inputs = understand(inputs, options, columns, stdin)?
+            .into_iter()
+            .map(|understood| understood.input)
+            .collect::<Result<_>>()?;
+        Ok(Sources { inputs, sizes: Sizes::default(), table: None })
+    }
+
+    /// A table in memory, in which the columns are found.
+    pub fn of_table(table: Arc<dyn Table>, columns: &[Column]) -> Result<Sources> {
+        let table = Some(Asked::new(table, columns)?);
+        Ok(Sources { inputs: Vec::new(), sizes: Sizes::default(), table })
+    }
+
+    /// Text in memory, which is understood as a file of this name would be.
+    pub fn of_text(name: &Path, text: Vec<u8>, options: &Options, columns: &[Column]) -> Result<Sources> {
+        let bytes: Bytes = Box::new(std::io::Cursor::new(text));
+        let inputs = vec![Input::open(name.to_owned(), Some(bytes.into()), options, columns)?];
+        Ok(Sources { inputs, sizes: Sizes::default(), table: None })
+    }
+
+    /// How a text is understood that begins like this; `name` is that of its file. The head ends with a
+    /// whole row, or is all there is.
+    pub fn understand_text(
+        name: &Path,
+        head: Vec<u8>,
+        options: &Options,
+        columns: &[Column],
+    ) -> Result<(Explained, Vec<u8>)> {
+        let sources = Sources::of_text(name, head, options, columns)?;
+        let prelude = sources.prelude(0).to_vec();
+        Ok((sources.inputs[0].explained.clone(), prelude))
+    }
+
+    /// Finds columns among these names; an error says which is not there, and which are.
+    pub fn find_columns(asked: &[Column], names: &[String]) -> Result<Vec<usize>> {
+        Ok(columns::find(asked, names).map_err(InTable::new)?)
+    }
+
+    /// Inputs that were found already, some of which are streams of which the bytes are given.
+    pub fn of(
+        inputs: Vec<(PathBuf, Option<Flow>)>,
+        options: &Options,
+        columns: &[Column],
+    ) -> Result<Sources> {
+        let open = |(path, flow)| Input::open(path, flow, options, columns);
+        let inputs = inputs.into_iter().map(open).collect::<Result<_>>()?;
+        Ok(Sources { inputs, sizes: Sizes::default(), table: None })
+    }
+
+    /// The files meant by what the user named, in order.
+    pub fn find(inputs: &[String]) -> Result<Vec<PathBuf>> {
+        inputs::expand(inputs)
+    }
+
+    /// Whether a file or folder of this path lies, or would lie, in a folder that was named, or is
+    /// matched by a glob.
+    pub fn would_find(inputs: &[String], path: &Path) -> bool {
+        inputs::would_find(inputs, path)
+    }
+
+    /// What stands before the first row of an input: a byte order mark, a header.
+    pub fn prelude(&self, input: usize) -> &[u8] {
+        &self.inputs[input].prelude
+    }
+
+    /// How the inputs are understood and, if they have the columns, the inputs themselves.
+    pub fn look(
+        inputs: &[String],
+        options: &Options,
+        columns: &[Column],
+    ) -> Result<(Vec<Explained>, Result<Sources>)> {
+        let understood = understand(inputs, options, columns, Flow::stdin)?;
+        let explained = understood.iter().map(|understood| understood.explained.clone()).collect();
+        let inputs: Result<_> = understood.into_iter().map(|understood| understood.input).collect();
+        Ok((explained, inputs.map(|inputs| Sources { inputs, sizes: Sizes::default(), table: None })))
+    }
+
+    /// How each input was understood.
+    pub fn explain(&self) -> Vec<Explained> {
+        self.inputs.iter().map(|input| input.explained.clone()).collect()
+    }
+
+    /// Makes sure that the rows can be scanned more than once: standard input is kept in an
+    /// unnamed temporary file while it is read the first time.
+    pub fn keep(&mut self) {
+        self.inputs.iter_mut().for_each(|input| input.origin.keep());
+    }
+
+    /// Whether any input is a stream, which may come slowly and never end.
+    pub fn are_streams(&self) -> bool {
+        self.inputs.iter().any(|input| !input.origin.is_file())
+    }
+
+    /// Reads this many bytes at a time; the result does not depend on it.
+    pub fn in_chunks_of(&mut self, bytes: usize) {
+        self.sizes.chunk = bytes;
+    }
+
+    /// Refuses rows that are longer than this.
+    pub fn in_rows_of(&mut self, bytes: usize) {
+        self.sizes.row = bytes;
+    }
+
+    /// How the records of these inputs are written; must be known before they are
+    /// [sifted](Self::sift). Records of Parquet become text, in the wanted format or this usual
+    /// one; all others stay as they are. Inputs whose records cannot follow each other in one
+    /// file are refused.
+    pub fn form(&mut self, wanted: Option<Format>, usual: Format) -> Result<Form> {
+        let mut forms = Vec::new();
+        for input in &mut self.inputs {
+            forms.push(input.form(wanted, usual)?);
+        }
+        let first = forms.remove(0);
+        let likeness = |form: &Form| (form.format, form.delimiter, form.header);
+        for (form, input) in forms.iter().zip(self.inputs.iter().skip(1)) {
+            let same = likeness(form) == likeness(&first) && (!form.header || form.columns == first.columns);
+            if !same {
+                return Err(Error::input(&input.path, BadInput::OtherForm(self.inputs[0].path.clone())));
+            }
+        }
+        Ok(first)
+    }
+
+    /// Begins an input of plain text at this place, where a row must begin; never before its first.
+    pub fn begin_at(&mut self, position: Position) {
+        let beginning = &mut self.inputs[position.input].beginning;
+        beginning.bytes = beginning.bytes.max(usize::try_from(position.offset).unwrap_or(usize::MAX));
+    }
+
+    /// Reads nothing of an input.
+    pub fn leave_out(&mut self, input: usize) {
+        self.inputs[input].left_out = true;
+    }
+
+    fn pieces(&self) -> Inputs<'_> {
+        Inputs { inputs: &self.inputs, sizes: self.sizes }
+    }
+
+    /// Gives every record, with its place in the text, to one of the sifters, on as many threads
+    /// as there are sifters; what they make of them goes to `take`, in the order of the input.
+    pub fn sift<S: Sift>(
+        &self,
+        sifters: Vec<S>,
+        mut take: impl FnMut(Next<'_, S::Batch>) -> Result<ControlFlow<()>> + Send,
+        control: &Control,
+    ) -> Result<Vec<S>> {
+        match &self.table {
+            Some(table) => ordered::sift(&Pieces::of(table), sifters, &mut take, control),
+            None => ordered::sift(&self.pieces(), sifters, &mut take, control),
+        }
+    }
+
+    /// Gives every row to one of the sinks, on as many threads as there are sinks.
+    ///
+    /// The error of a row that cannot be used is that of the first such row in the order of the
+    /// inputs, whatever the number of threads.
+    pub fn scan<S: Sink>(&self, sinks: Vec<S>, control: &Control) -> Result<Vec<S>> {
+        match &self.table {
+            Some(table) => feeder::scan(&Pieces::of(table), sinks, control),
+            None => feeder::scan(&self.pieces(), sinks, control),
+        }
+    }
+
+    /// The same by a call for each row that is resolved at run time. [`scan`](Self::scan) compiles all
+    /// readers once more for each type of sink: worth its seconds only where the time per row matters most.
+    pub fn scan_dyn<S: Sink>(&self, mut sinks: Vec<S>, control: &Control) -> Result<Vec<S>> {
+        self.scan(sinks.iter_mut().map(|sink| sink as &mut dyn Sink).collect(), control)?;
+        Ok(sinks)
+    }
+}

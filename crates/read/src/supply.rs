@@ -1,0 +1,186 @@
+//! Pieces of files and streams: chunks of text, and row groups of Parquet.
+
+use std::time::Duration;
+
+use super::chunks::{Buffer, Chunk, Feed, Sizes, Trouble, line_at};
+use super::feeder::{Idle, Supply};
+use super::input::{Input, Rows};
+use super::lines::Fault;
+use super::render::Style;
+use super::sink::{Position, Sink};
+use super::{delimited, lines, ndjson};
+use crate::{Control, Error, Result};
+
+/// Inputs that were opened, to be read in chunks of these sizes.
+pub(super) struct Inputs<'a> {
+    pub(super) inputs: &'a [Input],
+    pub(super) sizes: Sizes,
+}
+
+/// How far the reading of an input is.
+#[derive(Default)]
+pub(super) enum Reading {
+    #[default]
+    NotBegun,
+    Text(Feed),
+    RowGroup(usize),
+}
+
+/// What a thread does next.
+pub(super) enum Piece {
+    /// The rows in its buffer.
+    Text(Chunk),
+    /// A row group of a Parquet file.
+    RowGroup(usize),
+}
+
+/// How long a stream may be silent before that is a pause.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// While a stream is silent, this often is looked whether the job shall end.
+const LONG_PAUSE: Duration = Duration::from_millis(100);
+
+impl Supply for Inputs<'_> {
+    type Reading = Reading;
+    type Piece = Piece;
+
+    fn inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Unknown as a whole where one length is unknown.
+    fn total(&self) -> Result<u64> {
+        let lengths: Option<Vec<u64>> = self.inputs.iter().map(Input::len).collect::<Result<_>>()?;
+        Ok(lengths.map_or(0, |lengths| lengths.iter().sum()))
+    }
+
+    fn next(
+        &self,
+        input: usize,
+        reading: &mut Reading,
+        buffer: &mut Buffer,
+        idle: Option<&Idle<'_>>,
+    ) -> Result<Option<Piece>, Trouble> {
+        let input = &self.inputs[input];
+        if input.left_out {
+            return Ok(None);
+        }
+        if let Reading::NotBegun = reading {
+            *reading = match &input.rows {
+                Rows::Parquet(..) => Reading::RowGroup(0),
+                _ => {
+                    let pace = input.origin.pace().filter(|_| idle.is_some());
+                    Reading::Text(input.feed(self.sizes)?.paced(pace))
+                }
+            };
+        }
+        match (reading, &input.rows) {
+            (Reading::Text(feed), _) => {
+                if let Some(idle) = idle
+                    && !wait(feed, idle)?
+                {
+                    return Ok(None);
+                }
+                Ok(feed.next(&input.path, buffer)?.map(Piece::Text))
+            }
+            (Reading::RowGroup(next), Rows::Parquet(file, _)) if *next < file.row_groups() => {
+                *next += 1;
+                Ok(Some(Piece::RowGroup(*next - 1)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn work<S: Sink>(
+        &self,
+        input: usize,
+        piece: &Piece,
+        buffer: &Buffer,
+        sink: &mut S,
+        control: &Control,
+    ) -> Result<(), Trouble> {
+        match (piece, &self.inputs[input].rows) {
+            (Piece::Text(chunk), rows) => {
+                let data = buffer.data();
+                text(rows, *chunk, data, sink).map_err(|fault| chunk.trouble(data, fault))
+            }
+            (Piece::RowGroup(group), Rows::Parquet(file, columns)) => {
+                Ok(file.scan(*group, columns, sink, control)?)
+            }
+            (Piece::RowGroup(_), _) => Ok(()),
+        }
+    }
+
+    /// A row group may be large: its progress is told batch by batch.
+    fn steps(&self, piece: &Piece) -> u64 {
+        match piece {
+            Piece::Text(chunk) => chunk.read,
+            Piece::RowGroup(_) => 0,
+        }
+    }
+
+    fn error(&self, input: usize, trouble: Trouble) -> Error {
+        let input = &self.inputs[input];
+        match trouble {
+            Trouble::Input(error) => error,
+            Trouble::Row { at, line, why } => {
+                match line.map_or_else(|| line_at(&input.path, &input.origin, at), Ok) {
+                    Ok(line) => Error::Row { path: input.path.clone(), line, why },
+                    Err(error) => error,
+                }
+            }
+        }
+    }
+
+    fn text<'b>(&self, input: usize, piece: &Piece, buffer: &'b Buffer) -> (&'b [u8], Position) {
+        match piece {
+            Piece::Text(chunk) => {
+                let data = buffer.data();
+                (data, Position { input, offset: chunk.start + data.len() as u64 })
+            }
+            Piece::RowGroup(_) => (&[], Position { input, offset: 0 }),
+        }
+    }
+
+    fn rendering(&self, input: usize) -> Option<(&Style, usize)> {
+        Some((self.inputs[input].style.as_ref()?, self.sizes.chunk))
+    }
+}
+
+/// Waits until a stream has something to read; false where it is not to be read on.
+fn wait(feed: &Feed, idle: &Idle<'_>) -> Result<bool> {
+    let mut patience = PAUSE;
+    while !feed.ready(patience) {
+        if !idle()? {
+            return Ok(false);
+        }
+        patience = LONG_PAUSE;
+    }
+    Ok(true)
+}
+
+/// Gives the rows of a chunk to the sink, each with its place in the data.
+fn text<S: Sink>(rows: &Rows, chunk: Chunk, data: &[u8], sink: &mut S) -> Result<(), Fault> {
+    match rows {
+        Rows::Lines(1) => lines::windows(data, |lines| sink.lines(lines)),
+        Rows::Lines(columns) => {
+            let mut values = vec![None; *columns];
+            lines::each(data, |line, place| {
+                values.fill(Some(line));
+                sink.row(place, &values)
+            })
+        }
+        Rows::Delimited(dialect, picks) => delimited::rows(data, *dialect, chunk.quoted, picks, sink),
+        Rows::Ndjson(paths) => {
+            let mut extractor = ndjson::Extractor::new(paths);
+            lines::each(data, |line, place| match line.trim_ascii() {
+                [] => Ok(()),
+                object => match extractor.extract(object, |values| sink.row(place.clone(), values)) {
+                    Ok(taken) => taken,
+                    Err(why) => sink.bad_row(place, *why),
+                },
+            })
+        }
+        Rows::Parquet(..) => Ok(()),
+    }
+}

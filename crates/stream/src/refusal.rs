@@ -1,0 +1,456 @@
+//! What a stream refuses, and what it has to say while it runs, as values. The front end spells the
+//! options.
+
+use std::path::PathBuf;
+
+use tamis::sizing::Kind;
+use tamis_jobs::number;
+use tamis_read::calendar;
+use tamis_read::refusal::{Help, Opt, Refusal};
+use thiserror::Error;
+
+use super::identity::{Difference, VERSION};
+use super::window::MOST_PANES;
+
+/// The options of a stream, by the names of their fields.
+pub mod opt {
+    use tamis_read::refusal::Opt;
+
+    /// Rows ahead of the clock.
+    pub const AHEAD: Opt = Opt("ahead");
+    /// The conservative update.
+    pub const CONSERVATIVE: Opt = Opt("conservative");
+    /// Counts beside filters.
+    pub const COUNTS: Opt = Opt("counts");
+    /// How long a batch gathers records.
+    pub const EVERY: Opt = Opt("every");
+    /// Waiting for more.
+    pub const FOLLOW: Opt = Opt("follow");
+    /// A file to start with.
+    pub const FROM: Opt = Opt("from");
+    /// Settings of Kafka's client in a file.
+    pub const KAFKA_CONFIG: Opt = Opt("kafka_config");
+    /// How long a broker is waited for.
+    pub const KAFKA_TIMEOUT: Opt = Opt("kafka_timeout");
+    /// The number of keys.
+    pub const KEYS: Opt = Opt("keys");
+    /// The kind of sketch.
+    pub const KIND: Opt = Opt("kind");
+    /// What to do when messages are gone.
+    pub const LOST: Opt = Opt("lost");
+    /// Where answers go.
+    pub const OUTPUT: Opt = Opt("output");
+    /// Given parameters.
+    pub const PARAMS: Opt = Opt("params");
+    /// The rate above which filters are rebuilt.
+    pub const REBUILD_ABOVE: Opt = Opt("rebuild_above");
+    /// The stream of removals.
+    pub const REMOVE: Opt = Opt("remove");
+    /// A size in bytes.
+    pub const SIZE: Opt = Opt("size");
+    /// The step of a window.
+    pub const SLIDE: Opt = Opt("slide");
+    /// The stream that is learned.
+    pub const TRAIN: Opt = Opt("train");
+    /// The length of a window.
+    pub const WINDOW: Opt = Opt("window");
+
+    /// All of them.
+    pub const ALL: [Opt; 19] = [
+        AHEAD,
+        CONSERVATIVE,
+        COUNTS,
+        EVERY,
+        FOLLOW,
+        FROM,
+        KAFKA_CONFIG,
+        KAFKA_TIMEOUT,
+        KEYS,
+        KIND,
+        LOST,
+        OUTPUT,
+        PARAMS,
+        REBUILD_ABOVE,
+        REMOVE,
+        SIZE,
+        SLIDE,
+        TRAIN,
+        WINDOW,
+    ];
+}
+
+const GROWING: &str = "blocked, bloom or scalable";
+
+/// A job that no input can make possible.
+#[derive(Debug, Error, PartialEq)]
+pub enum Impossible {
+    /// A kind that is built from all keys at once.
+    #[error("a fuse filter is built from all of its keys at once and takes no more")]
+    Static,
+    /// A kind for records that are complete.
+    #[error("a layered filter holds records of keywords that are all known when it is built")]
+    Layered,
+    /// A kind that cannot remove.
+    #[error("keys cannot be removed from a {0} filter")]
+    Removal(Kind),
+    /// A batch of no records, or too many.
+    #[error("a batch has between 1 and 1,073,741,824 records")]
+    Batch,
+    /// Counts beside counts.
+    #[error("count-min counts already, and needs no counts beside it")]
+    CountsTwice,
+    /// Two outputs to one place.
+    #[error("the answers and the counts both go to standard output")]
+    OneOutput,
+    /// Larger panes.
+    #[error("the panes of a window have one size, and expire soon")]
+    RebuiltWindow,
+    /// Removed keys would be back.
+    #[error("filters that are rebuilt from the source would contain again what was removed")]
+    RebuiltRemoval,
+    /// Counts have no rate.
+    #[error("counts have no rate of false positives that could be too high")]
+    RebuiltCounts,
+    /// The size was fixed in bytes.
+    #[error("the size is fixed, and a rebuilt filter would be larger")]
+    RebuiltSize,
+    /// The size was fixed by parameters.
+    #[error("the given parameters fix the size, and a rebuilt filter would be larger")]
+    RebuiltParams,
+    /// A stream that comes once.
+    #[error("filters are rebuilt from files, and this stream cannot be read again from its beginning")]
+    RebuiltLive,
+    /// A limit that is exceeded from the start.
+    #[error("the target rate is {target}, above the limit of {above}: filters would be rebuilt forever")]
+    RebuiltForever {
+        /// The rate that is planned.
+        target: f64,
+        /// The limit.
+        above: f64,
+    },
+    /// Growing filters have no union.
+    #[error("a window is the union of its panes, and scalable filters have no union")]
+    WindowOfGrowing,
+    /// Conservative counts have no sum.
+    #[error("a window is the sum of its panes, and conservative counts cannot be added")]
+    WindowOfConservative,
+    /// Keys without a time.
+    #[error("the keys of a file have no time, and belong to no window")]
+    WindowOfFile,
+    /// Nothing is learned.
+    #[error("a window holds what was learned lately, and nothing is learned")]
+    WindowOfNothing,
+    /// Removals without a pane.
+    #[error("a key that is removed does not say which pane it was in; a window forgets by itself")]
+    WindowRemoval,
+    /// Batches that may take long.
+    #[error("rows have the time of their batch, and a batch without a time limit may wait for long")]
+    WindowWaits,
+    /// A stream among other inputs.
+    #[error("{0} is a stream of its own and cannot stand beside other inputs")]
+    Beside(String),
+    /// An output that is an input.
+    #[error("the output would be read as an input: name another topic")]
+    TopicReadAgain,
+    /// A place among the inputs.
+    #[error("{0} would be read as an input: name a place outside of the inputs")]
+    ReadAgain(&'static str),
+    /// A stream that comes compressed.
+    #[error("a stream that comes once is read as plain text: decompress it first (zcat FILE | tamis …)")]
+    Compressed,
+    /// A file behind standard input.
+    #[error(
+        "standard input is a file, and a later run would read it again from its beginning: name the file instead of -"
+    )]
+    FileAsInput,
+    /// Answers that are appended.
+    #[error("answers are appended, which compressed files do not allow: name a file that is not compressed")]
+    Appended,
+}
+
+impl Refusal for Impossible {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            Impossible::Static => vec![Help::give(opt::KIND.with(GROWING))],
+            Impossible::Layered => {
+                vec![Help::Do("build it"), Help::give(opt::KIND.with(GROWING))]
+            }
+            Impossible::Removal(_) => {
+                vec![Help::Give(vec![opt::KIND.with("counting"), opt::KEYS.with("N")])]
+            }
+            Impossible::CountsTwice => vec![Help::LeaveOutOne(vec![opt::COUNTS, opt::KIND])],
+            Impossible::OneOutput => {
+                vec![Help::GiveOne(vec![opt::OUTPUT.with("FILE"), opt::COUNTS.with("FILE")])]
+            }
+            Impossible::RebuiltWindow => {
+                vec![Help::leave_out(opt::REBUILD_ABOVE), Help::Do("plan the window for more keys")]
+            }
+            Impossible::RebuiltRemoval | Impossible::RebuiltCounts => {
+                vec![Help::leave_out(opt::REBUILD_ABOVE)]
+            }
+            Impossible::RebuiltSize => vec![Help::LeaveOutOne(vec![opt::SIZE, opt::REBUILD_ABOVE])],
+            Impossible::RebuiltParams => vec![Help::LeaveOutOne(vec![opt::PARAMS, opt::REBUILD_ABOVE])],
+            Impossible::RebuiltLive => vec![Help::give(opt::KIND.with("scalable"))],
+            Impossible::RebuiltForever { .. } => vec![Help::Do("give a limit above the target rate")],
+            Impossible::WindowOfGrowing => vec![Help::give(opt::KEYS.with("N"))],
+            Impossible::WindowOfConservative => vec![Help::leave_out(opt::CONSERVATIVE)],
+            Impossible::WindowOfFile => {
+                vec![Help::leave_out(opt::FROM), Help::give(opt::PARAMS.with("FILE"))]
+            }
+            Impossible::WindowOfNothing => vec![Help::give(opt::TRAIN.with("INPUT"))],
+            Impossible::WindowRemoval => vec![Help::leave_out(opt::REMOVE)],
+            Impossible::WindowWaits => vec![Help::give(opt::EVERY.with("TIME"))],
+            Impossible::Batch
+            | Impossible::Beside(_)
+            | Impossible::TopicReadAgain
+            | Impossible::ReadAgain(_)
+            | Impossible::Compressed
+            | Impossible::FileAsInput
+            | Impossible::Appended => Vec::new(),
+        }
+    }
+}
+
+/// A window that cannot be.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum BadWindow {
+    /// A time of zero.
+    #[error("the {} is at least a millisecond", .0.0)]
+    Zero(Opt),
+    /// Parts of a millisecond.
+    #[error("the {} is a whole number of milliseconds", .0.0)]
+    Fraction(Opt),
+    /// A time that no sum can hold.
+    #[error("the {} is longer than all of time", .0.0)]
+    Endless(Opt),
+    /// A slide that is longer.
+    #[error("a window of {length} is shorter than its slide of {slide}, the step by which it moves")]
+    Short {
+        /// The window.
+        length: String,
+        /// Its slide.
+        slide: String,
+    },
+    /// A rest.
+    #[error("a window of {length} is not a whole number of slides of {slide}")]
+    Uneven {
+        /// The window.
+        length: String,
+        /// Its slide.
+        slide: String,
+    },
+    /// Too many panes.
+    #[error(
+        "a window of {length} in slides of {slide} has {panes} panes, each a sketch of its own, and {MOST_PANES} are the most"
+    )]
+    Panes {
+        /// The window.
+        length: String,
+        /// Its slide.
+        slide: String,
+        /// Its panes.
+        panes: i64,
+    },
+}
+
+impl Refusal for BadWindow {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            BadWindow::Short { .. } => vec![Help::Do("give a shorter slide")],
+            BadWindow::Uneven { .. } => vec![Help::Do("give a slide that divides it")],
+            BadWindow::Panes { .. } => vec![Help::Do("give a longer slide")],
+            BadWindow::Zero(_) | BadWindow::Fraction(_) | BadWindow::Endless(_) => Vec::new(),
+        }
+    }
+}
+
+/// A run that an earlier one cannot be resumed by, or a state that cannot be used.
+#[derive(Debug, Error)]
+pub enum CannotResume {
+    /// A file in place of the folder.
+    #[error("is a file, and a state is a folder")]
+    NoFolder,
+    /// Something else is there.
+    #[error("contains {0:?} and no state: name an empty folder, or a new one")]
+    Occupied(String),
+    /// A checksum that does not match.
+    #[error("is damaged (its checksum does not match): start with an empty state folder")]
+    Damaged,
+    /// The first version, which nothing here continues.
+    #[error(
+        "is a state of version 1, and this program resumes only version {VERSION}: finish it with the program that made it (tamis 0.1.0) and the same command, or name an empty folder to start from the first record"
+    )]
+    FirstVersion,
+    /// A version that is not known here.
+    #[error(
+        "is a state of version {0}, and this program resumes only version {VERSION}: finish it with the program that made it, or name an empty folder to start from the first record"
+    )]
+    Version(String),
+    /// Another job.
+    #[error("is the state of another job: {}: name another folder, or give the same job", listed(.0))]
+    OtherJob(Vec<Difference>),
+    /// A file that had another place.
+    #[error("was input {0} when the state was written, and is not now: new files must come after it")]
+    Moved(usize),
+    /// A file that has another name now.
+    #[error("is not the file that was read, which is now called {}: the state cannot be resumed with it", .0.display())]
+    Renamed(PathBuf),
+    /// Another file.
+    #[error("is not the file that was read: the state cannot be resumed with it")]
+    Replaced,
+    /// Fewer bytes than were read.
+    #[error(
+        "has {length} bytes, but {read} were read: it was cut or replaced, and the state cannot be resumed with it"
+    )]
+    Shortened {
+        /// As it is.
+        length: u64,
+        /// As it was.
+        read: u64,
+    },
+    /// A line that has grown.
+    #[error("its last line had no end when it was read, and has grown since")]
+    HalfLine,
+    /// An output that is too short.
+    #[error(
+        "has {length} bytes, but {written} were written: what is missing cannot be written again; start with an empty state folder"
+    )]
+    OutputShortened {
+        /// As it is.
+        length: u64,
+        /// As it was.
+        written: u64,
+    },
+    /// Rows that are other ones.
+    #[error(
+        "filters had to be rebuilt, and the rows that were read have changed: an input was cut or replaced"
+    )]
+    RowsChanged,
+    /// An input that ends too early.
+    #[error(
+        "an input ends before what was read of it: it was cut or replaced, and the state cannot be resumed with it"
+    )]
+    Ends,
+    /// An input with other records.
+    #[error("an input has other records than those that were read: the state cannot be resumed with it")]
+    OtherRecords,
+    /// A plan that does not fit.
+    #[error(
+        "batch {0} of the plan does not begin where the one before it ends: start with an empty state folder"
+    )]
+    Gap(u64),
+    /// A plan that makes no sense.
+    #[error("the plan of the state cannot be read: start with an empty state folder")]
+    Plan,
+    /// A part of the spool.
+    #[error("should begin at {0}: a part is missing")]
+    SpoolGap(u64),
+    /// Bytes that are gone.
+    #[error("what arrived from offset {0} on is gone")]
+    SpoolGone(u64),
+    /// An input in the state folder.
+    #[error("is a file of the state folder: name other inputs, or another state folder")]
+    InputInState,
+}
+
+fn listed(differences: &[Difference]) -> String {
+    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl Refusal for CannotResume {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            CannotResume::HalfLine => vec![Help::give(opt::FOLLOW)],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A stream that fails while it runs, by no fault of its records.
+#[derive(Debug, Error)]
+pub enum Failed {
+    /// A thread that is gone.
+    #[error("the thread that reads a stream ended by a fault of the program")]
+    Reader,
+    /// A value that has no JSON.
+    #[error("a state cannot be written: {0}")]
+    Unwritable(#[from] serde_json::Error),
+    /// An address without a port.
+    #[error(
+        "{0}: a socket has a host and a port: tcp://127.0.0.1:7001 connects, tcp-listen://127.0.0.1:7001 waits for peers"
+    )]
+    Socket(String),
+    /// Nobody came.
+    #[error("no peer for {seconds} s ({why}); a longer time to reconnect waits longer")]
+    Alone {
+        /// How long.
+        seconds: u64,
+        /// What happened last.
+        why: String,
+    },
+}
+
+impl Refusal for Failed {}
+
+/// What a run has to say while it goes on.
+#[derive(Debug, Error)]
+pub enum News {
+    /// A window that takes much memory.
+    #[error(
+        "a window of {window} takes up to {} of memory{}: {sketches} sketches of {}, because each pane has the size of the whole window",
+        number::bytes(*.bytes), if *.grouped { " for each group" } else { "" }, number::bytes(*.each)
+    )]
+    Memory {
+        /// The window.
+        window: String,
+        /// All of it.
+        bytes: u64,
+        /// One sketch.
+        each: u64,
+        /// The sketches.
+        sketches: u64,
+        /// Whether each group has as much.
+        grouped: bool,
+    },
+    /// The first row that is dated too late.
+    #[error(
+        "a row is dated {}, and it is {} now: rows that far ahead are left out and counted (a time without a zone is read as UTC)",
+        calendar::stamp(*.latest), calendar::stamp(*.now)
+    )]
+    Ahead {
+        /// The time of the row, in milliseconds since 1970.
+        latest: i64,
+        /// The time of the batch.
+        now: i64,
+    },
+    /// Filters that were rebuilt.
+    #[error(
+        "the expected rate was {}, above {}: the filters were rebuilt from the source for {} keys instead of {}; the rate is now {}",
+        number::rate(*.was), number::rate(*.above), number::count(*.keys), number::count(*.before), number::rate(*.now)
+    )]
+    Rebuilt {
+        /// The rate before.
+        was: f64,
+        /// The limit.
+        above: f64,
+        /// The rate after.
+        now: f64,
+        /// The keys that they were planned for.
+        before: u64,
+        /// The keys that they are planned for.
+        keys: u64,
+    },
+    /// Filters that have grown.
+    #[error("the filters have grown: they have {} now", number::counted(*.0, "layer"))]
+    Grown(u64),
+}
+
+impl Refusal for News {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            News::Memory { .. } => vec![Help::Do("a longer slide takes less")],
+            News::Ahead { .. } => vec![Help::give(opt::AHEAD.with("TIME"))],
+            News::Rebuilt { .. } | News::Grown(_) => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The sketch in a filter: one of the kinds that take keys one by one.
+
+use crate::arch::map::Words;
+use crate::blocked::Blocked;
+use crate::bloom::Bloom;
+use crate::counting::Counting;
+use crate::error::{Action, Error, Result};
+use crate::hash::{Scheme, murmur3};
+use crate::params::GroupParams;
+use crate::scalable::Scalable;
+use crate::sizing::{Kind, estimated_keys};
+use crate::sketch::Sketch;
+
+/// Keys that are added at a time.
+const BATCH: usize = 1024;
+
+#[derive(Debug, Clone)]
+pub(super) enum Set {
+    Blocked(Blocked<Words>),
+    Bloom(Bloom<Words>),
+    /// A `bloom` whose positions are murmur3 hashes of the key itself.
+    Murmur(Bloom<Words>),
+    Counting(Counting<Words>),
+    Scalable(Scalable<Words>),
+}
+
+/// How a key is hashed for a set.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hashed<'k> {
+    pub hash: u64,
+    pub key: &'k [u8],
+}
+
+impl Set {
+    /// The sketch of these parameters in these words. The seed is what a file keeps beside them.
+    pub(super) fn new(
+        kind: Kind,
+        scheme: Scheme,
+        group: &GroupParams,
+        seed: u64,
+        words: Words,
+    ) -> Result<Set> {
+        match Sketch::from_words(kind, group, seed, words)? {
+            Sketch::Blocked(filter) => Ok(Set::Blocked(filter)),
+            Sketch::Bloom(filter) if scheme == Scheme::Murmur3 => Ok(Set::Murmur(filter)),
+            Sketch::Bloom(filter) => Ok(Set::Bloom(filter)),
+            Sketch::Counting(filter) => Ok(Set::Counting(filter)),
+            Sketch::Scalable(filter) => Ok(Set::Scalable(filter)),
+            Sketch::Fuse(_) | Sketch::Layered(_) | Sketch::CountMin(_) => {
+                Err(Error::Cannot { kind, action: Action::Insert })
+            }
+        }
+    }
+
+    pub(super) fn words(&self) -> &[u64] {
+        match self {
+            Set::Blocked(filter) => filter.words(),
+            Set::Bloom(filter) | Set::Murmur(filter) => filter.words(),
+            Set::Counting(filter) => filter.words(),
+            Set::Scalable(filter) => filter.words(),
+        }
+    }
+
+    /// What a file keeps beside the words: of a `scalable`, the keys in its newest layer.
+    pub(super) fn seed(&self, removed: u64) -> u64 {
+        match self {
+            Set::Scalable(filter) => filter.newest(),
+            Set::Counting(_) => removed,
+            Set::Blocked(_) | Set::Bloom(_) | Set::Murmur(_) => 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, Hashed { hash, key }: Hashed<'_>) -> bool {
+        match self {
+            Set::Blocked(filter) => filter.contains_hash(hash),
+            Set::Bloom(filter) => filter.contains_hash(hash),
+            Set::Murmur(filter) => filter.contains_lanes(&lanes(filter, key)),
+            Set::Counting(filter) => filter.contains_hash(hash),
+            Set::Scalable(filter) => filter.contains_hash(hash),
+        }
+    }
+
+    /// Adds a key; true where it was not found before.
+    #[inline]
+    pub(super) fn insert(&mut self, hashed: Hashed<'_>) -> Result<bool> {
+        let hash = hashed.hash;
+        if let Set::Scalable(filter) = self {
+            return filter.insert_hash(hash);
+        }
+        let fresh = !self.contains(hashed);
+        match self {
+            Set::Counting(filter) => filter.insert_hash(hash), // a counter goes up each time
+            _ if !fresh => {}
+            Set::Blocked(filter) => filter.insert_hash(hash),
+            Set::Bloom(filter) => filter.insert_hash(hash),
+            Set::Murmur(filter) => {
+                let lanes = lanes(filter, hashed.key);
+                filter.insert_lanes(&lanes);
+            }
+            Set::Scalable(_) => {}
+        }
+        Ok(fresh)
+    }
+
+    /// Adds many keys by their hashes, in their order.
+    pub(super) fn insert_hashes(&mut self, hashes: &[u64]) -> Result<()> {
+        match self {
+            Set::Blocked(filter) => filter.insert_hashes(hashes),
+            Set::Bloom(filter) => filter.insert_hashes(hashes),
+            Set::Counting(filter) => filter.insert_hashes(hashes),
+            Set::Scalable(filter) => {
+                for hashes in hashes.chunks(BATCH) {
+                    filter.insert_hashes(hashes, &mut [false; BATCH][..hashes.len()])?;
+                }
+            }
+            // A hash does not have the positions: these come one by one, with their keys.
+            Set::Murmur(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Whether keys can be added by their hashes alone.
+    pub(super) fn takes_hashes(&self) -> bool {
+        !matches!(self, Set::Murmur(_))
+    }
+
+    /// Removes a key; false where it is surely not there. None where keys cannot be removed.
+    pub(super) fn remove(&mut self, hash: u64) -> Option<bool> {
+        match self {
+            Set::Counting(filter) => Some(filter.remove_hash(hash)),
+            _ => None,
+        }
+    }
+
+    /// Takes in the words of another set of the same parameters. False where these cannot be joined.
+    pub(super) fn merge(&mut self, others: &Set) -> bool {
+        let join = |words: &mut Words, others: &[u64]| {
+            words.iter_mut().zip(others).for_each(|(word, other)| *word |= other);
+        };
+        match (self, others) {
+            (Set::Blocked(filter), Set::Blocked(other)) => join(filter.words_mut(), other.words()),
+            (Set::Bloom(filter), Set::Bloom(other)) | (Set::Murmur(filter), Set::Murmur(other)) => {
+                join(filter.words_mut(), other.words());
+            }
+            (Set::Counting(filter), Set::Counting(other)) => return filter.merge(other).is_ok(),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The distinct keys, estimated from what is set; infinite when full.
+    pub(super) fn estimated_keys(&self) -> f64 {
+        let ones = |words: &[u64]| words.iter().map(|word| u64::from(word.count_ones())).sum();
+        match self {
+            Set::Blocked(filter) => {
+                estimated_keys(ones(filter.words()), 64 * filter.words().len() as u64, filter.hashes())
+            }
+            Set::Bloom(filter) | Set::Murmur(filter) => {
+                estimated_keys(ones(filter.words()), filter.bits(), filter.hashes())
+            }
+            Set::Counting(filter) => {
+                let cells = 64 / u64::from(crate::counting::COUNTER_BITS) * filter.words().len() as u64;
+                estimated_keys(filter.census().used, cells, filter.hashes())
+            }
+            Set::Scalable(filter) => filter.keys() as f64,
+        }
+    }
+
+    /// The rate of false positives of just this filter.
+    pub(super) fn rate_now(&self) -> f64 {
+        match self {
+            Set::Blocked(filter) => filter.rate_now(),
+            Set::Bloom(filter) => filter.rate_now(),
+            Set::Murmur(filter) => filter.rate_now_lanes(),
+            Set::Counting(filter) => filter.rate_now(),
+            Set::Scalable(filter) => filter.rate_now(),
+        }
+    }
+
+    /// The layers of one that grows.
+    pub(super) fn layers(&self) -> Option<u32> {
+        match self {
+            Set::Scalable(filter) => Some(filter.layers().count() as u32),
+            _ => None,
+        }
+    }
+}
+
+/// The murmur3 hashes of a key, seed by seed.
+fn lanes(filter: &Bloom<Words>, key: &[u8]) -> Vec<u32> {
+    (0..filter.hashes()).map(|seed| murmur3(key, seed)).collect()
+}

@@ -1,0 +1,154 @@
+//! Keys that are given one by one, as a value in a program or as a text, and not as cells of a row.
+
+use alloc::borrow::Cow;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{BadValue, Maker, Recipe, Step, apply, is_present};
+use crate::error::{Error, NotOneSet};
+
+impl Recipe {
+    /// Whether every value has a key, made of that value alone: the key is a single column without
+    /// keywords, and no step expects a number.
+    ///
+    /// # Errors
+    /// [`Error::NotOneSet`] or [`Error::Step`] say what stands against it.
+    pub fn takes_any_value(&self) -> Result<(), Error> {
+        let [field] = &self.key[..] else { return Err(Error::NotOneSet(NotOneSet::Columns)) };
+        let may_fail = |step: &&Step| {
+            matches!(step, Step::Round | Step::Floor | Step::Ceil | Step::Sort) || step.splits()
+        };
+        match field.steps.iter().find(may_fail) {
+            Some(step) => Err(Error::Step { step: step.to_string() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The key of a single value that is there, whatever its bytes are: what the steps make of it.
+    ///
+    /// In a table, an empty cell and `\\N` stand for a value that is missing, and a row without a value
+    /// has no key. Whoever hands over bytes has a value: any bytes are a key here, none at all
+    /// included. Where the recipe says what stands for a missing value, that holds here, too.
+    ///
+    /// # Errors
+    /// Where a step expects a number, or the key has [several parts](BadValue::Parts).
+    pub fn key_of_value<'v>(&'v self, value: &'v [u8]) -> Result<Cow<'v, [u8]>, BadValue> {
+        let [field] = &self.key[..] else {
+            return Err(BadValue::Parts { expected: self.key.len(), got: 1 });
+        };
+        let null = self.null.as_ref().map(|null| null.as_bytes());
+        let made = match null {
+            Some(null) if !is_present(value) => return Ok(Cow::Borrowed(null)),
+            _ => apply(&field.steps, value)?,
+        };
+        Ok(match null {
+            Some(null) if made.is_empty() => Cow::Borrowed(null),
+            _ => made,
+        })
+    }
+
+    /// The key of a text, as people write it: parts of a compound key, and columns of a record's
+    /// keywords, are separated by tabs; the last columns of a record may be left out, and keywords of
+    /// a JSON list may be separated by commas. Of a single value: [`key_of_value`](Self::key_of_value).
+    ///
+    /// # Errors
+    /// Where the recipe makes no key of it.
+    pub fn key_of_text<'v>(&'v self, text: &'v [u8]) -> Result<Cow<'v, [u8]>, BadValue> {
+        let keywords = self.of_keywords();
+        if self.key.len() == 1 && !keywords {
+            return self.key_of_value(text);
+        }
+        let mut parts: Vec<Option<&[u8]>> = match self.key.len() {
+            1 => vec![Some(text)],
+            _ => text.split(|&byte| byte == b'\t').map(Some).collect(),
+        };
+        if keywords {
+            parts.resize(parts.len().max(self.key.len()), None);
+        }
+        let is_list = text.trim_ascii_start().starts_with(b"[");
+        let listed = (!is_list).then(|| self.with_commas_for_json()).flatten();
+        let key = Maker::new(listed.as_ref().unwrap_or(self)).key(&parts)?.to_vec();
+        Ok(Cow::Owned(key))
+    }
+
+    /// The same recipe, for lists that are not written as JSON; none where it takes no JSON.
+    fn with_commas_for_json(&self) -> Option<Recipe> {
+        let is_json = |step: &Step| matches!(step, Step::Json(_));
+        self.key.iter().any(|field| field.steps.iter().any(is_json)).then(|| {
+            let mut listed = self.clone();
+            let steps = listed.key.iter_mut().flat_map(|field| &mut field.steps);
+            steps.filter(|step| is_json(step)).for_each(|step| *step = Step::Split(",".into()));
+            listed
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn recipe(fields: &[&str]) -> Recipe {
+        Recipe { key: fields.iter().map(|field| field.parse().unwrap()).collect(), ..Recipe::lines() }
+    }
+
+    proptest! {
+        /// So that a file made of values in a program answers for the rows of a table.
+        #[test]
+        fn a_value_has_the_key_of_the_cell_wherever_a_cell_has_one(value in prop::collection::vec(any::<u8>(), 0..12), null: bool) {
+            for field in ["a", "a:trim,lower", "a:upper,prefix=3", "a:before=x,suffix=2", "a:round", ":trim"] {
+                let recipe = Recipe { null: null.then(|| "none".into()), ..recipe(&[field]) };
+                if let Ok(key) = Maker::new(&recipe).key(&[Some(&value)]) {
+                    prop_assert_eq!(&*recipe.key_of_value(&value).unwrap(), key);
+                    prop_assert_eq!(&*recipe.key_of_text(&value).unwrap(), key);
+                }
+                if recipe.takes_any_value().is_ok() {
+                    prop_assert!(recipe.key_of_value(&value).is_ok());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_of_any_sort_are_a_value() {
+        for value in [&b""[..], b"\\N", b"\xff", b"a\nb"] {
+            assert_eq!(&*Recipe::lines().key_of_value(value).unwrap(), value);
+        }
+        assert_eq!(&*recipe(&[":trim"]).key_of_value(b"  ").unwrap(), b"");
+        let with_null = Recipe { null: Some("none".into()), ..recipe(&[":trim"]) };
+        for value in [&b""[..], b"\\N", b"  "] {
+            assert_eq!(&*with_null.key_of_value(value).unwrap(), b"none");
+        }
+    }
+
+    #[test]
+    fn steps_that_ask_for_more_than_a_value_are_told_apart() {
+        assert!(recipe(&["a:trim,lower,prefix=3,before=@"]).takes_any_value().is_ok());
+        for step in ["round", "floor", "ceil", "words", "split=,"] {
+            let refused = recipe(&[&format!("a:{step}")]).takes_any_value();
+            assert!(matches!(refused, Err(Error::Step { step: got }) if got == step), "{step}");
+        }
+        assert!(matches!(recipe(&["a", "b"]).takes_any_value(), Err(Error::NotOneSet(_))));
+        assert!(matches!(
+            recipe(&["a", "b"]).key_of_value(b"a"),
+            Err(BadValue::Parts { expected: 2, got: 1 })
+        ));
+        assert!(matches!(recipe(&["a:round"]).key_of_value(b"a"), Err(BadValue::NotANumber(_))));
+    }
+
+    #[test]
+    fn a_text_has_its_parts_between_tabs_and_its_keywords_between_commas() {
+        let compound = recipe(&["a:lower", "b"]);
+        let cells = |parts: &[Option<&[u8]>]| Maker::new(&compound).key(parts).unwrap().to_vec();
+        assert_eq!(*compound.key_of_text(b"A\tb").unwrap(), cells(&[Some(b"a"), Some(b"b")]));
+        assert!(matches!(compound.key_of_text(b"a"), Err(BadValue::Parts { .. })));
+        let records = recipe(&["a:json=name", "b:whole"]);
+        let cell =
+            Maker::new(&records).key(&[Some(br#"[{"name":"x"},{"name":"y"}]"#), None]).unwrap().to_vec();
+        for text in [&br#"[{"name":"x"},{"name":"y"}]"#[..], b"x, y", b"x,y\t"] {
+            assert_eq!(*records.key_of_text(text).unwrap(), cell, "{text:?}");
+        }
+        assert!(matches!(records.key_of_text(b""), Err(BadValue::NoKeywords)));
+    }
+}
