@@ -1,10 +1,13 @@
 //! Failures as Python exceptions.
 
+use std::error::Error as StdError;
+use std::fmt;
+
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use tamis_jobs::marked::Marks;
 use tamis_read::Error;
-use tamis_read::refusal::{Opt, Refusal, Voice};
+use tamis_read::refusal::{Help, Opt, Refusal, Voice};
 
 mod exception {
     pyo3::create_exception!(
@@ -81,4 +84,22 @@ fn said(error: &std::io::Error) -> String {
 /// A wrong argument.
 pub fn wrong(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// Something that was used up, by its end or by a failure, and is asked for more.
+#[derive(Debug)]
+pub struct UsedUp;
+
+impl fmt::Display for UsedUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this has finished or has failed")
+    }
+}
+
+impl StdError for UsedUp {}
+
+impl Refusal for UsedUp {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::Do("start another")]
+    }
 }

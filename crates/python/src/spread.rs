@@ -19,7 +19,7 @@ use tamis_jobs::{opt, parallel};
 use tamis_read::refusal::{Help, Refusal};
 use tamis_read::{Control, Error, Options as Reading, Sources};
 
-use crate::errors::{raised, wrong, wrong_job};
+use crate::errors::{UsedUp, raised, wrong, wrong_job};
 use crate::file::File;
 use crate::options::Options;
 use crate::patience;
@@ -142,7 +142,7 @@ impl<T: Send> Held<T> {
     ) -> PyResult<R> {
         let done = py.detach(|| {
             let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut value = held.take().ok_or_else(used_up)?;
+            let mut value = held.take().ok_or(UsedUp)?;
             let done = work(&mut value)?;
             *held = Some(value);
             Ok(done)
@@ -152,12 +152,8 @@ impl<T: Send> Held<T> {
 
     fn take(&self) -> PyResult<T> {
         let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        value.ok_or_else(|| raised(used_up()))
+        value.ok_or_else(|| raised(UsedUp.into()))
     }
-}
-
-fn used_up() -> Error {
-    Error::told("this has finished or has failed: begin another".into())
 }
 
 type Parts<'py, N> = Vec<(N, Bound<'py, PyBytes>)>;
