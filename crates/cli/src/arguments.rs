@@ -8,15 +8,15 @@ use clap::{Args, ValueEnum};
 use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
-pub use tamis_jobs::choice::bytes;
-use tamis_jobs::choice::{self, Choice};
 use tamis_jobs::exact::LEAST_MEMORY;
 use tamis_jobs::outlet::Destination;
 use tamis_jobs::plan::{Counters, Size};
+pub use tamis_jobs::request::bytes;
+use tamis_jobs::request::{self, MOST_THREADS};
 use tamis_jobs::rows::BadRows;
 use tamis_read::{Format, Options};
 
-use crate::show::{Output, usage};
+use crate::show::{Output, usage, wrong};
 
 /// How input is read.
 #[derive(Debug, Args)]
@@ -70,22 +70,29 @@ pub enum BadRowsName {
 }
 
 impl Reading {
-    /// What the source layer needs.
-    pub fn options(&self) -> Options {
-        Options {
+    /// The request.
+    pub fn request(&self) -> request::Reading {
+        request::Reading {
             format: self.format.map(Format::from),
             delimiter: self.delimiter,
             no_header: self.no_header,
             no_quotes: self.no_quotes,
+            bad_rows: match self.bad_rows {
+                BadRowsName::Fail => BadRows::Fail,
+                BadRowsName::Skip => BadRows::Skip,
+            },
+            threads: self.threads,
         }
+    }
+
+    /// What the source layer needs.
+    pub fn options(&self) -> Options {
+        self.request().options()
     }
 
     /// What to do with rows without a key.
     pub fn bad_rows(&self) -> BadRows {
-        match self.bad_rows {
-            BadRowsName::Fail => BadRows::Fail,
-            BadRowsName::Skip => BadRows::Skip,
-        }
+        self.request().bad_rows
     }
 
     /// Threads to use.
@@ -121,24 +128,20 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The columns of the key or of the keywords, as they were given.
-    pub fn columns(&self) -> &[Field] {
-        if self.keywords.is_empty() { &self.key } else { &self.keywords }
-    }
-
-    /// A recipe of their own.
-    pub fn recipe(&self) -> Recipe {
-        if !self.keywords.is_empty() {
-            let key = self.keywords.iter().cloned().map(Field::of_keywords).collect();
-            let (group, weight, null) = (self.group.clone(), self.weight.clone(), self.null.clone());
-            return Recipe { key, group, weight, null };
-        }
-        Recipe {
+    /// The request.
+    pub fn request(&self) -> request::Keys {
+        request::Keys {
+            key: self.key.clone(),
+            keywords: self.keywords.clone(),
             group: self.group.clone(),
             weight: self.weight.clone(),
             null: self.null.clone(),
-            ..key_recipe(&self.key)
         }
+    }
+
+    /// A recipe of their own.
+    pub fn recipe(&self) -> Result<Recipe> {
+        self.request().recipe().map_err(wrong)
     }
 }
 
@@ -164,9 +167,14 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// The request.
+    pub fn request(&self) -> request::Columns {
+        request::Columns { key: self.key.clone(), group: self.group.clone() }
+    }
+
     /// The stored recipe with these columns.
     pub fn applied(&self, stored: &Recipe) -> Result<Recipe> {
-        replace_columns(stored, &self.key, self.group.as_ref())
+        self.request().applied(stored).map_err(wrong)
     }
 }
 
@@ -178,20 +186,26 @@ pub fn destination(path: Option<PathBuf>, count: bool, output: &Output) -> Resul
         None if count => Destination::Nowhere,
         None => Destination::Stdout,
     };
-    if destination == Destination::Stdout && output.json {
+    refuse_json(destination == Destination::Stdout, output)?;
+    Ok(destination)
+}
+
+/// Refuses a report on standard output where the records go there.
+pub fn refuse_json(to_stdout: bool, output: &Output) -> Result<()> {
+    if to_stdout && output.json {
         return usage("the records go to standard output: --json goes with --count or -o FILE");
     }
-    Ok(destination)
+    Ok(())
 }
 
 /// The stored recipe with other columns; steps cannot be changed, or keys would differ.
 pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) -> Result<Recipe> {
-    choice::replace_columns(stored, key, group).or_else(|error| usage(error.to_string()))
+    request::replace_columns(stored, key, group).map_err(wrong)
 }
 
 /// The stored recipe with another column for the weight.
 pub fn replace_weight(recipe: &mut Recipe, with: Option<&Field>) -> Result<()> {
-    choice::replace_weight(recipe, with).or_else(|error| usage(error.to_string()))
+    request::replace_weight(recipe, with).map_err(wrong)
 }
 
 /// The kind of filter and its hash.
@@ -225,29 +239,19 @@ pub enum HashName {
 }
 
 impl Kinds {
-    /// Whether any of them was given.
-    pub fn given(&self) -> bool {
-        self.kind.is_some()
-            || self.hash.is_some()
-            || self.seed.is_some()
-            || self.layers.is_some()
-            || self.conservative
-    }
-
-    /// Whether a kind was chosen, or a hash that implies one.
-    pub fn chosen(&self) -> bool {
-        self.kind.is_some() || self.hash == Some(HashName::Murmur3)
+    /// The request.
+    pub fn request(&self) -> request::Kinds {
+        let hash = self.hash.map(|name| match name {
+            HashName::Xxh3 => request::HashName::Xxh3,
+            HashName::Murmur3 => request::HashName::Murmur3,
+        });
+        let Kinds { kind, conservative, layers, seed, .. } = *self;
+        request::Kinds { kind, conservative, layers, hash, seed }
     }
 
     /// Kind, hash and recipe together.
     pub fn common(&self, recipe: Recipe) -> Result<Common> {
-        let hash = self.hash.map(|name| match name {
-            HashName::Xxh3 => choice::HashName::Xxh3,
-            HashName::Murmur3 => choice::HashName::Murmur3,
-        });
-        let Kinds { kind, conservative, layers, seed, .. } = *self;
-        let choice = Choice { kind, conservative, layers, hash, seed };
-        choice.common(recipe).or_else(|error| usage(error.to_string()))
+        self.request().common(recipe).map_err(wrong)
     }
 }
 
@@ -270,18 +274,15 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The size asked for.
-    pub fn size(&self) -> Size {
-        match (self.fpr, self.bits_per_key, self.size) {
-            (_, Some(bits), _) => Size::BitsPerKey(bits),
-            (_, _, Some(bytes)) => Size::Total(bytes),
-            (fpr, ..) => Size::Fpr(fpr.unwrap_or(0.01)),
-        }
+    /// The request.
+    pub fn request(&self) -> request::Sizes {
+        let Sizes { fpr, bits_per_key, size, keys } = *self;
+        request::Sizes { fpr, bits_per_key, size, keys }
     }
 
-    /// Whether any of them was given.
-    pub fn given(&self) -> bool {
-        self.fpr.is_some() || self.bits_per_key.is_some() || self.size.is_some() || self.keys.is_some()
+    /// The size asked for.
+    pub fn size(&self) -> Result<Size> {
+        self.request().size().map_err(wrong)
     }
 }
 
@@ -307,28 +308,15 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Whether any of them was given.
-    pub fn given(&self) -> bool {
-        self.epsilon.is_some()
-            || self.delta.is_some()
-            || self.width.is_some()
-            || self.depth.is_some()
-            || self.counter_bits.is_some()
-    }
-
-    fn choice(&self) -> choice::Counting {
+    /// The request.
+    pub fn request(&self) -> request::Counting {
         let Counting { epsilon, delta, width, depth, counter_bits } = *self;
-        choice::Counting { epsilon, delta, width, depth, bits: counter_bits }
-    }
-
-    /// The error and its probability, where rows and counters follow from them.
-    pub fn error(&self, heavy: Option<f64>) -> (f64, f64) {
-        self.choice().error(heavy)
+        request::Counting { epsilon, delta, width, depth, counter_bits }
     }
 
     /// The counters asked for, where keys of such a share are listed.
     pub fn counters(&self, heavy: Option<f64>) -> Result<Counters> {
-        self.choice().counters(heavy).or_else(|error| usage(error.to_string()))
+        self.request().counters(heavy).map_err(wrong)
     }
 }
 
@@ -371,8 +359,8 @@ fn delimiter(text: &str) -> Result<u8, String> {
 /// A number of threads.
 pub fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(threads @ 1..=1024) => Ok(threads),
-        _ => Err("a number of threads lies between 1 and 1024".into()),
+        Ok(threads @ 1..=MOST_THREADS) => Ok(threads),
+        _ => Err(format!("a number of threads lies between 1 and {MOST_THREADS}")),
     }
 }
 

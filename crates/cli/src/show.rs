@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use tamis_read::Error;
+use tamis_read::refusal::{Refusal, say};
 use tamis_report::Table;
 
 use crate::interrupt;
@@ -128,6 +129,11 @@ impl std::error::Error for Usage {}
 /// An error of usage.
 pub fn usage<T>(text: impl Into<String>) -> Result<T> {
     Err(Usage(text.into()).into())
+}
+
+/// A request that cannot be served is wrong usage.
+pub fn wrong(refusal: impl Refusal) -> anyhow::Error {
+    Usage(say(&refusal, &Flags)).into()
 }
 
 /// Says what went wrong, and the exit code for it.

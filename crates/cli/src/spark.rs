@@ -15,12 +15,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
+use tamis_jobs::marked::spelled;
 use tamis_jobs::number;
 use tamis_read::{Control, Error};
 
-use crate::arguments::Reading;
 use crate::progress;
 use crate::show::{Output, usage};
+use crate::words::Flags;
 
 /// Where a job runs.
 #[derive(Debug, Args)]
@@ -90,7 +91,7 @@ impl On {
             fs::read(&result).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         match told {
             Some(told) if told.get("error").is_none() && status => Ok(told),
-            Some(told) => match (told["error"].as_str(), told["usage"].as_bool()) {
+            Some(told) => match (told["error"].as_str().map(as_flags), told["usage"].as_bool()) {
                 (Some(error), Some(true)) => usage(error),
                 (Some(error), _) => bail!("{error}"),
                 _ => bail!("spark-submit failed after the job was done; it said:\n{}", said.join("\n")),
@@ -123,6 +124,11 @@ impl On {
         command.env("PYSPARK_DRIVER_PYTHON", driver);
         command
     }
+}
+
+/// What a job reports, with its options as flags.
+fn as_flags(text: &str) -> String {
+    spelled(text, &Flags)
 }
 
 /// What spark-submit takes for a master: it would answer with a trace of Java.
@@ -276,21 +282,6 @@ pub fn timed(told: &Value) -> Vec<(&'static str, Duration)> {
 pub fn phases(told: &Value) -> String {
     let phases = timed(told).into_iter().map(|(name, time)| format!("{name} {}", number::duration(time)));
     phases.collect::<Vec<_>>().join(", ")
-}
-
-/// How input is read, for a job.
-pub fn reading(reading: &Reading) -> Result<Value> {
-    if reading.threads.is_some() {
-        return usage(
-            "Spark decides how many threads there are: leave out --threads (--submit-arg sets its options)",
-        );
-    }
-    let name = reading.format.map(|format| format!("{format:?}").to_lowercase());
-    let skip = matches!(reading.bad_rows, crate::arguments::BadRowsName::Skip);
-    Ok(json!({
-        "format": name, "delimiter": reading.delimiter, "no_header": reading.no_header,
-        "no_quotes": reading.no_quotes, "bad_rows": if skip { "skip" } else { "fail" },
-    }))
 }
 
 /// Inputs as Spark finds them: relative paths are those of this folder.

@@ -27,6 +27,8 @@ impl Voice for Flags {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]
@@ -34,5 +36,16 @@ mod tests {
         assert_eq!(Flags.option(Opt("bits_per_key")), "--bits-per-key");
         assert_eq!(Flags.with(Opt("kind"), "count-min"), "--kind count-min");
         assert_eq!(Flags.option(Opt("output")), "-o");
+    }
+
+    /// A message that advises an option which is not there helps nobody.
+    #[test]
+    fn every_option_that_messages_name_is_an_argument_of_some_verb() {
+        let command = crate::Cli::command();
+        let arguments: Vec<_> = command.get_subcommands().flat_map(clap::Command::get_arguments).collect();
+        for option in tamis_jobs::opt::ALL {
+            let flag = option.0.replace('_', "-");
+            assert!(arguments.iter().any(|argument| argument.get_long() == Some(&flag)), "--{flag}");
+        }
     }
 }

@@ -3,7 +3,9 @@
 use tamis::bloom;
 use tamis::hash::Scheme;
 use tamis::sizing::{Kind, Shape};
-use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{self, Help, Opt};
+
+use crate::opt;
 
 /// Two of these fix the rest.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,75 +36,120 @@ pub struct Offer {
 }
 
 /// What the kinds make of the wishes.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Design {
     /// One for each kind that can serve.
     pub options: Vec<Offer>,
     /// Kinds that cannot serve, and why.
-    pub refused: Vec<(Kind, String)>,
+    pub refused: Vec<(Kind, tamis::Error)>,
     /// The rate of the classic filter, if it is among them, for each number of hashes.
     pub by_hashes: Vec<(u32, f64)>,
 }
 
-/// Works out what the wishes come to.
-pub fn design(wishes: Wishes) -> Result<Design> {
-    let missing = || {
-        Error::told(match (wishes.fpr, wishes.bits_per_key) {
-            (Some(_), Some(_)) => {
-                "--fpr and --bits-per-key say the same: give --keys, --bits or --size in place of one".into()
+/// Why numbers make no design.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// One number is missing.
+    #[error("two numbers fix the rest, and one more is needed")]
+    TooFew,
+    /// There is one too many.
+    #[error("two numbers fix the rest, and there are more")]
+    TooMany(Vec<Opt>),
+    /// A rate and the bits for each key: one follows from the other.
+    #[error("the rate follows from the bits for each key, and the number of keys from neither")]
+    Twice,
+    /// The documents' filter is made for keys and a rate.
+    #[error("murmur3 has the documents' numbers of bits and hashes, which follow from the keys and the rate")]
+    Document,
+    /// No kind has such a shape.
+    #[error(transparent)]
+    Shape(#[from] tamis::Error),
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        let any = |options: &[Opt]| Help::GiveOne(options.iter().map(|option| (*option).into()).collect());
+        match self {
+            Refusal::TooFew => {
+                vec![any(&[opt::KEYS, opt::FPR, opt::BITS, opt::SIZE, opt::BITS_PER_KEY])]
             }
-            _ => "two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest: give one more"
-                .into(),
-        })
-    };
-    let bits_for = |keys: u64| -> Option<u64> {
-        wishes.bits.or(wishes.bits_per_key.map(|bits| (bits * keys as f64).min(1e19) as u64))
-    };
-    let given =
-        [wishes.keys.is_some(), wishes.fpr.is_some(), wishes.bits.is_some(), wishes.bits_per_key.is_some()];
-    if given.iter().filter(|&&given| given).count() > 2 {
-        return Err(Error::told(
-            "two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest: leave one out".into(),
-        ));
+            Refusal::TooMany(given) => vec![Help::LeaveOutOne(given.clone())],
+            Refusal::Twice => vec![any(&[opt::KEYS, opt::BITS, opt::SIZE])],
+            Refusal::Document => vec![Help::Give(vec![opt::KEYS.into(), opt::FPR.into()])],
+            Refusal::Shape(_) => vec![],
+        }
     }
+}
+
+/// What the numbers of a design fix.
+enum Fixed {
+    KeysAndRate(u64, f64),
+    KeysAndBits(u64, u64),
+    BitsAndRate(u64, f64),
+}
+
+impl Wishes {
+    /// Whether two of the numbers fix the rest.
+    pub fn check(&self) -> Result<(), Refusal> {
+        self.fixed().map(drop)
+    }
+
+    fn fixed(&self) -> Result<Fixed, Refusal> {
+        let given = [
+            self.keys.map(|_| opt::KEYS),
+            self.fpr.map(|_| opt::FPR),
+            self.bits.map(|_| opt::BITS),
+            self.bits_per_key.map(|_| opt::BITS_PER_KEY),
+        ];
+        let given: Vec<Opt> = given.into_iter().flatten().collect();
+        if given.len() > 2 {
+            return Err(Refusal::TooMany(given));
+        }
+        if matches!(self.only, Some((_, Scheme::Murmur3))) && (self.keys.is_none() || self.fpr.is_none()) {
+            return Err(Refusal::Document);
+        }
+        match (self.keys, self.fpr, self.bits, self.bits_per_key) {
+            (Some(keys), Some(fpr), ..) => Ok(Fixed::KeysAndRate(keys, fpr)),
+            (Some(keys), None, Some(bits), _) => Ok(Fixed::KeysAndBits(keys, bits)),
+            (Some(keys), None, None, Some(each)) => {
+                Ok(Fixed::KeysAndBits(keys, (each * keys as f64).min(1e19) as u64))
+            }
+            (None, Some(fpr), Some(bits), _) => Ok(Fixed::BitsAndRate(bits, fpr)),
+            (None, Some(_), None, Some(_)) => Err(Refusal::Twice),
+            (None, None, Some(bits), Some(each)) => Ok(Fixed::KeysAndBits((bits as f64 / each) as u64, bits)),
+            _ => Err(Refusal::TooFew),
+        }
+    }
+}
+
+/// Works out what the wishes come to.
+pub fn design(wishes: Wishes) -> Result<Design, Refusal> {
+    let fixed = wishes.fixed()?;
     let murmur = matches!(wishes.only, Some((_, Scheme::Murmur3)));
-    if murmur && (wishes.keys.is_none() || wishes.fpr.is_none()) {
-        return Err(Error::told(
-            "murmur3 has the document's m and k, which follow from --keys and --fpr: give both".into(),
-        ));
-    }
     let kinds = wishes.only.map_or(Kind::PLANNED.to_vec(), |(kind, _)| vec![kind]);
     let mut design = Design { options: Vec::new(), refused: Vec::new(), by_hashes: Vec::new() };
     for kind in kinds {
-        let option = match (wishes.keys, wishes.fpr) {
-            (Some(keys), Some(fpr)) if murmur => bloom::document_shape(keys, fpr).map(|shape| (keys, shape)),
-            (Some(keys), Some(fpr)) => kind.shape_for_rate(keys, fpr).map(|shape| (keys, shape)),
-            (Some(keys), None) => {
-                kind.shape_for_bits(keys, bits_for(keys).ok_or_else(missing)?).map(|shape| (keys, shape))
+        let option = match fixed {
+            Fixed::KeysAndRate(keys, fpr) if murmur => {
+                bloom::document_shape(keys, fpr).map(|shape| (keys, shape))
             }
-            (None, Some(fpr)) => {
-                let bits = wishes.bits.ok_or_else(missing)?;
-                most_keys(kind, bits, fpr)
-            }
-            (None, None) => {
-                let (Some(bits), Some(each)) = (wishes.bits, wishes.bits_per_key) else {
-                    return Err(missing());
-                };
-                let keys = (bits as f64 / each) as u64;
-                kind.shape_for_bits(keys, bits).map(|shape| (keys, shape))
-            }
+            Fixed::KeysAndRate(keys, fpr) => kind.shape_for_rate(keys, fpr).map(|shape| (keys, shape)),
+            Fixed::KeysAndBits(keys, bits) => kind.shape_for_bits(keys, bits).map(|shape| (keys, shape)),
+            Fixed::BitsAndRate(bits, fpr) => most_keys(kind, bits, fpr),
         };
         match option {
             Ok((keys, shape)) => {
                 let rate = kind.expected_rate(&shape, keys);
                 design.options.push(Offer { kind, keys, shape, rate });
             }
-            Err(error) => design.refused.push((kind, error.to_string())),
+            Err(error) => design.refused.push((kind, error)),
         }
     }
-    if design.options.is_empty() {
-        let reason = design.refused.into_iter().next().map(|(_, reason)| reason);
-        return Err(Error::told(reason.unwrap_or_default()));
+    if design.options.is_empty()
+        && let Some((_, reason)) = design.refused.pop()
+    {
+        return Err(reason.into());
     }
     design.by_hashes = design.classic().map(rates_by_hashes).unwrap_or_default();
     Ok(design)

@@ -11,11 +11,12 @@ use tamis::countmin::Heavy;
 use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{self, Help};
 use tamis_read::{Control, Sources, Table};
 
 use crate::arena::Placing;
-use crate::build::{self, Job, Sizing};
-use crate::counts;
+use crate::build::{self, Job, Putting, Sketches};
+use crate::opt;
 use crate::output::{self, Mapped};
 
 /// What was built.
@@ -31,10 +32,40 @@ pub struct Report {
     pub heavy: Option<u64>,
 }
 
+/// Why tables that come one by one are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Their keys are not counted first.
+    #[error("tables that come one by one are not counted first")]
+    Uncounted,
+    /// A static filter needs all keys.
+    #[error("a fuse filter is built from all keys at once")]
+    Static,
+    /// Heavy keys need a second pass.
+    #[error("heavy keys are found in a second pass")]
+    Heavy,
+    /// An earlier table was added in part.
+    #[error("a table before this one could not be added whole")]
+    Broken,
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            Refusal::Uncounted => vec![Help::give(opt::PARAMS)],
+            Refusal::Static => {
+                vec![Help::give(opt::KIND.with(Kind::Blocked.name())), Help::Do("build from one table")]
+            }
+            Refusal::Heavy => vec![Help::Do("build from one table"), Help::leave_out(opt::HEAVY)],
+            Refusal::Broken => vec![Help::Do("start again with an empty one")],
+        }
+    }
+}
+
 /// Builds sketches of a table. The inputs that the job names are not looked at.
 pub fn build(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Report> {
-    build::refuse_early(job)?;
-    let mut sources = Sources::of_table(table, &job.common.recipe.columns())?;
+    let mut sources = Sources::of_table(table, &job.recipe.columns())?;
     let built = build::make(job, &mut sources, &mut |_, _| (), control)?;
     let heavy = built.heavy.as_ref();
     let file =
@@ -45,16 +76,8 @@ pub fn build(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Repo
 
 /// The parameters for a table: the first phase alone.
 pub fn plan(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Params> {
-    build::refuse_early(job)?;
-    let sources = Sources::of_table(table, &job.common.recipe.columns())?;
-    match &job.sizing {
-        Sizing::Count(size) => Ok(build::count_and_plan(job, &sources, *size, control)?.0),
-        Sizing::Counters(counters) => counts::plan_rows(job, &sources, *counters, control),
-        Sizing::Keys(..) => {
-            Err(Error::told("the keys of a table are counted: leave out --keys, or the table".into()))
-        }
-        Sizing::Params(params) => Ok(params.clone()),
-    }
+    let sources = Sources::of_table(table, &job.recipe.columns())?;
+    Ok(build::plan_rows(job, &sources, control)?.0)
 }
 
 /// Sketches of given parameters that take tables one after the other, such as the batches of a stream
@@ -73,19 +96,12 @@ pub struct Builder {
 impl Builder {
     /// Sketches that are still empty. The job has parameters.
     pub fn new(job: Job) -> Result<Builder> {
-        build::refuse_early(&job)?;
-        let Sizing::Params(params) = &job.sizing else {
-            return Err(Error::told("tables that come one by one are not counted first: give params".into()));
+        let params = match (&job.sketches, job.sketches.putting()) {
+            (_, Putting::Static) => return Err(Refusal::Static.into()),
+            (_, Putting::Weights { heavy: Some(_) }) => return Err(Refusal::Heavy.into()),
+            (Sketches::Given(given), _) => given.params(),
+            _ => return Err(Refusal::Uncounted.into()),
         };
-        if job.common.kind == Kind::Fuse {
-            return Err(Error::told(
-                "a fuse filter is built from all keys at once; use --kind blocked, or build from one table"
-                    .into(),
-            ));
-        }
-        if job.heavy.is_some() {
-            return Err(Error::told("heavy keys are found in a second pass: build from one table".into()));
-        }
         let (params, groups) = (params.clone(), params.groups.len());
         let arena = Some(Placing::new(&params).empty()?);
         Ok(Builder { job, params, arena, rows: vec![0; groups], seeds: vec![0; groups], skipped: 0 })
@@ -94,9 +110,9 @@ impl Builder {
     /// Adds the rows of a table. After an error only part of them may be there, so that nothing more
     /// can be done with the sketches.
     pub fn add(&mut self, table: Arc<dyn Table>, control: &Control) -> Result<()> {
-        let sources = Sources::of_table(table, &self.job.common.recipe.columns())?;
+        let sources = Sources::of_table(table, &self.job.recipe.columns())?;
         let arena = Some(self.arena.take().ok_or_else(Builder::broken)?);
-        let (making, params) = (build::making(&self.job), self.params.clone());
+        let (making, params) = (self.job.making(), self.params.clone());
         let built = build::insert(&sources, making, params, arena, self.job.threads, control)?;
         let sum = |all: &mut [u64], more: &[u64]| {
             all.iter_mut().zip(more).for_each(|(all, more)| *all = all.saturating_add(*more));
@@ -117,7 +133,7 @@ impl Builder {
     }
 
     fn broken() -> Error {
-        Error::told("a table before this one could not be added whole: begin anew".into())
+        Refusal::Broken.into()
     }
 }
 

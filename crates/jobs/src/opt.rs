@@ -1,55 +1,104 @@
-//! The options that refusals name, each once: the fields of the requests.
+//! The options of requests. Each name is that of the field; front ends spell it in their own way.
 
-pub use tamis_read::opt::*;
+pub use tamis_read::opt::{BAD_ROWS, DELIMITER, FORMAT, KEY, NO_QUOTES, OUTPUT_FORMAT};
 use tamis_read::refusal::Opt;
 
-/// Whether counters are updated conservatively.
-pub const CONSERVATIVE: Opt = Opt("conservative");
-/// The bits of a counter.
-pub const COUNTER_BITS: Opt = Opt("counter_bits");
-/// How probably an estimate is off by more than its bound.
-pub const DELTA: Opt = Opt("delta");
-/// The error of estimates, as a share of the total.
-pub const EPSILON: Opt = Opt("epsilon");
-/// Whether the keys themselves are kept beside the filters.
-pub const EXACT: Opt = Opt("exact");
-/// The rate of false positives.
-pub const FPR: Opt = Opt("fpr");
-/// The column of groups, or the group that is asked.
-pub const GROUP: Opt = Opt("group");
-/// The hash function.
-pub const HASH: Opt = Opt("hash");
-/// The share from which on keys are kept beside counters.
-pub const HEAVY: Opt = Opt("heavy");
-/// Whether the other records pass.
-pub const INVERT: Opt = Opt("invert");
-/// The columns of keywords.
-pub const KEYWORDS: Opt = Opt("keywords");
-/// The kind of sketch.
-pub const KIND: Opt = Opt("kind");
-/// How much memory a job may take.
-pub const MEMORY: Opt = Opt("memory");
-/// What is done with keys to be removed that are not there.
-pub const MISSING: Opt = Opt("missing");
-/// Data whose keys are known to be outside.
-pub const NEGATIVES: Opt = Opt("negatives");
-/// Whether a record is asked of its own group.
-pub const OWN_GROUP: Opt = Opt("own_group");
-/// How many random keys are made that are taken to be outside.
-pub const RANDOM: Opt = Opt("random");
-/// The rate above which filters are built again.
-pub const REBUILD_ABOVE: Opt = Opt("rebuild_above");
-/// The filters of removed keys.
-pub const REMOVED: Opt = Opt("removed");
-/// The seed of the hash function.
-pub const SEED: Opt = Opt("seed");
-/// The share from which on keys are listed.
-pub const SHARE: Opt = Opt("share");
-/// The size in bytes.
-pub const SIZE: Opt = Opt("size");
-/// What is remembered between runs.
-pub const STATE: Opt = Opt("state");
-/// Whether answers are checked against the keys themselves.
-pub const STRICT: Opt = Opt("strict");
-/// The column that names the groups of a record.
-pub const TAG: Opt = Opt("tag");
+/// Defines the options, and the list of all of them with those of reading.
+macro_rules! options {
+    ($($(#[$doc:meta])* $name:ident = $field:literal;)*) => {
+        $($(#[$doc])* pub const $name: Opt = Opt($field);)*
+
+        /// All of them, those of reading among them.
+        pub const ALL: &[Opt] =
+            &[BAD_ROWS, DELIMITER, FORMAT, KEY, NO_QUOTES, OUTPUT_FORMAT, $($name),*];
+    };
+}
+
+options! {
+    /// Delimited text has no header line.
+    NO_HEADER = "no_header";
+    /// The columns of keywords.
+    KEYWORDS = "keywords";
+    /// The column of the group.
+    GROUP = "group";
+    /// The column of what a row counts for.
+    WEIGHT = "weight";
+    /// What stands for a missing value.
+    NULL = "null";
+    /// Threads.
+    THREADS = "threads";
+    /// The kind.
+    KIND = "kind";
+    /// The update of counters.
+    CONSERVATIVE = "conservative";
+    /// The layers of a `layered`.
+    LAYERS = "layers";
+    /// The hash.
+    HASH = "hash";
+    /// Its seed.
+    SEED = "seed";
+    /// The rate of false positives.
+    FPR = "fpr";
+    /// Bits for each key.
+    BITS_PER_KEY = "bits_per_key";
+    /// Bits in all.
+    BITS = "bits";
+    /// Bytes in all.
+    SIZE = "size";
+    /// The keys that each group is planned for.
+    KEYS = "keys";
+    /// The error of counts.
+    EPSILON = "epsilon";
+    /// How probably an estimate is further off.
+    DELTA = "delta";
+    /// Counters in a row.
+    WIDTH = "width";
+    /// Rows of counters.
+    DEPTH = "depth";
+    /// Bits of a counter.
+    COUNTER_BITS = "counter_bits";
+    /// The share from which on keys are kept.
+    HEAVY = "heavy";
+    /// Each different key once.
+    DISTINCT = "distinct";
+    /// The keys themselves beside the filters.
+    EXACT = "exact";
+    /// Memory for a job that can do with little.
+    MEMORY = "memory";
+    /// Parameters that were saved.
+    PARAMS = "params";
+    /// The chart of a plan.
+    CHART = "chart";
+    /// The file to write.
+    OUTPUT = "output";
+    /// Where a job runs.
+    ON = "on";
+    /// Records that do not pass.
+    REJECTED = "rejected";
+    /// Filters of removed keys.
+    REMOVED = "removed";
+    /// A second look at the keys themselves.
+    STRICT = "strict";
+    /// The record's own group.
+    OWN_GROUP = "own_group";
+    /// A column of the groups.
+    TAG = "tag";
+    /// Numbers alone.
+    COUNT = "count";
+    /// The records that do not pass, in place of those that do.
+    INVERT = "invert";
+    /// Keys known to be outside.
+    NEGATIVES = "negatives";
+    /// Random keys.
+    RANDOM = "random";
+    /// What is done with keys to be removed that are not there.
+    MISSING = "missing";
+    /// The rate above which filters are built again.
+    REBUILD_ABOVE = "rebuild_above";
+    /// The share from which on keys are listed.
+    SHARE = "share";
+    /// What is remembered between runs.
+    STATE = "state";
+    /// How a job understands its inputs.
+    EXPLAIN = "explain";
+}

@@ -10,17 +10,80 @@ use tamis::hash::Scheme;
 use tamis::layered;
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::sizing::{Kind, Shape};
-use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{self, Help, Opt};
+
+use crate::opt;
 
 /// How large the filters shall be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Size {
     /// As small as keeps the rate of false positives at or below this.
     Fpr(f64),
-    /// So many bits per key.
+    /// This many bits per key.
     BitsPerKey(f64),
-    /// So many bytes for all groups together, shared so that all have the same expected rate.
+    /// This many bytes for all groups together, shared so that all have the same expected rate.
     Total(u64),
+}
+
+/// A size that follows for each key, without a look at the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PerKey {
+    /// As many bits as keep the rate of false positives at or below this.
+    Fpr(f64),
+    /// This many bits.
+    Bits(f64),
+}
+
+impl From<PerKey> for Size {
+    fn from(each: PerKey) -> Size {
+        match each {
+            PerKey::Fpr(fpr) => Size::Fpr(fpr),
+            PerKey::Bits(bits) => Size::BitsPerKey(bits),
+        }
+    }
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// There are no keys to plan for.
+    #[error("the input has no keys to build from")]
+    NoKeys,
+    /// The documents' filter has a size of its own.
+    #[error("murmur3 has the documents' numbers of bits and hashes, which follow from the keys and the rate")]
+    DocumentSize(Opt),
+    /// Too few bits for a key, or too many.
+    #[error("bits per key lie between 0 and 10,000, and {0} do not")]
+    BitsPerKey(f64),
+    /// The groups do not fit.
+    #[error("{bytes} bytes are too few for {groups} groups, which need {least} at least")]
+    TooFew {
+        /// The bytes for all of them.
+        bytes: u64,
+        /// The groups.
+        groups: usize,
+        /// The bytes that they need.
+        least: u64,
+    },
+    /// No sketch has such a shape.
+    #[error(transparent)]
+    Shape(#[from] tamis::Error),
+}
+
+/// A plan, or why there is none.
+type Result<T, E = Refusal> = std::result::Result<T, E>;
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            Refusal::NoKeys => vec![Help::Do("name data with keys"), Help::give(opt::KEYS.with("N"))],
+            Refusal::DocumentSize(other) => vec![Help::leave_out(*other)],
+            Refusal::BitsPerKey(_) => vec![Help::give(opt::BITS_PER_KEY.with("10"))],
+            Refusal::TooFew { .. } => vec![Help::give(opt::SIZE)],
+            Refusal::Shape(_) => vec![],
+        }
+    }
 }
 
 /// How large sketches that count shall be: all groups alike.
@@ -34,51 +97,22 @@ pub struct Counters {
 
 impl Counters {
     /// As many as keep this error but for this probability, of 64 or 32 bits.
-    pub fn for_error(epsilon: f64, delta: f64, bits: u32) -> Result<Counters> {
+    pub fn for_error(epsilon: f64, delta: f64, bits: u32) -> tamis::Result<Counters> {
         Ok(Counters { epsilon, shape: countmin::shape(epsilon, delta, bits)? })
     }
 
     /// So many in each of so many rows; the error follows.
-    pub fn by_hand(row: u64, depth: u32, bits: u32) -> Result<Counters> {
+    pub fn by_hand(row: u64, depth: u32, bits: u32) -> tamis::Result<Counters> {
         let shape = countmin::shape_by_hand(row, depth, bits)?;
         Ok(Counters { epsilon: countmin::epsilon_of(row), shape })
     }
 
     /// The parameters of sketches of these groups.
-    pub fn parameters(self, common: Common, names: Vec<Name>) -> Result<Params> {
+    pub fn parameters(self, common: Common, names: Vec<Name>) -> tamis::Result<Params> {
         let Counters { epsilon, shape } = self;
         let group = |group| GroupParams { group, keys: 0, fpr: epsilon, shape };
-        Ok(Params::new(common, names.into_iter().map(group).collect())?)
+        Params::new(common, names.into_iter().map(group).collect())
     }
-}
-
-/// The number of layers of a `layered`: as asked for, or what follows from the keywords and the
-/// records that were counted. Other kinds have none.
-pub fn layers(common: &Common, size: Size, asked: Option<u32>, counted: Option<(u64, u64)>) -> Result<u32> {
-    if common.kind != Kind::Layered {
-        return Ok(0);
-    }
-    let hashes = match (asked, size) {
-        (Some(layers), _) => {
-            return match layers {
-                1..=layered::MOST_LAYERS => Ok(layers),
-                _ => Err(Error::told(format!("--layers must lie between 1 and {}", layered::MOST_LAYERS))),
-            };
-        }
-        (None, Size::Fpr(fpr)) => bloom::best_for_rate(fpr).0,
-        (None, Size::BitsPerKey(bits)) => bloom::hashes_for_bits_per_key(bits),
-        (None, Size::Total(_)) => {
-            return Err(Error::told(
-                "the number of layers follows from that of the hashes, and this from the size of a layer: with --size, give --layers N".into(),
-            ));
-        }
-    };
-    let (keywords, records) = counted.ok_or_else(|| {
-        Error::told(
-            "the number of layers follows from the keywords, which are not counted: give --layers N".into(),
-        )
-    })?;
-    Ok(layered::layers_for(keywords, records, hashes))
 }
 
 /// The parameters of groups with so many keys each; in a `layered`, so many items in a layer.
@@ -125,9 +159,7 @@ pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size, layers: 
 /// Refuses to plan for nothing.
 pub fn refuse_empty(counts: &[(Name, u64)]) -> Result<()> {
     if counts.is_empty() {
-        return Err(Error::told(
-            "the input has no keys: nothing to build from (--keys N makes an empty filter)".into(),
-        ));
+        return Err(Refusal::NoKeys);
     }
     Ok(())
 }
@@ -135,23 +167,23 @@ pub fn refuse_empty(counts: &[(Name, u64)]) -> Result<()> {
 /// Refuses a size that does not go with the kind and the hash, whatever the number of keys.
 pub fn check(common: &Common, size: Size) -> Result<()> {
     match size {
-        Size::Fpr(fpr) => common.kind.at_rate(fpr).map(drop).map_err(Error::from),
+        Size::Fpr(fpr) => Ok(common.kind.at_rate(fpr).map(drop)?),
         Size::BitsPerKey(bits) => {
-            refuse_murmur(common, "--bits-per-key")?;
-            if bits > 0.0 && bits <= 10_000.0 {
-                return Ok(());
-            }
-            Err(Error::told(format!("--bits-per-key must lie between 0 and 10,000: {bits} does not")))
+            refuse_murmur(common, opt::BITS_PER_KEY)?;
+            check_bits_per_key(bits)
         }
-        Size::Total(_) => refuse_murmur(common, "--size"),
+        Size::Total(_) => refuse_murmur(common, opt::SIZE),
     }
 }
 
-fn refuse_murmur(common: &Common, flag: &str) -> Result<()> {
+/// Refuses numbers of bits per key that no filter has.
+pub(crate) fn check_bits_per_key(bits: f64) -> Result<()> {
+    if bits > 0.0 && bits <= 10_000.0 { Ok(()) } else { Err(Refusal::BitsPerKey(bits)) }
+}
+
+fn refuse_murmur(common: &Common, size: Opt) -> Result<()> {
     match common.hash {
-        Scheme::Murmur3 => Err(Error::told(format!(
-            "murmur3 has the document's m and k, which follow from --fpr; leave out {flag}"
-        ))),
+        Scheme::Murmur3 => Err(Refusal::DocumentSize(size)),
         Scheme::Xxh3 { .. } => Ok(()),
     }
 }
@@ -207,11 +239,7 @@ fn within(common: &Common, counts: &[(Name, u64)], bytes: u64, layers: u32) -> R
     let (mut low, mut high) = (-90.0f64, -0.001f64); // logarithms of the rate: too large, small enough
     let mut best = at_rate(common, counts, high.exp(), layers)?;
     if total(&best) > bytes {
-        return Err(Error::told(format!(
-            "{bytes} bytes are too few for {} groups: at least {} are needed",
-            counts.len(),
-            total(&best)
-        )));
+        return Err(Refusal::TooFew { bytes, groups: counts.len(), least: total(&best) });
     }
     for _ in 0..40 {
         let middle = 0.5 * (low + high);

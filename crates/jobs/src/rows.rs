@@ -21,6 +21,16 @@ pub enum BadRows {
     Skip,
 }
 
+impl BadRows {
+    /// Its name in requests.
+    pub fn name(self) -> &'static str {
+        match self {
+            BadRows::Fail => "fail",
+            BadRows::Skip => "skip",
+        }
+    }
+}
+
 /// A key on its way into a sketch.
 #[derive(Debug, Clone, Copy)]
 pub struct Key<'a> {

@@ -8,8 +8,8 @@ use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::Common;
 use tamis::sizing::Kind;
-use tamis_jobs::build::{self, Sizing};
-use tamis_jobs::plan::Size;
+use tamis_jobs::build;
+use tamis_jobs::request::at_rate;
 use tamis_jobs::rows::BadRows;
 use tamis_jobs::{check, number};
 use tamis_read::error::Result;
@@ -131,11 +131,8 @@ fn run(
     let job = build::Job {
         inputs: vec![table.into()],
         options: Options::default(),
-        common: scheme.common(),
-        sizing: Sizing::Count(Size::Fpr(fpr)),
-        layers: None,
-        heavy: None,
-        distinct: false,
+        sketches: at_rate(&scheme.common(), fpr)?,
+        recipe: recipe(),
         bad_rows: BadRows::Fail,
         threads,
     };

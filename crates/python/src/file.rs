@@ -23,7 +23,7 @@ use tamis_read::{Control, Error, Table};
 use tamis_report::health::overfull_text;
 
 use crate::answers::{Answers, Values};
-use crate::errors::{Failure, raised, wrong};
+use crate::errors::{Failure, UsedUp, raised, wrong_job};
 use crate::options::{Options, bad_rows, threads};
 use crate::patience;
 use crate::rows::{by_number, one_key, rows, with_text};
@@ -441,8 +441,8 @@ impl Builder {
     #[new]
     fn new(options: Bound<'_, PyDict>) -> PyResult<Self> {
         let job = Options(options).job()?;
-        let width = job.common.recipe.key.len();
-        let builder = Mutex::new(Some(memory::Builder::new(job).map_err(wrong)?));
+        let width = job.recipe.key.len();
+        let builder = Mutex::new(Some(memory::Builder::new(job).map_err(wrong_job)?));
         Ok(Builder { builder, width })
     }
 
@@ -451,22 +451,18 @@ impl Builder {
         let count = (0..table.parts()).map(|part| table.rows(part) as u64).sum();
         patience::run(py, count, |control| {
             let mut builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner);
-            builder.as_mut().ok_or_else(finished)?.add(Arc::new(table), control)
+            builder.as_mut().ok_or(UsedUp)?.add(Arc::new(table), control)
         })
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<File> {
         let done = py.detach(|| {
             let builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner).take();
-            builder.ok_or_else(finished)?.finish()
+            builder.ok_or(UsedUp)?.finish()
         });
         let report = done.map_err(raised)?;
         Ok(File { skipped: report.skipped, ..File::kept(report.file) })
     }
-}
-
-fn finished() -> Error {
-    Error::told("this builder has finished: begin another".into())
 }
 
 /// Opens a file, of which its builder may tell how many rows were left out.

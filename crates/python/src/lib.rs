@@ -15,14 +15,11 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tamis::params::Name;
-use tamis_jobs::build::Sizing;
 use tamis_jobs::memory;
-use tamis_jobs::plan as planning;
 use tamis_read::Table;
 
 use crate::column::Arrays;
-use crate::errors::{Failure, raised, wrong};
+use crate::errors::{Failure, refused};
 use crate::file::File;
 use crate::options::Options;
 use crate::rows::rows;
@@ -35,7 +32,7 @@ fn count(table: &Arrays) -> u64 {
 #[pyfunction]
 fn build(py: Python<'_>, data: &Bound<'_, PyAny>, options: Bound<'_, PyDict>) -> PyResult<File> {
     let job = Options(options).job()?;
-    let table = rows(data, job.common.recipe.key.len())?;
+    let table = rows(data, job.recipe.key.len())?;
     let report = patience::run(py, count(&table), |control| memory::build(&job, Arc::new(table), control))?;
     Ok(File { skipped: report.skipped, ..File::kept(report.file) })
 }
@@ -43,29 +40,15 @@ fn build(py: Python<'_>, data: &Bound<'_, PyAny>, options: Bound<'_, PyDict>) ->
 /// The parameters of sketches of rows, or of so many keys; as JSON.
 #[pyfunction]
 fn plan(py: Python<'_>, data: Option<&Bound<'_, PyAny>>, options: Bound<'_, PyDict>) -> PyResult<String> {
-    let job = Options(options).job()?;
-    if let Some(data) = data {
-        let table = rows(data, job.common.recipe.key.len())?;
-        let params =
-            patience::run(py, count(&table), |control| memory::plan(&job, Arc::new(table), control))?;
-        return Ok(params.to_json());
-    }
-    if job.common.recipe.group.is_some() {
-        return Err(wrong("the groups are found in a table: give one, or leave out group"));
-    }
-    let names = vec![Name::default()];
-    let params = match job.sizing {
-        Sizing::Counters(counters) => counters.parameters(job.common, names),
-        Sizing::Keys(keys, size) => {
-            planning::layers(&job.common, size, job.layers, None).and_then(|layers| {
-                let counts = names.into_iter().map(|name| (name, keys)).collect();
-                planning::parameters(job.common, counts, size, layers)
-            })
-        }
-        Sizing::Params(params) => Ok(params),
-        Sizing::Count(_) => return Err(wrong("parameters are planned for a table, or for keys=N: give one")),
+    let request = Options(options).request()?;
+    let Some(data) = data else {
+        return Ok(request.without_table().map_err(refused)?.to_json());
     };
-    Ok(params.map_err(raised)?.to_json())
+    request.refuse_keys().map_err(refused)?;
+    let job = request.resolve().map_err(refused)?.job;
+    let table = rows(data, job.recipe.key.len())?;
+    let params = patience::run(py, count(&table), |control| memory::plan(&job, Arc::new(table), control))?;
+    Ok(params.to_json())
 }
 
 #[pymodule]

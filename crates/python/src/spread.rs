@@ -1,5 +1,6 @@
 //! Jobs that are spread over machines: what the executors of an engine and its driver are asked to do.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,11 +14,12 @@ use tamis::params::Params;
 use tamis_jobs::check::apart::{Gatherer as Keys, Judge as Judging};
 use tamis_jobs::check::{self, Findings, With};
 use tamis_jobs::filter::apart::{self, Question};
-use tamis_jobs::parallel;
 use tamis_jobs::spread::{self, Outcome, Rows};
-use tamis_read::{Control, Error, Format, Options as Reading, Sources};
+use tamis_jobs::{opt, parallel};
+use tamis_read::refusal::{Help, Refusal};
+use tamis_read::{Control, Error, Options as Reading, Sources};
 
-use crate::errors::{self, raised, wrong};
+use crate::errors::{UsedUp, raised, wrong, wrong_job};
 use crate::file::File;
 use crate::options::Options;
 use crate::patience;
@@ -42,11 +44,15 @@ impl Given {
         let text = match dict.get_item("text")?.filter(|text| !text.is_none()) {
             None => None,
             Some(text) => {
-                let text = Options(text.cast_into::<PyDict>().map_err(PyErr::from)?);
-                let reading = text.reading()?;
-                let header = text.0.get_item("header")?.filter(|header| !header.is_none());
+                let text = text.cast_into::<PyDict>().map_err(PyErr::from)?.copy()?;
+                let header = text.get_item("header")?.filter(|header| !header.is_none());
                 let header =
                     header.map(|header| header.extract::<Vec<u8>>()).transpose()?.unwrap_or_default();
+                // What is known of the text beside how it is read.
+                for other in ["header", "columns"] {
+                    let _ = text.del_item(other);
+                }
+                let reading = Options(text).reading()?;
                 Some(Text { reading, header })
             }
         };
@@ -87,12 +93,33 @@ fn push_lines(column: &dyn Array, reading: &Reading, lines: &mut Vec<u8>) -> PyR
         DataType::LargeBinary => column.as_binary::<i64>().iter().flatten().for_each(push),
         other => return Err(wrong(format!("lines of text are strings, not {other}"))),
     }
-    let Some(line) = open else { return Ok(()) };
-    let message = format!(
-        "{line:?} opens a quoted value that does not end in its line, and on Spark a quoted value cannot hold a line \
-         end: leave out --on or, if quotes are ordinary characters in this file, pass --no-quotes"
-    );
-    Err(raised(Error::told_of(Rows::somewhere().to_owned(), message)))
+    match open {
+        Some(line) => Err(raised(Error::input(Rows::somewhere(), OpenQuote(line)))),
+        None => Ok(()),
+    }
+}
+
+/// A quoted value that goes on in the next line.
+#[derive(Debug)]
+struct OpenQuote(String);
+
+impl fmt::Display for OpenQuote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} opens a quoted value that does not end in its line, and on Spark a quoted value cannot hold a line end \
+             (quotes may be ordinary characters in this file)",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for OpenQuote {}
+
+impl Refusal for OpenQuote {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::leave_out(opt::ON), Help::give(opt::NO_QUOTES)]
+    }
 }
 
 /// A failure of rows; a line of a piece of a text has no number that helps.
@@ -115,7 +142,7 @@ impl<T: Send> Held<T> {
     ) -> PyResult<R> {
         let done = py.detach(|| {
             let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut value = held.take().ok_or_else(used_up)?;
+            let mut value = held.take().ok_or(UsedUp)?;
             let done = work(&mut value)?;
             *held = Some(value);
             Ok(done)
@@ -125,12 +152,8 @@ impl<T: Send> Held<T> {
 
     fn take(&self) -> PyResult<T> {
         let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        value.ok_or_else(|| raised(used_up()))
+        value.ok_or_else(|| raised(UsedUp.into()))
     }
-}
-
-fn used_up() -> Error {
-    Error::told("this has finished or has failed: begin another".into())
 }
 
 type Parts<'py, N> = Vec<(N, Bound<'py, PyBytes>)>;
@@ -152,7 +175,7 @@ impl Counter {
     fn new(options: Bound<'_, PyDict>) -> PyResult<Counter> {
         let options = Options(options);
         let job = options.job()?;
-        let given = Given::new(&options, job.common.recipe.key.len())?;
+        let given = Given::new(&options, job.recipe.key.len())?;
         Ok(Counter { counter: Held::new(spread::Counter::new(job).map_err(raised)?), given })
     }
 
@@ -202,8 +225,8 @@ impl Partial {
     fn new(options: Bound<'_, PyDict>, range_bytes: usize) -> PyResult<Partial> {
         let options = Options(options);
         let job = options.job()?;
-        let given = Given::new(&options, job.common.recipe.key.len())?;
-        Ok(Partial { partial: Held::new(spread::Partial::new(job, range_bytes).map_err(wrong)?), given })
+        let given = Given::new(&options, job.recipe.key.len())?;
+        Ok(Partial { partial: Held::new(spread::Partial::new(job, range_bytes).map_err(wrong_job)?), given })
     }
 
     /// Takes rows; returns about how many bytes are held.
@@ -232,7 +255,7 @@ struct Merger(Held<spread::Merger>);
 impl Merger {
     #[new]
     fn new(params: &str, range_bytes: usize) -> PyResult<Merger> {
-        let merger = spread::Merger::new(&parameters(params)?, range_bytes).map_err(wrong)?;
+        let merger = spread::Merger::new(&parameters(params)?, range_bytes).map_err(wrong_job)?;
         Ok(Merger(Held::new(merger)))
     }
 
@@ -382,7 +405,7 @@ fn conclude_test(
 /// The parameters of a job that needs no rows for them, as JSON.
 #[pyfunction]
 fn planned_without_rows(options: Bound<'_, PyDict>) -> PyResult<Option<String>> {
-    let planned = spread::planned_without_rows(&Options(options).job()?).map_err(wrong)?;
+    let planned = spread::planned_without_rows(&Options(options).job()?).map_err(wrong_job)?;
     Ok(planned.map(|params| params.to_json()))
 }
 
@@ -409,7 +432,7 @@ fn columns(options: Bound<'_, PyDict>, file: Option<&File>) -> PyResult<Vec<Colu
     let options = Options(options);
     let mut recipe = match file {
         Some(file) => options.applied(&file.file.params().common.recipe)?,
-        None => options.job()?.common.recipe,
+        None => options.job()?.recipe,
     };
     if file.is_some() {
         recipe.weight = None;
@@ -447,14 +470,7 @@ fn understand<'py>(
     let understood = Sources::understand_text(&name, head, &reading, &columns);
     let (explained, prelude) = understood.map_err(raised)?;
     let found = PyDict::new(py);
-    let format = match explained.format {
-        Format::Lines => "lines",
-        Format::Csv => "csv",
-        Format::Tsv => "tsv",
-        Format::Ndjson => "ndjson",
-        Format::Parquet => "parquet",
-    };
-    found.set_item("format", format)?;
+    found.set_item("format", explained.format.name())?;
     found.set_item("delimiter", explained.delimiter)?;
     found.set_item("no_header", !explained.header)?;
     found.set_item("no_quotes", reading.no_quotes)?;
@@ -479,8 +495,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(find_columns, module)?)?;
     module.add_function(wrap_pyfunction!(understand, module)?)?;
     module.add_function(wrap_pyfunction!(data_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(errors::speak_as_command_line, module)?)?;
-    module.add_function(wrap_pyfunction!(errors::speaks_as_command_line, module)?)?;
     module.add("RANGE_BYTES", spread::RANGE_BYTES)?;
+    module.add("OPTIONS", opt::ALL.iter().map(|option| option.0).collect::<Vec<_>>())?;
     Ok(())
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import datetime
+import inspect
 import multiprocessing
 import os
 import pickle
@@ -123,11 +124,11 @@ WRONG: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (ValueError, "all keys at once", lambda: tamis.Builder(tamis.build(["a"], kind="fuse"))),
     (TypeError, "same columns", lambda: tamis.build([ROWS, pa.array(["a"])], key="n")),
     (ValueError, "between 0 and 1", lambda: tamis.build(["a"], fpr=1.5)),
-    (ValueError, "give one", lambda: tamis.build(["a"], fpr=0.1, size=100)),
-    (ValueError, "from 1", lambda: tamis.build(["a"], keys=0)),
+    (ValueError, "give fpr or size", lambda: tamis.build(["a"], fpr=0.1, size=100)),
+    (ValueError, "0 keys are too few: give keys=N", lambda: tamis.build(["a"], keys=0)),
     (ValueError, "no kind is called", lambda: tamis.build(["a"], kind="cuckoo")),
     (ValueError, "no step is called", lambda: tamis.build(ROWS, key="id:shout")),
-    (ValueError, "murmur3 goes with kind=\"bloom\"", lambda: tamis.build(["a"], hash="murmur3", kind="fuse")),
+    (ValueError, "murmur3 goes with bloom filters", lambda: tamis.build(["a"], hash="murmur3", kind="fuse")),
     (ValueError, "is \"xxh3\" or", lambda: tamis.build(["a"], hash="md5")),
     (ValueError, "epsilon", lambda: tamis.build(["a"], kind="count-min", fpr=0.1)),
     (ValueError, "no counters", lambda: tamis.build(["a"], epsilon=0.1)),
@@ -163,6 +164,21 @@ def test_what_is_wrong_is_said(kind: type[Exception], message: str, call: Callab
     with pytest.raises(kind, match=message) as raised:
         call()
     assert type(raised.value) is kind and " --" not in str(raised.value)
+
+
+# Options that messages may name and that no call has: what the command line does with files.
+OF_FILES = {
+    "bits", "chart", "count", "delimiter", "distinct", "exact", "explain", "format", "memory", "no_header", "no_quotes",
+    "on", "output", "output_format", "own_group", "rejected", "removed", "strict", "tag",
+}  # fmt: skip
+
+
+def test_every_option_that_messages_name_is_an_argument() -> None:
+    from tamis import spark
+
+    calls = [tamis.build, tamis.plan, spark.build, spark.test, spark.filter_df]
+    arguments = {name for call in calls for name in inspect.signature(call).parameters}
+    assert set(tamis._tamis.OPTIONS) - arguments == OF_FILES
 
 
 def test_nulls_may_be_left_out_or_stand_for_a_text() -> None:

@@ -361,7 +361,7 @@ def test_a_job_filters_to_the_formats_of_spark(spark: Any, tmp_path: Path) -> No
     tamis.build({"who": ["ann", "b,ob"]}, key="who", fpr=1e-9).save(filters)
     asked = {
         "inputs": [str(data)], "filters": str(filters), "output": None, "output_format": None, "invert": False,
-        "group": None, "options": {}, "reading": {"bad_rows": "skip"},
+        "group": None, "bad_rows": "skip",
     }
     assert job._filter(spark, asked)[0] == {"records": 4, "admitted": 2, "keyless": 1}
     for form, read in (("csv", "csv"), ("parquet", "parquet"), ("ndjson", "json")):

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 def _filter(spark: Any, filters: Path, inputs: list[Path], output: Optional[Path], **more: Any) -> dict[str, int]:
     asked = {
         "inputs": [str(path) for path in inputs], "filters": str(filters), "output": output and str(output),
-        "output_format": None, "invert": False, "group": None, "options": {}, "reading": {"bad_rows": "skip"}, **more,
+        "output_format": None, "invert": False, "group": None, "bad_rows": "skip", **more,
     }
     told: dict[str, int] = job._filter(spark, asked)[0]
     return told
@@ -107,7 +107,7 @@ def test_a_filter_that_fails_leaves_no_folder(spark: Any, tmp_path: Path) -> Non
     data.write_text("id,n\n1,1\n,2\n")
     tamis.build({"id": ["1"]}, key="id").save(filters)
     with pytest.raises(Exception, match="in the key"):
-        _filter(spark, filters, [data], output, reading={"bad_rows": "fail"})
+        _filter(spark, filters, [data], output, bad_rows="fail")
     assert not output.exists()
 
 
@@ -287,7 +287,7 @@ def test_an_output_that_is_an_input_is_refused(spark: Any, tmp_path: Path) -> No
     data.parent.mkdir()
     data.write_text("key\na\n")
     (tmp_path / "link.csv").symlink_to(data)
-    asked = {"options": {"key": ["key"]}, "reading": {"bad_rows": "fail"}}
+    asked = {"key": ["key"], "bad_rows": "fail"}
     for named in (data, data.parent, tmp_path / "in" / "*", f"file://{data}"):
         for output in (data, tmp_path / "link.csv"):
             with pytest.raises(tamis.Error, match="is an input and would be overwritten"):

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::refusal::{Fields, Refusal, Said, Voice, say};
+use crate::refusal::{Fields, Refusal, Voice, say};
 
 /// The engine's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -83,16 +83,6 @@ impl Error {
     /// An input that cannot be used as asked.
     pub fn input(path: impl Into<PathBuf>, why: impl Into<Box<dyn Refusal>>) -> Self {
         Error::Input { path: path.into(), why: why.into() }
-    }
-
-    /// [`refused`](Self::refused) in free text, where no type says it yet.
-    pub fn told(why: String) -> Self {
-        Error::refused(Said(why))
-    }
-
-    /// [`input`](Self::input) in free text, where no type says it yet.
-    pub fn told_of(path: impl Into<PathBuf>, why: String) -> Self {
-        Error::input(path, Said(why))
     }
 
     /// What happened, where, and what would help, with options spelled as this front end does.

@@ -20,6 +20,20 @@ pub enum Format {
 }
 
 impl Format {
+    /// All of them.
+    pub const ALL: [Format; 5] = [Format::Lines, Format::Csv, Format::Tsv, Format::Ndjson, Format::Parquet];
+
+    /// Its name in requests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Lines => "lines",
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
+            Format::Ndjson => "ndjson",
+            Format::Parquet => "parquet",
+        }
+    }
+
     /// What records of Parquet become, by the name of the file they go to.
     pub fn for_output(path: Option<&Path>) -> Format {
         let plain = path.map(|path| match Compression::of_name(path) {

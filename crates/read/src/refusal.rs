@@ -5,7 +5,6 @@
 //! to leave out. A [`Voice`] puts the two together.
 
 use std::error::Error as StdError;
-use std::fmt;
 
 /// An option of a request: the name of its field, such as `bits_per_key`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -202,31 +201,6 @@ fn listed(parts: &[String], last: &str, clauses: bool) -> Option<String> {
     }
     let comma = if clauses { "," } else { "" };
     Some(format!("{}{comma} {last} {end}", before.join(", ")))
-}
-
-/// A reason in free text, where no type says it yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said(pub String);
-
-impl fmt::Display for Said {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl StdError for Said {}
-impl Refusal for Said {}
-
-impl From<String> for Box<dyn Refusal> {
-    fn from(text: String) -> Box<dyn Refusal> {
-        Box::new(Said(text))
-    }
-}
-
-impl From<&str> for Box<dyn Refusal> {
-    fn from(text: &str) -> Box<dyn Refusal> {
-        Box::new(Said(text.to_owned()))
-    }
 }
 
 #[cfg(test)]

@@ -3,25 +3,22 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
 use tamis::format::MAGIC;
-use tamis::key::Field;
 use tamis::params::Params;
-use tamis::sizing::Kind;
-use tamis_jobs::build::{self, Job, Sizing};
+use tamis_jobs::build::{self, Job, Sketches};
+use tamis_jobs::number;
 use tamis_jobs::output as files;
-use tamis_jobs::plan::Size;
-use tamis_jobs::{choice, number};
+use tamis_jobs::request::{self, BuildJob, NoMore, opt};
+use tamis_jobs::spread;
 use tamis_read::Error;
 
 use super::explain;
 use super::inspect::{self, Listed};
-use crate::arguments::{
-    Counting, Keys, Kinds, Reading, Sizes, memory, replace_columns, replace_weight, share,
-};
-use crate::show::{Output, usage};
+use crate::arguments::{Counting, Keys, Kinds, Reading, Sizes, memory, share};
+use crate::show::{Output, wrong};
 use crate::spark::{self, On};
 use crate::{notes, progress};
 
@@ -93,83 +90,26 @@ pub struct Build {
 impl Build {
     /// Builds them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let request = self.request()?;
         if self.on.is_given() {
-            return self.on_spark(output);
+            return self.on_spark(request, output);
         }
-        let given = match (&self.params, &self.like) {
-            (Some(path), _) => Some(read_params(path)?),
-            (_, Some(path)) => Some(like(path)?),
-            _ => None,
-        };
-        let (common, sizing) = match given {
-            Some(params) => {
-                if self.counting.given() {
-                    return usage(
-                        "the given parameters fix the counters: leave out --epsilon, --delta, --width, --depth and --counter-bits",
-                    );
-                }
-                if self.sizes.given() || self.kinds.given() || self.keys.null.is_some() {
-                    return usage(
-                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --layers, --hash, --seed and --null",
-                    );
-                }
-                let mut common = params.common.clone();
-                common.recipe =
-                    replace_columns(&common.recipe, self.keys.columns(), self.keys.group.as_ref())?;
-                replace_weight(&mut common.recipe, self.keys.weight.as_ref())?;
-                if common.recipe != params.common.recipe {
-                    output.warn(format!(
-                        "the keys come from other columns ({}) than the parameters name, and the file will name ({})",
-                        common.recipe, params.common.recipe
-                    ));
-                }
-                (common, Sizing::Params(params))
-            }
-            None => {
-                let common = self.kinds.common(self.keys.recipe())?;
-                refuse_mixed(common.kind, self.sizes.given(), self.counting.given())?;
-                let size = self.sizes.size();
-                if common.kind.counts() {
-                    (common, Sizing::Counters(self.counting.counters(self.heavy)?))
-                } else {
-                    (common, self.sizes.keys.map_or(Sizing::Count(size), |keys| Sizing::Keys(keys, size)))
-                }
-            }
-        };
-        if common.kind.counts() && self.exact {
-            return usage(
-                "these sketches count: leave out --exact (--heavy SHARE keeps the keys that come most)",
-            );
-        }
-        if !common.kind.counts() && self.heavy.is_some() {
-            return usage("filters do not count: leave out --heavy, or give --kind count-min");
-        }
-        let job = Job {
-            inputs: self.inputs,
-            options: self.reading.options(),
-            common,
-            sizing,
-            layers: self.kinds.layers,
-            heavy: self.heavy,
-            distinct: self.distinct,
-            bad_rows: self.reading.bad_rows(),
-            threads: self.reading.threads(),
-        };
+        let request::Build { job, exact } = request.resolve().map_err(wrong)?;
+        warn_of_other_columns(output, &job);
         if self.explain {
             return explain::show(output, &job);
         }
         let path = self.output.expect("clap asks for it");
-        let report = progress::run(output, "building", |control| match self.exact {
-            true => build::build_exact(&job, self.memory, &path, control),
-            false => build::build(&job, &path, control),
+        let report = progress::run(output, "building", |control| match exact {
+            Some(memory) => build::build_exact(&job, memory, &path, control),
+            None => build::build(&job, &path, control),
         })?;
         notes::inputs(output, &report.inputs);
         notes::estimated(output, report.estimated);
         notes::skipped(output, report.skipped);
         notes::lone_keywords(output, report.lone_keywords);
-        if let (Sizing::Count(Size::Total(_)), Some(rate)) =
-            (&job.sizing, report.params.groups.iter().map(|group| group.fpr).reduce(f64::max))
-        {
+        let rates = report.params.groups.iter().map(|group| group.fpr);
+        if let Some(rate) = rates.reduce(f64::max).filter(|_| job.sketches.share_a_size()) {
             output.note(format!(
                 "within this size every group has an expected rate of at most {}",
                 number::rate(rate)
@@ -182,43 +122,41 @@ impl Build {
         notes::heavy(output, report.heavy, self.heavy);
         inspect::summary(output, &path, &report.params, &report.tallies, Listed::Largest)
     }
-}
 
-impl Build {
-    /// Builds them elsewhere. What is asked is checked there, by the same code.
-    fn on_spark(self, output: &Output) -> Result<ExitCode> {
-        if self.exact || self.heavy.is_some() || self.distinct || self.explain {
-            return usage(
-                "--exact, --heavy, --distinct and --explain are for builds on one machine: leave them out, or --on",
-            );
-        }
-        let given = match (&self.params, &self.like) {
+    /// What is asked for.
+    fn request(&self) -> Result<BuildJob> {
+        let params = match (&self.params, &self.like) {
             (Some(path), _) => Some(read_params(path)?),
             (_, Some(path)) => Some(like(path)?),
             _ => None,
         };
+        Ok(BuildJob {
+            inputs: self.inputs.clone(),
+            reading: self.reading.request(),
+            keys: self.keys.request(),
+            kinds: self.kinds.request(),
+            sizes: self.sizes.request(),
+            counting: self.counting.request(),
+            heavy: self.heavy,
+            distinct: self.distinct,
+            exact: self.exact,
+            memory: self.exact.then_some(self.memory),
+            params,
+            output: self.output.clone(),
+            no_more: NoMore,
+        })
+    }
+
+    /// Builds them elsewhere. What is asked is checked here and there, by the same code.
+    fn on_spark(self, request: BuildJob, output: &Output) -> Result<ExitCode> {
+        request.refuse_spread(&[(self.explain, opt::EXPLAIN)]).map_err(wrong)?;
+        let build = request.resolve().map_err(wrong)?;
+        spread::refuse(&build.job).map_err(wrong)?;
         let path = self.output.expect("clap asks for it");
         files::check(&path)?;
-        let texts = |fields: &[Field]| fields.iter().map(Field::to_string).collect::<Vec<_>>();
-        let or_none = |texts: Vec<String>| if texts.is_empty() { None } else { Some(texts) };
-        let hash = self.kinds.hash.map(|hash| format!("{hash:?}").to_lowercase());
-        let options = json!({
-            "key": or_none(texts(&self.keys.key)), "keywords": or_none(texts(&self.keys.keywords)),
-            "group": self.keys.group.as_ref().map(Field::to_string),
-            "weight": self.keys.weight.as_ref().map(Field::to_string), "null": self.keys.null,
-            "kind": self.kinds.kind, "conservative": self.kinds.conservative, "layers": self.kinds.layers,
-            "hash": hash, "seed": self.kinds.seed,
-            "fpr": self.sizes.fpr, "bits_per_key": self.sizes.bits_per_key, "size": self.sizes.size,
-            "keys": self.sizes.keys,
-            "epsilon": self.counting.epsilon, "delta": self.counting.delta, "width": self.counting.width,
-            "depth": self.counting.depth, "counter_bits": self.counting.counter_bits,
-            "params": given.map(|params| params.to_json()),
-        });
-        let job = json!({
-            "job": "build", "inputs": spark::inputs(&self.inputs)?, "options": options,
-            "reading": spark::reading(&self.reading)?, "output": std::path::absolute(&path)?,
-        });
-        let told = self.on.run(output, "building", job)?;
+        let (inputs, place) = (spark::inputs(&request.inputs)?, std::path::absolute(&path)?);
+        let request = BuildJob { inputs, output: Some(place), ..request };
+        let told = self.on.run(output, "building", json!({ "job": "build", "request": request }))?;
         notes::estimated(output, told["estimated"] == true);
         notes::skipped(output, told["skipped"].as_u64().unwrap_or(0));
         notes::lone_keywords(output, told["lone_keywords"] == true);
@@ -228,9 +166,17 @@ impl Build {
     }
 }
 
-/// Refuses sizes of filters for what counts, and sizes of counters for filters.
-pub fn refuse_mixed(kind: Kind, of_filters: bool, of_counters: bool) -> Result<()> {
-    choice::refuse_mixed(kind, of_filters, of_counters).or_else(|error| usage(error.to_string()))
+/// Tells that keys come from other columns than the file will name.
+fn warn_of_other_columns(output: &Output, job: &Job) {
+    if let Sketches::Given(given) = &job.sketches
+        && given.params().common.recipe != job.recipe
+    {
+        output.warn(format!(
+            "the keys come from other columns ({}) than the parameters name, and the file will name ({})",
+            job.recipe,
+            given.params().common.recipe
+        ));
+    }
 }
 
 /// Parameters from a file.
@@ -239,8 +185,7 @@ pub(super) fn read_params(path: &Path) -> Result<Params> {
     let mut bytes = Vec::new();
     file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(Error::io(path))?;
     if bytes.starts_with(&MAGIC) {
-        let message = "this is a file of filters; --like takes its parameters".into();
-        return Err(Error::told_of(path, message).into());
+        bail!("{}: this is a file of filters; --like takes its parameters", path.display());
     }
     file.read_to_end(&mut bytes).map_err(Error::io(path))?;
     Params::from_json(&String::from_utf8_lossy(&bytes)).with_context(|| path.display().to_string())
@@ -251,8 +196,7 @@ fn like(path: &Path) -> Result<Params> {
     match files::open(path) {
         Ok(file) => Ok(file.params().clone()),
         Err(Error::File { source: tamis::Error::Magic, .. }) if read_params(path).is_ok() => {
-            let message = "these are saved parameters, not filters: --params takes them".into();
-            Err(Error::told_of(path, message).into())
+            bail!("{}: these are saved parameters, not filters: --params takes them", path.display())
         }
         Err(error) => Err(error.into()),
     }

@@ -5,10 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use tamis::hash::Scheme;
-use tamis::params::Common;
-use tamis::sizing::Kind;
-use tamis_jobs::build::{self, Sizing};
+use tamis_jobs::build::{self, Bits, Sizing, Sketches};
 use tamis_jobs::output as files;
 use tamis_jobs::plan::Size;
 use tamis_jobs::rows::BadRows;
@@ -57,11 +54,12 @@ impl Demo {
         let job = build::Job {
             inputs: vec![data.display().to_string()],
             options: Options::default(),
-            common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: recipe() },
-            sizing: Sizing::Count(Size::Fpr(0.01)),
-            layers: None,
-            heavy: None,
-            distinct: false,
+            sketches: Sketches::Bits {
+                kind: Bits::Blocked,
+                seed: 0,
+                sizing: Sizing::Counted(Size::Fpr(0.01)),
+            },
+            recipe: recipe(),
             bad_rows: BadRows::Fail,
             threads,
         };

@@ -25,7 +25,7 @@ pub fn show(output: &Output, job: &Job) -> Result<ExitCode> {
     let found = progress::run(output, "reading", |control| explain::explain(job, ROWS, control))?;
     let mut text = inputs_table(&found.inputs).text();
     if !found.rows.is_empty() {
-        text += &format!("\n{}\n\n{}", job.common.recipe, rows_table(job, &found.rows).text());
+        text += &format!("\n{}\n\n{}", job.recipe, rows_table(job, &found.rows).text());
     }
     output.result(text, as_json(job, &found))?;
     notes::inputs(output, &found.inputs);
@@ -64,7 +64,7 @@ fn inputs_table(inputs: &[Explained]) -> Table {
 
 /// The values of the asked columns as they stand there, and what is made of them.
 fn rows_table(job: &Job, rows: &[Row]) -> Table {
-    let recipe = &job.common.recipe;
+    let recipe = &job.recipe;
     let mut columns: Vec<Column> =
         recipe.columns().iter().map(|column| Column::left(column.to_string())).collect();
     let width = columns.len();
@@ -106,7 +106,7 @@ fn as_json(job: &Job, found: &Explanation) -> Value {
         match &row.made {
             Ok(Made { group, key, weight }) => {
                 let mut made = json!({ "values": values, "key": bytes(key) });
-                if job.common.recipe.group.is_some() {
+                if job.recipe.group.is_some() {
                     made["group"] = json!(bytes(group));
                 }
                 if let Some(weight) = weight {
@@ -119,7 +119,7 @@ fn as_json(job: &Job, found: &Explanation) -> Value {
     };
     json!({
         "inputs": found.inputs.iter().map(input).collect::<Vec<_>>(),
-        "recipe": job.common.recipe,
+        "recipe": job.recipe,
         "first_rows": found.rows.iter().map(row).collect::<Vec<_>>(),
         "error": found.fault.as_ref().map(|fault| fault.said(&Flags)),
     })

@@ -7,14 +7,15 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tamis::key::Field;
 use tamis::params::Name;
-use tamis_jobs::filter::{self, Ask, Job, Report, Sieved};
+use tamis_jobs::filter::{self, Report, Sieved};
 use tamis_jobs::number;
 use tamis_jobs::outlet::Destination;
 use tamis_jobs::output as files;
+use tamis_jobs::request::{FilterJob, NoMore};
 use tamis_read::Format;
 
-use crate::arguments::{Reading, destination, memory, replace_columns};
-use crate::show::{Output, Sheet, usage};
+use crate::arguments::{Reading, memory, refuse_json};
+use crate::show::{Output, Sheet, wrong};
 use crate::spark::{self, On};
 use crate::{notes, progress};
 
@@ -111,34 +112,14 @@ impl OutputFormat {
 impl Filter {
     /// Sieves them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let request = self.request();
         if self.on.is_given() {
-            return self.on_spark(output);
+            return self.on_spark(request, output);
         }
-        let destination = destination(self.output, self.count, output)?;
-        let to_stdout = destination == Destination::Stdout;
-        let stored = &files::open(&self.file)?.params().common.recipe.clone();
-        let own_column = self.own_group.as_ref().and_then(Option::as_ref);
-        let ask = match (self.group, &self.own_group) {
-            (Some(name), _) => Ask::Group(Name(name.into_encoded_bytes())),
-            (_, Some(_)) => Ask::Own,
-            _ => Ask::Any,
-        };
-        let job = Job {
-            recipe: replace_columns(stored, &self.key, own_column)?,
-            filters: self.file,
-            removed: self.removed,
-            inputs: self.inputs,
-            options: self.reading.options(),
-            ask,
-            invert: self.invert,
-            tag: self.tag,
-            output: destination,
-            rejected: self.rejected,
-            format: self.output_format.map(OutputFormat::format),
-            bad_rows: self.reading.bad_rows(),
-            threads: self.reading.threads(),
-            strict: self.strict.then_some(self.memory),
-        };
+        let to_stdout = request.destination() == Destination::Stdout;
+        refuse_json(to_stdout, output)?;
+        let stored = files::open(&self.file)?.params().common.recipe.clone();
+        let job = request.resolve(&stored).map_err(wrong)?;
         let report = progress::run(output, "sieving", |control| filter::filter(&job, control))?;
         notes::inputs(output, &report.inputs);
         warn_of_keyless(output, &report);
@@ -150,40 +131,48 @@ impl Filter {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
 
-impl Filter {
-    /// Sieves them elsewhere.
-    fn on_spark(self, output: &Output) -> Result<ExitCode> {
-        let alone = self.strict || self.own_group.is_some() || self.tag.is_some() || self.rejected.is_some();
-        if alone || self.removed.is_some() {
-            return usage(
-                "--strict, --own-group, --tag, --rejected and --removed are for one machine: leave them out, or --on \
-                 (a second run with --invert gives the rejected records)",
-            );
+    /// What is asked for.
+    fn request(&self) -> FilterJob {
+        let column = |field: &Option<Field>| field.as_ref().map(Field::to_string).unwrap_or_default();
+        FilterJob {
+            filters: self.file.clone(),
+            removed: self.removed.clone(),
+            inputs: self.inputs.clone(),
+            reading: self.reading.request(),
+            key: self.key.clone(),
+            group: self.group.clone().map(|name| Name(name.into_encoded_bytes())),
+            own_group: self.own_group.as_ref().map(column),
+            tag: self.tag.clone(),
+            invert: self.invert,
+            count: self.count,
+            output: self.output.clone(),
+            rejected: self.rejected.clone(),
+            output_format: self.output_format.map(OutputFormat::format),
+            strict: self.strict,
+            memory: self.strict.then_some(self.memory),
+            no_more: NoMore,
         }
-        let to = match (&self.output, self.count) {
-            (_, true) => None,
-            (Some(path), _) if path.as_os_str() != "-" => {
-                Some(spark::inputs(&[path.to_string_lossy().into_owned()])?.remove(0))
-            }
-            _ => return usage("Spark writes records to a folder: give -o FOLDER, or --count"),
+    }
+
+    /// Sieves them elsewhere.
+    fn on_spark(self, request: FilterJob, output: &Output) -> Result<ExitCode> {
+        request.refuse_spread().map_err(wrong)?;
+        let to = match &self.output {
+            Some(path) => Some(spark::inputs(&[path.to_string_lossy().into_owned()])?.remove(0).into()),
+            None => None,
         };
-        let group = self.group.map(|name| Name(name.into_encoded_bytes()));
-        let texts = self.key.iter().map(Field::to_string).collect::<Vec<_>>();
-        let format = self.output_format.map(|format| format!("{format:?}").to_lowercase());
-        let job = json!({
-            "job": "filter", "filters": std::path::absolute(&self.file)?,
-            "inputs": spark::inputs(&self.inputs)?, "output": to, "output_format": format,
-            "invert": self.invert, "group": group,
-            "options": { "key": if texts.is_empty() { None } else { Some(texts) } },
-            "reading": spark::reading(&self.reading)?,
-        });
-        let told = self.on.run(output, "sieving", job)?;
+        let request = FilterJob {
+            filters: std::path::absolute(&self.file)?,
+            inputs: spark::inputs(&self.inputs)?,
+            output: to,
+            ..request
+        };
+        let told = self.on.run(output, "sieving", json!({ "job": "filter", "request": request }))?;
         let number = |name: &str| told[name].as_u64().unwrap_or(0);
         let sieved =
             Sieved { records: number("records"), admitted: number("admitted"), keyless: number("keyless") };
-        let report = filter::conclude(&self.file, group.as_ref(), sieved, self.reading.threads())?;
+        let report = filter::conclude(&self.file, request.group.as_ref(), sieved, self.reading.threads())?;
         let report = Report { phases: spark::timed(&told), ..report };
         warn_of_keyless(output, &report);
         output.result(

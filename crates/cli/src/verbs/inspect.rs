@@ -3,7 +3,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
 use tamis::counting::MOST;
@@ -52,8 +52,7 @@ impl Inspect {
                 let mut names: Vec<&Name> = params.groups.iter().map(|group| &group.group).collect();
                 names.sort_by(|a, b| a.compare_naturally(b));
                 let some: Vec<String> = names.iter().take(20).map(|name| group_name(name)).collect();
-                let message = format!("has no group {name:?}; it has {}", some.join(", "));
-                return Err(Error::told_of(self.file, message).into());
+                bail!("{}: has no group {name:?}; it has {}", self.file.display(), some.join(", "));
             };
             params.groups = vec![params.groups[at].clone()];
             tallies = vec![tallies[at]];

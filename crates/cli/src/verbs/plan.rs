@@ -1,24 +1,23 @@
 use std::cmp::Reverse;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::json;
-use tamis::params::{GroupParams, Name, Params};
+use serde_json::{Value, json};
+use tamis::params::{GroupParams, Params};
 use tamis::sizing::Kind;
-use tamis_jobs::build::{self, Job, Planned, Sizing};
-use tamis_jobs::design::{self, Design, Wishes};
+use tamis_jobs::build::{self, Job, Planned};
+use tamis_jobs::design::{self, Design, Offer, Wishes};
+use tamis_jobs::number;
 use tamis_jobs::output as files;
-use tamis_jobs::plan::Size;
+use tamis_jobs::request::{self, NoMore, PlanJob};
 use tamis_jobs::text::group_name;
-use tamis_jobs::{counts, number, plan};
 use tamis_report::{Column, Table, plot, stacked_svg};
 
-use super::build::refuse_mixed;
 use super::counters;
 use crate::arguments::{self, Counting, Keys, Kinds, Reading};
-use crate::show::{FEW, Output, Sheet, few, usage};
+use crate::show::{FEW, Output, Sheet, few, wrong};
 use crate::{notes, progress};
 
 /// Work out sizes and rates: for numbers, or for a table, whose parameters are then saved
@@ -72,122 +71,48 @@ pub struct Plan {
 impl Plan {
     /// Works it out.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let size_of_filter = self.count.is_some()
-            || self.fpr.is_some()
-            || self.bits.is_some()
-            || self.bits_per_key.is_some()
-            || self.size.is_some();
-        let kind = self.kinds.kind.unwrap_or(Kind::Blocked);
-        refuse_mixed(kind, size_of_filter, self.counting.given())?;
-        match (kind.counts(), self.inputs.is_empty()) {
-            (true, _) => self.of_counters(output),
-            (false, true) => self.of_numbers(output),
-            (false, false) => self.of_data(output),
-        }
-    }
-
-    /// Counters do not depend on the data: only the names of groups do.
-    fn of_counters(self, output: &Output) -> Result<ExitCode> {
-        let counters = self.counting.counters(None)?;
-        let common = self.kinds.common(self.keys.recipe())?;
-        if self.chart.is_some() {
-            return usage("--chart draws rates of false positives, which counters do not have");
-        }
-        let params = if self.inputs.is_empty() {
-            if self.keys.group.is_some() {
-                return usage("the groups are found in a table: give one, or leave out --group");
+        let request = self.request();
+        match request.resolve().map_err(wrong)? {
+            request::Plan::Table(job) => self.of_table(&job, output),
+            request::Plan::Numbers { wishes, save } => self.of_numbers(wishes, save, output),
+            request::Plan::Parameters(params) => {
+                self.save(output, &params)?;
+                self.show(output, &params)
             }
-            counters.parameters(common, vec![Name::default()])?
-        } else {
-            if let Some(path) = &self.output {
-                files::check(path)?;
-                files::check_is_no_input(path, &self.inputs)?;
-            }
-            let job = Job {
-                inputs: self.inputs,
-                options: self.reading.options(),
-                common,
-                sizing: Sizing::Counters(counters),
-                layers: None,
-                heavy: None,
-                distinct: false,
-                bad_rows: self.reading.bad_rows(),
-                threads: self.reading.threads(),
-            };
-            progress::run(output, "looking for groups", |control| counts::plan(&job, counters, control))?
-        };
-        if let Some(path) = &self.output {
-            save(output, path, &params)?;
         }
-        let by_error = (self.counting.width.is_none() && self.counting.depth.is_none())
-            .then(|| self.counting.error(None));
-        counters::show_plan(output, &params, by_error)
     }
 
-    /// Layered filters are planned on their own: they hold records, not keys.
-    fn of_layers(self, output: &Output) -> Result<ExitCode> {
-        let bits = self.bits.or(self.size.map(|bytes| bytes.saturating_mul(8)));
-        let size = match (self.fpr, self.bits_per_key, bits) {
-            (Some(fpr), None, None) => Size::Fpr(fpr),
-            (None, Some(each), None) => Size::BitsPerKey(each),
-            (None, None, Some(bits)) => Size::Total(bits / 8),
-            _ => return usage("give one of --fpr, --bits-per-key (of a layer), --bits and --size"),
-        };
-        let (Some(items), Some(layers)) = (self.count, self.kinds.layers) else {
-            return usage(
-                "a layered filter is planned for --keys N different keywords or records, whichever are more, in --layers N; or for a table, from which both follow",
-            );
-        };
-        if self.keys.group.is_some() {
-            return usage("the groups are found in a table: give one, or leave out --group");
+    /// What is asked for.
+    fn request(&self) -> PlanJob {
+        PlanJob {
+            inputs: self.inputs.clone(),
+            reading: self.reading.request(),
+            key: self.keys.request(),
+            kinds: self.kinds.request(),
+            sizes: request::Sizes {
+                fpr: self.fpr,
+                bits_per_key: self.bits_per_key,
+                size: self.size,
+                keys: self.count,
+            },
+            bits: self.bits,
+            counting: self.counting.request(),
+            chart: self.chart.clone(),
+            output: self.output.clone(),
+            no_more: NoMore,
         }
-        let mut recipe = self.keys.recipe();
-        if !recipe.of_keywords() && self.output.is_none() {
-            recipe.key = vec![":whole".parse()?]; // rates do not depend on how keywords are made
-        }
-        let common = self.kinds.common(recipe)?;
-        let layers = plan::layers(&common, size, Some(layers), None)?;
-        let params = plan::parameters(common, vec![(Name::default(), items)], size, layers)?;
-        if let Some(path) = &self.output {
-            save(output, path, &params)?;
-        }
-        show(output, &params)
     }
 
-    fn of_numbers(self, output: &Output) -> Result<ExitCode> {
-        if self.kinds.kind == Some(Kind::Layered) {
-            return self.of_layers(output);
-        }
-        let bits = self.bits.or(self.size.map(|bytes| bytes.saturating_mul(8)));
-        let common = self.kinds.common(self.keys.recipe())?;
-        let wishes = Wishes {
-            keys: self.count,
-            fpr: self.fpr,
-            bits,
-            bits_per_key: self.bits_per_key,
-            only: self.kinds.chosen().then_some((common.kind, common.hash)),
-        };
-        let design = design::design(wishes).or_else(|error| usage(error.to_string()))?;
+    fn of_numbers(self, wishes: Wishes, save: Option<Params>, output: &Output) -> Result<ExitCode> {
+        let design = design::design(wishes).map_err(wrong)?;
         let charts = tamis_report::design::charts(&design);
         if let Some(path) = &self.chart {
             let svg = stacked_svg(&charts);
             files::write_whole(path, |out| out.write_all(svg.as_bytes()))?;
             output.note(format!("{}: the charts", path.display()));
         }
-        if let Some(path) = &self.output {
-            let Some(keys) = self.count else {
-                return usage("parameters are saved for a number of keys: give --keys, or a table");
-            };
-            if self.keys.group.is_some() {
-                return usage("the groups are found in a table: give one, or leave out --group");
-            }
-            let size = match (wishes.fpr, wishes.bits_per_key, bits) {
-                (Some(fpr), ..) => Size::Fpr(fpr),
-                (_, Some(each), _) => Size::BitsPerKey(each),
-                (.., bits) => Size::Total(bits.unwrap_or(0) / 8),
-            };
-            let layers = plan::layers(&common, size, self.kinds.layers, None)?;
-            save(output, path, &plan::parameters(common, vec![(Name::default(), keys)], size, layers)?)?;
+        if let Some(params) = save {
+            self.save(output, &params)?;
         }
         let mut text = Sheet { table: kinds_table(&design), lines: Vec::new() }.to_string();
         for (kind, reason) in &design.refused {
@@ -199,62 +124,62 @@ impl Plan {
         for chart in &charts {
             text += &format!("\n{}", plot(chart, 72, 14));
         }
-        let json = json!({
-            "kinds": design.options.iter().map(|offer| json!({
-                "kind": offer.kind, "keys": offer.keys, "bits": offer.shape.bits(), "hashes": offer.shape.hashes,
-                "width": offer.shape.width, "bytes": offer.shape.words(offer.kind) * 8,
-                "bits_per_key": offer.shape.bits() as f64 / offer.keys as f64, "fpr": offer.rate,
-            })).collect::<Vec<_>>(),
-            "by_hashes": design.by_hashes.iter().map(|(hashes, rate)| json!({ "hashes": hashes, "fpr": rate })).collect::<Vec<_>>(),
-        });
-        output.result(text, json)?;
+        output.result(text, design_json(&design))?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn of_data(self, output: &Output) -> Result<ExitCode> {
-        if self.count.is_some() {
-            return usage("the keys of a table are counted: leave out --keys, or the table");
-        }
-        let size = match (self.fpr, self.bits_per_key, self.bits, self.size) {
-            (fpr, None, None, None) => Size::Fpr(fpr.unwrap_or(0.01)),
-            (None, Some(each), None, None) => Size::BitsPerKey(each),
-            (None, None, Some(bits), None) => Size::Total(bits / 8),
-            (None, None, None, Some(bytes)) => Size::Total(bytes),
-            _ => {
-                return usage(
-                    "the keys are counted, so one of --fpr, --bits, --size and --bits-per-key fixes the rest",
-                );
-            }
-        };
-        if self.chart.is_some() {
-            return usage("--chart draws a plan of numbers: leave out the table");
-        }
+    fn of_table(self, job: &Job, output: &Output) -> Result<ExitCode> {
         if let Some(path) = &self.output {
             files::check(path)?;
-            files::check_is_no_input(path, &self.inputs)?;
+            files::check_is_no_input(path, &job.inputs)?;
         }
-        let job = Job {
-            inputs: self.inputs,
-            options: self.reading.options(),
-            common: self.kinds.common(self.keys.recipe())?,
-            sizing: Sizing::Count(size),
-            layers: self.kinds.layers,
-            heavy: None,
-            distinct: false,
-            bad_rows: self.reading.bad_rows(),
-            threads: self.reading.threads(),
-        };
+        let counts = job.sketches.kind().counts();
+        let doing = if counts { "looking for groups" } else { "counting" };
         let Planned { params, counted, inputs } =
-            progress::run(output, "counting", |control| build::plan(&job, size, control))?;
-        notes::inputs(output, &inputs);
-        notes::estimated(output, counted.estimating());
-        notes::skipped(output, counted.skipped);
-        notes::lone_keywords(output, counted.lone_keywords());
-        if let Some(path) = &self.output {
-            save(output, path, &params)?;
+            progress::run(output, doing, |control| build::plan(job, control))?;
+        if let Some(counted) = &counted {
+            notes::inputs(output, &inputs);
+            notes::estimated(output, counted.estimating());
+            notes::skipped(output, counted.skipped);
+            notes::lone_keywords(output, counted.lone_keywords());
         }
-        show(output, &params)
+        self.save(output, &params)?;
+        self.show(output, &params)
     }
+
+    /// Saves the parameters where that is asked for.
+    fn save(&self, output: &Output, params: &Params) -> Result<()> {
+        let Some(path) = &self.output else { return Ok(()) };
+        files::write_whole(path, |out| out.write_all(params.to_json().as_bytes()))?;
+        let (kind, hash) = (params.common.kind, params.common.hash);
+        let what = if kind.counts() { "sketches" } else { "filters" };
+        output.note(format!("{}: the parameters of {kind} {what}, hash {hash}", path.display()));
+        Ok(())
+    }
+
+    fn show(&self, output: &Output, params: &Params) -> Result<ExitCode> {
+        if !params.common.kind.counts() {
+            return show(output, params);
+        }
+        let counting = self.counting.request();
+        let by_error = counting.by_error().then(|| counting.error(None));
+        counters::show_plan(output, params, by_error)
+    }
+}
+
+fn design_json(design: &Design) -> Value {
+    let kind = |offer: &Offer| {
+        json!({
+            "kind": offer.kind, "keys": offer.keys, "bits": offer.shape.bits(), "hashes": offer.shape.hashes,
+            "width": offer.shape.width, "bytes": offer.shape.words(offer.kind) * 8,
+            "bits_per_key": offer.shape.bits() as f64 / offer.keys as f64, "fpr": offer.rate,
+        })
+    };
+    let by_hashes = |(hashes, rate): &(u32, f64)| json!({ "hashes": hashes, "fpr": rate });
+    json!({
+        "kinds": design.options.iter().map(kind).collect::<Vec<_>>(),
+        "by_hashes": design.by_hashes.iter().map(by_hashes).collect::<Vec<_>>(),
+    })
 }
 
 fn show(output: &Output, params: &Params) -> Result<ExitCode> {
@@ -286,20 +211,12 @@ fn layered_rates(group: &GroupParams) -> (f64, f64) {
     (layer, tamis::layered::whole_rate(layer, group.shape.layers()))
 }
 
-fn save(output: &Output, path: &Path, params: &Params) -> Result<()> {
-    files::write_whole(path, |out| out.write_all(params.to_json().as_bytes()))?;
-    let (kind, hash) = (params.common.kind, params.common.hash);
-    let what = if kind.counts() { "sketches" } else { "filters" };
-    output.note(format!("{}: the parameters of {kind} {what}, hash {hash}", path.display()));
-    Ok(())
-}
-
 fn kinds_table(design: &Design) -> Table {
     let mut columns = vec![Column::left("kind")];
     columns.extend(
         ["keys", "bits", "bits/key", "hashes", "width", "memory", "expected rate"].map(Column::right),
     );
-    let row = |offer: &design::Offer| {
+    let row = |offer: &Offer| {
         vec![
             offer.kind.to_string(),
             number::count(offer.keys),

@@ -15,16 +15,17 @@ use tamis::sizing::Kind;
 use tamis_jobs::number;
 use tamis_jobs::output as files;
 use tamis_jobs::plan::Size;
+use tamis_jobs::request;
 use tamis_read::refusal::say;
 use tamis_stream::kafka::{Lost, Settings};
 use tamis_stream::metrics::Door;
 use tamis_stream::{self, Counts, Job, Named, Removing, Sizing, Status, Target, Watch};
 
-use super::build::{read_params, refuse_mixed};
+use super::build::read_params;
 use super::counters;
 use super::windows::{self, Windows};
-use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns, replace_weight};
-use crate::show::{self, Output, Sheet, usage};
+use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns};
+use crate::show::{self, Output, Sheet, usage, wrong};
 use crate::words::Flags;
 use crate::{notes, progress};
 
@@ -309,8 +310,10 @@ impl Stream {
             (every, _) => every,
         };
         let comes_once = train.as_ref().is_some_and(|named| !matches!(named, Named::Files(_)));
-        let fixed =
-            self.kinds.chosen() || self.params.is_some() || self.from.is_some() || self.windows.given();
+        let fixed = self.kinds.request().chosen()
+            || self.params.is_some()
+            || self.from.is_some()
+            || self.windows.given();
         if self.rebuild_above.is_some() && comes_once && !fixed {
             self.kinds.kind = Some(Kind::Scalable);
             output.note(
@@ -327,19 +330,10 @@ impl Stream {
         let conservative = self.counts.is_some() && std::mem::take(&mut self.kinds.conservative);
         let (common, sizing, mut train_recipe) = match self.given(output)? {
             Some((params, growing)) => {
-                if self.counting.given() && self.counts.is_none() {
-                    return usage(
-                        "the given parameters fix the counters: leave out --epsilon, --delta, --width, --depth and --counter-bits",
-                    );
-                }
-                if self.sizes.given() || self.kinds.given() || self.keys.null.is_some() {
-                    return usage(
-                        "the given parameters fix size, kind, hash and recipe: leave out --fpr, --bits-per-key, --size, --keys, --kind, --layers, --hash, --seed and --null",
-                    );
-                }
-                let mut recipe =
-                    replace_columns(&params.common.recipe, self.keys.columns(), self.keys.group.as_ref())?;
-                replace_weight(&mut recipe, self.keys.weight.as_ref())?;
+                let keys = self.keys.request();
+                let (kinds, sizes) = (self.kinds.request(), self.sizes.request());
+                request::refuse_fixed(&kinds, &keys, &sizes, &self.counting_of_keys()).map_err(wrong)?;
+                let recipe = keys.applied(&params.common.recipe).map_err(wrong)?;
                 (params.common.clone(), growing.unwrap_or(Sizing::Params(params)), recipe)
             }
             None => {
@@ -455,13 +449,18 @@ impl Stream {
         Ok(Some((params, growing)))
     }
 
+    /// How the keys are counted that are learned; counts beside filters are sized by the same options.
+    fn counting_of_keys(&self) -> request::Counting {
+        if self.counts.is_none() { self.counting.request() } else { request::Counting::default() }
+    }
+
     /// Kind and size as they are asked for.
     fn planned(&mut self, output: &Output) -> Result<(Common, Sizing)> {
-        let size = self.sizes.size();
-        if !self.kinds.chosen() && self.sizes.keys.is_none() && !self.windows.given() {
+        let size = self.sizes.size()?;
+        if !self.kinds.request().chosen() && self.sizes.keys.is_none() && !self.windows.given() {
             self.kinds.kind = Some(Kind::Scalable);
         }
-        let common = self.kinds.common(self.keys.recipe())?;
+        let common = self.kinds.common(self.keys.recipe()?)?;
         let has_rate = matches!(common.kind, Kind::Blocked | Kind::Bloom | Kind::Counting);
         if self.windows.given() && self.sizes.keys.is_none() && has_rate {
             let grouped = common.recipe.group.is_some();
@@ -473,7 +472,8 @@ impl Stream {
                 if grouped { " in each group" } else { "" }
             ));
         }
-        refuse_mixed(common.kind, self.sizes.given(), self.counting.given() && self.counts.is_none())?;
+        let of_counters = self.counting_of_keys().given();
+        request::refuse_mixed(common.kind, self.sizes.request().given(), of_counters).map_err(wrong)?;
         let sizing = match (common.kind, self.sizes.keys, size) {
             (Kind::Scalable, keys, Size::Fpr(fpr)) => {
                 let grouped = common.recipe.group.is_some();

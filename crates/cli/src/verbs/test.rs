@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use tamis::key::{Field, Recipe};
-use tamis_jobs::check::{self, FilterResult, GroupResult, Job, Report, With};
+use tamis_jobs::check::{self, FilterResult, GroupResult, Report, With};
 use tamis_jobs::counts::rank;
 use tamis_jobs::number;
 use tamis_jobs::output as files;
+use tamis_jobs::request::{self, NoMore, TestJob};
 use tamis_report::{Page, Section};
 
 use crate::arguments::{self, Columns, Reading};
-use crate::show::{FEW, Output, Sheet, few, usage};
+use crate::show::{FEW, Output, Sheet, few, wrong};
 use crate::spark::{self, On};
 use crate::words::Flags;
 use crate::{notes, progress};
@@ -72,9 +72,8 @@ pub struct Test {
 impl Test {
     /// Tests them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        if self.inputs.is_empty() && self.negatives.is_empty() && self.random.is_none() {
-            return usage("nothing to test with: give the data, --negatives FILE or --random N");
-        }
+        let request = self.request();
+        request.refuse_nothing().map_err(wrong)?;
         if let Some(path) = &self.report {
             files::check(path)?;
             let read = self.inputs.iter().chain(&self.negatives).map(Path::new);
@@ -83,42 +82,43 @@ impl Test {
         }
         let common = files::open(&self.file)?.params().common.clone();
         if self.on.is_given() {
-            return self.on_spark(common.kind.counts(), output);
+            request.refuse_spread(&common).map_err(wrong)?;
+            return self.on_spark(request, output);
         }
-        if common.kind.counts() {
-            return self.of_counts(&common.recipe, output);
+        match request.resolve(&common).map_err(wrong)? {
+            request::Test::Counts(job) => self.of_counts(&job, output),
+            request::Test::Filters(job) => {
+                let report = progress::run(output, "testing", |control| check::check(&job, control))?;
+                notes::inputs(output, &report.inputs);
+                finish(output, &report, self.report.as_deref(), &job.filters, &job.inputs)
+            }
         }
-        let job = Job {
-            recipe: self.columns.applied(&common.recipe)?,
-            filters: self.file,
-            removed: self.removed,
-            inputs: self.inputs,
-            options: self.reading.options(),
-            negatives: self.negatives,
-            random: self.random.unwrap_or(0),
+    }
+
+    /// What is asked for.
+    fn request(&self) -> TestJob {
+        TestJob {
+            filters: self.file.clone(),
+            removed: self.removed.clone(),
+            inputs: self.inputs.clone(),
+            reading: self.reading.request(),
+            columns: self.columns.request(),
+            negatives: self.negatives.clone(),
+            random: self.random,
             seed: self.seed,
-            bad_rows: self.reading.bad_rows(),
-            threads: self.reading.threads(),
-        };
-        let report = progress::run(output, "testing", |control| check::check(&job, control))?;
-        notes::inputs(output, &report.inputs);
-        finish(output, &report, self.report.as_deref(), &job.filters, &job.inputs)
+            no_more: NoMore,
+        }
     }
 
     /// Tests them elsewhere, and concludes from the numbers here.
-    fn on_spark(self, counts: bool, output: &Output) -> Result<ExitCode> {
-        if counts || self.removed.is_some() {
-            return usage("counts and pairs (--removed) are tested on one machine: leave out --on");
-        }
-        let texts = self.columns.key.iter().map(Field::to_string).collect::<Vec<_>>();
-        let job = json!({
-            "job": "test", "filters": std::path::absolute(&self.file)?,
-            "inputs": spark::inputs(&self.inputs)?, "negatives": spark::inputs(&self.negatives)?,
-            "random": self.random.unwrap_or(0), "seed": self.seed,
-            "options": { "key": if texts.is_empty() { None } else { Some(texts) },
-                         "group": self.columns.group.as_ref().map(Field::to_string) },
-            "reading": spark::reading(&self.reading)?,
-        });
+    fn on_spark(self, request: TestJob, output: &Output) -> Result<ExitCode> {
+        let request = TestJob {
+            filters: std::path::absolute(&self.file)?,
+            inputs: spark::inputs(&self.inputs)?,
+            negatives: spark::inputs(&self.negatives)?,
+            ..request
+        };
+        let job = json!({ "job": "test", "request": request });
         let told = self.on.run(output, "testing", job)?;
         let findings = serde_json::from_value(told["findings"].clone())?;
         let with = With { members: !self.inputs.is_empty(), negatives: !self.negatives.is_empty() };
@@ -149,21 +149,8 @@ fn finish(
 
 impl Test {
     /// Tests sketches that count.
-    fn of_counts(self, stored: &Recipe, output: &Output) -> Result<ExitCode> {
-        if !self.negatives.is_empty() || self.random.is_some() || self.removed.is_some() {
-            return usage(
-                "counts are tested with the data they were built from: leave out --negatives, --random and --removed",
-            );
-        }
-        let job = rank::Job {
-            recipe: self.columns.applied(stored)?,
-            sketches: self.file,
-            inputs: self.inputs,
-            options: self.reading.options(),
-            bad_rows: self.reading.bad_rows(),
-            threads: self.reading.threads(),
-        };
-        let report = progress::run(output, "testing", |control| rank::check(&job, control))?;
+    fn of_counts(self, job: &rank::Job, output: &Output) -> Result<ExitCode> {
+        let report = progress::run(output, "testing", |control| rank::check(job, control))?;
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.skipped);
         let mut groups: Vec<&rank::GroupResult> = report.groups.iter().collect();

@@ -10,16 +10,16 @@ use tamis::format::MAGIC;
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::Name;
 use tamis::sizing::Kind;
-use tamis_jobs::build::{Job, Sizing};
 use tamis_jobs::counts::{self, Hit, Listing, TopGroup};
 use tamis_jobs::number;
+use tamis_jobs::request::{BuildJob, Kinds};
 use tamis_jobs::text::group_name;
 use tamis_report::{Column, Table};
 
 use super::counters::{self, FULL};
 use super::inspect::key_text;
-use crate::arguments::{self, Counting, Keys, Kinds, Reading};
-use crate::show::{Output, Sheet, usage};
+use crate::arguments::{self, Counting, Keys, Reading};
+use crate::show::{Output, Sheet, usage, wrong};
 use crate::{notes, progress};
 
 /// The share where none is asked for.
@@ -76,7 +76,10 @@ impl Top {
     }
 
     fn of_file(&self, path: &Path) -> Result<Listing> {
-        if self.counting.given() || self.conservative || self.keys.recipe() != Recipe::lines() {
+        if !self.counting.request().given().is_empty()
+            || self.conservative
+            || self.keys.recipe()? != Recipe::lines()
+        {
             return usage("the file knows its keys and its error: leave out all but --share and --count");
         }
         Ok(counts::top_of_file(path, self.share)?)
@@ -84,24 +87,16 @@ impl Top {
 
     fn of_data(&self, output: &Output) -> Result<Listing> {
         let share = self.share.unwrap_or(SHARE);
-        let kinds = Kinds {
-            kind: Some(Kind::CountMin),
-            conservative: self.conservative,
-            layers: None,
-            hash: None,
-            seed: None,
-        };
-        let job = Job {
+        let request = BuildJob {
             inputs: self.inputs.clone(),
-            options: self.reading.options(),
-            common: kinds.common(self.keys.recipe())?,
-            sizing: Sizing::Counters(self.counting.counters(Some(share))?),
-            layers: None,
+            reading: self.reading.request(),
+            keys: self.keys.request(),
+            kinds: Kinds { kind: Some(Kind::CountMin), conservative: self.conservative, ..Kinds::default() },
+            counting: self.counting.request(),
             heavy: Some(share),
-            distinct: false,
-            bad_rows: self.reading.bad_rows(),
-            threads: self.reading.threads(),
+            ..BuildJob::default()
         };
+        let job = request.resolve().map_err(wrong)?.job;
         progress::run(output, "counting", |control| counts::top_of_data(&job, control))
     }
 }

@@ -86,12 +86,6 @@ fn a_key_of_two_rows_is_removed_twice_or_both_are_taken_once() {
     folder.write("other.csv", "who,g\nann,7\n");
     folder.refused("remove twice.tamis other.csv --key who", 1, &["1 of 1 key"]);
     folder.ok("remove twice.tamis rows.csv --missing skip --distinct");
-    folder.refused("build rows.csv --key id --distinct -o b.tamis", 1, &["holds each key once"]);
-    folder.refused(
-        "build rows.csv --key id --kind count-min --distinct -o b.tamis",
-        1,
-        &["leave out --distinct"],
-    );
 }
 
 #[test]
@@ -123,8 +117,6 @@ fn kinds_that_cannot_forget_name_the_one_that_can() {
         folder.refused("remove other.tamis gone.txt", 1, &[kind, what, "--kind counting", "--removed"]);
         assert!(folder.read("other.tamis") == before);
     }
-    folder.refused("build users.txt --kind counting --exact -o a.tamis", 1, &["--exact"]);
-    folder.refused("build users.txt --kind counting --hash murmur3 -o a.tamis", 2, &["murmur3"]);
 }
 
 #[test]

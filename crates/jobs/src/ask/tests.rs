@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
+use tamis::countmin::Update;
 use tamis::hash::Scheme;
 use tamis::key::{Maker, Recipe};
 use tamis::params::Common;
@@ -12,10 +13,11 @@ use tamis_read::Control;
 
 use super::*;
 use crate::batch::{Keeps, KeyBatch, Needs};
-use crate::build::{self, Sizing};
+use crate::build::{self, Sketches};
 use crate::output::{self, Mapped};
-use crate::plan::{Counters, Size};
+use crate::plan::Counters;
 use crate::removed::Removed;
+use crate::request::at_rate;
 use crate::rows::{BadRows, Key, Take};
 
 const KINDS: [(Kind, Scheme); 7] = [
@@ -46,15 +48,17 @@ fn build(folder: &Path, name: &str, kind: Kind, hash: Scheme, keys: impl Iterato
     let job = build::Job {
         inputs: vec![table.display().to_string()],
         options: tamis_read::Options::default(),
-        common: Common { kind, hash, recipe },
-        sizing: match kind.counts() {
-            true => Sizing::Counters(Counters::for_error(0.05, 0.1, 64).unwrap()),
-            false => Sizing::Count(Size::Fpr(0.2)),
+        sketches: match kind.counts() {
+            true => Sketches::Counts {
+                seed: 0,
+                update: Update::Plain,
+                counters: Counters::for_error(0.05, 0.1, 64).unwrap(),
+                heavy: None,
+            },
+            false => at_rate(&Common { kind, hash, recipe: recipe.clone() }, 0.2).unwrap(),
         },
+        recipe,
         bad_rows: BadRows::Fail,
-        layers: None,
-        heavy: None,
-        distinct: false,
         threads: 1,
     };
     let path = folder.join(format!("{name}.tamis"));

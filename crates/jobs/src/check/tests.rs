@@ -10,8 +10,8 @@ use tamis_read::Control;
 
 use super::run::{HELD, check_holding};
 use super::{GroupResult, Job, check};
-use crate::build::{self, Sizing};
-use crate::plan::Size;
+use crate::build;
+use crate::request::at_rate;
 use crate::rows::BadRows;
 
 /// 3,000 rows in 4 groups; every tenth key stands in two of them, and some rows repeat.
@@ -52,11 +52,8 @@ fn what_waits_on_disk_is_counted_like_what_is_held_in_memory() {
         let build = build::Job {
             inputs: vec![data.display().to_string()],
             options: tamis_read::Options::default(),
-            common: Common { kind, hash, recipe: recipe.clone() },
-            sizing: Sizing::Count(Size::Fpr(0.05)),
-            layers: None,
-            heavy: None,
-            distinct: false,
+            sketches: at_rate(&Common { kind, hash, recipe: recipe.clone() }, 0.05).unwrap(),
+            recipe: recipe.clone(),
             bad_rows: BadRows::Fail,
             threads: 2,
         };
@@ -109,11 +106,12 @@ fn sound_filters_of_groups_that_share_all_keys_pass() {
     let build = build::Job {
         inputs: vec![data.display().to_string()],
         options: tamis_read::Options::default(),
-        common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: recipe.clone() },
-        sizing: Sizing::Count(Size::Fpr(0.05)),
-        layers: None,
-        heavy: None,
-        distinct: false,
+        sketches: at_rate(
+            &Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: recipe.clone() },
+            0.05,
+        )
+        .unwrap(),
+        recipe: recipe.clone(),
         bad_rows: BadRows::Fail,
         threads: 1,
     };

@@ -1,109 +1,17 @@
-//! From rows to counters.
+//! From rows to the counters of conservative sketches, in the order of the rows.
 
 use std::ops::{ControlFlow, Range};
-use std::time::Instant;
 
 use tamis::arch::map::Words;
 use tamis::countmin::{CountMin, Update};
-use tamis::params::{Name, Params};
+use tamis::params::Params;
 use tamis_read::error::Result;
 use tamis_read::{BadRow, Control, Next, RowResult, Sift, Sink, Sources};
 
-use super::Refusal;
-use super::heavy::keep_heavy;
 use crate::arena::{self, Placing};
-use crate::build::{Built, Job, Sizing, Taken, insert, taken};
-use crate::count::{self, Making};
-use crate::plan::Counters;
+use crate::build::{Built, Taken, taken};
+use crate::count::Making;
 use crate::rows::{Groups, Key, KeyRows, Take};
-
-/// The parameters for a table: only the names of its groups are looked for, where it has any.
-pub fn plan(job: &Job, counters: Counters, control: &Control) -> Result<Params> {
-    let sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
-    plan_rows(job, &sources, counters, control)
-}
-
-/// The same for rows that are open.
-pub(crate) fn plan_rows(
-    job: &Job,
-    sources: &Sources,
-    counters: Counters,
-    control: &Control,
-) -> Result<Params> {
-    let names = names(sources, making(job), job.threads, control)?;
-    counters.parameters(job.common.clone(), names)
-}
-
-fn making(job: &Job) -> Making<'_> {
-    Making {
-        recipe: &job.common.recipe,
-        hash: job.common.hash,
-        bad_rows: job.bad_rows,
-        count_keywords: false,
-    }
-}
-
-/// The names of the groups: the empty one where the recipe has none.
-pub fn names(sources: &Sources, making: Making<'_>, threads: usize, control: &Control) -> Result<Vec<Name>> {
-    if making.recipe.group.is_none() {
-        return Ok(vec![Name::default()]);
-    }
-    let names = count::group_names(sources, making, threads, control)?;
-    if names.is_empty() {
-        return Err(Refusal::NoRows.into());
-    }
-    Ok(names)
-}
-
-/// Refuses a share of which no keys can be kept.
-pub(crate) fn check_share(job: &Job, share: f64) -> Result<()> {
-    if !job.common.kind.counts() {
-        return Err(Refusal::NoShares { kind: job.common.kind }.into());
-    }
-    let epsilon = match &job.sizing {
-        Sizing::Counters(counters) => counters.epsilon,
-        Sizing::Params(params) => params.groups.iter().map(|group| group.fpr).fold(0.0, f64::max),
-        Sizing::Count(_) | Sizing::Keys(..) => return Ok(()), // refused for another reason
-    };
-    if share > epsilon { Ok(()) } else { Err(Refusal::WithinError { share, epsilon }.into()) }
-}
-
-/// Builds sketches that count, and lists the heavy keys where the job asks for them.
-pub(crate) fn build(
-    job: &Job,
-    sources: &mut Sources,
-    making: Making<'_>,
-    phase: &mut dyn FnMut(&'static str, Instant),
-    control: &Control,
-) -> Result<Built> {
-    let begun = Instant::now();
-    if job.heavy.is_some() {
-        sources.keep(); // a second pass lists the keys
-    }
-    let params = match &job.sizing {
-        Sizing::Params(params) => params.clone(),
-        Sizing::Counters(counters) => {
-            if making.recipe.group.is_some() {
-                sources.keep();
-            }
-            let names = names(sources, making, job.threads, control)?;
-            if making.recipe.group.is_some() {
-                phase("groups", begun);
-            }
-            counters.parameters(job.common.clone(), names)?
-        }
-        Sizing::Count(_) | Sizing::Keys(..) => unreachable!("refused before the input is read"),
-    };
-    let building = Instant::now();
-    let mut built = insert(sources, making, params, None, job.threads, control)?;
-    phase("build", building);
-    if let Some(share) = job.heavy {
-        let listing = Instant::now();
-        keep_heavy(sources, making, &mut built, &[], share, job.threads, control)?;
-        phase("heavy keys", listing);
-    }
-    Ok(built)
-}
 
 /// Keys in the order of the input, on their way into counters.
 #[derive(Debug, Default)]
@@ -194,14 +102,5 @@ pub(crate) fn in_order(
     drop(sketches);
     let sinks = sifters.into_iter().map(|sifter| sifter.0).collect();
     let (_, Taken { rows, totals, skipped }) = taken(sinks, params.groups.len());
-    Ok(Built {
-        params,
-        rows,
-        seeds: totals,
-        arena: words,
-        skipped,
-        estimated: false,
-        lone_keywords: false,
-        heavy: None,
-    })
+    Ok(Built { skipped, ..Built::new(params, rows, totals, words) })
 }

@@ -18,8 +18,7 @@ use tamis::params::{GroupParams, Params};
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
 
-pub(crate) use self::build::{build, check_share, in_order, plan_rows};
-pub use self::build::{names, plan};
+pub(crate) use self::build::in_order;
 pub(crate) use self::heavy::{join_heavy, keep_heavy, merged_heavy};
 pub use self::inner::{Product, inner_product};
 pub use self::refusal::{OfCounts, OfSets, Refusal};

@@ -72,23 +72,6 @@ pub enum Refusal {
          product of them may be below the truth"
     )]
     Conservative,
-    /// Groups are asked for, and there are no rows.
-    #[error("the input has no rows, and so no groups to build")]
-    NoRows,
-    /// A share of the total, where nothing is counted.
-    #[error("a {kind} filter does not count, so no key has a share of a total")]
-    NoShares {
-        /// The kind.
-        kind: Kind,
-    },
-    /// A share that is within the error.
-    #[error("a share of {share:?} cannot be told from the error, which is up to {epsilon:?} of the total")]
-    WithinError {
-        /// The share.
-        share: f64,
-        /// The error, as a share of the total.
-        epsilon: f64,
-    },
     /// The second pass found other rows.
     #[error("the input changed while it was read: its keys are not those that were counted")]
     InputChanged,
@@ -120,11 +103,6 @@ impl refusal::Refusal for Refusal {
             }
             Refusal::Filters { .. } => vec![counting()],
             Refusal::Conservative => vec![Help::BuildWithout(vec![opt::CONSERVATIVE])],
-            Refusal::NoRows => Vec::new(),
-            Refusal::NoShares { .. } => vec![Help::leave_out(opt::HEAVY), counting()],
-            Refusal::WithinError { share, .. } => {
-                vec![Help::Do("give a larger share"), Help::give(opt::EPSILON.with(tenth(*share)))]
-            }
             Refusal::InputChanged => vec![Help::Do("build again")],
             Refusal::NoKeys => {
                 vec![
@@ -141,27 +119,11 @@ impl refusal::Refusal for Refusal {
     }
 }
 
-/// A tenth of a share, to two digits.
-fn tenth(share: f64) -> String {
-    let rounded = format!("{:.1e}", share / 10.0).parse::<f64>();
-    format!("{:?}", rounded.unwrap_or(share))
-}
-
 #[cfg(test)]
 mod tests {
     use tamis_read::refusal::{Fields, say};
 
     use super::*;
-
-    #[test]
-    fn a_share_within_the_error_is_told_which_error_would_do() {
-        let why = Refusal::WithinError { share: 0.07, epsilon: 0.1 };
-        assert_eq!(
-            say(&why, &Fields),
-            "a share of 0.07 cannot be told from the error, which is up to 0.1 of the total: give a larger \
-             share, or give epsilon=0.007"
-        );
-    }
 
     #[test]
     fn a_share_that_is_not_kept_is_told_how_to_keep_it() {

@@ -10,7 +10,6 @@ use tamis_read::{Control, Explained, Sources};
 
 use super::{OfCounts, Promise, Refusal, refuse_filters, sketches};
 use crate::build::{self, Job};
-use crate::count::Making;
 use crate::output;
 use crate::output::Mapped;
 
@@ -94,18 +93,11 @@ pub fn top_of_open(file: &Mapped, path: &Path, share: Option<f64>) -> Result<Lis
 
 /// The heavy keys of a table: those of the share that the job asks for.
 pub fn top_of_data(job: &Job, control: &Control) -> Result<Listing> {
-    let share = job.heavy.ok_or(Refusal::ShareMissing)?;
-    build::refuse_early(job)?;
-    let mut sources = Sources::open(&job.inputs, &job.options, &job.common.recipe.columns())?;
-    let making = Making {
-        recipe: &job.common.recipe,
-        hash: job.common.hash,
-        bad_rows: job.bad_rows,
-        count_keywords: false,
-    };
-    let built = super::build(job, &mut sources, making, &mut |_, _| {}, control)?;
+    let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
+    let built = build::make(job, &mut sources, &mut |_, _| {}, control)?;
+    let heavy = built.heavy.as_ref().ok_or(Refusal::ShareMissing)?;
+    let share = heavy.share;
     let sketches = sketches(&built.params, &built.arena, &built.seeds)?;
-    let heavy = built.heavy.as_ref().expect("the job asks for it");
     let listing = listing(&built.params, &sketches, heavy, share);
     Ok(Listing { skipped: built.skipped, inputs: sources.explain(), ..listing })
 }

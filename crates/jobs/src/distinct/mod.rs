@@ -183,6 +183,15 @@ impl Counts {
         &self.groups
     }
 
+    /// The hashes of each group, where none are estimated.
+    pub fn logs(&self) -> Option<Vec<&HashLog>> {
+        let log = |group| match group {
+            Distinct::Exact(log) if !self.estimating => Some(log),
+            _ => None,
+        };
+        self.groups.iter().map(log).collect()
+    }
+
     /// Whether some counts may be estimates.
     pub fn estimating(&self) -> bool {
         self.estimating

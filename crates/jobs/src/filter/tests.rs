@@ -9,10 +9,11 @@ use tamis::hash::Scheme;
 use tamis::params::Common;
 
 use super::*;
-use crate::build::{self, Sizing};
+use crate::build::{self, Bits, Sizing, Sketches};
 use crate::exact::LEAST_MEMORY;
 use crate::plan::Size;
 use crate::query::Asker;
+use crate::request::at_rate;
 use crate::spread::Rows;
 
 const GROUPS: [&str; 4] = ["1", "2", "10", "a,b"];
@@ -31,12 +32,9 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
     let job = build::Job {
         inputs: vec![table.display().to_string()],
         options: tamis_read::Options::default(),
-        common: Common { kind, hash, recipe },
-        sizing: Sizing::Count(Size::Fpr(0.1)),
+        sketches: at_rate(&Common { kind, hash, recipe: recipe.clone() }, 0.1).unwrap(),
+        recipe,
         bad_rows: BadRows::Fail,
-        layers: None,
-        heavy: None,
-        distinct: false,
         threads: 1,
     };
     let path = folder.join("members.tamis");
@@ -231,11 +229,8 @@ fn strict_is_a_join_whatever_the_filters_say() {
     let build = build::Job {
         inputs: vec![folder.join("members.txt").display().to_string()],
         options: tamis_read::Options::default(),
-        common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: Recipe::lines() },
-        sizing: Sizing::Keys(1, Size::Fpr(0.5)),
-        layers: None,
-        heavy: None,
-        distinct: false,
+        sketches: Sketches::Bits { kind: Bits::Blocked, seed: 0, sizing: Sizing::Planned(1, Size::Fpr(0.5)) },
+        recipe: Recipe::lines(),
         bad_rows: BadRows::Fail,
         threads: 2,
     };

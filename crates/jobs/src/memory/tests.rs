@@ -10,9 +10,10 @@ use tamis_read::table::Asked;
 use tamis_read::{Cells, Fault};
 
 use super::*;
+use crate::build::Given;
 use crate::lookup::{Lookup, contains_one};
 use crate::merge::merge_in_memory;
-use crate::plan::{Counters, Size};
+use crate::request::{Counting, Sizes, sketches};
 use crate::rows::BadRows;
 
 type Rows = Vec<(u8, u16)>;
@@ -67,21 +68,23 @@ fn job(kind: Kind, threads: usize) -> Job {
         weight,
         null: None,
     };
-    let sizing = match kind.counts() {
-        true => Sizing::Counters(Counters::for_error(0.05, 0.1, 64).unwrap()),
-        false => Sizing::Count(Size::Fpr(0.01)),
-    };
+    let common = Common { kind, hash: Scheme::DEFAULT, recipe };
+    let counting = Counting { epsilon: Some(0.05), delta: Some(0.1), ..Counting::default() };
+    let counting = if kind.counts() { counting } else { Counting::default() };
     Job {
         inputs: Vec::new(),
         options: tamis_read::Options::default(),
-        common: Common { kind, hash: Scheme::DEFAULT, recipe },
-        sizing,
-        layers: None,
-        heavy: None,
-        distinct: false,
+        sketches: sketches(&common, None, (&Sizes::default(), &counting), None, false).unwrap(),
+        recipe: common.recipe,
         bad_rows: BadRows::Fail,
         threads,
     }
+}
+
+/// The same for given parameters.
+fn with(params: Params, kind: Kind, threads: usize) -> Job {
+    let given = Given::new(params, false, None).unwrap();
+    Job { sketches: Sketches::Given(given), ..job(kind, threads) }
 }
 
 fn rows() -> impl Strategy<Value = Rows> {
@@ -113,7 +116,7 @@ proptest! {
         let cut = cut % rows.len();
         let whole = Texts::of(&rows, 50);
         let params = plan(&job(kind, 1), whole.clone(), &Control::default()).unwrap();
-        let job = Job { sizing: Sizing::Params(params), ..job(kind, 2) };
+        let job = with(params, kind, 2);
         let built = |rows: &[(u8, u16)]| build(&job, Texts::of(rows, 70), &Control::default()).unwrap().file;
         let parts = [built(&rows[..cut]), built(&rows[cut..])];
         let names = ["a".into(), "b".into()];
@@ -125,7 +128,7 @@ proptest! {
     fn tables_that_come_one_by_one_give_the_bytes_of_all_at_once(rows in rows(), part in 1usize..200, threads in 1usize..3, kind in 0usize..5) {
         let kind = [Kind::Blocked, Kind::Bloom, Kind::CountMin, Kind::CountMinConservative, Kind::Counting][kind];
         let params = plan(&job(kind, 1), Texts::of(&rows, 50), &Control::default()).unwrap();
-        let job = Job { sizing: Sizing::Params(params), ..job(kind, threads) };
+        let job = with(params, kind, threads);
         let whole = build(&job, Texts::of(&rows, 50), &Control::default()).unwrap().file;
         let mut builder = Builder::new(job).unwrap();
         for rows in rows.chunks(part) {
@@ -168,11 +171,11 @@ proptest! {
 fn a_table_that_fails_spoils_what_it_was_added_to() {
     let known = Texts::of(&[(1, 1)], 1);
     let params = plan(&job(Kind::Blocked, 1), known.clone(), &Control::default()).unwrap();
-    let job = Job { sizing: Sizing::Params(params), ..job(Kind::Blocked, 1) };
+    let job = with(params, Kind::Blocked, 1);
     let mut builder = Builder::new(job.clone()).unwrap();
     builder.add(known.clone(), &Control::default()).unwrap();
     let error = builder.add(Texts::of(&[(1, 1), (2, 1)], 9), &Control::default()).unwrap_err();
     assert!(error.to_string().starts_with("row 1 (counted from 0): group \"g2\" is not in"), "{error}");
     assert!(builder.add(known, &Control::default()).is_err());
-    assert!(builder.finish().unwrap_err().to_string().contains("begin anew"));
+    assert!(builder.finish().unwrap_err().to_string().contains("start again"));
 }

@@ -7,71 +7,42 @@ use tamis::hash::xxh3;
 use tamis::params::{Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
+use tamis_read::refusal;
 use tamis_read::{Control, Sources};
 
 use super::wire::{Content, Reader, Writer, damaged};
 use super::{MOST_PARTS, Rows};
-use crate::build::{self, Job, Sizing};
+use crate::build::{self, Job, Need, Putting};
 use crate::count::{Counted, Keywords, See};
-use crate::distinct::{Counts, EXACT, Piece, pieces};
+use crate::distinct::{Counts, Piece, pieces};
+use crate::opt;
 use crate::output;
-use crate::plan::{self, Size};
+use crate::request::Refusal;
 use crate::rows::{Groups, Ignore, Names, Take};
 
 /// What cannot be spread is refused before anything is read.
-pub fn refuse(job: &Job) -> Result<()> {
-    build::refuse_early(job)?;
-    if job.common.kind == Kind::CountMinConservative {
-        return Err(Error::told(
-            "conservative counts depend on the order of the rows, and rows that are spread over machines have none: \
-             leave out --conservative"
-                .into(),
-        ));
+pub fn refuse(job: &Job) -> Result<(), Refusal> {
+    let one_machine = |option| Err(Refusal::OneMachine(vec![option]));
+    match job.sketches.putting() {
+        Putting::Distinct => one_machine(opt::DISTINCT),
+        Putting::Weights { heavy: Some(_) } => one_machine(opt::HEAVY),
+        _ if job.sketches.kind() == Kind::CountMinConservative => Err(Refusal::Ordered),
+        _ => Ok(()),
     }
-    if job.distinct {
-        return Err(Error::told(
-            "that each key is counted once is seen to by a build on one machine: leave out --distinct here"
-                .into(),
-        ));
-    }
-    if job.heavy.is_some() {
-        return Err(Error::told(
-            "heavy keys are listed by a build on one machine: leave out --heavy here".into(),
-        ));
-    }
-    Ok(())
 }
 
 /// The parameters of a job that needs no rows for them; none where rows must be counted, or groups found.
 pub fn planned_without_rows(job: &Job) -> Result<Option<Params>> {
     refuse(job)?;
-    let grouped = job.common.recipe.group.is_some();
-    match &job.sizing {
-        // The size of a static filter follows from its own keys.
-        Sizing::Params(_) if job.common.kind == Kind::Fuse => Ok(None),
-        Sizing::Params(params) => Ok(Some(params.clone())),
-        Sizing::Count(_) => Ok(None),
-        Sizing::Keys(..) | Sizing::Counters(_) if grouped => Ok(None),
-        Sizing::Keys(..) | Sizing::Counters(_) => Ok(Some(named(job, vec![Name::default()])?)),
-    }
+    Ok(job.parameters_without_rows()?)
 }
 
-/// The parameters of groups whose keys are not counted.
-fn named(job: &Job, names: Vec<Name>) -> Result<Params> {
-    match &job.sizing {
-        Sizing::Counters(counters) => counters.parameters(job.common.clone(), names),
-        Sizing::Keys(_, Size::Total(_)) if job.common.recipe.group.is_some() => Err(Error::told(
-            "a total --size is shared by the keys of each group: leave out --keys, or size by --fpr or --bits-per-key"
-                .into(),
-        )),
-        Sizing::Keys(keys, size) => {
-            let counts = names.into_iter().map(|name| (name, *keys)).collect();
-            let layers = plan::layers(&job.common, *size, job.layers, None)?;
-            plan::parameters(job.common.clone(), counts, *size, layers)
-        }
-        Sizing::Count(_) | Sizing::Params(_) => unreachable!("counted, or given"),
-    }
-}
+/// A number of parts that hashes cannot be cut into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("keys are cut by their hash into a power of two of parts, up to {MOST_PARTS}, not into {0}")]
+pub struct NotCut(usize);
+
+impl refusal::Refusal for NotCut {}
 
 /// What comes of counting.
 #[derive(Debug)]
@@ -114,17 +85,17 @@ impl std::fmt::Debug for Counter {
 impl Counter {
     /// Has seen nothing.
     pub fn new(job: Job) -> Result<Counter> {
-        let limit = if job.common.kind == Kind::Fuse { usize::MAX } else { EXACT };
+        let limit = job.exactly();
         Counter::up_to(job, limit)
     }
 
     /// The same, counting exactly up to so many keys in all.
     pub(super) fn up_to(job: Job, limit: usize) -> Result<Counter> {
         refuse(&job)?;
-        let counting = matches!(job.sizing, Sizing::Count(_) | Sizing::Params(_));
-        let see = See::new(&build::making(&job), limit);
+        let counting = !matches!(job.sketches.need(), Need::Names(_));
+        let see = See::new(&job.making(), limit);
         let digest = digest(&job)?;
-        let names = if job.common.recipe.group.is_none() { without_groups() } else { Names::default() };
+        let names = if job.recipe.group.is_none() { without_groups() } else { Names::default() };
         Ok(Counter { job, digest, limit, counting, names, rows: Vec::new(), skipped: 0, see })
     }
 
@@ -134,19 +105,19 @@ impl Counter {
 
     /// Counts rows. After an error nothing more can be done with it.
     pub fn add(&mut self, rows: Rows, control: &Control) -> Result<()> {
-        let sources = rows.sources(&self.job.common.recipe.columns())?;
+        let sources = rows.sources(&self.job.recipe.columns())?;
         if !self.counting {
             self.scan(&sources, Ignore, control)?;
             return Ok(());
         }
-        let see = std::mem::replace(&mut self.see, See::new(&build::making(&self.job), self.limit));
+        let see = std::mem::replace(&mut self.see, See::new(&self.job.making(), self.limit));
         self.see = self.scan(&sources, see, control)?;
         Ok(())
     }
 
     fn scan<T: Take>(&mut self, sources: &Sources, taking: T, control: &Control) -> Result<T> {
         let names = Groups::Discover(take(&mut self.names));
-        let mut sink = build::making(&self.job).rows(names, taking);
+        let mut sink = self.job.making().rows(names, taking);
         sink.rows = take(&mut self.rows);
         let sink = sources.scan_dyn(vec![sink], control)?.pop().expect("as many sinks come back");
         self.skipped += sink.skipped;
@@ -192,7 +163,7 @@ impl Counter {
     /// about so many bytes at most. The counter has then seen nothing.
     pub fn parts(&mut self, parts: usize, most: usize) -> Result<Vec<(u32, Vec<u8>)>> {
         if !parts.is_power_of_two() || parts > MOST_PARTS {
-            return Err(Error::told(format!("the number of parts is a power of two up to {MOST_PARTS}")));
+            return Err(NotCut(parts).into());
         }
         self.see.counts.settled_whole();
         if let Some(keywords) = &mut self.see.keywords {
@@ -203,10 +174,10 @@ impl Counter {
             let mut cutter = Cutter { counter: self, part, first: part == 0, most, out: &mut out };
             cutter.cut(parts);
         }
-        self.names = if self.job.common.recipe.group.is_none() { without_groups() } else { Names::default() };
+        self.names = if self.job.recipe.group.is_none() { without_groups() } else { Names::default() };
         self.rows.clear();
         self.skipped = 0;
-        self.see = See::new(&build::making(&self.job), self.limit);
+        self.see = See::new(&self.job.making(), self.limit);
         Ok(out)
     }
 
@@ -231,31 +202,27 @@ impl Counter {
     /// Plans, with all seen; and builds at once where the hashes suffice and `path` is given.
     pub fn conclude(self, path: Option<&Path>, threads: usize, control: &Control) -> Result<Outcome> {
         let job = Job { threads, ..self.job.clone() };
-        if !self.counting {
+        if let Need::Names(each) = job.sketches.need() {
             let names: Vec<Name> = self.counted()?.groups.into_iter().map(|(name, _)| name).collect();
             if names.is_empty() {
-                return Err(Error::told("the input has no rows, and so no groups to build".into()));
+                return Err(build::Refusal::NoRows.into());
             }
-            let params = named(&job, names)?;
+            let params = each.parameters(job.common(), names)?;
             return Ok(Outcome::Params { params, estimated: false, lone_keywords: false });
         }
         let counted = self.counted()?;
         let (estimated, lone_keywords) = (counted.estimating(), counted.lone_keywords());
-        let built = match (&job.sizing, path) {
-            (_, Some(path)) if job.common.kind == Kind::Fuse => (build::fuse(&job, counted, control)?, path),
-            (Sizing::Count(size), path) => {
-                let params = build::planned(&job, &counted, *size)?;
-                match path {
-                    Some(path) if build::from_hashes(&job) && !estimated => {
-                        (build::from_logs(params, counted, threads, control)?, path)
+        let built = match (job.sketches.putting(), path) {
+            (Putting::Static, Some(path)) => (build::static_filters(&job, &counted, control)?, path),
+            (_, path) => {
+                let params = build::of_counted(&job, &counted)?;
+                match (path, job.sketches.of_hashes(), counted.counts.logs()) {
+                    (Some(path), Some(kind), Some(logs)) => {
+                        (build::from_logs(params, kind, &counted, &logs, threads, control)?, path)
                     }
                     _ => return Ok(Outcome::Params { params, estimated, lone_keywords }),
                 }
             }
-            (Sizing::Params(params), _) => {
-                return Ok(Outcome::Params { params: params.clone(), estimated, lone_keywords });
-            }
-            _ => unreachable!("counted for a size or for a static filter"),
         };
         let (built, path) = built;
         output::write_container(path, &built.params, &built.rows, &built.seeds, &built.arena, threads)?;
@@ -271,7 +238,7 @@ fn without_groups() -> Names {
 
 /// What all parts of a job share: those of another are not taken.
 fn digest(job: &Job) -> Result<u64> {
-    let common = serde_json::to_vec(&job.common).map_err(|error| Error::told(error.to_string()))?;
+    let common = serde_json::to_vec(&job.common()).map_err(|error| Error::io("the job")(error.into()))?;
     Ok(xxh3(&common, 1))
 }
 

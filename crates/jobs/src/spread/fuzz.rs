@@ -8,9 +8,10 @@ use tamis_read::{Control, Options};
 
 use super::wire::{Content, Writer};
 use super::{Counter, Merger};
-use crate::build::{Job, Sizing};
+use crate::build::Job;
 use crate::check::apart::Judge;
 use crate::plan::{self, Size};
+use crate::request::at_rate;
 use crate::rows::BadRows;
 
 /// Reads bytes as the content of every kind of part. No panic, and no memory on their word.
@@ -25,11 +26,8 @@ pub fn fuzz(bytes: &[u8]) {
         let job = Job {
             inputs: Vec::new(),
             options: Options::default(),
-            common,
-            sizing: Sizing::Count(Size::Fpr(0.01)),
-            layers: None,
-            heavy: None,
-            distinct: false,
+            sketches: at_rate(&common, 0.01).expect("a kind that has a rate"),
+            recipe: common.recipe,
             bad_rows: BadRows::Fail,
             threads: 1,
         };

@@ -25,7 +25,7 @@ mod tests;
 pub mod wire;
 
 pub use assembly::Assembly;
-pub use counter::{Counter, Outcome, planned_without_rows, refuse};
+pub use counter::{Counter, NotCut, Outcome, planned_without_rows, refuse};
 #[doc(hidden)]
 pub use fuzz::fuzz;
 pub use partial::{Merger, Partial};

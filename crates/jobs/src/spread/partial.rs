@@ -12,7 +12,7 @@ use tamis_read::error::Result;
 use super::wire::{Content, Reader, Writer, damaged};
 use super::{Refusal, Rows};
 use crate::arena::{Placing, Touch, make};
-use crate::build::{self, Job, Sizing};
+use crate::build::{self, Job, Sketches};
 use crate::rows::{Groups, Key, Take};
 
 /// Touches gathered before they are made in words.
@@ -235,10 +235,10 @@ impl Partial {
     /// Changes nothing yet. The job has parameters; ranges have so many bytes.
     pub fn new(job: Job, range_bytes: usize) -> Result<Partial> {
         super::refuse(&job)?;
-        let Sizing::Params(params) = &job.sizing else {
+        let Sketches::Given(given) = &job.sketches else {
             return Err(Refusal::NoParams.into());
         };
-        let params = params.clone();
+        let params = given.params().clone();
         let layout = Layout::new(&params, range_bytes)?;
         let ranges = layout.words.div_ceil(layout.range_words);
         let tallies = Tallies::new(params.groups.len());
@@ -248,9 +248,9 @@ impl Partial {
 
     /// Takes rows. After an error nothing more can be done with it.
     pub fn add(&mut self, rows: Rows, control: &Control) -> Result<()> {
-        let sources = rows.sources(&self.job.common.recipe.columns())?;
+        let sources = rows.sources(&self.job.recipe.columns())?;
         let scatter = Scatter { layout: &self.layout, ranges: take(&mut self.ranges), held: self.words };
-        let sink = build::making(&self.job).rows(Groups::Known(&self.params), scatter);
+        let sink = self.job.making().rows(Groups::Known(&self.params), scatter);
         let sinks = sources.scan_dyn(vec![sink], control)?;
         let (mut scatters, taken) = build::taken(sinks, self.params.groups.len());
         let counts = self.params.common.kind.counts();

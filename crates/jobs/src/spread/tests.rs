@@ -10,11 +10,11 @@ use tamis_read::{Control, Format, Options};
 
 use super::wire::{Content, Reader, Writer};
 use super::*;
-use crate::build::{self, Job, Sizing};
+use crate::build::{self, Given, Job, Sketches};
 use crate::check::apart::{Gatherer, Judge};
 use crate::check::{self, Findings};
 use crate::distinct::EXACT;
-use crate::plan::{Counters, Size};
+use crate::request::{Counting, Sizes, sketches};
 use crate::rows::BadRows;
 
 const HEADER: &str = "key\tgroup\tweight\n";
@@ -55,25 +55,26 @@ fn job(case: Case) -> Job {
         weight: kind.counts().then(|| "weight".parse().unwrap()),
         null: None,
     };
+    let hash = if matches!(case, Case::Murmur) { Scheme::Murmur3 } else { Scheme::DEFAULT };
+    let common = Common { kind, hash, recipe };
+    let keys = matches!(case, Case::Planned).then_some(500);
+    let counting =
+        Counting { epsilon: Some(0.05), delta: Some(0.1), counter_bits: Some(32), ..Counting::default() };
+    let counting = if kind.counts() { counting } else { Counting::default() };
+    let sizes = Sizes { keys, ..Sizes::default() };
     Job {
         inputs: Vec::new(),
         options: Options::default(),
-        common: Common {
-            kind,
-            hash: if matches!(case, Case::Murmur) { Scheme::Murmur3 } else { Scheme::DEFAULT },
-            recipe,
-        },
-        sizing: match case {
-            _ if kind.counts() => Sizing::Counters(Counters::for_error(0.05, 0.1, 32).unwrap()),
-            Case::Planned => Sizing::Keys(500, Size::Fpr(0.01)),
-            _ => Sizing::Count(Size::Fpr(0.01)),
-        },
-        layers: None,
-        heavy: None,
-        distinct: false,
+        sketches: sketches(&common, None, (&sizes, &counting), None, false).unwrap(),
+        recipe: common.recipe,
         bad_rows: BadRows::Skip,
         threads: 2,
     }
+}
+
+/// The same job with these parameters.
+fn with(params: Params, job: Job) -> Job {
+    Job { sketches: Sketches::Given(Given::new(params, false, None).unwrap()), ..job }
 }
 
 fn text(rows: &[(u8, u16)]) -> String {
@@ -157,7 +158,7 @@ fn built(
         Outcome::Params { params, .. } => {
             let mut assembly = Assembly::new(params.clone(), spread.range_bytes, &path)?;
             let mut merger = Merger::new(&params, spread.range_bytes)?;
-            let with = Job { sizing: Sizing::Params(params), ..job };
+            let with = with(params, job);
             for (i, piece) in spread.pieces(rows).into_iter().enumerate() {
                 let mut partial = Partial::new(with.clone(), spread.range_bytes)?;
                 let mut parts = Vec::new();
@@ -277,7 +278,7 @@ proptest! {
         prop_assert!(refuses_all(&bytes));
         let mut counter = Counter::new(job(case)).unwrap();
         counter.add(given(&rows), control).unwrap();
-        let mut partial = Partial::new(Job { sizing: Sizing::Params(params.clone()), ..job(case) }, 640).unwrap();
+        let mut partial = Partial::new(with(params.clone(), job(case)), 640).unwrap();
         partial.add(given(&rows), control).unwrap();
         let parts = counter.parts(4, 1 << 20).unwrap().into_iter().map(|(_, bytes)| bytes);
         for mut part in parts.chain(partial.drain().into_iter().map(|(_, bytes)| bytes)) {
@@ -317,7 +318,7 @@ fn parts_of_another_job_are_refused() {
         params_of(Case::Kind(Kind::Blocked), &[(1, 1)]),
         params_of(Case::Kind(Kind::Blocked), &[(1, 9), (2, 3), (2, 5), (2, 7)]),
     );
-    let with = Job { sizing: Sizing::Params(one), ..job(Case::Kind(Kind::Blocked)) };
+    let with = with(one, job(Case::Kind(Kind::Blocked)));
     let mut partial = Partial::new(with, 640).unwrap();
     partial.add(given(&[(1, 1)]), &Control::default()).unwrap();
     let error = Merger::new(&other, 640).unwrap().absorb(&partial.drain()[0].1).unwrap_err();

@@ -11,7 +11,7 @@ use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
-use tamis_jobs::build::{self, Addition, Job, Sizing};
+use tamis_jobs::build::{self, Addition, Job};
 use tamis_jobs::counts::{self, rank};
 use tamis_jobs::plan::Counters;
 use tamis_jobs::query::Asker;
@@ -19,7 +19,7 @@ use tamis_jobs::rows::BadRows;
 use tamis_jobs::{merge, output};
 use tamis_read::{Control, Options};
 
-use crate::tables;
+use crate::tables::{self, Sizing};
 
 /// Group, key and weight.
 type Rows = Vec<(u8, u16, u64)>;
@@ -45,9 +45,13 @@ fn counters(row: u64, depth: u32, bits: u32) -> Counters {
 }
 
 fn job(inputs: Vec<String>, kind: Kind, sizing: Sizing, threads: usize) -> Job {
-    let mut job = tables::job(inputs, (kind, Scheme::DEFAULT), sizing, threads);
-    job.common.recipe = recipe();
-    job
+    heavy_job(inputs, kind, sizing, None, threads)
+}
+
+fn heavy_job(inputs: Vec<String>, kind: Kind, sizing: Sizing, heavy: Option<f64>, threads: usize) -> Job {
+    let common = Common { kind, hash: Scheme::DEFAULT, recipe: recipe() };
+    let sketches = sizing.of(&common, None, heavy, false);
+    tables::job_of(inputs, &common, sketches, threads)
 }
 
 fn built(job: &Job, to: &Path) -> Vec<u8> {
@@ -152,9 +156,7 @@ proptest! {
         let whole = table(&path("whole.csv"), &rows);
         let kind = if conservative { Kind::CountMinConservative } else { Kind::CountMin };
         // ε = 0.027: some keys below the share are above it by their estimates.
-        let heavy = |inputs: Vec<String>, sizing, threads| Job {
-            heavy: Some(share), ..job(inputs, kind, sizing, threads)
-        };
+        let heavy = |inputs, sizing, threads| heavy_job(inputs, kind, sizing, Some(share), threads);
         let sizing = Sizing::Counters(counters(100, 2, 64));
         let one = built(&heavy(vec![whole.clone()], sizing.clone(), 1), &path("one.tamis"));
         prop_assert!(one == built(&heavy(vec![whole.clone()], sizing.clone(), 3), &path("three.tamis")));

@@ -9,14 +9,14 @@ use proptest::prelude::*;
 use tamis::hash::Scheme;
 use tamis::params::Params;
 use tamis::sizing::Kind;
-use tamis_jobs::build::{self, Addition, Job, Sizing};
+use tamis_jobs::build::{self, Addition, Job};
 use tamis_jobs::plan::Size;
 use tamis_jobs::query::Asker;
 use tamis_jobs::rows::BadRows;
 use tamis_jobs::{merge, output};
 use tamis_read::{Control, Options};
 
-use crate::tables::{Rows, job, recipe, table};
+use crate::tables::{Rows, Sizing, job, recipe, table};
 
 fn built(job: &Job, folder: &Path) -> Vec<u8> {
     let path = folder.join("out.tamis");
@@ -69,7 +69,7 @@ proptest! {
         let (a, b) = (table(&folder.path().join("a.csv"), &left), table(&folder.path().join("b.csv"), &right));
         let both = vec![a.clone(), b.clone()];
         let size = Size::Fpr(0.02);
-        let params = build::plan(&job(both.clone(), scheme, Sizing::Count(size), threads), size, &Control::default()).unwrap().params;
+        let params = build::plan(&job(both.clone(), scheme, Sizing::Count(size), threads), &Control::default()).unwrap().params;
         let params = Params::from_json(&params.to_json()).unwrap();
         let one = |inputs: Vec<String>, name: &str| -> PathBuf {
             let path = folder.path().join(name);

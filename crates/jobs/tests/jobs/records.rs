@@ -11,12 +11,14 @@ use tamis::hash::{Scheme, xxh3};
 use tamis::key::Recipe;
 use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
-use tamis_jobs::build::{self, Addition, Job, Sizing};
+use tamis_jobs::build::{self, Addition, Job};
 use tamis_jobs::plan::Size;
 use tamis_jobs::query::Asker;
 use tamis_jobs::rows::BadRows;
 use tamis_jobs::{check, merge, output};
 use tamis_read::{Control, Options};
+
+use crate::tables::{self, Sizing};
 
 /// A group and the numbers of keywords, which may repeat.
 type Rows = Vec<(u8, Vec<u8>)>;
@@ -50,17 +52,8 @@ fn table(path: &Path, rows: &[(u8, Vec<u8>)]) -> String {
 
 fn job(inputs: Vec<String>, sizing: Sizing, layers: Option<u32>, threads: usize) -> Job {
     let common = Common { kind: Kind::Layered, hash: Scheme::DEFAULT, recipe: recipe() };
-    Job {
-        inputs,
-        options: Options::default(),
-        common,
-        sizing,
-        layers,
-        heavy: None,
-        distinct: false,
-        bad_rows: BadRows::Fail,
-        threads,
-    }
+    let sketches = sizing.of(&common, layers, None, false);
+    tables::job_of(inputs, &common, sketches, threads)
 }
 
 fn built(job: &Job, folder: &Path, name: &str) -> PathBuf {
@@ -169,7 +162,7 @@ proptest! {
         let (a, b) = (table(&folder.path().join("a.csv"), &left), table(&folder.path().join("b.csv"), &right));
         let both = vec![a.clone(), b.clone()];
         let size = Size::Fpr(0.05);
-        let params = build::plan(&job(both.clone(), Sizing::Count(size), None, threads), size, &Control::default()).unwrap().params;
+        let params = build::plan(&job(both.clone(), Sizing::Count(size), None, threads), &Control::default()).unwrap().params;
         let params = Params::from_json(&params.to_json()).unwrap();
         let one = |inputs: Vec<String>, name: &str| built(&job(inputs, Sizing::Params(params.clone()), None, threads), folder.path(), name);
         let (a_file, b_file) = (one(vec![a], "a.tamis"), one(vec![b.clone()], "b.tamis"));
@@ -205,8 +198,9 @@ fn other_kinds_hold_a_record_as_one_key() {
     let folder = tempfile::tempdir().unwrap();
     let rows: Rows = vec![(0, vec![1, 2]), (0, vec![2, 1]), (0, vec![1, 2, 1]), (0, vec![1])];
     let input = table(&folder.path().join("t.csv"), &rows);
-    let mut job = job(vec![input], Sizing::Count(Size::Fpr(0.001)), None, 1);
-    job.common.kind = Kind::Bloom;
+    let common = Common { kind: Kind::Bloom, hash: Scheme::DEFAULT, recipe: recipe() };
+    let sketches = Sizing::Count(Size::Fpr(0.001)).of(&common, None, None, false);
+    let job = tables::job_of(vec![input], &common, sketches, 1);
     let path = built(&job, folder.path(), "x.tamis");
     let file = output::open(&path).unwrap();
     assert_eq!(file.params().groups[0].keys, 3);

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tamis::hash::Scheme;
+use tamis::params::Common;
 use tamis::sizing::Kind;
-use tamis_jobs::build::{self, Addition, Job, Sizing};
+use tamis_jobs::build::{self, Addition, Bits, Job, Sketches};
 use tamis_jobs::plan::Size;
 use tamis_jobs::query::Asker;
 use tamis_jobs::remove::{self, Missing, Removal};
@@ -17,7 +18,7 @@ use tamis_jobs::rows::BadRows;
 use tamis_jobs::{check, output};
 use tamis_read::{Control, Options};
 
-use crate::tables::{self, Rows, recipe, table};
+use crate::tables::{self, Rows, Sizing, recipe, table};
 
 fn job(inputs: Vec<String>, kind: Kind, sizing: Sizing) -> Job {
     tables::job(inputs, (kind, Scheme::DEFAULT), sizing, 2)
@@ -115,7 +116,8 @@ proptest! {
         let as_set = fs::read(&path).unwrap();
         let params = output::open(&path).unwrap().params().clone();
         for sizing in [sizing, Sizing::Params(params.clone())] {
-            build_to(&path, &Job { distinct: true, ..job(cut(folder, &rows, at), Kind::Counting, sizing) });
+            let common = Common { kind: Kind::Counting, hash: Scheme::DEFAULT, recipe: recipe() };
+            build_to(&path, &tables::job_of(cut(folder, &rows, at), &common, sizing.of(&common, None, None, true), 2));
             prop_assert!(fs::read(&path).unwrap() == as_set);
         }
         // Adding them each once to what is empty is the same.
@@ -219,11 +221,13 @@ fn filters_that_make_other_keys_are_no_pair() {
         Removed::open(&path, first.params()).map(drop).map_err(|error| error.to_string())
     };
     other("same", &|_| ()).unwrap();
-    other("column", &|job| job.common.recipe.key = vec!["group".parse().unwrap()]).unwrap();
-    other("all", &|job| job.common.recipe.group = None).unwrap();
+    other("column", &|job| job.recipe.key = vec!["group".parse().unwrap()]).unwrap();
+    other("all", &|job| job.recipe.group = None).unwrap();
     let says = |result: Result<(), String>, what: &str| assert!(result.unwrap_err().contains(what), "{what}");
-    says(other("seed", &|job| job.common.hash = Scheme::Xxh3 { seed: 4 }), "--seed");
-    says(other("steps", &|job| job.common.recipe.key = vec!["key:lower".parse().unwrap()]), "same steps");
+    let sizing = build::Sizing::Counted(Size::Fpr(0.05));
+    let seeded = Sketches::Bits { kind: Bits::Blocked, seed: 4, sizing };
+    says(other("seed", &|job| job.sketches = seeded.clone()), "--seed");
+    says(other("steps", &|job| job.recipe.key = vec!["key:lower".parse().unwrap()]), "same steps");
     let ungrouped = folder.join("all");
     let grouped = Removed::open(&one, output::open(&ungrouped).unwrap().params());
     assert!(grouped.unwrap_err().to_string().contains("has groups"));

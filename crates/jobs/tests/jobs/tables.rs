@@ -3,11 +3,14 @@
 use std::fs;
 use std::path::Path;
 
+use tamis::countmin::Update;
 use tamis::hash::Scheme;
 use tamis::key::Recipe;
-use tamis::params::Common;
+use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
-use tamis_jobs::build::{Job, Sizing};
+use tamis_jobs::build::{Given, Job, Sketches};
+use tamis_jobs::plan::{Counters, Size};
+use tamis_jobs::request::{Counting, Sizes, sketches};
 use tamis_jobs::rows::BadRows;
 use tamis_read::Options;
 
@@ -31,15 +34,57 @@ pub fn table(path: &Path, rows: &[(u8, u16)]) -> String {
     path.display().to_string()
 }
 
+/// How large sketches shall be, whatever their kind.
+#[derive(Debug, Clone)]
+pub enum Sizing {
+    /// The distinct keys are counted first.
+    Count(Size),
+    /// Each group is planned for this many keys.
+    Keys(u64, Size),
+    /// These counters.
+    Counters(Counters),
+    /// Given parameters.
+    Params(Params),
+}
+
+impl Sizing {
+    /// Sketches of this size.
+    pub fn of(self, common: &Common, layers: Option<u32>, heavy: Option<f64>, distinct: bool) -> Sketches {
+        let (size, keys) = match self {
+            Sizing::Params(params) => {
+                return Sketches::Given(Given::new(params, distinct, heavy).unwrap());
+            }
+            Sizing::Counters(counters) => {
+                let conservative = common.kind == Kind::CountMinConservative;
+                let update = if conservative { Update::Conservative } else { Update::Plain };
+                return Sketches::Counts { seed: 0, update, counters, heavy };
+            }
+            Sizing::Count(size) => (size, None),
+            Sizing::Keys(keys, size) => (size, Some(keys)),
+        };
+        let sizes = match size {
+            Size::Fpr(fpr) => Sizes { fpr: Some(fpr), keys, ..Sizes::default() },
+            Size::BitsPerKey(bits) => Sizes { bits_per_key: Some(bits), keys, ..Sizes::default() },
+            Size::Total(bytes) => Sizes { size: Some(bytes), keys, ..Sizes::default() },
+        };
+        sketches(common, layers, (&sizes, &Counting::default()), heavy, distinct).unwrap()
+    }
+}
+
+/// A job that builds sketches of one key and one group.
 pub fn job(inputs: Vec<String>, (kind, hash): (Kind, Scheme), sizing: Sizing, threads: usize) -> Job {
+    let common = Common { kind, hash, recipe: recipe() };
+    let sketches = sizing.of(&common, None, None, false);
+    job_of(inputs, &common, sketches, threads)
+}
+
+/// A job that builds these sketches.
+pub fn job_of(inputs: Vec<String>, common: &Common, sketches: Sketches, threads: usize) -> Job {
     Job {
         inputs,
         options: Options::default(),
-        common: Common { kind, hash, recipe: recipe() },
-        sizing,
-        layers: None,
-        heavy: None,
-        distinct: false,
+        recipe: common.recipe.clone(),
+        sketches,
         bad_rows: BadRows::Fail,
         threads,
     }

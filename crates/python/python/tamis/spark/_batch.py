@@ -141,7 +141,7 @@ def build_source(
 
 
 # What is left to say of rows when the parameters are known.
-_FREE = ("key", "group", "keywords", "weight", "bad_rows", "text")
+_FREE = ("key", "group", "keywords", "weight", "bad_rows", "text", "marked")
 
 
 def _of_rows(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -246,7 +246,8 @@ def _function(task: Any) -> Any:
     # Spark asks for a function, and looks at its arguments.
     def run(batches: Any) -> Any:
         task.check()
-        return task(batches)
+        with task.speaking():
+            yield from task(batches)
 
     return run
 
@@ -418,12 +419,13 @@ def codes(
     group: Union[str, bytes, int, None],
     bad_rows: str,
     sent: Optional[Shipped] = None,
+    marked: bool = False,
 ) -> Any:
     """A column: 1 where the key may be in the set, 0 where it is not, 2 where there is no key."""
     spark = session_of(df)
     _tasks.Contains.refuse(sketch._file, group, bad_rows)
     columns = _key_columns(df, sketch._file, key)
-    task = _tasks.Contains(sent or ship(spark, sketch), group, bad_rows)
+    task = _tasks.Contains(sent or ship(spark, sketch), group, bad_rows, marked)
     return _arrow_udf(task, "tinyint")(*columns)
 
 

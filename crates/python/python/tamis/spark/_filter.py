@@ -74,7 +74,8 @@ def _sieved_rows(
     """Rows with a code each."""
     from pyspark.sql import functions as F
 
-    code = _batch.codes(source.df, sketch, options.get("key"), group, options["bad_rows"])
+    marked = bool(options.get("marked"))
+    code = _batch.codes(source.df, sketch, options.get("key"), group, options["bad_rows"], marked=marked)
 
     def count(name: str, condition: Any) -> Any:
         return F.coalesce(F.sum(condition.cast("long")), F.lit(0)).alias(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Optional
 
 import pyarrow as pa
@@ -56,17 +57,31 @@ def parts_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
             yield number.as_py(), data.as_py()
 
 
+def marked(error: BaseException) -> str:
+    """What an error says, with a mark for each option: whoever shows it puts its own words there."""
+    return str(getattr(error, "marked", error))
+
+
 class Task:
     """Work with the version of the driver: another one might do it differently."""
 
-    def __init__(self) -> None:
+    def __init__(self, marked: bool = False) -> None:
         self.version = tamis.__version__
-        self.for_command_line = _tamis.speaks_as_command_line()
+        self.marked = marked
+
+    @contextmanager
+    def speaking(self) -> Iterator[None]:
+        """Lets errors name options by marks, where whoever started the job spells them in another way."""
+        try:
+            yield
+        except (tamis.Error, ValueError) as error:
+            text = marked(error)
+            if not self.marked or text == str(error):
+                raise
+            raise type(error)(text) from None
 
     def check(self) -> None:
-        """Refuses another version. Messages are in the words of whoever reads them."""
-        if self.for_command_line:
-            _tamis.speak_as_command_line()
+        """Refuses another version."""
         if tamis.__version__ != self.version:
             raise tamis.Error(
                 f"an executor has tamis {tamis.__version__}, and the driver {self.version}: ship the same to both"
@@ -77,7 +92,7 @@ class Rows(Task):
     """Work with rows: tables, or lines of text with their file and its block."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        super().__init__()
+        super().__init__(bool(options.get("marked")))
         self.options = {**options, "threads": 1}
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
@@ -172,7 +187,7 @@ class MergeCounts(Task):
     """Brings together what counters saw."""
 
     def __init__(self, options: dict[str, Any], most: int) -> None:
-        super().__init__()
+        super().__init__(bool(options.get("marked")))
         self.options, self.most = options, most
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -325,8 +340,8 @@ class SieveLines(Rows):
 class Contains(Task):
     """Whether keys may be in a set: 1, 0, or 2 where there is no key."""
 
-    def __init__(self, file: Shipped, group: Any, bad_rows: str) -> None:
-        super().__init__()
+    def __init__(self, file: Shipped, group: Any, bad_rows: str, marked: bool = False) -> None:
+        super().__init__(marked)
         self.file, self.group, self.bad_rows = file, group, bad_rows
 
     def __call__(self, *columns: pa.Array) -> pa.Array:
@@ -334,7 +349,8 @@ class Contains(Task):
         try:
             return self.answers(self.file.open(), _keys(columns), self.group, self.bad_rows)
         except tamis.Error as error:
-            raise tamis.Error(in_a_row(str(error))) from None
+            text = marked(error) if self.marked else str(error)
+            raise tamis.Error(in_a_row(text)) from None
 
     @staticmethod
     def answers(file: _tamis.File, keys: Any, group: Any, bad_rows: str) -> pa.Array:

@@ -14,9 +14,11 @@ from typing import Any, Optional
 
 import tamis
 from tamis import Sketch, _tamis
+from tamis._sketch import params_as_json
 from tamis.spark import _batch, _files, _read
 from tamis.spark._filter import filter_source
 from tamis.spark._session import check_version, explained
+from tamis.spark._tasks import marked
 
 
 def main(arguments: Optional[list[str]] = None) -> None:
@@ -25,15 +27,14 @@ def main(arguments: Optional[list[str]] = None) -> None:
     (path,) = sys.argv[1:] if arguments is None else arguments
     with open(path, encoding="utf-8") as file:
         job: dict[str, Any] = json.load(file)
-    _tamis.speak_as_command_line()
     signal.signal(signal.SIGTERM, _end)
     print(f"tamis-driver {os.getpid()}", flush=True)  # whom to ask to end
     try:
         told = run(job, begun)
     except (ValueError, TypeError) as error:
-        told = {"error": str(error), "usage": True}
+        told = {"error": marked(error), "usage": True}
     except (tamis.Error, OSError) as error:
-        told = {"error": str(error)}
+        told = {"error": marked(error)}
     except Exception as error:  # what Spark says
         told = {"error": _short(error)}
     draft = job["result"] + ".draft"
@@ -93,7 +94,7 @@ def run(job: Mapping[str, Any], begun: float) -> dict[str, Any]:
     since = time.monotonic()
     try:
         with explained():
-            told, phase = _JOBS[job["job"]](spark, job)
+            told, phase = _JOBS[job["job"]](spark, job["request"])
     finally:
         done.set()
         watcher.join()
@@ -120,51 +121,57 @@ def _watch(context: Any, done: threading.Event) -> None:
             print(f"tamis-tasks {finished} {sum(stage.numTasks for stage in there)}", file=sys.stderr, flush=True)
 
 
-def _build(spark: Any, job: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    options = {**job["options"], "bad_rows": job["reading"]["bad_rows"]}
+def _options(request: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Options of a request for those who do it. The command line spells them in its own way."""
+    return {**{name: request.get(name) for name in names}, "bad_rows": request["bad_rows"], "marked": True}
+
+
+def _build(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    options = _options(request, *(name for name in request if name not in ("inputs", "params")))
+    options["params"] = params_as_json(request.get("params"))
     _tamis.planned_without_rows(options)  # refuses what cannot be, before anything is read
-    source = _read.rows(spark, job["inputs"], job["reading"], options, output=job["output"])
-    _, said = _batch.build_source(source, options, job["output"])
+    source = _read.rows(spark, request["inputs"], request, options, output=request["output"])
+    _, said = _batch.build_source(source, options, request["output"])
     return said, "build"
 
 
-def _test(spark: Any, job: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    sketch = tamis.open(job["filters"])
-    options = {**job["options"], "bad_rows": job["reading"]["bad_rows"]}
+def _test(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    sketch = tamis.open(request["filters"])
+    options = _options(request, "key", "group")
     members = outside = None
-    if job["inputs"]:
-        members = _read.rows(spark, job["inputs"], job["reading"], options, sketch._file)
-    if job["negatives"]:
-        outside = _outside(spark, job, options, sketch)
-    found = _batch.findings(members, sketch, options, outside, job["random"], job["seed"])
+    if request["inputs"]:
+        members = _read.rows(spark, request["inputs"], request, options, sketch._file)
+    if request["negatives"]:
+        outside = _outside(spark, request, options, sketch)
+    found = _batch.findings(members, sketch, options, outside, request["random"] or 0, request["seed"])
     return {"findings": json.loads(found)}, "test"
 
 
-def _outside(spark: Any, job: Mapping[str, Any], options: dict[str, Any], sketch: Sketch) -> _batch.Source:
+def _outside(spark: Any, request: Mapping[str, Any], options: dict[str, Any], sketch: Sketch) -> _batch.Source:
     """Keys known to be outside: a table with the same columns or, for a key of one part, one key per line."""
     lone = {**options, "group": None, "without_group": True}
     try:
-        return _read.rows(spark, job["negatives"], job["reading"], lone, sketch._file)
+        return _read.rows(spark, request["negatives"], request, lone, sketch._file)
     except tamis.Error as error:
-        reading = {**job["reading"], "format": "lines"}
+        reading = {**request, "format": "lines"}
         try:
-            return _read.rows(spark, job["negatives"], reading, {**lone, "key": "1"}, sketch._file)
+            return _read.rows(spark, request["negatives"], reading, {**lone, "key": "1"}, sketch._file)
         except (tamis.Error, ValueError):
             raise error from None  # they are no lines either
 
 
-def _filter(spark: Any, job: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    sketch = tamis.open(job["filters"])
-    output = job["output"]
+def _filter(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    sketch = tamis.open(request["filters"])
+    output = request["output"]
     if output is not None and _files.exists(spark, output):
         raise tamis.Error(f"{output}: this is there already, and is not overwritten; name another folder")
-    group = job["group"]
+    group = request["group"]
     group = bytes.fromhex(group["hex"]) if isinstance(group, dict) else group
-    options = {**job["options"], "bad_rows": job["reading"]["bad_rows"]}
-    source = _read.rows(spark, job["inputs"], job["reading"], {**options, "without_group": True}, sketch._file)
-    form = job["output_format"]
+    options = _options(request, "key")
+    source = _read.rows(spark, request["inputs"], request, {**options, "without_group": True}, sketch._file)
+    form = request["output_format"]
     try:
-        return filter_source(source, sketch, options, group, job["invert"], output, form), "analyse"
+        return filter_source(source, sketch, options, group, request["invert"], output, form), "analyse"
     except BaseException:
         _ending.set()
         if output is not None:

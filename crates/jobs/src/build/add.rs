@@ -1,0 +1,107 @@
+//! Rows added to filters that exist.
+
+use std::path::Path;
+use std::time::Instant;
+
+use tamis::countmin::Heavy;
+use tamis::key::Recipe;
+use tamis::sizing::Kind;
+use tamis_read::Control;
+use tamis_read::Sources;
+use tamis_read::error::{Error, Result};
+
+use super::finish::{finish, gather};
+use super::{Refusal, Report, insert, insert_distinct};
+use crate::arena::Placing;
+use crate::count::Making;
+use crate::rows::BadRows;
+use crate::{counts, exact, output, parallel};
+
+/// Rows to be added to filters that exist.
+#[derive(Debug, Clone)]
+pub struct Addition {
+    /// Files, globs, folders, `-`.
+    pub inputs: Vec<String>,
+    /// How to read them.
+    pub options: tamis_read::Options,
+    /// The recipe, with the columns of these inputs.
+    pub recipe: Recipe,
+    /// Rows without a key.
+    pub bad_rows: BadRows,
+    /// Whether equal keys of a group, among these rows, go into a `counting` once.
+    pub distinct: bool,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// Adds rows to a file of filters, which is replaced whole.
+pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report> {
+    let start = Instant::now();
+    output::check(path)?;
+    let container = output::open(path)?;
+    let params = container.params().clone();
+    if params.common.kind == Kind::Scalable {
+        return Err(Error::input(path, Refusal::AddToScalable));
+    }
+    if params.common.kind == Kind::Fuse {
+        return Err(Error::input(path, Refusal::AddToFuse));
+    }
+    super::refuse_distinct(addition.distinct, params.common.kind)?;
+    // Damage would come out under a checksum that matches.
+    parallel::each(addition.threads, params.groups.len(), |group| {
+        container.verify(group).map_err(Error::file(path))
+    })?;
+    let mut sources = Sources::open(&addition.inputs, &addition.options, &addition.recipe.columns())?;
+    let inputs = sources.explain();
+    output::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
+    let store = exact::beside(path, &container)?.map(|store| (store, params.clone()));
+    if store.is_some() {
+        output::check(&exact::path_beside(path))?;
+        sources.keep();
+    }
+    let heavy = container.heavy().cloned();
+    if heavy.is_some() {
+        sources.keep(); // a pass of its own finds those of the new rows
+    }
+    let hash = params.common.hash;
+    let making =
+        Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows, count_keywords: false };
+    let mut words = Placing::new(&params).empty()?;
+    words.copy_from_slice(container.data());
+    let before = container.tallies().to_vec();
+    drop(container);
+    let mut built = match addition.distinct {
+        true => insert_distinct(&sources, making, params, Some(words), addition.threads, control)?,
+        false => insert(&sources, making, params, Some(words), addition.threads, control)?,
+    };
+    let gathered = match &store {
+        Some(_) => Some(gather(&sources, making, &built, exact::MEMORY, addition.threads, path, control)?),
+        None => None,
+    };
+    if let Some(heavy) = heavy {
+        let share = heavy.share;
+        counts::keep_heavy(&sources, making, &mut built, &before, share, addition.threads, control)?;
+        counts::join_heavy(&mut built, &before, [heavy])?;
+    }
+    for (group, before) in before.iter().enumerate() {
+        built.rows[group] = built.rows[group].saturating_add(before.rows);
+        let kind = built.params.common.kind;
+        if kind.counts() || kind == Kind::Counting {
+            built.seeds[group] = built.seeds[group].saturating_add(before.seed);
+        }
+    }
+    let heavy = built.heavy.as_ref().map(Heavy::keys);
+    let skipped = built.skipped;
+    let (params, tallies, exact) = finish(built, gathered, store.as_ref(), path, addition.threads, control)?;
+    Ok(Report {
+        params,
+        tallies,
+        skipped,
+        estimated: false,
+        lone_keywords: false,
+        inputs,
+        phases: vec![("add", start.elapsed())],
+        exact,
+        heavy,
+    })
+}

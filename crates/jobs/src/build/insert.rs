@@ -1,0 +1,108 @@
+//! Keys on their way into sketches whose parameters are known: row by row, or each different key once.
+
+use tamis::arch::map::Words;
+use tamis::counting::Counting;
+use tamis::params::Params;
+use tamis::sizing::Kind;
+use tamis_read::error::Result;
+use tamis_read::{Control, Sources};
+
+use super::Built;
+use crate::arena::{self, Placing, Private, Ranges, Shared};
+use crate::count::Making;
+use crate::hashes::{self, Wanted};
+use crate::rows::{Groups, KeyRows, Take};
+use crate::{counts, parallel};
+
+/// Puts all keys of the input into an arena, straight from the rows.
+pub(crate) fn insert(
+    sources: &Sources,
+    making: Making<'_>,
+    params: Params,
+    words: Option<Words>,
+    threads: usize,
+    control: &Control,
+) -> Result<Built> {
+    if params.common.kind == Kind::CountMinConservative {
+        return counts::in_order(sources, making, params, words, threads, control);
+    }
+    let placing = Placing::new(&params);
+    let (arena, taken) = if arena::share(&placing, threads) {
+        let mut words = words.map_or_else(|| placing.empty(), Ok)?;
+        let ranges = Ranges::new(&placing, &mut words, threads);
+        let sinks = (0..threads)
+            .map(|_| making.rows(Groups::Known(&params), Shared::new(&placing, &ranges)))
+            .collect();
+        let (takes, taken) = taken(sources.scan(sinks, control)?, params.groups.len());
+        takes.into_iter().for_each(Shared::finish);
+        drop(ranges);
+        (words, taken)
+    } else {
+        let mut words = words;
+        let mut sinks = Vec::new();
+        for _ in 0..threads {
+            let private = words
+                .take()
+                .map_or_else(|| Private::new(&placing), |words| Ok(Private::with(&placing, words)))?;
+            sinks.push(making.rows(Groups::Known(&params), private));
+        }
+        let (takes, taken) = taken(sources.scan(sinks, control)?, params.groups.len());
+        let mut arenas = takes.into_iter().map(Private::finish);
+        let mut all = arenas.next().map_or_else(|| placing.empty(), Ok)?;
+        arenas.for_each(|words| placing.join(&mut all, &words));
+        (all, taken)
+    };
+    let Taken { rows, totals, skipped } = taken;
+    let seeds = if params.common.kind.counts() { totals } else { vec![0; params.groups.len()] };
+    Ok(Built { skipped, ..Built::new(params, rows, seeds, arena) })
+}
+
+/// The same into `counting` filters, equal keys of a group once.
+pub(crate) fn insert_distinct(
+    sources: &Sources,
+    making: Making<'_>,
+    params: Params,
+    words: Option<Words>,
+    threads: usize,
+    control: &Control,
+) -> Result<Built> {
+    let wanted = Wanted { distinct: true, known_groups: true };
+    let hashes = hashes::by_group(sources, making, &params, wanted, threads, control)?;
+    let mut arena = words.map_or_else(|| Placing::new(&params).empty(), Ok)?;
+    let sections = arena::sections(&params, &mut arena);
+    parallel::each(threads, sections.len(), |group| {
+        control.check()?;
+        let mut section = sections[group].lock().expect("no holder panics");
+        let mut filter = Counting::from_words(&mut **section, params.groups[group].shape.hashes)?;
+        filter.insert_hashes(&hashes.groups[group]);
+        Ok(())
+    })?;
+    drop(sections);
+    let rows = hashes.groups.iter().map(|hashes| hashes.len() as u64).collect();
+    let (seeds, skipped) = (vec![0; params.groups.len()], hashes.skipped);
+    Ok(Built { skipped, ..Built::new(params, rows, seeds, arena) })
+}
+
+/// What was taken, summed over threads.
+pub(crate) struct Taken {
+    /// The rows of each group.
+    pub rows: Vec<u64>,
+    /// Their weights.
+    pub totals: Vec<u64>,
+    /// Rows left out.
+    pub skipped: u64,
+}
+
+/// What took the keys, and what was taken.
+pub(crate) fn taken<T: Take>(sinks: Vec<KeyRows<'_, T>>, groups: usize) -> (Vec<T>, Taken) {
+    let mut taken = Taken { rows: vec![0; groups], totals: vec![0; groups], skipped: 0 };
+    let mut takes = Vec::new();
+    for sink in sinks {
+        taken.rows.iter_mut().zip(&sink.rows).for_each(|(all, rows)| *all += rows);
+        let totals = taken.totals.iter_mut().zip(sink.totals());
+        totals.for_each(|(all, total)| *all = all.saturating_add(*total));
+        taken.skipped += sink.skipped;
+        takes.push(sink.take);
+    }
+    (takes, taken)
+}

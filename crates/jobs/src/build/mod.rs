@@ -1,0 +1,294 @@
+//! The second phase: the sketches themselves.
+//!
+//! [`Sketches`] say what is made. A job counts, plans and builds, as far as that needs each of them:
+//! `sketches` knows what must be known of the rows first and how keys get in, `insert` puts keys in row by
+//! row, `from_counted` the hashes that were counted, `finish` writes the files, `add` begins with a file.
+
+mod add;
+mod finish;
+mod from_counted;
+mod insert;
+mod refusal;
+mod sketches;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tamis::arch::map::Words;
+use tamis::countmin::Heavy;
+use tamis::format::Tally;
+use tamis::key::Recipe;
+use tamis::params::{Common, Name, Params};
+use tamis::sizing::Kind;
+use tamis_read::error::Result;
+use tamis_read::{Control, Explained, Sources};
+
+pub use self::add::{Addition, add};
+use self::finish::{finish, gather};
+pub(crate) use self::from_counted::{from_logs, of_counted, static_filters};
+pub(crate) use self::insert::{Taken, insert, insert_distinct, taken};
+pub use self::refusal::Refusal;
+pub(crate) use self::refusal::{refuse_distinct, refuse_exact, refuse_heavy, refuse_small_share};
+pub use self::sketches::{Bits, Given, Layering, Rate, Sizing, Sketches};
+pub(crate) use self::sketches::{Need, Putting};
+use crate::count::{self, Counted, Making};
+use crate::distinct::EXACT;
+use crate::rows::BadRows;
+use crate::{counts, exact, output, plan};
+
+/// Sketches to be built from a table.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Files, globs, folders, `-`.
+    pub inputs: Vec<String>,
+    /// How to read them.
+    pub options: tamis_read::Options,
+    /// How keys are made of them.
+    pub recipe: Recipe,
+    /// What is made.
+    pub sketches: Sketches,
+    /// Rows without a key.
+    pub bad_rows: BadRows,
+    /// Threads.
+    pub threads: usize,
+}
+
+impl Job {
+    /// Kind, hash and recipe.
+    pub fn common(&self) -> Common {
+        self.sketches.common(self.recipe.clone())
+    }
+
+    /// How its keys are made.
+    pub(crate) fn making(&self) -> Making<'_> {
+        Making {
+            recipe: &self.recipe,
+            hash: self.sketches.hash(),
+            bad_rows: self.bad_rows,
+            count_keywords: self.sketches.kind() == Kind::Layered,
+        }
+    }
+
+    /// Up to how many keys are counted exactly: all of them where the sketches are made of all at once.
+    pub(crate) fn exactly(&self) -> usize {
+        if self.sketches.putting() == Putting::Static { usize::MAX } else { EXACT }
+    }
+
+    /// The parameters, where no row must be read for them.
+    pub fn parameters_without_rows(&self) -> Result<Option<Params>, plan::Refusal> {
+        match self.sketches.need() {
+            Need::Nothing(params) => Ok(Some(params.clone())),
+            Need::Names(each) if self.recipe.group.is_none() => {
+                Ok(Some(each.parameters(self.common(), vec![Name::default()])?))
+            }
+            Need::Names(_) | Need::Keys(_) | Need::Slots(_) => Ok(None),
+        }
+    }
+}
+
+/// What was built.
+#[derive(Debug)]
+pub struct Report {
+    /// The parameters.
+    pub params: Params,
+    /// What each sketch says of itself.
+    pub tallies: Vec<Tally>,
+    /// Rows left out.
+    pub skipped: u64,
+    /// Whether the keys were estimated, not counted.
+    pub estimated: bool,
+    /// Whether keywords were counted, and no record has more than one.
+    pub lone_keywords: bool,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
+    /// The time of each phase.
+    pub phases: Vec<(&'static str, Duration)>,
+    /// The (key, group) pairs that are kept beside the filters, where they are.
+    pub exact: Option<u64>,
+    /// The heavy keys that are kept beside sketches that count, where they are.
+    pub heavy: Option<u64>,
+}
+
+/// Sketches in memory, on their way to a file.
+pub(crate) struct Built {
+    pub params: Params,
+    pub rows: Vec<u64>,
+    /// What stands as the seed in the directory: of sketches that count, the total weights.
+    pub seeds: Vec<u64>,
+    pub arena: Words,
+    pub skipped: u64,
+    pub estimated: bool,
+    pub lone_keywords: bool,
+    pub heavy: Option<Heavy>,
+}
+
+impl Built {
+    /// Sketches of which there is nothing else to tell.
+    pub fn new(params: Params, rows: Vec<u64>, seeds: Vec<u64>, arena: Words) -> Built {
+        Built { params, rows, seeds, arena, skipped: 0, estimated: false, lone_keywords: false, heavy: None }
+    }
+}
+
+/// Builds the filters and writes them to a file.
+pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
+    build_keeping(job, None, output, control)
+}
+
+/// The same, and keeps the keys themselves in a file beside it, collected in this much memory.
+pub fn build_exact(job: &Job, memory: u64, output: &Path, control: &Control) -> Result<Report> {
+    build_keeping(job, Some(memory), output, control)
+}
+
+fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control) -> Result<Report> {
+    let start = Instant::now();
+    output::check(output)?;
+    refuse_exact(exact.is_some(), job.sketches.kind())?;
+    let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
+    let inputs = sources.explain();
+    output::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
+    if exact.is_some() {
+        let keys = exact::path_beside(output);
+        output::check(&keys)?;
+        output::check_is_no_input(&keys, inputs.iter().map(|input| &input.path))?;
+        sources.keep(); // a pass of its own collects the keys
+    }
+    let mut phases = vec![("open", start.elapsed())];
+    let mut phase = |name, since: Instant| phases.push((name, since.elapsed()));
+
+    let built = make(job, &mut sources, &mut phase, control)?;
+    let collecting = Instant::now();
+    let gathered = match exact {
+        Some(memory) => {
+            let found = gather(&sources, job.making(), &built, memory, job.threads, output, control)?;
+            phase("collect keys", collecting);
+            Some(found)
+        }
+        None => None,
+    };
+    let writing = Instant::now();
+    let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
+    let heavy = built.heavy.as_ref().map(Heavy::keys);
+    let (params, tallies, exact) = finish(built, gathered, None, output, job.threads, control)?;
+    phase("write", writing);
+    Ok(Report { params, tallies, skipped, estimated, lone_keywords, inputs, phases, exact, heavy })
+}
+
+/// Counts, plans and builds, as far as the job needs each of them.
+pub(crate) fn make(
+    job: &Job,
+    sources: &mut Sources,
+    phase: &mut dyn FnMut(&'static str, Instant),
+    control: &Control,
+) -> Result<Built> {
+    let begun = Instant::now();
+    let putting = job.sketches.putting();
+    if putting == Putting::Static {
+        let counted = count_keys(job, sources, control)?;
+        phase("count", begun);
+        let building = Instant::now();
+        let built = static_filters(job, &counted, control)?;
+        phase("build", building);
+        return Ok(built);
+    }
+    if matches!(putting, Putting::Weights { heavy: Some(_) }) {
+        sources.keep(); // a second pass lists the keys
+    }
+    let (params, counted) = first_pass(job, sources, phase, control)?;
+    let building = Instant::now();
+    let estimating = counted.as_ref().is_some_and(Counted::estimating);
+    let logs = counted.as_ref().and_then(|counted| Some((counted, counted.counts.logs()?)));
+    let mut built = match (job.sketches.of_hashes(), logs) {
+        (Some(kind), Some((counted, logs))) => from_logs(params, kind, counted, &logs, job.threads, control)?,
+        _ if putting == Putting::Distinct => {
+            insert_distinct(sources, job.making(), params, None, job.threads, control)?
+        }
+        _ => insert(sources, job.making(), params, None, job.threads, control)?,
+    };
+    built.estimated = estimating;
+    built.lone_keywords = counted.as_ref().is_some_and(Counted::lone_keywords);
+    phase("build", building);
+    if let Putting::Weights { heavy: Some(share) } = putting {
+        let listing = Instant::now();
+        counts::keep_heavy(sources, job.making(), &mut built, &[], share, job.threads, control)?;
+        phase("heavy keys", listing);
+    }
+    Ok(built)
+}
+
+/// The parameters, and what was counted for them; the input can be read again afterwards.
+fn first_pass(
+    job: &Job,
+    sources: &mut Sources,
+    phase: &mut dyn FnMut(&'static str, Instant),
+    control: &Control,
+) -> Result<(Params, Option<Counted>)> {
+    if let Some(params) = job.parameters_without_rows()? {
+        return Ok((params, None));
+    }
+    let begun = Instant::now();
+    sources.keep(); // a second pass may be needed
+    let names_only = matches!(job.sketches.need(), Need::Names(_));
+    let (params, counted) = plan_rows(job, sources, control)?;
+    phase(if names_only { "groups" } else { "count" }, begun);
+    Ok((params, counted))
+}
+
+/// The distinct keys of all groups.
+fn count_keys(job: &Job, sources: &Sources, control: &Control) -> Result<Counted> {
+    count::distinct_keys(sources, job.making(), job.exactly(), job.threads, control)
+}
+
+/// What was planned for a table.
+#[derive(Debug)]
+pub struct Planned {
+    /// The parameters.
+    pub params: Params,
+    /// The counts that they come from, where keys were counted.
+    pub counted: Option<Counted>,
+    /// How the inputs were understood.
+    pub inputs: Vec<Explained>,
+}
+
+/// The parameters for a table: the first phase alone.
+pub fn plan(job: &Job, control: &Control) -> Result<Planned> {
+    let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
+    let (params, counted) = plan_rows(job, &sources, control)?;
+    Ok(Planned { params, counted, inputs: sources.explain() })
+}
+
+/// The same for rows that are open: counts the keys of all groups, or finds the groups, as far as the
+/// parameters depend on them.
+pub(crate) fn plan_rows(
+    job: &Job,
+    sources: &Sources,
+    control: &Control,
+) -> Result<(Params, Option<Counted>)> {
+    match job.sketches.need() {
+        Need::Nothing(params) => Ok((params.clone(), None)),
+        Need::Names(each) => {
+            let names = group_names(sources, job.making(), job.threads, control)?;
+            Ok((each.parameters(job.common(), names)?, None))
+        }
+        Need::Keys(_) | Need::Slots(_) => {
+            let counted = count_keys(job, sources, control)?;
+            Ok((of_counted(job, &counted)?, Some(counted)))
+        }
+    }
+}
+
+/// The names of the groups: the empty one where the recipe has none.
+pub(crate) fn group_names(
+    sources: &Sources,
+    making: Making<'_>,
+    threads: usize,
+    control: &Control,
+) -> Result<Vec<Name>> {
+    if making.recipe.group.is_none() {
+        return Ok(vec![Name::default()]);
+    }
+    let names = count::group_names(sources, making, threads, control)?;
+    if names.is_empty() {
+        return Err(Refusal::NoRows.into());
+    }
+    Ok(names)
+}

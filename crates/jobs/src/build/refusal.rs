@@ -1,0 +1,151 @@
+//! Why a build or an addition is refused.
+
+use tamis::params::Name;
+use tamis::sizing::Kind;
+use tamis_read::refusal::{self, Help};
+
+use crate::opt;
+
+/// Why a build or an addition is refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// There are no rows, and so no groups.
+    #[error("the input has no rows, and so no groups to build")]
+    NoRows,
+    /// A group of the rows is not in the parameters.
+    #[error("group {0} is not in the parameters")]
+    UnknownGroup(Name),
+    /// A static filter is made of all keys, and there is only an estimate of them.
+    #[error("the keys were estimated, and a static filter is made of all of them")]
+    Estimated,
+    /// The second pass read other rows than the first.
+    #[error("the input changed while it was read, and its keys are not those of the filters")]
+    Changed,
+    /// The filter grows in the order of its keys.
+    #[error("what a scalable filter holds depends on the order of its keys, and several threads have none")]
+    AddToScalable,
+    /// The filter is static.
+    #[error("a fuse filter is static and takes no more keys")]
+    AddToFuse,
+    /// The filter grows, and a build knows its keys.
+    #[error(
+        "a scalable filter is for keys that cannot be counted first, as dedup has them, and these can be"
+    )]
+    Scalable,
+    /// Keys of a share, where nothing is counted.
+    #[error("a {0} filter does not count, and knows no shares")]
+    Heavy(Kind),
+    /// A share of which no keys can be kept.
+    #[error("a share of {share:?} cannot be told from the error, which is up to {epsilon:?} of the total")]
+    SmallShare {
+        /// The share.
+        share: f64,
+        /// The error.
+        epsilon: f64,
+    },
+    /// Each key once, where every occurrence matters.
+    #[error("sketches that count are told how often keys come")]
+    DistinctCounts,
+    /// Each key once, where that changes nothing.
+    #[error("a {0} filter holds each key once, however often it comes")]
+    DistinctFilter(Kind),
+    /// Exact keys beside what counts.
+    #[error("exact keys are for filters, and these sketches count")]
+    ExactCounts,
+    /// Exact keys beside filters of records.
+    #[error("a layered filter is asked for some keywords of a record, and exact keys are whole ones")]
+    ExactLayered,
+    /// Exact keys beside filters that keys are removed from.
+    #[error("exact keys are a set, and what is removed from a counting filter would stay among them")]
+    ExactCounting,
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            Refusal::NoRows => vec![],
+            Refusal::UnknownGroup(_) => vec![Help::Do("plan over all of the data")],
+            Refusal::Estimated => vec![Help::Do("let the same version count on all machines")],
+            Refusal::Changed => vec![Help::Do("build again")],
+            Refusal::AddToScalable => {
+                vec![Help::Do("add to it with the verb that made it, dedup, and its state")]
+            }
+            Refusal::AddToFuse => vec![
+                Help::Do("build it again from all of the data"),
+                Help::build_with(opt::KIND.with(Kind::Blocked.name())),
+            ],
+            Refusal::Scalable => vec![Help::give(opt::KIND.with(Kind::Blocked.name()))],
+            Refusal::Heavy(_) => {
+                vec![Help::leave_out(opt::HEAVY), Help::give(opt::KIND.with(Kind::CountMin.name()))]
+            }
+            Refusal::SmallShare { share, .. } => {
+                vec![Help::give_more(opt::HEAVY), Help::give(opt::EPSILON.with(tenth(*share)))]
+            }
+            Refusal::DistinctCounts => {
+                vec![Help::leave_out(opt::DISTINCT), Help::give(opt::KIND.with(Kind::Counting.name()))]
+            }
+            Refusal::DistinctFilter(_) => vec![Help::leave_out(opt::DISTINCT)],
+            Refusal::ExactCounts => {
+                vec![Help::leave_out(opt::EXACT), Help::Give(vec![opt::HEAVY.with("SHARE")])]
+            }
+            Refusal::ExactLayered | Refusal::ExactCounting => {
+                vec![Help::leave_out(opt::EXACT), Help::give(opt::KIND.with(Kind::Blocked.name()))]
+            }
+        }
+    }
+}
+
+/// Refuses to look for equal keys where that would change nothing, or make counts wrong.
+pub(crate) fn refuse_distinct(distinct: bool, kind: Kind) -> Result<(), Refusal> {
+    match kind {
+        Kind::Counting => Ok(()),
+        _ if !distinct => Ok(()),
+        kind if kind.counts() => Err(Refusal::DistinctCounts),
+        kind => Err(Refusal::DistinctFilter(kind)),
+    }
+}
+
+/// Refuses to keep exact keys beside sketches that do not hold whole keys.
+pub(crate) fn refuse_exact(exact: bool, kind: Kind) -> Result<(), Refusal> {
+    match kind {
+        _ if !exact => Ok(()),
+        Kind::Layered => Err(Refusal::ExactLayered),
+        Kind::Counting => Err(Refusal::ExactCounting),
+        kind if kind.counts() => Err(Refusal::ExactCounts),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses to list keys of a share where nothing is counted.
+pub(crate) fn refuse_heavy(heavy: Option<f64>, kind: Kind) -> Result<(), Refusal> {
+    if heavy.is_some() && !kind.counts() { Err(Refusal::Heavy(kind)) } else { Ok(()) }
+}
+
+/// A tenth of a share, to two digits.
+fn tenth(share: f64) -> String {
+    let rounded = format!("{:.1e}", share / 10.0).parse::<f64>();
+    format!("{:?}", rounded.unwrap_or(share))
+}
+
+/// Refuses a share of which no keys can be kept.
+pub(crate) fn refuse_small_share(heavy: Option<f64>, epsilon: f64) -> Result<(), Refusal> {
+    match heavy {
+        Some(share) if share <= epsilon => Err(Refusal::SmallShare { share, epsilon }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tamis_read::refusal::{Fields, say};
+
+    use super::*;
+
+    #[test]
+    fn a_share_within_the_error_is_told_which_error_would_do() {
+        let why = Refusal::SmallShare { share: 0.07, epsilon: 0.1 };
+        let said = say(&why, &Fields);
+        assert!(said.ends_with("or give epsilon=0.007"), "{said}");
+    }
+}

@@ -1,0 +1,332 @@
+//! What a build makes. Each variant has all that it needs, and nothing that does not go with it: a kind
+//! and a size that contradict each other cannot be written.
+
+use tamis::bloom;
+use tamis::countmin::Update;
+use tamis::hash::Scheme;
+use tamis::key::Recipe;
+use tamis::layered;
+use tamis::params::{Common, Name, Params};
+use tamis::sizing::Kind;
+
+use super::refusal::{Refusal, refuse_distinct, refuse_heavy, refuse_small_share};
+use crate::count::Counted;
+use crate::plan::{self, Counters, PerKey, Size};
+
+/// What is made of rows.
+#[derive(Debug, Clone)]
+pub enum Sketches {
+    /// Filters whose places follow from the hash of a key alone.
+    Bits {
+        /// Which of them.
+        kind: Bits,
+        /// The seed of the hash.
+        seed: u64,
+        /// How large.
+        sizing: Sizing,
+    },
+    /// The classic filter as the documents have it: their hash, and their numbers of bits and hashes,
+    /// which follow from the keys and the rate.
+    Document(Sizing<Rate>),
+    /// Static filters, whose size follows from their own keys.
+    Fuse {
+        /// The seed of the hash.
+        seed: u64,
+        /// How large.
+        size: Size,
+    },
+    /// Filters of records of keywords.
+    Layered {
+        /// The seed of the hash.
+        seed: u64,
+        /// How large, and how many layers.
+        sizing: Layering,
+    },
+    /// Filters from which keys can be removed.
+    Counting {
+        /// The seed of the hash.
+        seed: u64,
+        /// How large.
+        sizing: Sizing,
+        /// Whether equal keys of a group go in once.
+        distinct: bool,
+    },
+    /// Sketches that count how often keys come.
+    Counts {
+        /// The seed of the hash.
+        seed: u64,
+        /// How weights are added.
+        update: Update,
+        /// How many counters, however many keys there are.
+        counters: Counters,
+        /// The share from which on keys are kept beside them.
+        heavy: Option<f64>,
+    },
+    /// What given parameters say.
+    Given(Given),
+}
+
+/// Filters whose places follow from the hash of a key alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bits {
+    /// One cache line per key.
+    Blocked,
+    /// The classic filter.
+    Bloom,
+}
+
+/// How many keys filters are made for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sizing<S = Size> {
+    /// The distinct keys of each group are counted first.
+    Counted(S),
+    /// Each group is planned for this many keys; nothing is counted.
+    Planned(u64, S),
+}
+
+/// A rate of false positives, where nothing else fixes a size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate(pub f64);
+
+impl Sizing<Rate> {
+    fn general(self) -> Sizing {
+        match self {
+            Sizing::Counted(Rate(fpr)) => Sizing::Counted(Size::Fpr(fpr)),
+            Sizing::Planned(keys, Rate(fpr)) => Sizing::Planned(keys, Size::Fpr(fpr)),
+        }
+    }
+}
+
+/// The layers of filters of records, and their size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Layering {
+    /// The number of layers follows from the keywords, which are counted.
+    Following(PerKey),
+    /// This many layers.
+    Fixed(u32, Sizing),
+}
+
+/// Given parameters, and what is made of them. They hold a kind that a build can make.
+#[derive(Debug, Clone)]
+pub struct Given {
+    params: Params,
+    way: Way,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    Rows,
+    Fuse,
+    Distinct,
+    Counts { heavy: Option<f64> },
+}
+
+impl Given {
+    /// Sketches of these parameters; `distinct` and `heavy` as for [`Sketches`].
+    pub fn new(params: Params, distinct: bool, heavy: Option<f64>) -> Result<Given, Refusal> {
+        let kind = params.common.kind;
+        refuse_distinct(distinct, kind)?;
+        refuse_heavy(heavy, kind)?;
+        let way = match kind {
+            Kind::Scalable => return Err(Refusal::Scalable),
+            Kind::CountMin | Kind::CountMinConservative => {
+                let epsilon = params.groups.iter().map(|group| group.fpr).fold(0.0, f64::max);
+                refuse_small_share(heavy, epsilon)?;
+                Way::Counts { heavy }
+            }
+            Kind::Fuse => Way::Fuse,
+            Kind::Counting if distinct => Way::Distinct,
+            Kind::Counting | Kind::Blocked | Kind::Bloom | Kind::Layered => Way::Rows,
+        };
+        Ok(Given { params, way })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+}
+
+/// What must be known of the rows before the parameters are.
+pub(crate) enum Need<'a> {
+    /// The distinct keys of each group.
+    Keys(Measure),
+    /// The same, for static filters whose rates are given.
+    Slots(&'a Params),
+    /// The names of the groups.
+    Names(Each),
+    /// Nothing: they are given.
+    Nothing(&'a Params),
+}
+
+/// How filters are sized by their keys.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Measure {
+    size: Size,
+    layers: Layers,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Layers {
+    /// The kind has none, or it is given how many.
+    Fixed(u32),
+    /// They follow from the keywords, and the hashes that so much for each key comes to.
+    Following(PerKey),
+}
+
+impl Measure {
+    /// The parameters of what was counted.
+    pub fn parameters(self, common: Common, counted: &Counted) -> Result<Params, plan::Refusal> {
+        let groups = counted.planned();
+        plan::refuse_empty(&groups)?;
+        let layers = match self.layers {
+            Layers::Fixed(layers) => layers,
+            Layers::Following(each) => {
+                let hashes = match each {
+                    PerKey::Fpr(fpr) => bloom::best_for_rate(fpr).0,
+                    PerKey::Bits(bits) => bloom::hashes_for_bits_per_key(bits),
+                };
+                let (keywords, records) = counted.keywords_and_records().unwrap_or_default();
+                layered::layers_for(keywords, records, hashes)
+            }
+        };
+        plan::parameters(common, groups, self.size, layers)
+    }
+}
+
+/// Sketches that are all alike, whatever their keys.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Each {
+    /// Filters for this many keys.
+    Filter { keys: u64, size: Size, layers: u32 },
+    /// Counters.
+    Counters(Counters),
+}
+
+impl Each {
+    /// The parameters of these groups.
+    pub fn parameters(self, common: Common, names: Vec<Name>) -> Result<Params, plan::Refusal> {
+        match self {
+            Each::Filter { keys, size, layers } => {
+                let counts = names.into_iter().map(|name| (name, keys)).collect();
+                plan::parameters(common, counts, size, layers)
+            }
+            Each::Counters(counters) => Ok(counters.parameters(common, names)?),
+        }
+    }
+}
+
+/// How keys get into sketches whose parameters are known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Putting {
+    /// Row by row.
+    Rows,
+    /// The different keys of a group once.
+    Distinct,
+    /// All keys of a group at once.
+    Static,
+    /// Row by row, with the weight of each; keys of this share are kept.
+    Weights { heavy: Option<f64> },
+}
+
+/// Filters that can be made of the hashes that were counted, without the keys themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OfHashes {
+    Bits(Bits),
+    Counting,
+}
+
+impl Sketches {
+    /// The kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Sketches::Bits { kind: Bits::Blocked, .. } => Kind::Blocked,
+            Sketches::Bits { kind: Bits::Bloom, .. } | Sketches::Document(_) => Kind::Bloom,
+            Sketches::Fuse { .. } => Kind::Fuse,
+            Sketches::Layered { .. } => Kind::Layered,
+            Sketches::Counting { .. } => Kind::Counting,
+            Sketches::Counts { update: Update::Plain, .. } => Kind::CountMin,
+            Sketches::Counts { update: Update::Conservative, .. } => Kind::CountMinConservative,
+            Sketches::Given(given) => given.params.common.kind,
+        }
+    }
+
+    /// The hash.
+    pub fn hash(&self) -> Scheme {
+        match self {
+            Sketches::Document(_) => Scheme::Murmur3,
+            Sketches::Given(given) => given.params.common.hash,
+            Sketches::Bits { seed, .. }
+            | Sketches::Fuse { seed, .. }
+            | Sketches::Layered { seed, .. }
+            | Sketches::Counting { seed, .. }
+            | Sketches::Counts { seed, .. } => Scheme::Xxh3 { seed: *seed },
+        }
+    }
+
+    /// Kind and hash, with this recipe.
+    pub fn common(&self, recipe: Recipe) -> Common {
+        Common { kind: self.kind(), hash: self.hash(), recipe }
+    }
+
+    /// The share from which on keys are kept beside sketches that count.
+    pub fn heavy(&self) -> Option<f64> {
+        match self {
+            Sketches::Counts { heavy, .. } => *heavy,
+            Sketches::Given(Given { way: Way::Counts { heavy }, .. }) => *heavy,
+            _ => None,
+        }
+    }
+
+    /// Whether filters share a size in all, by the keys that are counted.
+    pub fn share_a_size(&self) -> bool {
+        matches!(self.need(), Need::Keys(Measure { size: Size::Total(_), .. }))
+    }
+
+    /// What must be known of the rows first.
+    pub(crate) fn need(&self) -> Need<'_> {
+        let filters = |sizing: Sizing, layers: u32| match sizing {
+            Sizing::Counted(size) => Need::Keys(Measure { size, layers: Layers::Fixed(layers) }),
+            Sizing::Planned(keys, size) => Need::Names(Each::Filter { keys, size, layers }),
+        };
+        match self {
+            Sketches::Bits { sizing, .. } | Sketches::Counting { sizing, .. } => filters(*sizing, 0),
+            Sketches::Document(sizing) => filters(sizing.general(), 0),
+            Sketches::Fuse { size, .. } => filters(Sizing::Counted(*size), 0),
+            Sketches::Layered { sizing: Layering::Fixed(layers, sizing), .. } => filters(*sizing, *layers),
+            Sketches::Layered { sizing: Layering::Following(each), .. } => {
+                Need::Keys(Measure { size: (*each).into(), layers: Layers::Following(*each) })
+            }
+            Sketches::Counts { counters, .. } => Need::Names(Each::Counters(*counters)),
+            Sketches::Given(Given { params, way: Way::Fuse }) => Need::Slots(params),
+            Sketches::Given(given) => Need::Nothing(&given.params),
+        }
+    }
+
+    /// How keys get into them.
+    pub(crate) fn putting(&self) -> Putting {
+        match self {
+            Sketches::Bits { .. } | Sketches::Document(_) | Sketches::Layered { .. } => Putting::Rows,
+            Sketches::Counting { distinct: false, .. } => Putting::Rows,
+            Sketches::Counting { distinct: true, .. } => Putting::Distinct,
+            Sketches::Fuse { .. } => Putting::Static,
+            Sketches::Counts { heavy, .. } => Putting::Weights { heavy: *heavy },
+            Sketches::Given(given) => match given.way {
+                Way::Rows => Putting::Rows,
+                Way::Fuse => Putting::Static,
+                Way::Distinct => Putting::Distinct,
+                Way::Counts { heavy } => Putting::Weights { heavy },
+            },
+        }
+    }
+
+    /// Those that can be made of the hashes that were counted: positions by murmur3 and those of records need
+    /// the keys themselves; counters, every row.
+    pub(crate) fn of_hashes(&self) -> Option<OfHashes> {
+        match self {
+            Sketches::Bits { kind, .. } => Some(OfHashes::Bits(*kind)),
+            Sketches::Counting { distinct: true, .. } => Some(OfHashes::Counting),
+            _ => None,
+        }
+    }
+}

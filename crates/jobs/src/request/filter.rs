@@ -1,0 +1,121 @@
+//! What is asked of a filter of records.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tamis::key::{Field, Recipe};
+use tamis::params::Name;
+use tamis_read::Format;
+
+use super::sizes::chosen;
+use super::{NoMore, Reading, Refusal, json, reading, replace_columns};
+use crate::filter::{Ask, Job};
+use crate::outlet::Destination;
+use crate::{exact, opt};
+
+/// What is asked of a filter of records.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FilterJob {
+    /// The file of filters.
+    pub filters: PathBuf,
+    /// Filters of keys that were removed since.
+    pub removed: Option<PathBuf>,
+    /// Files, globs, folders, `-`.
+    pub inputs: Vec<String>,
+    /// How they are read.
+    #[serde(flatten)]
+    pub reading: Reading,
+    /// Other columns of the key than those of the file.
+    #[serde(with = "json::several")]
+    pub key: Vec<Field>,
+    /// The group that is asked.
+    pub group: Option<Name>,
+    /// Whether the record's own group is asked, by this column or (an empty text) the stored one.
+    pub own_group: Option<String>,
+    /// The name of a column for the groups that a key may be in.
+    pub tag: Option<String>,
+    /// Whether the others pass.
+    pub invert: bool,
+    /// Whether records are only counted.
+    pub count: bool,
+    /// Where the records go that pass; `-` and nothing are standard output.
+    pub output: Option<PathBuf>,
+    /// Where the others go.
+    pub rejected: Option<PathBuf>,
+    /// How records of Parquet are written.
+    #[serde(with = "reading::format")]
+    pub output_format: Option<Format>,
+    /// Whether what passes is checked against the keys themselves.
+    pub strict: bool,
+    /// The memory for it.
+    #[serde(with = "json::in_bytes")]
+    pub memory: Option<u64>,
+    /// What no field took.
+    #[serde(flatten)]
+    pub no_more: NoMore,
+}
+
+impl FilterJob {
+    /// Where the records go that pass.
+    pub fn destination(&self) -> Destination {
+        match &self.output {
+            Some(path) if path == Path::new("-") => Destination::Stdout,
+            Some(path) => Destination::File(path.clone()),
+            None if self.count => Destination::Nowhere,
+            None => Destination::Stdout,
+        }
+    }
+
+    /// The job that follows from it, of a file with this recipe.
+    pub fn resolve(&self, stored: &Recipe) -> Result<Job, Refusal> {
+        let column = self.own_group.as_deref().filter(|column| !column.is_empty());
+        let column: Option<Field> = column.map(str::parse).transpose()?;
+        let ask = match (&self.group, &self.own_group) {
+            (Some(_), Some(_)) => return Err(Refusal::InPlaceOf(opt::GROUP, opt::OWN_GROUP)),
+            (Some(name), None) => Ask::Group(name.clone()),
+            (None, Some(_)) => Ask::Own,
+            (None, None) => Ask::Any,
+        };
+        if self.strict && self.removed.is_some() {
+            return Err(Refusal::InPlaceOf(opt::STRICT, opt::REMOVED));
+        }
+        Ok(Job {
+            filters: self.filters.clone(),
+            removed: self.removed.clone(),
+            inputs: self.inputs.clone(),
+            options: self.reading.options(),
+            recipe: replace_columns(stored, &self.key, column.as_ref())?,
+            ask,
+            invert: self.invert,
+            tag: self.tag.clone(),
+            output: self.destination(),
+            rejected: self.rejected.clone(),
+            format: self.output_format,
+            bad_rows: self.reading.bad_rows,
+            threads: self.reading.threads()?,
+            strict: self.strict.then(|| self.memory.unwrap_or(exact::MEMORY)),
+        })
+    }
+
+    /// Refuses what works on one machine only.
+    pub fn refuse_spread(&self) -> Result<(), Refusal> {
+        let given = chosen(&[
+            (self.strict, opt::STRICT),
+            (self.own_group.is_some(), opt::OWN_GROUP),
+            (self.tag.is_some(), opt::TAG),
+            (self.rejected.is_some(), opt::REJECTED),
+            (self.removed.is_some(), opt::REMOVED),
+        ]);
+        if given.contains(&opt::REJECTED) {
+            return Err(Refusal::RejectedOnOneMachine(given));
+        }
+        if !given.is_empty() {
+            return Err(Refusal::OneMachine(given));
+        }
+        if !self.count && self.destination() == Destination::Stdout {
+            return Err(Refusal::FolderNeeded);
+        }
+        self.reading.refuse_threads()
+    }
+}

@@ -1,0 +1,32 @@
+//! What a user asked for, as plain values, and what follows from it.
+//!
+//! A request has the options of a job as its fields, as they were given: nothing is checked yet. Every
+//! front end makes the same value, by hand or from JSON, and [resolves](BuildJob::resolve) it. What comes
+//! of that is a job in which options that contradict each other cannot be written, or a [`Refusal`] that
+//! says why there is none. A request that goes to another machine goes as its JSON.
+
+mod build;
+mod filter;
+mod json;
+mod keys;
+mod plan;
+mod reading;
+mod refusal;
+mod sizes;
+mod sketch;
+mod test;
+#[cfg(test)]
+mod tests;
+
+pub use crate::opt;
+
+pub use self::build::{Build, BuildJob, refuse_fixed};
+pub use self::filter::FilterJob;
+pub use self::json::{Malformed, NoMore, read};
+pub use self::keys::{Columns, Keys, replace_columns, replace_weight};
+pub use self::plan::{Plan, PlanJob};
+pub use self::reading::{MOST_THREADS, Reading, threads};
+pub use self::refusal::Refusal;
+pub use self::sizes::{Counting, Sizes, bytes};
+pub use self::sketch::{HashName, Kinds, at_rate, refuse_mixed, sketches};
+pub use self::test::{Test, TestJob};

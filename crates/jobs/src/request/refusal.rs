@@ -1,0 +1,248 @@
+//! Why a request cannot be served.
+
+use tamis::key::Column;
+use tamis::layered::MOST_LAYERS;
+use tamis::sizing::Kind;
+use tamis_read::refusal::{self, Help, Opt};
+
+use super::MOST_THREADS;
+use crate::opt;
+use crate::{build, design, number, plan};
+
+/// Why a request cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Both a key and keywords.
+    #[error("a row has a key or keywords, not both")]
+    KeyAndKeywords,
+    /// The conservative update of what has no counters.
+    #[error("only sketches that count have a conservative update")]
+    Conservative,
+    /// A hash of another kind.
+    #[error("murmur3 goes with bloom filters, not with {0}")]
+    MurmurKind(Kind),
+    /// A seed of a hash that has none.
+    #[error("murmur3 has the seeds 0, 1, 2, …")]
+    MurmurSeed,
+    /// Filters of records without keywords.
+    #[error("a layered filter holds records of keywords")]
+    LayeredKeys,
+    /// A weight, where nothing is counted.
+    #[error("a {0} filter does not count, so rows have no weight")]
+    Weight(Kind),
+    /// Layers of another kind.
+    #[error("{0} filters have no layers")]
+    LayersOf(Kind),
+    /// Steps of keywords in a key, a group or a weight.
+    #[error("the steps split, words, json, whole and sort make keywords")]
+    KeywordSteps,
+    /// Sizes of filters for sketches that count.
+    #[error(
+        "sketches that count have no rate of false positives, and their size does not depend on the keys"
+    )]
+    FilterSizes(Vec<Opt>),
+    /// Counters of a filter.
+    #[error("a {kind} filter has no counters")]
+    Counters {
+        /// The kind.
+        kind: Kind,
+        /// What was given.
+        given: Vec<Opt>,
+    },
+    /// Several sizes.
+    #[error("one size fixes the others")]
+    SeveralSizes(Vec<Opt>),
+    /// An option in place of another one, and that one.
+    #[error("one of two options stands in place of the other")]
+    InPlaceOf(Opt, Opt),
+    /// A number that is not between 0 and 1.
+    #[error("{what} lies between 0 and 1, both excluded, and {share} does not")]
+    Share {
+        /// What it is.
+        what: &'static str,
+        /// The option.
+        option: Opt,
+        /// The number.
+        share: f64,
+    },
+    /// Nothing, where something is needed.
+    #[error("0 {what} are too few")]
+    Zero {
+        /// What there is none of.
+        what: &'static str,
+        /// The option.
+        option: Opt,
+    },
+    /// Counters of another width.
+    #[error("a counter has 64 bits or 32, not {0}")]
+    CounterBits(u32),
+    /// A number of threads that is too small or too large.
+    #[error("there are 1 to {MOST_THREADS} threads, not {0}")]
+    Threads(usize),
+    /// Keys for a static filter.
+    #[error("a fuse filter is sized by its own keys, which are counted")]
+    FuseKeys,
+    /// A number of layers that is too small or too large.
+    #[error("a layered filter has 1 to {MOST_LAYERS} layers, not {0}")]
+    Layers(u32),
+    /// Layers that follow from a size that follows from them.
+    #[error("the number of layers follows from that of the hashes, and this from the size of a layer")]
+    LayersOfSize,
+    /// Layers that follow from keywords that nobody counts.
+    #[error("the number of layers follows from the keywords, which are not counted")]
+    LayersUncounted,
+    /// A size in all for groups whose keys nobody counts.
+    #[error("a total size is shared by the keys of each group, which are not counted")]
+    TotalOfGroups,
+    /// Options that given parameters fix.
+    #[error("the given parameters fix size, kind, hash and recipe")]
+    Fixed(Vec<Opt>),
+    /// A key of another number of columns than the stored one.
+    #[error("the stored key has {}, and {} given", number::counted(*stored as u64, "part"), columns(*given))]
+    Parts {
+        /// The columns of the stored key.
+        stored: usize,
+        /// Those that were given.
+        given: usize,
+    },
+    /// A group, where there are none.
+    #[error("these filters have no groups")]
+    NoGroups,
+    /// A weight, where there is none.
+    #[error("every row counts for 1 here")]
+    NoWeight,
+    /// Other steps than the stored ones.
+    #[error("the stored steps apply to {0}")]
+    StoredSteps(Column),
+    /// Options that work on one machine.
+    #[error("rows that are spread over machines cannot have this")]
+    OneMachine(Vec<Opt>),
+    /// A second output of records, on one machine.
+    #[error(
+        "rows that are spread over machines cannot have this; a second run that inverts gives the rejected records"
+    )]
+    RejectedOnOneMachine(Vec<Opt>),
+    /// A test of counts, on one machine.
+    #[error("counts are tested on one machine")]
+    CountsOnOneMachine,
+    /// Records of several machines, without a folder.
+    #[error("Spark writes records to a folder")]
+    FolderNeeded,
+    /// Counts that depend on the order of rows.
+    #[error(
+        "conservative counts depend on the order of the rows, and rows that are spread over machines have none"
+    )]
+    Ordered,
+    /// Threads of machines that another engine has.
+    #[error("Spark decides how many threads there are")]
+    ThreadsOfSpark,
+    /// Keys of a table that is counted.
+    #[error("the keys of a table are counted")]
+    KeysOfTable,
+    /// Groups, without a table to find them in.
+    #[error("the groups are found in a table")]
+    GroupsWithoutTable,
+    /// Parameters of no number of keys.
+    #[error("parameters are planned for a table, or for a number of keys")]
+    KeysUnknown,
+    /// A chart of something else than numbers.
+    #[error("a chart draws rates of false positives for numbers, without a table")]
+    Chart,
+    /// A chart of counters.
+    #[error("a chart draws rates of false positives, which counters do not have")]
+    ChartOfCounters,
+    /// Too few numbers, or too many, to plan a layered filter.
+    #[error(
+        "a layered filter is planned for a number of different keywords or records, whichever are more, and of layers; or for a table, from which both follow"
+    )]
+    LayeredPlan,
+    /// Something about counts that goes with filters.
+    #[error("counts are tested with the data they were built from")]
+    TestOfCounts(Vec<Opt>),
+    /// Nothing to test with.
+    #[error("there is nothing to test with")]
+    NothingToTest,
+    /// A build that cannot be.
+    #[error(transparent)]
+    Build(#[from] build::Refusal),
+    /// A plan that cannot be.
+    #[error(transparent)]
+    Plan(#[from] plan::Refusal),
+    /// A design that cannot be.
+    #[error(transparent)]
+    Design(#[from] design::Refusal),
+    /// A size that no sketch has.
+    #[error(transparent)]
+    Size(#[from] tamis::Error),
+}
+
+fn columns(given: usize) -> String {
+    format!("{} {}", number::counted(given as u64, "column"), if given == 1 { "was" } else { "were" })
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        let kind = |kind: Kind| Help::give(opt::KIND.with(kind.name()));
+        match self {
+            Refusal::KeyAndKeywords => vec![Help::LeaveOutOne(vec![opt::KEY, opt::KEYWORDS])],
+            Refusal::Conservative => vec![Help::leave_out(opt::CONSERVATIVE), kind(Kind::CountMin)],
+            Refusal::MurmurKind(_) => vec![Help::LeaveOutOne(vec![opt::HASH, opt::KIND])],
+            Refusal::MurmurSeed => vec![Help::leave_out(opt::SEED)],
+            Refusal::LayeredKeys => vec![Help::give(opt::KEYWORDS.with("COLUMN:split=','"))],
+            Refusal::Weight(_) => vec![Help::leave_out(opt::WEIGHT), kind(Kind::CountMin)],
+            Refusal::LayersOf(_) => vec![Help::leave_out(opt::LAYERS), kind(Kind::Layered)],
+            Refusal::KeywordSteps => vec![Help::give(opt::KEYWORDS)],
+            Refusal::FilterSizes(given) => {
+                vec![Help::LeaveOut(given.clone()), Help::Give(vec![opt::EPSILON.into(), opt::DELTA.into()])]
+            }
+            Refusal::Counters { given, .. } => vec![Help::LeaveOut(given.clone()), kind(Kind::CountMin)],
+            Refusal::SeveralSizes(given) => vec![one_of(given)],
+            Refusal::InPlaceOf(one, other) => vec![Help::LeaveOutOne(vec![*one, *other])],
+            Refusal::Share { option, .. } => vec![Help::give(option.with("0.01"))],
+            Refusal::Zero { option, .. } => vec![Help::give(option.with("N"))],
+            Refusal::CounterBits(_) => {
+                vec![Help::GiveOne(vec![opt::COUNTER_BITS.with("64"), opt::COUNTER_BITS.with("32")])]
+            }
+            Refusal::Threads(_) => vec![Help::give(opt::THREADS.with("N"))],
+            Refusal::FuseKeys => vec![Help::leave_out(opt::KEYS)],
+            Refusal::Layers(_) | Refusal::LayersOfSize | Refusal::LayersUncounted => {
+                vec![Help::give(opt::LAYERS.with("N"))]
+            }
+            Refusal::TotalOfGroups => vec![
+                Help::leave_out(opt::KEYS),
+                Help::GiveOne(vec![opt::FPR.into(), opt::BITS_PER_KEY.into()]),
+            ],
+            Refusal::Fixed(given) | Refusal::TestOfCounts(given) => vec![Help::LeaveOut(given.clone())],
+            Refusal::Parts { .. } => vec![Help::Do("give a column for each part")],
+            Refusal::NoGroups => vec![Help::leave_out(opt::GROUP)],
+            Refusal::NoWeight => vec![Help::leave_out(opt::WEIGHT)],
+            Refusal::StoredSteps(_) => vec![Help::Do("give the column alone")],
+            Refusal::OneMachine(given) | Refusal::RejectedOnOneMachine(given) => {
+                vec![Help::LeaveOut(given.clone()), Help::leave_out(opt::ON)]
+            }
+            Refusal::CountsOnOneMachine => vec![Help::leave_out(opt::ON)],
+            Refusal::FolderNeeded => vec![Help::GiveOne(vec![opt::OUTPUT.with("FOLDER"), opt::COUNT.into()])],
+            Refusal::Ordered => vec![Help::leave_out(opt::CONSERVATIVE)],
+            Refusal::ThreadsOfSpark => vec![Help::leave_out(opt::THREADS)],
+            Refusal::KeysOfTable => vec![Help::leave_out(opt::KEYS), Help::Do("leave out the table")],
+            Refusal::GroupsWithoutTable => vec![Help::Do("name a table"), Help::leave_out(opt::GROUP)],
+            Refusal::KeysUnknown => vec![Help::give(opt::KEYS.with("N")), Help::Do("name a table")],
+            Refusal::Chart | Refusal::ChartOfCounters => vec![Help::leave_out(opt::CHART)],
+            Refusal::LayeredPlan => vec![Help::Give(vec![opt::KEYS.with("N"), opt::LAYERS.with("N")])],
+            Refusal::NothingToTest => vec![
+                Help::Do("name the data"),
+                Help::GiveOne(vec![opt::NEGATIVES.with("FILE"), opt::RANDOM.with("N")]),
+            ],
+            Refusal::Build(refusal) => refusal.help(),
+            Refusal::Plan(refusal) => refusal.help(),
+            Refusal::Design(refusal) => refusal.help(),
+            Refusal::Size(_) => vec![],
+        }
+    }
+}
+
+/// Give one of these, and no more.
+fn one_of(options: &[Opt]) -> Help {
+    Help::GiveOne(options.iter().map(|option| (*option).into()).collect())
+}

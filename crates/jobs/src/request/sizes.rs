@@ -1,0 +1,175 @@
+//! How large sketches shall be, as far as that was asked for.
+
+use serde::{Deserialize, Serialize};
+use tamis::countmin::{DEFAULT_DELTA, DEFAULT_EPSILON};
+use tamis_read::refusal::Opt;
+
+use super::{Refusal, json};
+use crate::opt;
+use crate::plan::{Counters, Size, check_bits_per_key};
+
+/// The rate of filters where nothing else is asked for.
+const DEFAULT_FPR: f64 = 0.01;
+
+/// How large filters shall be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sizes {
+    /// The rate of false positives, not to be exceeded.
+    pub fpr: Option<f64>,
+    /// Bits for each key.
+    pub bits_per_key: Option<f64>,
+    /// Bytes for all groups together.
+    #[serde(with = "json::in_bytes")]
+    pub size: Option<u64>,
+    /// The keys that each group is planned for; nothing is counted then.
+    pub keys: Option<u64>,
+}
+
+impl Sizes {
+    /// The options that were given.
+    pub fn given(&self) -> Vec<Opt> {
+        let given = [
+            (self.fpr.is_some(), opt::FPR),
+            (self.bits_per_key.is_some(), opt::BITS_PER_KEY),
+            (self.size.is_some(), opt::SIZE),
+            (self.keys.is_some(), opt::KEYS),
+        ];
+        chosen(&given)
+    }
+
+    /// The size asked for.
+    pub fn size(&self) -> Result<Size, Refusal> {
+        match (self.fpr, self.bits_per_key, self.size) {
+            (None, None, None) => Ok(Size::Fpr(DEFAULT_FPR)),
+            (Some(fpr), None, None) => Ok(Size::Fpr(share("a rate", opt::FPR, fpr)?)),
+            (None, Some(bits), None) => {
+                check_bits_per_key(bits)?;
+                Ok(Size::BitsPerKey(bits))
+            }
+            (None, None, Some(0)) => Err(Refusal::Zero { what: "bytes", option: opt::SIZE }),
+            (None, None, Some(bytes)) => Ok(Size::Total(bytes)),
+            _ => {
+                Err(Refusal::SeveralSizes(self.given().into_iter().filter(|one| *one != opt::KEYS).collect()))
+            }
+        }
+    }
+
+    /// The keys asked for.
+    pub fn keys(&self) -> Result<Option<u64>, Refusal> {
+        match self.keys {
+            Some(0) => Err(Refusal::Zero { what: "keys", option: opt::KEYS }),
+            keys => Ok(keys),
+        }
+    }
+}
+
+/// How large sketches that count shall be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counting {
+    /// The error.
+    pub epsilon: Option<f64>,
+    /// How probably an estimate is further off.
+    pub delta: Option<f64>,
+    /// Counters in a row, in place of the error.
+    pub width: Option<u64>,
+    /// Rows, in place of the probability.
+    pub depth: Option<u32>,
+    /// Bits of a counter.
+    pub counter_bits: Option<u32>,
+}
+
+impl Counting {
+    /// The options that were given.
+    pub fn given(&self) -> Vec<Opt> {
+        let given = [
+            (self.epsilon.is_some(), opt::EPSILON),
+            (self.delta.is_some(), opt::DELTA),
+            (self.width.is_some(), opt::WIDTH),
+            (self.depth.is_some(), opt::DEPTH),
+            (self.counter_bits.is_some(), opt::COUNTER_BITS),
+        ];
+        chosen(&given)
+    }
+
+    /// The error and its probability, where rows and counters follow from them and keys of such a
+    /// share are listed.
+    pub fn error(&self, heavy: Option<f64>) -> (f64, f64) {
+        // A share can be told from an error of a tenth of it.
+        let usual = heavy.map_or(DEFAULT_EPSILON, |share| DEFAULT_EPSILON.min(share / 10.0));
+        (self.epsilon.unwrap_or(usual), self.delta.unwrap_or(DEFAULT_DELTA))
+    }
+
+    /// Whether rows and counters follow from the error and its probability.
+    pub fn by_error(&self) -> bool {
+        self.width.is_none() && self.depth.is_none()
+    }
+
+    /// The counters, where keys of such a share are listed.
+    pub fn counters(&self, heavy: Option<f64>) -> Result<Counters, Refusal> {
+        if self.epsilon.is_some() && self.width.is_some() {
+            return Err(Refusal::InPlaceOf(opt::EPSILON, opt::WIDTH));
+        }
+        if self.delta.is_some() && self.depth.is_some() {
+            return Err(Refusal::InPlaceOf(opt::DELTA, opt::DEPTH));
+        }
+        let bits = match self.counter_bits {
+            None => 64,
+            Some(bits @ (32 | 64)) => bits,
+            Some(other) => return Err(Refusal::CounterBits(other)),
+        };
+        let (epsilon, delta) = self.error(heavy);
+        let epsilon = share("an error", opt::EPSILON, epsilon)?;
+        let delta = share("a probability", opt::DELTA, delta)?;
+        let by_error = Counters::for_error(epsilon, delta, bits)?;
+        if self.by_error() {
+            return Ok(by_error);
+        }
+        let row = self.width.unwrap_or(by_error.shape.row());
+        let depth = self.depth.unwrap_or(by_error.shape.hashes);
+        let by_hand = Counters::by_hand(row, depth, bits)?;
+        Ok(match self.width {
+            Some(_) => by_hand,
+            None => Counters { epsilon, ..by_hand },
+        })
+    }
+}
+
+/// The options that were given, of all there are.
+pub(super) fn chosen(options: &[(bool, Opt)]) -> Vec<Opt> {
+    options.iter().filter(|(given, _)| *given).map(|(_, option)| *option).collect()
+}
+
+/// A number between 0 and 1.
+pub(super) fn share(what: &'static str, option: Opt, share: f64) -> Result<f64, Refusal> {
+    if share > 0.0 && share < 1.0 { Ok(share) } else { Err(Refusal::Share { what, option, share }) }
+}
+
+/// A number of bytes: `64MB`, `1.5GiB`, `1000`.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let at = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        "tib" => 1024.0f64.powi(4),
+        _ => {
+            return Err(format!(
+                "no unit is called {unit:?}; there are KB, MB, GB, TB, KiB, MiB, GiB and TiB"
+            ));
+        }
+    };
+    let number =
+        digits.trim().parse::<f64>().map_err(|_| "not a number of bytes (64MB, 1GiB)".to_owned())? * factor;
+    if !(1.0..1e18).contains(&number) {
+        return Err("must lie between 1 byte and 1e18 bytes".into());
+    }
+    Ok(number as u64)
+}

@@ -1,0 +1,205 @@
+//! The kind of sketch that was asked for, and what follows from it together with a size.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use tamis::countmin::Update;
+use tamis::hash::Scheme;
+use tamis::key::{Field, Recipe};
+use tamis::layered::MOST_LAYERS;
+use tamis::params::Common;
+use tamis::sizing::Kind;
+use tamis_read::refusal::Opt;
+
+use super::json::{self, word};
+use super::sizes::{chosen, share};
+use super::{Counting, Refusal, Sizes};
+use crate::build::{
+    Bits, Layering, Rate, Sizing, Sketches, refuse_distinct, refuse_heavy, refuse_small_share,
+};
+use crate::opt;
+use crate::plan::{PerKey, Size};
+
+/// A hash by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HashName {
+    /// The default.
+    Xxh3,
+    /// The documents'.
+    Murmur3,
+}
+
+impl<'de> Deserialize<'de> for HashName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let words = [("xxh3", HashName::Xxh3), ("murmur3", HashName::Murmur3)];
+        word(&String::deserialize(deserializer)?, &words)
+    }
+}
+
+/// The kind and its hash, as far as they were chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Kinds {
+    /// The kind.
+    #[serde(with = "json::optional")]
+    pub kind: Option<Kind>,
+    /// Whether counters are updated conservatively.
+    pub conservative: bool,
+    /// The layers of a `layered`.
+    pub layers: Option<u32>,
+    /// The hash.
+    pub hash: Option<HashName>,
+    /// Its seed.
+    pub seed: Option<u64>,
+}
+
+impl Kinds {
+    /// The options that were given.
+    pub fn given(&self) -> Vec<Opt> {
+        let given = [
+            (self.kind.is_some(), opt::KIND),
+            (self.conservative, opt::CONSERVATIVE),
+            (self.layers.is_some(), opt::LAYERS),
+            (self.hash.is_some(), opt::HASH),
+            (self.seed.is_some(), opt::SEED),
+        ];
+        chosen(&given)
+    }
+
+    /// Whether a kind was chosen, or a hash that implies one.
+    pub fn chosen(&self) -> bool {
+        self.kind.is_some() || self.hash == Some(HashName::Murmur3)
+    }
+
+    /// Kind, hash and recipe together.
+    pub fn common(&self, recipe: Recipe) -> Result<Common, Refusal> {
+        if self.conservative && !self.kind.is_some_and(Kind::counts) {
+            return Err(Refusal::Conservative);
+        }
+        let chosen = if self.conservative { Some(Kind::CountMinConservative) } else { self.kind };
+        let (kind, hash) = match (self.hash.unwrap_or(HashName::Xxh3), chosen) {
+            (HashName::Murmur3, Some(kind)) if kind != Kind::Bloom => {
+                return Err(Refusal::MurmurKind(kind));
+            }
+            (HashName::Murmur3, _) if self.seed.is_some() => return Err(Refusal::MurmurSeed),
+            (HashName::Murmur3, _) => (Kind::Bloom, Scheme::Murmur3),
+            (HashName::Xxh3, kind) => {
+                (kind.unwrap_or(Kind::Blocked), Scheme::Xxh3 { seed: self.seed.unwrap_or(0) })
+            }
+        };
+        if kind == Kind::Layered && !recipe.of_keywords() {
+            return Err(Refusal::LayeredKeys);
+        }
+        if recipe.weight.is_some() && !kind.counts() {
+            return Err(Refusal::Weight(kind));
+        }
+        if kind != Kind::Layered && self.layers.is_some() {
+            return Err(Refusal::LayersOf(kind));
+        }
+        refuse_keyword_steps(&recipe)?;
+        Ok(Common { kind, hash, recipe })
+    }
+}
+
+fn refuse_keyword_steps(recipe: &Recipe) -> Result<(), Refusal> {
+    let of_keys = recipe.key.iter().filter(|field| field.splitting().is_none()).count();
+    let one_value = |field: &Option<Field>| field.as_ref().is_none_or(|field| field.splitting().is_none());
+    let mixed = 0 < of_keys && of_keys < recipe.key.len();
+    match mixed || !one_value(&recipe.group) || !one_value(&recipe.weight) {
+        true => Err(Refusal::KeywordSteps),
+        false => Ok(()),
+    }
+}
+
+/// Refuses sizes of filters for what counts, and sizes of counters for filters.
+pub fn refuse_mixed(kind: Kind, of_filters: Vec<Opt>, of_counters: Vec<Opt>) -> Result<(), Refusal> {
+    match kind.counts() {
+        true if !of_filters.is_empty() => Err(Refusal::FilterSizes(of_filters)),
+        false if !of_counters.is_empty() => Err(Refusal::Counters { kind, given: of_counters }),
+        _ => Ok(()),
+    }
+}
+
+/// What is made, of kind, hash and recipe and a size; `heavy` and `distinct` as they were asked for.
+pub fn sketches(
+    common: &Common,
+    layers: Option<u32>,
+    (sizes, counting): (&Sizes, &Counting),
+    heavy: Option<f64>,
+    distinct: bool,
+) -> Result<Sketches, Refusal> {
+    let kind = common.kind;
+    refuse_mixed(kind, sizes.given(), counting.given())?;
+    refuse_distinct(distinct, kind)?;
+    refuse_heavy(heavy, kind)?;
+    let Scheme::Xxh3 { seed } = common.hash else { return document(sizes) };
+    let bits = |kind| Ok(Sketches::Bits { kind, seed, sizing: sizing(sizes, common)? });
+    let counts = |update| {
+        let heavy = heavy.map(|heavy| share("a share", opt::HEAVY, heavy)).transpose()?;
+        let counters = counting.counters(heavy)?;
+        refuse_small_share(heavy, counters.epsilon)?;
+        Ok(Sketches::Counts { seed, update, counters, heavy })
+    };
+    match kind {
+        Kind::Blocked => bits(Bits::Blocked),
+        Kind::Bloom => bits(Bits::Bloom),
+        Kind::Fuse if sizes.keys.is_some() => Err(Refusal::FuseKeys),
+        Kind::Fuse => Ok(Sketches::Fuse { seed, size: at(sizes, kind)? }),
+        Kind::Layered => Ok(Sketches::Layered { seed, sizing: layering(layers, sizes, common)? }),
+        Kind::Counting => Ok(Sketches::Counting { seed, sizing: sizing(sizes, common)?, distinct }),
+        Kind::Scalable => Err(crate::build::Refusal::Scalable.into()),
+        Kind::CountMin => counts(Update::Plain),
+        Kind::CountMinConservative => counts(Update::Conservative),
+    }
+}
+
+/// Filters of this kind and hash, as small as keep this rate for the keys that are counted.
+pub fn at_rate(common: &Common, fpr: f64) -> Result<Sketches, Refusal> {
+    let sizes = Sizes { fpr: Some(fpr), ..Sizes::default() };
+    sketches(common, None, (&sizes, &Counting::default()), None, false)
+}
+
+/// A size that this kind can have.
+fn at(sizes: &Sizes, kind: Kind) -> Result<Size, Refusal> {
+    let size = sizes.size()?;
+    if let Size::Fpr(fpr) = size {
+        kind.at_rate(fpr)?;
+    }
+    Ok(size)
+}
+
+fn sizing(sizes: &Sizes, common: &Common) -> Result<Sizing, Refusal> {
+    let size = at(sizes, common.kind)?;
+    match sizes.keys()? {
+        None => Ok(Sizing::Counted(size)),
+        Some(_) if matches!(size, Size::Total(_)) && common.recipe.group.is_some() => {
+            Err(Refusal::TotalOfGroups)
+        }
+        Some(keys) => Ok(Sizing::Planned(keys, size)),
+    }
+}
+
+fn document(sizes: &Sizes) -> Result<Sketches, Refusal> {
+    let rate = match at(sizes, Kind::Bloom)? {
+        Size::Fpr(fpr) => Rate(fpr),
+        Size::BitsPerKey(_) => return Err(crate::plan::Refusal::DocumentSize(opt::BITS_PER_KEY).into()),
+        Size::Total(_) => return Err(crate::plan::Refusal::DocumentSize(opt::SIZE).into()),
+    };
+    Ok(Sketches::Document(match sizes.keys()? {
+        None => Sizing::Counted(rate),
+        Some(keys) => Sizing::Planned(keys, rate),
+    }))
+}
+
+fn layering(layers: Option<u32>, sizes: &Sizes, common: &Common) -> Result<Layering, Refusal> {
+    let sizing = sizing(sizes, common)?;
+    match (layers, sizing) {
+        (Some(layers @ 1..=MOST_LAYERS), sizing) => Ok(Layering::Fixed(layers, sizing)),
+        (Some(layers), _) => Err(Refusal::Layers(layers)),
+        (None, Sizing::Counted(Size::Fpr(fpr))) => Ok(Layering::Following(PerKey::Fpr(fpr))),
+        (None, Sizing::Counted(Size::BitsPerKey(bits))) => Ok(Layering::Following(PerKey::Bits(bits))),
+        (None, Sizing::Counted(Size::Total(_)) | Sizing::Planned(_, Size::Total(_))) => {
+            Err(Refusal::LayersOfSize)
+        }
+        (None, Sizing::Planned(..)) => Err(Refusal::LayersUncounted),
+    }
+}

@@ -1,0 +1,110 @@
+//! What is asked of a test.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tamis::params::Common;
+
+use super::sizes::chosen;
+use super::{Columns, NoMore, Reading, Refusal};
+use crate::check::Job;
+use crate::counts::rank;
+use crate::opt;
+
+/// What is asked of a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TestJob {
+    /// The file of filters or counts.
+    pub filters: PathBuf,
+    /// Filters of keys that were removed since.
+    pub removed: Option<PathBuf>,
+    /// The data they were built from.
+    pub inputs: Vec<String>,
+    /// How it is read.
+    #[serde(flatten)]
+    pub reading: Reading,
+    /// Other columns than those of the file.
+    #[serde(flatten)]
+    pub columns: Columns,
+    /// Keys known to be outside.
+    pub negatives: Vec<String>,
+    /// Random keys, also taken to be outside.
+    pub random: Option<u64>,
+    /// Their seed.
+    pub seed: u64,
+    /// What no field took.
+    #[serde(flatten)]
+    pub no_more: NoMore,
+}
+
+impl Default for TestJob {
+    fn default() -> Self {
+        TestJob {
+            filters: PathBuf::new(),
+            removed: None,
+            inputs: Vec::new(),
+            reading: Reading::default(),
+            columns: Columns::default(),
+            negatives: Vec::new(),
+            random: None,
+            seed: 1,
+            no_more: NoMore,
+        }
+    }
+}
+
+/// A test that was asked for, and can be made.
+#[derive(Debug, Clone)]
+pub enum Test {
+    /// Of filters.
+    Filters(Job),
+    /// Of counts.
+    Counts(rank::Job),
+}
+
+impl TestJob {
+    /// Refuses a test without anything to test with.
+    pub fn refuse_nothing(&self) -> Result<(), Refusal> {
+        match self.inputs.is_empty() && self.negatives.is_empty() && self.random.is_none() {
+            true => Err(Refusal::NothingToTest),
+            false => Ok(()),
+        }
+    }
+
+    /// The test that follows from it, of a file with this kind and recipe.
+    pub fn resolve(&self, stored: &Common) -> Result<Test, Refusal> {
+        self.refuse_nothing()?;
+        let recipe = self.columns.applied(&stored.recipe)?;
+        let (inputs, options) = (self.inputs.clone(), self.reading.options());
+        let (bad_rows, threads) = (self.reading.bad_rows, self.reading.threads()?);
+        if !stored.kind.counts() {
+            let (filters, removed) = (self.filters.clone(), self.removed.clone());
+            let (negatives, random, seed) = (self.negatives.clone(), self.random.unwrap_or(0), self.seed);
+            let job =
+                Job { filters, removed, inputs, options, recipe, negatives, random, seed, bad_rows, threads };
+            return Ok(Test::Filters(job));
+        }
+        let of_filters = chosen(&[
+            (!self.negatives.is_empty(), opt::NEGATIVES),
+            (self.random.is_some(), opt::RANDOM),
+            (self.removed.is_some(), opt::REMOVED),
+        ]);
+        if !of_filters.is_empty() {
+            return Err(Refusal::TestOfCounts(of_filters));
+        }
+        let sketches = self.filters.clone();
+        Ok(Test::Counts(rank::Job { sketches, inputs, options, recipe, bad_rows, threads }))
+    }
+
+    /// Refuses what works on one machine only.
+    pub fn refuse_spread(&self, stored: &Common) -> Result<(), Refusal> {
+        if stored.kind.counts() {
+            return Err(Refusal::CountsOnOneMachine);
+        }
+        if self.removed.is_some() {
+            return Err(Refusal::OneMachine(vec![opt::REMOVED]));
+        }
+        self.reading.refuse_threads()
+    }
+}
