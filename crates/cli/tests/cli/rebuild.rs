@@ -93,8 +93,8 @@ fn what_cannot_be_made_anew_is_refused_with_the_reason() {
         ("--keys 9 --rebuild-above 0.001", "rebuilt forever"),
         ("--keys 9 --size 1kB --rebuild-above 0.5", "--size"),
         ("--params params.json --rebuild-above 0.5", "parameters fix the size"),
-        ("--kind count-min --rebuild-above 0.5", "counts have none"),
-        ("--keys 9 --window 1h --rebuild-above 0.5", "larger --keys"),
+        ("--kind count-min --rebuild-above 0.5", "counts have no rate"),
+        ("--keys 9 --window 1h --rebuild-above 0.5", "for more keys"),
         ("--kind counting --keys 9 --remove b.txt --rebuild-above 0.5", "what was removed"),
     ] {
         folder.refused(&format!("stream --train a.txt {options}"), 1, &[says]);
