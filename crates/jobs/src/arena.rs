@@ -10,7 +10,6 @@
 //! batch while it holds the lock. Memory is then that of the filter and a fixed buffer per
 //! thread.
 
-use std::io;
 use std::sync::Mutex;
 
 use tamis::arch::cpu::prefetch;
@@ -59,12 +58,10 @@ struct Place {
 
 /// There is no memory for an arena.
 #[derive(Debug, thiserror::Error)]
-#[error("no memory for {bytes} bytes ({error})")]
+#[error("not enough memory for {bytes} bytes")]
 pub struct NoMemory {
     /// Its size.
     bytes: u64,
-    /// What the operating system said.
-    error: io::Error,
     /// Whether it holds counters.
     counts: bool,
 }
@@ -123,9 +120,9 @@ impl Placing {
 
     /// An arena with all bits zero.
     pub fn empty(&self) -> Result<Words> {
-        let none = |error| {
+        let none = |_| {
             let (bytes, counts) = (self.words as u64 * 8, self.kind.counts());
-            NoMemory { bytes, error, counts }.into()
+            NoMemory { bytes, counts }.into()
         };
         Words::zeroed(self.words).map_err(none)
     }

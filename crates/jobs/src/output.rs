@@ -38,12 +38,10 @@ pub enum Refusal {
     #[error("is empty, not a tamis file")]
     Empty,
     /// Memory for a container is missing.
-    #[error("no memory for {bytes} bytes ({error})")]
+    #[error("not enough memory for {bytes} bytes")]
     NoMemory {
         /// Its size.
         bytes: usize,
-        /// What the operating system said.
-        error: io::Error,
     },
     /// Sketches that the format cannot hold.
     #[error("no container can be made ({error})")]
@@ -257,9 +255,9 @@ impl Deref for Held {
 impl Held {
     /// Memory for so many bytes, which `write` fills.
     fn written(len: usize, write: impl FnOnce(&mut [u8]) -> io::Result<()>) -> Result<Held> {
-        let none = |error| Error::from(Refusal::NoMemory { bytes: len, error });
-        let mut words = Words::zeroed(len.div_ceil(8)).map_err(none)?;
-        write(&mut bytemuck::cast_slice_mut(&mut words)[..len]).map_err(none)?;
+        let mut words = Words::zeroed(len.div_ceil(8)).map_err(|_| Refusal::NoMemory { bytes: len })?;
+        write(&mut bytemuck::cast_slice_mut(&mut words)[..len])
+            .map_err(|error| Refusal::NoContainer { error })?;
         Ok(Held::Memory(words, len))
     }
 }

@@ -68,7 +68,7 @@ fn several_inputs_have_one_header_and_stay_apart() {
     folder.refused(
         "filter allow.tamis a.csv c.csv",
         1,
-        &["c.csv", "not those of a.csv", "one after the other"],
+        &["c.csv", "not those of a.csv", "each of them by itself"],
     );
     folder.write("d.ndjson", "{\"email\":\"ann@x.org\"}\n");
     folder.refused("filter allow.tamis a.csv d.ndjson", 1, &["d.ndjson", "not those of a.csv"]);

@@ -35,7 +35,7 @@ fn filters_that_turn_out_too_small_are_those_of_a_larger_build() {
             let found: Value = done.out.parse().unwrap();
             assert!(found["enlarged"].as_u64().unwrap() > 0, "{line}: {found}");
             assert!(found["rate"].as_f64().unwrap() <= 0.03, "{line}: {found}");
-            assert!(done.err.contains("made anew from the source"), "{}", done.err);
+            assert!(done.err.contains("rebuilt from the source"), "{}", done.err);
             let more = planned(&folder, &format!("{state}/filter.tamis"));
             assert!(more > keys && more.is_multiple_of(keys));
             folder.ok(&format!("build {input} --keys {more} -o built.tamis"));
@@ -90,11 +90,11 @@ fn what_cannot_be_made_anew_is_refused_with_the_reason() {
     folder.write("b.txt", "1\n");
     folder.ok("plan a.txt -o params.json");
     for (options, says) in [
-        ("--keys 9 --rebuild-above 0.001", "below it"),
+        ("--keys 9 --rebuild-above 0.001", "rebuilt forever"),
         ("--keys 9 --size 1kB --rebuild-above 0.5", "--size"),
         ("--params params.json --rebuild-above 0.5", "parameters fix the size"),
-        ("--kind count-min --rebuild-above 0.5", "counts have none"),
-        ("--keys 9 --window 1h --rebuild-above 0.5", "larger --keys"),
+        ("--kind count-min --rebuild-above 0.5", "counts have no rate"),
+        ("--keys 9 --window 1h --rebuild-above 0.5", "for more keys"),
         ("--kind counting --keys 9 --remove b.txt --rebuild-above 0.5", "what was removed"),
     ] {
         folder.refused(&format!("stream --train a.txt {options}"), 1, &[says]);
