@@ -1,9 +1,8 @@
 //! The options that refusals name, each once: the fields of the requests.
 
+pub use tamis_read::opt::*;
 use tamis_read::refusal::Opt;
 
-/// What is done with rows that cannot be used.
-pub const BAD_ROWS: Opt = Opt("bad_rows");
 /// Whether counters are updated conservatively.
 pub const CONSERVATIVE: Opt = Opt("conservative");
 /// The bits of a counter.
@@ -24,8 +23,6 @@ pub const HASH: Opt = Opt("hash");
 pub const HEAVY: Opt = Opt("heavy");
 /// Whether the other records pass.
 pub const INVERT: Opt = Opt("invert");
-/// The columns of keys.
-pub const KEY: Opt = Opt("key");
 /// The columns of keywords.
 pub const KEYWORDS: Opt = Opt("keywords");
 /// The kind of sketch.

@@ -113,15 +113,17 @@ impl refusal::Refusal for Refusal {
         let counting = || Help::build_with(opt::KIND.with("count-min"));
         match self {
             Refusal::Counts { .. } => {
-                vec![Help::Do("ask them with query or top"), Help::build_with(opt::KIND.with("blocked"))]
+                vec![
+                    Help::Do("ask them with query or top"),
+                    Help::DoWith("build filters", vec![opt::KIND.with("blocked")]),
+                ]
             }
             Refusal::Filters { .. } => vec![counting()],
             Refusal::Conservative => vec![Help::BuildWithout(vec![opt::CONSERVATIVE])],
             Refusal::NoRows => Vec::new(),
             Refusal::NoShares { .. } => vec![Help::leave_out(opt::HEAVY), counting()],
             Refusal::WithinError { share, .. } => {
-                let tenth = format!("{}", share / 10.0);
-                vec![Help::Do("give a larger share"), Help::give(opt::EPSILON.with(tenth))]
+                vec![Help::Do("give a larger share"), Help::give(opt::EPSILON.with(tenth(*share)))]
             }
             Refusal::InputChanged => vec![Help::Do("build again")],
             Refusal::NoKeys => {
@@ -136,5 +138,38 @@ impl refusal::Refusal for Refusal {
             }
             Refusal::ShareMissing => vec![Help::give(opt::SHARE)],
         }
+    }
+}
+
+/// A tenth of a share, to two digits.
+fn tenth(share: f64) -> String {
+    let rounded = format!("{:.1e}", share / 10.0).parse::<f64>();
+    format!("{:?}", rounded.unwrap_or(share))
+}
+
+#[cfg(test)]
+mod tests {
+    use tamis_read::refusal::{Fields, say};
+
+    use super::*;
+
+    #[test]
+    fn a_share_within_the_error_is_told_which_error_would_do() {
+        let why = Refusal::WithinError { share: 0.07, epsilon: 0.1 };
+        assert_eq!(
+            say(&why, &Fields),
+            "a share of 0.07 cannot be told from the error, which is up to 0.1 of the total: give a larger \
+             share, or give epsilon=0.007"
+        );
+    }
+
+    #[test]
+    fn a_share_that_is_not_kept_is_told_how_to_keep_it() {
+        let why = Refusal::SmallerShare { kept: 0.01, asked: 0.005 };
+        assert_eq!(
+            say(&why, &Fields),
+            "keeps the keys with a share of at least 0.01, and may miss some with a share of 0.005: give a larger \
+             share, or build it with heavy=0.005"
+        );
     }
 }
