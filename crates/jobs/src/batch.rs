@@ -85,7 +85,9 @@ pub struct KeyBatch {
     groups: Vec<u32>,
     weights: Vec<u64>,
     bytes: Lists<u8>,
-    lanes: Lists<u32>,
+    /// The murmur3 hashes of each key, and how many of them each has.
+    lanes: Vec<u32>,
+    lane_count: usize,
     keywords: Lists<u64>,
     /// The rows without a key, in order.
     keyless: Vec<u32>,
@@ -153,12 +155,12 @@ impl KeyBatch {
 
     /// The murmur3 hashes of a key.
     pub(crate) fn lanes(&self, row: usize) -> &[u32] {
-        self.lanes.of(row)
+        &self.lanes[row * self.lane_count..][..self.lane_count]
     }
 
     /// Whether keys have murmur3 hashes.
     pub(crate) fn has_lanes(&self) -> bool {
-        !self.lanes.items.is_empty()
+        !self.lanes.is_empty()
     }
 
     /// The hashes of a record's keywords.
@@ -197,7 +199,7 @@ impl KeyBatch {
         }
         match self.keeps.needs {
             Needs::Hash => {}
-            Needs::Lanes(count) => self.lanes.push((0..count).map(|_| 0)),
+            Needs::Lanes(count) => self.push_lanes(count, (0..count).map(|_| 0)),
             Needs::Keywords(_) => self.keywords.push([]),
         }
     }
@@ -216,9 +218,22 @@ impl KeyBatch {
         }
         match self.keeps.needs {
             Needs::Hash => {}
-            Needs::Lanes(_) => self.lanes.push(lanes.iter().copied()),
+            Needs::Lanes(count) => self.push_lanes(count, lanes.iter().copied()),
             Needs::Keywords(_) => self.keywords.push(keywords),
         }
+    }
+
+    /// Adds the murmur3 hashes of the latest key, all of which have the same number.
+    #[inline(always)]
+    fn push_lanes(&mut self, count: u32, lanes: impl Iterator<Item = u32>) {
+        self.lane_count = count as usize;
+        self.lanes.extend(lanes);
+    }
+
+    /// Adds keys of which nothing but the hash and the group is kept.
+    pub(crate) fn push_grouped(&mut self, keys: impl Iterator<Item = (u64, u32)> + Clone) {
+        self.hashes.extend(keys.clone().map(|(hash, _)| hash));
+        self.groups.extend(keys.map(|(_, group)| group));
     }
 
     /// Adds keys of which nothing but the hash is kept.
@@ -260,7 +275,11 @@ impl KeyBatch {
             self.spans.extend_from_slice(&other.spans[rows.clone()]);
         }
         self.bytes.extend(&other.bytes, rows.clone());
-        self.lanes.extend(&other.lanes, rows.clone());
+        if other.has_lanes() && !rows.is_empty() {
+            self.lane_count = other.lane_count;
+            let lanes = rows.start * other.lane_count..rows.end * other.lane_count;
+            self.lanes.extend_from_slice(&other.lanes[lanes]);
+        }
         self.keywords.extend(&other.keywords, rows);
     }
 }
@@ -280,7 +299,7 @@ impl Take for KeyBatch {
         }
         match self.keeps.needs {
             Needs::Hash => {}
-            Needs::Lanes(count) => self.lanes.push(lanes_of(key.bytes, count)),
+            Needs::Lanes(count) => self.push_lanes(count, lanes_of(key.bytes, count)),
             Needs::Keywords(scheme) => self.keywords.push(keyword_hashes(key.bytes, scheme)),
         }
     }

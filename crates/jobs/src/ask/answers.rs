@@ -15,6 +15,8 @@ pub struct Answers {
     some: Vec<bool>,
     /// The rows that are asked about.
     rows: Vec<u32>,
+    /// Where the next row of each group goes.
+    next: Vec<u32>,
     tile: Tile,
 }
 
@@ -93,7 +95,7 @@ impl Answers {
         found.clear();
         found.resize(keys.len(), false);
         let groups = keys.groups();
-        sort_by_group(groups, filters.len(), &mut self.rows);
+        sort_by_group(groups, filters.len(), &mut self.next, &mut self.rows);
         for rows in self.rows.chunk_by(|&a, &b| groups[a as usize] == groups[b as usize]) {
             let group = groups[rows[0] as usize] as usize;
             self.asking.ask(filters, group, keys, Some(rows), &mut self.some);
@@ -148,8 +150,9 @@ impl Answers {
     }
 }
 
-/// The rows whose group has a filter, group after group, each group's in their order.
-fn sort_by_group(groups: &[u32], filters: usize, rows: &mut Vec<u32>) {
+/// The rows whose group has a filter, group after group, each group's in their order. `next` is memory to
+/// work in.
+fn sort_by_group(groups: &[u32], filters: usize, next: &mut Vec<u32>, rows: &mut Vec<u32>) {
     rows.clear();
     if filters > 4 * groups.len() {
         let known = |&row: &u32| (groups[row as usize] as usize) < filters;
@@ -158,11 +161,12 @@ fn sort_by_group(groups: &[u32], filters: usize, rows: &mut Vec<u32>) {
         return;
     }
     // Few groups: where the rows of each begin is counted, and nothing is compared.
-    let mut next = vec![0u32; filters + 1];
+    next.clear();
+    next.resize(filters + 1, 0);
     let place = |group: u32| (group as usize).min(filters);
     groups.iter().for_each(|&group| next[place(group)] += 1);
     let mut sum = 0;
-    for count in &mut next {
+    for count in &mut *next {
         sum += std::mem::replace(count, sum);
     }
     let known = next[filters] as usize;

@@ -162,13 +162,19 @@ impl Take for Gather {
 }
 
 impl Part {
-    /// Appends a key of this part to a batch.
-    pub fn load(&self, record: &Record, beside: Beside, keys: &mut KeyBatch) {
-        let numbers = beside.of(&self.lanes, record.slot);
-        // Read only where these are keywords: a number, then halves.
-        let halves = numbers.get(1..).unwrap_or_default().as_chunks::<2>().0;
-        let keywords = halves.iter().map(|[low, high]| u64::from(*low) | u64::from(*high) << 32);
-        keys.push_made(record.hash, record.group, numbers, keywords);
+    /// Puts keys of this part into a batch.
+    pub fn load(&self, records: &[Record], beside: Beside, keys: &mut KeyBatch) {
+        keys.clear();
+        if beside.0 == Needs::Hash {
+            return keys.push_grouped(records.iter().map(|record| (record.hash, record.group)));
+        }
+        for record in records {
+            let numbers = beside.of(&self.lanes, record.slot);
+            // Read only where these are keywords: a number, then halves.
+            let halves = numbers.get(1..).unwrap_or_default().as_chunks::<2>().0;
+            let keywords = halves.iter().map(|[low, high]| u64::from(*low) | u64::from(*high) << 32);
+            keys.push_made(record.hash, record.group, numbers, keywords);
+        }
     }
 
     /// A key that comes again and again is kept once.

@@ -104,36 +104,30 @@ impl<'f> PartJudge<'f> {
         let mut found = Found { filters: vec![Hits::default(); self.first.len()], ..Found::default() };
         // The same key may come again in the same group, with another slot.
         part.dedup();
+        for same in part.records.chunk_by(|a, b| a.hash == b.hash) {
+            found.see(same, outside);
+        }
+        let mut last = None;
         for records in part.records.chunks(TILE) {
-            self.ask_members(&part, records, &mut found.filters);
-        }
-        // Each key once, the first of its records, at the front.
-        let mut keys = 0;
-        let mut from = 0;
-        while from < part.records.len() {
-            let hash = part.records[from].hash;
-            let same = part.records[from..].iter().take_while(|record| record.hash == hash).count();
-            found.see(&part.records[from..from + same], outside);
-            part.records[keys] = part.records[from];
-            keys += 1;
-            from += same;
-        }
-        for records in part.records[..keys].chunks(TILE) {
-            self.load(&part, records);
+            part.load(records, self.beside, &mut self.keys);
+            self.ask_members(&mut found.filters);
+            // A key of several groups is counted once: mostly, every record has a key of its own.
+            let distinct = last != Some(records[0].hash) && records.is_sorted_by(|a, b| a.hash < b.hash);
+            if !distinct {
+                let mut firsts = records.to_vec();
+                firsts.dedup_by_key(|record| record.hash);
+                firsts.retain(|record| last != Some(record.hash));
+                part.load(&firsts, self.beside, &mut self.keys);
+            }
+            last = records.last().map(|record| record.hash);
             let filters = self.pair.unwrap_or(self.first);
             self.answers.count(filters, &self.keys, |filter, hits| found.filters[filter].all += hits);
         }
         found
     }
 
-    fn load(&mut self, part: &Part, records: &[Record]) {
-        self.keys.clear();
-        records.iter().for_each(|record| part.load(record, self.beside, &mut self.keys));
-    }
-
     /// Asks the filters of groups about their members.
-    fn ask_members(&mut self, part: &Part, records: &[Record], hits: &mut [Hits]) {
-        self.load(part, records);
+    fn ask_members(&mut self, hits: &mut [Hits]) {
         self.answers.own(self.first, &self.keys, &mut self.found);
         for (group, found) in self.keys.groups().iter().zip(&self.found) {
             if let Some(hits) = hits.get_mut(*group as usize) {
