@@ -185,11 +185,13 @@ impl Counts {
 
     /// The hashes of each group, where none are estimated.
     pub fn logs(&self) -> Option<Vec<&HashLog>> {
-        let log = |group| match group {
-            Distinct::Exact(log) if !self.estimating => Some(log),
-            _ => None,
-        };
-        self.groups.iter().map(log).collect()
+        self.groups
+            .iter()
+            .map(|group| match group {
+                Distinct::Exact(log) if !self.estimating => Some(log),
+                _ => None,
+            })
+            .collect()
     }
 
     /// Whether some counts may be estimates.
