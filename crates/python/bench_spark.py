@@ -5,7 +5,7 @@
     cargo build --release
     python crates/python/bench_spark.py [--rows 1260817] [--fpr 0.01] [--executors 1,2,3,4] [--rounds 3]
 
-- document: the way of the document that this project begins with, written anew: one Python function call per row,
+- document: the way of the first published source, written again: one Python function call per row,
   lists of positions that are reduced by key, lists of 0 and 1 as filters.
 - plain: what plain Spark can do at its best: rows stay columns, Spark hashes them, numpy sets and looks up bits in
   Arrow batches, filters are brought together by OR.
@@ -47,7 +47,7 @@ def session(master: str, executors: int) -> Any:
     return builder.getOrCreate()
 
 
-# The document's way
+# The published way
 
 
 def document(spark: Any, data: str, fpr: float) -> Callable[[], dict[str, float]]:

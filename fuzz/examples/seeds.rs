@@ -82,7 +82,7 @@ fn keys(table: &str) -> Vec<u8> {
     fs::read(exact::path_beside(&output)).unwrap()
 }
 
-/// A container of groups of so many keys each.
+/// A container of groups of this many keys each.
 fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
     let of_keys = if kind == Kind::Layered { ":split=,,lower,sort" } else { ":trim,before=@" };
     let key = vec![of_keys.parse().unwrap()];

@@ -77,7 +77,7 @@ fn canonical(text: &[u8]) -> bool {
 }
 
 /// Floor, nearest (half to even) and ceiling of `-?digits(.digits)?`, of at most 18 digits each,
-/// computed with integers. `None` for all else.
+/// computed with integers. `None` for everything else.
 fn model(value: &[u8]) -> Option<[i128; 3]> {
     let text = str::from_utf8(value).ok()?;
     let (negative, text) = match text.strip_prefix('-') {

@@ -179,7 +179,7 @@ struct Measured {
     error: f64,
 }
 
-/// Measures sketches of this shape with so many keys, prints a table and verdicts.
+/// Measures sketches of this shape with this many keys, prints a table and verdicts.
 pub fn run(width: u64, depth: u32, keys: u64) -> Value {
     let mut contestants = contestants();
     let mut measured: Vec<Measured> = contestants
@@ -262,7 +262,7 @@ pub fn run(width: u64, depth: u32, keys: u64) -> Value {
     })
 }
 
-/// The mean error of each, in the memory that rows of so many 64-bit counters take.
+/// The mean error of each, in the memory that rows of this many 64-bit counters take.
 fn errors(contestants: &mut [Box<dyn Counts>], measured: &mut [Measured], width: u64, depth: u32) {
     let zipf = Zipf::new(DISTINCT, 1.0);
     let mut drawn = 0;

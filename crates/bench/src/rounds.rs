@@ -52,7 +52,7 @@ pub fn ns_per_key(keys: u64, work: impl FnOnce()) -> f64 {
     (own_time() - start) / keys as f64
 }
 
-/// Measures all contestants with so many keys.
+/// Measures all contestants with this many keys.
 pub fn measure(contestants: &mut [Box<dyn Contestant>], keys: u64) -> Vec<Measured> {
     let mut rounds: Vec<[Vec<f64>; 3]> = vec![Default::default(); contestants.len()];
 
@@ -66,7 +66,7 @@ pub fn measure(contestants: &mut [Box<dyn Contestant>], keys: u64) -> Vec<Measur
         }
     }
 
-    // The others: a filter is begun anew when it is full.
+    // The others: a filter is begun again when it is full.
     let slice = keys.min(ROUND);
     let slices = keys.div_ceil(slice);
     for round in 0..ROUNDS.next_multiple_of(slices) {

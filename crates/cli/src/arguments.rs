@@ -22,7 +22,7 @@ use crate::show::{Output, usage, wrong};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub struct Reading {
-    /// The format, where recognising it would go wrong
+    /// The format, if it is not recognised correctly
     #[arg(long, value_enum)]
     pub format: Option<FormatName>,
     /// The delimiter of delimited text: one character, or its name: tab, comma, semicolon, pipe, space
@@ -34,7 +34,7 @@ pub struct Reading {
     /// Quotes are ordinary characters
     #[arg(long)]
     pub no_quotes: bool,
-    /// What to do with rows that have no key or cannot be read: stop, or leave them out and count them
+    /// What to do with rows that have no key or cannot be read: fail, or skip and count them
     #[arg(long, value_enum, default_value = "fail")]
     pub bad_rows: BadRowsName,
     /// Threads [default: all cores]
@@ -110,19 +110,19 @@ pub struct Keys {
     /// before=TEXT, after=TEXT
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     pub key: Vec<Field>,
-    /// A column of keywords, which make the row a record: `keywords:split=','`. Several columns
+    /// A column of keywords, which makes the row a record: `keywords:split=','`. Several columns
     /// add up. Steps as for --key, and split=TEXT, words, json[=MEMBER] (of a JSON list), whole
-    /// (the value is one keyword, the default), sort. Steps after these go to each keyword
+    /// (the value is one keyword, the default), sort. Later steps apply to each keyword
     #[arg(long, value_name = "COLUMN[:STEPS]", conflicts_with = "key")]
     pub keywords: Vec<Field>,
     /// The column of the group, with steps: `averageRating:round`
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     pub group: Option<Field>,
-    /// The column of what a row counts for, a whole number from 0 on: `bytes` [default: each row counts
-    /// for 1]. For --kind count-min
+    /// The column of the weight of a row, a non-negative integer: `bytes` [default: each row has
+    /// weight 1]. For --kind count-min
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     pub weight: Option<Field>,
-    /// What stands for an empty cell, \N or null (without it they are bad rows)
+    /// The text that replaces an empty cell, \N or null (without it these are bad rows)
     #[arg(long, value_name = "VALUE")]
     pub null: Option<String>,
 }
@@ -158,10 +158,10 @@ pub fn key_recipe(key: &[Field]) -> Recipe {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Keys")]
 pub struct Columns {
-    /// Another column for the key, where this input names it differently; the stored steps stay
+    /// The column of the key, if this input names it differently; the stored steps apply
     #[arg(long, value_name = "COLUMN", visible_alias = "keywords")]
     pub key: Vec<Field>,
-    /// Another column for the group; the stored steps stay
+    /// The column of the group, if this input names it differently; the stored steps apply
     #[arg(long, value_name = "COLUMN")]
     pub group: Option<Field>,
 }
@@ -214,20 +214,21 @@ pub fn replace_weight(recipe: &mut Recipe, with: Option<&Field>) -> Result<()> {
 pub struct Kinds {
     /// The kind: blocked (fastest, default), bloom (classic), fuse (static, smallest), counting (keys
     /// can be removed; four times the memory), layered (records of several keywords; --fpr is then the
-    /// rate of a single layer), count-min (no filter: counts how often keys come)
+    /// rate of a single layer), count-min (not a filter: counts how often keys occur)
     #[arg(long)]
     pub kind: Option<Kind>,
-    /// Count with less error, by the conservative update: such sketches depend on the order of the
-    /// rows and cannot be merged. For --kind count-min
+    /// Count with less error by conservative update. Such sketches depend on the order of the rows
+    /// and cannot be merged. For --kind count-min
     #[arg(long)]
     pub conservative: bool,
     /// The layers of a layered filter [default: the mean number of keywords / hashes, rounded]
     #[arg(long, value_name = "N")]
     pub layers: Option<u32>,
-    /// The hash: xxh3 (default), or murmur3 for the document's positions, m and k (implies bloom)
+    /// The hash: xxh3 (default), or murmur3 with the positions of Python's mmh3 and the textbook's
+    /// m and k (implies bloom)
     #[arg(long, value_enum)]
     pub hash: Option<HashName>,
-    /// The seed of xxh3: a number, or `random` against chosen keys [default: 0]
+    /// The seed of xxh3: a number, or `random` to protect against chosen keys [default: 0]
     #[arg(long, value_parser = seed)]
     pub seed: Option<u64>,
 }
@@ -255,11 +256,11 @@ impl Kinds {
     }
 }
 
-/// How large filters shall be.
+/// The requested size of filters.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Size")]
 pub struct Sizes {
-    /// The expected rate of false positives, not to be exceeded [default: 0.01]
+    /// The highest allowed expected rate of false positives [default: 0.01]
     #[arg(long, value_parser = rate, conflicts_with_all = ["bits_per_key", "size"])]
     pub fpr: Option<f64>,
     /// Bits per key
@@ -268,7 +269,7 @@ pub struct Sizes {
     /// Bytes for all groups together (64MB, 1GiB), shared so that all have the same expected rate
     #[arg(long, value_parser = bytes)]
     pub size: Option<u64>,
-    /// Plan each group for so many keys, and count nothing
+    /// Plan each group for N keys instead of counting them
     #[arg(long, value_parser = count, value_name = "N")]
     pub keys: Option<u64>,
 }
@@ -286,23 +287,23 @@ impl Sizes {
     }
 }
 
-/// How large sketches that count shall be.
+/// The requested size of sketches that count.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Counts (--kind count-min)")]
 pub struct Counting {
-    /// The error: an estimate is at most this share of the total weight too high [default: 0.0001]
+    /// The error: an estimate exceeds the truth by at most this share of the total weight [default: 0.0001]
     #[arg(long, value_parser = share, value_name = "E", conflicts_with = "width")]
     pub epsilon: Option<f64>,
-    /// How probably an estimate is further off [default: 0.01]
+    /// The probability that an estimate exceeds that error [default: 0.01]
     #[arg(long, value_parser = share, value_name = "D", conflicts_with = "depth")]
     pub delta: Option<f64>,
-    /// Counters in a row, in place of --epsilon
+    /// Counters in a row, instead of --epsilon
     #[arg(long, value_parser = count, value_name = "N")]
     pub width: Option<u64>,
-    /// Rows of counters, in place of --delta
+    /// Rows of counters, instead of --delta
     #[arg(long, value_name = "N")]
     pub depth: Option<u32>,
-    /// Bits of a counter: 64 or 32. At its largest value a counter stays, and this is said
+    /// Bits of a counter: 64 or 32. A counter that reaches its largest value stays there, with a warning
     #[arg(long, value_parser = counter_bits, value_name = "BITS")]
     pub counter_bits: Option<u32>,
 }
@@ -336,7 +337,7 @@ pub fn share(text: &str) -> Result<f64, String> {
     };
     match share {
         Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
-        Ok(_) => Err("must lie between 0 and 1, both excluded".into()),
+        Ok(_) => Err("must be above 0 and below 1".into()),
         Err(_) => Err("not a number".into()),
     }
 }
@@ -390,7 +391,7 @@ pub fn skew(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A whole number from 1: `1000000`, `1_000_000`, `1,000,000`, `1e6`, `1M`.
+/// An integer from 1: `1000000`, `1_000_000`, `1,000,000`, `1e6`, `1M`.
 pub fn count(text: &str) -> Result<u64, String> {
     let plain: String = text.chars().filter(|c| !matches!(c, '_' | ',')).collect();
     if let Ok(number) = plain.parse::<u64>() {

@@ -10,7 +10,7 @@ use tamis_report::Section;
 
 use crate::show::Output;
 
-/// By what and when a page was made. Pages alone have a date: all else is the same every time.
+/// By what and when a page was made. Pages alone have a date: everything else is the same every time.
 pub fn made() -> Section {
     let day = calendar::day(SystemTime::now());
     Section::Text(format!("Made by tamis {} on {day}.", env!("CARGO_PKG_VERSION")))

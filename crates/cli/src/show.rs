@@ -77,7 +77,7 @@ pub fn error(text: impl fmt::Display) {
 /// Tables of more groups than this are cut.
 const MANY: usize = 40;
 
-/// So many groups are left of them.
+/// This many groups are left of them.
 pub const FEW: usize = 20;
 
 /// Of very many groups the few that come first in an order of their own, in the order they had; and

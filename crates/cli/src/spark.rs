@@ -36,12 +36,13 @@ pub struct On {
     /// --submit-arg=--num-executors=4
     #[arg(long, value_name = "ARG", requires = "on", allow_hyphen_values = true)]
     submit_arg: Vec<String>,
-    /// The Python of the executors, and of the driver where it is there [default: PYSPARK_PYTHON, or python3]
+    /// The Python of the executors, and of the driver if it exists there [default: PYSPARK_PYTHON,
+    /// or python3]
     #[arg(long, value_name = "PYTHON", requires = "on")]
     python: Option<OsString>,
 }
 
-/// What spark-submit runs: all else is in the package.
+/// What spark-submit runs: everything else is in the package.
 const SCRIPT: &str = "from tamis.spark.job import main\n\nmain()\n";
 
 /// Lines of spark-submit that are kept, to be shown where it fails.

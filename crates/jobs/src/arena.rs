@@ -38,7 +38,7 @@ const BATCH: usize = 512;
 /// How many touches ahead memory is asked for.
 const AHEAD: usize = 32;
 
-/// Ranges of a shared arena for so many threads: more than threads, so that locks are mostly
+/// Ranges of a shared arena for this many threads: more than threads, so that locks are mostly
 /// free, and few, so that the gathered touches stay in the cache.
 fn ranges_for(threads: usize) -> usize {
     (4 * threads).clamp(8, 128)
@@ -310,7 +310,7 @@ pub struct Ranges<'w> {
 }
 
 impl<'w> Ranges<'w> {
-    /// Cuts an arena into ranges for so many threads.
+    /// Cuts an arena into ranges for this many threads.
     pub fn new(placing: &Placing, words: &'w mut [u64], threads: usize) -> Self {
         let unit = placing.unit();
         let length = (words.len() / unit).div_ceil(ranges_for(threads)).next_power_of_two();

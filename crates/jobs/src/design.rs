@@ -18,7 +18,7 @@ pub struct Wishes {
     pub bits: Option<u64>,
     /// Bits per key.
     pub bits_per_key: Option<f64>,
-    /// The only kind and hash of interest; all kinds where there is none.
+    /// The only kind and hash of interest; all kinds if there is none.
     pub only: Option<(Kind, Scheme)>,
 }
 
@@ -59,8 +59,8 @@ pub enum Refusal {
     /// A rate and the bits for each key: one follows from the other.
     #[error("the rate follows from the bits for each key, and the number of keys from neither")]
     Twice,
-    /// The documents' filter is made for keys and a rate.
-    #[error("murmur3 has the documents' numbers of bits and hashes, which follow from the keys and the rate")]
+    /// The published filter is made for keys and a rate.
+    #[error("murmur3 has the published numbers of bits and hashes, which follow from the keys and the rate")]
     Document,
     /// No kind has such a shape.
     #[error(transparent)]
@@ -155,7 +155,7 @@ pub fn design(wishes: Wishes) -> Result<Design, Refusal> {
     Ok(design)
 }
 
-/// The most keys that fit into so many bits at this rate.
+/// The most keys that fit into this many bits at this rate.
 fn most_keys(kind: Kind, bits: u64, fpr: f64) -> tamis::Result<(u64, Shape)> {
     let (mut low, mut high) = (0u64, bits.saturating_mul(4).max(2));
     let fits = |keys: u64| kind.shape_for_rate(keys, fpr).is_ok_and(|shape| shape.bits() <= bits);

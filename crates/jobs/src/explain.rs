@@ -95,7 +95,7 @@ impl Sink for Explaining<'_> {
     }
 }
 
-/// Explains how a job understands its inputs, up to so many rows, or to what would stop it.
+/// Explains how a job understands its inputs, up to this many rows, or to what would stop it.
 pub fn explain(job: &Job, most: usize, control: &Control) -> Result<Explanation> {
     let recipe = &job.recipe;
     let (inputs, sources) = Sources::look(&job.inputs, &job.options, &recipe.columns())?;

@@ -16,7 +16,7 @@ pub struct Health {
     /// Distinct keys, estimated from the fill, and no more than rows are in it; infinite in a
     /// full filter.
     pub keys: f64,
-    /// The rate of false positives to expect with so many keys; of a `layered`, that of its
+    /// The rate of false positives to expect with this many keys; of a `layered`, that of its
     /// fullest layer.
     pub rate: f64,
     /// The rate of a `layered` as a whole, for random records of one keyword in each layer.
@@ -41,7 +41,7 @@ pub fn of_sketch(kind: Kind, group: &GroupParams, tally: &Tally, sketch: &Sketch
     }
 }
 
-/// The state of a `layered`: its records as the XOR layer has them, all else of the fullest layer.
+/// The state of a `layered`: its records as the XOR layer has them, everything else of the fullest layer.
 fn of_layers(group: &GroupParams, ones: &[u64]) -> Health {
     let bits = group.shape.slots;
     let fullest = Tally { ones: ones.iter().copied().max().unwrap_or(0), rows: u64::MAX, seed: 0, sum: 0 };
@@ -106,7 +106,7 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
         variance += line * (1.0 - 1.0 / hashes) * (load * hashes / line).exp_m1() - (hashes - 1.0) * load;
     }
     let standard_error = (bits as f64 * variance.max(0.0)).sqrt() / hashes;
-    // The document's sizes, which are rounded, may miss their rate by a little from the start.
+    // The published sizes, which are rounded, may miss their rate by a little from the start.
     let allowed = most.max(group.keys) as f64;
     Health {
         fill,

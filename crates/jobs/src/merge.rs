@@ -25,7 +25,7 @@ pub struct Merged {
     /// What each sketch says of itself.
     pub tallies: Vec<Tally>,
     /// Inputs that hold just what an earlier one holds (the same file, or a copy of it), after
-    /// that one: the filters are none the worse, but the rows count twice.
+    /// that one: the filters do not change, but the rows count twice.
     pub twice: Vec<(PathBuf, PathBuf)>,
     /// The (key, group) pairs that are kept beside the filters, where those of all files are.
     pub exact: Option<u64>,

@@ -10,12 +10,12 @@ pub fn count(n: u64) -> String {
     grouped(&n.to_string())
 }
 
-/// A product of counts, likewise.
+/// A product of counts, in the same way.
 pub fn product(n: u128) -> String {
     grouped(&n.to_string())
 }
 
-/// So many of something: `1 row`, `1,260,817 rows`.
+/// This many of something: `1 row`, `1,260,817 rows`.
 pub fn counted(n: u64, what: &str) -> String {
     format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
 }
@@ -63,7 +63,7 @@ pub fn duration(time: Duration) -> String {
     seconds(time.as_secs_f64())
 }
 
-/// A duration in seconds, likewise.
+/// A duration in seconds, in the same way.
 pub fn seconds(time: f64) -> String {
     if time < 0.0 {
         return format!("-{}", seconds(-time));
@@ -121,7 +121,7 @@ fn with_unit(number: String, unit: &str) -> String {
     if number == "–" { number } else { format!("{number} {unit}") }
 }
 
-/// A number to so many significant digits, without trailing zeros; the digits of the integer part
+/// A number to this many significant digits, without trailing zeros; the digits of the integer part
 /// all stand. Very small and very large ones are written as `9.8e-7`, what is no number as a dash.
 pub fn significant(value: f64, digits: usize) -> String {
     if value.is_nan() {
@@ -145,7 +145,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     fixed(value, decimals, true)
 }
 
-/// A number with so many decimals, thousands set apart.
+/// A number with this many decimals, thousands set apart.
 pub fn fixed(value: f64, decimals: usize, trim: bool) -> String {
     let written = format!("{value:.decimals$}");
     let text = grouped(if trim { trimmed(&written) } else { &written });

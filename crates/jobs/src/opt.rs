@@ -49,7 +49,7 @@ options! {
     KEYS = "keys";
     /// The error of counts.
     EPSILON = "epsilon";
-    /// How probably an estimate is further off.
+    /// The probability that an estimate exceeds that error.
     DELTA = "delta";
     /// Counters in a row.
     WIDTH = "width";

@@ -9,12 +9,12 @@ use tamis_read::error::{Error, Result};
 
 use crate::output::Draft;
 
-/// Where records shall go.
+/// Where records go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     /// Nowhere: they are only counted.
     Nowhere,
-    /// To standard output, as soon as they come.
+    /// To standard output, immediately.
     Stdout,
     /// To a file, which appears when all is written. What is no regular file (a named pipe,
     /// `/dev/null`) is written to straight away.
@@ -112,7 +112,7 @@ impl Outlet {
     }
 }
 
-/// Standard output without the buffer of the standard library: whoever writes has one.
+/// Standard output without the buffer of the standard library: the writer has its own.
 pub fn stdout() -> Box<dyn Write + Send> {
     #[cfg(unix)]
     {

@@ -139,7 +139,7 @@ pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<
     Ok(())
 }
 
-/// Whether two names, links or not, lead to one file; false where there is none.
+/// Whether two names, links or not, lead to one file; false if there is none.
 pub(crate) fn same_file(one: &Path, other: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -237,7 +237,7 @@ pub type Mapped = Container<Held>;
 pub enum Held {
     /// On disk, mapped.
     File(Map),
-    /// In memory: so many bytes of these words.
+    /// In memory: this many bytes of these words.
     Memory(Words, usize),
 }
 
@@ -253,7 +253,7 @@ impl Deref for Held {
 }
 
 impl Held {
-    /// Memory for so many bytes, which `write` fills.
+    /// Memory for this many bytes, which `write` fills.
     fn written(len: usize, write: impl FnOnce(&mut [u8]) -> io::Result<()>) -> Result<Held> {
         let mut words = Words::zeroed(len.div_ceil(8)).map_err(|_| Refusal::NoMemory { bytes: len })?;
         write(&mut bytemuck::cast_slice_mut(&mut words)[..len])

@@ -6,7 +6,7 @@ use std::thread;
 
 use tamis_read::error::Result;
 
-/// Does `work` for every number below `pieces`, on so many threads, and gives the results in
+/// Does `work` for every number below `pieces`, on this many threads, and gives the results in
 /// order. The first error in that order is the one returned.
 pub fn each<R: Send>(
     threads: usize,
@@ -17,7 +17,7 @@ pub fn each<R: Send>(
     until_one_fails(threads, pieces, &|piece| {
         let result = work(piece);
         let done = result.is_ok();
-        *results[piece].lock().expect("whoever holds it does nothing else") = Some(result);
+        *results[piece].lock().expect("no panic happens while it is held") = Some(result);
         done
     });
     // Pieces are begun in order: none is missing before the first that failed.

@@ -14,7 +14,7 @@ use tamis_read::refusal::{self, Help, Opt};
 
 use crate::opt;
 
-/// How large the filters shall be.
+/// The requested size of the filters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Size {
     /// As small as keeps the rate of false positives at or below this.
@@ -50,8 +50,8 @@ pub enum Refusal {
     /// There are no keys to plan for.
     #[error("the input has no keys to build from")]
     NoKeys,
-    /// The documents' filter has a size of its own.
-    #[error("murmur3 has the documents' numbers of bits and hashes, which follow from the keys and the rate")]
+    /// The published filter has a size of its own.
+    #[error("murmur3 has the published numbers of bits and hashes, which follow from the keys and the rate")]
     DocumentSize(Opt),
     /// Too few bits for a key, or too many.
     #[error("bits per key lie between 0 and 10,000, and {0} do not")]
@@ -86,7 +86,7 @@ impl refusal::Refusal for Refusal {
     }
 }
 
-/// How large sketches that count shall be: all groups alike.
+/// The requested size of sketches that count, the same for all groups.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counters {
     /// The error ε that is promised.
@@ -96,12 +96,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// As many as keep this error but for this probability, of 64 or 32 bits.
+    /// As many as keep this error except for this probability, of 64 or 32 bits.
     pub fn for_error(epsilon: f64, delta: f64, bits: u32) -> tamis::Result<Counters> {
         Ok(Counters { epsilon, shape: countmin::shape(epsilon, delta, bits)? })
     }
 
-    /// So many in each of so many rows; the error follows.
+    /// This many in each of this many rows; the error follows.
     pub fn by_hand(row: u64, depth: u32, bits: u32) -> tamis::Result<Counters> {
         let shape = countmin::shape_by_hand(row, depth, bits)?;
         Ok(Counters { epsilon: countmin::epsilon_of(row), shape })
@@ -115,7 +115,7 @@ impl Counters {
     }
 }
 
-/// The parameters of groups with so many keys each; in a `layered`, so many items in a layer.
+/// The parameters of groups with this many keys each; in a `layered`, this many items in a layer.
 pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size, layers: u32) -> Result<Params> {
     check(&common, size)?;
     refuse_empty(&counts)?;
@@ -222,7 +222,7 @@ fn shaped(
     Ok(groups)
 }
 
-/// The lowest rate, the same for all groups, at which they fit into so many bytes.
+/// The lowest rate, the same for all groups, at which they fit into this many bytes.
 fn within(common: &Common, counts: &[(Name, u64)], bytes: u64, layers: u32) -> Result<Vec<GroupParams>> {
     let total = |groups: &[GroupParams]| -> u64 {
         groups.iter().map(|group| (group.shape.words(common.kind) * 8).next_multiple_of(64)).sum()

@@ -1,4 +1,4 @@
-//! Filters that hold more than they were planned for, made anew: larger, of the keys beside them.
+//! Rebuilds filters that hold more keys than planned: larger, from the exact keys beside them.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::output::{self, Mapped};
 use crate::plan::{self, Size};
 use crate::rows::Take;
 
-/// What was made anew.
+/// What was rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rebuilt {
     /// Groups that are larger now.
@@ -64,7 +64,7 @@ impl refusal::Refusal for Refusal {
     }
 }
 
-/// Refuses what could not be made anew, before anything is done.
+/// Refuses what cannot be rebuilt, before anything is done.
 pub fn check(path: &Path, above: f64) -> Result<()> {
     let file = output::open(path)?;
     let params = file.params();
@@ -81,7 +81,7 @@ pub fn check(path: &Path, above: f64) -> Result<()> {
 }
 
 /// Makes the filters of a file larger whose expected rate is over this one, so that they have room
-/// for twice their keys; nothing where there are none. The file, and that of its keys, is replaced
+/// for twice their keys; nothing if there are none. The file, and that of its keys, is replaced
 /// whole.
 pub fn from_keys(path: &Path, above: f64, threads: usize, control: &Control) -> Result<Option<Rebuilt>> {
     let file = output::open(path)?;

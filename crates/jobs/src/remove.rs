@@ -133,7 +133,7 @@ fn why(kind: Kind) -> &'static str {
     match kind {
         Kind::Fuse => "a fuse filter is static",
         kind if kind.counts() => "estimates of counts would fall below the truth",
-        _ => "keys share bits, and no bit tells how many need it",
+        _ => "keys share bits, and a bit does not tell how many keys need it",
     }
 }
 

@@ -191,7 +191,7 @@ impl Lock {
             let file = file.map_err(Error::io(&path))?;
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => return Ok(Lock { path, _file: file }),
-                Ok(()) => {} // whoever held it has removed it just now
+                Ok(()) => {} // the previous holder has just removed it
                 Err(_) => return Err(Error::input(state, Locked)),
             }
         }

@@ -73,7 +73,7 @@ impl Take for Ignore {
     }
 }
 
-/// Names, numbered as they come.
+/// Names, numbered in the order in which they occur.
 #[derive(Debug, Default)]
 pub struct Names {
     /// In the order in which they came.
@@ -312,17 +312,19 @@ pub enum Keyless {
     #[error("in the weight: {}", or_missing(.0, "an empty cell, \\N or null is no number"))]
     Weight(BadValue),
     /// There is no time.
-    #[error("in the time: {}", or_missing(.0, "an empty cell, \\N or null is none"))]
+    #[error("in the time: {}", or_missing(.0, "an empty cell, \\N or null is not a time"))]
     Time(BadValue),
     /// A number does not tell a moment in the unit of its column.
-    #[error("in the time: not a number that tells a moment")]
+    #[error("in the time: the number is not a valid time")]
     NumberOfNoMoment,
     /// A text does not tell a moment.
-    #[error("in the time: not a moment (2026-11-15T12:34:56Z, 2026-11-15 12:34:56, seconds since 1970)")]
+    #[error(
+        "in the time: not a valid time; write 2026-11-15T12:34:56Z, 2026-11-15 12:34:56 or seconds since 1970"
+    )]
     NoMoment,
 }
 
-/// What is wrong with a value; where there is none, in these words.
+/// What is wrong with a value; if there is none, in these words.
 fn or_missing(bad: &BadValue, missing: &str) -> String {
     match bad {
         BadValue::Missing => missing.to_owned(),

@@ -91,7 +91,7 @@ fn char_width(c: char) -> usize {
     }
 }
 
-/// The text, visible and no wider than so many columns; an ellipsis stands for what was cut.
+/// The text, visible and no wider than this many columns; an ellipsis stands for what was cut.
 pub fn clip(text: &str, columns: usize) -> String {
     // Enough characters to fill the columns: a name of a megabyte is not looked at to its end.
     let head: String = text.chars().take(columns.saturating_mul(4).saturating_add(4)).collect();
@@ -114,7 +114,7 @@ pub fn clip(text: &str, columns: usize) -> String {
     out
 }
 
-/// Cuts text into at most `lines` lines of so many columns, between words where it can.
+/// Cuts text into at most `lines` lines of this many columns, between words where it can.
 pub fn wrap(text: &str, columns: usize, lines: usize) -> Vec<String> {
     let text = clip(text, columns * lines);
     let mut out: Vec<String> = Vec::new();

@@ -67,7 +67,7 @@ pub struct Design {
     pub points: Vec<Point>,
 }
 
-/// Keys are made and hashed so many at a time.
+/// Keys are made and hashed this many at a time.
 const BATCH: u64 = 1 << 16;
 
 /// Measures them all. E-mail addresses are made on the way, never stored.

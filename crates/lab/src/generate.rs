@@ -36,7 +36,7 @@ impl Random {
     }
 }
 
-/// The titles per rating of a table of so many rows: exactly those that Patimo counts for his
+/// The titles per rating of a table of this many rows: exactly those that Patimo counts for his
 /// number of rows, else in the same proportion.
 pub fn rating_counts(rows: u64) -> [u64; 10] {
     let share = |upto: u64| (u128::from(upto) * u128::from(rows) / u128::from(TITLES)) as u64;
@@ -88,7 +88,7 @@ fn tenths(rating: u64, random: &mut Random) -> u64 {
 const CONSONANTS: &[u8] = b"bcdfghjklmnprstvz";
 const VOWELS: &[u8] = b"aeiou";
 
-/// Appends a pronounceable word of so many letters: consonants and vowels by turns, now and then
+/// Appends a pronounceable word of this many letters: consonants and vowels by turns, now and then
 /// with a second consonant.
 fn word(random: &mut Random, letters: usize, out: &mut Vec<u8>) {
     let end = out.len() + letters;
@@ -113,7 +113,7 @@ fn word(random: &mut Random, letters: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Words of so many letters, from a seed.
+/// Words of this many letters, from a seed.
 #[derive(Debug)]
 pub struct Words {
     random: Random,
@@ -132,7 +132,7 @@ impl Words {
     }
 }
 
-/// Writes pronounceable words of so many letters, one per line.
+/// Writes pronounceable words of this many letters, one per line.
 pub fn words(out: &mut dyn Write, rows: u64, letters: usize, seed: u64) -> io::Result<()> {
     let mut words = Words::new(letters, seed);
     lines(out, rows, |_, line| words.next(line))
@@ -211,7 +211,7 @@ impl Zipf {
     }
 }
 
-/// Writes IPv4 addresses, one per line: of so many different ones, that of rank k in proportion to
+/// Writes IPv4 addresses, one per line: of this many different ones, that of rank k in proportion to
 /// k^−skew. With all addresses and a skew of 0, any is as likely as any other.
 pub fn ips(out: &mut dyn Write, rows: u64, distinct: u64, skew: f64, seed: u64) -> io::Result<()> {
     let mut random = Random::new(seed);

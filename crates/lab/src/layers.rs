@@ -466,7 +466,7 @@ impl Probes {
             let length = half[random.below(half.len() as u64) as usize].len();
             // Hashed once more: generated keywords are hashes of small numbers, as the stream is.
             fresh.push((0..length).map(|_| xxh3(&random.next().to_le_bytes(), 77)).collect());
-            // Keyword i from any member that has so many; given up where members are too few.
+            // Keyword i from any member that has this many; given up where members are too few.
             let mut record: Vec<u64> = Vec::new();
             for place in 0..length {
                 for _ in 0..100 {

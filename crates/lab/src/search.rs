@@ -167,7 +167,7 @@ pub struct Run {
     pub bytes: u64,
     /// Queries for records that are not in.
     pub outside: u64,
-    /// Of which so many were found.
+    /// Of which this many were found.
     pub false_positives: u64,
     /// Queries for records that are in and were not found.
     pub false_negatives: u64,

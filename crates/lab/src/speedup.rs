@@ -89,11 +89,11 @@ pub struct Job {
     pub sizes: Vec<u64>,
     /// Threads tried on the largest of them; all others are measured on one and two.
     pub threads: Vec<usize>,
-    /// Each time is measured so many times.
+    /// Each time is measured this many times.
     pub repeats: usize,
     /// A much larger data set; 0 for none.
     pub records: u64,
-    /// Each of its times is measured so many times.
+    /// Each of its times is measured this many times.
     pub records_repeats: usize,
     /// The seed of the words, of the samples and of Collodi and Ghera's factors.
     pub seed: u64,
@@ -190,7 +190,7 @@ impl Run {
 }
 
 impl Set {
-    /// The run with this scheme and so many threads.
+    /// The run with this scheme and this many threads.
     pub fn find(&self, scheme: Scheme, threads: usize) -> Option<&Run> {
         self.runs.iter().find(|run| run.scheme == scheme && run.threads == threads)
     }

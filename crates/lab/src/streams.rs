@@ -1,6 +1,6 @@
 //! The experiment of Logothetis N. Fragkoulis (Implementation of Bloom Filter and Count-Min Sketch in
 //! Apache Spark): a Bloom filter and a Count-Min sketch trained by one stream of
-//! addresses, and asked by another, in micro-batches; every answer held against the exact truth.
+//! addresses, and asked by another, in micro-batches; every answer compared with the exact truth.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -581,7 +581,7 @@ impl Streams {
         sections.extend([self.speed(), self.filters(), self.counts()].map(Section::Table));
         Page {
             title: "A filter and a sketch that learn from a stream".into(),
-            subtitle: "The streams of Fragkoulis (Implementation of Bloom Filter and Count-Min Sketch in Apache Spark), every answer held against the exact truth".into(),
+            subtitle: "The streams of Fragkoulis (Implementation of Bloom Filter and Count-Min Sketch in Apache Spark), every answer compared with the exact truth".into(),
             sections,
         }
     }

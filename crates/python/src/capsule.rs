@@ -1,7 +1,7 @@
 //! The Arrow C data interface, as Python objects hand it over: capsules with a pointer to a C struct.
 //!
 //! The only unsafe code of the package. What it relies on is the protocol itself: a capsule of such a
-//! name holds a valid struct of that type, and whoever takes the struct leaves it marked as released.
+//! name holds a valid struct of that type, and the consumer of the struct marks it as released.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -61,7 +61,7 @@ pub fn import(object: &Bound<'_, PyAny>) -> PyResult<Option<Imported>> {
     Ok(None)
 }
 
-/// An array for whoever asks for it: the capsules of its schema and of itself.
+/// An array for export: the capsules of its schema and of itself.
 pub fn export<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyTuple>> {
     let (array, schema) = to_ffi(&array.to_data()).map_err(failed)?;
     let schema = PyCapsule::new_with_value(py, schema, SCHEMA)?;

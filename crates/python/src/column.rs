@@ -39,7 +39,7 @@ impl Kind {
             (Some("arrow.uuid"), DataType::FixedSizeBinary(16)) => Kind::Uuid,
             // The numbers behind it are not what people see of it.
             (Some(name), _) if data_type.is_primitive() => {
-                Kind::Unusable(format!("has the type {name}, of which tamis knows no text: {CAST}"))
+                Kind::Unusable(format!("has the type {name}, which tamis cannot convert to text: {CAST}"))
             }
             _ => Kind::Arrow(data_type.clone()),
         }
@@ -110,9 +110,9 @@ fn check(data_type: &DataType) -> Result<(), String> {
         | DataType::Map(..)
         | DataType::Struct(_)
         | DataType::Union(..) => {
-            Err(format!("has the type {data_type}, of which a row has no one value: choose another column"))
+            Err(format!("has the type {data_type}: a row has no single value of it; choose another column"))
         }
-        _ => Err(format!("has the type {data_type}, of which no key can be made: {CAST}")),
+        _ => Err(format!("has the type {data_type}, which cannot be a key: {CAST}")),
     }
 }
 

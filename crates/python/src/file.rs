@@ -80,21 +80,21 @@ impl File {
                 "a {kind} filter does not count: ask contains, or build kind=\"count-min\" for estimates"
             ),
             false => format!(
-                "a {kind} sketch counts how often keys come: ask estimate, or build kind=\"blocked\" for a filter"
+                "a {kind} sketch counts how often keys occur: use estimate, or build kind=\"blocked\" for a filter"
             ),
         }))
     }
 
     fn asked(&self, keys: &Bound<'_, PyAny>) -> PyResult<Asked> {
         let table = rows(keys, self.width())?;
-        // A table has the columns of the recipe; all else holds keys and nothing more.
+        // A table has the columns of the recipe; everything else holds keys and nothing more.
         let columns = match table.are_keys {
             true => by_number(self.width()),
             false => self.file.params().common.recipe.columns()[..self.width()].to_vec(),
         };
         if !table.are_keys && columns == [Column::Line] {
             return Err(PyValueError::new_err(
-                "this was built of keys, not of a table: ask with a column, such as table[\"id\"]",
+                "this was built from keys, not from a table: ask with a column, such as table[\"id\"]",
             ));
         }
         Asked::new(Arc::new(table), &columns).map_err(raised)
@@ -113,13 +113,13 @@ fn text_of<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
     }
 }
 
-/// What is said of a single key that is none.
+/// The message for a single invalid key.
 fn no_key(bad: BadValue) -> PyErr {
     let why = Keyless::Key(bad);
     Failure::new_err(format!("{why}; bad_rows=\"skip\" answers that it is not there"))
 }
 
-/// The answer to a single key, or another where it is none and that may be.
+/// The answer to a single key; for an invalid key a fallback, if that is allowed.
 fn or_else<T>(answer: Result<T, BadValue>, bad_rows: BadRows, nothing: T) -> PyResult<T> {
     match answer {
         Ok(answer) => Ok(answer),

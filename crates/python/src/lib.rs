@@ -37,7 +37,7 @@ fn build(py: Python<'_>, data: &Bound<'_, PyAny>, options: Bound<'_, PyDict>) ->
     Ok(File { skipped: report.skipped, ..File::kept(report.file) })
 }
 
-/// The parameters of sketches of rows, or of so many keys; as JSON.
+/// The parameters of sketches of rows, or of this many keys; as JSON.
 #[pyfunction]
 fn plan(py: Python<'_>, data: Option<&Bound<'_, PyAny>>, options: Bound<'_, PyDict>) -> PyResult<String> {
     let request = Options(options).request()?;

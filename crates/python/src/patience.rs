@@ -12,10 +12,10 @@ use crate::errors::raised;
 /// How often is looked whether a signal came.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Below so many rows (or bytes) a call is over before anyone could stop it.
+/// Below this many rows (or bytes) a call is over before anyone could stop it.
 const SHORT: u64 = 100_000;
 
-/// Does a job of so many rows.
+/// Does a job of this many rows.
 pub fn run<T: Send>(
     py: Python<'_>,
     rows: u64,

@@ -49,9 +49,7 @@ fn of_batches<'py>(
                 all.parts.extend(batch.parts)
             }
             _ => {
-                return Err(PyTypeError::new_err(
-                    "batches that follow each other have the same columns: these have not",
-                ));
+                return Err(PyTypeError::new_err("all batches must have the same columns"));
             }
         }
     }
@@ -95,7 +93,7 @@ fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
     }
     let rows = |arrays: &Vec<ArrayRef>| arrays.iter().map(|array| array.len()).sum::<usize>();
     if chunks.windows(2).any(|pair| rows(&pair[0]) != rows(&pair[1])) {
-        return Err(PyValueError::new_err("the columns of a table have as many rows: these have not"));
+        return Err(PyValueError::new_err("the columns of a table must have the same number of rows"));
     }
     Ok(Arrays { names: Some(names), are_keys: false, kinds, parts: cut_alike(&chunks) })
 }
@@ -264,7 +262,7 @@ fn truth(value: bool) -> &'static [u8] {
     if value { b"true" } else { b"false" }
 }
 
-/// The whole number that an object is, such as numpy has them.
+/// The integer that an object is, such as numpy has them.
 fn whole<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if value.is_instance_of::<PyInt>() {
         return Ok(Some(value.clone()));

@@ -196,7 +196,7 @@ impl Counter {
     fn conclude<'py>(&self, py: Python<'py>, path: Option<PathBuf>) -> PyResult<Bound<'py, PyDict>> {
         let counter = self.counter.take()?;
         let threads = parallel::default_threads();
-        // It may write the file, which whoever was asked to end does not.
+        // It may write the file, and an interrupted job must not.
         let conclude = |control: &Control| counter.conclude(path.as_deref(), threads, control);
         let outcome = patience::run(py, u64::MAX, conclude)?;
         let found = PyDict::new(py);

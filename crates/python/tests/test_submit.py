@@ -57,7 +57,7 @@ def test_an_interrupted_job_shows_its_progress_and_leaves_nothing(
     filters = tmp_path / "f.tamis"
     if verb == "filter":
         subprocess.run([program, "build", data, "-o", filters, "--quiet"], check=True, stdout=subprocess.DEVNULL)
-    # So many tasks that it lasts.
+    # This many tasks that it lasts.
     small = "--submit-arg=--conf=spark.sql.files.maxPartitionBytes=1000"
     of_filters = [filters] if verb == "filter" else []
     command = [program, verb, *of_filters, data, "-o", output, small, *_on(temporary)]

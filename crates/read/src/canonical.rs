@@ -7,7 +7,7 @@ mod tests;
 use crate::BadRow;
 use crate::calendar::civil;
 
-/// Decimals may have so many bytes; their number comes from the file.
+/// Decimals may have this many bytes; their number comes from the file.
 const MAX_DECIMAL_BYTES: usize = 512;
 
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -28,7 +28,7 @@ pub const MICROS: Unit = Unit { per_second: 1_000_000, digits: 6 };
 /// Billionths.
 pub const NANOS: Unit = Unit { per_second: 1_000_000_000, digits: 9 };
 
-/// A whole number.
+/// An integer.
 pub fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }

@@ -52,7 +52,7 @@ impl Buffer {
         &self.bytes[self.begin..self.end]
     }
 
-    /// Makes this the data, with room for so much more.
+    /// Makes this the data, with room for this much more.
     fn set(&mut self, data: &[u8], more: usize) {
         let room = data.len().next_multiple_of(PAGE) + PAGE + more;
         if self.bytes.len() < room {
@@ -65,7 +65,7 @@ impl Buffer {
         self.bytes[self.begin..self.end].copy_from_slice(data);
     }
 
-    /// Reads so many bytes more, or what there is of a stream that has a pace; false where the
+    /// Reads this many bytes more, or what there is of a stream that has a pace; false where the
     /// stream ends before.
     fn read(&mut self, bytes: &mut impl Read, more: usize, pace: Option<&Pace>) -> io::Result<bool> {
         let full = self.end + more;
@@ -143,7 +143,7 @@ pub(super) struct Feed {
     /// The beginning of the next chunk: a row whose end was not read yet.
     carry: Vec<u8>,
     ended: bool,
-    /// Where rows shall not wait until a chunk is full: whether more can be read just now.
+    /// If rows must not wait until a chunk is full: whether more can be read now.
     pace: Option<Pace>,
 }
 

@@ -1,10 +1,10 @@
-//! What a running job shares with whoever started it: how far it is, and whether to stop.
+//! What a running job shares with its caller: its progress, and whether to stop.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::error::{Error, Result};
 
-/// Shared between a job and whoever started it.
+/// Shared between a job and its caller.
 #[derive(Debug, Default)]
 pub struct Control {
     stop: AtomicBool,
@@ -29,7 +29,7 @@ impl Control {
         self.total.store(total, Relaxed);
     }
 
-    /// Says that so many more steps are done.
+    /// Says that this many more steps are done.
     pub fn advance(&self, steps: u64) {
         self.done.fetch_add(steps, Relaxed);
     }

@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(seen("id;price\n1;2,5\n2;3,5\n"), Some(b';'));
         assert_eq!(seen("id\tname\n1\ta;b\n"), Some(b'\t'));
         assert_eq!(seen("id|a|b\n1|x;y|\"|\"\n"), Some(b'|'));
-        assert_eq!(seen("\"a,b\";c\n1;2"), Some(b';'), "a comma in quotes is none");
+        assert_eq!(seen("\"a,b\";c\n1;2"), Some(b';'), "a comma in quotes is not a delimiter");
         assert_eq!(seen("a;b|c\n1;2|3\n"), Some(b';'), "of equal ones");
         assert_eq!(seen("a;b"), Some(b';'));
         for text in ["id,a;b\n1,2;3\n", "id\n1;2\n", "a;b\n1\n2;3\n", "\"a;b\"\nx;y\n", "id\n1\n", "", "\n"] {

@@ -13,7 +13,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The user asked it to stop.
-    #[error("interrupted; nothing half-written is left")]
+    #[error("interrupted; no partial output was left")]
     Interrupted,
     /// The operating system refused something.
     #[error("{}: {}", path.display(), plain(source))]

@@ -61,7 +61,7 @@ pub(super) struct Understood {
 
 /// How the asked values are taken from the rows.
 pub(super) enum Rows {
-    /// The whole line, so many times.
+    /// The whole line, this many times.
     Lines(usize),
     Delimited(Dialect, Picks),
     /// By these paths.

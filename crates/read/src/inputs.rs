@@ -31,7 +31,7 @@ pub enum NoInput {
     #[error("no such file or folder")]
     Absent,
     /// A folder without files to read.
-    #[error("this folder holds no files (hidden ones and files of filters do not count)")]
+    #[error("this folder contains no files (hidden files and files of filters do not count)")]
     EmptyFolder,
     /// A pattern that cannot be read.
     #[error("no such file, and not a glob that can be read: {0}")]

@@ -45,7 +45,7 @@ pub struct Messages(Way);
 /// How they are taken.
 #[derive(Debug)]
 enum Way {
-    /// The whole message, so many times.
+    /// The whole message, this many times.
     Lines(usize),
     Delimited(Dialect, Picks),
     Ndjson(Extractor),
@@ -95,7 +95,7 @@ impl Messages {
     }
 
     /// Gives the values of a message to the sink, with this place. An empty message is no row, as
-    /// an empty line is none.
+    /// an empty line is not a message.
     pub fn row<S: Sink>(&mut self, message: &[u8], place: Range<usize>, sink: &mut S) -> RowResult {
         let text = match message.strip_suffix(b"\n") {
             Some(line) => without_return(line),

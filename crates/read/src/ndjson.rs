@@ -16,10 +16,10 @@ use std::ops::Range;
 use crate::BadRow;
 use scan::{Fault, Scan, Str, Value, unescape};
 
-/// At most so many names are listed for a message.
+/// At most this many names are listed for a message.
 const MAX_NAMES: usize = 200;
 
-/// Values of so many paths are handed over without an allocation.
+/// Values of this many paths are handed over without an allocation.
 const FEW: usize = 16;
 
 /// Finds the values of some paths in each line, reusing its buffers.

@@ -3,10 +3,10 @@
 use crate::delimited::{self, Dialect};
 use crate::format::Format;
 
-/// What the user said about the input; all else is recognised.
+/// What the user said about the input; everything else is recognised.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The format, where recognising it would go wrong.
+    /// The format, if it is not recognised correctly.
     pub format: Option<Format>,
     /// The delimiter of delimited text.
     pub delimiter: Option<u8>,

@@ -14,7 +14,7 @@ use super::reader::{Bytes, Compression, fill_until};
 use crate::bad_input::BadInput;
 use crate::{Error, Result};
 
-/// A regular file can be read at any time; all else is a stream that comes once.
+/// A regular file can be read at any time; everything else is a stream that comes once.
 pub(super) enum Origin {
     File(PathBuf),
     Stream(Stream),
@@ -213,7 +213,7 @@ impl Head {
         Ok(head)
     }
 
-    /// So many bytes more; of a stream that comes slowly, what there is.
+    /// This many bytes more; of a stream that comes slowly, what there is.
     fn look_further(&mut self, more: usize) -> Result<()> {
         let len = self.bytes.len();
         self.bytes.resize(len + more, 0);

@@ -1,4 +1,4 @@
-//! Rows that are in memory already, such as batches of Arrow: whoever has them implements
+//! Rows that are already in memory, such as Arrow batches: a program that has them implements
 //! [`Table`], and every job reads them as it reads a file.
 
 use std::fmt;
@@ -145,7 +145,7 @@ impl Asked {
         (0..self.table.parts()).flat_map(cut).collect()
     }
 
-    /// Gives the rows of a piece to `take`: tiles of so many rows, and their values row by row.
+    /// Gives the rows of a piece to `take`: tiles of this many rows, and their values row by row.
     pub fn tiles(
         &self,
         (part, rows): &Piece,

@@ -39,7 +39,7 @@ pub enum Format {
     Bytes,
     /// A duration in seconds: `24 ms`.
     Seconds,
-    /// How many there are: `950`, `12.6k`, `1.26M`. Its ticks are whole numbers.
+    /// How many there are: `950`, `12.6k`, `1.26M`. Its ticks are integers.
     Count,
 }
 
@@ -247,7 +247,7 @@ fn power(digits: i64, exponent: i32) -> f64 {
     format!("{digits}e{exponent}").parse().unwrap_or(0.0)
 }
 
-/// A whole number, where rounding alone keeps it from being one.
+/// An integer, where rounding alone keeps it from being one.
 fn near(value: f64) -> f64 {
     if (value - value.round()).abs() < 1e-9 { value.round() } else { value }
 }

@@ -184,7 +184,7 @@ impl Chart {
 
     /// Where things stand; `None` where there is nothing to show.
     ///
-    /// Asks for about so many ticks.
+    /// Asks for about this many ticks.
     pub(super) fn frame(&self, x_ticks: usize, y_ticks: usize) -> Option<Frame> {
         let names = self.names();
         let x_log = matches!(self.x.scale, Scale::Log) && names.is_none();

@@ -98,7 +98,7 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Kind, String)> {
             number::rate(rate),
             number::count(report.expected_false_positives.round() as u64),
             if report.lost_surprise.is_some() {
-                " in the first filters alone; those of removed keys take some of them away".into()
+                " in the first filters alone; the filters of removed keys take some of them away".into()
             } else if report.unjudged {
                 " of random records; those that share keywords with members pass more often".into()
             } else if report.surprise < IMPROBABLE {
@@ -117,12 +117,11 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Kind, String)> {
     let taken = pair.map_or(0, |(lost, _)| lost.keys);
     let lost = report.false_negatives() - taken;
     let of_negatives = match lost {
-        0 if members == 0 => "False negatives were not looked for: no members were given.".into(),
+        0 if members == 0 => "False negatives were not checked: no members were given.".into(),
         0 if pair.is_some() => "No false negatives in the first filters.".into(),
         0 => "No false negatives.".into(),
         some => format!(
-            "{}: keys of this data that their own filter does not know; \
-             the filters were built from other data, or with another recipe.",
+            "{}: keys of this data that are missing in their own filter; the filters were built from other data, or with another recipe.",
             number::counted(some, "false negative").to_uppercase()
         ),
     };
@@ -133,8 +132,7 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Kind, String)> {
     {
         let (low, high) = lost.interval();
         let line = format!(
-            "{} of the pair, in {} ({}, 95 % interval {}): taken for removed though they are not; {} expected by the \
-             rate of the filters of removed keys{}.",
+            "{} of the pair, in {} ({}, 95 % interval {}): keys that are reported as removed but were not; {} expected from the rate of the filters of removed keys{}.",
             number::counted(lost.keys, "false negative"),
             number::counted(lost.of, "key"),
             number::rate(lost.rate()),
@@ -143,17 +141,16 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Kind, String)> {
             match surprise < IMPROBABLE {
                 false => "",
                 true if (lost.keys as f64) > expected => {
-                    ": far more than it explains; the data holds keys that were removed (give what is left), or the \
-                     filters of removed keys hold more than these"
+                    ": far more than that rate explains; the data contains removed keys (give only the remaining data), or the filters of removed keys hold other keys, too"
                 }
-                true => ": far fewer than it explains, so something is wrong",
+                true => ": far fewer than that rate explains, so something is wrong",
             }
         );
         findings.push((grave(surprise < IMPROBABLE), line));
     }
     if report.removed > 0 {
         let keys = number::counted(report.removed, "key");
-        let line = format!("Not counted: {keys} given as negatives and members after all.");
+        let line = format!("Not counted: {keys} that were given as negatives but are members.");
         findings.push((Kind::Info, line));
     }
     if report.skipped > 0 {
@@ -310,7 +307,7 @@ fn charts(report: &Report, earlier: &[(&'static str, std::time::Duration)]) -> V
     ]
 }
 
-/// Members that are taken for removed, and how many are to be expected.
+/// Members that are mistaken for removed, and the expected number.
 fn lost_json(lost: &Lost, expected: f64) -> Value {
     let (low, high) = lost.interval();
     json!({

@@ -52,7 +52,7 @@ pub(super) fn distribution(chart: &Chart, names: usize) -> Shown {
             let at =
                 |part: f64| chart.y.format.brief(values[((values.len() - 1) as f64 * part).round() as usize]);
             format!(
-                "All {many}: median {}, 95 % between {} and {}, least {}, most {}",
+                "All {many}: median {}, 95 % between {} and {}, smallest {}, largest {}",
                 at(0.5),
                 at(0.025),
                 at(0.975),

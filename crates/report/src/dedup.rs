@@ -15,11 +15,11 @@ pub fn table(report: &Report) -> Table {
     row("first occurrences", number::count(report.first));
     row("repetitions", number::count(report.repeated()));
     if report.keyless > 0 {
-        row("without a key, left out", number::count(report.keyless));
+        row("skipped: without a key", number::count(report.keyless));
     }
     match report.rescued {
         Some(rescued) => row("rescued by the check", number::count(rescued)),
-        None => row("may be dropped wrongly", format!("{:.2}", report.dropped)),
+        None => row("expected wrongly dropped", format!("{:.2}", report.dropped)),
     }
     row("keys remembered", number::count(report.keys));
     row("in", number::bytes(report.bytes));
@@ -29,7 +29,7 @@ pub fn table(report: &Report) -> Table {
     let notes = match report.rescued {
         Some(_) => "rescued: first occurrences that the filter took for repetitions; none was dropped".into(),
         None => format!(
-            "may be dropped wrongly: first occurrences taken for repetitions, as is to be expected; the rate is kept below {}",
+            "expected wrongly dropped: first occurrences mistaken for repetitions; their rate stays below {}",
             number::rate(report.fpr)
         ),
     };

@@ -16,7 +16,7 @@ pub fn table(report: &Report) -> Table {
     row("filters", format!("{} ({})", number::count(report.filters), report.kind));
     row("hash functions", hashes);
     row("bits", number::count(report.bits));
-    let keys = report.keys.map_or("countless: a filter is full".into(), |keys| {
+    let keys = report.keys.map_or("unknown: a filter is full".into(), |keys| {
         format!(
             "about {} keys (planned for {})",
             number::count(keys.round() as u64),
@@ -37,20 +37,20 @@ pub fn table(report: &Report) -> Table {
         row("rate of false positives", number::rate(rate));
         // Those that were removed are rejected, too, and should be.
         let most = if report.lost.is_some() { ", at most" } else { "" };
-        row(&format!("false admissions to expect{most}"), number::count(expected.round() as u64));
+        row(&format!("expected false admissions{most}"), number::count(expected.round() as u64));
     }
     if let Some((rate, expected)) = report.lost {
         row("rate of false negatives", number::rate(rate));
-        row("false rejections to expect", number::count(expected.round() as u64));
+        row("expected false rejections", number::count(expected.round() as u64));
     }
     for (name, time) in &report.phases {
         row(&format!("time to {name}"), number::duration(*time));
     }
     let mut notes = vec![
-        "false admissions: of records not in the set a share r passes, the rate; for each rejected record with a key, r / (1 − r) are to be expected".to_owned(),
+        "false admissions: a share r (the rate) of the records not in the set passes; so r / (1 − r) are expected for each rejected record with a key".to_owned(),
     ];
     if report.lost.is_some() {
-        notes.push("false rejections: the filters of removed keys take others for removed, too; for each admitted record, g / (1 − g) are to be expected, with g their rate".into());
+        notes.push("false rejections: the filters of removed keys also match other keys, at their rate g; so g / (1 − g) are expected for each admitted record".into());
     }
     let notes = if report.rate.is_some() { notes } else { Vec::new() };
     Table { columns: vec![Column::left("what"), Column::right("how much")], rows, notes, ..Table::default() }

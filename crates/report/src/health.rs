@@ -19,7 +19,7 @@ pub fn overfull_text(health: &Health, group: &Name, target: f64, rate: f64) -> S
     let holds = match health.keys.is_finite() {
         _ if health.whole.is_some() => "too many keywords or records in one of its layers".into(),
         true => format!("about {} keys", keys_text(health)),
-        false => "countless keys (it is full)".into(),
+        false => "an unknown number of keys (it is full)".into(),
     };
     format!(
         "{of} holds {holds}, more than the {} it can hold at a rate of {}; its rate is now {}",

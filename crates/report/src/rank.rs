@@ -28,7 +28,7 @@ pub fn errors(title: &str, sketches: &[(&str, &[Rank])], bound: Option<u64>) -> 
     Chart {
         title: title.into(),
         x: Axis::log("rank of the key", Format::Count),
-        y: Axis::log("weight (0.1 stands for none)", Format::Plain),
+        y: Axis::log("weight (0.1 means none)", Format::Plain),
         marks,
     }
 }
@@ -49,7 +49,7 @@ pub fn verdict(report: &Report) -> Vec<String> {
     let (below, full, keys) = (sum(|group| group.below), sum(|group| group.full), sum(|group| group.keys));
     if full > 0 {
         lines.push(format!(
-            "Of {} of {} all counters ran full: they have no estimate, and are not compared.",
+            "{} of {} have only full counters: they have no estimate, and are not compared.",
             number::count(full),
             number::counted(keys, "key")
         ));
@@ -81,7 +81,7 @@ pub fn verdict(report: &Report) -> Vec<String> {
         }
         if group.below == 0 && !group.passed() {
             lines.push(format!(
-                "{of}FAILED: {} of {} are above the bound, {:.1} are to be expected at most.",
+                "{of}FAILED: {} of {} are above the bound; at most {:.1} are expected.",
                 number::count(group.over),
                 number::counted(group.keys, "key"),
                 group.keys as f64 * group.promise.delta

@@ -289,7 +289,7 @@ impl NameLabels {
         let step = room / names.len().max(1) as f64;
         let columns = names.iter().map(|name| width(&clip(name, 20))).max().unwrap_or(0);
         let longest = columns as f64 * SMALL * EM;
-        // The fewest labels to leave out so that those left have so much room each.
+        // The fewest labels to leave out so that those left have this much room each.
         let thin = |need: f64| {
             let nice = (0..).flat_map(|e| [1, 2, 5].map(|digit| digit * 10usize.pow(e)));
             nice.take(15).find(|&every| step * every as f64 >= need).unwrap_or(usize::MAX)

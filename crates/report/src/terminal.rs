@@ -7,7 +7,7 @@ use tamis_jobs::text::{clip, width};
 use super::axis::{Range, Tick, usable};
 use super::chart::{Along, Chart, Frame, Mark, Whisker, whisker};
 
-/// A chart as text, at most so many columns wide and so many lines high; title, axes and legend
+/// A chart as text, at most this many columns wide and this many lines high; title, axes and legend
 /// included.
 ///
 /// Lines, points, rules and highlights along an axis of numbers are drawn in dots. Over names, the
@@ -237,7 +237,7 @@ fn drawn(chart: &Chart, frame: &Frame, columns: usize, rows: usize) -> Grid {
     grid
 }
 
-/// Which tick stands in each of so many cells; the first, where there are several.
+/// Which tick stands in each of this many cells; the first, where there are several.
 fn spread(ticks: &[Tick], cell: impl Fn(&Tick) -> usize, cells: usize) -> Vec<Option<&Tick>> {
     let mut out = vec![None; cells];
     for tick in ticks {

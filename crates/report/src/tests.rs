@@ -1,4 +1,4 @@
-//! Laws of all that is written as HTML or SVG: well formed, escaped, and no number that is none.
+//! Laws of everything written as HTML or SVG: well formed, escaped, and without NaN or infinity.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

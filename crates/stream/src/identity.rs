@@ -30,7 +30,7 @@ use super::refusal::Failed;
 use super::text::Named;
 use super::window::{Pinned, shown};
 
-/// Of state folders: of the identity, and of all else that lies there.
+/// Of state folders: of the identity, and of everything else that lies there.
 pub(super) const VERSION: u32 = 2;
 
 /// What must be the same when a later run goes on.

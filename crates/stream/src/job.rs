@@ -49,7 +49,7 @@ pub struct Job {
     pub every: Option<Duration>,
     /// Where answers go.
     pub output: Target,
-    /// Filters are made larger when their expected rate is over this: anew from the source, or, if they
+    /// Filters are made larger when their expected rate is over this: again from the source, or, if they
     /// grow, by themselves.
     pub rebuild_above: Option<f64>,
     /// Only what came lately is known.
@@ -118,7 +118,7 @@ impl Job {
         self.check_places()
     }
 
-    /// Refuses to make anew what has a size of its own, or cannot be read again.
+    /// Refuses to rebuild what has a size of its own, or cannot be read again.
     fn check_rebuild(&self) -> Result<()> {
         let Some(above) = self.rebuild_above else { return Ok(()) };
         if self.window.is_some() {

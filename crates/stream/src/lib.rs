@@ -2,7 +2,7 @@
 //!
 //! Batch i learns the i-th batch of the training stream, removes that of the stream of removals, if
 //! there is one, then answers the i-th batch of the query stream with what batches 1 to i made of it.
-//! A batch ends after so many records of each stream, or after some time. All streams are parsed
+//! A batch ends after this many records of each stream, or after some time. All streams are parsed
 //! ahead by threads of their own; the batches run one after the other, so that the result is that of
 //! one thread.
 //!
@@ -83,7 +83,7 @@ pub struct Report {
     pub stopped: bool,
     /// Whether the reader of the answers went away.
     pub closed: bool,
-    /// Counters that ran full: estimates that have their largest value are none.
+    /// Counters that ran full: an estimate of the largest value is not valid.
     pub counters_full: u64,
     /// Messages that were gone before they were read.
     pub lost: u64,

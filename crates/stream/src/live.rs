@@ -50,7 +50,7 @@ pub(super) struct Live {
     earlier: Option<Box<dyn Read + Send>>,
     from: Box<dyn Receive>,
     spool: Option<Arc<Mutex<Spool>>>,
-    /// Lines, of which so many bytes are whole, and so many of these were handed on.
+    /// Lines, of which this many bytes are whole, and this many of these were handed on.
     text: Vec<u8>,
     whole: usize,
     given: usize,
@@ -107,7 +107,7 @@ impl Live {
         match self.from.receive(patience, &mut self.text)? {
             Received::Bytes => match memrchr(b'\n', &self.text[before..]) {
                 Some(at) => self.whole = before + at + 1,
-                // Too long: whoever reads it refuses it.
+                // Too long: the reader refuses it.
                 None if self.text.len() > LONGEST_LINE => self.whole = self.text.len(),
                 None => {}
             },

@@ -1,4 +1,4 @@
-//! Metrics in the text format of Prometheus, for whoever asks by HTTP. One at a time, and what is
+//! Metrics in the text format of Prometheus, served over HTTP. One at a time, and what is
 //! asked does not matter: all get the same.
 
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ impl Door {
     pub fn serve(&self, watch: &Watch, end: &AtomicBool) {
         while !end.load(Relaxed) {
             match self.0.accept() {
-                // Whoever asks wrongly or goes away is no concern of the run.
+                // A bad request or a closed connection must not stop the run.
                 Ok((peer, _)) => drop(answer(peer, watch, end)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(LOOK),
                 Err(_) => thread::sleep(10 * LOOK),
@@ -128,7 +128,7 @@ pub fn text(status: &Status) -> String {
     metric("queries_total", "counter", "Queries.", &count(status.queries));
     metric("distinct_queries_total", "counter", "Queries, each once in its batch.", &count(status.distinct));
     metric("answers_total", "counter", "Lines of answers.", &count(status.answers));
-    metric("bad_rows_total", "counter", "Rows and queries left out.", &count(status.skipped));
+    metric("bad_rows_total", "counter", "Rows and queries skipped.", &count(status.skipped));
     metric("rows_removed_total", "counter", "Rows removed.", &count(status.removed));
     metric(
         "missing_removals_total",
@@ -147,7 +147,7 @@ pub fn text(status: &Status) -> String {
         &[("", fill.map(|fill| fill.fill))],
     );
     let rate = fill.map(|fill| fill.rate).filter(|rate| !rate.is_nan());
-    metric("expected_false_positive_rate", "gauge", "The rate to expect now.", &[("", rate)]);
+    metric("expected_false_positive_rate", "gauge", "The rate expected now.", &[("", rate)]);
     metric(
         "keys",
         "gauge",
@@ -176,12 +176,17 @@ pub fn text(status: &Status) -> String {
             "When the oldest live pane begins, since 1970.",
             &seconds(window.begin),
         );
-        metric("window_newest_seconds", "gauge", "The newest time, since 1970.", &seconds(window.newest));
+        metric(
+            "window_newest_seconds",
+            "gauge",
+            "The newest time seen, since 1970.",
+            &seconds(window.newest),
+        );
         if let Some(Judged { late, expired, ahead }) = window.judged {
             let judged = [
                 ("late_rows_total", "Rows behind the newest time by more than the lateness.", late),
-                ("expired_rows_total", "Rows left out: too old for the window.", expired),
-                ("ahead_rows_total", "Rows left out: dated too far after the clock.", ahead),
+                ("expired_rows_total", "Rows skipped: older than the window.", expired),
+                ("ahead_rows_total", "Rows skipped: dated too far after the clock.", ahead),
             ];
             judged.iter().for_each(|(name, help, rows)| metric(name, "counter", help, &count(*rows)));
         }

@@ -83,7 +83,7 @@ impl Peers {
             }
             false => None,
         };
-        // Whoever listens is a server and has time, unless told otherwise.
+        // A listener is a server and waits, unless told otherwise.
         let most = if address.listens { most } else { Some(most.unwrap_or(PATIENCE)) };
         let now = Instant::now();
         let address = address.clone();

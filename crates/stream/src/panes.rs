@@ -3,7 +3,7 @@
 //! All have the size of a whole window, so that the union keeps the target rate however unevenly
 //! keys fall into panes, and one lookup answers. The union is the sketch of exactly the rows in live
 //! panes: the same bytes as one that was built of them. What expires cannot be taken out of it, so
-//! it is made anew of the panes that are left.
+//! it is rebuilt of the panes that are left.
 
 use std::collections::BTreeMap;
 use std::path::Path;

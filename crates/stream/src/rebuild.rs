@@ -1,7 +1,7 @@
-//! Filters that turn out too small, made anew: larger, and of the same rows, which are read again.
+//! Rebuilds filters that turn out too small: larger, from the same rows, which are read again.
 //!
 //! Whether they are too small is looked at when the rows so far pass certain numbers, which follow
-//! from the size: not by a clock. So a run that was killed makes its filters anew at the same batch,
+//! from the size: not by a clock. So a run that was killed makes its filters again at the same batch,
 //! and the bytes are those of a run that was never disturbed.
 
 use std::sync::{Mutex, PoisonError};
@@ -17,13 +17,13 @@ use super::sift::{Grouping, Making};
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::text::{self, Setup};
 
-/// How often the fill is looked at while as many rows come as there shall be keys.
+/// How often the fill is checked while as many rows arrive as keys are planned.
 const LOOKS: u64 = 16;
 
 /// How long rows are waited for at a time.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How filters are made anew.
+/// How filters are rebuilt.
 pub(super) struct Rebuild<'a> {
     /// When their expected rate is over this.
     pub(super) above: f64,
@@ -33,14 +33,14 @@ pub(super) struct Rebuild<'a> {
     pub(super) batch: usize,
 }
 
-/// Whether the fill is to be looked at after these rows, of so many in all, in filters of so many keys.
+/// Whether the fill is to be looked at after these rows, of this many in all, in filters of this many keys.
 pub(super) fn is_due(rows: u64, all: u64, keys: u64) -> bool {
     let step = (keys / LOOKS).max(1);
     // With fewer rows than keys there cannot be too many keys.
     all > keys && all / step != (all - rows) / step
 }
 
-/// For how many keys filters of so many are planned when they have turned out too small: twice as many
+/// For how many keys filters of this many are planned when they have turned out too small: twice as many
 /// as they hold, so that it is not done often.
 pub(super) fn larger(keys: u64, fill: &Fill) -> u64 {
     let wanted = if fill.most.is_finite() { 2.0 * fill.most } else { 16.0 * keys as f64 };

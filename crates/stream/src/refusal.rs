@@ -221,7 +221,7 @@ pub enum BadWindow {
     #[error("the {} is a whole number of milliseconds", .0.0)]
     Fraction(Opt),
     /// A time that no sum can hold.
-    #[error("the {} is longer than all of time", .0.0)]
+    #[error("the {} is too long", .0.0)]
     Endless(Opt),
     /// A slide that is longer.
     #[error("a window of {length} is shorter than its slide of {slide}, the step by which it moves")]

@@ -26,7 +26,7 @@ use super::window::Times;
 /// How long one stream is waited for while the other may have something.
 const SLICE: Duration = Duration::from_millis(5);
 
-/// How long the only stream is waited for before it is looked whether the run shall end.
+/// How long to wait for the only stream before checking whether the run should end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The fill of filters is looked at no more often, and so that it takes little of the time.
@@ -99,12 +99,12 @@ pub(super) struct Run<'a> {
     pub(super) train: Stream<'a>,
     pub(super) query: Stream<'a>,
     pub(super) remove: Stream<'a>,
-    /// The names of groups, where they are known beforehand; or as they are found.
+    /// The names of groups, where they are known in advance; or as they are found.
     pub(super) known: Option<Vec<Name>>,
     pub(super) names: &'a Mutex<Names>,
     /// How far time has come, with windows.
     pub(super) times: Option<Times>,
-    /// How filters that turn out too small are made anew.
+    /// How filters that turn out too small are rebuilt.
     pub(super) rebuild: Option<Rebuild<'a>>,
     /// Batches that are done.
     pub(super) batch: u64,
@@ -221,7 +221,7 @@ impl Run<'_> {
         let deadline = self.job.every.map(|every| begun + every);
         loop {
             let cut = Cut::Records(self.job.batch);
-            // Whoever is waited for alone is waited for longer.
+            // A single stream is waited for longer.
             let alone = |other: &Stream<'_>| other.ended || other.records.len() >= self.job.batch;
             let streams = [&self.train, &self.query, &self.remove];
             let slow = streams.iter().filter(|stream| !alone(stream)).count();
@@ -299,7 +299,7 @@ impl Run<'_> {
         Ok(sorted.taken)
     }
 
-    /// Makes filters anew, larger, that turn out too small for what they hold.
+    /// Makes filters again, larger, that turn out too small for what they hold.
     fn enlarge_if_due(&mut self, rows: u64) -> Result<()> {
         let Some(rebuild) = &self.rebuild else { return Ok(()) };
         let Some(Learner { learned, .. }) = self.learners.first_mut() else { return Ok(()) };

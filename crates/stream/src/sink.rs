@@ -19,7 +19,7 @@ use super::refusal::{CannotResume, Impossible};
 /// What takes the answers of batches.
 pub trait Sink {
     /// Appends the answers of the batch of this number; false where nobody will ever take any more,
-    /// or nobody takes them now and the run shall end.
+    /// or nobody takes them now and the run must end.
     fn append(&mut self, batch: u64, answers: &[u8]) -> Result<bool>;
 
     /// Makes durable what was appended, up to the batch of this number.
@@ -34,7 +34,7 @@ pub trait Sink {
     }
 }
 
-/// Where answers shall go.
+/// Where answers go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// Nowhere: nothing is asked.
@@ -186,7 +186,7 @@ impl Sink for Live {
     }
 }
 
-/// How often is looked whether the run shall end.
+/// How often to check whether the run should end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A peer that takes answers. If it is found gone, the next one gets the batch again from its

@@ -19,7 +19,7 @@ pub struct Place(pub Vec<u64>);
 /// Where a batch ends.
 #[derive(Debug, Clone, Copy)]
 pub enum Cut<'a> {
-    /// After so many records in all.
+    /// After this many records in all.
     Records(usize),
     /// At this place, where an earlier run ended it.
     At(&'a Place),

@@ -15,7 +15,7 @@ use tamis_read::error::{Error, Result};
 
 use super::refusal::CannotResume;
 
-/// A segment is ended when it is so long, or when it is synced and has this much.
+/// A segment is ended when it is this long, or when it is synced and has this much.
 const SEGMENT: u64 = 64 << 20;
 const SYNCED_SEGMENT: u64 = 1 << 20;
 
@@ -129,7 +129,7 @@ impl Spool {
     /// Writes bytes down.
     pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let wrap = |error: io::Error| {
-            io::Error::new(error.kind(), format!("it cannot be written down in the state folder ({error})"))
+            io::Error::new(error.kind(), format!("it cannot be copied to the state folder ({error})"))
         };
         let begun = self.starts.last().copied().filter(|start| self.end - start < SEGMENT);
         let start = begun.filter(|_| self.last.is_some()).unwrap_or(self.end);
@@ -187,7 +187,7 @@ impl Spool {
     }
 }
 
-/// Cuts a file, of which so much counts, after its last line end; its length then.
+/// Cuts a file, of which this much counts, after its last line end; its length then.
 fn whole_lines(path: &Path, length: u64) -> io::Result<u64> {
     const LOOK: u64 = 64 << 10;
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
@@ -296,7 +296,7 @@ mod tests {
         }
         let refused = |committed| left(&lost_end, committed).unwrap_err().to_string();
         assert!(refused(6).contains("missing"), "{}", refused(6));
-        // A gap before what is committed is none.
+        // A gap before the committed part does not matter.
         assert_eq!(left(&lost_end, 8).unwrap(), ("three\nfour\n".into(), 2));
         assert_eq!(left(&[(0, "one\n"), (8, "three\n")], 10).unwrap(), ("ree\n".into(), 1));
     }

@@ -5,7 +5,7 @@
 //! | `lock` | keeps a second process away |
 //! | `job.json` | the [identity](super::identity) of the job; another one is refused |
 //! | `filter-N.tamis` | the filters after batch N: an ordinary file; `filter.tamis` is the newest |
-//! | `counts-N.tamis` | the counts after batch N, likewise; `counts.tamis` is the newest |
+//! | `counts-N.tamis` | the counts after batch N, in the same way; `counts.tamis` is the newest |
 //! | `filter-pane-T-N.tamis` | with windows: what belongs to the pane that begins at T, as of batch N |
 //! | `commit.json` | which batch, how far the streams were read, how long the output was |
 //! | `plan.log` | the batches since: where each begins and ends in all streams |
@@ -58,7 +58,7 @@ pub(super) struct Commit {
     /// The files that hold what was learned.
     pub(super) filter: Option<String>,
     pub(super) counts: Option<String>,
-    /// The keys for which filters were made anew, where they were.
+    /// The keys for which filters were rebuilt, where they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) keys: Option<u64>,
     /// With windows: how far time has come, and the files of panes.
@@ -201,7 +201,7 @@ impl State {
         self.log.sync_data().map_err(Error::io(self.path("plan.log")))
     }
 
-    /// Forgets the logged batches after this one, which will be made anew.
+    /// Forgets the logged batches after this one, which will be planned again.
     pub(super) fn forget_after(&mut self, last: u64) -> Result<()> {
         if last < self.logged {
             let path = self.path("plan.log");
@@ -255,7 +255,7 @@ impl State {
     }
 }
 
-/// Makes a folder that lasts, where there is none.
+/// Makes a folder that lasts, if there is none.
 fn make(folder: &Path) -> Result<()> {
     if folder.is_dir() {
         return Ok(());

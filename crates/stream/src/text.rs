@@ -323,7 +323,7 @@ impl Drop for EndInPanic<'_> {
 }
 
 impl Text {
-    /// Ends the reading; whoever reads hears of it soon.
+    /// Ends the reading; the reading thread notices soon.
     pub(super) fn stop(&self) -> Stop {
         Stop(Arc::clone(&self.shared))
     }

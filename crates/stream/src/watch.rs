@@ -96,7 +96,7 @@ pub struct Batch {
 type Hear = Box<dyn Fn(&Batch, &Status) + Send + Sync>;
 type HearNews = Box<dyn Fn(&News) + Send + Sync>;
 
-/// Shared between a run and whoever watches it.
+/// Shared between a run and its observers.
 #[derive(Default)]
 pub struct Watch {
     status: Mutex<Status>,

@@ -28,7 +28,7 @@ pub(super) const MOST_PANES: u64 = 10_000;
 /// Panes of a window where the user did not say, if its length allows it.
 const PANES: u64 = 24;
 
-/// Rows may be dated at least so much after this machine's clock: clocks differ.
+/// Rows may be dated at least this much after this machine's clock: clocks differ.
 const LEAST_AHEAD: i64 = 60_000;
 
 /// A window that moves on with time.
@@ -57,11 +57,11 @@ pub enum By {
 pub struct Event {
     /// Where it stands.
     pub time: TimeColumn,
-    /// So much before the newest time rows are still in time.
+    /// This much before the newest time rows are still in time.
     pub lateness: Duration,
     /// What becomes of later ones.
     pub late: Late,
-    /// So much after this machine's clock a time is still believed; of a pane's length, and a
+    /// This much after this machine's clock a time is still believed; of a pane's length, and a
     /// minute at least, where it is not given.
     pub ahead: Option<Duration>,
 }
@@ -105,7 +105,7 @@ impl FromStr for TimeColumn {
             None => text.parse()?,
         };
         if field.splitting().is_some() {
-            return Err(tamis::Error::Recipe("a row has one time, not keywords of it".into()));
+            return Err(tamis::Error::Recipe("a time cannot be made of keywords".into()));
         }
         let recipe = Recipe { key: vec![field], ..Recipe::lines() };
         Ok(TimeColumn { recipe, unit: unit.map(|(_, unit)| unit) })
@@ -212,7 +212,7 @@ impl Window {
         calendar::millis((self.clock)())
     }
 
-    /// So much after this machine's clock a time is still believed.
+    /// This much after this machine's clock a time is still believed.
     fn ahead(&self) -> i64 {
         match &self.by {
             By::Event(Event { ahead: Some(ahead), .. }) => saturated(*ahead),

@@ -16,7 +16,7 @@ pub enum Error {
     #[error("{0}")]
     Recipe(String),
     /// A rate that is no probability between 0 and 1.
-    #[error("the false-positive rate must lie between 0 and 1, both excluded: {0} does not")]
+    #[error("the false-positive rate must be above 0 and below 1, not {0}")]
     Rate(f64),
     /// Bits per key that make no filter.
     #[error("the bits per key must be above 0 and at most 10,000: {0} are not")]
@@ -47,7 +47,7 @@ pub enum Error {
         /// The version of the file.
         got: u32,
     },
-    /// A file that ends too early, or goes on too long.
+    /// A file that is too short or too long.
     #[error(
         "is {got} bytes long and should have {expected}: truncated or damaged; build it again or copy it again"
     )]

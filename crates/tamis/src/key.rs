@@ -69,7 +69,7 @@ pub enum Step {
     Trim,
     /// Lower case: Unicode where the value is UTF-8, else ASCII letters only.
     Lower,
-    /// Upper case, likewise.
+    /// Upper case, in the same way.
     Upper,
     /// The nearest integer of a decimal number, half to even.
     Round,
@@ -112,7 +112,7 @@ impl FromStr for Step {
             argument
                 .and_then(|digits| digits.parse().ok())
                 .filter(|&n| n > 0)
-                .ok_or_else(|| Error::Recipe(format!("{name} takes a number from 1: {name}=3")))
+                .ok_or_else(|| Error::Recipe(format!("{name} takes a positive integer: {name}=3")))
         };
         let word = || -> Result<String, Error> {
             argument
@@ -147,7 +147,7 @@ impl FromStr for Step {
             "whole" => plain(Step::Whole),
             "sort" => plain(Step::Sort),
             _ => Err(Error::Recipe(format!(
-                "no step is called {name:?}; the steps are {STEP_NAMES} (a column whose name has a colon goes by its number)"
+                "unknown step {name:?}; the steps are {STEP_NAMES} (name a column that has a colon in its name by its number)"
             ))),
         }
     }
@@ -317,12 +317,12 @@ fn check_steps(steps: &[Step]) -> Result<(), &'static str> {
     match steps.iter().filter(|step| step.splits()).count() {
         2.. => return Err("one of split, words, json and whole makes the keywords: leave out the others"),
         0 if steps.contains(&Step::Sort) => {
-            return Err("sort puts keywords in order: split, words or json must come before it");
+            return Err("sort orders keywords: put split, words or json before it");
         }
         _ => {}
     }
     match steps.iter().position(|step| *step == Step::Sort) {
-        Some(at) if at + 1 < steps.len() => Err("sort is the last of the steps: the others come before it"),
+        Some(at) if at + 1 < steps.len() => Err("sort must be the last step"),
         _ => Ok(()),
     }
 }
@@ -405,13 +405,15 @@ impl Recipe {
         };
         let keywords = self.of_keywords();
         if self.key.iter().any(|field| field.splitting().is_some() != keywords) {
-            return Err(Error::Corrupt(format!("some parts make keywords, and others none ({self})")));
+            return Err(Error::Corrupt(format!(
+                "some parts of the key make keywords and others do not ({self})"
+            )));
         }
         if self.group.as_ref().is_some_and(|group| group.splitting().is_some()) {
-            return Err(Error::Corrupt(format!("a row has one group, not keywords of it ({self})")));
+            return Err(Error::Corrupt(format!("a group cannot be made of keywords ({self})")));
         }
         if self.weight.as_ref().is_some_and(|weight| weight.splitting().is_some()) {
-            return Err(Error::Corrupt(format!("a row has one weight, not keywords of it ({self})")));
+            return Err(Error::Corrupt(format!("a weight cannot be made of keywords ({self})")));
         }
         if self.key.is_empty() || !self.fields().all(field_is_possible) {
             return Err(Error::Corrupt(format!("the recipe is impossible ({self})")));
@@ -467,7 +469,7 @@ pub enum BadValue {
 impl fmt::Display for BadValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BadValue::Missing => f.write_str("an empty cell, \\N or null is no key"),
+            BadValue::Missing => f.write_str("an empty cell, \\N or null is not a key"),
             BadValue::NotANumber(value) => write!(f, "{value:?} is not a decimal number"),
             BadValue::NotAWeight(value) => {
                 let why = match value.strip_prefix('-') {
@@ -475,14 +477,14 @@ impl fmt::Display for BadValue {
                     None if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
                         "is above 2^64 - 1"
                     }
-                    None => "is not a whole number",
+                    None => "is not an integer",
                 };
-                write!(f, "{value:?} {why}; weights are whole numbers from 0 on (COLUMN:round rounds)")
+                write!(f, "{value:?} {why}; a weight is a non-negative integer (COLUMN:round rounds)")
             }
             BadValue::Parts { expected, got } => {
                 write!(f, "the key has {expected} parts, separated by tabs; this has {got}")
             }
-            BadValue::NoKeywords => f.write_str("a record without keywords is none"),
+            BadValue::NoKeywords => f.write_str("the record has no keywords"),
             BadValue::NotAList { column, why } => write!(f, "column {column}: {why}"),
         }
     }

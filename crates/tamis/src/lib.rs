@@ -51,7 +51,7 @@
 //!   that it was sized for, the expected rate is at most the one asked for; with twice as many it is more
 //!   than ten times as high at 1 %. [`Filter::rate`] is what it is now. A key that was added is always
 //!   found. (In a `counting` filter, as long as nothing was removed that was never added.)
-//! - **A counter gives too much**, never too little: at most ε times the total too much, but for a
+//! - **A counter gives too much**, never too little: at most ε times the total too much, except for a
 //!   probability of δ.
 //! - **Sizing, merging, reading and writing** return [`Error`], which says what to do. Nothing panics on
 //!   what it is given or reads. Only memory that runs out does, in functions that cannot return an

@@ -151,7 +151,7 @@ impl From<GroupInJson> for GroupParams {
     }
 }
 
-/// Parameters as they are read, likewise.
+/// Parameters as they are read, in the same way.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ParamsInJson {
@@ -178,8 +178,9 @@ impl Params {
 
     /// Reads parameters that [`to_json`](Self::to_json) wrote.
     pub fn from_json(text: &str) -> Result<Params> {
-        let params: Params = serde_json::from_str(text)
-            .map_err(|error| Error::Corrupt(format!("not the parameters that `plan -o` writes ({error})")))?;
+        let params: Params = serde_json::from_str(text).map_err(|error| {
+            Error::Corrupt(format!("invalid parameters: `plan -o` writes valid ones ({error})"))
+        })?;
         Params::new(params.common, params.groups)
     }
 
@@ -273,7 +274,7 @@ impl Params {
             return Err(Error::Corrupt("a recipe without groups goes with one group without a name".into()));
         }
         if self.groups.windows(2).any(|pair| pair[0].group >= pair[1].group) {
-            return Err(Error::Corrupt("a group stands there twice, or out of order".into()));
+            return Err(Error::Corrupt("a group occurs twice, or out of order".into()));
         }
         let mut total = 0u64;
         for GroupParams { group, keys, fpr, shape } in &self.groups {

@@ -6,7 +6,7 @@
 pub use libm::rint as round_ties_even;
 pub use libm::{ceil, exp, expm1, floor, log, log1p, pow};
 
-/// x to the power of a small whole number, by squaring.
+/// x to the power of a small integer, by squaring.
 pub fn power(x: f64, exponent: u32) -> f64 {
     let (mut result, mut square, mut left) = (1.0, x, exponent);
     while left > 0 {

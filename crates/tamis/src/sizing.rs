@@ -109,7 +109,7 @@ impl FromStr for Kind {
         let found = Kind::ALL.into_iter().find(|kind| kind.name() == name);
         found.ok_or_else(|| {
             let names = Kind::ALL.map(Kind::name).join(", ");
-            Error::Shape(format!("no kind is called {name:?}; there are {names}"))
+            Error::Shape(format!("unknown kind {name:?}; choose one of {names}"))
         })
     }
 }
@@ -143,7 +143,7 @@ impl Shape {
         self.width.saturating_sub(1)
     }
 
-    /// The same with so many layers.
+    /// The same with this many layers.
     pub fn with_layers(self, layers: u32) -> Shape {
         Shape { width: layers.saturating_add(1), ..self }
     }
@@ -193,7 +193,7 @@ pub struct AtRate {
 }
 
 impl AtRate {
-    /// The smallest shape whose expected rate, with so many keys, is at most this rate. A
+    /// The smallest shape whose expected rate, with this many keys, is at most this rate. A
     /// `layered` comes with one layer and the XOR layer; its rate is that of each of them.
     pub fn shape(&self, keys: u64) -> Result<Shape> {
         let AtRate { kind, fpr, hashes, per_key } = *self;
@@ -243,12 +243,12 @@ impl Kind {
         Ok(AtRate { kind: self, fpr, hashes, per_key })
     }
 
-    /// The smallest shape whose expected rate, with so many keys, is at most `fpr`.
+    /// The smallest shape whose expected rate, with this many keys, is at most `fpr`.
     pub fn shape_for_rate(self, keys: u64, fpr: f64) -> Result<Shape> {
         self.at_rate(fpr)?.shape(keys)
     }
 
-    /// The shape with the lowest expected rate among those of at most so many bits.
+    /// The shape with the lowest expected rate among those of at most this many bits.
     pub fn shape_for_bits(self, keys: u64, bits: u64) -> Result<Shape> {
         check(keys, 0.5)?;
         if bits > MOST_BITS {
@@ -305,8 +305,8 @@ impl Kind {
         Ok(Shape { hashes, ..shape })
     }
 
-    /// The expected rate of a sketch of this shape that holds so many keys. Of a
-    /// layered one it is that of a layer which holds so many. The shape of a scalable filter does
+    /// The expected rate of a sketch of this shape that holds this many keys. Of a
+    /// layered one it is that of a layer which holds this many. The shape of a scalable filter does
     /// not tell, and what counts has none: not a number.
     pub fn expected_rate(self, shape: &Shape, keys: u64) -> f64 {
         match self {

@@ -21,7 +21,7 @@ pub struct Limit {
     words: Option<Words>,
 }
 
-/// A line of so many, drawn from the key: as cheap as can be and still even.
+/// A line of this many, drawn from the key: as cheap as can be and still even.
 #[inline(always)]
 fn line(number: u64, lines: u64) -> usize {
     let product = u128::from(key(number)) * 0xd1b5_4a32_d192_ed03;

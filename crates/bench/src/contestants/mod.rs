@@ -45,7 +45,7 @@ pub trait Contestant {
     fn takes(&self) -> Takes {
         Takes::Some
     }
-    /// Makes an empty one, for so many keys at [`RATE`] or the next it can do. Where there is
+    /// Makes an empty one, for this many keys at [`RATE`] or the next it can do. Where there is
     /// one already, it is of the same size, and its memory is used again: fresh memory costs
     /// time of its own, to all alike.
     fn start(&mut self, keys: u64);

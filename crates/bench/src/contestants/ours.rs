@@ -19,7 +19,7 @@ pub fn all() -> Vec<Box<dyn Contestant>> {
     ]
 }
 
-/// Keys are hashed so many at a time; the hashes stay in the fastest cache.
+/// Keys are hashed this many at a time; the hashes stay in the fastest cache.
 const FEW: usize = 2048;
 
 /// A filter that touches many lines per key sorts its accesses, and asks for more at a time.

@@ -15,10 +15,10 @@ use crate::contestants::RATE;
 
 const CHUNK: usize = 256 << 10;
 
-/// Keys are set after so many bytes: the best of the sizes tried, from 4 KiB to the whole chunk.
+/// Keys are set after this many bytes: the best of the sizes tried, from 4 KiB to the whole chunk.
 const WINDOW: usize = 4 << 10;
 
-/// Seconds by the clock for this file of so many keys, each with its line end.
+/// Seconds by the clock for this file of this many keys, each with its line end.
 pub fn time(input: &Path, keys: u64) -> io::Result<f64> {
     let start = Instant::now();
     let mut file = File::open(input)?;

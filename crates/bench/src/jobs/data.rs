@@ -37,7 +37,7 @@ impl Data {
         Ok(path)
     }
 
-    /// So many distinct keys of 13 hexadecimal digits, one per line.
+    /// This many distinct keys of 13 hexadecimal digits, one per line.
     pub fn lines(&self, keys: u64) -> io::Result<PathBuf> {
         let path = self.path(&format!("keys-{keys}.txt"));
         let mut out = BufWriter::with_capacity(1 << 20, File::create(&path)?);
@@ -55,7 +55,7 @@ impl Data {
         Ok(path)
     }
 
-    /// So many lines of 9 hexadecimal digits: the key of the number that each line has.
+    /// This many lines of 9 hexadecimal digits: the key of the number that each line has.
     pub fn short_lines(&self, name: &str, lines: u64, number: impl Fn(u64) -> u64) -> io::Result<PathBuf> {
         let path = self.path(name);
         let mut out = BufWriter::with_capacity(1 << 20, File::create(&path)?);

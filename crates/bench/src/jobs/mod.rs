@@ -81,7 +81,7 @@ pub fn run(jobs: &Jobs) -> Result<Value, String> {
     Ok(json!({ "jobs": results }))
 }
 
-/// `tamis build` of a file with one key per line, planned for so many keys.
+/// `tamis build` of a file with one key per line, planned for this many keys.
 fn build_lines(tamis: &Path, input: &Path, keys: u64, threads: usize, output: &Path) -> Command {
     let mut command = Command::new(tamis);
     command.arg("build").arg(input).args(["--format", "lines", "--keys", &keys.to_string()]);

@@ -22,7 +22,7 @@ const ROUNDS: usize = 5;
 /// Times the verb that is not a stream, at most; times Spark's rows per second, at least.
 const TARGETS: (f64, f64) = (2.0, 100.0);
 
-/// What is run, in a shell; each stream after the verb that it is held against.
+/// What is run, in a shell; each stream after the verb that it is compared with.
 const COMMANDS: [(&str, &str); 6] = [
     ("build", "\"$1\" build train.txt --format lines --keys $2 --threads $3 -o built.tamis"),
     ("stream --train", "\"$1\" stream --train train.txt --format lines --keys $2 --threads $3 --state run"),

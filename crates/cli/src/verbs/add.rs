@@ -13,7 +13,7 @@ use crate::arguments::{self, Columns, Reading, replace_weight};
 use crate::show::Output;
 use crate::{notes, progress};
 
-/// Add the rows of more data to filters that exist
+/// Add rows to existing filters
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,11 +21,11 @@ Examples:
   tamis add seen.tamis new-users.csv --key mail      another column, the stored steps
   tamis add seen.tamis more.csv --rebuild-above 0.02 larger filters when the rate is over 2 %
 
-The file is replaced whole when all rows are in: a failure leaves it as it was. Keys that are
-kept beside it (build --exact) are kept of the new rows, too.
+The file is replaced whole when all rows are added: a failure leaves it unchanged. A file of
+exact keys beside it (build --exact) gets the new keys, too.
 
-With --rebuild-above, filters whose expected rate is over it after that are made anew of the keys
-beside the file, with room for twice as many.")]
+With --rebuild-above, filters whose expected rate is then too high are rebuilt from the exact
+keys, with room for twice as many.")]
 pub struct Add {
     /// The file of filters
     file: PathBuf,
@@ -34,15 +34,15 @@ pub struct Add {
     inputs: Vec<String>,
     #[command(flatten)]
     columns: Columns,
-    /// Another column for the weight; the stored steps stay
+    /// The column of the weight, if this input names it differently; the stored steps apply
     #[arg(long, value_name = "COLUMN", help_heading = "Keys")]
     weight: Option<Field>,
-    /// When the expected rate of false positives is over this, make the filters anew, larger, of the keys
-    /// that are kept beside them (build --exact)
+    /// If the expected rate of false positives exceeds this, rebuild the filters larger, from the
+    /// keys kept beside them (build --exact)
     #[arg(long, value_parser = arguments::rate, value_name = "RATE")]
     rebuild_above: Option<f64>,
-    /// Add each different key of these inputs once, however often it comes. For counting filters: others
-    /// hold each key once anyway
+    /// Add each distinct key of these inputs once, however often it occurs. For counting filters;
+    /// others hold each key once anyway
     #[arg(long, help_heading = "Keys")]
     distinct: bool,
     #[command(flatten)]
@@ -69,12 +69,12 @@ impl Add {
             progress::run(output, "adding", |control| build::add(&self.file, &addition, control))?;
         if let Some(above) = self.rebuild_above {
             let threads = addition.threads;
-            let rebuilt = progress::run(output, "making filters anew", |control| {
+            let rebuilt = progress::run(output, "rebuilding filters", |control| {
                 rebuild::from_keys(&self.file, above, threads, control)
             })?;
             if let Some(rebuilt) = rebuilt {
                 output.note(format!(
-                    "the expected rate was {}, over {}: {} made anew of the keys beside the file, larger; it is now {}",
+                    "the expected rate was {}, above {}: {} rebuilt larger from the keys beside the file; the rate is now {}",
                     number::rate(rebuilt.before),
                     number::rate(above),
                     number::counted(rebuilt.groups, "filter"),

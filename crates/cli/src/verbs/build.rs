@@ -58,12 +58,12 @@ pub struct Build {
     sizes: Sizes,
     #[command(flatten)]
     counting: Counting,
-    /// Keep the keys whose share of the total weight is at least this, for `tamis top`; the input is
-    /// read twice
+    /// Keep the most frequent keys, those with at least this share of the total weight, for `tamis
+    /// top`; reads the input twice
     #[arg(long, value_parser = share, value_name = "SHARE", help_heading = "Counts (--kind count-min)")]
     heavy: Option<f64>,
-    /// Add each different key once, however often it comes, so that it is removed at once. For --kind
-    /// counting: other filters hold each key once anyway
+    /// Add each distinct key once, however often it occurs, so that one removal removes it. For
+    /// --kind counting; other filters hold each key once anyway
     #[arg(long, help_heading = "Filters")]
     distinct: bool,
     /// Parameters that `tamis plan … -o` saved
@@ -72,10 +72,10 @@ pub struct Build {
     /// The parameters of another file of filters
     #[arg(long, value_name = "FILE.tamis")]
     like: Option<PathBuf>,
-    /// Keep the keys themselves, too, in a file beside it (FILE.tamis.keys): for filter --strict
+    /// Also keep the keys themselves, in FILE.tamis.keys, for filter --strict
     #[arg(long)]
     exact: bool,
-    /// Memory for collecting the keys of --exact; the rest waits on disk
+    /// Memory for collecting the keys of --exact; the rest goes to disk
     #[arg(long, value_parser = memory, requires = "exact", default_value = "256MB", hide_default_value = true)]
     memory: u64,
     /// Show how the input is understood and the keys of its first rows, and build nothing
@@ -172,7 +172,7 @@ fn warn_of_other_columns(output: &Output, job: &Job) {
         && given.params().common.recipe != job.recipe
     {
         output.warn(format!(
-            "the keys come from other columns ({}) than the parameters name, and the file will name ({})",
+            "the keys come from other columns ({}) than those in the parameters; the file will record ({})",
             job.recipe,
             given.params().common.recipe
         ));

@@ -96,15 +96,14 @@ pub fn summary(
 /// Says that counters of this width ran full, and what follows.
 pub fn ran_full(counters: u64, bits: u32) -> String {
     format!(
-        "{} ran full: a key all of whose counters are full has no estimate, and its weight may be anything up to the \
-         total{}",
+        "{} ran full: a key whose counters are all full has no estimate, and its weight may be anything up to the total{}",
         number::counted(counters, "counter"),
         remedy(bits)
     )
 }
 
 fn remedy(bits: u32) -> &'static str {
-    if bits == 32 { " (counters of 64 bits count on: --counter-bits 64)" } else { "" }
+    if bits == 32 { " (--counter-bits 64 counts further)" } else { "" }
 }
 
 /// A total for people: one that ran full may be more.
@@ -160,10 +159,10 @@ fn table(groups: &[Group<'_>], heavy: bool) -> Table {
         row
     };
     let mut notes = vec![
-        "An estimate is never below the truth, and at most the bound above it, but for a probability of delta.".into(),
+        "An estimate is never below the truth; it exceeds the truth by more than the bound with a probability of at most delta.".into(),
     ];
     if groups.iter().any(|group| group.census.saturated > 0) {
-        notes.push("A key all of whose counters are full has no estimate.".into());
+        notes.push("If all counters of a key are full, it has no estimate.".into());
     }
     if groups.iter().any(|group| group.promise.total_is_full()) {
         notes.push("A total that ran full may be more, and so may the bound that follows from it.".into());
@@ -204,7 +203,7 @@ pub fn show_plan(output: &Output, params: &Params, by_error: Option<(f64, f64)>)
     };
     let delta = delta_of(shape.hashes);
     let mut lines = vec![format!(
-        "An estimate is never below the truth, and at most {} of the total weight above it, but for a probability of {}.",
+        "An estimate is never below the truth; it exceeds the truth by more than {} of the total weight with a probability of at most {}.",
         number::rate(epsilon),
         number::rate(delta)
     )];
@@ -238,7 +237,7 @@ pub fn explain_bound(output: &Output, file: &Mapped) {
     let Some(first) = promises.first() else { return };
     if promises.iter().any(Promise::total_is_full) {
         output.warn(format!(
-            "a total weight ran full: it is at least {}, and the bound is not known; truth ≤ estimate holds",
+            "a total weight ran full: it is at least {}, and the bound is unknown; truth ≤ estimate still holds",
             number::count(u64::MAX)
         ));
         return;
@@ -256,7 +255,7 @@ pub fn explain_bound(output: &Output, file: &Mapped) {
     }
 }
 
-/// In place of an estimate where there is none, because all counters of the key are full.
+/// In place of an estimate if there is none, because all counters of the key are full.
 pub const FULL: &str = "full";
 
 /// Says that there were such keys.
@@ -266,8 +265,7 @@ pub fn explain_full(output: &Output, answers: u64, file: &Mapped) {
     }
     let bits = file.params().groups.first().map_or(64, |group| group.shape.width);
     output.warn(format!(
-        "{}: all counters of the key ran full, by its own weight or by that of others, so that there is no estimate; the \
-         truth may be anything up to the total weight{}",
+        "{}: all counters of the key are full, from its own weight or that of others, so there is no estimate; the truth may be anything up to the total weight{}",
         match answers {
             1 => "1 answer is `full`".into(),
             more => format!("{} answers are `full`", number::count(more)),

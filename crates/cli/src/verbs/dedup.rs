@@ -16,32 +16,32 @@ use crate::arguments::{self, Reading, destination, replace_columns};
 use crate::show::{Output, Sheet, usage};
 use crate::{notes, progress};
 
-/// Let records pass the first time their key comes, and not again
+/// Pass each record whose key occurs for the first time; drop repetitions
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tamis dedup events.ndjson --key id -o unique.ndjson
   tail -f access.log | tamis dedup - --key 1 --delimiter ' '
-  tamis dedup today.csv --key id --state seen.tamis -o today-unique.csv     tomorrow knows today's
+  tamis dedup today.csv --key id --state seen.tamis -o today-unique.csv     remembers between runs
   tamis dedup events.csv --key id --strict -o unique.csv                    none dropped wrongly
   tamis dedup huge.txt --size 1GB -o unique.txt                             in bounded memory
 
-Keys are remembered in a filter that grows, so a first occurrence may be taken for a repetition:
-one in a million at most, or --fpr. --strict checks them against the keys, on disk; the input is
-read twice then. With --size the filter does not grow: when it is full, it remembers no more keys,
-and what it does not know passes each time.
+Keys are remembered in a filter that grows, so a first occurrence may be mistaken for a
+repetition: at most one in a million, or --fpr. --strict checks against the keys themselves, on
+disk, and reads the input twice. With --size the filter does not grow: when it is full, it
+remembers no more keys, and records with unknown keys pass each time.
 
-With --state FILE, a run that ended early is continued by the same command: the state tells how
-far the input was read and how long the output was then. Another input or output begins anew,
-with the keys that are remembered. `tamis inspect FILE` shows the state.")]
+With --state FILE, the same command resumes a run that ended early: the state stores how far the
+input was read and how long the output was. Another input or output starts from the beginning,
+with the remembered keys. `tamis inspect FILE` shows the state.")]
 pub struct Dedup {
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
     inputs: Vec<String>,
-    /// Where first occurrences go [default: standard output]
+    /// The file for first occurrences [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write the repetitions, too
+    /// Also write the repetitions
     #[arg(long, value_name = "FILE")]
     rejected: Option<PathBuf>,
     /// Print how many there are, and write no records
@@ -50,25 +50,25 @@ pub struct Dedup {
     /// The column of the key, with steps: `email:trim,lower`; several make a compound key
     #[arg(long, value_name = "COLUMN[:STEPS]", help_heading = "Keys")]
     key: Vec<Field>,
-    /// What stands for an empty cell, \N or null
+    /// The text that replaces an empty cell, \N or null
     #[arg(long, value_name = "VALUE", help_heading = "Keys")]
     null: Option<String>,
-    /// How probably a first occurrence may be dropped [default: 0.000001]
+    /// The highest probability that a first occurrence is dropped [default: 0.000001]
     #[arg(long, value_parser = arguments::rate)]
     fpr: Option<f64>,
-    /// Remember only what fits into so many bytes (64MB, 1GiB)
+    /// Limit the filter to this size (64MB, 1GiB); when it is full, no more keys are remembered
     #[arg(long, value_parser = arguments::bytes)]
     size: Option<u64>,
-    /// Drop no first occurrence: check the keys themselves, on disk
+    /// Drop no first occurrence: check against the keys themselves, on disk
     #[arg(long)]
     strict: bool,
     /// Bytes of keys that --strict holds in memory
     #[arg(long, value_parser = arguments::bytes, default_value = "256MB", requires = "strict")]
     memory: u64,
-    /// Keep what is remembered in this file, between runs
+    /// Keep the remembered keys in this file between runs
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Write the state this often during a run, at most
+    /// Write the state at most this often during a run
     #[arg(long, value_name = "TIME", value_parser = arguments::duration, default_value = "10s", requires = "state")]
     commit_every: Duration,
     /// How records of Parquet are written [default: by the name of the output, or CSV]
@@ -104,17 +104,17 @@ impl Dedup {
         let report = progress::run(output, "sieving", |control| dedup::dedup(&job, control))?;
         notes::inputs(output, &report.inputs);
         if report.resumed {
-            output.note("went on where the last run had ended");
+            output.note("resumed where the last run ended");
         }
         if report.unremembered > 0 {
             output.warn(format!(
-                "the filter is full with {}: {} passed without being remembered, and would pass again; a larger --size remembers more",
+                "the filter is full with {}: {} passed without being remembered and would pass again; give a larger --size",
                 number::counted(report.keys, "key"),
                 number::counted(report.unremembered, "record"),
             ));
         }
         if report.keyless > 0 {
-            output.warn(format!("left out {} without a key", number::counted(report.keyless, "record")));
+            output.warn(format!("skipped {} without a key", number::counted(report.keyless, "record")));
         }
         if to_stdout {
             output.note(format!(
@@ -124,10 +124,7 @@ impl Dedup {
                 if report.rescued.is_some() {
                     String::new()
                 } else {
-                    format!(
-                        "; {:.2} first occurrences may have been dropped, as is to be expected",
-                        report.dropped
-                    )
+                    format!("; expected wrongly dropped: {:.2}", report.dropped)
                 }
             ));
         } else {

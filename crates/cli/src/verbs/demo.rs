@@ -18,7 +18,7 @@ use crate::show::Output;
 use crate::words::Flags;
 use crate::{arguments, notes, progress};
 
-/// Do the main job on data made here: ten filters of film ratings, built and tested
+/// Run the main job on generated data: ten filters of film ratings, built and tested
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -19,7 +19,7 @@ use crate::show::{Output, Sheet, wrong};
 use crate::spark::{self, On};
 use crate::{notes, progress};
 
-/// Let records pass whose key may be in the set, unchanged and in order
+/// Pass the records whose key may be in the set, unchanged and in order
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,36 +34,37 @@ Examples:
   tamis filter users.tamis visits.parquet -o known.csv.gz --rejected unknown.csv.gz
   tamis filter users.tamis 's3a://visits/*.parquet' --on yarn -o s3a://out/known
 
-Records leave as they came, byte for byte, headers too; those of Parquet leave as CSV or, by the
-name of the output or --output-format, as NDJSON. A file appears when all is written, compressed
-if its name ends in gz, zst, bz2 or xz. With --removed FILE, records that should pass are missed
-at the rate of false positives of its filters; tamis test --removed measures it. From a stream, records leave as they come.
-With --on, Spark reads and writes the records in its own formats, to a folder that must not exist.")]
+Records and headers are written unchanged, byte for byte; records of Parquet are written as CSV
+or, by the name of the output or --output-format, as TSV or NDJSON. A file appears when
+everything is written, compressed if its name ends in gz, zst, bz2 or xz. From a stream, each
+record is written immediately. With --removed FILE, records that should pass are missed at the
+rate of false positives of its filters; tamis test --removed measures it. With --on, Spark
+writes the records to a folder that must not exist.")]
 pub struct Filter {
     /// The file of filters
     file: PathBuf,
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
     inputs: Vec<String>,
-    /// Where the records go that pass [default: standard output]
+    /// The file for the records that pass [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write the other records, too
+    /// Also write the records that do not pass
     #[arg(long, value_name = "FILE")]
     rejected: Option<PathBuf>,
-    /// Let the others pass: those whose key is not in the set
+    /// Pass the other records: those whose key is not in the set
     #[arg(long)]
     invert: bool,
     /// Print how many pass and how many do not, and write no records
     #[arg(long, conflicts_with = "output")]
     count: bool,
-    /// Check what passes against the keys themselves, which build --exact kept: no false positives
+    /// Check what passes against the exact keys (build --exact): no false positives
     #[arg(long)]
     strict: bool,
-    /// Filters of keys that were removed since: what is in them, too, does not pass
+    /// Filters of keys that were removed since: a record whose key is in both files does not pass
     #[arg(long, value_name = "FILE.tamis", conflicts_with = "strict")]
     removed: Option<PathBuf>,
-    /// Memory for --strict; what does not fit waits on disk [default: 256MB]
+    /// Memory for --strict; the rest goes to disk [default: 256MB]
     #[arg(long, value_parser = memory, requires = "strict", default_value = "256MB", hide_default_value = true)]
     memory: u64,
     /// Ask this group only
@@ -76,7 +77,7 @@ pub struct Filter {
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true,
           default_missing_value = "tamis_groups")]
     tag: Option<String>,
-    /// Another column for the key, where this input names it differently; the stored steps stay
+    /// The column of the key, if this input names it differently; the stored steps apply
     #[arg(long, value_name = "COLUMN", help_heading = "Keys")]
     key: Vec<Field>,
     /// How records of Parquet are written [default: by the name of the output, or CSV]
@@ -186,6 +187,6 @@ impl Filter {
 fn warn_of_keyless(output: &Output, report: &Report) {
     if report.keyless > 0 {
         let records = number::counted(report.keyless, "record");
-        output.warn(format!("{records} without a key: taken for keys that are not in the set"));
+        output.warn(format!("{records} without a key: treated as keys that are not in the set"));
     }
 }

@@ -11,7 +11,7 @@ use tamis_lab::generate;
 use crate::arguments;
 use crate::show::{Output, unless_closed, usage};
 
-/// Make data to try things on: the same bytes for the same seed, everywhere
+/// Generate data to try things on; the same seed gives the same bytes everywhere
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -82,16 +82,16 @@ struct Emails {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tamis generate ips --rows 2M --seed 1 -o train.txt                    any address as likely as any other
-  tamis generate ips --rows 1e7 --distinct 1e6 --skew 1.1 -o hits.txt   some come much more often
+  tamis generate ips --rows 2M --seed 1 -o train.txt                    uniform
+  tamis generate ips --rows 1e7 --distinct 1e6 --skew 1.1 -o hits.txt   some are much more frequent
 
-With --skew S the address of rank k comes in proportion to 1/k^S (Zipf's law). Files of different
-seeds draw from the same addresses: one to learn from, another to ask with.")]
+With --skew S the frequency of the address of rank k is proportional to 1/k^S (Zipf's law).
+Files of different seeds draw from the same addresses: learn from one, ask with another.")]
 struct Ips {
     /// The addresses
     #[arg(long, value_parser = arguments::count, default_value_t = 2_000_000)]
     rows: u64,
-    /// How many different ones there may be [default: all 2^32]
+    /// The number of different addresses to draw from [default: all 2^32]
     #[arg(long, value_parser = arguments::count, value_name = "N")]
     distinct: Option<u64>,
     /// The exponent of Zipf's law; 0: all are equally likely

@@ -12,7 +12,7 @@ use tamis_report::{Column, Table};
 use super::counters::total;
 use crate::show::{Output, Sheet};
 
-/// Estimate the inner product of two streams, from their counts alone
+/// Estimate the inner product of two streams from their counts
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -24,7 +24,7 @@ use tamis_report::{Column, Table};
 use super::counters;
 use crate::show::{FEW, Output, Sheet, few, usage};
 
-/// Show what a file holds: kind, recipe, and the state of every group
+/// Show the contents of a file: kind, recipe, and the state of every group
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -164,7 +164,7 @@ pub fn summary_with(
     if full > 0 {
         let (stay, it) = if full == 1 { ("stays", "it") } else { ("stay", "them") };
         output.warn(format!(
-            "{} ran full (at {MOST}) and {stay} whatever is removed: keys that came so often, or share {it}, cannot all be forgotten",
+            "{} ran full (at {MOST}) and {stay} so whatever is removed: keys that were added that often, or share {it}, cannot be removed completely",
             number::counted(full, "counter")
         ));
     }

@@ -20,7 +20,7 @@ use crate::arguments::{self, Counting, Keys, Kinds, Reading};
 use crate::show::{FEW, Output, Sheet, few, wrong};
 use crate::{notes, progress};
 
-/// Work out sizes and rates: for numbers, or for a table, whose parameters are then saved
+/// Compute sizes and rates from numbers or from a table; -o saves the parameters
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,8 +31,9 @@ Examples:
   tamis plan --keys 1e6 --fpr 0.01 -o params.json      parameters without data
   tamis plan --kind count-min --epsilon 0.0001 --delta 0.01
 
-Two of --keys, --fpr, --bits (or --size) and --bits-per-key fix the rest. All kinds are shown, or
-the one that --kind or --hash names; parameters are saved for that one, or for blocked filters.
+Two of --keys, --fpr, --bits (or --size) and --bits-per-key determine the rest. All kinds are
+shown, or the one that --kind or --hash names; parameters are saved for that one, or for blocked
+filters.
 Filters that are built with the same saved parameters can be merged.")]
 pub struct Plan {
     /// A table whose keys are counted: files, globs, folders, or `-`

@@ -29,10 +29,10 @@ Examples:
   tamis query users.tamis --removed gone.tamis ann@example.org   in the first, and not in the second
   tamis query hits.tamis 203.0.113.7                         how often it occurred (count-min)
 
-Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes` where there \
-are no groups; nothing where it is in none). In the name of a group a comma is written \\, and a backslash \
-\\\\. With --json: a list of objects with `key`, `found` (whether it may be in any) and, where there are \
-groups, `groups`.
+Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes`
+if there are no groups; nothing if it is in no group). In the name of a group a comma is written
+\\, and a backslash \\\\. With --json: a list of objects with `key`, `found` (whether it may be
+in any) and, with groups, `groups`.
 
 For sketches that count (build --kind count-min), prints a line per key, or per group in which its estimate \
 is above zero: the key, the group where there are groups, the estimate, and the bound, separated by tabs. \
@@ -56,7 +56,7 @@ whole or in part, or with an estimate above zero), 1 if none, 2 on error.")]
 pub struct Query {
     /// The file of filters
     file: PathBuf,
-    /// Filters of keys that were removed since: what is in them, too, is not found
+    /// Filters of keys that were removed since: a key in both files is not found
     #[arg(long, value_name = "FILE.tamis")]
     removed: Option<PathBuf>,
     /// The keys; none or `-`: one per line on standard input

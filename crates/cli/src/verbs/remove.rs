@@ -24,8 +24,8 @@ Examples:
 Only filters of --kind counting can remove. With any other kind, keep a second file of filters for the keys \
 that were removed, and give it to query, filter and test as --removed FILE.
 
-A counting filter holds a multiset: a key of two rows is in it twice, and must be removed twice (build, add \
-and remove take each key once with --distinct).
+A counting filter holds a multiset: a key of two rows is in it twice, and must be removed twice
+(with --distinct, build, add and remove take each key once).
 
 Remove only what was added. A key that is certainly not in the filter is noticed; by default nothing is \
 changed then (exit code 1), and with --missing skip the key is left out and counted. But a key that was \
@@ -91,7 +91,7 @@ impl Remove {
         if missing > 0 {
             let were = if missing == 1 { "was" } else { "were" };
             let keys = number::counted(missing, "key");
-            output.warn(format!("left out {keys} that {were} not there"));
+            output.warn(format!("skipped {keys} that {were} not there"));
         }
         let more = serde_json::json!({
             "removed": removed, "missing": missing, "skipped_rows": report.skipped,

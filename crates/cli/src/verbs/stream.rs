@@ -45,7 +45,7 @@ Examples:
   tamis stream --train access.log --follow --key 1 --delimiter ' ' --window 24h --state run/
   tamis stream --train logins.csv --key user --keys 1M --window 7d --time at --state run/
   tamis stream --train joined.txt --remove left.txt --query ask.txt --kind counting --keys 1M
-  tamis query run/filter.tamis 203.0.113.7                               what was learned so far
+  tamis query run/filter.tamis 203.0.113.7                               ask what was learned so far
 
 Batch i learns the i-th batch of --train, then answers the i-th batch of --query from everything learned \
 so far. Each distinct key of a query batch is answered once, in the order of first occurrence: a line with \
@@ -98,7 +98,7 @@ pub struct Stream {
     /// Wait for more at the end of the last file or topic, as `tail -f` does
     #[arg(long)]
     follow: bool,
-    /// Where answers go: a file, -, a socket or a topic [default: standard output]
+    /// The place for answers: a file, -, a socket or a topic [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<String>,
     /// Records of each stream in a batch [default: 100000]
@@ -236,7 +236,7 @@ impl Stream {
         }
         if report.status.missing > 0 {
             output.warn(format!(
-                "left out {} that were not there",
+                "skipped {} that were not there",
                 number::counted(report.status.missing, "removal")
             ));
         }
@@ -413,7 +413,7 @@ impl Stream {
         };
         for (name, _) in self.kafka.iter().filter(|(name, _)| Settings::is_secret(name)) {
             output.warn(format!(
-                "{name} on the command line is seen by all who list processes: --kafka-config FILE"
+                "{name} on the command line is visible to other users: put it into --kafka-config FILE"
             ));
         }
         properties.append(&mut self.kafka);
@@ -432,7 +432,7 @@ impl Stream {
                 let file = files::open(path)?;
                 if file.heavy().is_some() {
                     output.warn(format!(
-                        "{}: its list of heavy keys is left out: a stream does not keep one",
+                        "{}: its list of frequent keys is dropped: a stream does not keep one",
                         path.display()
                     ));
                 }
@@ -467,7 +467,7 @@ impl Stream {
             let keys = if grouped { FIRST_KEYS_OF_A_GROUP } else { FIRST_KEYS };
             self.sizes.keys = Some(keys);
             output.note(format!(
-                "a window is planned for {} distinct keys{}: --keys N says otherwise",
+                "a window is planned for {} distinct keys{}; --keys N changes it",
                 number::count(keys),
                 if grouped { " in each group" } else { "" }
             ));

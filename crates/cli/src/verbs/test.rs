@@ -18,7 +18,7 @@ use crate::spark::{self, On};
 use crate::words::Flags;
 use crate::{notes, progress};
 
-/// Test filters: exact false positives and false negatives; or counts: estimates against the truth
+/// Test filters (exact false positives and negatives) or counts (estimates against the truth)
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,30 +29,32 @@ Examples:
   tamis test hits.tamis access.log --report hits.html               counts (count-min)
   tamis test users.tamis 's3a://logs/*.parquet' --on spark://master:7077
 
-The data is that from which the filters were built. The negatives of a group are the distinct
-keys that do not belong to it. Exit code 1 on any false negative, or where the false positives
-are improbable (less than one in a million) given how full the filters are.
+Give the data from which the filters were built. The negatives of a group are the distinct keys
+that do not belong to it. Exit code 1 on any false negative, or if the number of false positives
+is improbable (less than one in a million) given how full the filters are.
 
-With --removed FILE the pair is tested: the data is what is left (without the keys that were removed).
-Keys of it that the second file takes for removed are false negatives of the pair; they are counted,
-with the number to expect beside them, and exit code 1 stands for more than the rate of the second
-explains. (build --exact the removed keys, and filter --strict --invert gives what is left.)
+With --removed FILE the pair is tested: give the remaining data, without the removed keys. Keys
+of it that the second file takes for removed are false negatives of the pair; they are counted,
+with the expected number beside them. Exit code 1 if there are more than the rate of the second
+file explains. (build --exact the removed keys; then filter --strict --invert gives the
+remaining data.)
 
-Of sketches that count, the estimate of every key is compared with its true weight. Exit code 1 if
-one is below it, or if more than delta lets expect are above it by more than the bound (6 standard
-deviations). Keys whose counters all ran full have no estimate; they are counted apart. This takes 24 to 48 bytes of memory for each distinct key.")]
+For counts, the estimate of every key is compared with its true weight. Exit code 1 if one is
+below it, or if more estimates exceed the bound than delta allows (by 6 standard deviations).
+Keys whose counters are all full have no estimate; they are counted separately. This takes 24 to
+48 bytes of memory for each distinct key.")]
 pub struct Test {
     /// The file of filters
     file: PathBuf,
     /// The data they were built from: files, globs, folders, or `-`
     inputs: Vec<String>,
-    /// Filters of keys that were removed since: a key passes if it is in the first file and not in this
+    /// Filters of keys that were removed since: a key passes if it is in the first file and not in this one
     #[arg(long, value_name = "FILE.tamis")]
     removed: Option<PathBuf>,
     /// Keys known to be outside: a table with the same columns, or one key per line
     #[arg(long, value_name = "FILE")]
     negatives: Vec<String>,
-    /// Test with so many random keys, too
+    /// Also test with N random keys
     #[arg(long, value_parser = arguments::count, value_name = "N")]
     random: Option<u64>,
     /// The seed of the random keys
@@ -139,7 +141,7 @@ fn finish(
 ) -> Result<ExitCode> {
     if let Some(path) = page {
         let subtitle = format!("{} tested with {}", filters.display(), inputs.join(", "));
-        let mut page = tamis_report::check::page(report, "How well the filters do", &subtitle, &[], &Flags);
+        let mut page = tamis_report::check::page(report, "How well the filters work", &subtitle, &[], &Flags);
         page.sections.push(notes::made());
         files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
         output.note(format!("{}: the report", path.display()));
@@ -156,7 +158,7 @@ impl Test {
         let mut groups: Vec<&rank::GroupResult> = report.groups.iter().collect();
         if let Some(path) = &self.report {
             let subtitle = format!("{} tested with {}", job.sketches.display(), job.inputs.join(", "));
-            let mut page = Page { title: "How well the counts do".into(), subtitle, ..Page::default() };
+            let mut page = Page { title: "How well the counts work".into(), subtitle, ..Page::default() };
             page.sections.extend(tamis_report::rank::verdict(&report).into_iter().map(Section::Text));
             page.sections.push(Section::Table(tamis_report::rank::table_of(&groups)));
             page.sections.push(Section::Charts(vec![tamis_report::rank::chart(&report)]));

@@ -132,17 +132,17 @@ fn show(output: &Output, listing: &Listing, most: Option<u64>) -> Result<()> {
     let listed: u64 = listing.groups.iter().map(|group| group.keys.len() as u64).sum();
     let full = listing.groups.iter().flat_map(|group| &group.keys).filter(|hit| hit.full).count() as u64;
     let mut lines = vec![format!(
-        "{} with an estimated share of {} or more{}; none that has it is missing{}.",
+        "{} with an estimated share of {} or more{}; no key of that share is missing{}.",
         number::counted(listed, "key"),
         number::percent(listing.share),
         if full > 0 { ", or with full counters" } else { "" },
-        if rows.len() as u64 == listed { "" } else { " (--count shows the heaviest)" }
+        if rows.len() as u64 == listed { "" } else { " (--count limits the list to the most frequent)" }
     )];
     if let [only] = &listing.groups[..] {
         let promise = &only.promise;
         let total = counters::total(promise.total);
         lines.push(match promise.total_is_full() {
-            true => format!("Total weight {total}; truth ≤ estimate, by how much is not known."),
+            true => format!("Total weight {total}; truth ≤ estimate, with an unknown difference."),
             false => format!(
                 "Total weight {total}; truth ≤ estimate ≤ truth + {} with probability {}.",
                 number::count(promise.bound()),
@@ -152,7 +152,7 @@ fn show(output: &Output, listing: &Listing, most: Option<u64>) -> Result<()> {
     }
     if full > 0 {
         lines.push(format!(
-            "The counters of {} ran full: of these there is no estimate, and the truth may be anything up to the total weight.",
+            "The counters of {} are full: these have no estimate, and the truth may be anything up to the total weight.",
             number::counted(full, "key")
         ));
     }

@@ -79,14 +79,14 @@ impl Windows {
 pub fn notes(output: &Output, window: &Windowed) {
     let Some(Judged { late, expired, ahead }) = window.judged else { return };
     if late > 0 && !window.takes_late {
-        output.warn(format!("left out {} (--late take takes them)", number::counted(late, "late row")));
+        output.warn(format!("skipped {} (--late take keeps them)", number::counted(late, "late row")));
     }
     if expired > 0 {
-        output.note(format!("left out {}, too old for the window", number::counted(expired, "expired row")));
+        output.note(format!("skipped {}, older than the window", number::counted(expired, "expired row")));
     }
     if ahead > 0 {
         output.warn(format!(
-            "left out {} dated too far after this machine's clock (--ahead allows more)",
+            "skipped {} dated too far after this machine's clock (--ahead allows more)",
             number::counted(ahead, "row")
         ));
     }

@@ -222,7 +222,7 @@ fn explain_shows_how_the_input_is_understood_and_builds_nothing() {
     assert_eq!(shown["inputs"][0]["delimiter"], ";");
     let rows = serde_json::json!([
         {"values": ["1", "Rom"], "key": "1", "group": "ROM"},
-        {"values": ["", "Bern"], "bad": "in the key: an empty cell, \\N or null is no key"},
+        {"values": ["", "Bern"], "bad": "in the key: an empty cell, \\N or null is not a key"},
         {"values": ["3", "Oslo"], "key": "3", "group": "OSLO"},
         {"values": [], "bad": "this row has 1 field, too few for column 2"},
     ]);

@@ -1,4 +1,4 @@
-//! Results that must not change: the document's scheme, computed by another program, and files of
+//! Results that must not change: the published scheme, computed by another program, and files of
 //! the first version of the format.
 
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Builds with the document's scheme, and compares every group with what another program found.
+/// Builds with the published scheme, and compares every group with what another program found.
 fn agrees(folder: &Folder, table: &str, vectors: &Value) {
     for (fpr, groups) in vectors["p"].as_object().unwrap() {
         folder.ok(&format!("build {table} {RATINGS} --hash murmur3 --fpr {fpr} -o a.tamis -q"));

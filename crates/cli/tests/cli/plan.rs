@@ -71,7 +71,7 @@ fn the_kind_that_is_asked_for_is_the_only_one_shown() {
             assert!(!plan.contains(other) && !folder.text(&format!("{kind}.svg")).contains(other), "{plan}");
         }
     }
-    // The document's m and k, as a build has them.
+    // The published m and k, as a build has them.
     let plan = folder.json("plan --keys 20000 --fpr 0.01 --hash murmur3 -o p.json");
     let saved: serde_json::Value = folder.text("p.json").parse().unwrap();
     assert_eq!(plan["kinds"].as_array().unwrap().len(), 1);

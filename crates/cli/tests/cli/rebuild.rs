@@ -1,4 +1,4 @@
-//! `--rebuild-above`: filters that turn out too small are made anew, larger, and this is said.
+//! `--rebuild-above`: filters that turn out too small are rebuilt, larger, and this is said.
 #![cfg(target_os = "linux")]
 use serde_json::Value;
 
@@ -126,7 +126,7 @@ fn add_makes_filters_anew_of_the_keys_beside_them() {
         let before = planned(&folder, "f.tamis");
         let done = folder.run("add f.tamis rest.tsv --rebuild-above 0.02 --json");
         assert_eq!(done.code, 0, "{}", done.err);
-        assert!(done.err.contains("made anew of the keys beside the file"), "{}", done.err);
+        assert!(done.err.contains("rebuilt of the keys beside the file"), "{}", done.err);
         assert!(planned(&folder, "f.tamis") > before);
         folder.ok("verify f.tamis");
         folder.ok("test f.tamis ratings.tsv");
@@ -139,6 +139,6 @@ fn add_makes_filters_anew_of_the_keys_beside_them() {
         assert!(folder.read("built.tamis") == folder.read("f.tamis"), "{recipe}");
         // Room enough: nothing more is done.
         let again = folder.run("add f.tamis first.tsv --rebuild-above 0.02");
-        assert!(again.code == 0 && !again.err.contains("made anew"), "{}", again.err);
+        assert!(again.code == 0 && !again.err.contains("rebuilt"), "{}", again.err);
     }
 }

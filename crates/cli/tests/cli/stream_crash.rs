@@ -107,7 +107,7 @@ fn kill_until_done(folder: &Folder, line: &str, time: Duration, dice: &mut Dice,
     is_calm(folder, line);
 }
 
-/// Forgets the runs so far, but for the calm one.
+/// Forgets the runs so far, except for the calm one.
 pub fn begin_again(folder: &Folder) {
     for file in ["out.txt", "hits.txt"] {
         let _ = fs::remove_file(folder.path(file));

@@ -345,7 +345,7 @@ fn killed_at_any_moment_rows_that_arrived_stay_in_the_pane_of_their_batch() {
         child.kill().unwrap();
         child.wait().unwrap();
         seen.see(&folder, "state");
-        // What was logged keeps its moment, whoever runs it again.
+        // A logged batch keeps its time when it is run again.
         let later = moments();
         assert!(logged.iter().all(|(batch, moment)| later.get(batch).is_none_or(|later| later == moment)));
     }

@@ -134,13 +134,13 @@ fn the_speed_up_of_threads_is_measured_with_the_same_answers() {
             assert_eq!((set["records"].as_u64(), &run["analysed"]), (Some(sum), &set["records"]));
         }
     }
-    assert_eq!(sets[1]["runs"][0]["bits"], 100, "the document's filter for its 10K");
+    assert_eq!(sets[1]["runs"][0]["bits"], 100, "the published filter for its 10K");
     assert_eq!(found["document"]["by_size"][3]["sample"], 39_176);
     assert!(folder.text("reproduce-speedup.html").contains("Speed-up by threads"));
 
     let none = "--sizes 10K --threads 2 --repeats 1 --records 0 --report page.html -q";
     let table = folder.ok(&format!("reproduce speedup {none}"));
-    for says in ["document prints", "2.67", "1.27", "hash functions", "39,176", "no word of S was rejected"] {
+    for says in ["published", "2.67", "1.27", "hash functions", "39,176", "no word of S was rejected"] {
         assert!(table.contains(says), "{says}: {table}");
     }
     assert!(!table.contains("100,000,000"), "{table}");

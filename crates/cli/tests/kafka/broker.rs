@@ -3,7 +3,7 @@
 //! The mock takes the requests of transactions, but shows messages at once, forgets the offsets that
 //! belong to them, and lets a fenced producer write. The door keeps what a transaction holds until
 //! its end: then the mock gets its messages, and the offsets count. A transaction that is given up,
-//! or whose id begins anew, leaves nothing. So what stands in the mock is what a reader of committed
+//! or whose id starts over, leaves nothing. So what stands in the mock is what a reader of committed
 //! messages sees.
 
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ pub enum Step {
 enum Stop {
     #[default]
     No,
-    /// After so many more steps of this kind.
+    /// After this many more steps of this kind.
     After(Step, u64),
     Now,
 }
@@ -136,7 +136,7 @@ impl Broker {
         Broker { mock, seen, producer, port }
     }
 
-    /// With topics of so many partitions.
+    /// With topics of this many partitions.
     pub fn with(topics: &[(&str, i32)]) -> Broker {
         let broker = Broker::new();
         topics
@@ -220,7 +220,7 @@ impl Broker {
         *self.seen.called.lock().unwrap() = Some((own, other));
     }
 
-    /// Keeps back the answer to a step, after so many others of its kind, until [`Broker::go_on`].
+    /// Keeps back the answer to a step, after this many others of its kind, until [`Broker::go_on`].
     pub fn stop_after(&self, step: Step, others: u64) {
         *self.seen.stop.lock().unwrap() = Stop::After(step, others);
     }

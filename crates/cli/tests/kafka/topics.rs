@@ -86,7 +86,7 @@ fn what_is_learned_of_a_topic_is_what_build_learns_of_its_keys_and_answers_come_
     let report = folder.json(&format!("{line} -o {} --state run", broker.url("seen")));
     assert_eq!(report["rows"].as_u64(), Some(0));
     assert_eq!(broker.sorted("seen"), in_file);
-    // Without a state answers are written as they come.
+    // Without a state answers are written immediately.
     broker.mock.create_topic("plain", 1, 1).unwrap();
     folder.ok(&format!("{line} -o {}", broker.url("plain")));
     assert_eq!(broker.sorted("plain"), in_file);

@@ -8,7 +8,7 @@ use tamis::sketch::Sketch;
 
 use crate::batch::KeyBatch;
 
-/// Keys that are counted together: what is made of so many stays in the nearest caches while one filter
+/// Keys that are counted together: what is made of this many stays in the nearest caches while one filter
 /// after the other is asked.
 pub const TILE: usize = 512;
 

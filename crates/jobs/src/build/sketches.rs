@@ -170,7 +170,7 @@ pub(crate) struct Measure {
 enum Layers {
     /// The kind has none, or it is given how many.
     Fixed(u32),
-    /// They follow from the keywords, and the hashes that so much for each key comes to.
+    /// They follow from the keywords, and the hashes that this much for each key comes to.
     Following(PerKey),
 }
 

@@ -1,5 +1,5 @@
 //! A test whose keys are on many machines: each gathers the keys of its rows, cut by hash into parts;
-//! whoever is given all of a part judges its keys; the numbers are summed up and
+//! the machine that has a whole part judges its keys; the numbers are summed up and
 //! [concluded](super::conclude).
 
 use std::collections::HashMap;

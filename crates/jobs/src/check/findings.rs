@@ -35,7 +35,7 @@ pub struct Findings {
 }
 
 /// What follows from the numbers for these filters. How inputs were understood and the times of phases
-/// are for whoever knows them.
+/// are for callers that know them.
 pub fn conclude(container: &Mapped, findings: Findings, with: With, threads: usize) -> Result<Report> {
     conclude_pair(container, None, findings, with, threads)
 }
@@ -68,7 +68,7 @@ pub(super) fn conclude_pair(
             ones: tally.ones,
             target: group.fpr,
             expected: rate,
-            // Never below zero, but for keys made to collide in XXH3 where murmur3 places them.
+            // Never below zero, except for keys made to collide in XXH3 where murmur3 places them.
             false_positives: hits.all.saturating_sub(hits.found.saturating_sub(hits.lost)),
             negatives: keys.saturating_sub(hits.members),
             health: health::of_sketch(params.common.kind, group, tally, filters.sketch(i)),

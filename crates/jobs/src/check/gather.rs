@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use crate::batch::{KeyBatch, Needs, keyword_hashes, lanes_of};
 use crate::rows::{Key, Take};
 
-/// Keys are cut into so many parts by the highest bits of their hash.
+/// Keys are cut into this many parts by the highest bits of their hash.
 pub(super) const PARTS: usize = 256;
 
 /// What filters need of a key, as it is kept beside its hash: 32-bit numbers, in memory and on disk.
@@ -89,7 +89,7 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// Holds at most so many keys in memory; fewer, where more is kept beside them.
+    /// Holds at most this many keys in memory; fewer, where more is kept beside them.
     pub fn new(beside: Beside, most: usize) -> Self {
         let mut parts = Vec::new();
         parts.resize_with(PARTS, Part::default);
@@ -227,7 +227,7 @@ impl Part {
 }
 
 impl Part {
-    /// Adds so many records that were [written](Self::write), with the numbers of groups that these
+    /// Adds this many records that were [written](Self::write), with the numbers of groups that these
     /// become; none is an error.
     pub fn read(
         &mut self,

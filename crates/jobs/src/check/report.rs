@@ -15,7 +15,7 @@ pub struct GroupResult {
     pub group: Name,
     /// Distinct keys that belong to it.
     pub keys: u64,
-    /// False positives, negatives and all else about its filter; none where the file has no
+    /// False positives, negatives and everything else about its filter; none where the file has no
     /// filter for this group.
     pub filter: Option<FilterResult>,
     /// Distinct keys that belong to it and are not found, or are taken for removed.
@@ -29,7 +29,7 @@ pub struct GroupResult {
 pub struct Lost {
     /// How many.
     pub keys: u64,
-    /// Of so many that the first filter finds.
+    /// Of this many that the first filter finds.
     pub of: u64,
     /// The rate to expect: that of the second filter, from what it holds.
     pub expected: f64,
@@ -46,7 +46,7 @@ impl Lost {
         wilson(self.keys, self.of)
     }
 
-    /// How many are to be expected, and the variance.
+    /// The expected number, and the variance.
     pub fn mean(&self) -> (f64, f64) {
         let mean = self.of as f64 * self.expected;
         (mean, mean * (1.0 - self.expected))
@@ -116,7 +116,7 @@ pub struct Report {
     pub unjudged: bool,
     /// False positives to expect, all groups together, from the bits that are set.
     pub expected_false_positives: f64,
-    /// Where there are filters of removed keys: how probable so many lost members are, by their rates.
+    /// Where there are filters of removed keys: how probable this many lost members are, by their rates.
     pub lost_surprise: Option<f64>,
     /// The time of each phase.
     pub phases: Vec<(&'static str, Duration)>,
@@ -137,7 +137,7 @@ impl Report {
         filters.fold((0, 0), |(hits, all), filter| (hits + filter.false_positives, all + filter.negatives))
     }
 
-    /// Members of all groups that are taken for removed, of how many, and how many are to be expected.
+    /// Members of all groups that are mistaken for removed, out of how many, and the expected number.
     pub fn lost(&self) -> Option<(Lost, f64)> {
         let mut all = (Lost { keys: 0, of: 0, expected: 0.0 }, 0.0);
         for lost in self.groups.iter().filter_map(|group| group.lost) {

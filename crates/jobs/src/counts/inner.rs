@@ -19,7 +19,7 @@ pub struct Product {
     pub group: Name,
     /// The estimate: never below the truth, unless counters ran full.
     pub estimate: u128,
-    /// How far it is above the truth at most, but for a probability of δ: ε times both totals. None
+    /// How far it is above the truth at most, except with a probability of δ: ε times both totals. None
     /// where one of these ran full.
     pub bound: Option<f64>,
     /// The total weights.

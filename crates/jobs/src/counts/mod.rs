@@ -24,7 +24,7 @@ pub use self::inner::{Product, inner_product};
 pub use self::refusal::{OfCounts, OfSets, Refusal};
 pub use self::top::{Hit, Listing, TopGroup, top_of_data, top_of_file, top_of_open};
 
-/// What is promised of estimates: truth ≤ estimate ≤ truth + bound, the latter but for a probability
+/// What is promised of estimates: truth ≤ estimate ≤ truth + bound, the latter except with a probability
 /// of δ. Of a key whose counters all ran full there is no estimate: that they hold their largest value
 /// takes its place where the truth is at least, and the total where it is at most.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,18 +48,18 @@ impl Promise {
         self.total == u64::MAX
     }
 
-    /// εN, as a whole number: errors are whole numbers. Where the total ran full, it is more.
+    /// εN, as an integer: errors are integers. Where the total ran full, it is more.
     pub fn bound(&self) -> u64 {
         (self.epsilon * self.total as f64) as u64
     }
 
-    /// What the true weight is at least where the smallest counter holds this, full or not, but for
+    /// What the true weight is at least where the smallest counter holds this, full or not, except for
     /// a probability of δ.
     pub fn at_least(&self, estimate: u64) -> u64 {
         if self.total_is_full() { 0 } else { estimate.saturating_sub(self.bound()) }
     }
 
-    /// What the true weight is at most: the estimate or, where there is none, the total. Nothing where
+    /// What the true weight is at most: the estimate or, if there is none, the total. Nothing where
     /// that is not known either.
     pub fn at_most(&self, estimate: Option<u64>) -> Option<u64> {
         estimate.or((!self.total_is_full()).then_some(self.total))

@@ -177,7 +177,7 @@ pub fn check(job: &Job, control: &Control) -> Result<Report> {
     Ok(Report { common: params.common.clone(), groups, ranks, skipped, inputs: sources.explain() })
 }
 
-/// In place of an estimate, where there is none. Estimates are less.
+/// In place of an estimate, if there is none. Estimates are less.
 const FULL: u64 = u64::MAX;
 
 /// The error, where there is an estimate.

@@ -1,4 +1,4 @@
-//! The keys that come most.
+//! The most frequent keys.
 
 use std::cmp::Reverse;
 use std::path::Path;

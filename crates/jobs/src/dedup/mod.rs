@@ -46,7 +46,8 @@ pub struct Job {
     pub recipe: Recipe,
     /// How keys are hashed, where there is no state yet.
     pub hash: Scheme,
-    /// How probably a first occurrence may be dropped; that of the state where none is given, or
+    /// The highest probability that a first occurrence is dropped; that of the state where none is
+    /// given, or
     /// else [`DEFAULT_RATE`].
     pub fpr: Option<f64>,
     /// How much may be remembered.
@@ -60,7 +61,7 @@ pub struct Job {
     /// How often the state is written during a run: not more often than this, and so that it takes
     /// no more than a tenth of the time.
     pub commit_every: Duration,
-    /// Where first occurrences go.
+    /// The file for first occurrences.
     pub output: Destination,
     /// Where repetitions go.
     pub rejected: Option<PathBuf>,
@@ -84,7 +85,7 @@ pub struct Report {
     pub first: u64,
     /// Records without a key, which are left out.
     pub keyless: u64,
-    /// First occurrences that may have been dropped, as is to be expected; none with `strict`.
+    /// The expected number of first occurrences that were dropped wrongly; zero with `strict`.
     pub dropped: f64,
     /// The rate that is promised for it.
     pub fpr: f64,

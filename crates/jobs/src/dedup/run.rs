@@ -165,7 +165,8 @@ impl<'j> Run<'j> {
         Ok(())
     }
 
-    /// Completes outputs and state. Inputs, phases and records without a key are for whoever knows them.
+    /// Completes outputs and state. Inputs, phases and records without a key are for callers that
+    /// know them.
     pub(super) fn finish(mut self) -> Result<Report> {
         let closed = self.to.is_closed();
         self.places.iter_mut().for_each(Place::end);

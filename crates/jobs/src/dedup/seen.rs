@@ -22,7 +22,7 @@ const FIRST_KEYS: u64 = 1 << 20;
 pub enum Room {
     /// Whatever there is: the filter grows.
     Any,
-    /// As much as fits into so many bytes.
+    /// As much as fits into this many bytes.
     Bytes(u64),
 }
 
@@ -30,7 +30,7 @@ pub enum Room {
 #[derive(Debug)]
 pub(super) enum Seen {
     Growing(Scalable<Words>),
-    /// A filter that takes so many keys and no more: those that come later are not remembered.
+    /// A filter that takes this many keys and no more: those that come later are not remembered.
     Fixed {
         filter: Blocked<Words>,
         planned: GroupParams,
@@ -41,7 +41,7 @@ pub(super) enum Seen {
 }
 
 impl Seen {
-    /// No keys yet. A first occurrence shall be taken for a repetition at most at this rate.
+    /// No keys yet. A first occurrence is mistaken for a repetition at most at this rate.
     pub(super) fn new(room: Room, fpr: f64) -> Result<Seen> {
         match room {
             Room::Any => Ok(Seen::Growing(Scalable::new(FIRST_KEYS, fpr)?)),

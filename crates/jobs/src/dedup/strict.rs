@@ -20,7 +20,7 @@ use super::{DEFAULT_RATE, Job, Report, Sifter, check_outputs, usual_format};
 use crate::leftovers::TemporaryFolder;
 use crate::outlet::{Destination, Outlet};
 
-/// Parts that keys are cut into at a time, by so many bits of their hash.
+/// Parts that keys are cut into at a time, by this many bits of their hash.
 const PART_BITS: u32 = 6;
 
 /// What a key takes in memory besides its bytes.

@@ -10,7 +10,7 @@ const FRESH: usize = 1 << 16;
 /// A set of hashes.
 #[derive(Debug, Clone, Default)]
 pub struct HashLog {
-    /// Distinct and ascending up to `sorted`, then as they came.
+    /// Distinct and ascending up to `sorted`, then in the order of arrival.
     hashes: Vec<u64>,
     sorted: usize,
 }

@@ -11,14 +11,14 @@ pub use hll::Hll;
 pub use log::HashLog;
 pub(crate) use wire::{Piece, pieces};
 
-/// In one job, up to so many distinct keys are counted exactly.
+/// In one job, up to this many distinct keys are counted exactly.
 pub const EXACT: usize = 1 << 24;
 
 /// Once a job estimates, a group is still counted exactly up to this: a log of this size is as
 /// large as an estimator.
 const SMALL: usize = 2048;
 
-/// So many hashes wait in the logs of a thread at most, all groups together.
+/// This many hashes wait in the logs of a thread at most, all groups together.
 const MOST_FRESH: usize = 1 << 24;
 
 /// The distinct keys of one group.
@@ -89,7 +89,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts exactly up to so many keys in all.
+    /// Counts exactly up to this many keys in all.
     pub fn new(limit: usize) -> Self {
         Counts { groups: Vec::new(), fresh: 0, limit, estimating: false }
     }

@@ -48,7 +48,7 @@ impl Counts {
         }
     }
 
-    /// Sees what others saw of a group; false where the registers are none.
+    /// Adds what others saw of a group; false if the registers are invalid.
     pub(crate) fn see_piece(&mut self, group: u32, piece: Piece<'_>) -> bool {
         match piece {
             Piece::Hashes(hashes) => {

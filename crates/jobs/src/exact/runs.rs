@@ -240,7 +240,7 @@ impl RunReader {
         RunReader { run, buffer: vec![0; buffer.max(FIXED)], at: 0, filled: 0, key: 0 }
     }
 
-    /// Goes to the next record; false where there is none.
+    /// Goes to the next record; false if there is none.
     pub(super) fn advance(&mut self) -> io::Result<bool> {
         self.at += if self.filled > 0 && self.at < self.filled { FIXED + self.key } else { 0 };
         if !self.need(FIXED)? {
@@ -254,7 +254,7 @@ impl RunReader {
         Ok(true)
     }
 
-    /// Makes sure that so many bytes from the current place on are in the buffer.
+    /// Makes sure that this many bytes from the current place on are in the buffer.
     fn need(&mut self, len: usize) -> io::Result<bool> {
         if self.filled - self.at >= len {
             return Ok(true);

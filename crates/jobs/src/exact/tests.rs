@@ -19,7 +19,7 @@ use super::store::{Store, Writer};
 use super::*;
 use crate::output::{self, Mapped};
 
-/// An empty file of filters with so many groups, to which keys can belong.
+/// An empty file of filters with this many groups, to which keys can belong.
 fn filters(folder: &Path, groups: u32) -> (PathBuf, Mapped) {
     let recipe = Recipe { group: Some("g".parse().unwrap()), ..Recipe::lines() };
     let common = Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe };
@@ -39,7 +39,7 @@ fn hash(key: &[u8], bits: u32) -> u64 {
     xxh3(key, 0).checked_shr(64 - bits).unwrap_or(0).rotate_right(bits)
 }
 
-/// Writes a store from these pairs, sorted in this much memory by so many sorters.
+/// Writes a store from these pairs, sorted in this much memory by this many sorters.
 fn write(
     path: &Path,
     container: &Mapped,

@@ -63,7 +63,7 @@ pub struct Job {
     pub invert: bool,
     /// The name of a column for the groups that a key may be in.
     pub tag: Option<String>,
-    /// Where the records go that pass.
+    /// The file for the records that pass.
     pub output: Destination,
     /// Where the others go.
     pub rejected: Option<PathBuf>,
@@ -104,7 +104,7 @@ pub struct Report {
     /// The rate of false positives of the filters asked, from the bits that are set; that of own
     /// groups is a mean over the records. None where nobody will see it.
     pub rate: Option<f64>,
-    /// How many of the admitted are to be expected not to be in the set.
+    /// The expected number of admitted records that are not in the set.
     pub false_admissions: Option<f64>,
     /// Where there are filters of removed keys: how probably a key that was not removed is taken for one
     /// that was, and how many records are to be expected to be missed so.
@@ -129,7 +129,7 @@ pub fn filter(job: &Job, control: &Control) -> Result<Report> {
     filter_in_chunks(job, None, control)
 }
 
-/// The same, reading so much at a time: the result does not depend on it.
+/// The same, reading this much at a time: the result does not depend on it.
 fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Result<Report> {
     let start = Instant::now();
     let file = output::open(&job.filters)?;
@@ -426,7 +426,7 @@ fn passed(rejected: f64, rate: f64) -> f64 {
 /// The rate of the filters that were asked, and the false admissions to expect.
 ///
 /// Of N records whose key is not in the set, N·r pass and N·(1 − r) do not; so for every record
-/// that did not, r / (1 − r) records are to be expected that should not have passed.
+/// that did not, r / (1 − r) records are expected to have passed wrongly.
 fn expectation(sieving: &Sieving<'_>, counts: &Counts, rates: &[f64]) -> (f64, f64) {
     match &sieving.asked {
         Asked::Any(_) => of_any(rates, counts.records - counts.admitted - counts.keyless),

@@ -14,7 +14,7 @@ pub enum Refusal {
         "the keys beside the filters are those that were added, among them those that were removed since"
     )]
     RemovedStrict,
-    /// Groups, where there are none.
+    /// Groups, if there are none.
     #[error("these filters have no groups")]
     NoGroups {
         /// The option that asks for them.

@@ -15,7 +15,7 @@ use super::tape::{Suspects, Tape};
 use crate::exact::{ANY_GROUP, Answers, Questions, Store};
 use crate::outlet::Outlet;
 
-/// A stream is answered at least so often.
+/// A stream is answered at least this often.
 const SOON: Duration = Duration::from_millis(200);
 
 /// And as seldom as this many times the time that an answer takes: most of the time is for the
@@ -28,7 +28,7 @@ pub(super) struct Strict<'a> {
     store: &'a Store,
     questions: Questions,
     tape: Tape,
-    /// Whether an input is a stream, in which nobody shall wait for long.
+    /// Whether an input is a stream, in which no record may wait long.
     stream: bool,
     /// Since when the first waits.
     since: Option<Instant>,

@@ -93,7 +93,7 @@ impl Row {
 }
 
 fn row() -> impl Strategy<Value = Row> {
-    // Some keys are members, some are not, some are none at all.
+    // Some keys are members, some are not, some are invalid.
     let key = prop_oneof![8 => (0u32..600).prop_map(|i| format!("K{i}")), 1 => Just(String::new()), 1 => Just("\\N".into())];
     let group = prop::sample::select(&["1", "2", "10", "a,b", "none"][..]);
     let end = prop::sample::select(&["\n", "\r\n"][..]);

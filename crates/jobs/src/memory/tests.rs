@@ -18,7 +18,7 @@ use crate::rows::BadRows;
 
 type Rows = Vec<(u8, u16)>;
 
-/// Keys, groups and weights of 1 to 3, as text, in parts of so many rows.
+/// Keys, groups and weights of 1 to 3, as text, in parts of this many rows.
 struct Texts(Vec<[String; 3]>, usize);
 
 impl Texts {

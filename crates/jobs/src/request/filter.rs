@@ -39,7 +39,7 @@ pub struct FilterJob {
     pub invert: bool,
     /// Whether records are only counted.
     pub count: bool,
-    /// Where the records go that pass; `-` and nothing are standard output.
+    /// The file for the records that pass; `-` and nothing are standard output.
     pub output: Option<PathBuf>,
     /// Where the others go.
     pub rejected: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub struct FilterJob {
 }
 
 impl FilterJob {
-    /// Where the records go that pass.
+    /// The file for the records that pass.
     pub fn destination(&self) -> Destination {
         match &self.output {
             Some(path) if path == Path::new("-") => Destination::Stdout,

@@ -15,7 +15,7 @@ pub const MOST_THREADS: usize = 1024;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reading {
-    /// The format, where recognising it would go wrong.
+    /// The format, if it is not recognised correctly.
     #[serde(with = "format")]
     pub format: Option<Format>,
     /// The delimiter of delimited text: its byte.

@@ -106,10 +106,10 @@ pub enum Refusal {
         /// Those that were given.
         given: usize,
     },
-    /// A group, where there are none.
+    /// A group, if there are none.
     #[error("these filters have no groups")]
     NoGroups,
-    /// A weight, where there is none.
+    /// A weight, if there is none.
     #[error("every row counts for 1 here")]
     NoWeight,
     /// Other steps than the stored ones.

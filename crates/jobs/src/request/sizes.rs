@@ -11,7 +11,7 @@ use crate::plan::{Counters, Size, check_bits_per_key};
 /// The rate of filters where nothing else is asked for.
 const DEFAULT_FPR: f64 = 0.01;
 
-/// How large filters shall be.
+/// The requested size of filters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sizes {
@@ -64,13 +64,13 @@ impl Sizes {
     }
 }
 
-/// How large sketches that count shall be.
+/// The requested size of sketches that count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counting {
     /// The error.
     pub epsilon: Option<f64>,
-    /// How probably an estimate is further off.
+    /// The probability that an estimate exceeds that error.
     pub delta: Option<f64>,
     /// Counters in a row, in place of the error.
     pub width: Option<u64>,
@@ -161,15 +161,13 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         "gib" => 1024.0 * 1024.0 * 1024.0,
         "tib" => 1024.0f64.powi(4),
         _ => {
-            return Err(format!(
-                "no unit is called {unit:?}; there are KB, MB, GB, TB, KiB, MiB, GiB and TiB"
-            ));
+            return Err(format!("unknown unit {unit:?}; use KB, MB, GB, TB, KiB, MiB, GiB or TiB"));
         }
     };
     let number =
         digits.trim().parse::<f64>().map_err(|_| "not a number of bytes (64MB, 1GiB)".to_owned())? * factor;
     if !(1.0..1e18).contains(&number) {
-        return Err("must lie between 1 byte and 1e18 bytes".into());
+        return Err("must be between 1 byte and 1e18 bytes".into());
     }
     Ok(number as u64)
 }

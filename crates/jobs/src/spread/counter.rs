@@ -89,7 +89,7 @@ impl Counter {
         Counter::up_to(job, limit)
     }
 
-    /// The same, counting exactly up to so many keys in all.
+    /// The same, counting exactly up to this many keys in all.
     pub(super) fn up_to(job: Job, limit: usize) -> Result<Counter> {
         refuse(&job)?;
         let counting = !matches!(job.sketches.need(), Need::Names(_));
@@ -160,7 +160,7 @@ impl Counter {
     }
 
     /// All that was seen, cut by hash into `parts` parts (a power of two), each of them in pieces of
-    /// about so many bytes at most. The counter has then seen nothing.
+    /// about this many bytes at most. The counter has then seen nothing.
     pub fn parts(&mut self, parts: usize, most: usize) -> Result<Vec<(u32, Vec<u8>)>> {
         if !parts.is_power_of_two() || parts > MOST_PARTS {
             return Err(NotCut(parts).into());
@@ -365,7 +365,7 @@ fn groups_of(pieces: &[(usize, Piece<'_>)]) -> Vec<u32> {
     groups
 }
 
-/// Pieces in bundles of about so many bytes; lists of hashes are cut where they are longer.
+/// Pieces in bundles of about this many bytes; lists of hashes are cut where they are longer.
 fn in_pieces(all: Vec<(usize, Piece<'_>)>, most: usize) -> Vec<Vec<(usize, Piece<'_>)>> {
     let longest = (most / 8).clamp(1, 1 << 24);
     let mut bundles = vec![Vec::new()];

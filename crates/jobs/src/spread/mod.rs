@@ -1,11 +1,11 @@
 //! A job that is spread over machines: what each of them does with its rows, what goes from one to
-//! another, and how a file comes of it. Whoever has the machines (an engine such as Spark) moves the
-//! bytes, and asks here what to do with them.
+//! another, and how a file comes of it. An engine that has the machines, such as Spark, moves the
+//! bytes, and calls this module to process them.
 //!
 //! - **Counting.** A [`Counter`] counts the rows of one machine. What it saw is cut by hash into parts;
 //!   counters elsewhere bring each part together, and the last one plans, or builds at once.
 //! - **Building.** With parameters, a [`Partial`] holds what the rows of one machine change in the data
-//!   area, cut into ranges of so many bytes: as a list of touches while they are few, then as words. A
+//!   area, cut into ranges of this many bytes: as a list of touches while they are few, then as words. A
 //!   [`Merger`] brings ranges together, and an [`Assembly`] writes them to the file one by one. No
 //!   machine holds more than it must, however large the filter.
 //! - **Testing.** [`crate::check::apart`] does the same for a test.

@@ -56,7 +56,7 @@ impl Tallies {
         Ok(())
     }
 
-    /// All of it, in parts of about so many bytes at most; nothing is left.
+    /// All of it, in parts of about this many bytes at most; nothing is left.
     fn drain(&mut self, layout: &Layout, most: usize) -> Vec<(i64, Vec<u8>)> {
         let numbers: Vec<usize> = (0..self.rows.len()).filter(|&group| self.rows[group] > 0).collect();
         let mut parts = Vec::new();
@@ -199,7 +199,7 @@ impl Take for Scatter<'_> {
 }
 
 impl Range {
-    /// A range of so many words: half as many touches take as much memory.
+    /// A range of this many words: half as many touches take as much memory.
     fn new(words: usize) -> Range {
         Range { touches: Vec::new(), most: BATCH.max(words / 2), words: Vec::new() }
     }
@@ -232,7 +232,7 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Changes nothing yet. The job has parameters; ranges have so many bytes.
+    /// Changes nothing yet. The job has parameters; ranges have this many bytes.
     pub fn new(job: Job, range_bytes: usize) -> Result<Partial> {
         super::refuse(&job)?;
         let Sketches::Given(given) = &job.sketches else {
@@ -319,7 +319,7 @@ pub struct Merger {
 }
 
 impl Merger {
-    /// For sketches with these parameters, cut into ranges of so many bytes.
+    /// For sketches with these parameters, cut into ranges of this many bytes.
     pub fn new(params: &Params, range_bytes: usize) -> Result<Merger> {
         let (layout, groups) = (Layout::new(params, range_bytes)?, params.groups.len());
         Ok(Merger { layout, groups, ranges: BTreeMap::new(), tallies: Tallies::new(groups) })

@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         Ok(Reader { content, rest })
     }
 
-    /// So many bytes.
+    /// This many bytes.
     pub fn bytes(&mut self, len: usize) -> Result<&'a [u8]> {
         let (bytes, rest) = self.rest.split_at_checked(len).ok_or_else(damaged)?;
         self.rest = rest;
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(self.bytes(8)?.try_into().map_err(|_| damaged())?))
     }
 
-    /// So many numbers, which are copied: bytes may begin anywhere in memory.
+    /// This many numbers, which are copied: bytes may begin anywhere in memory.
     pub fn words(&mut self, count: usize) -> Result<Vec<u64>> {
         let bytes = self.bytes(count.checked_mul(8).ok_or_else(damaged)?)?;
         Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())

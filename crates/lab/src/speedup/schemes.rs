@@ -32,7 +32,7 @@ pub(super) trait Sieve: Sized + Send + Sync {
     /// Its length.
     fn bits(&self) -> u64;
 
-    /// The rate of false positives expected with so many keys.
+    /// The rate of false positives expected with this many keys.
     fn rate(&self, keys: u64) -> f64;
 }
 
@@ -109,7 +109,7 @@ impl Sieve for OfPrint {
 pub(super) struct OfOurs(Blocked<Words>);
 
 impl OfOurs {
-    /// An empty filter for so many keys at this rate.
+    /// An empty filter for this many keys at this rate.
     pub fn new(keys: u64, fpr: f64) -> Result<OfOurs> {
         Ok(OfOurs(Blocked::for_rate(keys.max(1), fpr)?))
     }

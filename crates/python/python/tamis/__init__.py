@@ -74,7 +74,7 @@ def build(
 
     - `fpr`: the rate of false positives, not to be exceeded (0.01 if nothing is given);
     - `bits_per_key`; `size`: bytes for all groups together, as a number or as text (``"64MB"``);
-    - with `keys`: each group is planned for so many keys, and nothing is counted;
+    - with `keys`: each group is planned for this many keys, and nothing is counted;
     - `params`: parameters that `tamis.plan` gave, those of another sketch, or a file that ``tamis plan -o`` saved.
 
     A filter that holds more keys than `keys` or `params` planned it for says so by a warning.

@@ -39,7 +39,7 @@ def as_rows(data: Any) -> Any:
 
 
 def _of_polars(data: Any) -> Any:
-    """As Arrow, but for columns of Python objects, of which polars gives their addresses."""
+    """As Arrow, except for columns of Python objects, of which polars gives their addresses."""
     import polars
 
     if isinstance(data, polars.LazyFrame):
@@ -109,7 +109,7 @@ def _values(data: Any) -> list[Any]:
 
 
 def in_shape_of(data: Any, answers: Answers) -> Any:
-    """Answers as whoever asked has the keys."""
+    """Answers in the form in which the keys came."""
     of = library(data)
     if of == "pyarrow":
         import pyarrow

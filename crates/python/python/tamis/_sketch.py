@@ -74,7 +74,7 @@ class Sketch:
         the answer a bool; or many: an Arrow array, a polars, pandas or numpy column, a table that has the
         columns of the key, or any iterable. Answers come in the same shape: pyarrow gives pyarrow, polars a
         polars Series, pandas a pandas Series with the same index, numpy a numpy array, other Arrow objects
-        something with ``__arrow_c_array__``, and all else a list. The steps of the recipe are applied, the
+        something with ``__arrow_c_array__``, and everything else a list. The steps of the recipe are applied, the
         strings of an Arrow array are not copied, and many keys are asked on `threads` threads (all cores).
 
         With groups, a key that may be in any of them counts; `group` asks one of them.
@@ -140,7 +140,7 @@ class Sketch:
         threads: Optional[int] = None,
     ) -> Any:
         """How often keys came, or the sum of their weights: never below the truth, and at most `bound` above
-        it but for a small probability. For ``kind="count-min"``; one key or many, as with `contains`. A
+        it except with a small probability. For ``kind="count-min"``; one key or many, as with `contains`. A
         counter that ran full stays at its largest value (of 32 bits, 4294967295): the truth is then at least
         that, and `inspect` tells how many are full.
 
@@ -157,7 +157,7 @@ class Sketch:
     def top(
         self, count: Optional[int] = None, group: _Group = None, *, share: Optional[float] = None
     ) -> list[tuple[Any, Optional[int]]]:
-        """The keys that come most, with their estimates, the heaviest first: of what ``build(heavy=...)`` kept.
+        """The most frequent keys with their estimates, highest first, from those that ``build(heavy=...)`` kept.
         None is missing whose share of the total weight is at least `share` (that of the build if nothing is said);
         `count` cuts the list. With groups, each has its own: name one. A key whose counters ran full has no
         estimate.
@@ -205,7 +205,7 @@ class Sketch:
 
     @property
     def bound(self) -> int:
-        """How far an estimate may be above the truth, but for a small probability: that of the group with
+        """How far an estimate may be above the truth, except with a small probability: that of the group with
         the largest total; `inspect` has all. For count-min."""
         return self._file.bound()
 
@@ -341,7 +341,7 @@ class Builder:
         self._builder = _tamis.Builder({**options, "params": params_as_json(params)})
 
     def add(self, data: Any) -> None:
-        """Adds the rows of a table, or keys: what `build` takes. After an error begin anew."""
+        """Adds the rows of a table, or keys: what `build` takes. After an error start over."""
         self._builder.add(as_rows(data))
 
     def finish(self) -> Sketch:

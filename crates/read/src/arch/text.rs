@@ -162,7 +162,7 @@ pub struct Ends {
     /// `fields_len` means nothing.
     fields: Vec<u32>,
     fields_len: usize,
-    /// Which of `fields` ends each row, likewise.
+    /// Which of `fields` ends each row, in the same way.
     rows: Vec<u32>,
     rows_len: usize,
 }

@@ -53,7 +53,7 @@ fn decimals_may_be_wider_than_any_machine_word() {
     assert!(decimal_bytes(&[1; 513], 0, &mut Vec::new()).unwrap_err().to_string().contains("513 bytes"));
 }
 
-/// Whether a text is what `{:?}` prints, but for a last digit that two texts equally close to the
+/// Whether a text is what `{:?}` prints, except for a last digit that two texts equally close to the
 /// value may have: there it must be even.
 fn check_float(got: &str, debug: &str) {
     if got != debug {

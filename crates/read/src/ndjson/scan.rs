@@ -230,11 +230,11 @@ impl<'a> Scan<'a> {
                 Some(0xD800..=0xDBFF) => {
                     let low = self.line[self.at + 6..].strip_prefix(b"\\u").and_then(hex);
                     if !matches!(low, Some(0xDC00..=0xDFFF)) {
-                        return Err("half a surrogate pair is no character");
+                        return Err("half a surrogate pair is not a character");
                     }
                     self.at += 12;
                 }
-                Some(0xDC00..=0xDFFF) => return Err("half a surrogate pair is no character"),
+                Some(0xDC00..=0xDFFF) => return Err("half a surrogate pair is not a character"),
                 Some(_) => self.at += 6,
             },
             _ => return Err("JSON knows no such escape"),

@@ -50,10 +50,10 @@ pub enum Broken {
     #[error("its footer contradicts itself")]
     Contradiction,
     /// The footer cannot be walked through.
-    #[error("its footer is garbled")]
+    #[error("its footer is damaged")]
     Footer,
     /// The schema cannot be walked through.
-    #[error("the schema in its footer is garbled")]
+    #[error("the schema in its footer is damaged")]
     Schema,
     /// A group of the schema has more children than there are elements.
     #[error("a group in its schema claims more columns than there are")]
@@ -80,13 +80,13 @@ pub enum Broken {
 #[non_exhaustive]
 pub enum NoText {
     /// A row may have several values of it.
-    #[error("is repeated (a list or a map): a row has no one value of it")]
+    #[error("is repeated (a list or a map): a row has no single value of it")]
     Repeated,
     /// A decimal of absurd scale.
     #[error("is a decimal with a scale that is negative or above {0}")]
     Scale(usize),
     /// An interval.
-    #[error("is an interval, of which no key can be made: it has no one length")]
+    #[error("is an interval, which cannot be a key: its length is not fixed")]
     Interval,
 }
 

@@ -147,7 +147,7 @@ impl Column {
         Ok(Column { values, kind, full, levels: Vec::new(), texts: Texts::default() })
     }
 
-    /// Reads the next rows, exactly so many.
+    /// Reads the next rows, exactly this many.
     pub(super) fn read(&mut self, rows: usize) -> Result<(), Fault> {
         self.levels.clear();
         let levels = &mut self.levels;

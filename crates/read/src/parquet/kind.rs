@@ -6,7 +6,7 @@ use parquet::schema::types::ColumnDescriptor;
 use super::bad::NoText;
 use crate::canonical::{MICROS, MILLIS, NANOS, Unit};
 
-/// Decimals may have so many digits after the point; their number comes from the file.
+/// Decimals may have this many digits after the point; their number comes from the file.
 const MAX_SCALE: usize = 1000;
 
 /// How the values of a column are written, given how they are stored.

@@ -90,7 +90,7 @@ pub(super) struct Pages {
     /// The least number of bytes that a value takes in a dictionary.
     least: u64,
     rows: u64,
-    /// The width of a definition level; 0 where there are none.
+    /// The width of a definition level; 0 if there are none.
     level_bits: u32,
     has_dictionary: bool,
 }
@@ -189,7 +189,7 @@ fn delta_end(data: &[u8], limit: u32) -> Result<usize> {
         }
         Some(at)
     };
-    walk().ok_or_else(|| broken("the lengths of the values in a page are garbled".into()))
+    walk().ok_or_else(|| broken("the lengths of the values in a page are damaged".into()))
 }
 
 /// An integer of seven bits per byte, the lowest first.

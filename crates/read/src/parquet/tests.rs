@@ -428,7 +428,7 @@ fn what_is_no_parquet_file_is_refused() {
     assert!(matches!(ParquetFile::open(Path::new("no such file")), Err(Error::Io { .. })));
 }
 
-/// A file without rows whose schema is these groups, each with so many children.
+/// A file without rows whose schema is these groups, each with this many children.
 fn schema_only(children: &[i32]) -> Vec<u8> {
     let varint = |mut value: u32, out: &mut Vec<u8>| {
         while value >= 0x80 {

@@ -31,7 +31,7 @@ impl Waiting {
         self.marks.get(self.next).copied()
     }
 
-    /// Moves the next ones that fit, so many at most; how many, and the offset after them.
+    /// Moves the next ones that fit, this many at most; how many, and the offset after them.
     pub(super) fn take_while(
         &mut self,
         most: usize,

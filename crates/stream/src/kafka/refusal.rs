@@ -21,7 +21,7 @@ pub enum BadAddress {
     #[error("{NAME}; the name of a topic has up to {LONGEST} letters, digits, dots, _ and -")]
     Topic,
     /// Partitions that are not numbers.
-    #[error("partitions are numbers from 0: ?partitions=0,2")]
+    #[error("partitions are non-negative integers: ?partitions=0,2")]
     Partitions,
     /// A question that is not known.
     #[error("{0:?} is not known here; there are ?partitions=0,2 and ?field=key")]
@@ -47,7 +47,7 @@ pub enum BadSetting {
     #[error("{0} is a setting for Kafka, and no kafka:// is named")]
     NoTopic(String),
     /// Brokers that stand elsewhere.
-    #[error("bootstrap.servers: the brokers stand in the name, kafka://broker:9092/topic")]
+    #[error("bootstrap.servers: name the brokers in the address, kafka://broker:9092/topic")]
     Brokers,
     /// A setting that the promises need.
     #[error("{0} cannot be set: what tamis promises depends on it")]
@@ -182,7 +182,7 @@ pub enum BadTopic {
     #[error("answers go to the partition of their key: leave out ?partitions")]
     AnswerPartitions,
     /// A field for answers.
-    #[error("answers are values, and their keys are keys: leave out ?field")]
+    #[error("answers are written as values, with their keys as keys: leave out ?field")]
     AnswerField,
     /// A broker that forgot.
     #[error(

@@ -20,7 +20,7 @@ use super::refusal::BadTopic;
 use super::{Address, Field, Lost, Settings};
 use crate::sink::Sink;
 
-/// How long one question to a broker takes at most, before it is looked whether the run shall end.
+/// The longest time for one question to a broker, before checking whether the run should end.
 const STEP: Duration = Duration::from_millis(500);
 
 /// How long a run that ends takes to give its transaction up, so that readers need not wait.
@@ -43,7 +43,7 @@ pub(crate) struct Answers<'a> {
     address: Address,
     settings: Settings,
     producer: BaseProducer<Hearing>,
-    /// None where no state is kept: then answers are sent as they come.
+    /// None where no state is kept: then answers are sent immediately.
     transactions: Option<Transactions>,
     control: &'a Control,
 }
@@ -100,7 +100,7 @@ pub(crate) fn open<'a>(opening: Opening<'_>, control: &'a Control) -> Result<Ans
         };
         asking.set("group.id", group);
     }
-    // As the producer does: brokers that make topics on their own shall do so.
+    // As the producer does: brokers that create topics automatically do so.
     asking.set("allow.auto.create.topics", "true");
     let asking = client::consumer(&mut asking)?;
     client::partitions(&asking, address, settings)?;
@@ -165,7 +165,7 @@ fn identity(folder: &Path) -> Result<String> {
             Err(Error::input(path, BadTopic::Id))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // Keyed by the system's randomness, each anew.
+            // Keyed by the system's randomness, each again.
             let word = || RandomState::new().build_hasher().finish();
             let id = format!("{:016x}{:016x}", word(), word());
             output::write_whole(&path, |out| writeln!(out, "{id}"))?;
@@ -199,7 +199,7 @@ impl Answers<'_> {
         let why = fatal.map_or_else(|| plain(error), |(_, why)| why);
         let why = self.producer.context().undelivered().unwrap_or(why);
         let then = match self.transactions {
-            Some(_) => "; the same command goes on, and nothing is lost or doubled",
+            Some(_) => "; run the same command again: it resumes, and nothing is lost or doubled",
             None => "",
         };
         about(&self.address, BadTopic::Unwritten(format!("{why}{then}")))
@@ -217,7 +217,7 @@ impl Answers<'_> {
                 Err(_) if since.elapsed() > self.settings.timeout => {
                     return Err(silent(&self.address, &self.settings, self.producer.context()));
                 }
-                // Whoever asked for the end shall not wait for a broker that is away.
+                // A run that is asked to end does not wait for a missing broker.
                 Err(_) if self.control.check().is_err() && since.elapsed() > FAREWELL => {
                     return Err(silent(&self.address, &self.settings, self.producer.context()));
                 }
@@ -226,7 +226,7 @@ impl Answers<'_> {
         }
     }
 
-    /// Hands a line to librdkafka, waiting while it has too many; false where the run shall end.
+    /// Hands a line to librdkafka, waiting while it has too many; false if the run must end.
     fn send(&self, line: &[u8]) -> Result<bool> {
         let key = line.split(|byte| *byte == b'\t').next().unwrap_or_default();
         let mut since = None;
@@ -311,7 +311,7 @@ impl Sink for Answers<'_> {
 }
 
 impl Drop for Answers<'_> {
-    /// What is not committed is to be sent by a later run; readers shall not wait for it until then.
+    /// A later run sends what is not committed; readers must not wait for it until then.
     fn drop(&mut self) {
         if self.transactions.as_ref().is_some_and(|transactions| transactions.open.is_some()) {
             let _ = self.producer.abort_transaction(FAREWELL.min(self.settings.timeout));

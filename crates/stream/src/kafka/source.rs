@@ -396,7 +396,7 @@ impl Topic<'_> {
         Ok(whole)
     }
 
-    /// Takes records by turns, up to so many in all; how far that came.
+    /// Takes records by turns, up to this many in all; how far that came.
     fn take_next(&mut self, most: usize, records: &mut Records) -> Result<Reached> {
         while records.len() < most {
             let mut missing = false;

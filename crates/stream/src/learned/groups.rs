@@ -111,7 +111,7 @@ impl Learned {
         Ok(())
     }
 
-    /// Forgets how the source has numbered groups that it found: another one counts anew.
+    /// Forgets how the source has numbered groups that it found: another one counts again.
     pub(crate) fn forget_numbers(&mut self) {
         if !knows_groups(&self.common, &self.sizing) {
             self.numbered.clear();

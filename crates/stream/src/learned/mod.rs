@@ -1,6 +1,6 @@
 //! What the training stream has taught so far: filters or counters in memory, one sketch per group,
-//! of a fixed size or growing. `take` has what records do to them, `groups` how groups are found as they
-//! come, `fill` how full they are.
+//! of a fixed size or growing. `take` has what records do to them, `groups` how groups are found as
+//! they occur, `fill` how full they are.
 
 mod fill;
 mod groups;
@@ -29,16 +29,16 @@ pub use self::fill::Fill;
 pub enum Sizing {
     /// As these parameters have it; groups that they lack are bad rows.
     Params(Params),
-    /// For so many keys in each group; groups are found as they come.
+    /// For this many keys in each group; groups are found as they occur.
     Keys(u64, Size),
-    /// Sketches that count, with so many counters each; groups are found as they come.
+    /// Sketches that count, with this many counters each; groups are found as they occur.
     Counters(Counters),
-    /// They grow, beginning with so many keys; groups are found as they come.
+    /// They grow, beginning with this many keys; groups are found as they occur.
     Growing(u64, f64),
 }
 
 impl Sizing {
-    /// The same for so many keys in each group, where it is for a number of keys.
+    /// The same for this many keys in each group, where it is for a number of keys.
     pub(super) fn for_keys(&self, keys: u64) -> Sizing {
         match self {
             Sizing::Keys(_, size) => Sizing::Keys(keys, *size),
@@ -161,7 +161,7 @@ impl Learned {
         }
     }
 
-    /// Nothing yet, in filters for so many keys.
+    /// Nothing yet, in filters for this many keys.
     pub(super) fn for_keys(&self, keys: u64) -> Result<Learned> {
         Learned::new(&self.common, &self.sizing.for_keys(keys))
     }
@@ -303,8 +303,8 @@ fn params_of(name: &Name, filter: &Scalable<Words>) -> Result<GroupParams> {
     Ok(GroupParams { group: name.clone(), keys, fpr, shape })
 }
 
-/// Whether groups are known beforehand and have the numbers of the parameters; others are found as
-/// they come.
+/// Whether groups are known in advance and have the numbers of the parameters; others are found as
+/// they occur.
 fn knows_groups(common: &Common, sizing: &Sizing) -> bool {
     matches!(sizing, Sizing::Params(_)) || common.recipe.group.is_none()
 }

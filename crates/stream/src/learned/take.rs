@@ -102,7 +102,7 @@ impl Learned {
     }
 }
 
-/// The hashes and weights of each of so many groups, in the order of the records; nothing where there
+/// The hashes and weights of each of this many groups, in the order of the records; nothing where there
 /// is no need to set them apart.
 fn by_group(
     keys: &KeyBatch,

@@ -8,7 +8,7 @@ pub const LINE_BITS: u64 = 512;
 /// The numbers of hashes that there are: lanes of 512, 256, 128, 64, 32 and 16 bits.
 const HASHES: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
-/// The expected rate of false positives of a filter of so many lines that holds so many keys.
+/// The expected rate of false positives of a filter of this many lines that holds this many keys.
 pub fn expected_rate(keys: u64, lines: u64, hashes: u32) -> f64 {
     if keys == 0 {
         return 0.0;
@@ -53,7 +53,7 @@ pub fn expected_rate(keys: u64, lines: u64, hashes: u32) -> f64 {
     sum / weights
 }
 
-/// The rate of a very large filter with so many keys in a line on average.
+/// The rate of a very large filter with this many keys in a line on average.
 fn rate_at_load(load: f64, hashes: u32) -> f64 {
     const LINES: u64 = 1 << 40;
     expected_rate((load * LINES as f64) as u64, LINES, hashes)

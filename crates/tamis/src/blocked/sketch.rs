@@ -18,7 +18,7 @@ pub(crate) const AHEAD: usize = 32;
 /// The bits of a line.
 pub type Mask = [u64; 8];
 
-/// The line of a key among so many.
+/// The line of a key among this many.
 #[inline(always)]
 pub fn line_of(hash: u64, lines: u64) -> usize {
     ((u128::from(hash) * u128::from(lines)) >> 64) as usize
@@ -140,13 +140,13 @@ pub struct Blocked<W> {
 }
 
 impl Blocked<Words> {
-    /// An empty filter for so many keys at this rate.
+    /// An empty filter for this many keys at this rate.
     pub fn for_rate(keys: u64, fpr: f64) -> Result<Self> {
         let shape = crate::sizing::Kind::Blocked.shape_for_rate(keys, fpr)?;
         Self::zeroed(shape.slots / LINE_BITS, shape.hashes)
     }
 
-    /// An empty filter of so many lines.
+    /// An empty filter of this many lines.
     pub fn zeroed(lines: u64, hashes: u32) -> Result<Self> {
         let words = usize::try_from(lines).ok().and_then(|lines| lines.checked_mul(8));
         let words = words.ok_or(Error::TooLarge { bits: u64::MAX })?;
@@ -159,7 +159,9 @@ impl<W: AsRef<[u64]>> Blocked<W> {
     pub fn from_words(words: W, hashes: u32) -> Result<Self> {
         let len = words.as_ref().len();
         if len == 0 || len % 8 != 0 || !(hashes.is_power_of_two() && hashes <= 32) {
-            return Err(Error::Shape(format!("{len} words and {hashes} hashes make no blocked filter")));
+            return Err(Error::Shape(format!(
+                "{len} words and {hashes} hashes are not a valid blocked filter"
+            )));
         }
         Ok(Blocked { lines: len as u64 / 8, words, hashes })
     }
@@ -235,7 +237,7 @@ impl<W: AsRef<[u64]>> Blocked<W> {
         sum / self.lines as f64
     }
 
-    /// The expected rate after so many keys.
+    /// The expected rate after this many keys.
     pub fn expected_rate(&self, keys: u64) -> f64 {
         params::expected_rate(keys, self.lines, self.hashes)
     }
@@ -292,7 +294,7 @@ impl Unit for Mask {
 }
 
 /// Hashes on their way: the line of each is asked for when it comes in, and it goes out, in
-/// order, when so many others have come in after it.
+/// order, when this many others have come in after it.
 pub(crate) struct Ahead<H> {
     hashes: H,
     ring: [u64; AHEAD],

@@ -9,7 +9,7 @@ use alloc::vec;
 /// More hashes than this never help: their rate is below one in 10¹⁹.
 pub const MOST_HASHES: u32 = 64;
 
-/// The expected rate of false positives of m bits that hold so many keys.
+/// The expected rate of false positives of m bits that hold this many keys.
 pub fn expected_rate(keys: u64, bits: u64, hashes: u32) -> f64 {
     if keys == 0 {
         return 0.0;

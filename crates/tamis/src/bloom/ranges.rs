@@ -32,7 +32,7 @@ const MOST_RANGES: u64 = 1024;
 const TOUCHES_PER_LINE: core::ops::RangeInclusive<usize> = 2..=8;
 
 /// Memory that [`Bloom`](super::Bloom) needs for many keys at once. Kept from call to call, it spares the
-/// system from giving it anew, which costs about as much as a tenth of the work, and several times
+/// system from giving it again, which costs about as much as a tenth of the work, and several times
 /// that on virtual machines that lend free memory to others.
 #[derive(Debug, Default)]
 pub struct Scratch(Words);
@@ -45,7 +45,7 @@ pub(super) struct Touches<'s> {
     batch: usize,
     /// log2 of the bits in a range.
     shift: u32,
-    /// Room for so many touches of each range.
+    /// Room for this many touches of each range.
     room: usize,
     /// The touches of range r begin at r · room.
     touches: &'s mut [u32],
@@ -54,7 +54,7 @@ pub(super) struct Touches<'s> {
 }
 
 impl<'s> Touches<'s> {
-    /// For so many keys; none where it would not pay, or memory cannot be had.
+    /// For this many keys; none where it would not pay, or memory cannot be had.
     pub(super) fn new(scratch: &'s mut Scratch, keys: usize, bits: u64, hashes: u32) -> Option<Self> {
         let lines = usize::try_from(bits / 512).ok()?;
         let all = keys.checked_mul(hashes as usize)?;

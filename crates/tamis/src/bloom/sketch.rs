@@ -19,7 +19,7 @@ const AHEAD: usize = 32;
 /// Keys whose answers are sought together, probe by probe.
 const BATCH: usize = 1024;
 
-/// One of the positions of the key with this hash among so many bits.
+/// One of the positions of the key with this hash among this many bits.
 #[inline(always)]
 pub(crate) fn position(hash: u64, number: u32, bits: u64) -> u64 {
     let state = hash.wrapping_add(STEP.wrapping_mul(u64::from(number) + 1));
@@ -27,7 +27,7 @@ pub(crate) fn position(hash: u64, number: u32, bits: u64) -> u64 {
     ((u128::from(draw) * u128::from(bits)) >> 64) as u64
 }
 
-/// The positions of the key with this hash among so many bits.
+/// The positions of the key with this hash among this many bits.
 #[inline(always)]
 pub fn positions(hash: u64, bits: u64, hashes: u32) -> impl Iterator<Item = u64> {
     (0..hashes).map(move |number| position(hash, number, bits))
@@ -58,13 +58,13 @@ pub struct Bloom<W> {
 }
 
 impl Bloom<Words> {
-    /// An empty filter for so many keys at this rate.
+    /// An empty filter for this many keys at this rate.
     pub fn for_rate(keys: u64, fpr: f64) -> Result<Self> {
         let shape = crate::sizing::Kind::Bloom.shape_for_rate(keys, fpr)?;
         Self::zeroed(shape.slots, shape.hashes)
     }
 
-    /// An empty filter of so many bits.
+    /// An empty filter of this many bits.
     pub fn zeroed(bits: u64, hashes: u32) -> Result<Self> {
         let words = usize::try_from(bits.div_ceil(64)).map_err(|_| Error::TooLarge { bits })?;
         Bloom::from_words(Words::new(words)?, bits, hashes)
@@ -72,12 +72,12 @@ impl Bloom<Words> {
 }
 
 impl<W: AsRef<[u64]>> Bloom<W> {
-    /// A filter of so many bits, in these words.
+    /// A filter of this many bits, in these words.
     pub fn from_words(words: W, bits: u64, hashes: u32) -> Result<Self> {
         let len = words.as_ref().len();
         if bits == 0 || len as u64 != bits.div_ceil(64) || hashes == 0 || hashes > MOST_HASHES {
             return Err(Error::Shape(format!(
-                "{len} words, {bits} bits and {hashes} hashes make no Bloom filter"
+                "{len} words, {bits} bits and {hashes} hashes are not a valid Bloom filter"
             )));
         }
         Ok(Bloom { words, bits, hashes })
@@ -241,13 +241,13 @@ impl<W: AsRef<[u64]>> Bloom<W> {
         power(hits as f64 / (1u64 << 32) as f64, self.hashes)
     }
 
-    /// The expected rate after so many keys.
+    /// The expected rate after this many keys.
     pub fn expected_rate(&self, keys: u64) -> f64 {
         params::expected_rate(keys, self.bits, self.hashes)
     }
 }
 
-/// The positions of some keys among so many bits: made once for all filters of that size.
+/// The positions of some keys among this many bits: made once for all filters of that size.
 /// Probe by probe, each for all keys.
 #[derive(Debug, Clone, Default)]
 pub struct Positions {

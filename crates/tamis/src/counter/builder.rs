@@ -49,7 +49,7 @@ impl Builder {
         Builder { epsilon, ..self }
     }
 
-    /// How probably an estimate is further off: 0.01 by default.
+    /// The probability that an estimate exceeds that error: 0.01 by default.
     pub fn delta(self, delta: f64) -> Self {
         Builder { delta, ..self }
     }

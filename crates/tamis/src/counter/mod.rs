@@ -50,7 +50,7 @@ const _: () = {
 };
 
 impl Counter {
-    /// An empty counter whose estimates are too high by at most ε (`epsilon`) times the total, but for
+    /// An empty counter whose estimates are too high by at most ε (`epsilon`) times the total, except for
     /// a probability of δ (`delta`).
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl Counter {
         self.sketch.total()
     }
 
-    /// How far an estimate is above the truth at most, but for a probability of [δ](Self::delta).
+    /// How far an estimate is above the truth at most, except with a probability of [δ](Self::delta).
     pub fn bound(&self) -> f64 {
         self.sketch.bound()
     }
@@ -134,7 +134,8 @@ impl Counter {
         self.params.groups[0].fpr
     }
 
-    /// How probably an estimate is further off than the [bound](Self::bound): e^(−d) for d rows.
+    /// The probability that an estimate exceeds that error than the [bound](Self::bound): e^(−d)
+    /// for d rows.
     pub fn delta(&self) -> f64 {
         delta_of(self.sketch.shape().hashes)
     }
@@ -248,7 +249,7 @@ impl<K: AsRef<[u8]>> Extend<K> for Counter {
     }
 }
 
-/// A counter of these keys, with the default error: a ten-thousandth of the total, but for one estimate
+/// A counter of these keys, with the default error: a ten-thousandth of the total, except for one estimate
 /// in a hundred.
 ///
 /// # Panics

@@ -161,13 +161,13 @@ pub struct Counting<W> {
 }
 
 impl Counting<Words> {
-    /// An empty filter for so many keys at this rate.
+    /// An empty filter for this many keys at this rate.
     pub fn for_rate(keys: u64, fpr: f64) -> Result<Self> {
         let shape = crate::sizing::Kind::Counting.shape_for_rate(keys, fpr)?;
         Self::zeroed(shape.slots / LINE_BITS, shape.hashes)
     }
 
-    /// An empty filter of so many blocks.
+    /// An empty filter of this many blocks.
     pub fn zeroed(blocks: u64, hashes: u32) -> Result<Self> {
         let words = usize::try_from(blocks).ok().and_then(|blocks| blocks.checked_mul(BLOCK_WORDS));
         let words = words.ok_or(Error::TooLarge { bits: u64::MAX })?;
@@ -180,7 +180,9 @@ impl<W: AsRef<[u64]>> Counting<W> {
     pub fn from_words(words: W, hashes: u32) -> Result<Self> {
         let len = words.as_ref().len();
         if len == 0 || len % BLOCK_WORDS != 0 || !(hashes.is_power_of_two() && hashes <= 32) {
-            return Err(Error::Shape(format!("{len} words and {hashes} hashes make no counting filter")));
+            return Err(Error::Shape(format!(
+                "{len} words and {hashes} hashes are not a valid counting filter"
+            )));
         }
         Ok(Counting { blocks: (len / BLOCK_WORDS) as u64, words, hashes })
     }
@@ -254,7 +256,7 @@ impl<W: AsRef<[u64]>> Counting<W> {
         self.blocks().iter().map(hit).sum::<f64>() / self.blocks as f64
     }
 
-    /// The expected rate with so many keys.
+    /// The expected rate with this many keys.
     pub fn expected_rate(&self, keys: u64) -> f64 {
         expected_rate(keys, self.blocks, self.hashes)
     }

@@ -41,14 +41,14 @@ impl Heavy {
         bytes
     }
 
-    /// Reads what [`encode`](Self::encode) wrote for so many groups.
+    /// Reads what [`encode`](Self::encode) wrote for this many groups.
     pub fn decode(bytes: &[u8], groups: usize) -> Result<Heavy> {
         let broken = |what: &str| Error::Corrupt(format!("the list of heavy keys: {what}"));
         let short = || broken("it ends too early");
         let (share, mut rest) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
         let share = f64::from_le_bytes(*share);
         if !(share > 0.0 && share <= 1.0) {
-            return Err(broken("its share does not lie between 0 and 1"));
+            return Err(broken("its share is not between 0 and 1"));
         }
         let mut lists = Vec::with_capacity(groups);
         for _ in 0..groups {
@@ -60,7 +60,7 @@ impl Heavy {
                 let length = u32::from_le_bytes(*length) as usize;
                 let (key, after) = after.split_at_checked(length).ok_or_else(short)?;
                 if keys.last().is_some_and(|last| last.as_slice() >= key) {
-                    return Err(broken("a key stands there twice, or out of order"));
+                    return Err(broken("a key occurs twice, or out of order"));
                 }
                 keys.push(key.to_vec());
                 rest = after;
@@ -68,7 +68,7 @@ impl Heavy {
             lists.push(keys);
         }
         if !rest.is_empty() {
-            return Err(broken("it goes on after its last key"));
+            return Err(broken("it continues after its last key"));
         }
         Ok(Heavy { share, groups: lists })
     }

@@ -2,7 +2,8 @@
 //!
 //! **Answers** "how often did this key come?", or what its weights sum up to; and how large the
 //! inner product of two streams is. **Errs** on one side only: an estimate is never below the
-//! truth (unless counters ran full, see below). With a total weight N it is at most εN above it, but for a probability δ for each key
+//! truth (unless counters ran full, see below). With a total weight N it is at most εN above it,
+//! except with a probability δ for each key
 //! that is asked for. **Costs** w·d counters of 64 bits (or 32), and d cache lines per
 //! operation. **Do not use it** where the question is only whether a key came
 //! ([`blocked`](crate::blocked) takes a few bits per key for that), nor where many keys have counts
@@ -25,7 +26,7 @@
 //! The estimate is the smallest of the d counters. Counters saturate: at their largest value they
 //! stay, and are called full. An estimate of this value ([`CountMin::is_full`]) is none: all counters
 //! of the key are full, by its own weight or by that of others, and the truth may be anything up to N.
-//! It is as large as that value less εN, but for a probability of δ, and that is all there is to say.
+//! It is at least that value minus εN, except with probability δ; nothing more is known.
 //! As long as one counter of a key is not full, its estimate is what it would be without a limit.
 //!
 //! # Bound

@@ -10,19 +10,17 @@ use crate::sizing::{MOST_BITS, Shape};
 /// The error where none is asked for: a ten-thousandth of the total weight.
 pub const DEFAULT_EPSILON: f64 = 0.0001;
 
-/// How probably an estimate is further off, where nothing is asked for.
+/// The probability that an estimate exceeds that error, where nothing is asked for.
 pub const DEFAULT_DELTA: f64 = 0.01;
 
 /// More rows than this never help: δ is then below one in 10²⁷.
 pub const MOST_DEPTH: u32 = 64;
 
-/// w = ⌈e/ε⌉ counters of so many bits (64 or 32) in each of d = ⌈ln(1/δ)⌉ rows.
+/// w = ⌈e/ε⌉ counters of this many bits (64 or 32) in each of d = ⌈ln(1/δ)⌉ rows.
 pub fn shape(epsilon: f64, delta: f64, bits: u32) -> Result<Shape> {
     for (name, value) in [("epsilon", epsilon), ("delta", delta)] {
         if !(value > 0.0 && value < 1.0) {
-            return Err(Error::Shape(format!(
-                "{name} must lie between 0 and 1, both excluded: {value:?} does not"
-            )));
+            return Err(Error::Shape(format!("{name} must be above 0 and below 1, not {value:?}")));
         }
     }
     let row = ceil(E / epsilon);
@@ -32,19 +30,18 @@ pub fn shape(epsilon: f64, delta: f64, bits: u32) -> Result<Shape> {
     let depth = ceil(-log(delta)).max(1.0);
     if depth > f64::from(MOST_DEPTH) {
         return Err(Error::Shape(format!(
-            "a delta of {delta:?} takes {depth} rows, and there are at most {MOST_DEPTH}: {:e} is the lowest",
+            "a delta of {delta:?} needs {depth} rows, more than the limit of {MOST_DEPTH}: give at least {:e}",
             exp(-f64::from(MOST_DEPTH))
         )));
     }
     shape_by_hand(row as u64, depth as u32, bits)
 }
 
-/// So many counters of so many bits (64 or 32) in each of so many rows.
+/// This many counters of this many bits (64 or 32) in each of this many rows.
 pub fn shape_by_hand(row: u64, depth: u32, bits: u32) -> Result<Shape> {
     if row == 0 || !(1..=MOST_DEPTH).contains(&depth) || !matches!(bits, 32 | 64) {
         return Err(Error::Shape(format!(
-            "{depth} rows of {row} counters of {bits} bits make no count-min sketch: there are 1 to {MOST_DEPTH} \
-             rows of at least 1 counter of 32 or 64 bits"
+            "{depth} rows of {row} counters of {bits} bits are not a valid count-min sketch: it has 1 to {MOST_DEPTH} rows of at least 1 counter of 32 or 64 bits"
         )));
     }
     let slots = row.checked_mul(u64::from(depth)).filter(|slots| *slots <= MOST_BITS / u64::from(bits));
@@ -54,12 +51,12 @@ pub fn shape_by_hand(row: u64, depth: u32, bits: u32) -> Result<Shape> {
     }
 }
 
-/// The ε that rows of so many counters keep: e/w, and no more than 1.
+/// The ε that rows of this many counters keep: e/w, and no more than 1.
 pub fn epsilon_of(row: u64) -> f64 {
     (E / row.max(1) as f64).min(1.0)
 }
 
-/// The δ that so many rows keep: e^(−d).
+/// The δ that this many rows keep: e^(−d).
 pub fn delta_of(depth: u32) -> f64 {
     exp(-f64::from(depth))
 }

@@ -79,7 +79,7 @@ impl Counter for u32 {
     }
 }
 
-/// The counters of the key with this hash in so many rows of so many counters: their numbers among
+/// The counters of the key with this hash in this many rows of this many counters: their numbers among
 /// all counters.
 #[inline(always)]
 pub fn places(hash: u64, row: u64, depth: u32) -> impl Iterator<Item = u64> {
@@ -257,7 +257,7 @@ pub(crate) fn counters_used(words: &[u64], width: u32) -> u64 {
 
 impl CountMin<Words> {
     /// An empty sketch of 64-bit counters whose estimates are at most ε times the total weight too
-    /// high, but for a probability of δ.
+    /// high, except with a probability of δ.
     pub fn new(epsilon: f64, delta: f64) -> Result<Self> {
         Self::zeroed(params::shape(epsilon, delta, 64)?, Update::Plain)
     }
@@ -276,7 +276,7 @@ impl<W: AsRef<[u64]>> CountMin<W> {
         let len = words.as_ref().len();
         if !params::possible(&shape, 1.0) || len as u64 != shape.bits().div_ceil(64) {
             return Err(Error::Shape(format!(
-                "{len} words make no count-min sketch of {} rows and {} counters of {} bits",
+                "{len} words are not a valid count-min sketch of {} rows and {} counters of {} bits",
                 shape.hashes, shape.slots, shape.width
             )));
         }
@@ -326,7 +326,7 @@ impl<W: AsRef<[u64]>> CountMin<W> {
         super::least(share, self.total).min(self.most())
     }
 
-    /// How far an estimate is above the truth at most, but for a probability of e^(−d): e·N/w. Where
+    /// How far an estimate is above the truth at most, except with a probability of e^(−d): e·N/w. Where
     /// the total saturated, more than this.
     pub fn bound(&self) -> f64 {
         epsilon_of(self.row) * self.total as f64
@@ -411,7 +411,7 @@ impl<W: AsRef<[u64]>> CountMin<W> {
 
     /// The inner product of two streams, the sum over all keys of the product of their weights: never
     /// below the truth, unless a counter is saturated, and at most e/w times the product of the two
-    /// totals above it, but for a probability of e^(−d). With itself: the size of the self-join.
+    /// totals above it, except with a probability of e^(−d). With itself: the size of the self-join.
     pub fn inner_product<V: AsRef<[u64]>>(&self, other: &CountMin<V>) -> Result<u128> {
         self.same(other)?;
         if self.update == Update::Conservative {
@@ -488,8 +488,7 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
         self.same(other)?;
         if self.update == Update::Conservative {
             return Err(Error::Different(
-                "what a conservative sketch holds depends on the order of its rows: the sum of two is not that of both; \
-                 build one from all of the data, or plain ones"
+                "conservative sketches depend on the order of their rows and cannot be merged; build one from all of the data, or plain ones"
                     .into(),
             ));
         }

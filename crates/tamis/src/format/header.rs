@@ -28,7 +28,7 @@ pub(super) struct Header {
     pub directory_sum: u64,
     pub names_sum: u64,
     pub journal_len: u64,
-    /// Zero where there is no journal, as in files of before there was any.
+    /// Zero if there is no journal, as in files from before journals existed.
     pub journal_sum: u64,
     pub heavy_len: u64,
     /// Zero where there are no heavy keys.

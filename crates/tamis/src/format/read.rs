@@ -82,7 +82,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
                 .get(named as usize..)
                 .and_then(|rest| rest.get(..entry.name_len as usize))
                 .filter(|_| entry.name_offset == named)
-                .ok_or_else(|| broken("its name does not stand where it should in the list of names"))?;
+                .ok_or_else(|| broken("its name is not where it should be in the list of names"))?;
             named += u64::from(entry.name_len);
             let shape = Shape { slots: entry.slots, width: entry.width, hashes: entry.hashes };
             params.push(GroupParams { group: Name(name.to_vec()), keys: entry.keys, fpr: entry.fpr, shape });
@@ -102,13 +102,11 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         for i in 0..count {
             let len = 8 * params.groups[i].shape.words(params.common.kind);
             if places[i] != (extents.data.0 + 8 * starts[i] as u64, len) {
-                return Err(Error::Corrupt(format!(
-                    "section {i} does not stand where its parameters put it"
-                )));
+                return Err(Error::Corrupt(format!("section {i} is not where its parameters put it")));
             }
         }
         if heavy.is_some() && !params.common.kind.counts() {
-            return Err(Error::Corrupt("heavy keys stand beside sketches that count, not filters".into()));
+            return Err(Error::Corrupt("only sketches that count have heavy keys, not filters".into()));
         }
         let heavy = heavy.map(|bytes| Heavy::decode(bytes, count)).transpose()?;
         let data = (extents.data.0 as usize, data_len as usize);
@@ -159,7 +157,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         self.heavy.as_ref()
     }
 
-    /// What a job that goes on must remember; empty in all other files.
+    /// The progress of a job that can be resumed; empty in all other files.
     pub fn journal(&self) -> &[u8] {
         &self.bytes[self.journal..]
     }

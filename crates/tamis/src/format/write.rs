@@ -56,7 +56,7 @@ pub fn used(kind: Kind, shape: &Shape, section: &[u64]) -> u64 {
 pub struct Extras<'a> {
     /// Keys of a large share, beside sketches that count.
     pub heavy: Option<&'a Heavy>,
-    /// What a job that goes on must remember.
+    /// The progress of a job that can be resumed.
     pub journal: &'a [u8],
 }
 

@@ -34,7 +34,7 @@ impl Fuse<Vec<u64>> {
     }
 }
 
-/// Builds with the first of so many seeds that works.
+/// Builds with the first of this many seeds that works.
 pub(super) fn build_within(seeds: u64, hashes: &mut Vec<u64>, width: u32) -> Result<Fuse<Vec<u64>>> {
     check_width(width)?;
     let mut peeling = None;

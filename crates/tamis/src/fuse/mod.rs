@@ -92,7 +92,7 @@ pub struct Fuse<W> {
 
 impl<W: AsRef<[u64]>> Fuse<W> {
     /// The filter that was built as these words. Fails where their number is not that of a
-    /// filter of so many keys and bits. Wrong words or a wrong seed give wrong answers, and
+    /// filter of this many keys and bits. Wrong words or a wrong seed give wrong answers, and
     /// nothing worse.
     pub fn from_words(words: W, keys: u64, width: u32, seed: u64) -> Result<Self> {
         let expected = words_needed(keys, width)?;

@@ -42,7 +42,7 @@ pub struct Shape {
     pub starts: u64,
 }
 
-/// The shape of a filter of so many distinct keys.
+/// The shape of a filter of this many distinct keys.
 ///
 /// With L slots in a segment, a key's first slot lies in one of ⌈1.11 · keys / L⌉ segments,
 /// and its other two in the two segments that follow, so that the table has two more. The
@@ -100,7 +100,7 @@ pub fn width_for(fpr: f64) -> Option<u32> {
     (1..=MAX_WIDTH).find(|&width| rate(width) <= fpr)
 }
 
-/// The false-positive rate of fingerprints of so many bits: 2^-width.
+/// The false-positive rate of fingerprints of this many bits: 2^-width.
 pub fn rate(width: u32) -> f64 {
     1.0 / (1u64 << width.min(63)) as f64
 }

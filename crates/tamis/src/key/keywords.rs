@@ -28,7 +28,7 @@ impl Record {
         &self.text[start..self.ends[number]]
     }
 
-    /// Takes a keyword; one without bytes is none.
+    /// Takes a keyword; an empty one is dropped.
     fn push(&mut self, keyword: &[u8]) {
         if !keyword.is_empty() {
             self.text.extend_from_slice(keyword);
@@ -137,7 +137,7 @@ fn words(cell: &[u8], mut take: impl FnMut(&[u8]) -> Result<(), BadValue>) -> Re
     take(&cell[start..])
 }
 
-/// The elements of a JSON list, or a member of each: texts and whole numbers; a null is none.
+/// The elements of a JSON list, or a member of each: strings and integers; a null gives nothing.
 fn json(
     cell: &[u8],
     member: &str,
@@ -148,7 +148,7 @@ fn json(
     let list: Vec<Value> = serde_json::from_slice(cell).map_err(|error| {
         // Within the cell, which is line 1: only the place of the character says something.
         let what = error.to_string().replace("at line 1 column", "at character");
-        bad(format!("it is no JSON list ({what})"))
+        bad(format!("not a JSON list ({what})"))
     })?;
     for (number, element) in list.iter().enumerate() {
         let value = match (member, element) {
@@ -163,7 +163,7 @@ fn json(
             }
             Some(Value::Null) => {}
             Some(_) => {
-                return Err(bad(format!("element {} is neither a text nor a whole number", number + 1)));
+                return Err(bad(format!("element {} is neither a string nor an integer", number + 1)));
             }
             None => {
                 return Err(bad(format!("element {} has no member {member:?}", number + 1)));

@@ -194,7 +194,7 @@ fn a_cell_that_holds_no_list_is_named_with_its_column() {
         ("[{'name': 'x'}]", "no JSON list"),
         ("[{\"name\": \"x\"}, {\"id\": 1}]", "element 2 has no member \"name\""),
         ("[\"x\"]", "element 1 has no member \"name\""),
-        ("[{\"name\": [1]}]", "element 1 is neither a text nor a whole number"),
+        ("[{\"name\": [1]}]", "element 1 is neither a string nor an integer"),
         ("[{\"name\": 1.5}]", "element 1 is neither"),
     ] {
         let error = record(&["tags:json=name"], None, &[Some(cell)]).unwrap_err().to_string();

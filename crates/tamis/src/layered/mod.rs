@@ -20,7 +20,7 @@
 //!   m is a power of two.
 //!
 //! A lookup asks for the same bits. A record of fewer keywords than layers reaches only the first
-//! ones; its XOR is over what is there. A record without keywords is none: it is never added and
+//! ones; its XOR is over what is there. A record without keywords is not a key: it is never added and
 //! never found.
 //!
 //! # What it can tell apart, and what not
@@ -47,7 +47,7 @@
 //! |---|---|
 //! | random: n ≥ 2 keywords that no member has, cᵢ of them in layer i | f^k · Π fᵢ^(k·cᵢ) |
 //! | recombined from members' keywords, each in its layer | f^k |
-//! | recombined but for r keywords in layers i₁ … i_r that no member has there | f^k · Π f_(i_s)^k |
+//! | recombined except for r keywords in layers i₁ … i_r that no member has there | f^k · Π f_(i_s)^k |
 //! | the first n keywords only, random | Π fᵢ^(k·cᵢ) |
 //! | the first n keywords only, recombined | 1 |
 //!

@@ -12,7 +12,7 @@ pub const MOST_LAYERS: u32 = 256;
 /// Each layer has whole words.
 pub const LEAST_BITS: u64 = 64;
 
-/// The number of layers for so many keywords in so many records: their mean, divided by the
+/// The number of layers for this many keywords in this many records: their mean, divided by the
 /// number of hash functions, rounded (half to even), and at least 1.
 pub fn layers_for(keywords: u64, records: u64, hashes: u32) -> u32 {
     let mean = keywords as f64 / records.max(1) as f64;
@@ -26,14 +26,14 @@ fn check(layers: u32) -> Result<()> {
     Err(Error::Shape(format!("a layered filter has 1 to {MOST_LAYERS} layers, not {layers}")))
 }
 
-/// The smallest shape in which a layer that holds so many items has at most this rate.
+/// The smallest shape in which a layer that holds this many items has at most this rate.
 pub fn shape_for_rate(items: u64, fpr: f64, layers: u32) -> Result<Shape> {
     check(layers)?;
     let shape = Kind::Layered.shape_for_rate(items, fpr)?.with_layers(layers);
     if shape.bits() > MOST_BITS { Err(Error::TooLarge { bits: shape.bits() }) } else { Ok(shape) }
 }
 
-/// The shape of lowest rate whose layers have at most so many bits all together.
+/// The shape of lowest rate whose layers have at most this many bits all together.
 pub fn shape_for_bits(items: u64, bits: u64, layers: u32) -> Result<Shape> {
     check(layers)?;
     let each = bits / (u64::from(layers) + 1);

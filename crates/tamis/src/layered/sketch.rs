@@ -48,7 +48,7 @@ pub struct Layered<W> {
 }
 
 impl Layered<Words> {
-    /// An empty filter for so many items in a layer at this rate of a single layer.
+    /// An empty filter for this many items in a layer at this rate of a single layer.
     pub fn for_rate(items: u64, fpr: f64, layers: u32) -> Result<Self> {
         Self::zeroed(params::shape_for_rate(items, fpr, layers)?)
     }
@@ -74,7 +74,7 @@ impl<W: AsRef<[u64]>> Layered<W> {
     pub fn from_words(words: W, shape: Shape) -> Result<Self> {
         let len = words.as_ref().len();
         if !possible(&shape) || len as u64 != shape.bits() / 64 {
-            return Err(Error::Shape(format!("{len} words and {shape:?} make no layered filter")));
+            return Err(Error::Shape(format!("{len} words and {shape:?} are not a valid layered filter")));
         }
         Ok(Layered { words, shape })
     }

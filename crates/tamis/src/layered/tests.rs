@@ -165,7 +165,7 @@ fn rates_agree_with_the_formulas_for_one_to_eight_layers() {
             let mut recombined = (0..PROBES).map(mixed);
             assert_rate(count(&mut recombined, Answer::Whole), PROBES, *xor, 0.0, &what);
             assert_eq!(count(&mut (0..1000).map(mixed), Answer::Part), 1000, "all of them pass the layers");
-            // The same but for the last keyword, which no member has.
+            // The same except for the last keyword, which no member has.
             let mut but_one = (0..PROBES).map(|p| {
                 let mut record = mixed(p);
                 record[length - 1] = crate::hash::xxh3(&p.to_le_bytes(), 9);

@@ -16,13 +16,13 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// The expected rate with so many keys.
+    /// The expected rate with this many keys.
     pub fn expected_rate(&self, keys: u64) -> f64 {
         blocked::expected_rate(keys, self.shape.slots / LINE_BITS, self.shape.hashes)
     }
 }
 
-/// The layer of this number, from 0, of a filter whose first one is for so many keys.
+/// The layer of this number, from 0, of a filter whose first one is for this many keys.
 pub fn layer(keys: u64, fpr: f64, number: u32) -> Result<Layer> {
     #[cfg(feature = "std")]
     return known::layer(keys, fpr, number);
@@ -84,7 +84,7 @@ pub fn shape(keys: u64, fpr: f64, layers: u32) -> Result<Shape> {
     Ok(Shape { slots, width: 1, hashes: layers })
 }
 
-/// Whether this is the shape of so many layers, for so many keys first, at this rate.
+/// Whether this is the shape of this many layers, for this many keys first, at this rate.
 pub fn shape_has_layers(of: &Shape, keys: u64, fpr: f64) -> bool {
     // Each layer has at least twice the bits of the one before: there cannot be many.
     (1..=48).contains(&of.hashes) && shape(keys, fpr, of.hashes).is_ok_and(|shape| shape == *of)

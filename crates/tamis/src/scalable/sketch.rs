@@ -41,7 +41,7 @@ impl Place {
 }
 
 impl Scalable<Words> {
-    /// An empty filter, whose first layer is for so many keys, and which keeps this rate however
+    /// An empty filter, whose first layer is for this many keys, and which keeps this rate however
     /// many there will be.
     pub fn new(keys: u64, fpr: f64) -> Result<Self> {
         let mut filter = Scalable { words: Words::new(0)?, keys, fpr, layers: Vec::new(), newest: 0 };
@@ -110,7 +110,7 @@ fn blocked<'w>(place: &Place, words: &'w [u64]) -> Blocked<&'w [u64]> {
 }
 
 impl<W: AsRef<[u64]>> Scalable<W> {
-    /// A filter in these words, of so many layers, with so many keys in the newest.
+    /// A filter in these words, of this many layers, with this many keys in the newest.
     pub fn from_words(words: W, keys: u64, fpr: f64, layers: u32, newest: u64) -> Result<Self> {
         let mut places: Vec<Place> = Vec::new();
         for number in 0..layers {
@@ -124,7 +124,7 @@ impl<W: AsRef<[u64]>> Scalable<W> {
                 Ok(Scalable { words, keys, fpr, layers: places, newest })
             }
             _ => Err(Error::Shape(format!(
-                "{} words and {layers} layers with {newest} keys in the newest make no scalable filter",
+                "{} words and {layers} layers with {newest} keys in the newest are not a valid scalable filter",
                 words.as_ref().len()
             ))),
         }

@@ -1,7 +1,7 @@
 //! Temporary files and folders, known by name, so that a program that is ended at once can still
 //! remove them.
 //!
-//! Whoever ends it (a handler of Ctrl-C) calls [`remove_all`]; a job that ends by itself, well or
+//! A handler of Ctrl-C calls [`remove_all`]; a job that ends by itself, well or
 //! not, has nothing left to remove.
 
 use std::fs;

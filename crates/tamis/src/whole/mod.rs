@@ -59,7 +59,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::IsFolder => f.write_str("is a folder; name a file in it"),
             Reason::NotRegular => f.write_str("is not a regular file and is not replaced; name another"),
-            Reason::DanglingLink => f.write_str("is a link to nothing; name a file"),
+            Reason::DanglingLink => f.write_str("is a broken link; name a file"),
             Reason::NoFolder => f.write_str("its folder does not exist; make it first, or name another"),
             Reason::Io(error) => error.fmt(f),
         }

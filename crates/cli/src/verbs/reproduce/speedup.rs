@@ -28,11 +28,11 @@ pub(super) struct Speedup {
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = arguments::count)]
     #[arg(default_values_t = speedup::PRINTED.map(|printed| printed.records))]
     sizes: Vec<u64>,
-    /// Threads to try on the largest of them
+    /// Numbers of threads to try on the largest data set
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = arguments::threads)]
     #[arg(default_values_t = speedup::PRINTED_BY_THREADS.map(|(threads, _)| threads))]
     threads: Vec<usize>,
-    /// Each time is measured so often
+    /// The number of measurements of each time
     #[arg(long, default_value_t = 10)]
     repeats: usize,
     /// A much larger data set, measured three times at most; 0 leaves it out

@@ -36,7 +36,7 @@ pub struct Streams {
     /// The error of counts, as a share of the rows
     #[arg(long, value_parser = arguments::rate, default_value_t = 0.00001)]
     epsilon: f64,
-    /// How probably it is larger
+    /// The probability that the error is larger
     #[arg(long, value_parser = arguments::rate, default_value_t = 0.01)]
     delta: f64,
     /// Different addresses of the skewed stream

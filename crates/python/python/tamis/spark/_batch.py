@@ -100,7 +100,7 @@ def build(
     """Builds filters or counts of a Spark DataFrame: the bytes are those of ``tamis.build`` and ``tamis build``
     with the same rows and options, however Spark splits them.
 
-    The options are those of `tamis.build`, but for `heavy` and `conservative`, which depend on the order of rows, and
+    The options are those of `tamis.build`, except for `heavy` and `conservative`, which depend on the order of rows, and
     `threads`, which Spark decides. The file is written to `path` on the driver's machine, or to a
     temporary place. Rows that are not counted first (`params`, or more than 2²⁴ keys, or murmur3) change ranges
     of the file of `range_bytes` each, which executors bring together: neither they nor the driver hold all of a
@@ -229,7 +229,7 @@ def _partitions(rows: Any) -> int:
 
 
 def local_parts(df: Any, size: int) -> Iterator[tuple[int, bytes]]:
-    """Parts on the driver, of so many bytes in all at most: one partition after the other, so that no more than one
+    """Parts on the driver, of this many bytes in all at most: one partition after the other, so that no more than one
     of them is here at a time, but where all of them are small."""
     for row in df.collect() if size <= _at_once(df.sparkSession) else df.toLocalIterator():
         yield row[0], bytes(row[1])

@@ -67,7 +67,7 @@ class Folder:
             raise tamis.Error(f"{self.uri}/{name}: could not be put in its place")
 
     def read(self, name: str) -> Optional[bytes]:
-        """A small file; None where there is none."""
+        """A small file; None if there is none."""
         if self.local is not None:
             try:
                 with open(os.path.join(self.local, name), "rb") as file:

@@ -1,6 +1,6 @@
 """Records of files that pass, written by Spark.
 
-Lines of text leave as they came, since keys and records are those of one machine. Only where another format is asked
+Lines of text are written unchanged, because keys and records are those of one machine. Only where another format is asked
 for does Spark read those that passed.
 """
 

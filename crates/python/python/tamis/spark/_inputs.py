@@ -98,7 +98,7 @@ def _files(system: Any, status: Any) -> list[Found]:
     files = sorted(_below(system, status), key=lambda file: file.path)
     if not files:
         raise tamis.Error(
-            f"{status.getPath()}: this folder holds no files (hidden ones and files of filters do not count)"
+            f"{status.getPath()}: this folder contains no files (hidden files and files of filters do not count)"
         )
     return files
 
@@ -167,7 +167,7 @@ def head(spark: Any, file: Found) -> bytes:
             if not more:
                 break
             head += more
-        # A row that is cut is none.
+        # A row that is cut off does not count.
         return head[: head.rfind(b"\n") + 1] if len(head) >= _HEAD and not head.startswith(b"PAR1") else head
     finally:
         stream.close()

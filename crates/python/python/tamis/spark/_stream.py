@@ -179,7 +179,7 @@ def train_stream(
         if number != following:
             raise tamis.Error(
                 f"{state}: batch {number} is the next by the checkpoint {place}, and batch {following} by this state: "
-                "rows would be missing. Bring back the state that belongs to the checkpoint, or begin anew with an "
+                "rows would be missing. Bring back the state that belongs to the checkpoint, or start over with an "
                 "empty state and another checkpoint"
             )
         with explained():
@@ -197,7 +197,7 @@ def train_stream(
                 assembly.finish()
                 known.put(mine[0], number, path)
                 if not warned and (too_full := tamis.open(path)._file.overfull()):
-                    warnings.warn(f"{state}: {too_full}; begin anew with a larger keys=", stacklevel=1)
+                    warnings.warn(f"{state}: {too_full}; start over with a larger keys=", stacklevel=1)
                     warned.append(too_full)
                 os.unlink(path)
             else:
@@ -262,7 +262,7 @@ def query_stream(
 
     For each micro-batch `answer` is called with a DataFrame and the number of the batch: the rows whose key was
     seen; of counts all rows, with a column ``estimate``. If `once`, one row of each key, as its columns have it, is
-    there. The DataFrame serves as long as the call. The state is looked up anew for each batch. Before anything was
+    there. The DataFrame serves as long as the call. The state is looked up again for each batch. Before anything was
     learned, nothing was seen, and the DataFrame is empty; a state that `train_stream` never began is refused.
 
     A batch is answered at least once: where all ended before Spark knew that `answer` was done, it is called again,

@@ -135,7 +135,7 @@ def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterat
             while not begun and start < end:
                 line = lines[start].as_py()
                 if not line.strip(b"\r"):
-                    start += 1  # empty lines are none
+                    start += 1  # empty lines are not rows
                     continue
                 begun = True
                 if wanted is not None:
@@ -332,7 +332,7 @@ class SieveLines(Rows):
             found = _tamis.sieve_lines(self.file.open(), self.options, self.group, self.invert, lines)
             passed, *numbers = found
             if passed:
-                passed, before = before + passed[:-1], b""  # whoever writes it ends it
+                passed, before = before + passed[:-1], b""  # the writer adds the line end
             columns = [pa.array([passed], pa.binary()), *(pa.array([one], pa.int64()) for one in numbers)]
             yield pa.RecordBatch.from_arrays(columns, names=["text", "records", "admitted", "keyless"])
 
