@@ -222,7 +222,7 @@ fn filters_that_make_other_keys_are_no_pair() {
     other("column", &|job| job.common.recipe.key = vec!["group".parse().unwrap()]).unwrap();
     other("all", &|job| job.common.recipe.group = None).unwrap();
     let says = |result: Result<(), String>, what: &str| assert!(result.unwrap_err().contains(what), "{what}");
-    says(other("seed", &|job| job.common.hash = Scheme::Xxh3 { seed: 4 }), "--seed");
+    says(other("seed", &|job| job.common.hash = Scheme::Xxh3 { seed: 4 }), "seed=");
     says(other("steps", &|job| job.common.recipe.key = vec!["key:lower".parse().unwrap()]), "same steps");
     let ungrouped = folder.join("all");
     let grouped = Removed::open(&one, output::open(&ungrouped).unwrap().params());
