@@ -67,19 +67,26 @@ pub struct Build {
     #[arg(long, help_heading = "Filters")]
     distinct: bool,
     /// Parameters that `tamis plan … -o` saved
-    #[arg(long, value_name = "FILE", conflicts_with = "like")]
+    #[arg(long, value_name = "FILE", conflicts_with = "like", help_heading = "Parameters")]
     params: Option<PathBuf>,
     /// The parameters of another file of filters
-    #[arg(long, value_name = "FILE.tamis")]
+    #[arg(long, value_name = "FILE.tamis", help_heading = "Parameters")]
     like: Option<PathBuf>,
     /// Also keep the keys themselves, in FILE.tamis.keys, for filter --strict
-    #[arg(long)]
+    #[arg(long, help_heading = "Exact keys")]
     exact: bool,
-    /// Memory for collecting the keys of --exact; the rest goes to disk
-    #[arg(long, value_parser = memory, requires = "exact", default_value = "256MB", hide_default_value = true)]
+    /// Memory for collecting the keys of --exact; the rest goes to disk [default: 256MB]
+    #[arg(
+        long,
+        value_parser = memory,
+        requires = "exact",
+        default_value = "256MB",
+        hide_default_value = true,
+        help_heading = "Exact keys"
+    )]
     memory: u64,
     /// Show how the input is understood and the keys of its first rows, and build nothing
-    #[arg(long)]
+    #[arg(long, help_heading = "Reading")]
     explain: bool,
     #[command(flatten)]
     reading: Reading,

@@ -271,5 +271,5 @@ fn streams_of_removals_that_cannot_be_are_refused() {
     // Another stream of removals is another job.
     let counting = format!("{line} --kind counting --keys 3000 --state run");
     folder.ok(&counting);
-    folder.refused(&counting.replace("gone.txt", "left.txt"), 1, &["another job", "remove"]);
+    folder.refused(&counting.replace("gone.txt", "left.txt"), 1, &["another job", "the stream of removals"]);
 }
