@@ -53,10 +53,10 @@ pub enum Refusal {
 
 impl refusal::Refusal for Refusal {
     fn help(&self) -> Vec<Help> {
-        let blocked = Help::build_with(opt::KIND.with("blocked"));
+        let blocked = Help::DoWith("build both files", vec![opt::KIND.with("blocked")]);
         match self {
             Refusal::Counts => vec![Help::Do("multiply them with inner-product"), blocked],
-            Refusal::Bits { .. } => vec![blocked, Help::build_with(opt::KIND.with("bloom"))],
+            Refusal::Bits { .. } => vec![blocked],
         }
     }
 }

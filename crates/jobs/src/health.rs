@@ -3,13 +3,10 @@
 use tamis::blocked::LINE_BITS;
 use tamis::format::Tally;
 use tamis::layered;
-use tamis::params::{GroupParams, Name};
+use tamis::params::GroupParams;
 use tamis::scalable;
 use tamis::sizing::Kind;
 use tamis::sketch::{Sketch, estimated_keys};
-
-use crate::number;
-use crate::text::printable;
 
 /// The state of one group's sketch, as its fill tells it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,33 +29,6 @@ pub struct Health {
     /// Whether it surely holds more than that and more than it was planned for: by more than
     /// five standard errors, so that of thousands of sound filters none is suspected by chance.
     pub overfull: bool,
-}
-
-impl Health {
-    /// The keys for people.
-    pub fn keys_text(&self) -> String {
-        if self.keys.is_finite() { number::count(self.keys.round() as u64) } else { "full".into() }
-    }
-
-    /// A warning about an overfull filter, of this group and target, whose rate is now this.
-    pub fn overfull_text(&self, group: &Name, target: f64, rate: f64) -> String {
-        let of = if group.0.is_empty() {
-            "the filter".into()
-        } else {
-            format!("the filter of group {}", printable(&group.0))
-        };
-        let holds = match self.keys.is_finite() {
-            _ if self.whole.is_some() => "too many keywords or records in one of its layers".into(),
-            true => format!("about {} keys", self.keys_text()),
-            false => "countless keys (it is full)".into(),
-        };
-        format!(
-            "{of} holds {holds}, more than the {} it can hold at a rate of {}; its rate is now {}",
-            number::count(self.capacity.unwrap_or(0)),
-            number::rate(target),
-            number::rate(rate)
-        )
-    }
 }
 
 /// The state of a sketch: of a `layered` from its layers, of others from the directory entry; of a

@@ -40,7 +40,7 @@ pub enum Refusal {
     },
     /// They would be rebuilt by every job.
     #[error(
-        "its target rate is {target}, above the {above} at which it would be built again: it would be each time"
+        "its target rate is {target}, and the limit of {above} is below it, so that every job would build it again"
     )]
     BelowTarget {
         /// The rate that they are made for.

@@ -118,8 +118,8 @@ impl refusal::Refusal for Refusal {
                 ),
             ],
             Refusal::Missing { .. } => vec![
-                Help::give(opt::MISSING.with("skip")),
-                Help::DoWith("see the rows that are not in it by filter", vec![opt::INVERT.into()]),
+                Help::DoWith("remove the others", vec![opt::MISSING.with("skip")]),
+                Help::DoWith("list the missing ones by filter", vec![opt::INVERT.into()]),
             ],
         }
     }

@@ -78,9 +78,7 @@ pub fn rate_now(sketch: &Sketch<&[u64]>, scheme: Scheme) -> f64 {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// A kind that holds no whole keys.
-    #[error(
-        "keys can only be taken away from filters that hold whole keys, by such filters: one of the two is {kind}"
-    )]
+    #[error("filters of removed keys go with filters that hold whole keys, and one of the two is {kind}")]
     Kind {
         /// The kind.
         kind: Kind,
@@ -109,7 +107,7 @@ pub enum Refusal {
 impl refusal::Refusal for Refusal {
     fn help(&self) -> Vec<Help> {
         vec![match self {
-            Refusal::Kind { .. } => Help::build_with(opt::KIND.with("blocked")),
+            Refusal::Kind { .. } => Help::DoWith("build both files", vec![opt::KIND.with("blocked")]),
             Refusal::Hash { first: Scheme::Xxh3 { seed }, .. } => {
                 Help::BuildWith(vec![opt::HASH.with("xxh3"), opt::SEED.with(seed.to_string())])
             }
@@ -135,4 +133,24 @@ fn mismatch(first: &Params, second: &Params) -> Option<Refusal> {
         return Some(Refusal::Recipe { first, second });
     }
     (b.recipe.group.is_some() && a.recipe.group.is_none()).then_some(Refusal::Groups)
+}
+
+#[cfg(test)]
+mod tests {
+    use tamis_read::refusal::{Fields, say};
+
+    use super::*;
+
+    #[test]
+    fn another_hash_is_told_with_the_options_that_give_the_same() {
+        let (first, second) = (Scheme::Xxh3 { seed: 7 }, Scheme::Murmur3);
+        assert_eq!(
+            say(&Refusal::Hash { first, second }, &Fields),
+            "hashes keys with murmur3, and the first file with xxh3 (seed 7): build it with hash=xxh3 and seed=7"
+        );
+        assert_eq!(
+            say(&Refusal::Hash { first: second, second: first }, &Fields),
+            "hashes keys with xxh3 (seed 7), and the first file with murmur3: build it with hash=murmur3"
+        );
+    }
 }

@@ -20,6 +20,7 @@ use tamis_jobs::rows::{BadRows, Keyless};
 use tamis_jobs::{inspect, memory, merge};
 use tamis_read::table::Asked;
 use tamis_read::{Control, Error, Table};
+use tamis_report::health::overfull_text;
 
 use crate::answers::{Answers, Values};
 use crate::errors::{Failure, UsedUp, raised, wrong, wrong_job};
@@ -369,7 +370,7 @@ impl File {
         let worst = full.iter().max_by(|a, b| a.1.rate.total_cmp(&b.1.rate));
         Ok(worst.map(|(group, health)| {
             let all = if full.len() > 1 { format!(" ({} are too full)", full.len()) } else { String::new() };
-            health.overfull_text(&group.group, group.fpr, health.rate) + &all
+            overfull_text(health, &group.group, group.fpr, health.rate) + &all
         }))
     }
 

@@ -145,11 +145,14 @@ impl Voice for Fields {
     }
 }
 
-/// The reason, and what would help, in this voice.
+/// The reason, and what would help, in this voice. A reason that has a colon of its own is followed by a
+/// semicolon.
 pub fn say(refusal: &dyn Refusal, voice: &dyn Voice) -> String {
+    let reason = refusal.to_string();
     match advice(&refusal.help(), voice) {
-        Some(advice) => format!("{refusal}: {advice}"),
-        None => refusal.to_string(),
+        Some(advice) if reason.contains(": ") => format!("{reason}; {advice}"),
+        Some(advice) => format!("{reason}: {advice}"),
+        None => reason,
     }
 }
 
@@ -221,7 +224,7 @@ mod tests {
     #[test]
     fn a_refusal_is_known_by_its_type() {
         let why: Box<dyn Refusal> = Shared.into();
-        assert!(why.as_a::<Shared>().is_some() && why.as_a::<Said>().is_none());
+        assert!(why.as_a::<Shared>().is_some() && why.as_a::<crate::BadRow>().is_none());
     }
 
     #[test]

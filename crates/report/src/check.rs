@@ -7,6 +7,7 @@ use tamis_jobs::text::group_name;
 use tamis_jobs::{number, opt};
 use tamis_read::refusal::{Help, Voice, advice};
 
+use crate::health::overfull_text;
 use crate::{Axis, Chart, Column, Figure, Format, Kind, Mark, Page, Section, Table};
 
 /// One row per group.
@@ -167,7 +168,7 @@ pub fn overfull(report: &Report) -> impl Iterator<Item = String> {
     let filters = report.groups.iter().filter_map(|group| Some((group, group.filter.as_ref()?)));
     filters
         .filter(|(_, filter)| filter.health.overfull)
-        .map(|(group, filter)| filter.health.overfull_text(&group.group, filter.target, filter.expected))
+        .map(|(group, filter)| overfull_text(&filter.health, &group.group, filter.target, filter.expected))
 }
 
 /// Everything, for programs.

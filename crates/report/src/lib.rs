@@ -10,6 +10,7 @@ mod crowd;
 pub mod dedup;
 pub mod design;
 pub mod filter;
+pub mod health;
 mod page;
 pub mod rank;
 pub mod stream;

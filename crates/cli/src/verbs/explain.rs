@@ -14,6 +14,7 @@ use tamis_report::{Column, Table};
 
 use super::inspect::key_text;
 use crate::show::{self, Output};
+use crate::words::Flags;
 use crate::{notes, progress};
 
 /// Rows that are shown.
@@ -120,6 +121,6 @@ fn as_json(job: &Job, found: &Explanation) -> Value {
         "inputs": found.inputs.iter().map(input).collect::<Vec<_>>(),
         "recipe": job.recipe,
         "first_rows": found.rows.iter().map(row).collect::<Vec<_>>(),
-        "error": found.fault.as_ref().map(ToString::to_string),
+        "error": found.fault.as_ref().map(|fault| fault.said(&Flags)),
     })
 }

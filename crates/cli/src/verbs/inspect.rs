@@ -18,6 +18,7 @@ use tamis_jobs::output as files;
 use tamis_jobs::text::group_name;
 use tamis_jobs::text::printable;
 use tamis_read::Error;
+use tamis_report::health::{keys_text, overfull_text};
 use tamis_report::{Column, Table};
 
 use super::counters;
@@ -147,7 +148,7 @@ pub fn summary_with(
         .iter()
         .filter(|(.., health)| health.overfull)
         .take(20)
-        .map(|(group, _, health)| health.overfull_text(&group.group, group.fpr, health.rate))
+        .map(|(group, _, health)| overfull_text(health, &group.group, group.fpr, health.rate))
         .collect();
     if listed == Listed::Largest
         && let Some(all) = few(&mut groups, |(group, ..)| Reverse(group.keys))
@@ -196,7 +197,7 @@ fn layers_table(mut columns: Vec<Column>, groups: &[(&GroupParams, &Tally, Healt
         vec![
             group_name(&group.group),
             number::count(tally.rows),
-            health.keys_text(),
+            keys_text(health),
             number::count(group.keys),
             format!("{} + XOR", group.shape.layers()),
             number::count(group.shape.slots),
@@ -232,7 +233,7 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
             group_name(&group.group),
             number::count(tally.rows),
             number::count(group.keys),
-            health.keys_text(),
+            keys_text(health),
             number::count(group.shape.bits()),
             if kind == Kind::Fuse { group.shape.width } else { group.shape.hashes }.to_string(),
             number::percent(health.fill),

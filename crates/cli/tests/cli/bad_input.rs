@@ -195,7 +195,7 @@ fn what_holds_no_rows_is_recognised() {
     folder.write("keys.txt", "a\n");
     folder.ok("build keys.txt --keys 10 -o a.tamis");
     // People add files of filters where they mean to merge them.
-    folder.refused("add a.tamis a.tamis", 1, &["a.tamis", "file of filters", "tamis merge"]);
+    folder.refused("add a.tamis a.tamis", 1, &["a.tamis", "file of filters", "merge filters"]);
     folder.refused("build a.tamis -o b.tamis", 1, &["file of filters"]);
     folder.write("t.zip", "PK\x03\x04zip");
     folder.refused("build t.zip -o b.tamis", 1, &["zip", "unpack"]);

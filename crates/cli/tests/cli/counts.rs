@@ -412,7 +412,7 @@ fn what_cannot_be_counted_is_refused_with_the_reason() {
     folder.ok("build keys.txt --kind count-min --counter-bits 32 -o narrow.tamis -q");
     folder.ok("build keys.txt --kind count-min --width 9 -o small.tamis -q");
     folder.ok("build keys.txt -o filter.tamis -q");
-    folder.refused("filter counts.tamis keys.txt", 1, &["counts.tamis", "tamis query"]);
+    folder.refused("filter counts.tamis keys.txt", 1, &["counts.tamis", "ask them with query or top"]);
     folder.refused("compare counts.tamis counts.tamis", 1, &["inner-product"]);
     folder.refused("dedup keys.txt --state counts.tamis -o out.txt", 1, &["counts.tamis"]);
     folder.refused("merge order.tamis order.tamis -o m.tamis", 1, &["order", "--conservative"]);

@@ -79,10 +79,9 @@ impl refusal::Refusal for Refusal {
             Refusal::Heavy(_) => {
                 vec![Help::leave_out(opt::HEAVY), Help::give(opt::KIND.with(Kind::CountMin.name()))]
             }
-            Refusal::SmallShare { share, .. } => vec![
-                Help::give_more(opt::HEAVY),
-                Help::give(opt::EPSILON.with(format!("{:?}", share / 10.0))),
-            ],
+            Refusal::SmallShare { share, .. } => {
+                vec![Help::give_more(opt::HEAVY), Help::give(opt::EPSILON.with(tenth(*share)))]
+            }
             Refusal::DistinctCounts => {
                 vec![Help::leave_out(opt::DISTINCT), Help::give(opt::KIND.with(Kind::Counting.name()))]
             }
@@ -128,5 +127,27 @@ pub(crate) fn refuse_small_share(heavy: Option<f64>, epsilon: f64) -> Result<(),
     match heavy {
         Some(share) if share <= epsilon => Err(Refusal::SmallShare { share, epsilon }),
         _ => Ok(()),
+    }
+}
+
+/// A tenth of a share, to two digits.
+fn tenth(share: f64) -> String {
+    let rounded = format!("{:.1e}", share / 10.0).parse::<f64>();
+    format!("{:?}", rounded.unwrap_or(share))
+}
+
+#[cfg(test)]
+mod tests {
+    use tamis_read::refusal::{Fields, say};
+
+    use super::*;
+
+    #[test]
+    fn a_share_within_the_error_is_told_which_error_would_do() {
+        assert_eq!(
+            say(&Refusal::SmallShare { share: 0.07, epsilon: 0.1 }, &Fields),
+            "a share of 0.07 cannot be told from the error, which is up to 0.1 of the total: give a larger \
+             heavy, or give epsilon=0.007"
+        );
     }
 }

@@ -96,7 +96,10 @@ impl refusal::Refusal for Refusal {
         let counting = || Help::build_with(opt::KIND.with("count-min"));
         match self {
             Refusal::Counts { .. } => {
-                vec![Help::Do("ask them with query or top"), Help::build_with(opt::KIND.with("blocked"))]
+                vec![
+                    Help::Do("ask them with query or top"),
+                    Help::DoWith("build filters", vec![opt::KIND.with("blocked")]),
+                ]
             }
             Refusal::Filters { .. } => vec![counting()],
             Refusal::Conservative => vec![Help::BuildWithout(vec![opt::CONSERVATIVE])],
@@ -113,5 +116,22 @@ impl refusal::Refusal for Refusal {
             }
             Refusal::ShareMissing => vec![Help::give(opt::SHARE)],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tamis_read::refusal::{Fields, say};
+
+    use super::*;
+
+    #[test]
+    fn a_share_that_is_not_kept_is_told_how_to_keep_it() {
+        let why = Refusal::SmallerShare { kept: 0.01, asked: 0.005 };
+        assert_eq!(
+            say(&why, &Fields),
+            "keeps the keys with a share of at least 0.01, and may miss some with a share of 0.005: give a larger \
+             share, or build it with heavy=0.005"
+        );
     }
 }

@@ -13,7 +13,7 @@ pub enum Refusal {
     #[error("the keys themselves are kept for this run alone, and a state is for later runs")]
     StrictState,
     /// The keys themselves, and a fixed size.
-    #[error("the keys themselves take as much room as they need, so that no size can be given")]
+    #[error("the keys themselves take as much room as they need, and no size can be given")]
     StrictSize,
     /// No key fits in.
     #[error("{bytes} bytes hold no key at this rate")]

@@ -13,7 +13,7 @@ use crate::opt;
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// There is no file of keys.
-    #[error("there is no such file, which would hold the keys of the filters")]
+    #[error("there is no such file; it would hold the keys of the filters")]
     Absent,
     /// It belongs to other filters.
     #[error("holds the keys of another file of filters, not of {} as it is", filters.display())]
@@ -37,7 +37,7 @@ pub enum Refusal {
 impl refusal::Refusal for Refusal {
     fn help(&self) -> Vec<Help> {
         match self {
-            Refusal::Absent => vec![Help::build_with(opt::EXACT)],
+            Refusal::Absent => vec![Help::DoWith("build the filters", vec![opt::EXACT.into()])],
             Refusal::OfOthers { .. } => {
                 vec![Help::DoWith("build the filters again", vec![opt::EXACT.into()])]
             }

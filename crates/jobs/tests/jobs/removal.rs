@@ -226,7 +226,7 @@ fn filters_that_make_other_keys_are_no_pair() {
     let says = |result: Result<(), String>, what: &str| assert!(result.unwrap_err().contains(what), "{what}");
     let sizing = build::Sizing::Counted(Size::Fpr(0.05));
     let seeded = Sketches::Bits { kind: Bits::Blocked, seed: 4, sizing };
-    says(other("seed", &|job| job.sketches = seeded.clone()), "--seed");
+    says(other("seed", &|job| job.sketches = seeded.clone()), "seed");
     says(other("steps", &|job| job.recipe.key = vec!["key:lower".parse().unwrap()]), "same steps");
     let ungrouped = folder.join("all");
     let grouped = Removed::open(&one, output::open(&ungrouped).unwrap().params());

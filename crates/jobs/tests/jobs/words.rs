@@ -8,23 +8,16 @@ const CRATES: [&str; 6] = ["tamis", "read", "jobs", "stream", "report", "lab"];
 
 /// Files whose messages still spell flags. A file that no longer does must leave the list.
 const STILL: &[&str] = &[
-    "tamis/src/bloom/params.rs",
-    "read/src/chunks.rs",
-    "read/src/columns.rs",
-    "read/src/delimited.rs",
-    "read/src/detect.rs",
-    "read/src/input.rs",
-    "read/src/message.rs",
-    "read/src/origin.rs",
-    "read/src/table.rs",
     "jobs/src/build.rs",
     "jobs/src/choice.rs",
     "jobs/src/design.rs",
     "jobs/src/memory.rs",
     "jobs/src/plan.rs",
-    "jobs/src/rows.rs",
     "jobs/src/spread/counter.rs",
 ];
+
+/// Names that lie on disk: version 1 of a stream's state called its fields as the command line did.
+const ON_DISK: [(&str, &str); 1] = [("stream/src/state.rs", "--batch")];
 
 #[test]
 fn no_text_below_the_front_ends_spells_a_flag() {
@@ -39,7 +32,7 @@ fn no_text_below_the_front_ends_spells_a_flag() {
         let name = file.strip_prefix(crates).unwrap().to_str().unwrap().replace('\\', "/");
         let flags: Vec<(usize, String)> = literals(&fs::read_to_string(file).unwrap())
             .into_iter()
-            .filter(|(_, text)| spells(text))
+            .filter(|(_, text)| spells(text) && !ON_DISK.contains(&(&*name, &**text)))
             .collect();
         match STILL.contains(&&*name) {
             false => wrong.extend(flags.iter().map(|(line, text)| format!("{name}:{line}: {text}"))),
