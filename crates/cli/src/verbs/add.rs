@@ -21,10 +21,10 @@ Examples:
   tamis add seen.tamis new-users.csv --key mail      another column, the stored steps
   tamis add seen.tamis more.csv --rebuild-above 0.02 larger filters when the rate is over 2 %
 
-The file is replaced whole when all rows are added: a failure leaves it unchanged. A file of
+The file is replaced whole when all rows are added: a failure leaves it unchanged. A file of \
 exact keys beside it (build --exact) gets the new keys, too.
 
-With --rebuild-above, filters whose expected rate is then too high are rebuilt from the exact
+With --rebuild-above, filters whose expected rate is then too high are rebuilt from the exact \
 keys, with room for twice as many.")]
 pub struct Add {
     /// The file of filters

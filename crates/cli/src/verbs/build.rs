@@ -40,8 +40,8 @@ Examples:
   tamis build flows.csv --kind count-min --key src --weight bytes --heavy 0.001 -o bytes.tamis
   tamis build 's3a://logs/*.parquet' --key user --on spark://master:7077 -o users.tamis
 
-Distinct keys are counted, so the number of keys need not be known: exactly up to 2^24, beyond
-that by an estimate with a margin (the input is then read twice). Reads CSV, TSV, one key per
+Distinct keys are counted, so the number of keys need not be known: exactly up to 2^24, beyond \
+that by an estimate with a margin (the input is then read twice). Reads CSV, TSV, one key per \
 line, NDJSON and Parquet, plain or as gz, zst, bz2 or xz.")]
 pub struct Build {
     /// Files, globs, folders, or `-` for standard input

@@ -26,13 +26,13 @@ Examples:
   tamis dedup events.csv --key id --strict -o unique.csv                    none dropped wrongly
   tamis dedup huge.txt --size 1GB -o unique.txt                             in bounded memory
 
-Keys are remembered in a filter that grows, so a first occurrence may be mistaken for a
-repetition: at most one in a million, or --fpr. --strict checks against the keys themselves, on
-disk, and reads the input twice. With --size the filter does not grow: when it is full, it
+Keys are remembered in a filter that grows, so a first occurrence may be mistaken for a \
+repetition: at most one in a million, or --fpr. --strict checks against the keys themselves, on \
+disk, and reads the input twice. With --size the filter does not grow: when it is full, it \
 remembers no more keys, and records with unknown keys pass each time.
 
-With --state FILE, the same command resumes a run that ended early: the state stores how far the
-input was read and how long the output was. Another input or output starts from the beginning,
+With --state FILE, the same command resumes a run that ended early: the state stores how far the \
+input was read and how long the output was. Another input or output starts from the beginning, \
 with the remembered keys. `tamis inspect FILE` shows the state.")]
 pub struct Dedup {
     /// Files, globs, folders, or `-` for standard input

@@ -34,11 +34,11 @@ Examples:
   tamis filter users.tamis visits.parquet -o known.csv.gz --rejected unknown.csv.gz
   tamis filter users.tamis 's3a://visits/*.parquet' --on yarn -o s3a://out/known
 
-Records and headers are written unchanged, byte for byte; records of Parquet are written as CSV
-or, by the name of the output or --output-format, as TSV or NDJSON. A file appears when
-everything is written, compressed if its name ends in gz, zst, bz2 or xz. From a stream, each
-record is written immediately. With --removed FILE, records that should pass are missed at the
-rate of false positives of its filters; tamis test --removed measures it. With --on, Spark
+Records and headers are written unchanged, byte for byte; records of Parquet are written as CSV \
+or, by the name of the output or --output-format, as TSV or NDJSON. A file appears when \
+everything is written, compressed if its name ends in gz, zst, bz2 or xz. From a stream, each \
+record is written immediately. With --removed FILE, records that should pass are missed at the \
+rate of false positives of its filters; tamis test --removed measures it. With --on, Spark \
 writes the records to a folder that must not exist.")]
 pub struct Filter {
     /// The file of filters
@@ -80,7 +80,8 @@ pub struct Filter {
     /// The column of the key, if this input names it differently; the stored steps apply
     #[arg(long, value_name = "COLUMN", help_heading = "Keys")]
     key: Vec<Field>,
-    /// How records of Parquet are written [default: by the name of the output, or CSV]
+    /// How records of Parquet are written: csv, tsv, ndjson, or with --on parquet [default: by the name
+    /// of the output, or CSV]
     #[arg(long, value_enum, value_name = "FORMAT")]
     output_format: Option<OutputFormat>,
     #[command(flatten)]
@@ -95,7 +96,6 @@ pub enum OutputFormat {
     Csv,
     Tsv,
     Ndjson,
-    /// With --on
     Parquet,
 }
 

@@ -85,7 +85,7 @@ Examples:
   tamis generate ips --rows 2M --seed 1 -o train.txt                    uniform
   tamis generate ips --rows 1e7 --distinct 1e6 --skew 1.1 -o hits.txt   some are much more frequent
 
-With --skew S the frequency of the address of rank k is proportional to 1/k^S (Zipf's law).
+With --skew S the frequency of the address of rank k is proportional to 1/k^S (Zipf's law). \
 Files of different seeds draw from the same addresses: learn from one, ask with another.")]
 struct Ips {
     /// The addresses

@@ -31,9 +31,9 @@ Examples:
   tamis plan --keys 1e6 --fpr 0.01 -o params.json      parameters without data
   tamis plan --kind count-min --epsilon 0.0001 --delta 0.01
 
-Two of --keys, --fpr, --bits (or --size) and --bits-per-key determine the rest. All kinds are
-shown, or the one that --kind or --hash names; parameters are saved for that one, or for blocked
-filters.
+Two of --keys, --fpr, --bits (or --size) and --bits-per-key determine the rest. All kinds are \
+shown, or the one that --kind or --hash names; parameters are saved for that one, or for blocked \
+filters. \
 Filters that are built with the same saved parameters can be merged.")]
 pub struct Plan {
     /// A table whose keys are counted: files, globs, folders, or `-`

@@ -29,9 +29,9 @@ Examples:
   tamis query users.tamis --removed gone.tamis ann@example.org   in the first, and not in the second
   tamis query hits.tamis 203.0.113.7                         how often it occurred (count-min)
 
-Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes`
-if there are no groups; nothing if it is in no group). In the name of a group a comma is written
-\\, and a backslash \\\\. With --json: a list of objects with `key`, `found` (whether it may be
+Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes` \
+if there are no groups; nothing if it is in no group). In the name of a group a comma is written \
+\\, and a backslash \\\\. With --json: a list of objects with `key`, `found` (whether it may be \
 in any) and, with groups, `groups`.
 
 For sketches that count (build --kind count-min), prints a line per key, or per group in which its estimate \

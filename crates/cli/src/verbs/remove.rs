@@ -24,7 +24,7 @@ Examples:
 Only filters of --kind counting can remove. With any other kind, keep a second file of filters for the keys \
 that were removed, and give it to query, filter and test as --removed FILE.
 
-A counting filter holds a multiset: a key of two rows is in it twice, and must be removed twice
+A counting filter holds a multiset: a key of two rows is in it twice, and must be removed twice \
 (with --distinct, build, add and remove take each key once).
 
 Remove only what was added. A key that is certainly not in the filter is noticed; by default nothing is \

@@ -30,9 +30,9 @@ Examples:
   tamis reproduce search movies.csv --key title
   tamis reproduce design
 
-Sources: Antonio Patimo, Bloom Filters in Spark; Logothetis N. Fragkoulis, Implementation of Bloom
-Filter and Count-Min Sketch in Apache Spark; Luisa Collodi and Matteo Ghera, Implementation of Bloom
-Filter using Java and Java Hadoop; Lalit Sharma, Searching in large dataset using multi-layered Bloom
+Sources: Antonio Patimo, Bloom Filters in Spark; Logothetis N. Fragkoulis, Implementation of Bloom \
+Filter and Count-Min Sketch in Apache Spark; Luisa Collodi and Matteo Ghera, Implementation of Bloom \
+Filter using Java and Java Hadoop; Lalit Sharma, Searching in large dataset using multi-layered Bloom \
 filter; Carlos Castillo and Teodora Sandra Buda, Data Streams: Bloom Filters.")]
 pub struct Reproduce {
     #[command(subcommand)]

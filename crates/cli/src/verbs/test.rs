@@ -29,19 +29,19 @@ Examples:
   tamis test hits.tamis access.log --report hits.html               counts (count-min)
   tamis test users.tamis 's3a://logs/*.parquet' --on spark://master:7077
 
-Give the data from which the filters were built. The negatives of a group are the distinct keys
-that do not belong to it. Exit code 1 on any false negative, or if the number of false positives
+Give the data from which the filters were built. The negatives of a group are the distinct keys \
+that do not belong to it. Exit code 1 on any false negative, or if the number of false positives \
 is improbable (less than one in a million) given how full the filters are.
 
-With --removed FILE the pair is tested: give the remaining data, without the removed keys. Keys
-of it that the second file takes for removed are false negatives of the pair; they are counted,
-with the expected number beside them. Exit code 1 if there are more than the rate of the second
-file explains. (build --exact the removed keys; then filter --strict --invert gives the
+With --removed FILE the pair is tested: give the remaining data, without the removed keys. Keys \
+of it that the second file takes for removed are false negatives of the pair; they are counted, \
+with the expected number beside them. Exit code 1 if there are more than the rate of the second \
+file explains. (build --exact the removed keys; then filter --strict --invert gives the \
 remaining data.)
 
-For counts, the estimate of every key is compared with its true weight. Exit code 1 if one is
-below it, or if more estimates exceed the bound than delta allows (by 6 standard deviations).
-Keys whose counters are all full have no estimate; they are counted separately. This takes 24 to
+For counts, the estimate of every key is compared with its true weight. Exit code 1 if one is \
+below it, or if more estimates exceed the bound than delta allows (by 6 standard deviations). \
+Keys whose counters are all full have no estimate; they are counted separately. This takes 24 to \
 48 bytes of memory for each distinct key.")]
 pub struct Test {
     /// The file of filters
