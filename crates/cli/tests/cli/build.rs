@@ -274,7 +274,11 @@ fn a_csv_that_has_other_delimiters_than_commas_is_recognised_and_that_is_said() 
     for (delimiter, shown) in [(";", "';'"), ("\t", "'\\t'"), ("|", "'|'")] {
         folder.write("other.csv", format!("id{delimiter}price\n1{delimiter}2,5\n2{delimiter}3\n"));
         let done = folder.run("build other.csv --key id --group price -o other.tamis");
-        assert!(done.code == 0 && done.err.contains(&format!("the delimiter seems to be {shown}")), "{}", done.err);
+        assert!(
+            done.code == 0 && done.err.contains(&format!("the delimiter seems to be {shown}")),
+            "{}",
+            done.err
+        );
         assert!(folder.read("other.tamis") == folder.read("comma.tamis"), "{shown}");
         let explained = folder.ok("build other.csv --key id --explain");
         assert!(explained.contains(&format!("{shown}, by its look")), "{explained}");

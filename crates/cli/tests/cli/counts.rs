@@ -312,11 +312,7 @@ fn a_total_that_ran_full_is_said_to_be_at_least_that() {
     assert!(text.contains("at least 18,446,744,073,709,551,615") && text.contains("unknown"), "{text}");
     let answer = folder.run("query a.tamis a b");
     assert_eq!(answer.out, "a\tfull\tunknown\nb\t9000000000000000000\tunknown\n");
-    assert!(
-        answer.err.contains("the bound is unknown") && !answer.err.contains("truth +"),
-        "{}",
-        answer.err
-    );
+    assert!(answer.err.contains("the bound is unknown") && !answer.err.contains("truth +"), "{}", answer.err);
     let json = folder.json("query a.tamis b");
     assert_eq!((&json[0]["bound"], &json[0]["total_full"]), (&Value::Null, &true.into()));
     assert_eq!(

@@ -353,7 +353,10 @@ fn another_job_is_named_and_refused() {
     let line = "stream --train a.txt --query b.txt --batch 2 --keys 10 --state state";
     folder.ok(&format!("{line} -o out"));
     for (other, says) in [
-        ("stream --train b.txt --query b.txt --batch 2 --keys 10 --state state -o out", "the training stream is"),
+        (
+            "stream --train b.txt --query b.txt --batch 2 --keys 10 --state state -o out",
+            "the training stream is",
+        ),
         (
             "stream --train a.txt --query b.txt --batch 3 --keys 10 --state state -o out",
             "the size of a batch is 2 there and 3 here",

@@ -140,7 +140,9 @@ fn the_speed_up_of_threads_is_measured_with_the_same_answers() {
 
     let none = "--sizes 10K --threads 2 --repeats 1 --records 0 --report page.html -q";
     let table = folder.ok(&format!("reproduce speedup {none}"));
-    for says in ["Collodi and Ghera print", "2.67", "1.27", "hash functions", "39,176", "no word of S was rejected"] {
+    for says in
+        ["Collodi and Ghera print", "2.67", "1.27", "hash functions", "39,176", "no word of S was rejected"]
+    {
         assert!(table.contains(says), "{says}: {table}");
     }
     assert!(!table.contains("100,000,000"), "{table}");
