@@ -80,7 +80,7 @@ impl refusal::Refusal for Refusal {
             Refusal::NoKeys => vec![Help::Do("name data with keys"), Help::give(opt::KEYS.with("N"))],
             Refusal::DocumentSize(other) => vec![Help::leave_out(*other)],
             Refusal::BitsPerKey(_) => vec![Help::give(opt::BITS_PER_KEY.with("10"))],
-            Refusal::TooFew { .. } => vec![Help::give(opt::SIZE)],
+            Refusal::TooFew { .. } => vec![Help::give_more(opt::SIZE)],
             Refusal::Shape(_) => vec![],
         }
     }

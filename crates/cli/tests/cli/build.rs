@@ -114,7 +114,7 @@ fn other_columns_can_stand_for_those_of_a_stored_recipe() {
     assert_eq!(folder.run("query a.tamis bob@x.org").code, 0);
     folder.refused("add a.tamis b.csv --key sender:upper", 2, &["stored steps"]);
     folder.refused("add a.tamis b.csv --key sender --group name", 2, &["no groups"]);
-    folder.refused("add a.tamis b.csv --key sender --key name", 2, &["has 1 part;", "2 times"]);
+    folder.refused("add a.tamis b.csv --key sender --key name", 2, &["has 1 part,", "2 columns were given"]);
     assert_eq!(folder.json("test a.tamis b.csv --key sender")["false_negatives"], 0);
     folder.ok("build b.csv --like a.tamis --key sender -o b.tamis");
 }
@@ -128,8 +128,6 @@ fn a_given_seed_is_stored_and_a_random_one_differs() {
     let random = seed("build ratings.tsv --key 1 --seed random -o b.tamis");
     assert_ne!(random, seed("build ratings.tsv --key 1 --seed random -o c.tamis"));
     assert_eq!(folder.json("test b.tamis ratings.tsv")["false_negatives"], 0);
-    folder.refused("build ratings.tsv --key 1 --seed 1 --hash murmur3 -o d.tamis", 2, &["murmur3"]);
-    folder.refused("build ratings.tsv --key 1 --seed x -o d.tamis", 2, &["seed"]);
 }
 
 fn data_bytes(folder: &Folder, name: &str) -> u64 {
@@ -170,8 +168,6 @@ fn a_total_size_is_kept_and_every_group_gets_the_same_rate() {
         &["too few for 10 groups", "at least"],
     );
     folder.refused("build ratings.tsv --key 1 --size 63 -o b.tamis", 1, &["too few"]);
-    folder.refused(&format!("build ratings.tsv {RATINGS} --size 1MB --keys 10 -o b.tamis"), 1, &["--keys"]);
-    folder.refused("build ratings.tsv --key 1 --size 64XB -o b.tamis", 2, &["XB"]);
 }
 
 #[test]
@@ -184,14 +180,6 @@ fn bits_per_key_are_kept() {
         assert!(bits <= 12.0 + 512.0 / 20_000.0 && bits > 9.0, "{kind}: {bits}");
         assert_eq!(folder.json("test a.tamis ratings.tsv --random 1e5")["passed"], true, "{kind}");
     }
-    for bits in ["0", "-1", "nan", "x"] {
-        folder.refused(
-            &format!("build ratings.tsv --key 1 --bits-per-key={bits} -o b.tamis"),
-            2,
-            &["above zero"],
-        );
-    }
-    folder.refused("build ratings.tsv --key 1 --bits-per-key 1e5 -o b.tamis", 1, &["10,000"]);
 }
 
 #[test]
@@ -209,7 +197,6 @@ fn a_given_number_of_keys_makes_room_for_so_many() {
     folder.ok("build none.csv --key tconst --keys 10 -o empty.tamis");
     assert_eq!(folder.run("query empty.tamis x").code, 1);
     folder.refused(&format!("build none.csv {RATINGS} --keys 10 -o x.tamis"), 1, &["no rows"]);
-    folder.refused("build ratings.tsv --key 1 --kind fuse --keys 10 -o x.tamis", 1, &["leave out --keys"]);
 }
 
 #[test]

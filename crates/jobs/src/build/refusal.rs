@@ -80,7 +80,7 @@ impl refusal::Refusal for Refusal {
                 vec![Help::leave_out(opt::HEAVY), Help::give(opt::KIND.with(Kind::CountMin.name()))]
             }
             Refusal::SmallShare { share, .. } => {
-                vec![Help::give_more(opt::HEAVY), Help::give(opt::EPSILON.with(tenth(*share)))]
+                vec![Help::Do("give a larger share"), Help::give(opt::EPSILON.with(tenth(*share)))]
             }
             Refusal::DistinctCounts => {
                 vec![Help::leave_out(opt::DISTINCT), Help::give(opt::KIND.with(Kind::Counting.name()))]
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(
             say(&Refusal::SmallShare { share: 0.07, epsilon: 0.1 }, &Fields),
             "a share of 0.07 cannot be told from the error, which is up to 0.1 of the total: give a larger \
-             heavy, or give epsilon=0.007"
+             share, or give epsilon=0.007"
         );
     }
 }
