@@ -23,7 +23,7 @@ use tamis_read::{Control, Error, Table};
 use tamis_report::health::overfull_text;
 
 use crate::answers::{Answers, Values};
-use crate::errors::{Failure, UsedUp, raised, wrong, wrong_job};
+use crate::errors::{Failure, UsedUp, raised, wrong_job};
 use crate::options::{Options, bad_rows, threads};
 use crate::patience;
 use crate::rows::{by_number, one_key, rows, with_text};
