@@ -441,7 +441,7 @@ def test_what_a_stream_lacks_to_be_learned_is_said(spark: Any, frame: Any, tmp_p
         with pytest.raises(ValueError, match='cannot be made of parts of a stream: use kind="blocked" and keys=N'):
             learn(**options)
     for params in ({"a": 1}, "{nonsense"):
-        with pytest.raises(ValueError, match="not the parameters that `plan -o` writes"):
+        with pytest.raises(ValueError, match="invalid parameters"):
             learn(params=params)
     with pytest.raises(ValueError, match="groups of a stream are not known first.* tamis.spark.plan of a sample"):
         learn(group="group", keys=10)

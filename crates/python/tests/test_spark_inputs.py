@@ -169,7 +169,7 @@ def test_files_that_spark_would_leave_out_or_misread_are_refused(spark: Any, tmp
     for name, why in {
         "times/9*": r"no names where one has a colon .10:00(.csv)?.: name the folder", "times/10:00/9*": "one has a colon",
         "a.csv.xz": "cannot decompress xz", "b.csv": "its name must tell", "f.tamis": "a file of filters",
-        "**/b.csv": "name a folder", "empty": "holds no files", "none*": "no file matches", "none": "no such file",
+        "**/b.csv": "name a folder", "empty": "contains no files", "none*": "no file matches", "none": "no such file",
     }.items():  # fmt: skip
         with pytest.raises(tamis.Error, match=why):
             _built(spark, tmp_path / name)

@@ -217,7 +217,7 @@ mod tests {
         let message = |inputs: &[&str]| expanded(&folder, inputs).unwrap_err().to_string();
         assert!(message(&["*.tsv"]).ends_with("*.tsv: no file matches"));
         assert!(message(&["b"]).ends_with("b: no such file or folder"));
-        assert!(message(&["empty"]).contains("holds no files"));
+        assert!(message(&["empty"]).contains("contains no files"));
         assert!(message(&["-", "a", "-"]).contains("only once"));
         assert!(message(&[]).contains("no input"));
         assert!(message(&["a***b["]).contains("not a glob"));

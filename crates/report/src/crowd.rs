@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(shown.chart.marks[1], Mark::VerticalRule { name: "target".into(), x: 0.5 });
         assert_eq!(
             shown.note,
-            "All 1,001: median 50 %, 95 % between 2.5 % and 97.5 %, least 0 %, most 100 %"
+            "All 1,001: median 50 %, 95 % between 2.5 % and 97.5 %, smallest 0 %, largest 100 %"
         );
     }
 

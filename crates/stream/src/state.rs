@@ -511,7 +511,7 @@ mod tests {
         state.log(&planned(1)).unwrap();
         drop(state);
         let message = refused(job(6));
-        assert!(message.contains("--batch is 5 there and 6 here;"), "{message}");
+        assert!(message.contains("the size of a batch is 5 there and 6 here:"), "{message}");
         let (mut state, ..) = State::open(path, &job(5)).unwrap();
         state.commit(Commit { batch: 7, ..Commit::default() }).unwrap();
         drop(state);

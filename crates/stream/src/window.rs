@@ -446,10 +446,10 @@ mod tests {
         assert_eq!(window("10s", Some("1ms")).unwrap().panes(), 10_001);
         for (length, slide, says) in [
             ("1h", Some("2h"), "shorter than its slide"),
-            ("10s", Some("3s"), "no multiple"),
-            ("0s", None, "above zero"),
-            ("1h", Some("0s"), "above zero"),
-            ("1500us", None, "whole milliseconds"),
+            ("10s", Some("3s"), "not a whole number of slides"),
+            ("0s", None, "at least a millisecond"),
+            ("1h", Some("0s"), "at least a millisecond"),
+            ("1500us", None, "whole number of milliseconds"),
             ("24h", Some("1s"), "86400 panes"),
             ("999999999d", Some("1ms"), "panes"),
             ("99999999999999d", None, "longer than all of time"),

@@ -166,13 +166,13 @@ fn values_that_are_none_are_refused_by_name() {
         (json!({"fpr": "small"}), "fpr is a number, not string \"small\"", true),
         (json!({"keys": -1}), "keys: integer `-1` is not a non-negative integer", false),
         (json!({"key": 7}), "key is the name of a column, or a list of names, not integer `7`", true),
-        (json!({"key": "a:shout"}), "key: no step is called \"shout\"", false),
-        (json!({"kind": "cuckoo"}), "kind: no kind is called \"cuckoo\"", false),
+        (json!({"key": "a:shout"}), "key: unknown step \"shout\"", false),
+        (json!({"kind": "cuckoo"}), "kind: unknown kind \"cuckoo\"", false),
         (json!({"hash": "md5"}), "hash: it is \"xxh3\" or \"murmur3\", not \"md5\"", false),
         (json!({"bad_rows": "drop"}), "bad_rows: it is \"fail\" or \"skip\", not \"drop\"", false),
         (json!({"format": "xml"}), "format: it is \"lines\" or \"csv\"", false),
-        (json!({"size": "2XB"}), "size: no unit is called \"XB\"", false),
-        (json!({"params": {"kind": "blocked"}}), "params: not the parameters that `plan -o` writes", false),
+        (json!({"size": "2XB"}), "size: unknown unit \"XB\"", false),
+        (json!({"params": {"kind": "blocked"}}), "params: invalid parameters", false),
         (json!({"fpr": 0.1, "rate": 0.1}), "rate: there is no option \"rate\"", false),
     ];
     for (options, expected, wrong_type) in table {

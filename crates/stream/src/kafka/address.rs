@@ -150,6 +150,6 @@ mod tests {
             assert!(Address::of(text).unwrap().is_err(), "{text}");
         }
         let said = Address::of("kafka://me:secret@a/t").unwrap().unwrap_err().to_string();
-        assert!(said.contains("--kafka-config") && !said.contains("secret"), "{said}");
+        assert!(said.contains("kafka_config=FILE") && !said.contains("secret"), "{said}");
     }
 }
