@@ -8,7 +8,7 @@ use std::ops::Range;
 use libfuzzer_sys::fuzz_target;
 use tamis::key::Column;
 use tamis_read::Control;
-use tamis_read::{BadRow, Format, Options, Sink, Sources, RowResult};
+use tamis_read::{BadRow, Format, Options, RowResult, Sink, Sources};
 
 /// More rows are not read: a few bytes can stand for billions of nulls.
 const MOST_ROWS: u32 = 100_000;
