@@ -145,7 +145,7 @@ WRONG: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (ValueError, "no groups", lambda: KEYS.contains("ann", group="it")),
     (ValueError, "does not count", lambda: KEYS.estimate("ann")),
     (ValueError, "does not count", lambda: KEYS.bound),
-    (ValueError, "ask estimate", lambda: COUNTS.contains("a")),
+    (ValueError, "use estimate", lambda: COUNTS.contains("a")),
     (TypeError, "type complex: give its text", lambda: tamis.build([1j])),
     (TypeError, "one key", lambda: tamis.build("ann")),
     (TypeError, "fpr", lambda: tamis.build(["a"], fpr="small")),  # type: ignore[arg-type]
@@ -169,7 +169,8 @@ def test_what_is_wrong_is_said(kind: type[Exception], message: str, call: Callab
 # Options that messages may name and that no call has: what the command line does with files.
 OF_FILES = {
     "bits", "chart", "count", "delimiter", "distinct", "exact", "explain", "format", "memory", "no_header", "no_quotes",
-    "on", "output", "output_format", "own_group", "rejected", "removed", "strict", "tag",
+    "missing", "on", "output", "output_format", "own_group", "rebuild_above", "rejected", "removed", "share", "state",
+    "strict", "tag",
 }  # fmt: skip
 
 
@@ -247,7 +248,7 @@ def test_rows_are_added_to_another_sketch_and_heavy_keys_stay_known() -> None:
 def test_a_size_may_be_a_text() -> None:
     keys = [str(i) for i in range(1000)]
     assert tamis.build(keys, size="2KB") == tamis.build(keys, size=2000)
-    with pytest.raises(ValueError, match="size: no unit is called"):
+    with pytest.raises(ValueError, match="size: unknown unit"):
         tamis.build(keys, size="2XB")
 
 

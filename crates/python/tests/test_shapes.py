@@ -191,7 +191,7 @@ def test_columns_of_a_dict_may_be_arrow_in_chunks_of_any_size() -> None:
     for group, values in {"day": days, "list": names, "array": range(10)}.items():
         expected = tamis.build({"name": names, group: values}, key="name", group=group)
         assert tamis.build(rows, key="name", group=group) == expected
-    with pytest.raises(ValueError, match="as many rows"):
+    with pytest.raises(ValueError, match="the same number of rows"):
         tamis.build({"a": pa.array([1]), "b": [1, 2]}, key="a")
 
 

@@ -496,7 +496,7 @@ def test_columns_may_have_points_in_their_names_and_be_fields_of_structs(spark: 
     alike = df.select("`user.id`", "`a``b`").toDF("x", "x")
     here = pa.table([list(column) for column in zip(*rows)], names=["x", "x"])
     assert tamis.spark.build(alike, key="2") == tamis.build(here, key="2")
-    with pytest.raises(ValueError, match="ask estimate"):
+    with pytest.raises(ValueError, match="use estimate"):
         tamis.spark.filter_df(df, tamis.build(["a"], kind="count-min"))
 
 
