@@ -528,9 +528,9 @@ def test_what_is_no_state_no_sketch_or_no_table_is_refused(spark: Any, frame: An
         ask(tmp_path / "state", "zz")
     for kind, question, why in (
         ("blocked", {"group": "g9"}, 'there is no group "g9"'),
-        ("blocked", {"bad_rows": "leave"}, "bad_rows is"),
+        ("blocked", {"bad_rows": "leave"}, "bad_rows: it is"),
         ("count-min", {}, "each group has counts of its own: name one with group="),
-        ("count-min", {"group": "a", "bad_rows": "leave"}, "bad_rows is"),
+        ("count-min", {"group": "a", "bad_rows": "leave"}, "bad_rows: it is"),
     ):
         _learned(tmp_path / kind, 0, ["a"], kind=kind, group="ip")
         with pytest.raises(ValueError, match=why):
