@@ -34,7 +34,7 @@ pub mod plan;
 pub mod query;
 pub mod rebuild;
 pub mod remove;
-pub mod removed;
+pub mod removed_keys;
 pub mod request;
 pub mod resume;
 pub mod rows;
