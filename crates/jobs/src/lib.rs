@@ -9,7 +9,7 @@ pub mod build;
 pub mod check;
 pub mod compare;
 pub mod count;
-pub mod counts;
+pub mod count_min;
 pub mod dedup;
 pub mod design;
 pub mod distinct;

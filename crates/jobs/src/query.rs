@@ -7,7 +7,7 @@ use tamis_read::error::Result;
 
 use crate::ask::{Answers, Filters};
 use crate::batch::{Keeps, KeyBatch};
-use crate::counts::Promise;
+use crate::count_min::Promise;
 use crate::output::Mapped;
 use crate::removed_keys::RemovedKeys;
 use crate::rows::{Key, Take};

@@ -18,7 +18,7 @@ use super::gather::{Beside, Gather, PARTS, Part};
 use super::judge::{Found, PartJudge};
 use super::{Findings, Job, Report};
 use crate::ask::Filters;
-use crate::counts;
+use crate::count_min;
 use crate::output::{self, Mapped};
 use crate::parallel;
 use crate::removed_keys::RemovedKeys;
@@ -77,7 +77,7 @@ pub(super) fn check_holding(job: &Job, held: usize, control: &Control) -> Result
 /// blamed on the data.
 fn open(job: &Job) -> Result<(Mapped, Option<RemovedKeys>)> {
     let container = output::open(&job.filters)?;
-    counts::refuse(&job.filters, container.params(), counts::OfSets::Test)?;
+    count_min::refuse(&job.filters, container.params(), count_min::OfSets::Test)?;
     parallel::each(job.threads, container.params().groups.len(), |group| {
         container.verify(group).map_err(Error::file(&job.filters))
     })?;

@@ -31,7 +31,7 @@ use crate::outlet::{Destination, Outlet};
 use crate::output::{self, Mapped};
 use crate::removed_keys::RemovedKeys;
 use crate::rows::{BadRows, Groups};
-use crate::{counts, opt, parallel};
+use crate::{count_min, opt, parallel};
 
 /// Which groups a key is sought in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -228,7 +228,7 @@ fn sift<'a>(
 
 /// What these filters cannot be asked.
 fn refuse(job: &Job, params: &Params) -> Result<()> {
-    counts::refuse(&job.filters, params, counts::OfSets::Filter)?;
+    count_min::refuse(&job.filters, params, count_min::OfSets::Filter)?;
     if job.removed.is_some() && job.strict.is_some() {
         return Err(Refusal::RemovedStrict.into());
     }
