@@ -52,7 +52,7 @@ pub enum Refusal {
     NoKeys,
     /// The published filter has a size of its own.
     #[error("murmur3 has the published numbers of bits and hashes, which follow from the keys and the rate")]
-    DocumentSize(Opt),
+    PublishedSize(Opt),
     /// Too few bits for a key, or too many.
     #[error("bits per key lie between 0 and 10,000, and {0} do not")]
     BitsPerKey(f64),
@@ -78,9 +78,9 @@ impl refusal::Refusal for Refusal {
     fn help(&self) -> Vec<Help> {
         match self {
             Refusal::NoKeys => vec![Help::Do("name data with keys"), Help::give(opt::KEYS.with("N"))],
-            Refusal::DocumentSize(other) => vec![Help::leave_out(*other)],
+            Refusal::PublishedSize(other) => vec![Help::leave_out(*other)],
             Refusal::BitsPerKey(_) => vec![Help::give(opt::BITS_PER_KEY.with("10"))],
-            Refusal::TooFew { .. } => vec![Help::give(opt::SIZE)],
+            Refusal::TooFew { .. } => vec![Help::give_more(opt::SIZE)],
             Refusal::Shape(_) => vec![],
         }
     }
@@ -183,7 +183,7 @@ pub(crate) fn check_bits_per_key(bits: f64) -> Result<()> {
 
 fn refuse_murmur(common: &Common, size: Opt) -> Result<()> {
     match common.hash {
-        Scheme::Murmur3 => Err(Refusal::DocumentSize(size)),
+        Scheme::Murmur3 => Err(Refusal::PublishedSize(size)),
         Scheme::Xxh3 { .. } => Ok(()),
     }
 }

@@ -150,7 +150,7 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Kind, String)> {
     }
     if report.removed > 0 {
         let keys = number::counted(report.removed, "key");
-        let line = format!("Not counted: {keys} that were given as negatives but are members.");
+        let line = format!("Not counted: {keys} both given as negative and in the set.");
         findings.push((Kind::Info, line));
     }
     if report.skipped > 0 {

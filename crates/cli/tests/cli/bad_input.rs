@@ -78,7 +78,7 @@ fn a_folder_may_hold_the_filters_that_were_made_of_it() {
     assert!(folder.read("in/out.tamis") == before);
     folder.refused("build in/* --key k -o x.tamis", 1, &["file of filters"]);
     folder.write("only/x.tamis", &before);
-    folder.refused("build only --key k -o x.tamis", 1, &["holds no files", "filters"]);
+    folder.refused("build only --key k -o x.tamis", 1, &["contains no files", "filters"]);
 }
 
 /// The cause of an error stood there twice.
@@ -206,7 +206,7 @@ fn what_holds_no_rows_is_recognised() {
     folder.write("u.txt", b"\xff\xfea\0\n\0");
     folder.refused("build u.txt -o b.tamis", 1, &["UTF-16", "iconv"]);
     std::fs::create_dir(folder.path("hollow")).unwrap();
-    folder.refused("build hollow -o b.tamis", 1, &["holds no files"]);
+    folder.refused("build hollow -o b.tamis", 1, &["contains no files"]);
 }
 
 #[test]

@@ -89,13 +89,13 @@ fn bad_keywords_are_named() {
     folder.refused(
         "build films.csv --kind layered --keywords list:json=name -o x.tamis",
         1,
-        &["films.csv", "line 4", "without keywords", "--bad-rows skip"],
+        &["films.csv", "line 4", "has no keywords", "--bad-rows skip"],
     );
     folder.write("bad.csv", "id,list\n1,\"[\"\"a\"\"]\"\n2,\"[\"\"a\"\n");
     folder.refused(
         "build bad.csv --kind layered --keywords list:json -o x.tamis",
         1,
-        &["bad.csv", "line 3", "column list", "no JSON list"],
+        &["bad.csv", "line 3", "column list", "not a JSON list"],
     );
     folder.refused(
         "build films.csv --kind layered --keywords list:json=title -o x.tamis",

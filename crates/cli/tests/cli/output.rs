@@ -149,7 +149,7 @@ fn a_link_is_written_through_and_permissions_stay() {
     folder.shell(line).succeeded(line);
     assert_eq!(mode("new.tamis"), 0o640);
     symlink("nowhere", folder.path("loose")).unwrap();
-    folder.refused("build ratings.tsv --key tconst -o loose", 1, &["link to nothing"]);
+    folder.refused("build ratings.tsv --key tconst -o loose", 1, &["broken link"]);
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn add_makes_filters_anew_of_the_keys_beside_them() {
         let before = planned(&folder, "f.tamis");
         let done = folder.run("add f.tamis rest.tsv --rebuild-above 0.02 --json");
         assert_eq!(done.code, 0, "{}", done.err);
-        assert!(done.err.contains("rebuilt of the keys beside the file"), "{}", done.err);
+        assert!(done.err.contains("rebuilt larger from the keys beside the file"), "{}", done.err);
         assert!(planned(&folder, "f.tamis") > before);
         folder.ok("verify f.tamis");
         folder.ok("test f.tamis ratings.tsv");

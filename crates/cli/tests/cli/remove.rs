@@ -65,7 +65,7 @@ fn a_removal_that_is_run_twice_changes_nothing() {
     let done = folder.run("remove users.tamis some.txt --missing skip --json");
     let json: Value = done.out.parse().unwrap();
     assert_eq!((done.code, &json["removed"], &json["missing"]), (0, &10.into(), &10.into()));
-    assert!(done.err.contains("left out 10 keys that were not there"), "{}", done.err);
+    assert!(done.err.contains("skipped 10 keys that were not there"), "{}", done.err);
     folder.is_clean();
 }
 
@@ -172,7 +172,7 @@ fn a_second_filter_forgets_for_any_kind_and_what_it_misses_is_measured() {
     assert_eq!(asked.out.lines().filter(|line| line.ends_with("\tyes")).count() as u64, 18_000 - missed);
     // With all of the data more is missed than the rate explains; the page says so, too.
     let done = folder.run(&format!("test {pair} users.txt --report page.html"));
-    assert!(done.code == 1 && done.out.contains("give what is left"), "{}", done.out);
+    assert!(done.code == 1 && done.out.contains("give only the remaining data"), "{}", done.out);
     assert!(folder.text("page.html").contains("taken for removed"));
 }
 

@@ -167,7 +167,7 @@ fn counters_that_ran_full_are_told_at_the_end() {
     {
         let run = folder.run(&format!("{line} {how} -q"));
         assert_eq!(folder.text(answers), "a\t4294967295\nb\t5\n");
-        for says in ["5 counters ran full", "has no estimate", "a number of 4294967295 is none"] {
+        for says in ["5 counters ran full", "has no estimate", "an answer of 4294967295 is not an estimate"] {
             assert!(run.err.contains(says), "{how}: {}", run.err);
         }
         assert_eq!(folder.json(&format!("{line} {how} -q"))["counters_full"], 5);
@@ -304,7 +304,7 @@ fn inputs_of_all_sorts_follow_each_other_and_are_gone_on_with() {
     assert_eq!(folder.json(line)["rows"].as_u64(), Some(1));
     assert_eq!(folder.text("out"), "a\nb\nc\nd\ne\nf\ng\nh\n");
     folder.write("in/0.csv", "id\nz\n");
-    folder.refused(line, 1, &["1.csv", "added after it"]);
+    folder.refused(line, 1, &["1.csv", "new files must come after it"]);
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn what_a_stream_cannot_do_says_what_can() {
         ("stream --train a.txt --query *.txt --keys 5 -o new.txt", 1, &["new.txt", "as an input"]),
         ("stream --train a.txt --query . --keys 5 -o ./b --counts new.txt", 1, &["as an input"]),
         ("stream --train a.txt --every 0", 2, &["--every"]),
-        ("stream --train a.txt --metrics nowhere", 1, &["--metrics"]),
+        ("stream --train a.txt --metrics nowhere", 1, &["metrics at nowhere"]),
     ] {
         folder.refused(line, code, says);
     }

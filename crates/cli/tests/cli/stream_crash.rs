@@ -353,14 +353,17 @@ fn another_job_is_named_and_refused() {
     let line = "stream --train a.txt --query b.txt --batch 2 --keys 10 --state state";
     folder.ok(&format!("{line} -o out"));
     for (other, says) in [
-        ("stream --train b.txt --query b.txt --batch 2 --keys 10 --state state -o out", "train is"),
+        (
+            "stream --train b.txt --query b.txt --batch 2 --keys 10 --state state -o out",
+            "the training stream is",
+        ),
         (
             "stream --train a.txt --query b.txt --batch 3 --keys 10 --state state -o out",
-            "--batch is 2 there and 3 here",
+            "the size of a batch is 2 there and 3 here",
         ),
         (
             "stream --train a.txt --query b.txt --batch 2 --keys 11 --state state -o out",
-            "--keys is 10 there and 11 here",
+            "the number of keys is 10 there and 11 here",
         ),
         (
             "stream --train a.txt --query b.txt --batch 2 --state state -o out",
@@ -368,7 +371,7 @@ fn another_job_is_named_and_refused() {
         ),
         (
             "stream --train a.txt --query b.txt --batch 2 --keys 10 --seed 1 --state state -o out",
-            "--seed is 0 there and 1 here",
+            "the seed is 0 there and 1 here",
         ),
         ("stream --train a.txt --query b.txt --batch 2 --keys 10 --state state -o other", "output is"),
         ("stream --train a.txt --batch 2 --keys 10 --state state", "output is"),
@@ -378,7 +381,7 @@ fn another_job_is_named_and_refused() {
         ),
         (
             "stream --train a.txt --query b.txt --batch 3 --keys 11 --delimiter ; --state state -o out",
-            "--keys is 10 there and 11 here, --batch is 2 there and 3 here, --delimiter is nothing there and \";\" here;",
+            "the number of keys is 10 there and 11 here, the size of a batch is 2 there and 3 here, the delimiter is nothing there and \";\" here:",
         ),
     ] {
         folder.refused(other, 1, &["another job", says]);
@@ -412,7 +415,7 @@ fn inputs_and_outputs_that_are_not_what_they_were_are_refused() {
     folder.refused(line, 1, &["a.txt", "4 bytes, but 6 were read"]);
     begin();
     folder.write("a.txt", "1\n2\n4\n5\n");
-    folder.refused(line, 1, &["a.txt", "another file"]);
+    folder.refused(line, 1, &["a.txt", "not the file that was read"]);
     begin();
     folder.write("out", "");
     folder.refused(line, 1, &["out", "has 0 bytes, but 2 were written"]);
@@ -501,7 +504,7 @@ fn a_followed_file_that_is_renamed_is_not_taken_for_the_one_in_its_place() {
     until("a later commit", || (committed(&folder, "state") > before).then_some(()));
     terminate(&child);
     assert_eq!(child.said().0, Some(0));
-    folder.refused(line, 1, &["log.txt: is another file", "log.1 now"]);
+    folder.refused(line, 1, &["log.txt: is not the file that was read", "log.1"]);
     fs::rename(folder.path("log.1"), folder.path("log.txt")).unwrap();
     folder.ok(line);
     let found = folder.run_with("query state/filter.tamis", "1\n4\n").out;

@@ -222,9 +222,9 @@ fn a_state_with_other_windows_is_refused() {
     let line = "stream --train log.csv --key key --keys 10 --state state";
     folder.ok(&format!("{line} --window 4d --slide 1d --time at"));
     for (options, says) in [
-        ("", "--window is \"4d\" there and nothing here"),
-        ("--window 4d --slide 2d --time at", "--slide is \"24h\" there and \"2d\" here"),
-        ("--window 8d --slide 1d --time at", "--window is \"4d\" there"),
+        ("", "the window is \"4d\" there and nothing here"),
+        ("--window 4d --slide 2d --time at", "the slide is \"24h\" there and \"2d\" here"),
+        ("--window 8d --slide 1d --time at", "the window is \"4d\" there"),
         ("--window 4d --slide 1d --time at --late drop", "--late is"),
         ("--window 4d --slide 1d --time at --lateness 1s", "--lateness is"),
         ("--window 4d --slide 1d --time key", "--time is"),
@@ -238,7 +238,7 @@ fn a_state_with_other_windows_is_refused() {
     folder.refused(
         "stream --train log.csv --key key --keys 10 --state plain --window 4d --time at",
         1,
-        &["another job", "--window is nothing there and \"4d\" here"],
+        &["another job", "the window is nothing there and \"4d\" here"],
     );
     // A pane that is lost or damaged is no reason to forget it in silence.
     let pane = fs::read_dir(folder.path("state")).unwrap().flatten().map(|file| file.path());
@@ -379,5 +379,5 @@ fn a_window_is_seen_from_outside() {
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.err.contains("1,048,576 distinct keys"), "{}", done.err);
     let done = folder.run("stream --train log.csv --key ip --keys 1e7 --window 10d --slide 1h --time at");
-    assert!(done.err.contains("of memory") && done.err.contains("--slide"), "{}", done.err);
+    assert!(done.err.contains("of memory") && done.err.contains("a longer slide"), "{}", done.err);
 }

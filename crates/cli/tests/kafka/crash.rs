@@ -180,5 +180,5 @@ fn a_run_that_only_seemed_dead_can_write_no_more() {
         broker.send("ask", 0, 3, "a");
         broker.flush();
     }
-    folder.refused(&format!("{line} --state state"), 1, &["seen", "earlier time", "--lost go-on"]);
+    folder.refused(&format!("{line} --state state"), 1, &["seen", "an older copy", "--lost go-on"]);
 }

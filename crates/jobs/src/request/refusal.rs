@@ -135,7 +135,7 @@ pub enum Refusal {
     )]
     Ordered,
     /// Threads of machines that another engine has.
-    #[error("Spark decides how many threads there are")]
+    #[error("Spark decides how many threads there are, by options of its own")]
     ThreadsOfSpark,
     /// Keys of a table that is counted.
     #[error("the keys of a table are counted")]

@@ -181,8 +181,8 @@ fn sizing(sizes: &Sizes, common: &Common) -> Result<Sizing, Refusal> {
 fn document(sizes: &Sizes) -> Result<Sketches, Refusal> {
     let rate = match at(sizes, Kind::Bloom)? {
         Size::Fpr(fpr) => Rate(fpr),
-        Size::BitsPerKey(_) => return Err(crate::plan::Refusal::DocumentSize(opt::BITS_PER_KEY).into()),
-        Size::Total(_) => return Err(crate::plan::Refusal::DocumentSize(opt::SIZE).into()),
+        Size::BitsPerKey(_) => return Err(crate::plan::Refusal::PublishedSize(opt::BITS_PER_KEY).into()),
+        Size::Total(_) => return Err(crate::plan::Refusal::PublishedSize(opt::SIZE).into()),
     };
     Ok(Sketches::Document(match sizes.keys()? {
         None => Sizing::Counted(rate),

@@ -110,7 +110,7 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
         ),
         (
             json!({"kind": "count-min", "heavy": 0.001, "epsilon": 0.01}),
-            "give a larger heavy, or give epsilon=0.0001",
+            "give a larger share, or give epsilon=0.0001",
         ),
         (json!({"kind": "count-min", "exact": true}), "leave out exact, or give heavy=SHARE"),
         (json!({"kind": "counting", "exact": true}), "would stay among them: leave out exact"),

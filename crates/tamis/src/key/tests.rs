@@ -188,10 +188,10 @@ fn a_record_without_keywords_is_none_unless_a_text_stands_for_it() {
 #[test]
 fn a_cell_that_holds_no_list_is_named_with_its_column() {
     for (cell, why) in [
-        ("[{\"name\": \"x\"}", "no JSON list"),
-        ("{\"name\": \"x\"}", "no JSON list"),
-        ("x", "no JSON list"),
-        ("[{'name': 'x'}]", "no JSON list"),
+        ("[{\"name\": \"x\"}", "not a JSON list"),
+        ("{\"name\": \"x\"}", "not a JSON list"),
+        ("x", "not a JSON list"),
+        ("[{'name': 'x'}]", "not a JSON list"),
         ("[{\"name\": \"x\"}, {\"id\": 1}]", "element 2 has no member \"name\""),
         ("[\"x\"]", "element 1 has no member \"name\""),
         ("[{\"name\": [1]}]", "element 1 is neither a string nor an integer"),
@@ -231,7 +231,7 @@ fn fields_of_keywords_read_back_as_they_are_shown() {
     for (text, why) in [
         ("c:split=", "split takes a text"),
         ("c:split=,,words", "leave out the others"),
-        ("c:sort", "must come before"),
+        ("c:sort", "put split, words or json before it"),
         ("c:split=,,sort,lower", "last"),
         ("c:split=,,", "no step"),
     ] {
