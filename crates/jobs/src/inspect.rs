@@ -8,7 +8,7 @@ use tamis::sizing::{Kind, Shape};
 use tamis::sketch::Sketch;
 use tamis_read::error::Result;
 
-use crate::counts::Promise;
+use crate::count_min::Promise;
 use crate::health::{Health, of_sketch};
 use crate::output::Mapped;
 

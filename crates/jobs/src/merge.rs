@@ -15,7 +15,7 @@ use tamis_read::refusal::{self, Help};
 use crate::arena::{self, Placing};
 use crate::exact::{self, Gathered, Store};
 use crate::output::{self, Mapped};
-use crate::{counts, opt, parallel};
+use crate::{count_min, opt, parallel};
 
 /// What was merged.
 #[derive(Debug)]
@@ -179,7 +179,7 @@ fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control)
     })?;
     drop(sections);
     let (rows, seeds): (Vec<u64>, Vec<u64>) = sums.into_iter().unzip();
-    let heavy = counts::merged_heavy(files, &params, &data, &seeds)?;
+    let heavy = count_min::merged_heavy(files, &params, &data, &seeds)?;
     Ok(Joined { params, rows, seeds, data, heavy })
 }
 

@@ -7,9 +7,9 @@ use tamis_read::error::Result;
 
 use crate::ask::{Answers, Filters};
 use crate::batch::{Keeps, KeyBatch};
-use crate::counts::Promise;
+use crate::count_min::Promise;
 use crate::output::Mapped;
-use crate::removed::Removed;
+use crate::removed_keys::RemovedKeys;
 use crate::rows::{Key, Take};
 
 /// Answers which groups a key may be in.
@@ -42,7 +42,7 @@ impl<'f> Asker<'f> {
     }
 
     /// Passes over groups from which a key may have been removed.
-    pub fn without(self, removed: &'f Removed) -> Result<Self> {
+    pub fn without(self, removed: &'f RemovedKeys) -> Result<Self> {
         Ok(Asker { filters: self.filters.without(removed)?, ..self })
     }
 

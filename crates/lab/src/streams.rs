@@ -15,7 +15,7 @@ use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::Common;
 use tamis::sizing::Kind;
-use tamis_jobs::counts::rank;
+use tamis_jobs::count_min::rank;
 use tamis_jobs::plan::Counters;
 use tamis_jobs::rows::BadRows;
 use tamis_jobs::statistics::wilson;

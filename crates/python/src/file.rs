@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use tamis::key::{BadValue, Column, keywords_of};
 use tamis::params::{GroupParams, Name};
 use tamis::sizing::Kind;
-use tamis_jobs::counts::{Promise, top_of_open};
+use tamis_jobs::count_min::{Promise, top_of_open};
 use tamis_jobs::health::{Health, health, of_sketch};
 use tamis_jobs::lookup::{self, Lookup};
 use tamis_jobs::output::{self, Mapped};

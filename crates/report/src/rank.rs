@@ -1,7 +1,7 @@
 //! Estimates against exact counts, as a table, as JSON, and as a chart of the error by rank.
 
 use serde_json::{Value, json};
-use tamis_jobs::counts::rank::{GroupResult, Rank, Report};
+use tamis_jobs::count_min::rank::{GroupResult, Rank, Report};
 use tamis_jobs::number;
 use tamis_jobs::text::group_name;
 

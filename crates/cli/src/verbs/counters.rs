@@ -11,7 +11,7 @@ use tamis::format::Tally;
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Shape;
 use tamis::sketch::Sketch;
-use tamis_jobs::counts::Promise;
+use tamis_jobs::count_min::Promise;
 use tamis_jobs::inspect::{self, shape_json};
 pub use tamis_jobs::inspect::{extend, promise_json};
 use tamis_jobs::number;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use tamis_jobs::counts::{self, Product};
+use tamis_jobs::count_min::{self, Product};
 use tamis_jobs::text::group_name;
 use tamis_jobs::{number, parallel};
 use tamis_report::{Column, Table};
@@ -35,7 +35,7 @@ impl InnerProduct {
     /// Estimates it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let second = self.second.as_ref().unwrap_or(&self.first);
-        let products = counts::inner_product(&self.first, second, parallel::default_threads())?;
+        let products = count_min::inner_product(&self.first, second, parallel::default_threads())?;
         let mut columns = vec![Column::left("group")];
         columns.extend(["estimate", "bound", "first total", "second total"].map(Column::right));
         let row = |product: &Product| {

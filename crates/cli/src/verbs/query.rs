@@ -11,7 +11,7 @@ use tamis::params::Name;
 use tamis::sizing::Kind;
 use tamis_jobs::output as files;
 use tamis_jobs::query::Asker;
-use tamis_jobs::removed::Removed;
+use tamis_jobs::removed_keys::RemovedKeys;
 use tamis_jobs::text::listed_name;
 use tamis_jobs::text::printable;
 
@@ -79,7 +79,7 @@ impl Query {
 
     fn ask(self, output: &Output) -> Result<Asked> {
         let file = files::open(&self.file)?;
-        let removed = self.removed.as_ref().map(|path| Removed::open(path, file.params())).transpose()?;
+        let removed = self.removed.as_ref().map(|path| RemovedKeys::open(path, file.params())).transpose()?;
         let mut asker = Asker::new(&file)?;
         if let Some(removed) = &removed {
             asker = asker.without(removed)?;

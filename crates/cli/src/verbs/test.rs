@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use tamis_jobs::check::{self, FilterResult, GroupResult, Report, With};
-use tamis_jobs::counts::rank;
+use tamis_jobs::count_min::rank;
 use tamis_jobs::number;
 use tamis_jobs::output as files;
 use tamis_jobs::request::{self, NoMore, TestJob};

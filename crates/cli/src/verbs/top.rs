@@ -10,7 +10,7 @@ use tamis::format::MAGIC;
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::Name;
 use tamis::sizing::Kind;
-use tamis_jobs::counts::{self, Hit, Listing, TopGroup};
+use tamis_jobs::count_min::{self, Hit, Listing, TopGroup};
 use tamis_jobs::number;
 use tamis_jobs::request::{BuildJob, Kinds};
 use tamis_jobs::text::group_name;
@@ -82,7 +82,7 @@ impl Top {
         {
             return usage("the file knows its keys and its error: leave out all but --share and --count");
         }
-        Ok(counts::top_of_file(path, self.share)?)
+        Ok(count_min::top_of_file(path, self.share)?)
     }
 
     fn of_data(&self, output: &Output) -> Result<Listing> {
@@ -97,7 +97,7 @@ impl Top {
             ..BuildJob::default()
         };
         let job = request.resolve().map_err(wrong)?.job;
-        progress::run(output, "counting", |control| counts::top_of_data(&job, control))
+        progress::run(output, "counting", |control| count_min::top_of_data(&job, control))
     }
 }
 

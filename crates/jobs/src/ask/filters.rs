@@ -11,7 +11,7 @@ use tamis_read::error::Result;
 use super::tile;
 use crate::batch::{KeyBatch, Needs};
 use crate::output::Mapped;
-use crate::removed::Removed;
+use crate::removed_keys::RemovedKeys;
 
 /// The filters of all groups, or of some; all threads share them.
 #[derive(Debug)]
@@ -41,13 +41,13 @@ impl<'f> Filters<'f> {
     }
 
     /// The same, but keys that may have been removed do not pass.
-    pub fn without(self, removed: &'f Removed) -> Result<Self> {
+    pub fn without(self, removed: &'f RemovedKeys) -> Result<Self> {
         let needs = self.needs.and(removed.needs());
         Ok(Filters { needs, removed: removed.sketches()?, ..self })
     }
 
     /// The same, and keys that may have been removed do not pass, where there is a file of them.
-    pub fn without_some(self, removed: Option<&'f Removed>) -> Result<Self> {
+    pub fn without_some(self, removed: Option<&'f RemovedKeys>) -> Result<Self> {
         match removed {
             Some(removed) => self.without(removed),
             None => Ok(self),
@@ -99,6 +99,13 @@ impl<'f> Filters<'f> {
             (Answer::Whole, Some(gone)) if tile::answer(gone, keys, key) == Answer::Whole => Answer::No,
             (answer, _) => answer,
         }
+    }
+
+    /// The rate of false positives of the filter of a group, from what it holds; and that of the filter of
+    /// what was removed from it, 0 where there is none.
+    pub fn rates_now(&self, group: usize) -> (f64, f64) {
+        let rate = |sketch| tile::rate_now(sketch, self.needs);
+        (rate(&self.sketches[group]), self.removed(group).map_or(0.0, rate))
     }
 
     /// The numbers of the groups, those of filters of one size one after the other: these share what is

@@ -16,7 +16,7 @@ use crate::batch::{Keeps, KeyBatch, Needs};
 use crate::build::{self, Sketches};
 use crate::output::{self, Mapped};
 use crate::plan::Counters;
-use crate::removed::Removed;
+use crate::removed_keys::RemovedKeys;
 use crate::request::at_rate;
 use crate::rows::{BadRows, Key, Take};
 
@@ -163,7 +163,7 @@ proptest! {
             }
             build(folder.path(), "gone", kind, hash, (0..300).step_by(3));
             let path = folder.path().join("gone.tamis");
-            let removed = Removed::open(&path, file.params()).unwrap();
+            let removed = RemovedKeys::open(&path, file.params()).unwrap();
             let gone = output::open(&path).unwrap();
             let pairs = Filters::of_file(&file).unwrap().without(&removed).unwrap();
             let (keys, bytes) = batch(&file, pairs.needs(), &rows);

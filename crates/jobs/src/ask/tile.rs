@@ -6,7 +6,7 @@ use tamis::bloom::Positions;
 use tamis::layered::Answer;
 use tamis::sketch::Sketch;
 
-use crate::batch::KeyBatch;
+use crate::batch::{KeyBatch, Needs};
 
 /// Keys that are counted together: what is made of this many stays in the nearest caches while one filter
 /// after the other is asked.
@@ -51,6 +51,14 @@ pub(super) fn contains(
             hashes.extend(rows.iter().map(|&row| keys.hashes()[row as usize]));
             sketch.contains_hashes(hashes, found);
         }
+    }
+}
+
+/// The rate of just this filter, from what it holds, where keys are placed by what is needed of them.
+pub(super) fn rate_now(sketch: &Sketch<&[u64]>, needs: Needs) -> f64 {
+    match (sketch, needs) {
+        (Sketch::Bloom(filter), Needs::Lanes(_)) => filter.rate_now_lanes(),
+        (sketch, _) => sketch.rate_now(),
     }
 }
 

@@ -15,7 +15,7 @@ use super::{Refusal, Report, insert, insert_distinct};
 use crate::arena::Placing;
 use crate::count::Making;
 use crate::rows::BadRows;
-use crate::{counts, exact, output, parallel};
+use crate::{count_min, exact, output, parallel};
 
 /// Rows to be added to filters that exist.
 #[derive(Debug, Clone)]
@@ -80,8 +80,8 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     };
     if let Some(heavy) = heavy {
         let share = heavy.share;
-        counts::keep_heavy(&sources, making, &mut built, &before, share, addition.threads, control)?;
-        counts::join_heavy(&mut built, &before, [heavy])?;
+        count_min::keep_heavy(&sources, making, &mut built, &before, share, addition.threads, control)?;
+        count_min::join_heavy(&mut built, &before, [heavy])?;
     }
     for (group, before) in before.iter().enumerate() {
         built.rows[group] = built.rows[group].saturating_add(before.rows);

@@ -12,7 +12,7 @@ use crate::arena::{self, Placing, Private, Ranges, Shared};
 use crate::count::Making;
 use crate::hashes::{self, Wanted};
 use crate::rows::{Groups, KeyRows, Take};
-use crate::{counts, parallel};
+use crate::{count_min, parallel};
 
 /// Puts all keys of the input into an arena, straight from the rows.
 pub(crate) fn insert(
@@ -24,7 +24,7 @@ pub(crate) fn insert(
     control: &Control,
 ) -> Result<Built> {
     if params.common.kind == Kind::CountMinConservative {
-        return counts::in_order(sources, making, params, words, threads, control);
+        return count_min::in_order(sources, making, params, words, threads, control);
     }
     let placing = Placing::new(&params);
     let (arena, taken) = if arena::share(&placing, threads) {

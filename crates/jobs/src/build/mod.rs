@@ -34,7 +34,7 @@ pub(crate) use self::sketches::{Need, Putting};
 use crate::count::{self, Counted, Making};
 use crate::distinct::EXACT;
 use crate::rows::BadRows;
-use crate::{counts, exact, output, plan};
+use crate::{count_min, exact, output, plan};
 
 /// Sketches to be built from a table.
 #[derive(Debug, Clone)]
@@ -209,7 +209,7 @@ pub(crate) fn make(
     phase("build", building);
     if let Putting::Weights { heavy: Some(share) } = putting {
         let listing = Instant::now();
-        counts::keep_heavy(sources, job.making(), &mut built, &[], share, job.threads, control)?;
+        count_min::keep_heavy(sources, job.making(), &mut built, &[], share, job.threads, control)?;
         phase("heavy keys", listing);
     }
     Ok(built)

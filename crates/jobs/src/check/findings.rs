@@ -12,7 +12,7 @@ use crate::ask::Filters;
 use crate::health;
 use crate::output::Mapped;
 use crate::parallel;
-use crate::removed::{self, Removed};
+use crate::removed_keys::RemovedKeys;
 use crate::statistics::surprise;
 
 /// The numbers that a test comes to: sums over keys that were looked at anywhere.
@@ -43,7 +43,7 @@ pub fn conclude(container: &Mapped, findings: Findings, with: With, threads: usi
 /// The same where what is in second filters does not pass.
 pub(super) fn conclude_pair(
     container: &Mapped,
-    removed: Option<&Removed>,
+    removed: Option<&RemovedKeys>,
     findings: Findings,
     with: With,
     threads: usize,
@@ -53,10 +53,7 @@ pub(super) fn conclude_pair(
     let Findings { keys, removed: not_outside, shared, filters: mut hits, strangers, rows, skipped } =
         findings;
     hits.resize(filters.len(), Hits::default());
-    let rates = parallel::each(threads, filters.len(), |group| {
-        let rate = |sketch| removed::rate_now(sketch, params.common.hash);
-        Ok((rate(filters.sketch(group)), filters.removed(group).map_or(0.0, rate)))
-    })?;
+    let rates = parallel::each(threads, filters.len(), |group| Ok(filters.rates_now(group)))?;
     let (mut errors, mut losses) = (Expected::default(), Expected::default());
     let mut groups = Vec::new();
     for (i, (group, hits)) in params.groups.iter().zip(&hits).enumerate() {

@@ -18,10 +18,10 @@ use super::gather::{Beside, Gather, PARTS, Part};
 use super::judge::{Found, PartJudge};
 use super::{Findings, Job, Report};
 use crate::ask::Filters;
-use crate::counts;
+use crate::count_min;
 use crate::output::{self, Mapped};
 use crate::parallel;
-use crate::removed::Removed;
+use crate::removed_keys::RemovedKeys;
 use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
 
 /// A thread holds this many keys in memory before they go to disk: 256 MB.
@@ -75,14 +75,14 @@ pub(super) fn check_holding(job: &Job, held: usize, control: &Control) -> Result
 
 /// Opens the filters, and those of what was removed since; reads all of both, since damage would be
 /// blamed on the data.
-fn open(job: &Job) -> Result<(Mapped, Option<Removed>)> {
+fn open(job: &Job) -> Result<(Mapped, Option<RemovedKeys>)> {
     let container = output::open(&job.filters)?;
-    counts::refuse(&job.filters, container.params(), counts::OfSets::Test)?;
+    count_min::refuse(&job.filters, container.params(), count_min::OfSets::Test)?;
     parallel::each(job.threads, container.params().groups.len(), |group| {
         container.verify(group).map_err(Error::file(&job.filters))
     })?;
-    let removed = job.removed.as_ref().map(|path| Removed::open(path, container.params())).transpose()?;
-    removed.as_ref().map_or(Ok(()), Removed::verify)?;
+    let removed = job.removed.as_ref().map(|path| RemovedKeys::open(path, container.params())).transpose()?;
+    removed.as_ref().map_or(Ok(()), RemovedKeys::verify)?;
     Ok((container, removed))
 }
 

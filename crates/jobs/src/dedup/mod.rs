@@ -26,7 +26,7 @@ use self::run::Run;
 use self::seen::Seen;
 use self::state::{Journal, State};
 use crate::batch::{Keeps, KeyBatch};
-use crate::counts;
+use crate::count_min;
 use crate::outlet::Destination;
 use crate::output;
 use crate::resume::Lock;
@@ -243,7 +243,7 @@ fn remembered(job: &Job) -> Result<(Seen, Option<State>, Option<Journal>, Scheme
     let file = output::open(path)?;
     let params = file.params();
     let refused = |why: StateRefusal| Err(Error::input(path, why));
-    counts::refuse(path, params, counts::OfSets::Remember)?;
+    count_min::refuse(path, params, count_min::OfSets::Remember)?;
     if params.common.recipe.group.is_some() {
         return refused(StateRefusal::Groups);
     }

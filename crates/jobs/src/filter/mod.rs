@@ -29,9 +29,9 @@ use crate::exact::Store;
 use crate::health::of_sketch;
 use crate::outlet::{Destination, Outlet};
 use crate::output::{self, Mapped};
-use crate::removed::{self, Removed};
+use crate::removed_keys::RemovedKeys;
 use crate::rows::{BadRows, Groups};
-use crate::{counts, opt, parallel};
+use crate::{count_min, opt, parallel};
 
 /// Which groups a key is sought in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,7 +135,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let file = output::open(&job.filters)?;
     let params = file.params();
     refuse(job, params)?;
-    let removed = job.removed.as_ref().map(|path| Removed::open(path, params)).transpose()?;
+    let removed = job.removed.as_ref().map(|path| RemovedKeys::open(path, params)).transpose()?;
     let filters = Filters::of_file(&file)?.without_some(removed.as_ref())?;
     // Whatever the record's group is, it is not looked at unless it is asked.
     let group = if job.ask == Ask::Own { job.recipe.group.clone() } else { None };
@@ -228,7 +228,7 @@ fn sift<'a>(
 
 /// What these filters cannot be asked.
 fn refuse(job: &Job, params: &Params) -> Result<()> {
-    counts::refuse(&job.filters, params, counts::OfSets::Filter)?;
+    count_min::refuse(&job.filters, params, count_min::OfSets::Filter)?;
     if job.removed.is_some() && job.strict.is_some() {
         return Err(Refusal::RemovedStrict.into());
     }
@@ -333,11 +333,7 @@ fn report(
     // What layers let pass depends on the keywords that records share: nothing is known of it.
     if job.output != Destination::Stdout && params.common.kind != Kind::Layered {
         // The rate comes from every bit of the filters: only where somebody will see it.
-        let rates = parallel::each(job.threads, groups.len(), |i| {
-            let rate = |sketch| removed::rate_now(sketch, params.common.hash);
-            let filters = &sieving.filters;
-            Ok((rate(filters.sketch(groups[i])), filters.removed(groups[i]).map_or(0.0, rate)))
-        })?;
+        let rates = parallel::each(job.threads, groups.len(), |i| Ok(sieving.filters.rates_now(groups[i])))?;
         let (rates, gone): (Vec<f64>, Vec<f64>) = rates.into_iter().unzip();
         if sieving.filters.are_pairs() {
             // Of records that should pass a share g is missed; so for each that did, g / (1 − g) did not.
@@ -402,9 +398,7 @@ pub fn conclude(filters: &Path, group: Option<&Name>, sieved: Sieved, threads: u
     let mut report = described(&file, &filters, &groups);
     (report.records, report.admitted, report.keyless) = (sieved.records, sieved.admitted, sieved.keyless);
     if params.common.kind != Kind::Layered {
-        let rates = parallel::each(threads, groups.len(), |i| {
-            Ok(removed::rate_now(filters.sketch(groups[i]), params.common.hash))
-        })?;
+        let rates = parallel::each(threads, groups.len(), |i| Ok(filters.rates_now(groups[i]).0))?;
         let (rate, expected) =
             of_any(&rates, sieved.records.saturating_sub(sieved.admitted + sieved.keyless));
         (report.rate, report.false_admissions) = (Some(rate), Some(expected.min(sieved.admitted as f64)));

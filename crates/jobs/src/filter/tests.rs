@@ -108,7 +108,7 @@ fn row() -> impl Strategy<Value = Row> {
 /// What the job should write: what passes, and what does not.
 fn oracle(job: &Job, rows: &[Row]) -> [String; 2] {
     let file = output::open(&job.filters).unwrap();
-    let removed = job.removed.as_ref().map(|path| Removed::open(path, file.params()).unwrap());
+    let removed = job.removed.as_ref().map(|path| RemovedKeys::open(path, file.params()).unwrap());
     let mut asker = Asker::new(&file).unwrap();
     if let Some(removed) = &removed {
         asker = asker.without(removed).unwrap();

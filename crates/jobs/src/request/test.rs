@@ -8,7 +8,7 @@ use tamis::params::Common;
 use super::sizes::chosen;
 use super::{Columns, NoMore, Reading, Refusal};
 use crate::check::Job;
-use crate::counts::rank;
+use crate::count_min::rank;
 use crate::opt;
 
 /// What is asked of a test.

@@ -12,7 +12,7 @@ use tamis::key::Recipe;
 use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
 use tamis_jobs::build::{self, Addition, Job};
-use tamis_jobs::counts::{self, rank};
+use tamis_jobs::count_min::{self, rank};
 use tamis_jobs::plan::Counters;
 use tamis_jobs::query::Asker;
 use tamis_jobs::rows::BadRows;
@@ -161,8 +161,8 @@ proptest! {
         let one = built(&heavy(vec![whole.clone()], sizing.clone(), 1), &path("one.tamis"));
         prop_assert!(one == built(&heavy(vec![whole.clone()], sizing.clone(), 3), &path("three.tamis")));
         complete(&path("one.tamis"), &rows, share);
-        let listing = counts::top_of_data(&heavy(vec![whole], sizing, 2), &Control::default()).unwrap();
-        let of_file = counts::top_of_file(&path("one.tamis"), None).unwrap();
+        let listing = count_min::top_of_data(&heavy(vec![whole], sizing, 2), &Control::default()).unwrap();
+        let of_file = count_min::top_of_file(&path("one.tamis"), None).unwrap();
         for (a, b) in listing.groups.iter().zip(&of_file.groups) {
             prop_assert_eq!(&a.keys, &b.keys);
             prop_assert!(a.keys.is_sorted_by_key(|hit| std::cmp::Reverse(hit.estimate)));

@@ -13,7 +13,7 @@ use tamis_jobs::build::{self, Addition, Bits, Job, Sketches};
 use tamis_jobs::plan::Size;
 use tamis_jobs::query::Asker;
 use tamis_jobs::remove::{self, Missing, Removal};
-use tamis_jobs::removed::Removed;
+use tamis_jobs::removed_keys::RemovedKeys;
 use tamis_jobs::rows::BadRows;
 use tamis_jobs::{check, output};
 use tamis_read::{Control, Options};
@@ -145,7 +145,7 @@ proptest! {
         build_to(&one, &job(vec![table(&folder.join("one.csv"), &rows)], kinds.0, sizing.clone()));
         build_to(&two, &job(vec![table(&folder.join("two.csv"), &gone)], kinds.1, sizing));
         let (first, second) = (output::open(&one).unwrap(), output::open(&two).unwrap());
-        let removed = Removed::open(&two, first.params()).unwrap();
+        let removed = RemovedKeys::open(&two, first.params()).unwrap();
         let mut pair = Asker::new(&first).unwrap().without(&removed).unwrap();
         let (mut a, mut b) = (Asker::new(&first).unwrap(), Asker::new(&second).unwrap());
         for key in 0..400 {
@@ -218,7 +218,7 @@ fn filters_that_make_other_keys_are_no_pair() {
         let mut job = job(vec![input.clone()], Kind::Blocked, Sizing::Count(Size::Fpr(0.05)));
         change(&mut job);
         build_to(&path, &job);
-        Removed::open(&path, first.params()).map(drop).map_err(|error| error.to_string())
+        RemovedKeys::open(&path, first.params()).map(drop).map_err(|error| error.to_string())
     };
     other("same", &|_| ()).unwrap();
     other("column", &|job| job.recipe.key = vec!["group".parse().unwrap()]).unwrap();
@@ -229,6 +229,6 @@ fn filters_that_make_other_keys_are_no_pair() {
     says(other("seed", &|job| job.sketches = seeded.clone()), "seed=");
     says(other("steps", &|job| job.recipe.key = vec!["key:lower".parse().unwrap()]), "same steps");
     let ungrouped = folder.join("all");
-    let grouped = Removed::open(&one, output::open(&ungrouped).unwrap().params());
+    let grouped = RemovedKeys::open(&one, output::open(&ungrouped).unwrap().params());
     assert!(grouped.unwrap_err().to_string().contains("has groups"));
 }

@@ -19,17 +19,17 @@ use crate::output::{self, Mapped};
 
 /// The filters of what was removed.
 #[derive(Debug)]
-pub struct Removed {
+pub struct RemovedKeys {
     path: PathBuf,
     file: Mapped,
     /// Which of them belongs to each group of the first file.
     places: Vec<Option<usize>>,
 }
 
-impl Removed {
+impl RemovedKeys {
     /// Opens the second file, beside a first of these parameters. It must make and hash keys as the
     /// first does, and have the same groups, or none: it then speaks of all.
-    pub fn open(path: &Path, first: &Params) -> Result<Removed> {
+    pub fn open(path: &Path, first: &Params) -> Result<RemovedKeys> {
         let file = output::open(path)?;
         let second = file.params();
         if let Some(why) = mismatch(first, second) {
@@ -40,7 +40,7 @@ impl Removed {
             None => Some(0),
         };
         let places = first.groups.iter().map(|group| place(&group.group.0)).collect();
-        Ok(Removed { path: path.into(), file, places })
+        Ok(RemovedKeys { path: path.into(), file, places })
     }
 
     /// The filter that belongs to each group of the first file; none where nothing of it was removed.
@@ -63,14 +63,6 @@ impl Removed {
     /// What its filters need of keys.
     pub fn needs(&self) -> Needs {
         Needs::of(self.file.params())
-    }
-}
-
-/// The rate of just this filter, from what it holds.
-pub fn rate_now(sketch: &Sketch<&[u64]>, scheme: Scheme) -> f64 {
-    match sketch {
-        Sketch::Bloom(filter) if scheme == Scheme::Murmur3 => filter.rate_now_lanes(),
-        sketch => sketch.rate_now(),
     }
 }
 
