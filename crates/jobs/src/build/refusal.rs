@@ -80,7 +80,7 @@ impl refusal::Refusal for Refusal {
                 vec![Help::leave_out(opt::HEAVY), Help::give(opt::KIND.with(Kind::CountMin.name()))]
             }
             Refusal::SmallShare { share, .. } => {
-                vec![Help::give_more(opt::HEAVY), Help::give(opt::EPSILON.with(tenth(*share)))]
+                vec![Help::Do("give a larger share"), Help::give(opt::EPSILON.with(tenth(*share)))]
             }
             Refusal::DistinctCounts => {
                 vec![Help::leave_out(opt::DISTINCT), Help::give(opt::KIND.with(Kind::Counting.name()))]
