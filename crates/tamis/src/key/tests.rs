@@ -233,7 +233,7 @@ fn fields_of_keywords_read_back_as_they_are_shown() {
         ("c:split=,,words", "leave out the others"),
         ("c:sort", "put split, words or json before it"),
         ("c:split=,,sort,lower", "last"),
-        ("c:split=,,", "no step"),
+        ("c:split=,,", "unknown step"),
     ] {
         let error = text.parse::<Field>().unwrap_err().to_string();
         assert!(error.contains(why), "{text}: {error}");
