@@ -225,9 +225,9 @@ fn a_state_with_other_windows_is_refused() {
         ("", "the window is \"4d\" there and nothing here"),
         ("--window 4d --slide 2d --time at", "the slide is \"24h\" there and \"2d\" here"),
         ("--window 8d --slide 1d --time at", "the window is \"4d\" there"),
-        ("--window 4d --slide 1d --time at --late drop", "--late is"),
-        ("--window 4d --slide 1d --time at --lateness 1s", "--lateness is"),
-        ("--window 4d --slide 1d --time key", "--time is"),
+        ("--window 4d --slide 1d --time at --late drop", "what happens to late rows is"),
+        ("--window 4d --slide 1d --time at --lateness 1s", "the allowed lateness is"),
+        ("--window 4d --slide 1d --time key", "the column of times is"),
     ] {
         folder.refused(&format!("{line} {options}"), 1, &["another job", says, "the same job"]);
     }
