@@ -300,7 +300,10 @@ fn a_test_counts_keys_with_full_counters_apart() {
     assert!(over > 0 && full == over + 1, "{group}");
     folder.ok(&format!("build w.csv {how} --width 1 --depth 1 -o one.tamis -q"));
     let text = folder.ok("test one.tamis w.csv");
-    assert!(text.contains("4 of 4 keys have only full counters") && !text.contains("below the truth"), "{text}");
+    assert!(
+        text.contains("4 of 4 keys have only full counters") && !text.contains("below the truth"),
+        "{text}"
+    );
 }
 
 #[test]
