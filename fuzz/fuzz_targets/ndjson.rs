@@ -2,6 +2,8 @@
 
 #![no_main]
 
+use std::fmt::Debug;
+
 use libfuzzer_sys::fuzz_target;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -34,7 +36,7 @@ fn find<'a>(object: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     })
 }
 
-fn compare(path: &str, got: Result<Option<Vec<u8>>, String>, expected: Option<&Value>) {
+fn compare<E: Debug>(path: &str, got: Result<Option<Vec<u8>>, E>, expected: Option<&Value>) {
     let same = match (&got, expected) {
         (Ok(None), None | Some(Value::Null)) => true,
         (Ok(Some(text)), Some(Value::String(value))) => text == value.as_bytes(),
