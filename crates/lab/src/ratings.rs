@@ -137,18 +137,7 @@ fn run(
         threads,
     };
     let built = build::build(&job, &filters, control)?;
-    let test = check::Job {
-        filters,
-        removed: None,
-        inputs: job.inputs,
-        options: job.options,
-        recipe: recipe(),
-        negatives: Vec::new(),
-        random: 0,
-        seed: 0,
-        bad_rows: BadRows::Fail,
-        threads,
-    };
+    let test = check::Job::of_built(filters, job);
     let report = check::check(&test, control)?;
     let time = built.phases.iter().chain(&report.phases).map(|(_, time)| *time).sum();
     Ok(Run { fpr, scheme, threads, time, report })

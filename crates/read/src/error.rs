@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::refusal::{Fields, Refusal, Voice, say};
 
-/// The engine's result.
+/// The result of reading, and of all that is built on it.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A failure of a job.

@@ -67,18 +67,7 @@ impl Demo {
         progress::run(output, "building", |control| build::build(&job, &filters, control))?;
         phases.push(("build", start.elapsed()));
 
-        let job = check::Job {
-            filters: filters.clone(),
-            removed: None,
-            inputs: job.inputs,
-            options: job.options,
-            recipe: recipe(),
-            negatives: Vec::new(),
-            random: 0,
-            seed: 0,
-            bad_rows: BadRows::Fail,
-            threads,
-        };
+        let job = check::Job::of_built(filters.clone(), job);
         let start = Instant::now();
         let report = progress::run(output, "testing", |control| check::check(&job, control))?;
         let subtitle = format!(

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tamis::key::Recipe;
 
+use crate::build;
 use crate::rows::BadRows;
 
 /// Filters to be tested.
@@ -32,6 +33,13 @@ pub struct Job {
 }
 
 impl Job {
+    /// The test of filters with just the rows that they were built from.
+    pub fn of_built(filters: PathBuf, built: build::Job) -> Job {
+        let build::Job { inputs, options, recipe, bad_rows, threads, .. } = built;
+        let (removed, negatives) = (None, Vec::new());
+        Job { filters, removed, inputs, options, recipe, negatives, random: 0, seed: 0, bad_rows, threads }
+    }
+
     /// What the filters are tested with.
     pub(super) fn with(&self) -> With {
         With { members: !self.inputs.is_empty(), negatives: !self.negatives.is_empty() }

@@ -1,4 +1,4 @@
-//! The engine as its users see it. One program, so that it is linked once.
+//! The jobs as front ends see them. One program, so that it is linked once.
 
 mod counts;
 mod guarantees;
