@@ -27,9 +27,9 @@ use tamis::layered::Layered;
 use tamis::params::{Common, GroupParams, Name};
 use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
-use tamis_jobs::build;
-use tamis_jobs::exact;
-use tamis_jobs::plan::Size;
+use tamis_make::build;
+use tamis_make::exact;
+use tamis_make::plan::Size;
 
 fn main() {
     for kind in Kind::ALL {

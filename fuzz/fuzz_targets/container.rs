@@ -8,7 +8,7 @@ use tamis::Container;
 use tamis::format::{ENTRY_BYTES, Extras, HEADER_BYTES, write};
 use tamis::hash::xxh3;
 use tamis::key::Maker;
-use tamis_jobs::health::health;
+use tamis_make::health::health;
 
 fuzz_target!(|data: &[u8]| {
     // Bytes that begin anywhere in memory must not be trusted to be aligned.

@@ -3,4 +3,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tamis_jobs::exact::fuzz(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tamis_make::exact::fuzz(data));

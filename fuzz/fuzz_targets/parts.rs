@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tamis_jobs::spread::fuzz(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tamis_jobs::fuzz::parts(data));

@@ -8,8 +8,8 @@ use foldhash::fast::FixedState;
 use serde_json::{Value, json};
 use tamis::arch::map::Words;
 use tamis::countmin::{CountMin, Update, shape_by_hand};
-use tamis_jobs::number;
 use tamis_lab::generate::Zipf;
+use tamis_make::number;
 use tamis_report::{Column, Table};
 
 use crate::contestants::{hash, key};

@@ -1,7 +1,7 @@
 //! `filters`: ns per key of every contestant, beside the limit and beside `tamis blocked`.
 
 use serde_json::{Value, json};
-use tamis_jobs::number;
+use tamis_make::number;
 use tamis_report::{Column, Table};
 
 use crate::contestants;

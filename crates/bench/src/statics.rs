@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tamis::fuse::{Fuse, width_for};
-use tamis_jobs::number;
+use tamis_make::number;
 use tamis_report::{Column, Table};
 
 use crate::contestants::hash;

@@ -8,12 +8,12 @@ use clap::{Args, ValueEnum};
 use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
-use tamis_jobs::exact::LEAST_MEMORY;
-use tamis_jobs::outlet::Destination;
-use tamis_jobs::plan::{Counters, Size};
 pub use tamis_jobs::request::bytes;
 use tamis_jobs::request::{self, MOST_THREADS};
-use tamis_jobs::rows::BadRows;
+use tamis_make::exact::LEAST_MEMORY;
+use tamis_make::outlet::Destination;
+use tamis_make::plan::{Counters, Size};
+use tamis_make::rows::BadRows;
 use tamis_read::{Format, Options};
 
 use crate::show::{Output, usage, wrong};
@@ -97,7 +97,7 @@ impl Reading {
 
     /// Threads to use.
     pub fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(tamis_jobs::parallel::default_threads)
+        self.threads.unwrap_or_else(tamis_make::parallel::default_threads)
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::exit;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
-use tamis_jobs::leftovers;
+use tamis_make::leftovers;
 use tamis_read::{Control, Error};
 
 use crate::show;

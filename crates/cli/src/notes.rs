@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use tamis_jobs::exact::path_beside;
-use tamis_jobs::number;
+use tamis_make::exact::path_beside;
+use tamis_make::number;
 use tamis_read::{Explained, calendar};
 use tamis_report::Section;
 

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
 use tamis_jobs::marked::spelled;
-use tamis_jobs::number;
+use tamis_make::number;
 use tamis_read::{Control, Error};
 
 use crate::progress;

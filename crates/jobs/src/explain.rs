@@ -8,8 +8,8 @@ use tamis_read::error::{Error, Result};
 use tamis_read::refusal::Refusal;
 use tamis_read::{BadRow, Control, Explained, RowResult, Sink, Sources};
 
-use crate::build::Job;
-use crate::rows::{BadRows, Keyless, Unusable};
+use tamis_make::build::Job;
+use tamis_make::rows::{BadRows, Keyless, Unusable};
 
 /// How a job understands its inputs.
 #[derive(Debug)]

@@ -9,10 +9,10 @@ use tamis_read::table::{Asked, Piece};
 use tamis_read::{Control, Fault};
 
 use crate::ask::{Answers, Filters};
-use crate::batch::{Keeps, KeyBatch};
-use crate::output::Mapped;
-use crate::parallel;
-use crate::rows::{BadRows, Key, Keyless, Take, Unusable};
+use tamis_make::batch::{Keeps, KeyBatch};
+use tamis_make::output::Mapped;
+use tamis_make::parallel;
+use tamis_make::rows::{BadRows, Key, Keyless, Take, Unusable};
 
 /// What keys are asked of.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 
 use tamis_read::refusal::{Opt, Voice};
 
-use crate::opt;
+use tamis_make::opt;
 
 const OPEN: char = '⟦';
 const CLOSE: char = '⟧';

@@ -6,11 +6,11 @@ use tamis::params::Name;
 use tamis_read::error::Result;
 
 use crate::ask::{Answers, Filters};
-use crate::batch::{Keeps, KeyBatch};
-use crate::count_min::Promise;
-use crate::output::Mapped;
 use crate::removed_keys::RemovedKeys;
-use crate::rows::{Key, Take};
+use tamis_make::batch::{Keeps, KeyBatch};
+use tamis_make::count_min::Promise;
+use tamis_make::output::Mapped;
+use tamis_make::rows::{Key, Take};
 
 /// Answers which groups a key may be in.
 #[derive(Debug)]

@@ -13,9 +13,9 @@ use tamis::sketch::Sketch;
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 
-use crate::batch::Needs;
-use crate::opt;
-use crate::output::{self, Mapped};
+use tamis_make::batch::Needs;
+use tamis_make::opt;
+use tamis_make::output::{self, Mapped};
 
 /// The filters of what was removed.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use tamis_read::Control;
 use tamis_read::error::Result;
 
-use crate::{exact, output, parallel};
+use tamis_make::{exact, output, parallel};
 
 /// What was checked.
 #[derive(Debug)]

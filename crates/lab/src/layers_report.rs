@@ -1,7 +1,7 @@
 //! What was measured of the layers, as tables, CSV and a page with charts.
 
 use serde_json::{Value, json};
-use tamis_jobs::number;
+use tamis_make::number;
 use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Table};
 
 use super::layers::{Count, FPR, Measured, Memory, Probe, SUBJECTS, Subject};

@@ -11,8 +11,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tamis::hash::xxh3;
-use tamis_jobs::parallel;
 use tamis_jobs::statistics::mean_and_deviation;
+use tamis_make::parallel;
 use tamis_read::Control;
 use tamis_read::error::Result;
 use tamis_read::refusal::{Help, Refusal};

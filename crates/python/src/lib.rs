@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tamis_jobs::memory;
+use tamis_make::memory;
 use tamis_read::Table;
 
 use crate::column::Arrays;

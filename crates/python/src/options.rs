@@ -5,9 +5,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde_json::{Map, Number, Value};
 use tamis::key::Recipe;
-use tamis_jobs::build::Job;
 use tamis_jobs::request::{self, BuildJob, Malformed, Reading, TestJob};
-use tamis_jobs::rows::BadRows;
+use tamis_make::build::Job;
+use tamis_make::rows::BadRows;
 
 use crate::errors::refused;
 

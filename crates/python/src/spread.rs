@@ -14,8 +14,8 @@ use tamis::params::Params;
 use tamis_jobs::check::apart::{Gatherer as Keys, Judge as Judging};
 use tamis_jobs::check::{self, Findings, With};
 use tamis_jobs::filter::apart::{self, Question};
-use tamis_jobs::spread::{self, Outcome, Rows};
-use tamis_jobs::{opt, parallel};
+use tamis_make::spread::{self, Outcome, Rows};
+use tamis_make::{opt, parallel};
 use tamis_read::refusal::{Help, Refusal};
 use tamis_read::{Control, Error, Options as Reading, Sources};
 

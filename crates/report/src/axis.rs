@@ -4,7 +4,7 @@
 //! ten, and at 2 and 5 times these where the decades are few. All ticks are made from decimal
 //! digits, so that each is the very number its label says.
 
-use tamis_jobs::number;
+use tamis_make::number;
 
 /// One axis of a chart.
 #[derive(Debug, Clone, PartialEq)]

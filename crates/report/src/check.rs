@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tamis::params::Common;
 use tamis_jobs::check::{FilterResult, GroupResult, IMPROBABLE, Lost, Report};
-use tamis_jobs::text::group_name;
-use tamis_jobs::{number, opt};
+use tamis_make::text::group_name;
+use tamis_make::{number, opt};
 use tamis_read::refusal::{Help, Voice, advice};
 
 use crate::health::overfull_text;

@@ -1,6 +1,6 @@
 //! What a chart over very many names shows instead: how their values are distributed.
 
-use tamis_jobs::number;
+use tamis_make::number;
 
 use super::axis::{Axis, Format, Range, Scale, usable};
 use super::chart::{Chart, Mark, Shown};

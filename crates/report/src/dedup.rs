@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tamis_jobs::dedup::Report;
-use tamis_jobs::number;
+use tamis_make::number;
 
 use crate::check::phases_json;
 use crate::{Column, Table};

@@ -1,7 +1,7 @@
 //! The charts of a design.
 
 use tamis::sizing::Kind;
-use tamis_jobs::design::Design;
+use tamis_make::design::Design;
 
 use crate::{Axis, Chart, Format, Mark};
 

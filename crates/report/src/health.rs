@@ -1,9 +1,9 @@
 //! What is said of the state of a filter.
 
 use tamis::params::Name;
-use tamis_jobs::health::Health;
-use tamis_jobs::number;
-use tamis_jobs::text::printable;
+use tamis_make::health::Health;
+use tamis_make::number;
+use tamis_make::text::printable;
 
 /// The keys of a filter for people.
 pub fn keys_text(health: &Health) -> String {

@@ -3,7 +3,7 @@
 //! No fonts, images or links from elsewhere; the one small script sorts tables, and the page is
 //! whole without it. All text that comes from data is escaped.
 
-use tamis_jobs::text::{escape, width};
+use tamis_make::text::{escape, width};
 
 use super::chart::Chart;
 use super::svg::{RULES, THEME};

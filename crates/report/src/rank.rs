@@ -1,9 +1,9 @@
 //! Estimates against exact counts, as a table, as JSON, and as a chart of the error by rank.
 
 use serde_json::{Value, json};
-use tamis_jobs::count_min::rank::{GroupResult, Rank, Report};
-use tamis_jobs::number;
-use tamis_jobs::text::group_name;
+use tamis_make::count_min::rank::{GroupResult, Rank, Report};
+use tamis_make::number;
+use tamis_make::text::group_name;
 
 use crate::{Axis, Chart, Column, Format, Mark, Table};
 

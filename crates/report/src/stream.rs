@@ -1,7 +1,7 @@
 //! What was done, as a table and as JSON.
 
 use serde_json::{Value, json};
-use tamis_jobs::number;
+use tamis_make::number;
 use tamis_read::calendar;
 use tamis_stream::{Batch, Judged, Report, Status};
 

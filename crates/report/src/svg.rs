@@ -4,8 +4,8 @@
 //! No identifiers are used: any number of charts can stand in one page. The width of text is
 //! taken to be that of a broad font, since it is not known which one the reader has.
 
-use tamis_jobs::number;
-use tamis_jobs::text::{clip, escape, width, wrap};
+use tamis_make::number;
+use tamis_make::text::{clip, escape, width, wrap};
 
 use super::axis::Tick;
 use super::chart::{Along, Chart, Frame, Mark, Shown};

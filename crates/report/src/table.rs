@@ -1,6 +1,6 @@
 //! A table of text, for the terminal and for the page.
 
-use tamis_jobs::text::{clip, escape, width};
+use tamis_make::text::{clip, escape, width};
 
 /// A table: named columns, rows of text.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -162,8 +162,8 @@ impl Table {
         out += "</tbody>\n</table>\n</div>\n";
         let more = self.rows.len().saturating_sub(PAGE_ROWS) as u64;
         if more > 0 {
-            let rows = tamis_jobs::number::count(self.rows.len() as u64);
-            let more = tamis_jobs::number::count(more);
+            let rows = tamis_make::number::count(self.rows.len() as u64);
+            let more = tamis_make::number::count(more);
             out += &format!(
                 "<p class=\"below\">The first {PAGE_ROWS} of {rows} rows; {more} more are not shown.</p>\n"
             );

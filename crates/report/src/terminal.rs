@@ -1,8 +1,8 @@
 //! Charts in a terminal: lines in Braille dots, bars in blocks. No colours, so that the text can
 //! go anywhere.
 
-use tamis_jobs::number;
-use tamis_jobs::text::{clip, width};
+use tamis_make::number;
+use tamis_make::text::{clip, width};
 
 use super::axis::{Range, Tick, usable};
 use super::chart::{Along, Chart, Frame, Mark, Whisker, whisker};

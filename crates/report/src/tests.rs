@@ -153,7 +153,7 @@ proptest! {
         chart in any_chart(), columns in 0usize..120, lines in 0usize..40,
     ) {
         for line in plot(&chart, columns, lines).lines() {
-            prop_assert!(tamis_jobs::text::width(line) <= columns.max(24), "{}", line);
+            prop_assert!(tamis_make::text::width(line) <= columns.max(24), "{}", line);
         }
     }
 

@@ -3,9 +3,9 @@
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::Name;
 use tamis_jobs::ask::{Answers, Filters};
-use tamis_jobs::batch::{Keeps, KeyBatch};
-use tamis_jobs::rows::{Key, Take};
-use tamis_jobs::text::{listed_name, printable};
+use tamis_make::batch::{Keeps, KeyBatch};
+use tamis_make::rows::{Key, Take};
+use tamis_make::text::{listed_name, printable};
 
 /// Finds the first occurrence of every key of a batch. The table is used again and again.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tamis::params::Name;
-use tamis_jobs::resume::{Mark, named};
+use tamis_make::resume::{Mark, named};
 use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Format, Options};
 

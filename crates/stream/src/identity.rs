@@ -18,9 +18,9 @@ use serde_json::Value;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{Field, Recipe};
 use tamis::sizing::Kind;
-use tamis_jobs::output;
-use tamis_jobs::plan::{Counters, Size};
-use tamis_jobs::resume::named;
+use tamis_make::output;
+use tamis_make::plan::{Counters, Size};
+use tamis_make::resume::named;
 use tamis_read::error::{Error, Result};
 
 use super::bookmark::name_of;
@@ -359,7 +359,7 @@ pub(super) mod tests {
     use super::super::sink::Target;
     use super::super::window::{By, Event, Late, Window};
     use super::*;
-    use tamis_jobs::rows::BadRows;
+    use tamis_make::rows::BadRows;
     use tamis_read::{Format, Options};
 
     /// A small one, with batches of this size.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tamis::key::Recipe;
 use tamis::params::{Common, Name};
 use tamis::sizing::Kind;
-use tamis_jobs::plan::{self, Size};
-use tamis_jobs::rows::BadRows;
+use tamis_make::plan::{self, Size};
+use tamis_make::rows::BadRows;
 use tamis_read::error::{Error, Result};
 use tamis_read::{Options, Sources};
 

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use memchr::memrchr;
-use tamis_jobs::resume::is_same;
+use tamis_make::resume::is_same;
 use tamis_read::{Control, Flow};
 
 use super::spool::Spool;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use tamis::params::{Common, Name};
-use tamis_jobs::output;
+use tamis_make::output;
 use tamis_read::error::Result;
 
 use super::learned::{Learned, Sizing};
@@ -129,9 +129,9 @@ mod tests {
     use super::super::source::Records;
     use super::super::window::{By, Event, Judged, Late, Times, Window};
     use super::*;
-    use tamis_jobs::batch::{Keeps, KeyBatch};
-    use tamis_jobs::plan::{Counters, Size};
-    use tamis_jobs::rows::{Key, Take};
+    use tamis_make::batch::{Keeps, KeyBatch};
+    use tamis_make::plan::{Counters, Size};
+    use tamis_make::rows::{Key, Take};
 
     const SLIDE: i64 = 1_000;
     const PANES: i64 = 4;

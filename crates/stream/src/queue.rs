@@ -149,8 +149,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     use std::thread;
 
-    use tamis_jobs::batch::{Keeps, KeyBatch};
-    use tamis_jobs::rows::{Key, Take};
+    use tamis_make::batch::{Keeps, KeyBatch};
+    use tamis_make::rows::{Key, Take};
 
     fn piece(bytes: usize) -> Piece {
         let mut keys = KeyBatch::new(Keeps { bytes: true, ..Keeps::default() });

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tamis_jobs::rows::Names;
+use tamis_make::rows::Names;
 use tamis_read::error::{Error, Result};
 
 use super::learned::{Fill, Learned};

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use tamis::sizing::Kind;
-use tamis_jobs::number;
+use tamis_make::number;
 use tamis_read::calendar;
 use tamis_read::refusal::{Help, Opt, Refusal};
 use thiserror::Error;

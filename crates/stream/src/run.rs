@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tamis::params::Name;
-use tamis_jobs::failpoint::reach;
-use tamis_jobs::rows::Names;
+use tamis_make::failpoint::reach;
+use tamis_make::rows::Names;
 use tamis_read::Control;
 use tamis_read::error::Result;
 

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use tamis::hash::Scheme;
 use tamis::key::{Column, Maker, Recipe};
 use tamis::params::Params;
-use tamis_jobs::batch::{Keeps, KeyBatch, Needs};
-use tamis_jobs::rows::{BadRows, Groups, KeyRows, Keyless, Names, Unusable};
+use tamis_make::batch::{Keeps, KeyBatch, Needs};
+use tamis_make::rows::{BadRows, Groups, KeyRows, Keyless, Names, Unusable};
 use tamis_read::calendar::{self, Unit};
 use tamis_read::{BadRow, RowResult, Sift, Sink};
 

@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tamis_jobs::resume::Appended;
-use tamis_jobs::{outlet, output};
+use tamis_make::resume::Appended;
+use tamis_make::{outlet, output};
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
@@ -75,7 +75,7 @@ impl Target {
         match self {
             Target::Nowhere => "nowhere".into(),
             Target::Stdout => "-".into(),
-            Target::File(path) => tamis_jobs::resume::named(path),
+            Target::File(path) => tamis_make::resume::named(path),
             Target::Socket(address) => address.to_string(),
             Target::Kafka(topic) => topic.name(),
         }

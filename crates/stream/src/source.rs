@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tamis_jobs::batch::KeyBatch;
+use tamis_make::batch::KeyBatch;
 use tamis_read::Explained;
 use tamis_read::error::Result;
 
@@ -137,8 +137,8 @@ impl Records {
 mod tests {
     use super::*;
 
-    use tamis_jobs::batch::Keeps;
-    use tamis_jobs::rows::{Key, Take};
+    use tamis_make::batch::Keeps;
+    use tamis_make::rows::{Key, Take};
 
     #[test]
     fn parts_of_records_are_appended_with_their_keys_and_times() {

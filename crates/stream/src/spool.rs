@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use memchr::memrchr;
-use tamis_jobs::output;
+use tamis_make::output;
 use tamis_read::error::{Error, Result};
 
 use super::refusal::CannotResume;

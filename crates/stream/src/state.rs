@@ -32,9 +32,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tamis_jobs::failpoint::reach;
-use tamis_jobs::output;
-use tamis_jobs::resume::{Digest, Lock};
+use tamis_make::failpoint::reach;
+use tamis_make::output;
+use tamis_make::resume::{Digest, Lock};
 use tamis_read::error::{Error, Result};
 
 use super::identity::{Identity, VERSION, differences};

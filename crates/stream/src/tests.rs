@@ -10,8 +10,8 @@ use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::Common;
 use tamis::sizing::Kind;
-use tamis_jobs::plan::Size;
-use tamis_jobs::rows::BadRows;
+use tamis_make::plan::Size;
+use tamis_make::rows::BadRows;
 
 use super::*;
 

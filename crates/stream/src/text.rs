@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tamis_jobs::resume::Mark;
+use tamis_make::resume::Mark;
 use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Explained, Flow, Format, Next, Options, Position, Sources};
 

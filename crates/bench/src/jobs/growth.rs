@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tamis_jobs::number;
+use tamis_make::number;
 use tamis_report::{Column, Table};
 
 use super::data::Data;

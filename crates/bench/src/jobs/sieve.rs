@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tamis_jobs::number;
+use tamis_make::number;
 use tamis_report::{Column, Table};
 
 use super::data::Data;

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use tamis::key::Field;
-use tamis_jobs::build::{self, Addition};
-use tamis_jobs::output as files;
-use tamis_jobs::{number, rebuild};
+use tamis_make::build::{self, Addition};
+use tamis_make::output as files;
+use tamis_make::{number, rebuild};
 
 use super::inspect::{self, Listed};
 use crate::arguments::{self, Columns, Reading, replace_weight};

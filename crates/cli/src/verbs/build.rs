@@ -8,11 +8,11 @@ use clap::Args;
 use serde_json::json;
 use tamis::format::MAGIC;
 use tamis::params::Params;
-use tamis_jobs::build::{self, Job, Sketches};
-use tamis_jobs::number;
-use tamis_jobs::output as files;
 use tamis_jobs::request::{self, BuildJob, NoMore, opt};
-use tamis_jobs::spread;
+use tamis_make::build::{self, Job, Sketches};
+use tamis_make::number;
+use tamis_make::output as files;
+use tamis_make::spread;
 use tamis_read::Error;
 
 use super::explain;

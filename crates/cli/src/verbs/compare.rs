@@ -4,9 +4,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use tamis_jobs::compare::{self, Overlap};
-use tamis_jobs::text::group_name;
-use tamis_jobs::{number, parallel};
+use tamis_make::compare::{self, Overlap};
+use tamis_make::text::group_name;
+use tamis_make::{number, parallel};
 use tamis_report::{Column, Table};
 
 use crate::show::{Output, Sheet};

@@ -7,9 +7,9 @@ use clap::Args;
 use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis_jobs::dedup::{self, Job, Room};
-use tamis_jobs::number;
-use tamis_jobs::outlet::Destination;
-use tamis_jobs::output as files;
+use tamis_make::number;
+use tamis_make::outlet::Destination;
+use tamis_make::output as files;
 
 use super::filter::OutputFormat;
 use crate::arguments::{self, Reading, destination, replace_columns};

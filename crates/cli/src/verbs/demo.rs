@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use tamis_jobs::build::{self, Bits, Sizing, Sketches};
-use tamis_jobs::output as files;
-use tamis_jobs::plan::Size;
-use tamis_jobs::rows::BadRows;
-use tamis_jobs::{check, number, parallel};
+use tamis_jobs::check;
 use tamis_lab::generate;
 use tamis_lab::ratings::recipe;
+use tamis_make::build::{self, Bits, Sizing, Sketches};
+use tamis_make::output as files;
+use tamis_make::plan::Size;
+use tamis_make::rows::BadRows;
+use tamis_make::{number, parallel};
 use tamis_read::Options;
 
 use crate::show::Output;

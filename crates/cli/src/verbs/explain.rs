@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::{Value, json};
 use tamis::params::Name;
-use tamis_jobs::build::Job;
 use tamis_jobs::explain::{self, Explanation, Made, Row};
-use tamis_jobs::rows;
-use tamis_jobs::text::printable;
+use tamis_make::build::Job;
+use tamis_make::rows;
+use tamis_make::text::printable;
 use tamis_read::{Explained, Format};
 use tamis_report::{Column, Table};
 

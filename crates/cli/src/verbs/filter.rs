@@ -8,10 +8,10 @@ use serde_json::json;
 use tamis::key::Field;
 use tamis::params::Name;
 use tamis_jobs::filter::{self, Report, Sieved};
-use tamis_jobs::number;
-use tamis_jobs::outlet::Destination;
-use tamis_jobs::output as files;
 use tamis_jobs::request::{FilterJob, NoMore};
+use tamis_make::number;
+use tamis_make::outlet::Destination;
+use tamis_make::output as files;
 use tamis_read::Format;
 
 use crate::arguments::{Reading, memory, refuse_json};

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use tamis_jobs::{number, output};
 use tamis_lab::generate;
+use tamis_make::{number, output};
 
 use crate::arguments;
 use crate::show::{Output, unless_closed, usage};

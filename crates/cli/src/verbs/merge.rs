@@ -3,7 +3,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tamis_jobs::{merge, parallel};
+use tamis_make::{merge, parallel};
 
 use super::inspect::{self, Listed};
 use crate::show::Output;

@@ -7,12 +7,12 @@ use clap::Args;
 use serde_json::{Value, json};
 use tamis::params::{GroupParams, Params};
 use tamis::sizing::Kind;
-use tamis_jobs::build::{self, Job, Planned};
-use tamis_jobs::design::{self, Design, Offer, Wishes};
-use tamis_jobs::number;
-use tamis_jobs::output as files;
 use tamis_jobs::request::{self, NoMore, PlanJob};
-use tamis_jobs::text::group_name;
+use tamis_make::build::{self, Job, Planned};
+use tamis_make::design::{self, Design, Offer, Wishes};
+use tamis_make::number;
+use tamis_make::output as files;
+use tamis_make::text::group_name;
 use tamis_report::{Column, Table, plot, stacked_svg};
 
 use super::counters;

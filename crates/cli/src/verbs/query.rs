@@ -9,11 +9,11 @@ use serde_json::json;
 use tamis::key::BadValue;
 use tamis::params::Name;
 use tamis::sizing::Kind;
-use tamis_jobs::output as files;
 use tamis_jobs::query::Asker;
 use tamis_jobs::removed_keys::RemovedKeys;
-use tamis_jobs::text::listed_name;
-use tamis_jobs::text::printable;
+use tamis_make::output as files;
+use tamis_make::text::listed_name;
+use tamis_make::text::printable;
 
 use super::counters;
 use crate::show::{self, Output, unless_closed, usage};

@@ -3,9 +3,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use tamis_jobs::number;
-use tamis_jobs::output as files;
-use tamis_jobs::remove::{self, Missing, Removal};
+use tamis_make::number;
+use tamis_make::output as files;
+use tamis_make::remove::{self, Missing, Removal};
 
 use super::inspect::{self, Listed};
 use crate::arguments::{Columns, Reading};

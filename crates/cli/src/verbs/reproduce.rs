@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use tamis_jobs::leftovers::TemporaryFolder;
-use tamis_jobs::output as files;
-use tamis_jobs::parallel;
 use tamis_lab::ratings::{self, Run};
 use tamis_lab::{design, generate};
+use tamis_make::leftovers::TemporaryFolder;
+use tamis_make::output as files;
+use tamis_make::parallel;
 use tamis_report::Page;
 
 use crate::show::Output;

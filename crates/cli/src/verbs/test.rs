@@ -6,10 +6,10 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use tamis_jobs::check::{self, FilterResult, GroupResult, Report, With};
-use tamis_jobs::count_min::rank;
-use tamis_jobs::number;
-use tamis_jobs::output as files;
 use tamis_jobs::request::{self, NoMore, TestJob};
+use tamis_make::count_min::rank;
+use tamis_make::number;
+use tamis_make::output as files;
 use tamis_report::{Page, Section};
 
 use crate::arguments::{self, Columns, Reading};

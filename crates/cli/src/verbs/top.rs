@@ -10,10 +10,10 @@ use tamis::format::MAGIC;
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::Name;
 use tamis::sizing::Kind;
-use tamis_jobs::count_min::{self, Hit, Listing, TopGroup};
-use tamis_jobs::number;
 use tamis_jobs::request::{BuildJob, Kinds};
-use tamis_jobs::text::group_name;
+use tamis_make::count_min::{self, Hit, Listing, TopGroup};
+use tamis_make::number;
+use tamis_make::text::group_name;
 use tamis_report::{Column, Table};
 
 use super::counters::{self, FULL};

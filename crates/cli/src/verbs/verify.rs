@@ -4,7 +4,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use tamis_jobs::{number, parallel, verify};
+use tamis_jobs::verify;
+use tamis_make::{number, parallel};
 use tamis_read::Error;
 use tamis_read::refusal::say;
 

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use tamis_jobs::number;
+use tamis_make::number;
 use tamis_stream::{By, Event, Judged, Late, TimeColumn, Window, Windowed};
 
 use crate::arguments;

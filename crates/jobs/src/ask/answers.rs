@@ -2,7 +2,7 @@
 
 use super::filters::Filters;
 use super::tile::{self, Tile};
-use crate::batch::{KeyBatch, NO_GROUP};
+use tamis_make::batch::{KeyBatch, NO_GROUP};
 
 /// Asks filters about batches of keys. Each thread has one, whose memory serves batch after batch.
 ///

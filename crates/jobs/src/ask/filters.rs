@@ -9,9 +9,9 @@ use tamis::sketch::Sketch;
 use tamis_read::error::Result;
 
 use super::tile;
-use crate::batch::{KeyBatch, Needs};
-use crate::output::Mapped;
 use crate::removed_keys::RemovedKeys;
+use tamis_make::batch::{KeyBatch, Needs};
+use tamis_make::output::Mapped;
 
 /// The filters of all groups, or of some; all threads share them.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //!
 //! A job opens its filters once ([`Filters`]: those of a file, or sketches that are still learning; with
 //! a second file of removed keys where there is one). Each thread then asks them about a
-//! [batch of keys](crate::batch::KeyBatch) after the other, in memory of its own ([`Answers`]):
+//! [batch of keys](tamis_make::batch::KeyBatch) after the other, in memory of its own ([`Answers`]):
 //!
 //! | question | door |
 //! |---|---|

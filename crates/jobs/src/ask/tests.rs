@@ -12,13 +12,13 @@ use tamis::sizing::Kind;
 use tamis_read::Control;
 
 use super::*;
-use crate::batch::{Keeps, KeyBatch, Needs};
-use crate::build::{self, Sketches};
-use crate::output::{self, Mapped};
-use crate::plan::Counters;
 use crate::removed_keys::RemovedKeys;
 use crate::request::at_rate;
-use crate::rows::{BadRows, Key, Take};
+use tamis_make::batch::{Keeps, KeyBatch, Needs};
+use tamis_make::build::{self, Sketches};
+use tamis_make::output::{self, Mapped};
+use tamis_make::plan::Counters;
+use tamis_make::rows::{BadRows, Key, Take};
 
 const KINDS: [(Kind, Scheme); 7] = [
     (Kind::Blocked, Scheme::DEFAULT),

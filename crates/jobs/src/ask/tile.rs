@@ -6,7 +6,7 @@ use tamis::bloom::Positions;
 use tamis::layered::Answer;
 use tamis::sketch::Sketch;
 
-use crate::batch::{KeyBatch, Needs};
+use tamis_make::batch::{KeyBatch, Needs};
 
 /// Keys that are counted together: what is made of this many stays in the nearest caches while one filter
 /// after the other is asked.

@@ -18,11 +18,11 @@ use super::gather::{Beside, Gather, Part};
 use super::judge::{Found, PartJudge, add_hits};
 use super::run::{gather_random, key_rows};
 use crate::ask::Filters;
-use crate::batch::Needs;
-use crate::output::Mapped;
-use crate::rows::{BadRows, Names};
-use crate::spread::Rows;
-use crate::spread::wire::{Content, Reader, Writer, damaged};
+use tamis_make::batch::Needs;
+use tamis_make::output::Mapped;
+use tamis_make::rows::{BadRows, Names};
+use tamis_make::spread::Rows;
+use tamis_make::spread::wire::{Content, Reader, Writer, damaged};
 
 /// Gathers the keys of rows.
 #[derive(Debug)]

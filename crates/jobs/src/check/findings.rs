@@ -9,11 +9,11 @@ use super::With;
 use super::judge::Hits;
 use super::report::{FilterResult, GroupResult, Lost, Report};
 use crate::ask::Filters;
-use crate::health;
-use crate::output::Mapped;
-use crate::parallel;
 use crate::removed_keys::RemovedKeys;
 use crate::statistics::surprise;
+use tamis_make::health;
+use tamis_make::output::Mapped;
+use tamis_make::parallel;
 
 /// The numbers that a test comes to: sums over keys that were looked at anywhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
-use crate::batch::{KeyBatch, Needs, keyword_hashes, lanes_of};
-use crate::rows::{Key, Take};
+use tamis_make::batch::{KeyBatch, Needs, keyword_hashes, lanes_of};
+use tamis_make::rows::{Key, Take};
 
 /// Keys are cut into this many parts by the highest bits of their hash.
 pub(super) const PARTS: usize = 256;

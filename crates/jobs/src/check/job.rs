@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use tamis::key::Recipe;
 
-use crate::build;
-use crate::rows::BadRows;
+use tamis_make::build;
+use tamis_make::rows::BadRows;
 
 /// Filters to be tested.
 #[derive(Debug, Clone)]

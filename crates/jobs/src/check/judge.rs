@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gather::{Beside, Part, Record};
 use crate::ask::{Answers, Filters, TILE};
-use crate::batch::{Keeps, KeyBatch};
+use tamis_make::batch::{Keeps, KeyBatch};
 
 /// What the keys of a part showed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

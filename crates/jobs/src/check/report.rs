@@ -5,8 +5,8 @@ use std::time::Duration;
 use tamis::params::{Common, Name};
 use tamis_read::Explained;
 
-use crate::health::Health;
 use crate::statistics::wilson;
+use tamis_make::health::Health;
 
 /// What was found in one group.
 #[derive(Debug, Clone)]

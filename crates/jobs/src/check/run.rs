@@ -18,11 +18,11 @@ use super::gather::{Beside, Gather, PARTS, Part};
 use super::judge::{Found, PartJudge};
 use super::{Findings, Job, Report};
 use crate::ask::Filters;
-use crate::count_min;
-use crate::output::{self, Mapped};
-use crate::parallel;
 use crate::removed_keys::RemovedKeys;
-use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
+use tamis_make::count_min;
+use tamis_make::output::{self, Mapped};
+use tamis_make::parallel;
+use tamis_make::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
 
 /// A thread holds this many keys in memory before they go to disk: 256 MB.
 pub(super) const HELD: usize = 1 << 24;

@@ -10,9 +10,9 @@ use tamis_read::Control;
 
 use super::run::{HELD, check_holding};
 use super::{GroupResult, Job, check};
-use crate::build;
 use crate::request::at_rate;
-use crate::rows::BadRows;
+use tamis_make::build;
+use tamis_make::rows::BadRows;
 
 /// 3,000 rows in 4 groups; every tenth key stands in two of them, and some rows repeat.
 fn table() -> String {

@@ -4,7 +4,7 @@ use tamis::sizing::Kind;
 use tamis_read::refusal::{self, Help};
 
 use super::state::VERSION;
-use crate::opt;
+use tamis_make::opt;
 
 /// What a job asks for that does not go together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -10,10 +10,10 @@ use tamis_read::{Explained, Position, Sources};
 use super::seen::Seen;
 use super::state::{Journal, Place, State, go_on};
 use super::{Batch, Job, Report};
-use crate::failpoint::reach;
-use crate::outlet::{Destination, Outlet};
-use crate::output;
-use crate::resume::Appended;
+use tamis_make::failpoint::reach;
+use tamis_make::outlet::{Destination, Outlet};
+use tamis_make::output;
+use tamis_make::resume::Appended;
 
 /// Where the first occurrences go.
 enum To {

@@ -16,9 +16,9 @@ use tamis_read::{Explained, Format};
 
 use super::StateRefusal;
 use super::seen::Seen;
-use crate::failpoint::reach;
-use crate::output::{self, Mapped};
-use crate::resume::{Appended, Digest, Lock, Mark, named};
+use tamis_make::failpoint::reach;
+use tamis_make::output::{self, Mapped};
+use tamis_make::resume::{Appended, Digest, Lock, Mark, named};
 
 /// Of the journal; that of the container around it is another.
 pub(super) const VERSION: u32 = 2;

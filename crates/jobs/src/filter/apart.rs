@@ -10,9 +10,9 @@ use tamis_read::{Control, Next};
 use super::sieve::{Asked, Sieve, Sieving};
 use super::{Sieved, order};
 use crate::ask::Filters;
-use crate::output::Mapped;
-use crate::rows::{BadRows, Groups};
-use crate::spread::Rows;
+use tamis_make::output::Mapped;
+use tamis_make::rows::{BadRows, Groups};
+use tamis_make::spread::Rows;
 
 /// What lines are asked.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! The copying of records that pass, out of the chunk that they stand in.
 
-use crate::batch::Span;
+use tamis_make::batch::Span;
 
 /// Text in a buffer that stays as long as it ever was: what is written over need not be zeroed.
 #[derive(Debug, Default)]

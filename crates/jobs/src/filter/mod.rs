@@ -25,13 +25,13 @@ use self::sieve::{Asked, Counts, Sieve, Sieving};
 use self::strict::Strict;
 use self::tag::Tag;
 use crate::ask::Filters;
-use crate::exact::Store;
-use crate::health::of_sketch;
-use crate::outlet::{Destination, Outlet};
-use crate::output::{self, Mapped};
 use crate::removed_keys::RemovedKeys;
-use crate::rows::{BadRows, Groups};
-use crate::{count_min, opt, parallel};
+use tamis_make::exact::Store;
+use tamis_make::health::of_sketch;
+use tamis_make::outlet::{Destination, Outlet};
+use tamis_make::output::{self, Mapped};
+use tamis_make::rows::{BadRows, Groups};
+use tamis_make::{count_min, opt, parallel};
 
 /// Which groups a key is sought in.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use tamis::key::Recipe;
 use tamis::params::Name;
 use tamis_read::refusal::{self, Help, Opt};
 
-use crate::opt;
+use tamis_make::opt;
 
 /// What filters cannot be asked.
 #[derive(Debug, thiserror::Error)]

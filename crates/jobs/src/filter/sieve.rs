@@ -10,9 +10,9 @@ use super::copy::{Text, gather};
 use super::tag::Tag;
 use super::tape::Suspects;
 use crate::ask::{Answers, Filters};
-use crate::batch::{Keeps, KeyBatch};
-use crate::exact::ANY_GROUP;
-use crate::rows::{BadRows, Groups, KeyRows};
+use tamis_make::batch::{Keeps, KeyBatch};
+use tamis_make::exact::ANY_GROUP;
+use tamis_make::rows::{BadRows, Groups, KeyRows};
 
 /// Which filters a key is asked of.
 #[derive(Debug, Clone)]

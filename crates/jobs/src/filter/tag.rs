@@ -7,7 +7,7 @@ use tamis::params::Name;
 use tamis_read::render::{field, json_string};
 use tamis_read::{Form, Format};
 
-use crate::text::printable;
+use tamis_make::text::printable;
 
 /// Adds the names of groups to records.
 #[derive(Debug)]

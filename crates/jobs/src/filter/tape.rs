@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use tamis_read::error::Result;
 
-use crate::exact::full_disk;
+use tamis_make::exact::full_disk;
 
 /// Records of a chunk, each with the questions that decide on it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

@@ -9,12 +9,12 @@ use tamis::hash::Scheme;
 use tamis::params::Common;
 
 use super::*;
-use crate::build::{self, Bits, Sizing, Sketches};
-use crate::exact::LEAST_MEMORY;
-use crate::plan::Size;
 use crate::query::Asker;
 use crate::request::at_rate;
-use crate::spread::Rows;
+use tamis_make::build::{self, Bits, Sizing, Sketches};
+use tamis_make::exact::LEAST_MEMORY;
+use tamis_make::plan::Size;
+use tamis_make::spread::Rows;
 
 const GROUPS: [&str; 4] = ["1", "2", "10", "a,b"];
 

@@ -9,8 +9,8 @@ use tamis_read::refusal::Opt;
 use super::sizes::chosen;
 use super::sketch::{Kinds, sketches};
 use super::{Counting, Keys, NoMore, Reading, Refusal, Sizes, json};
-use crate::build::{Given, Job, Sketches, refuse_exact};
-use crate::{exact, opt};
+use tamis_make::build::{Given, Job, Sketches, refuse_exact};
+use tamis_make::{exact, opt, spread};
 
 /// What is asked of a build.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -112,7 +112,7 @@ impl BuildJob {
             [(self.exact, opt::EXACT), (self.heavy.is_some(), opt::HEAVY), (self.distinct, opt::DISTINCT)];
         let given = [chosen(&own), chosen(others)].concat();
         if !given.is_empty() {
-            return Err(Refusal::OneMachine(given));
+            return Err(spread::Refusal::OneMachine(given).into());
         }
         self.reading.refuse_threads()
     }

@@ -10,8 +10,8 @@ use tamis_read::Format;
 use super::sizes::chosen;
 use super::{NoMore, Reading, Refusal, json, reading, replace_columns};
 use crate::filter::{Ask, Job};
-use crate::outlet::Destination;
-use crate::{exact, opt};
+use tamis_make::outlet::Destination;
+use tamis_make::{exact, opt, spread};
 
 /// What is asked of a filter of records.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -111,7 +111,7 @@ impl FilterJob {
             return Err(Refusal::RejectedOnOneMachine(given));
         }
         if !given.is_empty() {
-            return Err(Refusal::OneMachine(given));
+            return Err(spread::Refusal::OneMachine(given).into());
         }
         if !self.count && self.destination() == Destination::Stdout {
             return Err(Refusal::FolderNeeded);

@@ -18,7 +18,7 @@ mod test;
 #[cfg(test)]
 mod tests;
 
-pub use crate::opt;
+pub use tamis_make::opt;
 
 pub use self::build::{Build, BuildJob, refuse_fixed};
 pub use self::filter::FilterJob;

@@ -9,10 +9,10 @@ use tamis::sizing::Kind;
 
 use super::sketch::{Kinds, refuse_mixed, sketches};
 use super::{Counting, Keys, NoMore, Reading, Refusal, Sizes};
-use crate::build::Job;
-use crate::design::Wishes;
-use crate::opt;
-use crate::plan::{Size, parameters};
+use tamis_make::build::Job;
+use tamis_make::design::Wishes;
+use tamis_make::opt;
+use tamis_make::plan::{Size, parameters};
 
 /// What is asked of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

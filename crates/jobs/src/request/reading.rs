@@ -5,8 +5,8 @@ use tamis_read::{Format, Options};
 
 use super::Refusal;
 use super::json::word;
-use crate::parallel;
-use crate::rows::BadRows;
+use tamis_make::parallel;
+use tamis_make::rows::BadRows;
 
 /// The most threads that a job may have.
 pub const MOST_THREADS: usize = 1024;

@@ -6,8 +6,8 @@ use tamis::sizing::Kind;
 use tamis_read::refusal::{self, Help, Opt};
 
 use super::MOST_THREADS;
-use crate::opt;
-use crate::{build, design, number, plan};
+use tamis_make::opt;
+use tamis_make::{build, design, number, plan, spread};
 
 /// Why a request cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -115,9 +115,6 @@ pub enum Refusal {
     /// Other steps than the stored ones.
     #[error("the stored steps apply to {0}")]
     StoredSteps(Column),
-    /// Options that work on one machine.
-    #[error("rows that are spread over machines cannot have this")]
-    OneMachine(Vec<Opt>),
     /// A second output of records, on one machine.
     #[error(
         "rows that are spread over machines cannot have this; a second run that inverts gives the rejected records"
@@ -129,11 +126,9 @@ pub enum Refusal {
     /// Records of several machines, without a folder.
     #[error("Spark writes records to a folder")]
     FolderNeeded,
-    /// Counts that depend on the order of rows.
-    #[error(
-        "conservative counts depend on the order of the rows, and rows that are spread over machines have none"
-    )]
-    Ordered,
+    /// What works on one machine only.
+    #[error(transparent)]
+    Spread(#[from] spread::Refusal),
     /// Threads of machines that another engine has.
     #[error("Spark decides how many threads there are, by options of its own")]
     ThreadsOfSpark,
@@ -218,12 +213,11 @@ impl refusal::Refusal for Refusal {
             Refusal::NoGroups => vec![Help::leave_out(opt::GROUP)],
             Refusal::NoWeight => vec![Help::leave_out(opt::WEIGHT)],
             Refusal::StoredSteps(_) => vec![Help::Do("give the column alone")],
-            Refusal::OneMachine(given) | Refusal::RejectedOnOneMachine(given) => {
+            Refusal::RejectedOnOneMachine(given) => {
                 vec![Help::LeaveOut(given.clone()), Help::leave_out(opt::ON)]
             }
             Refusal::CountsOnOneMachine => vec![Help::leave_out(opt::ON)],
             Refusal::FolderNeeded => vec![Help::GiveOne(vec![opt::OUTPUT.with("FOLDER"), opt::COUNT.into()])],
-            Refusal::Ordered => vec![Help::leave_out(opt::CONSERVATIVE)],
             Refusal::ThreadsOfSpark => vec![Help::leave_out(opt::THREADS)],
             Refusal::KeysOfTable => vec![Help::leave_out(opt::KEYS), Help::Do("leave out the table")],
             Refusal::GroupsWithoutTable => vec![Help::Do("name a table"), Help::leave_out(opt::GROUP)],
@@ -236,6 +230,7 @@ impl refusal::Refusal for Refusal {
             ],
             Refusal::Build(refusal) => refusal.help(),
             Refusal::Plan(refusal) => refusal.help(),
+            Refusal::Spread(refusal) => refusal.help(),
             Refusal::Design(refusal) => refusal.help(),
             Refusal::Size(_) => vec![],
         }

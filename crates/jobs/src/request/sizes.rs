@@ -5,8 +5,8 @@ use tamis::countmin::{DEFAULT_DELTA, DEFAULT_EPSILON};
 use tamis_read::refusal::Opt;
 
 use super::{Refusal, json};
-use crate::opt;
-use crate::plan::{Counters, Size, check_bits_per_key};
+use tamis_make::opt;
+use tamis_make::plan::{Counters, Size, check_bits_per_key};
 
 /// The rate of filters where nothing else is asked for.
 const DEFAULT_FPR: f64 = 0.01;

@@ -12,11 +12,11 @@ use tamis_read::refusal::Opt;
 use super::json::{self, word};
 use super::sizes::{chosen, share};
 use super::{Counting, Refusal, Sizes};
-use crate::build::{
+use tamis_make::build::{
     Bits, Layering, Rate, Sizing, Sketches, refuse_distinct, refuse_heavy, refuse_small_share,
 };
-use crate::opt;
-use crate::plan::{PerKey, Size};
+use tamis_make::opt;
+use tamis_make::plan::{PerKey, Size};
 
 /// A hash by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -146,7 +146,7 @@ pub fn sketches(
         Kind::Fuse => Ok(Sketches::Fuse { seed, size: at(sizes, kind)? }),
         Kind::Layered => Ok(Sketches::Layered { seed, sizing: layering(layers, sizes, common)? }),
         Kind::Counting => Ok(Sketches::Counting { seed, sizing: sizing(sizes, common)?, distinct }),
-        Kind::Scalable => Err(crate::build::Refusal::Scalable.into()),
+        Kind::Scalable => Err(tamis_make::build::Refusal::Scalable.into()),
         Kind::CountMin => counts(Update::Plain),
         Kind::CountMinConservative => counts(Update::Conservative),
     }
@@ -181,8 +181,8 @@ fn sizing(sizes: &Sizes, common: &Common) -> Result<Sizing, Refusal> {
 fn document(sizes: &Sizes) -> Result<Sketches, Refusal> {
     let rate = match at(sizes, Kind::Bloom)? {
         Size::Fpr(fpr) => Rate(fpr),
-        Size::BitsPerKey(_) => return Err(crate::plan::Refusal::PublishedSize(opt::BITS_PER_KEY).into()),
-        Size::Total(_) => return Err(crate::plan::Refusal::PublishedSize(opt::SIZE).into()),
+        Size::BitsPerKey(_) => return Err(tamis_make::plan::Refusal::PublishedSize(opt::BITS_PER_KEY).into()),
+        Size::Total(_) => return Err(tamis_make::plan::Refusal::PublishedSize(opt::SIZE).into()),
     };
     Ok(Sketches::Document(match sizes.keys()? {
         None => Sizing::Counted(rate),

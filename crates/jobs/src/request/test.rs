@@ -8,8 +8,8 @@ use tamis::params::Common;
 use super::sizes::chosen;
 use super::{Columns, NoMore, Reading, Refusal};
 use crate::check::Job;
-use crate::count_min::rank;
-use crate::opt;
+use tamis_make::count_min::rank;
+use tamis_make::{opt, spread};
 
 /// What is asked of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -103,7 +103,7 @@ impl TestJob {
             return Err(Refusal::CountsOnOneMachine);
         }
         if self.removed.is_some() {
-            return Err(Refusal::OneMachine(vec![opt::REMOVED]));
+            return Err(spread::Refusal::OneMachine(vec![opt::REMOVED]).into());
         }
         self.reading.refuse_threads()
     }

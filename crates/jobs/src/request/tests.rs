@@ -3,8 +3,8 @@ use tamis::params::Name;
 use tamis_read::refusal::{Fields, say};
 
 use super::*;
-use crate::build::{Bits, Layering, Rate, Sizing, Sketches};
-use crate::plan::{PerKey, Size};
+use tamis_make::build::{Bits, Layering, Rate, Sizing, Sketches};
+use tamis_make::plan::{PerKey, Size};
 
 fn map(options: Value) -> Map<String, Value> {
     match options {

@@ -11,12 +11,12 @@ use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
-use tamis_jobs::build::{self, Addition, Job};
-use tamis_jobs::count_min::{self, rank};
-use tamis_jobs::plan::Counters;
 use tamis_jobs::query::Asker;
-use tamis_jobs::rows::BadRows;
-use tamis_jobs::{merge, output};
+use tamis_make::build::{self, Addition, Job};
+use tamis_make::count_min::{self, rank};
+use tamis_make::plan::Counters;
+use tamis_make::rows::BadRows;
+use tamis_make::{merge, output};
 use tamis_read::{Control, Options};
 
 use crate::tables::{self, Sizing};

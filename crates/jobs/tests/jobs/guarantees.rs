@@ -9,12 +9,13 @@ use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
-use tamis_jobs::arena::{Placing, Private, Ranges, Shared};
-use tamis_jobs::build::{self, Addition};
-use tamis_jobs::output::{open, write_container, write_whole};
-use tamis_jobs::plan::{Size, parameters};
-use tamis_jobs::rows::{BadRows, Key, Take};
-use tamis_jobs::{merge, verify};
+use tamis_jobs::verify;
+use tamis_make::arena::{Placing, Private, Ranges, Shared};
+use tamis_make::build::{self, Addition};
+use tamis_make::merge;
+use tamis_make::output::{open, write_container, write_whole};
+use tamis_make::plan::{Size, parameters};
+use tamis_make::rows::{BadRows, Key, Take};
 use tamis_read::{Control, Error};
 
 /// Keys with their groups.

@@ -9,11 +9,11 @@ use proptest::prelude::*;
 use tamis::hash::Scheme;
 use tamis::params::Params;
 use tamis::sizing::Kind;
-use tamis_jobs::build::{self, Addition, Job};
-use tamis_jobs::plan::Size;
 use tamis_jobs::query::Asker;
-use tamis_jobs::rows::BadRows;
-use tamis_jobs::{merge, output};
+use tamis_make::build::{self, Addition, Job};
+use tamis_make::plan::Size;
+use tamis_make::rows::BadRows;
+use tamis_make::{merge, output};
 use tamis_read::{Control, Options};
 
 use crate::tables::{Rows, Sizing, job, recipe, table};

@@ -3,7 +3,9 @@
 mod counts;
 mod guarantees;
 mod laws;
+mod memory;
 mod records;
 mod removal;
+mod spread;
 mod tables;
 mod words;

@@ -11,11 +11,12 @@ use tamis::hash::{Scheme, xxh3};
 use tamis::key::Recipe;
 use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
-use tamis_jobs::build::{self, Addition, Job};
-use tamis_jobs::plan::Size;
+use tamis_jobs::check;
 use tamis_jobs::query::Asker;
-use tamis_jobs::rows::BadRows;
-use tamis_jobs::{check, merge, output};
+use tamis_make::build::{self, Addition, Job};
+use tamis_make::plan::Size;
+use tamis_make::rows::BadRows;
+use tamis_make::{merge, output};
 use tamis_read::{Control, Options};
 
 use crate::tables::{self, Sizing};

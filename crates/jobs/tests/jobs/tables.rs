@@ -8,10 +8,10 @@ use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
-use tamis_jobs::build::{Given, Job, Sketches};
-use tamis_jobs::plan::{Counters, Size};
 use tamis_jobs::request::{Counting, Sizes, sketches};
-use tamis_jobs::rows::BadRows;
+use tamis_make::build::{Given, Job, Sketches};
+use tamis_make::plan::{Counters, Size};
+use tamis_make::rows::BadRows;
 use tamis_read::Options;
 
 /// Groups and keys.

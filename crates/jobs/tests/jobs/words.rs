@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates below the front ends.
-const CRATES: [&str; 6] = ["tamis", "read", "jobs", "stream", "report", "lab"];
+const CRATES: [&str; 7] = ["tamis", "read", "make", "jobs", "stream", "report", "lab"];
 
 /// Names that lie on disk: version 1 of a stream's state called its fields as the command line did.
 const ON_DISK: [(&str, &str); 1] = [("stream/src/state.rs", "--batch")];

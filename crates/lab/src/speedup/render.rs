@@ -1,6 +1,6 @@
 //! The measured times as tables and charts, Collodi and Ghera's beside them.
 
-use tamis_jobs::number;
+use tamis_make::number;
 use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Table};
 
 use super::{PRINTED, PRINTED_BY_THREADS, Phases, Run, Scheme, Set, Speedup};

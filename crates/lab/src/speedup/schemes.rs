@@ -3,7 +3,7 @@
 use tamis::arch::map::Words;
 use tamis::blocked::{Blocked, LINE_BITS};
 use tamis::hash::xxh3;
-use tamis_jobs::arena::or_into;
+use tamis_make::arena::or_into;
 use tamis_read::error::Result;
 
 use super::Word;

@@ -96,8 +96,8 @@ impl Arrivals {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tamis_jobs::batch::{Keeps, KeyBatch};
-    use tamis_jobs::rows::{Key, Take};
+    use tamis_make::batch::{Keeps, KeyBatch};
+    use tamis_make::rows::{Key, Take};
 
     fn records(hashes: &[u64]) -> Records {
         let mut keys = KeyBatch::new(Keeps { bytes: true, ..Keeps::default() });

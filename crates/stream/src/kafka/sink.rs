@@ -11,7 +11,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerGroupMetadata};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
-use tamis_jobs::output;
+use tamis_make::output;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 

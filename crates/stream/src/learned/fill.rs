@@ -4,7 +4,7 @@ use tamis::format::{self, Tally};
 use tamis::params::GroupParams;
 use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
-use tamis_jobs::health;
+use tamis_make::health;
 use tamis_read::error::Result;
 
 use super::{Kept, Learned, Named, params_of, sections};

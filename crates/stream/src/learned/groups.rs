@@ -2,8 +2,8 @@
 
 use tamis::params::{Name, Params};
 use tamis::scalable::Scalable;
-use tamis_jobs::arena::Placing;
-use tamis_jobs::plan;
+use tamis_make::arena::Placing;
+use tamis_make::plan;
 use tamis_read::error::Result;
 
 use super::{Kept, Learned, NOWHERE, Sizing, knows_groups, sections};

@@ -15,11 +15,11 @@ use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::scalable::{self, Scalable};
 use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
-use tamis_jobs::arena::Placing;
 use tamis_jobs::ask::Filters;
-use tamis_jobs::batch::Needs;
-use tamis_jobs::output::{self, Mapped};
-use tamis_jobs::plan::{self, Counters, Size};
+use tamis_make::arena::Placing;
+use tamis_make::batch::Needs;
+use tamis_make::output::{self, Mapped};
+use tamis_make::plan::{self, Counters, Size};
 use tamis_read::error::{Error, Result};
 
 pub use self::fill::Fill;

@@ -4,9 +4,9 @@ use tamis::counting::Counting;
 use tamis::countmin::{CountMin, Update};
 use tamis::params::Name;
 use tamis::sizing::Kind;
-use tamis_jobs::arena::{Placing, Private};
-use tamis_jobs::batch::KeyBatch;
-use tamis_jobs::rows::{Key, Take};
+use tamis_make::arena::{Placing, Private};
+use tamis_make::batch::KeyBatch;
+use tamis_make::rows::{Key, Take};
 use tamis_read::error::Result;
 
 use super::{Kept, Learned, NOWHERE, sections};

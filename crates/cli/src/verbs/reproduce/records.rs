@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use tamis::key::{Column, Field};
-use tamis_jobs::output as files;
 use tamis_lab::{layers, search};
+use tamis_make::output as files;
 
 use crate::show::Output;
 use crate::{arguments, progress};

@@ -3,10 +3,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tamis_jobs::leftovers::TemporaryFolder;
-use tamis_jobs::output as files;
-use tamis_jobs::parallel;
 use tamis_lab::{generate, streams};
+use tamis_make::leftovers::TemporaryFolder;
+use tamis_make::output as files;
+use tamis_make::parallel;
 
 use super::write_page;
 use crate::show::{Output, usage};

@@ -89,7 +89,7 @@ fn sketches<'w>(params: &Params, arena: &'w [u64], totals: &[u64]) -> Result<Vec
 }
 
 /// Refuses sketches that count where sets are asked for.
-pub(crate) fn refuse(path: &Path, params: &Params, asked: OfSets) -> Result<()> {
+pub fn refuse(path: &Path, params: &Params, asked: OfSets) -> Result<()> {
     match params.common.kind.counts() {
         true => Err(Error::input(path, Refusal::Counts { asked })),
         false => Ok(()),

@@ -11,11 +11,11 @@ use super::runs::{Record, Sorter};
 use super::store::Store;
 
 /// In the place of a group: any will do.
-pub(crate) const ANY_GROUP: u32 = u32::MAX;
+pub const ANY_GROUP: u32 = u32::MAX;
 
 /// Questions that wait for their answers.
 #[derive(Debug)]
-pub(crate) struct Questions {
+pub struct Questions {
     sorter: Sorter,
     memory: u64,
     folder: std::path::PathBuf,
@@ -25,43 +25,43 @@ pub(crate) struct Questions {
 
 /// The answers, by the number of the question.
 #[derive(Debug, Default)]
-pub(crate) struct Answers(Vec<u64>);
+pub struct Answers(Vec<u64>);
 
 impl Answers {
     /// Whether the answer is yes.
     #[inline]
-    pub(crate) fn get(&self, number: u32) -> bool {
+    pub fn get(&self, number: u32) -> bool {
         self.0[number as usize / 64] >> (number % 64) & 1 == 1
     }
 }
 
 impl Questions {
     /// In this much memory, of which a half is for the questions; beyond, they wait on disk.
-    pub(crate) fn new(memory: u64, folder: &Path) -> Self {
+    pub fn new(memory: u64, folder: &Path) -> Self {
         let most = (memory / 8).saturating_mul(8).clamp(64, 1 << 31) as u32; // an eighth, in bits
         let sorter = Sorter::new(memory / 2, false, folder);
         Questions { sorter, memory, folder: folder.to_owned(), count: 0, most }
     }
 
     /// Asks whether this key is in this group, or in any; questions are numbered from 0.
-    pub(crate) fn ask(&mut self, hash: u64, key: &[u8], group: u32) -> Result<()> {
+    pub fn ask(&mut self, hash: u64, key: &[u8], group: u32) -> Result<()> {
         self.sorter.push(Record { hash, group, number: self.count, key })?;
         self.count += 1;
         Ok(())
     }
 
     /// How many were asked.
-    pub(crate) fn count(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         self.count
     }
 
     /// Whether they should be answered before more are asked.
-    pub(crate) fn is_full(&self, more: usize) -> bool {
+    pub fn is_full(&self, more: usize) -> bool {
         self.count as usize + more > self.most as usize
     }
 
     /// Answers all of them, and forgets them.
-    pub(crate) fn answer(&mut self, store: &Store, control: &Control) -> Result<Answers> {
+    pub fn answer(&mut self, store: &Store, control: &Control) -> Result<Answers> {
         let mut answers = Answers(vec![0; (self.count as usize).div_ceil(64)]);
         let (runs, held) = self.sorter.sources();
         let mut sources = readers(runs, self.memory / 8, false, &self.folder, control)?;

@@ -28,7 +28,7 @@ use self::finish::{finish, gather};
 pub(crate) use self::from_counted::{from_logs, of_counted, static_filters};
 pub(crate) use self::insert::{Taken, insert, insert_distinct, taken};
 pub use self::refusal::Refusal;
-pub(crate) use self::refusal::{refuse_distinct, refuse_exact, refuse_heavy, refuse_small_share};
+pub use self::refusal::{refuse_distinct, refuse_exact, refuse_heavy, refuse_small_share};
 pub use self::sketches::{Bits, Given, Layering, Rate, Sizing, Sketches};
 pub(crate) use self::sketches::{Need, Putting};
 use crate::count::{self, Counted, Making};

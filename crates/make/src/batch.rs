@@ -52,12 +52,12 @@ impl Needs {
 }
 
 /// The first murmur3 hashes of a key.
-pub(crate) fn lanes_of(key: &[u8], count: u32) -> impl Iterator<Item = u32> {
+pub fn lanes_of(key: &[u8], count: u32) -> impl Iterator<Item = u32> {
     (0..count).map(|seed| murmur3(key, seed))
 }
 
 /// The hashes of a record's keywords.
-pub(crate) fn keyword_hashes(key: &[u8], scheme: Scheme) -> impl Iterator<Item = u64> {
+pub fn keyword_hashes(key: &[u8], scheme: Scheme) -> impl Iterator<Item = u64> {
     keywords_of(key).map(move |word| scheme.identity(word))
 }
 
@@ -154,17 +154,17 @@ impl KeyBatch {
     }
 
     /// The murmur3 hashes of a key.
-    pub(crate) fn lanes(&self, row: usize) -> &[u32] {
+    pub fn lanes(&self, row: usize) -> &[u32] {
         &self.lanes[row * self.lane_count..][..self.lane_count]
     }
 
     /// Whether keys have murmur3 hashes.
-    pub(crate) fn has_lanes(&self) -> bool {
+    pub fn has_lanes(&self) -> bool {
         !self.lanes.is_empty()
     }
 
     /// The hashes of a record's keywords.
-    pub(crate) fn keywords(&self, row: usize) -> &[u64] {
+    pub fn keywords(&self, row: usize) -> &[u64] {
         self.keywords.of(row)
     }
 
@@ -205,7 +205,7 @@ impl KeyBatch {
     }
 
     /// Adds a key of which the filters' needs are made already.
-    pub(crate) fn push_made(
+    pub fn push_made(
         &mut self,
         hash: u64,
         group: u32,
@@ -231,23 +231,23 @@ impl KeyBatch {
     }
 
     /// Adds keys of which nothing but the hash and the group is kept.
-    pub(crate) fn push_grouped(&mut self, keys: impl Iterator<Item = (u64, u32)> + Clone) {
+    pub fn push_grouped(&mut self, keys: impl Iterator<Item = (u64, u32)> + Clone) {
         self.hashes.extend(keys.clone().map(|(hash, _)| hash));
         self.groups.extend(keys.map(|(_, group)| group));
     }
 
     /// Adds keys of which nothing but the hash is kept.
-    pub(crate) fn push_hashes(&mut self, hashes: impl IntoIterator<Item = u64>) {
+    pub fn push_hashes(&mut self, hashes: impl IntoIterator<Item = u64>) {
         self.hashes.extend(hashes);
     }
 
     /// Sets the hash of a row that had none so far.
-    pub(crate) fn set_hash(&mut self, row: usize, hash: u64) {
+    pub fn set_hash(&mut self, row: usize, hash: u64) {
         self.hashes[row] = hash;
     }
 
     /// Notes that a row, which is there, has no key. Rows are noted in order.
-    pub(crate) fn mark_keyless(&mut self, row: usize) {
+    pub fn mark_keyless(&mut self, row: usize) {
         self.keyless.push(row as u32);
     }
 

@@ -14,7 +14,7 @@ use tamis_read::refusal::{Help, Refusal};
 /// A digest of some bytes, in JSON a string of 16 hexadecimal digits: many readers of JSON keep no more
 /// than 53 bits of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Digest(pub(crate) u64);
+pub struct Digest(pub u64);
 
 impl Digest {
     /// The digest of these bytes.

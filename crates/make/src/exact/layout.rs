@@ -25,7 +25,7 @@ pub(super) const PAIR: usize = 16;
 pub(super) struct Header {
     pub(super) file_len: u64,
     /// Of the filters that the keys belong to.
-    pub(super) digest: u128,
+    pub digest: u128,
     pub(super) pairs: u64,
     pub(super) blocks: u64,
     pub(super) index_sum: u64,

@@ -173,7 +173,7 @@ pub(super) fn temporary(folder: &Path) -> Result<File> {
 }
 
 /// What a failure to keep something in a temporary file means.
-pub(crate) fn full_disk(folder: &Path) -> impl Fn(io::Error) -> Error + use<> {
+pub fn full_disk(folder: &Path) -> impl Fn(io::Error) -> Error + use<> {
     let folder = folder.to_owned();
     move |error| Error::input(&*folder, Refusal::NoTemporary { error })
 }

@@ -6,16 +6,16 @@ use tamis::params::{Common, Name};
 use tamis::sizing::Kind;
 use tamis_read::{Control, Options};
 
-use super::wire::{Content, Writer};
-use super::{Counter, Merger};
-use crate::build::Job;
 use crate::check::apart::Judge;
-use crate::plan::{self, Size};
 use crate::request::at_rate;
-use crate::rows::BadRows;
+use tamis_make::build::Job;
+use tamis_make::plan::{self, Size};
+use tamis_make::rows::BadRows;
+use tamis_make::spread::wire::{Content, Writer};
+use tamis_make::spread::{Counter, Merger};
 
 /// Reads bytes as the content of every kind of part. No panic, and no memory on their word.
-pub fn fuzz(bytes: &[u8]) {
+pub fn parts(bytes: &[u8]) {
     for (kind, field) in [(Kind::Blocked, "1"), (Kind::Bloom, "1"), (Kind::Layered, "1:split=,")] {
         let key = vec![field.parse().expect("a field")];
         let recipe = Recipe { key, group: None, weight: None, null: None };

@@ -11,13 +11,12 @@ use tamis_read::refusal;
 use tamis_read::{Control, Sources};
 
 use super::wire::{Content, Reader, Writer, damaged};
-use super::{MOST_PARTS, Rows};
+use super::{MOST_PARTS, Refusal, Rows};
 use crate::build::{self, Job, Need, Putting};
 use crate::count::{Counted, Keywords, See};
 use crate::distinct::{Counts, Piece, pieces};
 use crate::opt;
 use crate::output;
-use crate::request::Refusal;
 use crate::rows::{Groups, Ignore, Names, Take};
 
 /// What cannot be spread is refused before anything is read.
@@ -90,7 +89,7 @@ impl Counter {
     }
 
     /// The same, counting exactly up to this many keys in all.
-    pub(super) fn up_to(job: Job, limit: usize) -> Result<Counter> {
+    pub fn up_to(job: Job, limit: usize) -> Result<Counter> {
         refuse(&job)?;
         let counting = !matches!(job.sketches.need(), Need::Names(_));
         let see = See::new(&job.making(), limit);
@@ -99,7 +98,8 @@ impl Counter {
         Ok(Counter { job, digest, limit, counting, names, rows: Vec::new(), skipped: 0, see })
     }
 
-    pub(super) fn digest(&self) -> u64 {
+    /// What the job is about, as its parts say it.
+    pub fn digest(&self) -> u64 {
         self.digest
     }
 

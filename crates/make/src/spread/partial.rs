@@ -325,7 +325,8 @@ impl Merger {
         Ok(Merger { layout, groups, ranges: BTreeMap::new(), tallies: Tallies::new(groups) })
     }
 
-    pub(super) fn digest(&self) -> u64 {
+    /// What the job is about, as its parts say it.
+    pub fn digest(&self) -> u64 {
         self.layout.digest
     }
 

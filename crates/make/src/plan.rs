@@ -177,7 +177,7 @@ pub fn check(common: &Common, size: Size) -> Result<()> {
 }
 
 /// Refuses numbers of bits per key that no filter has.
-pub(crate) fn check_bits_per_key(bits: f64) -> Result<()> {
+pub fn check_bits_per_key(bits: f64) -> Result<()> {
     if bits > 0.0 && bits <= 10_000.0 { Ok(()) } else { Err(Refusal::BitsPerKey(bits)) }
 }
 

@@ -1,13 +1,22 @@
 //! Why parts of a job are not put together.
 
 use tamis::sizing::Kind;
-use tamis_read::refusal::{self, Help};
+use tamis_read::refusal::{self, Help, Opt};
 
 use crate::opt;
 
 /// What is wrong with parts of a job, or with how it is cut into them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refusal {
+    /// Options that work on one machine.
+    #[error("rows that are spread over machines cannot have this")]
+    OneMachine(Vec<Opt>),
+    /// Counts that depend on the order of rows.
+    #[error(
+        "conservative counts depend on the order of the rows, and rows that are spread over machines have none"
+    )]
+    Ordered,
     /// A kind that is not built of parts.
     #[error("a {kind} filter is built from all keys at once, not of parts")]
     Kind {
@@ -46,6 +55,8 @@ pub enum Refusal {
 impl refusal::Refusal for Refusal {
     fn help(&self) -> Vec<Help> {
         match self {
+            Refusal::OneMachine(given) => vec![Help::LeaveOut(given.clone()), Help::leave_out(opt::ON)],
+            Refusal::Ordered => vec![Help::leave_out(opt::CONSERVATIVE)],
             Refusal::Kind { .. } => vec![Help::give(opt::KIND.with("blocked"))],
             Refusal::TooManyRanges { .. } => vec![Help::Do("make them larger")],
             Refusal::NoParams => vec![Help::PlanFirst],

@@ -1,3 +1,5 @@
+//! A job that is spread over machines gives the bytes of one machine.
+
 use std::fs;
 use std::path::PathBuf;
 
@@ -8,14 +10,15 @@ use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
 use tamis_read::{Control, Format, Options};
 
-use super::wire::{Content, Reader, Writer};
-use super::*;
-use crate::build::{self, Given, Job, Sketches};
-use crate::check::apart::{Gatherer, Judge};
-use crate::check::{self, Findings};
-use crate::distinct::EXACT;
-use crate::request::{Counting, Sizes, sketches};
-use crate::rows::BadRows;
+use tamis_jobs::check::apart::{Gatherer, Judge};
+use tamis_jobs::check::{self, Findings};
+use tamis_jobs::fuzz::parts;
+use tamis_jobs::request::{Counting, Sizes, sketches};
+use tamis_make::build::{self, Given, Job, Sketches};
+use tamis_make::distinct::EXACT;
+use tamis_make::rows::BadRows;
+use tamis_make::spread::wire::{Content, Reader, Writer};
+use tamis_make::spread::*;
 
 const HEADER: &str = "key\tgroup\tweight\n";
 
@@ -226,7 +229,7 @@ proptest! {
         // Some rows are those of groups without a filter.
         let asked: Vec<(u8, u16)> = rows.iter().copied().chain(more.iter().map(|(group, key)| (group + 3, *key))).collect();
         fs::write(&others, text(&asked)).unwrap();
-        let file = crate::output::open(&path).unwrap();
+        let file = tamis_make::output::open(&path).unwrap();
         let recipe = file.params().common.recipe.clone();
         let whole = check::check(&check::Job {
             filters: path.clone(),
@@ -309,7 +312,7 @@ fn params_of(case: Case, rows: &[(u8, u16)]) -> Params {
 }
 
 fn probe(bytes: &[u8]) {
-    fuzz(bytes);
+    parts(bytes);
 }
 
 #[test]
@@ -346,7 +349,7 @@ fn a_tally_with_a_weight_but_no_rows_is_refused() {
 
     let mut bytes = vec![0; 28];
     bytes[20] = 7;
-    fuzz(&bytes);
+    parts(&bytes);
 }
 
 /// Found with more cases than usual of the test above: their sum went beyond the largest number.

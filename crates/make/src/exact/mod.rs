@@ -21,11 +21,11 @@ mod tests;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-pub(crate) use self::join::{ANY_GROUP, Answers, Questions};
+pub use self::join::{ANY_GROUP, Answers, Questions};
 pub use self::keep::{Gathered, beside, each, gather, write};
 pub use self::layout::fuzz;
 pub use self::refusal::{Broken, Contradiction, Part, Refusal};
-pub(crate) use self::runs::full_disk;
+pub use self::runs::full_disk;
 pub use self::store::Store;
 
 /// Where the keys of a file of filters are kept.

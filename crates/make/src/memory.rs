@@ -136,6 +136,3 @@ impl Builder {
         Refusal::Broken.into()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,20 +1,23 @@
+//! Tables in memory are built, planned and asked as files are.
+
 use std::ops::Range;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use tamis::hash::Scheme;
 use tamis::key::Recipe;
-use tamis::params::Common;
+use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
+use tamis_jobs::lookup::{Lookup, contains_one};
+use tamis_jobs::request::{Counting, Sizes, sketches};
+use tamis_make::build::{self, Given, Job, Sketches};
+use tamis_make::memory::{Builder, build, plan};
+use tamis_make::merge::merge_in_memory;
+use tamis_make::output;
+use tamis_make::rows::BadRows;
 use tamis_read::refusal::Refusal;
 use tamis_read::table::Asked;
-use tamis_read::{Cells, Fault};
-
-use super::*;
-use crate::build::Given;
-use crate::lookup::{Lookup, contains_one};
-use crate::merge::merge_in_memory;
-use crate::request::{Counting, Sizes, sketches};
-use crate::rows::BadRows;
+use tamis_read::{Cells, Control, Fault, Table};
 
 type Rows = Vec<(u8, u16)>;
 

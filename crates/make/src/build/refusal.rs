@@ -97,7 +97,7 @@ impl refusal::Refusal for Refusal {
 }
 
 /// Refuses to look for equal keys where that would change nothing, or make counts wrong.
-pub(crate) fn refuse_distinct(distinct: bool, kind: Kind) -> Result<(), Refusal> {
+pub fn refuse_distinct(distinct: bool, kind: Kind) -> Result<(), Refusal> {
     match kind {
         Kind::Counting => Ok(()),
         _ if !distinct => Ok(()),
@@ -107,7 +107,7 @@ pub(crate) fn refuse_distinct(distinct: bool, kind: Kind) -> Result<(), Refusal>
 }
 
 /// Refuses to keep exact keys beside sketches that do not hold whole keys.
-pub(crate) fn refuse_exact(exact: bool, kind: Kind) -> Result<(), Refusal> {
+pub fn refuse_exact(exact: bool, kind: Kind) -> Result<(), Refusal> {
     match kind {
         _ if !exact => Ok(()),
         Kind::Layered => Err(Refusal::ExactLayered),
@@ -118,7 +118,7 @@ pub(crate) fn refuse_exact(exact: bool, kind: Kind) -> Result<(), Refusal> {
 }
 
 /// Refuses to list keys of a share where nothing is counted.
-pub(crate) fn refuse_heavy(heavy: Option<f64>, kind: Kind) -> Result<(), Refusal> {
+pub fn refuse_heavy(heavy: Option<f64>, kind: Kind) -> Result<(), Refusal> {
     if heavy.is_some() && !kind.counts() { Err(Refusal::Heavy(kind)) } else { Ok(()) }
 }
 
@@ -129,7 +129,7 @@ fn tenth(share: f64) -> String {
 }
 
 /// Refuses a share of which no keys can be kept.
-pub(crate) fn refuse_small_share(heavy: Option<f64>, epsilon: f64) -> Result<(), Refusal> {
+pub fn refuse_small_share(heavy: Option<f64>, epsilon: f64) -> Result<(), Refusal> {
     match heavy {
         Some(share) if share <= epsilon => Err(Refusal::SmallShare { share, epsilon }),
         _ => Ok(()),

@@ -8,7 +8,7 @@
 //!   area, cut into ranges of this many bytes: as a list of touches while they are few, then as words. A
 //!   [`Merger`] brings ranges together, and an [`Assembly`] writes them to the file one by one. No
 //!   machine holds more than it must, however large the filter.
-//! - **Testing.** [`crate::check::apart`] does the same for a test.
+//! - **Testing.** `tamis_jobs::check::apart` does the same for a test.
 //!
 //! Parts are numbered bytes, each with the version of this encoding, a digest of what the job is
 //! about, and a checksum ([`wire`]). The bytes of the result are those of one machine: all of it rests
@@ -16,18 +16,13 @@
 
 mod assembly;
 mod counter;
-mod fuzz;
 mod partial;
 mod refusal;
 mod rows;
-#[cfg(test)]
-mod tests;
 pub mod wire;
 
 pub use assembly::Assembly;
 pub use counter::{Counter, NotCut, Outcome, planned_without_rows, refuse};
-#[doc(hidden)]
-pub use fuzz::fuzz;
 pub use partial::{Merger, Partial};
 pub use refusal::Refusal;
 pub use rows::Rows;

@@ -1,0 +1,37 @@
+//! From rows to files of sketches: keys are made of rows, counted, planned for, put into sketches and
+//! written whole; files are added to, merged, compared and rebuilt.
+//!
+//! `rows → recipe (key, group) → hash → partial sketch → merge → file`
+//!
+//! Plain data in, plain data out. What asks the files is in `tamis-jobs`.
+
+pub mod arena;
+pub mod batch;
+pub mod build;
+pub mod compare;
+pub mod count;
+pub mod count_min;
+pub mod design;
+pub mod distinct;
+pub mod exact;
+#[doc(hidden)]
+pub mod failpoint;
+pub mod hashes;
+pub mod health;
+pub mod leftovers;
+pub mod memory;
+pub mod merge;
+pub mod number;
+pub mod opt;
+pub mod outlet;
+pub mod output;
+pub mod parallel;
+pub mod plan;
+pub mod rebuild;
+pub mod remove;
+pub mod resume;
+pub mod rows;
+pub mod spread;
+pub mod text;
+
+pub use tamis_read::{Control, Error, Result};
