@@ -47,6 +47,14 @@ pub enum Error {
         /// The version of the file.
         got: u32,
     },
+    /// A recipe whose list of public suffixes this program does not have.
+    #[error(
+        "makes keys by the list of public suffixes {digest:016x}, which this program does not have: give that list as a file, or use a newer tamis"
+    )]
+    SuffixList {
+        /// The digest of the list.
+        digest: u64,
+    },
     /// A file that is too short or too long.
     #[error(
         "is {got} bytes long and should have {expected}: truncated or damaged; build it again or copy it again"

@@ -18,24 +18,34 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
-use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
+pub use self::address::Network;
+pub use self::domain::SuffixList;
 pub use self::keywords::keywords_of;
+pub use self::normal::Unicode;
+pub use self::pattern::Pattern;
+pub use self::step::Step;
+use self::step::{apply, check_steps};
 
+mod address;
 mod decimal;
+mod domain;
 mod keywords;
+mod normal;
+mod notation;
+mod pattern;
 mod single;
+mod step;
 #[cfg(test)]
 mod tests;
 
@@ -49,6 +59,8 @@ pub enum Column {
     Name(String),
     /// A column by its number, from 1; where a table has fewer columns, the one of that name.
     Number(usize),
+    /// The name of the input, as the user gave it: every row of a file has the same.
+    File,
 }
 
 impl fmt::Display for Column {
@@ -57,182 +69,9 @@ impl fmt::Display for Column {
             Column::Line => f.write_str("(line)"),
             Column::Name(name) => f.write_str(name),
             Column::Number(number) => write!(f, "{number}"),
+            Column::File => f.write_str("(file)"),
         }
     }
-}
-
-/// One change made to the text of a value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Step {
-    /// Drop white space (ASCII) at both ends.
-    Trim,
-    /// Lower case: Unicode where the value is UTF-8, else ASCII letters only.
-    Lower,
-    /// Upper case, in the same way.
-    Upper,
-    /// The nearest integer of a decimal number, half to even.
-    Round,
-    /// The largest integer that is not above.
-    Floor,
-    /// The smallest integer that is not below.
-    Ceil,
-    /// The first N characters (a byte that is not UTF-8 counts as one).
-    Prefix(usize),
-    /// The last N characters.
-    Suffix(usize),
-    /// What stands before the first occurrence of a text; all, where it does not occur.
-    Before(String),
-    /// What stands after the last occurrence of a text; all, where it does not occur.
-    After(String),
-    /// Keywords: the parts between the occurrences of a text, trimmed.
-    Split(String),
-    /// Keywords: the words of a text.
-    Words,
-    /// Keywords: this member of each element of a JSON list; of no name, the elements themselves.
-    Json(String),
-    /// One keyword: the value as it is.
-    Whole,
-    /// The keywords of this column in the order of their bytes; the last of the steps.
-    Sort,
-}
-
-const STEP_NAMES: &str = "trim, lower, upper, round, floor, ceil, prefix=N, suffix=N, before=TEXT, after=TEXT, \
-     and for keywords split=TEXT, words, json=MEMBER, whole, sort";
-
-impl FromStr for Step {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let (name, argument) = match text.split_once('=') {
-            Some((name, argument)) => (name, Some(argument)),
-            None => (text, None),
-        };
-        let count = || -> Result<usize, Error> {
-            argument
-                .and_then(|digits| digits.parse().ok())
-                .filter(|&n| n > 0)
-                .ok_or_else(|| Error::Recipe(format!("{name} takes a positive integer: {name}=3")))
-        };
-        let word = || -> Result<String, Error> {
-            argument
-                .filter(|word| !word.is_empty())
-                .map(str::to_owned)
-                .ok_or_else(|| Error::Recipe(format!("{name} takes a text: {name}=@")))
-        };
-        let plain = |step: Step| match argument {
-            None => Ok(step),
-            Some(_) => Err(Error::Recipe(format!("{name} takes no argument"))),
-        };
-        match name {
-            "trim" => plain(Step::Trim),
-            "lower" => plain(Step::Lower),
-            "upper" => plain(Step::Upper),
-            "round" => plain(Step::Round),
-            "floor" => plain(Step::Floor),
-            "ceil" => plain(Step::Ceil),
-            "prefix" => count().map(Step::Prefix),
-            "suffix" => count().map(Step::Suffix),
-            "before" => word().map(Step::Before),
-            "after" => word().map(Step::After),
-            "split" => word().map(|text| {
-                Step::Split(match text.as_str() {
-                    "tab" => "\t".into(),
-                    "space" => " ".into(),
-                    _ => text,
-                })
-            }),
-            "words" => plain(Step::Words),
-            "json" => Ok(Step::Json(argument.unwrap_or_default().to_owned())),
-            "whole" => plain(Step::Whole),
-            "sort" => plain(Step::Sort),
-            _ => Err(Error::Recipe(format!(
-                "unknown step {name:?}; the steps are {STEP_NAMES} (name a column that has a colon in its name by its number)"
-            ))),
-        }
-    }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Step::Trim => f.write_str("trim"),
-            Step::Lower => f.write_str("lower"),
-            Step::Upper => f.write_str("upper"),
-            Step::Round => f.write_str("round"),
-            Step::Floor => f.write_str("floor"),
-            Step::Ceil => f.write_str("ceil"),
-            Step::Prefix(n) => write!(f, "prefix={n}"),
-            Step::Suffix(n) => write!(f, "suffix={n}"),
-            Step::Before(text) => write!(f, "before={text}"),
-            Step::After(text) => write!(f, "after={text}"),
-            Step::Split(text) => match text.as_str() {
-                "\t" => f.write_str("split=tab"),
-                " " => f.write_str("split=space"),
-                text => write!(f, "split={text}"),
-            },
-            Step::Words => f.write_str("words"),
-            Step::Json(member) if member.is_empty() => f.write_str("json"),
-            Step::Json(member) => write!(f, "json={member}"),
-            Step::Whole => f.write_str("whole"),
-            Step::Sort => f.write_str("sort"),
-        }
-    }
-}
-
-impl Step {
-    /// Whether it makes keywords of a value.
-    pub fn splits(&self) -> bool {
-        matches!(self, Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole)
-    }
-
-    fn apply<'a>(&self, value: &'a [u8]) -> Result<Cow<'a, [u8]>, BadValue> {
-        Ok(match self {
-            Step::Trim => Cow::Borrowed(value.trim_ascii()),
-            Step::Lower => match core::str::from_utf8(value) {
-                Ok(text) if !text.is_ascii() => Cow::Owned(text.to_lowercase().into_bytes()),
-                _ => Cow::Owned(value.to_ascii_lowercase()),
-            },
-            Step::Upper => match core::str::from_utf8(value) {
-                Ok(text) if !text.is_ascii() => Cow::Owned(text.to_uppercase().into_bytes()),
-                _ => Cow::Owned(value.to_ascii_uppercase()),
-            },
-            Step::Round => Cow::Owned(decimal::to_integer(value, decimal::Mode::HalfEven)?),
-            Step::Floor => Cow::Owned(decimal::to_integer(value, decimal::Mode::Floor)?),
-            Step::Ceil => Cow::Owned(decimal::to_integer(value, decimal::Mode::Ceil)?),
-            Step::Prefix(n) => {
-                let end: usize = character_lengths(value).take(*n).sum();
-                Cow::Borrowed(&value[..end])
-            }
-            Step::Suffix(n) => {
-                let all = character_lengths(value).count();
-                let start: usize = character_lengths(value).take(all.saturating_sub(*n)).sum();
-                Cow::Borrowed(&value[start..])
-            }
-            Step::Before(text) => {
-                let at = windows(value, text).position(|w| w == text.as_bytes());
-                Cow::Borrowed(at.map_or(value, |at| &value[..at]))
-            }
-            Step::After(text) => {
-                let at = windows(value, text).rposition(|w| w == text.as_bytes());
-                Cow::Borrowed(at.map_or(value, |at| &value[at + text.len()..]))
-            }
-            // What concerns the list of keywords leaves each of them as it is.
-            Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole | Step::Sort => Cow::Borrowed(value),
-        })
-    }
-}
-
-/// The places where a text may stand in a value. An empty text stands nowhere.
-fn windows<'a>(value: &'a [u8], text: &str) -> core::slice::Windows<'a, u8> {
-    value.windows(text.len().max(1))
-}
-
-/// The length in bytes of each character; a byte that is not UTF-8 is a character of its own.
-fn character_lengths(value: &[u8]) -> impl Iterator<Item = usize> {
-    value.utf8_chunks().flat_map(|chunk| {
-        chunk.valid().chars().map(char::len_utf8).chain(core::iter::repeat_n(1, chunk.invalid().len()))
-    })
 }
 
 /// A column and the steps that its value goes through: `email:trim,lower`.
@@ -261,78 +100,16 @@ impl Field {
     }
 }
 
-/// Cuts a field's text at a step `split=`: what stands before it, its delimiter, and the steps
-/// after it. The delimiter may be a comma or a colon, or begin with one: its first character
-/// belongs to it whatever it is; from the second on it ends at a comma.
-fn cut_at_split(text: &str) -> Option<(&str, &str, &str)> {
-    let at = [":split=", ",split="].iter().filter_map(|step| text.find(step)).min()? + 1;
-    let rest = &text[at + "split=".len()..];
-    let first = rest.chars().next()?.len_utf8();
-    let end = rest[first..].find(',').map_or(rest.len(), |comma| first + comma);
-    Some((&text[..at], &rest[..end], &rest[end..]))
-}
-
-impl FromStr for Field {
-    type Err = Error;
-
-    /// Reads `column` or `column:step,step`; an empty column is the whole line (`:trim`), and so
-    /// is `(line)`, as which it is shown.
-    ///
-    /// What follows the last colon is read as steps; a column whose name holds a colon is
-    /// written with one more at its end (`xml:lang:`).
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let steps_of = |steps: &str| steps.split(',').map(Step::from_str).collect::<Result<Vec<_>, _>>();
-        let (head, split) = match cut_at_split(text) {
-            Some((head, delimiter, after)) => (head, Some((delimiter, after))),
-            None => (text, None),
-        };
-        let (column, mut steps) = match head.rsplit_once(':') {
-            Some((column, "")) => (column, Vec::new()),
-            Some((column, steps)) => {
-                (column, steps_of(if split.is_some() { steps.trim_end_matches(',') } else { steps })?)
-            }
-            None => (head, Vec::new()),
-        };
-        if let Some((delimiter, after)) = split {
-            steps.push(format!("split={delimiter}").parse()?);
-            if let Some(after) = after.strip_prefix(',') {
-                steps.extend(steps_of(after)?);
-            }
-        }
-        check_steps(&steps).map_err(|why| Error::Recipe(why.into()))?;
-        // `007` and `+7` are names: they would not be written so.
-        let number = column.parse::<usize>().ok().filter(|number| number.to_string() == column);
-        let column = match number {
-            Some(0) => return Err(Error::Recipe("columns are numbered from 1".into())),
-            Some(number) => Column::Number(number),
-            None if matches!(column, "" | "(line)") => Column::Line,
-            None => Column::Name(column.to_owned()),
-        };
-        Ok(Field { column, steps })
-    }
-}
-
-/// That the steps for keywords stand where they mean something.
-fn check_steps(steps: &[Step]) -> Result<(), &'static str> {
-    match steps.iter().filter(|step| step.splits()).count() {
-        2.. => return Err("one of split, words, json and whole makes the keywords: leave out the others"),
-        0 if steps.contains(&Step::Sort) => {
-            return Err("sort orders keywords: put split, words or json before it");
-        }
-        _ => {}
-    }
-    match steps.iter().position(|step| *step == Step::Sort) {
-        Some(at) if at + 1 < steps.len() => Err("sort must be the last step"),
-        _ => Ok(()),
-    }
-}
-
 /// As [`from_str`](Field::from_str) reads it.
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.column)?;
-        if self.steps.is_empty() && matches!(&self.column, Column::Name(name) if name.contains(':')) {
-            f.write_str(":")?;
+        match &self.column {
+            // Otherwise it would be read as something else.
+            Column::Name(name) if notation::needs_quotes(name) => {
+                f.write_str(&notation::in_quotes(name))?;
+            }
+            Column::Name(name) if self.steps.is_empty() && name.contains(':') => write!(f, "{name}:")?,
+            column => write!(f, "{column}")?,
         }
         for (i, step) in self.steps.iter().enumerate() {
             write!(f, "{}{step}", if i == 0 { ':' } else { ',' })?;
@@ -387,6 +164,15 @@ impl Recipe {
         self.key.iter().chain(&self.group).chain(&self.weight)
     }
 
+    /// The first version of the format that has all that stands in it.
+    pub(crate) fn version(&self) -> u32 {
+        let of_field = |field: &Field| {
+            let of_column = if field.column == Column::File { 2 } else { 1 };
+            field.steps.iter().map(Step::version).fold(of_column, u32::max)
+        };
+        self.fields().map(of_field).fold(1, u32::max)
+    }
+
     /// Where the weight stands among the [columns](Self::columns).
     pub fn weight_at(&self) -> Option<usize> {
         self.weight.as_ref().map(|_| self.key.len() + usize::from(self.group.is_some()))
@@ -395,14 +181,11 @@ impl Recipe {
     /// That it is one that could be parsed: a file may hold any.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let field_is_possible = |field: &Field| {
-            field.column != Column::Number(0)
-                && field.steps.iter().all(|step| match step {
-                    Step::Prefix(n) | Step::Suffix(n) => *n > 0,
-                    Step::Before(text) | Step::After(text) | Step::Split(text) => !text.is_empty(),
-                    _ => true,
-                })
-                && check_steps(&field.steps).is_ok()
+            field.column != Column::Number(0) && check_steps(&field.steps).is_ok()
         };
+        for step in self.fields().flat_map(|field| &field.steps) {
+            step.check()?;
+        }
         let keywords = self.of_keywords();
         if self.key.iter().any(|field| field.splitting().is_some() != keywords) {
             return Err(Error::Corrupt(format!(
@@ -444,6 +227,19 @@ impl fmt::Display for Recipe {
 pub enum BadValue {
     /// An empty cell, `\N` or null (or a value of which the steps leave nothing).
     Missing,
+    /// A value in which a step does not find what it takes out.
+    NoMatch {
+        /// The step.
+        step: String,
+        /// The value.
+        value: String,
+    },
+    /// A value that is no internet address.
+    NotAnAddress(String),
+    /// An address of a version for which no network was named.
+    NoNetwork(String),
+    /// A character that the recorded version of Unicode does not have.
+    Unassigned(char),
     /// A value that a numeric step cannot read.
     NotANumber(String),
     /// A value that is no weight.
@@ -470,6 +266,17 @@ impl fmt::Display for BadValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BadValue::Missing => f.write_str("an empty cell, \\N or null is not a key"),
+            BadValue::NoMatch { step, value } => write!(f, "{step} finds nothing in {value:?}"),
+            BadValue::NotAnAddress(value) => write!(f, "{value:?} is not an internet address"),
+            BadValue::NoNetwork(address) => write!(
+                f,
+                "{address} belongs to no network here: cidr=24/48 has the bits of both versions of addresses"
+            ),
+            BadValue::Unassigned(c) => write!(
+                f,
+                "the character U+{:04X} is not assigned in the version of Unicode that the file records",
+                u32::from(*c)
+            ),
             BadValue::NotANumber(value) => write!(f, "{value:?} is not a decimal number"),
             BadValue::NotAWeight(value) => {
                 let why = match value.strip_prefix('-') {
@@ -574,16 +381,6 @@ impl<'r> Maker<'r> {
     }
 }
 
-/// What the steps make of a value, one after the other.
-fn apply<'a>(steps: &[Step], value: &'a [u8]) -> Result<Cow<'a, [u8]>, BadValue> {
-    let mut current = Cow::Borrowed(value);
-    for step in steps {
-        let next = step.apply(&current)?.into_owned();
-        current = Cow::Owned(next);
-    }
-    Ok(current)
-}
-
 fn canonical<'a>(
     steps: &[Step],
     value: Option<&'a [u8]>,
@@ -595,7 +392,10 @@ fn canonical<'a>(
         Ok(value) if !steps.is_empty() => value,
         _ => return present(value, null),
     };
-    let made = apply(steps, value)?;
+    let made = match apply(steps, value) {
+        Err(BadValue::NoMatch { .. }) if null.is_some() => return present(None, null),
+        made => made?,
+    };
     buffer.clear();
     buffer.extend_from_slice(&made);
     if buffer.is_empty() { present(None, null) } else { Ok(buffer) }

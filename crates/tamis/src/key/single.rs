@@ -16,10 +16,7 @@ impl Recipe {
     /// [`Error::NotOneSet`] or [`Error::Step`] say what stands against it.
     pub fn takes_any_value(&self) -> Result<(), Error> {
         let [field] = &self.key[..] else { return Err(Error::NotOneSet(NotOneSet::Columns)) };
-        let may_fail = |step: &&Step| {
-            matches!(step, Step::Round | Step::Floor | Step::Ceil | Step::Sort) || step.splits()
-        };
-        match field.steps.iter().find(may_fail) {
+        match field.steps.iter().find(|step| step.may_fail()) {
             Some(step) => Err(Error::Step { step: step.to_string() }),
             None => Ok(()),
         }
@@ -40,7 +37,11 @@ impl Recipe {
         let null = self.null.as_ref().map(|null| null.as_bytes());
         let made = match null {
             Some(null) if !is_present(value) => return Ok(Cow::Borrowed(null)),
-            _ => apply(&field.steps, value)?,
+            Some(null) => match apply(&field.steps, value) {
+                Err(BadValue::NoMatch { .. }) => return Ok(Cow::Borrowed(null)),
+                made => made?,
+            },
+            None => apply(&field.steps, value)?,
         };
         Ok(match null {
             Some(null) if made.is_empty() => Cow::Borrowed(null),

@@ -269,3 +269,207 @@ proptest! {
         prop_assert_eq!(made(&words), before);
     }
 }
+
+/// What a column with these steps makes of a value.
+fn made(field: &str, value: &str) -> Result<String, BadValue> {
+    let recipe = recipe(&[field], None);
+    key(&recipe, &[Some(value.as_bytes())]).map(|key| String::from_utf8(key).unwrap())
+}
+
+#[test]
+fn the_first_and_the_last_match_can_be_chosen() {
+    for (steps, expected) in [
+        ("before=/", "a"),
+        ("before-last=/", "a/b"),
+        ("after=/", "c"),
+        ("after-first=/", "b/c"),
+        ("extract=[a-z]", "a"),
+        ("extract-last=[a-z]", "c"),
+        ("extract=(b)/c", "b"),
+        ("extract-last=([a-z])/", "b"),
+    ] {
+        assert_eq!(made(&format!("x:{steps}"), "a/b/c").as_deref(), Ok(expected), "{steps}");
+    }
+    assert_eq!(made("x:before-last=@", "a").as_deref(), Ok("a"));
+    assert_eq!(made("x:after-first=@", "a").as_deref(), Ok("a"));
+}
+
+#[test]
+fn a_pattern_that_finds_nothing_leaves_no_value() {
+    let nothing = made("agent:extract=\"bot/([0-9]+)\"", "Mozilla/5.0").unwrap_err();
+    assert_eq!(nothing.to_string(), "extract=bot/([0-9]+) finds nothing in \"Mozilla/5.0\"");
+    let with_null = recipe(&["agent:extract=bot"], Some("none"));
+    assert_eq!(key(&with_null, &[Some(b"Mozilla")]).as_deref(), Ok(&b"none"[..]));
+    assert_eq!(&*with_null.key_of_value(b"Mozilla").unwrap(), b"none");
+    // A group that takes no part in the match captures nothing.
+    assert!(made("x:extract=a|(b)", "a").is_err());
+}
+
+#[test]
+fn texts_in_quotes_hold_any_character() {
+    for (field, column, steps) in [
+        (r#"x:before=",",lower"#, "x", &[r#"before=",""#, "lower"][..]),
+        (r#"x:after=":",trim"#, "x", &[r#"after=":""#, "trim"]),
+        (r#"x:before="a""b""#, "x", &[r#"before=a"b"#]),
+        (r#"x:extract="^id=(\d{1,3}):\s""#, "x", &[r#"extract="^id=(\d{1,3}):\s""#]),
+        (r#"x:split=", ",lower"#, "x", &["split=, ", "lower"]),
+        ("x:split=,", "x", &["split=,"]),
+        ("x:split=::,lower", "x", &["split=::", "lower"]),
+        (r#""xml:lang":lower"#, "xml:lang", &["lower"]),
+        (r#""xml:lang""#, "xml:lang", &[]),
+        ("xml:lang:", "xml:lang", &[]),
+        (r#""7":trim"#, "7", &["trim"]),
+        (r#""(file)""#, "(file)", &[]),
+        (r#""a ""b""""#, r#"a "b""#, &[]),
+    ] {
+        let read: Field = field.parse().unwrap();
+        assert_eq!(read.column, Column::Name(column.into()), "{field}");
+        let shown: Vec<String> = read.steps.iter().map(Step::to_string).collect();
+        assert_eq!(shown, steps, "{field}");
+        assert_eq!(read.to_string().parse::<Field>().unwrap(), read, "{field} is shown as {read}");
+    }
+    for (field, why) in [
+        (r#"x:before="a"#, "is not closed"),
+        (r#"x:before="a"b"#, "follows a closing quote"),
+        (r#""x"y"#, "follows a closing quote"),
+        ("x:extract=(", "is not a regular expression: unclosed group"),
+        ("x:extract=", "takes a regular expression"),
+        ("x:extract=(a)(b)", "has 2 groups"),
+        ("x:cidr", "cidr=24"),
+        ("x:cidr=33", "cidr=24"),
+        ("x:cidr=24/129", "cidr=24"),
+        ("x:ip=4", "takes no argument"),
+        ("x:domain=de", "digest of a suffix list"),
+    ] {
+        let refused = field.parse::<Field>().unwrap_err().to_string();
+        assert!(refused.contains(why), "{field}: {refused}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_field_is_read_as_it_is_shown(name in "[ab:,=\"().*7]{0,6}", text in "[ab:,=\"]{1,5}", steps in prop::collection::vec(0..6usize, 0..4)) {
+        let step = |i: &usize| match i {
+            0 => Step::Before(text.clone()),
+            1 => Step::AfterFirst(text.clone()),
+            2 => Step::Lower,
+            3 => Step::Prefix(3),
+            4 => Step::Cidr(Network { v4: None, v6: Some(48) }),
+            _ => Step::Extract(Pattern::new(&text).unwrap()),
+        };
+        let mut steps: Vec<Step> = steps.iter().map(step).collect();
+        if text.len() % 2 == 0 {
+            steps.push(Step::Split(text.clone()));
+        }
+        let field = Field { column: Column::Name(name), steps };
+        prop_assert_eq!(field.to_string().parse::<Field>().unwrap(), field);
+    }
+}
+
+#[test]
+fn addresses_have_one_text_and_networks() {
+    for (steps, value, expected) in [
+        ("ip", "192.0.2.7", "192.0.2.7"),
+        ("ip", " 2001:DB8:0:0::1 ", "2001:db8::1"),
+        ("ip", "::ffff:192.0.2.7", "192.0.2.7"),
+        ("cidr=24", "192.0.2.7", "192.0.2.0/24"),
+        ("cidr=0", "192.0.2.7", "0.0.0.0/0"),
+        ("cidr=32", "192.0.2.7", "192.0.2.7/32"),
+        ("cidr=24/48", "2001:db8:1:2::3", "2001:db8:1::/48"),
+        ("cidr=/128", "::1", "::1/128"),
+        ("cidr=/0", "::1", "::/0"),
+    ] {
+        assert_eq!(made(&format!("x:{steps}"), value).as_deref(), Ok(expected), "{steps} {value}");
+    }
+    for value in ["192.0.2", "192.0.2.07", "192.0.2.7:80", "example.org", "fe80::1%eth0", "\u{661}.1.1.1"] {
+        assert_eq!(made("x:ip", value), Err(BadValue::NotAnAddress(value.into())));
+    }
+    assert_eq!(made("x:cidr=24", "::1"), Err(BadValue::NoNetwork("::1".into())));
+    assert_eq!(made("x:cidr=/48", "192.0.2.7"), Err(BadValue::NoNetwork("192.0.2.7".into())));
+}
+
+#[test]
+fn a_host_has_the_registrable_domain_of_the_list() {
+    for (host, expected) in [
+        ("www.example.com", "example.com"),
+        ("WWW.Example.COM.", "example.com"),
+        ("a.b.example.co.uk", "example.co.uk"),
+        ("example.co.uk", "example.co.uk"),
+        ("x.y.foo.ck", "y.foo.ck"),
+        ("www.ck", "www.ck"),
+        ("a.www.ck", "www.ck"),
+        ("a.city.kobe.jp", "city.kobe.jp"),
+        ("a.b.c.kobe.jp", "b.c.kobe.jp"),
+        ("me.github.io", "me.github.io"),
+        ("a.example.unheardof", "example.unheardof"),
+        ("www.食狮.公司.cn", "食狮.公司.cn"),
+        ("www.xn--85x722f.xn--55qx5d.cn", "xn--85x722f.xn--55qx5d.cn"),
+    ] {
+        assert_eq!(made("x:domain", host).as_deref(), Ok(expected), "{host}");
+    }
+    for host in ["com", "co.uk", "localhost", "192.0.2.7", "::1", "a..com", ".com", "foo.ck", "github.io"] {
+        let nothing = made("x:domain", host).unwrap_err().to_string();
+        assert_eq!(nothing, format!("domain finds nothing in {host:?}"));
+    }
+}
+
+/// Files name lists by their digests: they are what they are for good.
+#[test]
+fn released_lists_stay_what_they_are() {
+    assert_eq!(SuffixList::newest().to_string(), "0f4959b3101f54cf");
+    let list = SuffixList::add("// a list of our own\ncom\n\nexample.com  and more\n");
+    assert_eq!(list, SuffixList::read("example.com\ncom\nCOM"));
+    let field: Field = format!("x:domain={list}").parse().unwrap();
+    let recipe = Recipe { key: vec![field], ..Recipe::lines() };
+    assert_eq!(key(&recipe, &[Some(b"a.b.example.com")]).as_deref(), Ok(&b"b.example.com"[..]));
+    let unknown: Recipe = serde_json::from_str(
+        r#"{"key":[{"column":"line","steps":[{"domain":"0123456789abcdef"}]}]}"#,
+    )
+    .unwrap();
+    let refused = unknown.check().unwrap_err().to_string();
+    assert!(refused.contains("0123456789abcdef") && refused.contains("as a file"), "{refused}");
+}
+
+#[test]
+fn letters_with_accents_have_one_normal_form() {
+    assert_eq!(made("x:nfc", "e\u{301}").as_deref(), Ok("é"));
+    assert_eq!(made("x:nfc", "é").as_deref(), Ok("é"));
+    assert_eq!(made("x:nfc", "\u{1100}\u{1161}").as_deref(), Ok("가"));
+    assert_eq!(made("x:nfc", "a\u{378}"), Err(BadValue::Unassigned('\u{378}')));
+    assert_eq!(key(&recipe(&["x:nfc"], None), &[Some(b"e\xcc\x81\xff")]).as_deref(), Ok(&b"e\xcc\x81\xff"[..]));
+    let later = r#"{"column":"line","steps":[{"nfc":"99.0"}]}"#;
+    assert!(serde_json::from_str::<Field>(later).unwrap_err().to_string().contains("99.0"));
+}
+
+/// The forms that files have, of version 2 and 1.
+#[test]
+fn a_recipe_says_which_version_of_the_format_it_needs() {
+    for (field, json, version) in [
+        ("x:trim", r#"{"column":{"name":"x"},"steps":["trim"]}"#, 1),
+        ("(file)", r#"{"column":"file"}"#, 2),
+        ("x:extract=a", r#"{"column":{"name":"x"},"steps":[{"extract":"a"}]}"#, 2),
+        ("x:extract-last=a", r#"{"column":{"name":"x"},"steps":[{"extract-last":"a"}]}"#, 2),
+        ("x:before-last=a", r#"{"column":{"name":"x"},"steps":[{"before-last":"a"}]}"#, 2),
+        ("x:after-first=a", r#"{"column":{"name":"x"},"steps":[{"after-first":"a"}]}"#, 2),
+        ("x:ip", r#"{"column":{"name":"x"},"steps":["ip"]}"#, 2),
+        ("x:cidr=24", r#"{"column":{"name":"x"},"steps":[{"cidr":{"v4":24}}]}"#, 2),
+        ("x:cidr=24/48", r#"{"column":{"name":"x"},"steps":[{"cidr":{"v4":24,"v6":48}}]}"#, 2),
+        ("x:nfc", r#"{"column":{"name":"x"},"steps":[{"nfc":"18.0"}]}"#, 2),
+    ] {
+        let recipe = recipe(&[field], None);
+        assert_eq!(serde_json::to_string(&recipe.key[0]).unwrap(), json);
+        assert_eq!(serde_json::from_str::<Field>(json).unwrap(), recipe.key[0]);
+        assert_eq!(recipe.version(), version, "{field}");
+    }
+    for json in [
+        r#"{"key":[{"column":"line","steps":[{"cidr":{}}]}]}"#,
+        r#"{"key":[{"column":"line","steps":[{"cidr":{"v4":33}}]}]}"#,
+        r#"{"key":[{"column":"line","steps":[{"before-last":""}]}]}"#,
+        r#"{"key":[{"column":"line","steps":[{"extract":""}]}]}"#,
+    ] {
+        assert!(serde_json::from_str::<Recipe>(json).unwrap().check().is_err(), "{json}");
+    }
+    for json in [r#"{"column":"line","steps":[{"extract":"("}]}"#, r#"{"column":"line","steps":[{"extract":"((a{999}){999})"}]}"#] {
+        assert!(serde_json::from_str::<Field>(json).is_err(), "{json}");
+    }
+}

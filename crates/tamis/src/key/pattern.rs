@@ -1,0 +1,84 @@
+//! A pattern that takes a part out of a value: a regular expression, compiled once.
+
+use alloc::string::{String, ToString};
+
+use regex::bytes::{Regex, RegexBuilder};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::error::Error;
+
+/// Bytes that a compiled pattern may take: a file may hold any pattern.
+const MOST_BYTES: usize = 1 << 20;
+
+/// A regular expression in the syntax of the crate `regex`: it runs in linear time, whatever it is
+/// asked to look at.
+#[derive(Debug, Clone)]
+pub struct Pattern(Regex);
+
+impl Pattern {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// [`Error::Recipe`] where it is none, or too large.
+    pub fn new(text: &str) -> Result<Pattern, Error> {
+        let compiled = RegexBuilder::new(text).size_limit(MOST_BYTES).dfa_size_limit(MOST_BYTES).build();
+        let pattern = compiled.map_err(|error| {
+            // The reason stands in the last line, below a drawing of the place.
+            let why = error.to_string();
+            let why = why.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
+            Error::Recipe(alloc::format!("{text:?} is not a regular expression: {why}"))
+        })?;
+        match pattern.captures_len() {
+            ..=2 => Ok(Pattern(pattern)),
+            more => Err(Error::Recipe(alloc::format!(
+                "{text:?} has {} groups in parentheses and may have one: write the others as (?:…)",
+                more - 1
+            ))),
+        }
+    }
+
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// What the first match captures: the group in parentheses, or the whole match where there is none.
+    pub(super) fn first<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
+        if self.0.captures_len() == 1 {
+            return self.0.find(value).map(|found| found.as_bytes());
+        }
+        captured(self.0.captures(value))
+    }
+
+    /// What the last of all matches, found from the left, captures.
+    pub(super) fn last<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
+        if self.0.captures_len() == 1 {
+            return self.0.find_iter(value).last().map(|found| found.as_bytes());
+        }
+        captured(self.0.captures_iter(value).last())
+    }
+}
+
+fn captured<'v>(captures: Option<regex::bytes::Captures<'v>>) -> Option<&'v [u8]> {
+    captures?.get(1).map(|found| found.as_bytes())
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Pattern {}
+
+impl Serialize for Pattern {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.as_str())
+    }
+}
+
+impl<'d> Deserialize<'d> for Pattern {
+    fn deserialize<D: Deserializer<'d>>(from: D) -> Result<Pattern, D::Error> {
+        Pattern::new(&String::deserialize(from)?).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,329 @@
+//! The steps that turn the text of a value into what its key is made of.
+
+use alloc::borrow::{Cow, ToOwned};
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+use core::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::address::{self, Network};
+use super::domain::SuffixList;
+use super::normal::Unicode;
+use super::pattern::Pattern;
+use super::{BadValue, decimal};
+use crate::error::Error;
+
+/// One change made to the text of a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// Drop white space (ASCII) at both ends.
+    Trim,
+    /// Lower case: Unicode where the value is UTF-8, else ASCII letters only.
+    Lower,
+    /// Upper case, in the same way.
+    Upper,
+    /// The nearest integer of a decimal number, half to even.
+    Round,
+    /// The largest integer that is not above.
+    Floor,
+    /// The smallest integer that is not below.
+    Ceil,
+    /// The first N characters (a byte that is not UTF-8 counts as one).
+    Prefix(usize),
+    /// The last N characters.
+    Suffix(usize),
+    /// What stands before the first occurrence of a text; all, where it does not occur.
+    Before(String),
+    /// What stands before the last occurrence of a text; all, where it does not occur.
+    BeforeLast(String),
+    /// What stands after the last occurrence of a text; all, where it does not occur.
+    After(String),
+    /// What stands after the first occurrence of a text; all, where it does not occur.
+    AfterFirst(String),
+    /// What the first match of a regular expression captures.
+    Extract(Pattern),
+    /// What the last match of a regular expression captures.
+    ExtractLast(Pattern),
+    /// The one text of an internet address.
+    Ip,
+    /// The network of an internet address.
+    Cidr(Network),
+    /// The registrable domain of a host, by a list of public suffixes.
+    Domain(SuffixList),
+    /// Unicode's normal form C.
+    Nfc(Unicode),
+    /// Keywords: the parts between the occurrences of a text, trimmed.
+    Split(String),
+    /// Keywords: the words of a text.
+    Words,
+    /// Keywords: this member of each element of a JSON list; of no name, the elements themselves.
+    Json(String),
+    /// One keyword: the value as it is.
+    Whole,
+    /// The keywords of this column in the order of their bytes; the last of the steps.
+    Sort,
+}
+
+const STEP_NAMES: &str = "trim, lower, upper, nfc, round, floor, ceil, prefix=N, suffix=N, before=TEXT, \
+     before-last=TEXT, after=TEXT, after-first=TEXT, extract=REGEX, extract-last=REGEX, ip, cidr=N, domain, \
+     and for keywords split=TEXT, words, json=MEMBER, whole, sort";
+
+impl Step {
+    /// The step of this name, with its argument, if it has one.
+    pub(super) fn new(name: &str, argument: Option<&str>) -> Result<Self, Error> {
+        let count = || -> Result<usize, Error> {
+            argument
+                .and_then(|digits| digits.parse().ok())
+                .filter(|&n| n > 0)
+                .ok_or_else(|| Error::Recipe(format!("{name} takes a positive integer: {name}=3")))
+        };
+        let word = || -> Result<String, Error> {
+            argument
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned)
+                .ok_or_else(|| Error::Recipe(format!("{name} takes a text: {name}=@")))
+        };
+        let pattern = || {
+            let missing = || Error::Recipe(format!("{name} takes a regular expression: {name}=\"id=([0-9]+)\""));
+            Pattern::new(argument.filter(|pattern| !pattern.is_empty()).ok_or_else(missing)?)
+        };
+        let plain = |step: Step| match argument {
+            None => Ok(step),
+            Some(_) => Err(Error::Recipe(format!("{name} takes no argument"))),
+        };
+        match name {
+            "trim" => plain(Step::Trim),
+            "lower" => plain(Step::Lower),
+            "upper" => plain(Step::Upper),
+            "nfc" => plain(Step::Nfc(Unicode)),
+            "round" => plain(Step::Round),
+            "floor" => plain(Step::Floor),
+            "ceil" => plain(Step::Ceil),
+            "prefix" => count().map(Step::Prefix),
+            "suffix" => count().map(Step::Suffix),
+            "before" => word().map(Step::Before),
+            "before-last" => word().map(Step::BeforeLast),
+            "after" => word().map(Step::After),
+            "after-first" => word().map(Step::AfterFirst),
+            "extract" => pattern().map(Step::Extract),
+            "extract-last" => pattern().map(Step::ExtractLast),
+            "ip" => plain(Step::Ip),
+            "cidr" => Network::parse(argument).map(Step::Cidr),
+            "domain" => match argument {
+                None => Ok(Step::Domain(SuffixList::newest())),
+                Some(digest) => SuffixList::of_digest(digest).map(Step::Domain).ok_or_else(|| {
+                    Error::Recipe("domain takes no argument, or the digest of a suffix list".into())
+                }),
+            },
+            "split" => word().map(|text| {
+                Step::Split(match text.as_str() {
+                    "tab" => "\t".into(),
+                    "space" => " ".into(),
+                    _ => text,
+                })
+            }),
+            "words" => plain(Step::Words),
+            "json" => Ok(Step::Json(argument.unwrap_or_default().to_owned())),
+            "whole" => plain(Step::Whole),
+            "sort" => plain(Step::Sort),
+            _ => Err(Error::Recipe(format!(
+                "unknown step {name:?}; the steps are {STEP_NAMES} (a column that has a colon in its name stands in double quotes)"
+            ))),
+        }
+    }
+
+    /// Its name, as in a recipe, and its argument.
+    fn parts(&self) -> (&'static str, Option<Cow<'_, str>>) {
+        fn text(text: &str) -> Option<Cow<'_, str>> {
+            Some(Cow::Borrowed(text))
+        }
+        match self {
+            Step::Trim => ("trim", None),
+            Step::Lower => ("lower", None),
+            Step::Upper => ("upper", None),
+            Step::Nfc(_) => ("nfc", None),
+            Step::Round => ("round", None),
+            Step::Floor => ("floor", None),
+            Step::Ceil => ("ceil", None),
+            Step::Prefix(n) => ("prefix", Some(n.to_string().into())),
+            Step::Suffix(n) => ("suffix", Some(n.to_string().into())),
+            Step::Before(t) => ("before", text(t)),
+            Step::BeforeLast(t) => ("before-last", text(t)),
+            Step::After(t) => ("after", text(t)),
+            Step::AfterFirst(t) => ("after-first", text(t)),
+            Step::Extract(pattern) => ("extract", text(pattern.as_str())),
+            Step::ExtractLast(pattern) => ("extract-last", text(pattern.as_str())),
+            Step::Ip => ("ip", None),
+            Step::Cidr(network) => ("cidr", Some(network.to_string().into())),
+            Step::Domain(list) if *list == SuffixList::newest() => ("domain", None),
+            Step::Domain(list) => ("domain", Some(list.to_string().into())),
+            Step::Split(t) => ("split", text(match t.as_str() {
+                "\t" => "tab",
+                " " => "space",
+                t => t,
+            })),
+            Step::Words => ("words", None),
+            Step::Json(member) => ("json", Some(member.as_str()).filter(|member| !member.is_empty()).map(Cow::Borrowed)),
+            Step::Whole => ("whole", None),
+            Step::Sort => ("sort", None),
+        }
+    }
+
+    /// Whether it makes keywords of a value.
+    pub fn splits(&self) -> bool {
+        matches!(self, Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole)
+    }
+
+    /// Whether there are values of which it makes nothing.
+    pub(super) fn may_fail(&self) -> bool {
+        match self {
+            Step::Round | Step::Floor | Step::Ceil | Step::Sort => true,
+            Step::Extract(_) | Step::ExtractLast(_) => true,
+            Step::Ip | Step::Cidr(_) | Step::Domain(_) | Step::Nfc(_) => true,
+            Step::Trim | Step::Lower | Step::Upper | Step::Prefix(_) | Step::Suffix(_) => false,
+            Step::Before(_) | Step::BeforeLast(_) | Step::After(_) | Step::AfterFirst(_) => false,
+            Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole => true,
+        }
+    }
+
+    /// The first version of the format that has it.
+    pub(super) fn version(&self) -> u32 {
+        match self {
+            Step::BeforeLast(_) | Step::AfterFirst(_) | Step::Extract(_) | Step::ExtractLast(_) => 2,
+            Step::Ip | Step::Cidr(_) | Step::Domain(_) | Step::Nfc(_) => 2,
+            _ => 1,
+        }
+    }
+
+    /// That it is one that could be parsed: a file may hold any.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let possible = match self {
+            Step::Prefix(n) | Step::Suffix(n) => *n > 0,
+            Step::Before(text) | Step::BeforeLast(text) | Step::Split(text) => !text.is_empty(),
+            Step::After(text) | Step::AfterFirst(text) => !text.is_empty(),
+            Step::Extract(pattern) | Step::ExtractLast(pattern) => !pattern.as_str().is_empty(),
+            Step::Cidr(network) => network.is_possible(),
+            Step::Domain(list) => return list.check(),
+            _ => true,
+        };
+        if possible { Ok(()) } else { Err(Error::Corrupt(format!("the step {self} is impossible"))) }
+    }
+
+    /// What it makes of a value.
+    pub(super) fn apply<'a>(&self, value: &'a [u8]) -> Result<Cow<'a, [u8]>, BadValue> {
+        let found = |found: Option<&'a [u8]>| {
+            let nothing = || BadValue::NoMatch { step: self.to_string(), value: lossy(value) };
+            found.map(Cow::Borrowed).ok_or_else(nothing)
+        };
+        Ok(match self {
+            Step::Trim => Cow::Borrowed(value.trim_ascii()),
+            Step::Lower => match core::str::from_utf8(value) {
+                Ok(text) if !text.is_ascii() => Cow::Owned(text.to_lowercase().into_bytes()),
+                _ => Cow::Owned(value.to_ascii_lowercase()),
+            },
+            Step::Upper => match core::str::from_utf8(value) {
+                Ok(text) if !text.is_ascii() => Cow::Owned(text.to_uppercase().into_bytes()),
+                _ => Cow::Owned(value.to_ascii_uppercase()),
+            },
+            Step::Nfc(unicode) => unicode.normal(value)?,
+            Step::Round => Cow::Owned(decimal::to_integer(value, decimal::Mode::HalfEven)?),
+            Step::Floor => Cow::Owned(decimal::to_integer(value, decimal::Mode::Floor)?),
+            Step::Ceil => Cow::Owned(decimal::to_integer(value, decimal::Mode::Ceil)?),
+            Step::Prefix(n) => {
+                let end: usize = character_lengths(value).take(*n).sum();
+                Cow::Borrowed(&value[..end])
+            }
+            Step::Suffix(n) => {
+                let all = character_lengths(value).count();
+                let start: usize = character_lengths(value).take(all.saturating_sub(*n)).sum();
+                Cow::Borrowed(&value[start..])
+            }
+            Step::Before(text) => Cow::Borrowed(first(value, text).map_or(value, |at| &value[..at])),
+            Step::BeforeLast(text) => Cow::Borrowed(last(value, text).map_or(value, |at| &value[..at])),
+            Step::After(text) => Cow::Borrowed(last(value, text).map_or(value, |at| &value[at + text.len()..])),
+            Step::AfterFirst(text) => {
+                Cow::Borrowed(first(value, text).map_or(value, |at| &value[at + text.len()..]))
+            }
+            Step::Extract(pattern) => found(pattern.first(value))?,
+            Step::ExtractLast(pattern) => found(pattern.last(value))?,
+            Step::Ip => Cow::Owned(address::canonical(value)?),
+            Step::Cidr(network) => Cow::Owned(network.of(value)?),
+            Step::Domain(list) => match list.registrable(value) {
+                Some(Cow::Borrowed(domain)) => Cow::Borrowed(domain.as_bytes()),
+                Some(Cow::Owned(domain)) => Cow::Owned(domain.into_bytes()),
+                None => found(None)?,
+            },
+            // What concerns the list of keywords leaves each of them as it is.
+            Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole | Step::Sort => Cow::Borrowed(value),
+        })
+    }
+}
+
+impl FromStr for Step {
+    type Err = Error;
+
+    /// Reads `name` or `name=argument`; an argument in double quotes may contain any character.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match &super::notation::steps(text)?[..] {
+            [step] => Ok(step.clone()),
+            _ => Err(Error::Recipe(format!("{text:?} is not one step"))),
+        }
+    }
+}
+
+/// As it is read.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.parts() {
+            (name, None) => f.write_str(name),
+            (name, Some(argument)) => write!(f, "{name}={}", super::notation::argument(name, &argument)),
+        }
+    }
+}
+
+fn lossy(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).into_owned()
+}
+
+/// Where a text first stands in a value. An empty text stands nowhere.
+fn first(value: &[u8], text: &str) -> Option<usize> {
+    value.windows(text.len().max(1)).position(|window| window == text.as_bytes())
+}
+
+/// Where it last stands.
+fn last(value: &[u8], text: &str) -> Option<usize> {
+    value.windows(text.len().max(1)).rposition(|window| window == text.as_bytes())
+}
+
+/// The length in bytes of each character; a byte that is not UTF-8 is a character of its own.
+fn character_lengths(value: &[u8]) -> impl Iterator<Item = usize> {
+    value.utf8_chunks().flat_map(|chunk| {
+        chunk.valid().chars().map(char::len_utf8).chain(core::iter::repeat_n(1, chunk.invalid().len()))
+    })
+}
+
+/// What steps make of a value, one after the other.
+pub(super) fn apply<'a>(steps: &[Step], value: &'a [u8]) -> Result<Cow<'a, [u8]>, BadValue> {
+    steps.iter().try_fold(Cow::Borrowed(value), |current, step| match current {
+        Cow::Borrowed(value) => step.apply(value),
+        Cow::Owned(value) => step.apply(&value).map(|made| Cow::Owned(made.into_owned())),
+    })
+}
+
+/// That the steps for keywords stand where they mean something.
+pub(super) fn check_steps(steps: &[Step]) -> Result<(), &'static str> {
+    match steps.iter().filter(|step| step.splits()).count() {
+        2.. => return Err("one of split, words, json and whole makes the keywords: leave out the others"),
+        0 if steps.contains(&Step::Sort) => {
+            return Err("sort orders keywords: put split, words or json before it");
+        }
+        _ => {}
+    }
+    match steps.iter().position(|step| *step == Step::Sort) {
+        Some(at) if at + 1 < steps.len() => Err("sort must be the last step"),
+        _ => Ok(()),
+    }
+}
