@@ -171,7 +171,7 @@ fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control)
                 file.verify(at).map_err(Error::file(path))?;
                 placing.join(&mut section, file.section(at));
                 rows = rows.saturating_add(file.tallies()[at].rows);
-                total = total.saturating_add(file.tallies()[at].seed);
+                total = total.saturating_add(file.tallies()[at].beside.number());
             }
         }
         control.advance(1);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf, absolute};
 use tamis::Container;
 use tamis::arch::map::{Map, Words};
 use tamis::countmin::Heavy;
-use tamis::format::{self, Extras, Tally};
+use tamis::format::{self, Beside, Extras, Tally};
 use tamis::params::Params;
 use tamis::whole::{self, Reason};
 use tamis_read::error::{Error, Result};
@@ -214,9 +214,10 @@ fn seal(
 ) -> Result<Vec<Tally>> {
     let (starts, _) = params.layout();
     parallel::each(threads, params.groups.len(), |group| {
-        let (kind, shape) = (params.common.kind, &params.groups[group].shape);
-        let section = &arena[starts[group]..starts[group] + shape.words(kind) as usize];
-        Ok(format::seal(kind, shape, section, rows[group], seeds[group]))
+        let shape = &params.groups[group].shape;
+        let section = &arena[starts[group]..starts[group] + shape.words() as usize];
+        let beside = Beside::from_number(params.common.kind, seeds[group]);
+        Ok(format::seal(shape, section, rows[group], beside))
     })
 }
 

@@ -176,7 +176,7 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     let removed = parallel::each(removal.threads, sections.len(), |group| {
         control.check()?;
         let mut section = sections[group].lock().expect("no holder panics");
-        let mut filter = Counting::from_words(&mut **section, params.groups[group].shape.hashes)?;
+        let mut filter = Counting::from_words(&mut **section, params.groups[group].shape.hashes())?;
         Ok(filter.remove_hashes(&hashes.groups[group]))
     })?;
     drop(sections);
@@ -198,7 +198,8 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     }
     // Full counters let more be removed than was added; what is noted is never more than that.
     let rows: Vec<u64> = before.iter().map(|tally| tally.rows).collect();
-    let gone = before.iter().zip(&report.removed).map(|(tally, removed)| tally.seed.saturating_add(*removed));
+    let gone =
+        before.iter().zip(&report.removed).map(|(tally, removed)| tally.removed().saturating_add(*removed));
     let gone: Vec<u64> = gone.zip(&rows).map(|(gone, rows)| gone.min(*rows)).collect();
     report.tallies = output::write_container(path, &report.params, &rows, &gone, &words, removal.threads)?;
     report.time = start.elapsed();

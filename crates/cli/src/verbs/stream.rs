@@ -442,7 +442,7 @@ impl Stream {
         };
         let growing = match params.groups.first() {
             Some(first) if params.common.kind == Kind::Scalable => {
-                Some(Sizing::Growing(first.keys, first.fpr))
+                Some(Sizing::Growing(first.keys(), first.fpr()))
             }
             _ => None,
         };
@@ -506,8 +506,8 @@ impl Stream {
 /// The bits of a counter.
 fn counter_bits(sizing: &Sizing) -> u32 {
     match sizing {
-        Sizing::Counters(counters) => counters.shape.width,
-        Sizing::Params(params) => params.groups.first().map_or(64, |group| group.shape.width),
+        Sizing::Counters(counters) => counters.shape.width(),
+        Sizing::Params(params) => params.groups.first().map_or(64, |group| group.shape.width()),
         _ => 64,
     }
 }

@@ -351,7 +351,7 @@ fn report(
 /// What is to be said of the filters of these groups, before any record.
 fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
     let (params, kind) = (file.params(), file.params().common.kind);
-    let hashes = groups.iter().map(|&group| params.groups[group].shape.hashes);
+    let hashes = groups.iter().map(|&group| params.groups[group].shape.hashes());
     let of = |&group: &usize| {
         of_sketch(kind, &params.groups[group], &file.tallies()[group], filters.sketch(group)).keys
     };
@@ -362,7 +362,7 @@ fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
         filters: groups.len() as u64,
         bits: groups.iter().map(|&group| params.groups[group].shape.bits()).sum(),
         keys: keys.is_finite().then_some(keys),
-        planned: groups.iter().map(|&group| params.groups[group].keys).sum(),
+        planned: groups.iter().map(|&group| params.groups[group].keys()).sum(),
         records: 0,
         admitted: 0,
         refuted: None,

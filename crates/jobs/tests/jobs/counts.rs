@@ -208,7 +208,7 @@ fn complete(path: &Path, rows: &[(u8, u16, u64)], share: f64) {
             assert!(groups[at].contains(&key), "{key:?} with {weight} of {}", totals[&group]);
         }
     }
-    let totals: Vec<u64> = file.tallies().iter().map(|tally| tally.seed).collect();
+    let totals: Vec<u64> = file.tallies().iter().map(|tally| tally.total_weight()).collect();
     let mut asker = Asker::new(&file).unwrap();
     for (at, keys) in groups.iter().enumerate() {
         let group = &file.params().groups[at].group;

@@ -114,7 +114,7 @@ proptest! {
         }
         for (group, tally) in file.params().groups.iter().zip(file.tallies()) {
             let number: u8 = group.group.to_string().parse().unwrap();
-            prop_assert_eq!(group.keys, truth[&number].len() as u64);
+            prop_assert_eq!(group.keys(), truth[&number].len() as u64);
             prop_assert_eq!(tally.rows, rows.iter().filter(|(g, _)| *g == number).count() as u64);
         }
     }
@@ -148,10 +148,10 @@ fn a_total_size_is_kept_and_shared_fairly() {
         let path = folder.path().join("out.tamis");
         let report = build::build(&job, &path, &Control::default()).unwrap();
         let kind = scheme.0;
-        let bytes: u64 = report.params.groups.iter().map(|group| group.shape.words(kind) * 8).sum();
+        let bytes: u64 = report.params.groups.iter().map(|group| group.shape.words() * 8).sum();
         assert!(bytes <= total && bytes > total * 4 / 5, "{kind}: {bytes}");
         let rates: Vec<f64> =
-            report.params.groups.iter().map(|group| kind.expected_rate(&group.shape, group.keys)).collect();
+            report.params.groups.iter().map(|group| group.shape.expected_rate(group.keys())).collect();
         let (low, high) =
             (rates.iter().copied().fold(1.0, f64::min), rates.iter().copied().fold(0.0, f64::max));
         assert!(high / low < 1.1, "{kind}: {rates:?}");

@@ -96,17 +96,17 @@ proptest! {
             let name: u8 = group.group.to_string().parse().unwrap();
             let members = || rows.iter().filter(|(of, _)| *of == name).map(|(_, tags)| keywords(tags));
             prop_assert_eq!(group.shape.layers(), asked.unwrap_or(from_data));
-            prop_assert_eq!(group.shape.hashes, k);
-            prop_assert!(group.shape.slots.is_power_of_two());
+            prop_assert_eq!(group.shape.hashes(), k);
+            prop_assert!(group.shape.slots().is_power_of_two());
             let records: HashSet<Vec<String>> = members().collect();
             let words: HashSet<String> = members().flatten().collect();
-            prop_assert_eq!(group.keys as usize, records.len().max(words.len()));
+            prop_assert_eq!(group.keys() as usize, records.len().max(words.len()));
             let layers = group.shape.layers() as usize;
-            let set: HashSet<(usize, u64)> = members().flat_map(|record| bits(&record, group.shape.slots, k, layers)).collect();
+            let set: HashSet<(usize, u64)> = members().flat_map(|record| bits(&record, group.shape.slots(), k, layers)).collect();
             let section = file.section(at);
             for layer in 0..=layers {
-                for address in 0..group.shape.slots {
-                    let bit = layer as u64 * group.shape.slots + address;
+                for address in 0..group.shape.slots() {
+                    let bit = layer as u64 * group.shape.slots() + address;
                     let is_set = section[(bit / 64) as usize] >> (bit % 64) & 1 == 1;
                     prop_assert_eq!(is_set, set.contains(&(layer, address)));
                 }
@@ -124,7 +124,7 @@ proptest! {
             let fresh = distinct.insert(record.clone());
             for (at, group) in file.params().groups.iter().enumerate() {
                 let shape = group.shape;
-                let has = bits(&record, shape.slots, k, shape.layers() as usize).iter().all(|bit| sets[at].contains(bit));
+                let has = bits(&record, shape.slots(), k, shape.layers() as usize).iter().all(|bit| sets[at].contains(bit));
                 prop_assert_eq!(has, found.contains(&&group.group));
                 let member = rows.iter().any(|(of, tags)| of.to_string() == group.group.to_string() && keywords(tags) == record);
                 prop_assert!(has || !member);
@@ -204,7 +204,7 @@ fn other_kinds_hold_a_record_as_one_key() {
     let job = tables::job_of(vec![input], &common, sketches, 1);
     let path = built(&job, folder.path(), "x.tamis");
     let file = output::open(&path).unwrap();
-    assert_eq!(file.params().groups[0].keys, 3);
+    assert_eq!(file.params().groups[0].keys(), 3);
     let mut asker = Asker::new(&file).unwrap();
     let mut has = |tags: &str| !asker.ask(tags.as_bytes()).unwrap().is_empty();
     assert!(has("w1;w2") && has("w2 ; w1;w2") && has("W1") && !has("w2") && !has("w1;w2;w3"));

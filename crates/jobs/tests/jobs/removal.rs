@@ -76,7 +76,7 @@ proptest! {
         let (all, rest) = (output::open(&all).unwrap(), output::open(&rest_file).unwrap());
         prop_assert_eq!(all.data(), rest.data());
         for (tally, other) in all.tallies().iter().zip(rest.tallies()) {
-            prop_assert_eq!(tally.held(Kind::Counting), other.rows);
+            prop_assert_eq!(tally.held(), other.rows);
         }
     }
 
@@ -132,7 +132,7 @@ proptest! {
         remove::remove(&path, &removal, &Control::default()).unwrap();
         let file = output::open(&path).unwrap();
         prop_assert!(file.data().iter().all(|word| *word == 0));
-        prop_assert!(file.tallies().iter().all(|tally| tally.held(Kind::Counting) == 0));
+        prop_assert!(file.tallies().iter().all(|tally| tally.held() == 0));
     }
 
     #[test]

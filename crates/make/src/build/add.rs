@@ -87,7 +87,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         built.rows[group] = built.rows[group].saturating_add(before.rows);
         let kind = built.params.common.kind;
         if kind.counts() || kind == Kind::Counting {
-            built.seeds[group] = built.seeds[group].saturating_add(before.seed);
+            built.seeds[group] = built.seeds[group].saturating_add(before.beside.number());
         }
     }
     let heavy = built.heavy.as_ref().map(Heavy::keys);

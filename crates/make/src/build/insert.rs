@@ -73,7 +73,7 @@ pub(crate) fn insert_distinct(
     parallel::each(threads, sections.len(), |group| {
         control.check()?;
         let mut section = sections[group].lock().expect("no holder panics");
-        let mut filter = Counting::from_words(&mut **section, params.groups[group].shape.hashes)?;
+        let mut filter = Counting::from_words(&mut **section, params.groups[group].shape.hashes())?;
         filter.insert_hashes(&hashes.groups[group]);
         Ok(())
     })?;

@@ -6,7 +6,7 @@ use tamis::countmin::Update;
 use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::layered;
-use tamis::params::{Common, Name, Params};
+use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::sizing::Kind;
 
 use super::refusal::{Refusal, refuse_distinct, refuse_heavy, refuse_small_share};
@@ -130,7 +130,7 @@ impl Given {
         let way = match kind {
             Kind::Scalable => return Err(Refusal::Scalable),
             Kind::CountMin | Kind::CountMinConservative => {
-                let epsilon = params.groups.iter().map(|group| group.fpr).fold(0.0, f64::max);
+                let epsilon = params.groups.iter().map(GroupParams::epsilon).fold(0.0, f64::max);
                 refuse_small_share(heavy, epsilon)?;
                 Way::Counts { heavy }
             }

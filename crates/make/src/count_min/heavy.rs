@@ -97,7 +97,7 @@ impl Take for Finder<'_> {
 
 /// The totals of what was built and of what was there before.
 fn totals(built: &Built, before: &[Tally]) -> Vec<u64> {
-    let before = before.iter().map(|tally| tally.seed).chain(std::iter::repeat(0));
+    let before = before.iter().map(|tally| tally.total_weight()).chain(std::iter::repeat(0));
     built.seeds.iter().zip(before).map(|(total, before)| total.saturating_add(before)).collect()
 }
 

@@ -51,7 +51,7 @@ pub fn inner_product(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec
     parallel::each(threads, names.len(), |i| {
         let (in_a, in_b) = (a.params().find(&names[i].0), b.params().find(&names[i].0));
         let group = in_a.map(|at| &a.params().groups[at]).or(in_b.map(|at| &b.params().groups[at]));
-        let total = |file: &Mapped, at: Option<usize>| at.map_or(0, |at| file.tallies()[at].seed);
+        let total = |file: &Mapped, at: Option<usize>| at.map_or(0, |at| file.tallies()[at].total_weight());
         let totals = (total(&a, in_a), total(&b, in_b));
         let Promise { epsilon, delta, .. } =
             Promise::of(group.expect("a name comes from one of the two"), totals.0);

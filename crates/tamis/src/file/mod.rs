@@ -73,7 +73,7 @@ impl File {
             let words = container.section(number);
             let start = words.as_ptr() as usize - bytes;
             let section = Section { map: map.clone(), start, len: 8 * words.len() };
-            sketches.push(Sketch::from_words(params.common.kind, group, tally.seed, section)?);
+            sketches.push(Sketch::from_words(params.common.kind, group, tally.beside, section)?);
         }
         let mut order: Vec<usize> = (0..params.groups.len()).collect();
         order.sort_by(|&a, &b| params.groups[a].group.compare_naturally(&params.groups[b].group));

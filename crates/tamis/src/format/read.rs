@@ -9,9 +9,9 @@ use super::{ENTRY_BYTES, Extents, Tally, checksum};
 use crate::chunks::chunks;
 use crate::countmin::Heavy;
 use crate::error::{Error, Result};
-use crate::params::{Common, GroupParams, Name, Params};
-use crate::sizing::{Kind, Shape};
-use crate::sketch::Sketch;
+use crate::params::{Common, Name, Numbers, Params};
+use crate::sizing::Kind;
+use crate::sketch::{Beside, Sketch};
 
 /// An opened container over bytes that begin at a cache line or page: a memory map, mostly.
 #[derive(Debug)]
@@ -69,14 +69,14 @@ impl<B: Deref<Target = [u8]>> Container<B> {
 
         let common: Common = serde_json::from_slice(description)
             .map_err(|error| Error::Corrupt(format!("the description cannot be read ({error})")))?;
-        let mut params = Vec::with_capacity(directory.len() / ENTRY_BYTES);
+        let mut groups = Vec::with_capacity(directory.len() / ENTRY_BYTES);
         let mut tallies = Vec::with_capacity(directory.len() / ENTRY_BYTES);
         let mut places = Vec::with_capacity(directory.len() / ENTRY_BYTES);
         // Names follow each other: were they to share bytes, a small file could ask for much memory.
         let mut named = 0u64;
         for bytes in chunks::<_, ENTRY_BYTES>(directory).0 {
             let broken =
-                |what: &str| Error::Corrupt(format!("entry {} of the directory: {what}", params.len()));
+                |what: &str| Error::Corrupt(format!("entry {} of the directory: {what}", groups.len()));
             let entry = Entry::decode(bytes).ok_or_else(|| broken("the reserved part is not zero"))?;
             let name = names
                 .get(named as usize..)
@@ -84,23 +84,23 @@ impl<B: Deref<Target = [u8]>> Container<B> {
                 .filter(|_| entry.name_offset == named)
                 .ok_or_else(|| broken("its name is not where it should be in the list of names"))?;
             named += u64::from(entry.name_len);
-            let shape = Shape { slots: entry.slots, width: entry.width, hashes: entry.hashes };
-            params.push(GroupParams { group: Name(name.to_vec()), keys: entry.keys, fpr: entry.fpr, shape });
-            tallies.push(Tally { rows: entry.rows, ones: entry.ones, seed: entry.seed, sum: entry.sum });
+            let Entry { keys, fpr, slots, width, hashes, rows, ones, seed, sum, .. } = entry;
+            groups.push((Name(name.to_vec()), Numbers { keys, fpr, slots, width, hashes }));
+            let beside = Beside::from_number(common.kind, seed);
+            tallies.push(Tally { rows, ones, beside, sum });
             places.push((entry.offset, entry.len));
         }
         if named != names_len {
             return Err(Error::Corrupt("the list of names is longer than the names".into()));
         }
-        let count = params.len();
-        let params = Params { common, groups: params };
-        params.check()?;
+        let count = groups.len();
+        let params = Params::from_numbers(common, groups)?;
         let (starts, words) = params.layout();
         if 8 * words as u64 != data_len {
             return Err(Error::Corrupt("the sections do not fill the data area".into()));
         }
         for i in 0..count {
-            let len = 8 * params.groups[i].shape.words(params.common.kind);
+            let len = 8 * params.groups[i].shape.words();
             if places[i] != (extents.data.0 + 8 * starts[i] as u64, len) {
                 return Err(Error::Corrupt(format!("section {i} is not where its parameters put it")));
             }
@@ -118,7 +118,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let container =
             Container { journal: extents.journal.0 as usize, bytes, params, tallies, data, starts, heavy };
         let kind = container.params.common.kind;
-        if container.tallies.iter().any(|tally| tally.removed(kind) > tally.rows) {
+        if container.tallies.iter().any(|tally| tally.removed() > tally.rows) {
             return Err(Error::Corrupt("more rows were removed than added".into()));
         }
         if kind == Kind::Scalable {
@@ -164,14 +164,14 @@ impl<B: Deref<Target = [u8]>> Container<B> {
 
     /// The words of a group's sketch.
     pub fn section(&self, group: usize) -> &[u64] {
-        let words = self.params.groups[group].shape.words(self.params.common.kind) as usize;
+        let words = self.params.groups[group].shape.words() as usize;
         &self.data()[self.starts[group]..self.starts[group] + words]
     }
 
     /// A group's sketch.
     pub fn sketch(&self, group: usize) -> Result<Sketch<&[u64]>> {
         let params = &self.params.groups[group];
-        Sketch::from_words(self.params.common.kind, params, self.tallies[group].seed, self.section(group))
+        Sketch::from_words(self.params.common.kind, params, self.tallies[group].beside, self.section(group))
     }
 
     /// All sketches, in the order of the groups.
@@ -196,7 +196,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let (section, tally) = (self.section(group), self.tallies[group]);
         let name = &self.params.groups[group].group;
         let (kind, shape) = (self.params.common.kind, &self.params.groups[group].shape);
-        if super::seal(kind, shape, section, tally.rows, tally.seed) != tally {
+        if super::seal(shape, section, tally.rows, tally.beside) != tally {
             let what = if kind.counts() { "the sketch" } else { "the filter" };
             let part = if name.0.is_empty() { what.into() } else { format!("{what} of group {name}") };
             return Err(Error::Checksum { part });
