@@ -17,9 +17,9 @@ use tamis_jobs::filter::apart::{self, Question};
 use tamis_make::spread::{self, Outcome, Rows};
 use tamis_make::{opt, parallel};
 use tamis_read::refusal::{Help, Refusal};
-use tamis_read::{Control, Error, Options as Reading, Sources};
+use tamis_read::{Control, Error, NoColumn, Options as Reading, Sources};
 
-use crate::errors::{UsedUp, raised, wrong, wrong_job};
+use crate::errors::{UsedUp, raised, refused, wrong, wrong_job};
 use crate::file::File;
 use crate::options::Options;
 use crate::patience;
@@ -420,6 +420,7 @@ fn asked_columns(
         Column::Name(name) => Ok(name.into_pyobject(py)?.into_any().unbind()),
         Column::Number(number) => Ok(number.into_pyobject(py)?.into_any().unbind()),
         Column::Line => Ok(py.None()),
+        Column::File => Err(refused(NoColumn::NoFile)),
     };
     columns(options, file)?.into_iter().map(column).collect()
 }

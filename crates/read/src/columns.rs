@@ -67,6 +67,9 @@ pub enum NoColumn {
     /// Fields of messages are asked for by name.
     #[error("messages have no header: ask for column {0} by its number, from 1")]
     NameInMessages(Column),
+    /// Rows that do not come from a file.
+    #[error("these rows have no file, and so no name of it as a column")]
+    NoFile,
     /// Messages that are one key each have no columns.
     #[error("each message is one key and has no columns")]
     WholeMessages,
@@ -133,7 +136,7 @@ pub(super) fn find(asked: &[Column], names: &[String]) -> Result<Vec<usize>, NoC
 
 fn find_one(column: &Column, names: &[String]) -> Result<usize, NoColumn> {
     match column {
-        Column::Line => Err(not_chosen(names)),
+        Column::Line | Column::File => Err(not_chosen(names)),
         Column::Number(number) => match number.checked_sub(1).filter(|&index| index < names.len()) {
             Some(index) => Ok(index),
             // A column may be called 2024.

@@ -7,6 +7,7 @@ use tamis::key::Column;
 use super::chunks::{Beginning, Feed, Sizes};
 use super::delimited::{self, Dialect, Picks, newlines};
 use super::detect::{self, BYTE_ORDER_MARK, Kind};
+use super::named::Named;
 use super::origin::{self, Head, Origin};
 use super::pace::Flow;
 use super::parquet::ParquetFile;
@@ -45,6 +46,8 @@ pub(super) struct Input {
     pub(super) beginning: Beginning,
     pub(super) explained: Explained,
     pub(super) rows: Rows,
+    /// The name of the input, where it is asked for as a column.
+    pub(super) named: Option<Named>,
     /// What stands before the first row: a byte order mark, a header.
     pub(super) prelude: Vec<u8>,
     /// How rows become records, where they have no text of their own.
@@ -99,8 +102,9 @@ impl Input {
         options: &Options,
         asked: &[Column],
     ) -> Result<Understood> {
+        let (named, asked) = Named::part(&path, asked);
         let (origin, compression, seen) =
-            origin::open(&path, stdin, |head| look(&path, head, options, asked))?;
+            origin::open(&path, stdin, |head| look(&path, head, options, &asked))?;
         let Seen { kind, beginning, header, names, rows, prelude } = seen;
         let delimiter = match kind {
             Kind::Delimited { delimiter, .. } => Some(delimiter),
@@ -124,7 +128,7 @@ impl Input {
             Ok(None) => {
                 let file = ParquetFile::open(&path)?;
                 explained.columns = file.columns();
-                parquet_rows(file, asked, &explained.columns)
+                parquet_rows(file, &asked, &explained.columns)
             }
             Err(why) => Err(Error::input(path.clone(), why)),
         };
@@ -137,6 +141,7 @@ impl Input {
                 beginning,
                 explained,
                 rows,
+                named,
                 prelude,
                 style: None,
                 left_out: false,
@@ -285,7 +290,7 @@ fn look_at_table(
 fn paths(asked: &[Column], names: &[String]) -> Result<Vec<String>, NoColumn> {
     let path = |column: &Column| match column {
         Column::Name(name) => Ok(name.clone()),
-        Column::Line => Err(columns::not_chosen(names)),
+        Column::Line | Column::File => Err(columns::not_chosen(names)),
         Column::Number(number) if names.contains(&number.to_string()) => Ok(number.to_string()),
         Column::Number(_) => {
             Err(NoColumn::NoNumbers { column: column.clone(), there: ColumnNames(names.to_vec()) })

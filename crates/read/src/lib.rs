@@ -59,6 +59,7 @@ mod input;
 mod inputs;
 mod lines;
 mod message;
+mod named;
 mod ndjson;
 pub mod opt;
 mod options;

@@ -55,6 +55,9 @@ impl Messages {
     /// Of the format that was named; else delimited text where a delimiter was, whole messages where
     /// no column is asked for, and JSON objects where one is.
     pub fn new(options: &Options, asked: &[Column]) -> Result<Messages, BadMessages> {
+        if asked.contains(&Column::File) {
+            return Err(NoColumn::NoFile.into());
+        }
         let whole = asked.iter().all(|column| *column == Column::Line);
         let format = match (options.format, options.delimiter) {
             (Some(format), _) => format,
@@ -74,7 +77,7 @@ impl Messages {
                 let path = |column: &Column| match column {
                     Column::Name(name) => Ok(name.clone()),
                     Column::Number(number) => Err(NoColumn::NumberInObjects(*number)),
-                    Column::Line => Err(columns::not_chosen(&[])),
+                    Column::Line | Column::File => Err(columns::not_chosen(&[])),
                 };
                 let paths: Vec<String> = asked.iter().map(path).collect::<Result<_, _>>()?;
                 Ok(Messages(Way::Ndjson(Extractor::new(&paths))))

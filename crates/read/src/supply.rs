@@ -99,15 +99,10 @@ impl Supply for Inputs<'_> {
         sink: &mut S,
         control: &Control,
     ) -> Result<(), Trouble> {
-        match (piece, &self.inputs[input].rows) {
-            (Piece::Text(chunk), rows) => {
-                let data = buffer.data();
-                text(rows, *chunk, data, sink).map_err(|fault| chunk.trouble(data, fault))
-            }
-            (Piece::RowGroup(group), Rows::Parquet(file, columns)) => {
-                Ok(file.scan(*group, columns, sink, control)?)
-            }
-            (Piece::RowGroup(_), _) => Ok(()),
+        let input = &self.inputs[input];
+        match &input.named {
+            Some(named) => give(input, piece, buffer, &mut named.before(sink), control),
+            None => give(input, piece, buffer, sink, control),
         }
     }
 
@@ -144,6 +139,26 @@ impl Supply for Inputs<'_> {
 
     fn rendering(&self, input: usize) -> Option<(&Style, usize)> {
         Some((self.inputs[input].style.as_ref()?, self.sizes.chunk))
+    }
+}
+
+/// Gives the rows of a piece to a sink.
+fn give<S: Sink>(
+    input: &Input,
+    piece: &Piece,
+    buffer: &Buffer,
+    sink: &mut S,
+    control: &Control,
+) -> Result<(), Trouble> {
+    match (piece, &input.rows) {
+        (Piece::Text(chunk), rows) => {
+            let data = buffer.data();
+            text(rows, *chunk, data, sink).map_err(|fault| chunk.trouble(data, fault))
+        }
+        (Piece::RowGroup(group), Rows::Parquet(file, columns)) => {
+            Ok(file.scan(*group, columns, sink, control)?)
+        }
+        (Piece::RowGroup(_), _) => Ok(()),
     }
 }
 

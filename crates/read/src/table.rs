@@ -265,6 +265,7 @@ impl Refusal for InTable {
 fn lone(column: &Column) -> Result<usize, NoColumn> {
     match column {
         Column::Line | Column::Number(1) => Ok(0),
+        Column::File => Err(NoColumn::NoFile),
         Column::Name(_) | Column::Number(_) => Err(NoColumn::Keys(column.clone())),
     }
 }

@@ -40,10 +40,10 @@ pub enum Error {
     #[error("is not a tamis file (it does not begin with the magic bytes)")]
     Magic,
     /// A file of a version that this program does not know.
-    #[error("is a tamis file of version {got}; this program reads version {expected}: use a newer tamis")]
+    #[error("is a tamis file of version {got}; this program reads versions 1 to {newest}: use a newer tamis")]
     Version {
-        /// The version that is known here.
-        expected: u32,
+        /// The newest version that is known here.
+        newest: u32,
         /// The version of the file.
         got: u32,
     },

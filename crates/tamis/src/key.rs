@@ -180,9 +180,8 @@ impl Recipe {
 
     /// That it is one that could be parsed: a file may hold any.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let field_is_possible = |field: &Field| {
-            field.column != Column::Number(0) && check_steps(&field.steps).is_ok()
-        };
+        let field_is_possible =
+            |field: &Field| field.column != Column::Number(0) && check_steps(&field.steps).is_ok();
         for step in self.fields().flat_map(|field| &field.steps) {
             step.check()?;
         }

@@ -104,6 +104,13 @@ pub struct Common {
     pub recipe: Recipe,
 }
 
+impl Common {
+    /// The first version of the format that has all that stands in it.
+    pub(crate) fn version(&self) -> u32 {
+        self.recipe.version()
+    }
+}
+
 /// What a sketch is planned to keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Goal {

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 /// changed it.
 pub const MAGIC: [u8; 8] = *b"\x89TAMIS\r\n";
 
-/// The version written here, and the only one there is.
-pub const VERSION: u32 = 1;
+/// The newest version. A file is written as the lowest that has what it needs.
+pub const VERSION: u32 = 2;
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 128;
@@ -19,6 +19,11 @@ pub const ENTRY_BYTES: usize = 96;
 /// Lengths and checksums of the parts that follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
+    pub version: u32,
+    /// In version 1 there is no about part.
+    pub about_len: u32,
+    /// Zero where there is none.
+    pub about_sum: u64,
     pub file_len: u64,
     pub description_len: u64,
     pub groups: u64,
@@ -39,7 +44,8 @@ impl Header {
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.about_len.to_le_bytes());
         let fields = [
             self.file_len,
             self.description_len,
@@ -53,6 +59,7 @@ impl Header {
             self.journal_sum,
             self.heavy_len,
             self.heavy_sum,
+            self.about_sum,
         ];
         for (i, field) in fields.iter().enumerate() {
             bytes[16 + 8 * i..][..8].copy_from_slice(&field.to_le_bytes());
@@ -70,17 +77,21 @@ impl Header {
             return Err(Error::Length { expected: HEADER_BYTES as u64, got: file.len() as u64 });
         };
         let version = u32_at(bytes, 8);
-        if version != VERSION {
-            return Err(Error::Version { expected: VERSION, got: version });
+        if !(1..=VERSION).contains(&version) {
+            return Err(Error::Version { newest: VERSION, got: version });
         }
         if u64_at(bytes, 120) != checksum(&bytes[..120]) {
             return Err(Error::Checksum { part: "the header".into() });
         }
-        if u32_at(bytes, 12) != 0 || bytes[112..120].iter().any(|&byte| byte != 0) {
+        let (about_len, about_sum) = (u32_at(bytes, 12), u64_at(bytes, 112));
+        if version == 1 && (about_len, about_sum) != (0, 0) {
             return Err(Error::Corrupt("the reserved part of the header is not zero".into()));
         }
         let field = |i: usize| u64_at(bytes, 16 + 8 * i);
         Ok(Header {
+            version,
+            about_len,
+            about_sum,
             file_len: field(0),
             description_len: field(1),
             groups: field(2),

@@ -21,6 +21,7 @@ struct Extents {
     names: (u64, u64),
     data: (u64, u64),
     heavy: (u64, u64),
+    about: (u64, u64),
     journal: (u64, u64),
 }
 
@@ -28,9 +29,12 @@ struct Extents {
 const ALIGN: u64 = 64;
 
 impl Extents {
-    /// From the lengths of description, names, data, heavy keys and journal, and the number of
-    /// groups; `None` on overflow.
-    fn of([description, groups, names, data]: [u64; 4], heavy: u64, journal: u64) -> Option<Extents> {
+    /// From the lengths of description, names and data with the number of groups, and those of what stands
+    /// after the data: heavy keys, about part and journal; `None` on overflow.
+    fn of(
+        [description, groups, names, data]: [u64; 4],
+        [heavy, about, journal]: [u64; 3],
+    ) -> Option<Extents> {
         let part = |after: u64, len: u64| -> Option<(u64, u64)> {
             let start = after.checked_next_multiple_of(ALIGN)?;
             Some((start, start.checked_add(len)?))
@@ -40,9 +44,11 @@ impl Extents {
         let names = part(directory.1, names)?;
         let data = part(names.1, data)?;
         let heavy = part(data.1, heavy)?;
-        // Nothing, where there is no journal: no padding either.
-        let journal = if journal == 0 { (heavy.1, heavy.1) } else { part(heavy.1, journal)? };
-        Some(Extents { description, directory, names, data, heavy, journal })
+        // Nothing, where a part is not there: no padding either.
+        let optional = |after: u64, len: u64| if len == 0 { Some((after, after)) } else { part(after, len) };
+        let about = optional(heavy.1, about)?;
+        let journal = optional(about.1, journal)?;
+        Some(Extents { description, directory, names, data, heavy, about, journal })
     }
 }
 

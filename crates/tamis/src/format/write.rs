@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use super::header::{Entry, Header};
 use super::{ALIGN, Extents, checksum};
+use crate::about::About;
 use crate::counting;
 use crate::countmin::{Heavy, counters_used};
 use crate::error::Error;
@@ -61,6 +62,8 @@ pub fn used(shape: &Shape, section: &[u64]) -> u64 {
 pub struct Extras<'a> {
     /// Keys of a large share, beside sketches that count.
     pub heavy: Option<&'a Heavy>,
+    /// What is recorded about the file.
+    pub about: Option<&'a About>,
     /// The progress of a job that can be resumed.
     pub journal: &'a [u8],
 }
@@ -77,20 +80,52 @@ pub fn write(
     params: &Params,
     tallies: &[Tally],
     data: &[u64],
-    Extras { heavy, journal }: Extras<'_>,
+    extras: Extras<'_>,
 ) -> io::Result<()> {
-    let heavy = heavy.map(Heavy::encode).unwrap_or_default();
-    let head = head_before(params, tallies, &heavy, journal)?;
+    let after = After::new(extras)?;
+    let head = head_before(params, tallies, &after)?;
     let missing = missing_padding(params, data)?;
     out.write_all(&head)?;
     out.write_all(bytemuck::cast_slice(data))?;
     out.write_all(&[0; ALIGN as usize][..8 * missing])?;
-    out.write_all(&heavy)?;
-    if !journal.is_empty() {
-        let padding = heavy.len().next_multiple_of(ALIGN as usize) - heavy.len();
-        out.write_all(&[0; ALIGN as usize][..padding])?;
+    out.write_all(&after.bytes())
+}
+
+/// What stands after the data area, as bytes.
+struct After<'a> {
+    heavy: Vec<u8>,
+    about: Vec<u8>,
+    journal: &'a [u8],
+}
+
+impl<'a> After<'a> {
+    fn new(Extras { heavy, about, journal }: Extras<'a>) -> io::Result<After<'a>> {
+        let about = about.map(About::encode).transpose();
+        let about = about.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let heavy = heavy.map(Heavy::encode).unwrap_or_default();
+        Ok(After { heavy, about: about.unwrap_or_default(), journal })
     }
-    out.write_all(journal)
+
+    fn lengths(&self) -> [u64; 3] {
+        [self.heavy.len() as u64, self.about.len() as u64, self.journal.len() as u64]
+    }
+
+    /// All of it, each part from a cache line on.
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.heavy.clone();
+        for part in [&self.about[..], self.journal] {
+            if !part.is_empty() {
+                bytes.resize(bytes.len().next_multiple_of(ALIGN as usize), 0);
+                bytes.extend_from_slice(part);
+            }
+        }
+        bytes
+    }
+}
+
+/// The checksum of a part; zero where there is none.
+fn sum_of(part: &[u8]) -> u64 {
+    if part.is_empty() { 0 } else { checksum(part) }
 }
 
 /// The words of padding that the data area lacks at its end: fewer than a cache line has.
@@ -117,11 +152,11 @@ fn unfit(what: String) -> io::Error {
 /// # Errors
 /// As of [`write()`].
 pub fn head(params: &Params, tallies: &[Tally]) -> io::Result<Vec<u8>> {
-    head_before(params, tallies, &[], &[])
+    head_before(params, tallies, &After::new(Extras::default())?)
 }
 
-/// The same, before a data area that these heavy keys and this journal follow.
-fn head_before(params: &Params, tallies: &[Tally], heavy: &[u8], journal: &[u8]) -> io::Result<Vec<u8>> {
+/// The same, before a data area that something follows.
+fn head_before(params: &Params, tallies: &[Tally], after: &After<'_>) -> io::Result<Vec<u8>> {
     params.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     let (starts, words) = params.layout();
     if tallies.len() != params.groups.len() {
@@ -135,8 +170,7 @@ fn head_before(params: &Params, tallies: &[Tally], heavy: &[u8], journal: &[u8])
     let names: Vec<u8> = params.groups.iter().flat_map(|group| group.group.0.iter().copied()).collect();
     let groups = params.groups.len() as u64;
     let lengths = [description.len() as u64, groups, names.len() as u64, 8 * words as u64];
-    let extents =
-        Extents::of(lengths, heavy.len() as u64, journal.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
+    let extents = Extents::of(lengths, after.lengths()).ok_or(io::ErrorKind::FileTooLarge)?;
 
     let mut directory = Vec::with_capacity(params.groups.len() * super::ENTRY_BYTES);
     let mut name_offset = 0;
@@ -162,6 +196,9 @@ fn head_before(params: &Params, tallies: &[Tally], heavy: &[u8], journal: &[u8])
         name_offset += u64::from(name_len);
     }
     let header = Header {
+        version: if after.about.is_empty() { params.common.version() } else { 2 },
+        about_len: after.about.len() as u32, // at most a mebibyte
+        about_sum: sum_of(&after.about),
         file_len: extents.journal.1,
         description_len: description.len() as u64,
         groups,
@@ -170,10 +207,10 @@ fn head_before(params: &Params, tallies: &[Tally], heavy: &[u8], journal: &[u8])
         description_sum: checksum(&description),
         directory_sum: checksum(&directory),
         names_sum: checksum(&names),
-        journal_len: journal.len() as u64,
-        journal_sum: if journal.is_empty() { 0 } else { checksum(journal) },
-        heavy_len: heavy.len() as u64,
-        heavy_sum: if heavy.is_empty() { 0 } else { checksum(heavy) },
+        journal_len: after.journal.len() as u64,
+        journal_sum: sum_of(after.journal),
+        heavy_len: after.heavy.len() as u64,
+        heavy_sum: sum_of(&after.heavy),
     };
     let mut head = Vec::new();
     for part in [&header.encode()[..], &description, &directory, &names] {

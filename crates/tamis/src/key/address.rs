@@ -34,7 +34,8 @@ impl Network {
         let network = bits(v4).zip(bits(v6)).map(|(v4, v6)| Network { v4, v6 });
         network.filter(|network| network.is_possible()).ok_or_else(|| {
             Error::Recipe(
-                "cidr takes the bits of a network: cidr=24, with those of version 6 cidr=24/48, or cidr=/48".into(),
+                "cidr takes the bits of a network: cidr=24, with those of version 6 cidr=24/48, or cidr=/48"
+                    .into(),
             )
         })
     }

@@ -188,7 +188,8 @@ fn punycode(label: &str) -> Option<String> {
 
 /// Writes a difference in digits whose base depends on how large differences were so far.
 fn put_number(code: &mut String, mut number: u32, bias: u32) {
-    let digit = |value: u32| char::from(if value < 26 { b'a' + value as u8 } else { b'0' + (value - 26) as u8 });
+    let digit =
+        |value: u32| char::from(if value < 26 { b'a' + value as u8 } else { b'0' + (value - 26) as u8 });
     for k in (36u32..).step_by(36) {
         let threshold = k.saturating_sub(bias).clamp(1, 26);
         if number < threshold {

@@ -87,7 +87,8 @@ impl Step {
                 .ok_or_else(|| Error::Recipe(format!("{name} takes a text: {name}=@")))
         };
         let pattern = || {
-            let missing = || Error::Recipe(format!("{name} takes a regular expression: {name}=\"id=([0-9]+)\""));
+            let missing =
+                || Error::Recipe(format!("{name} takes a regular expression: {name}=\"id=([0-9]+)\""));
             Pattern::new(argument.filter(|pattern| !pattern.is_empty()).ok_or_else(missing)?)
         };
         let plain = |step: Step| match argument {
@@ -160,13 +161,18 @@ impl Step {
             Step::Cidr(network) => ("cidr", Some(network.to_string().into())),
             Step::Domain(list) if *list == SuffixList::newest() => ("domain", None),
             Step::Domain(list) => ("domain", Some(list.to_string().into())),
-            Step::Split(t) => ("split", text(match t.as_str() {
-                "\t" => "tab",
-                " " => "space",
-                t => t,
-            })),
+            Step::Split(t) => (
+                "split",
+                text(match t.as_str() {
+                    "\t" => "tab",
+                    " " => "space",
+                    t => t,
+                }),
+            ),
             Step::Words => ("words", None),
-            Step::Json(member) => ("json", Some(member.as_str()).filter(|member| !member.is_empty()).map(Cow::Borrowed)),
+            Step::Json(member) => {
+                ("json", Some(member.as_str()).filter(|member| !member.is_empty()).map(Cow::Borrowed))
+            }
             Step::Whole => ("whole", None),
             Step::Sort => ("sort", None),
         }
@@ -243,7 +249,9 @@ impl Step {
             }
             Step::Before(text) => Cow::Borrowed(first(value, text).map_or(value, |at| &value[..at])),
             Step::BeforeLast(text) => Cow::Borrowed(last(value, text).map_or(value, |at| &value[..at])),
-            Step::After(text) => Cow::Borrowed(last(value, text).map_or(value, |at| &value[at + text.len()..])),
+            Step::After(text) => {
+                Cow::Borrowed(last(value, text).map_or(value, |at| &value[at + text.len()..]))
+            }
             Step::AfterFirst(text) => {
                 Cow::Borrowed(first(value, text).map_or(value, |at| &value[at + text.len()..]))
             }

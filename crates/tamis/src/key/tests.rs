@@ -422,10 +422,9 @@ fn released_lists_stay_what_they_are() {
     let field: Field = format!("x:domain={list}").parse().unwrap();
     let recipe = Recipe { key: vec![field], ..Recipe::lines() };
     assert_eq!(key(&recipe, &[Some(b"a.b.example.com")]).as_deref(), Ok(&b"b.example.com"[..]));
-    let unknown: Recipe = serde_json::from_str(
-        r#"{"key":[{"column":"line","steps":[{"domain":"0123456789abcdef"}]}]}"#,
-    )
-    .unwrap();
+    let unknown: Recipe =
+        serde_json::from_str(r#"{"key":[{"column":"line","steps":[{"domain":"0123456789abcdef"}]}]}"#)
+            .unwrap();
     let refused = unknown.check().unwrap_err().to_string();
     assert!(refused.contains("0123456789abcdef") && refused.contains("as a file"), "{refused}");
 }
@@ -436,7 +435,10 @@ fn letters_with_accents_have_one_normal_form() {
     assert_eq!(made("x:nfc", "é").as_deref(), Ok("é"));
     assert_eq!(made("x:nfc", "\u{1100}\u{1161}").as_deref(), Ok("가"));
     assert_eq!(made("x:nfc", "a\u{378}"), Err(BadValue::Unassigned('\u{378}')));
-    assert_eq!(key(&recipe(&["x:nfc"], None), &[Some(b"e\xcc\x81\xff")]).as_deref(), Ok(&b"e\xcc\x81\xff"[..]));
+    assert_eq!(
+        key(&recipe(&["x:nfc"], None), &[Some(b"e\xcc\x81\xff")]).as_deref(),
+        Ok(&b"e\xcc\x81\xff"[..])
+    );
     let later = r#"{"column":"line","steps":[{"nfc":"99.0"}]}"#;
     assert!(serde_json::from_str::<Field>(later).unwrap_err().to_string().contains("99.0"));
 }
@@ -469,7 +471,10 @@ fn a_recipe_says_which_version_of_the_format_it_needs() {
     ] {
         assert!(serde_json::from_str::<Recipe>(json).unwrap().check().is_err(), "{json}");
     }
-    for json in [r#"{"column":"line","steps":[{"extract":"("}]}"#, r#"{"column":"line","steps":[{"extract":"((a{999}){999})"}]}"#] {
+    for json in [
+        r#"{"column":"line","steps":[{"extract":"("}]}"#,
+        r#"{"column":"line","steps":[{"extract":"((a{999}){999})"}]}"#,
+    ] {
         assert!(serde_json::from_str::<Field>(json).is_err(), "{json}");
     }
 }

@@ -1,0 +1,192 @@
+//! What is recorded about a file that no lookup and no merge depends on: a note, where it comes from, what
+//! was declared about the text that was read.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// Bytes that it may take in a file.
+pub const MOST_BYTES: usize = 1 << 20;
+
+/// What is recorded about a file. Two files of one set may differ in this and in nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct About {
+    /// What somebody wrote about the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Where its rows came from, as somebody wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// What was declared about the text that was read.
+    #[serde(default, skip_serializing_if = "Declared::is_empty")]
+    pub dialect: Declared,
+    /// The classes of values that keys were made from; none where all were text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Class>,
+    /// The other system's file that this one was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Map<String, Value>>,
+    /// What a later version records: kept, not understood.
+    #[serde(flatten)]
+    pub others: Map<String, Value>,
+}
+
+/// How text is cut into rows and fields, as far as somebody declared it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Declared {
+    /// One character, whose number is the byte; or `whitespace`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delimiter: Option<String>,
+    /// `csv`, `log` or `none`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quotes: Option<String>,
+    /// Whether there is a header line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<bool>,
+    /// Lines that begin with it are no rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// What a later version records.
+    #[serde(flatten)]
+    pub others: Map<String, Value>,
+}
+
+impl Declared {
+    /// Whether nothing was declared.
+    pub fn is_empty(&self) -> bool {
+        *self == Declared::default()
+    }
+}
+
+/// A class of values, in the order in which files list them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)] // each is its name
+pub enum Class {
+    Text,
+    Integer,
+    Decimal,
+    Float,
+    Date,
+    Time,
+    Bytes,
+    Boolean,
+}
+
+impl About {
+    /// Whether nothing is recorded.
+    pub fn is_empty(&self) -> bool {
+        *self == About::default()
+    }
+
+    /// As files have it; no bytes where nothing is recorded.
+    ///
+    /// # Errors
+    /// Where it is too long.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let bytes = serde_json::to_vec(self).map_err(|error| Error::Shape(error.to_string()))?;
+        if bytes.len() > MOST_BYTES {
+            return Err(Error::Shape(format!(
+                "what is recorded about the file takes {} bytes and may take {MOST_BYTES}: shorten the note",
+                bytes.len()
+            )));
+        }
+        Ok(bytes)
+    }
+
+    /// Reads the bytes of a file.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<About> {
+        let read: Result<About, _> = serde_json::from_slice(bytes);
+        let about = read
+            .map_err(|error| Error::Corrupt(format!("what is recorded about it cannot be read ({error})")))?;
+        match about.classes.is_sorted_by(|a, b| a < b) && !about.is_empty() {
+            true => Ok(about),
+            false => Err(Error::Corrupt("what is recorded about it is not in its form".into())),
+        }
+    }
+
+    /// What is recorded about a file that is merged of these: what all of them share, and the classes of
+    /// all. The second are the names of what was dropped.
+    pub fn merged<'a>(all: impl IntoIterator<Item = &'a About>) -> (About, Vec<String>) {
+        let mut all = all.into_iter();
+        let Some(mut merged) = all.next().cloned() else { return Default::default() };
+        // A file without classes has keys of text.
+        let classes = |about: &About| match about.classes.is_empty() {
+            true => [Class::Text].to_vec(),
+            false => about.classes.clone(),
+        };
+        let mut union = classes(&merged);
+        let mut dropped: Vec<String> = Vec::new();
+        for other in all {
+            union.extend(classes(other));
+            keep_shared(&mut merged.note, &other.note, "note", &mut dropped);
+            keep_shared(&mut merged.source, &other.source, "source", &mut dropped);
+            keep_shared(&mut merged.origin, &other.origin, "origin", &mut dropped);
+            let (ours, theirs) = (&mut merged.dialect, &other.dialect);
+            keep_shared(&mut ours.delimiter, &theirs.delimiter, "delimiter", &mut dropped);
+            keep_shared(&mut ours.quotes, &theirs.quotes, "quotes", &mut dropped);
+            keep_shared(&mut ours.header, &theirs.header, "header", &mut dropped);
+            keep_shared(&mut ours.comment, &theirs.comment, "comment", &mut dropped);
+            keep_shared_members(&mut ours.others, &theirs.others, &mut dropped);
+            keep_shared_members(&mut merged.others, &other.others, &mut dropped);
+        }
+        union.sort_unstable();
+        union.dedup();
+        merged.classes = if union == [Class::Text] { Vec::new() } else { union };
+        (merged, dropped)
+    }
+}
+
+/// Drops a value that the other file does not have, too.
+fn keep_shared<T: PartialEq>(ours: &mut Option<T>, theirs: &Option<T>, name: &str, dropped: &mut Vec<String>) {
+    if ours != theirs {
+        *ours = None;
+        drop_name(name, dropped);
+    }
+}
+
+fn keep_shared_members(ours: &mut Map<String, Value>, theirs: &Map<String, Value>, dropped: &mut Vec<String>) {
+    let differ = |name: &&String| ours.get(*name) != theirs.get(*name);
+    let names: Vec<String> = ours.keys().chain(theirs.keys()).filter(differ).cloned().collect();
+    for name in names {
+        ours.remove(&name);
+        drop_name(&name, dropped);
+    }
+}
+
+fn drop_name(name: &str, dropped: &mut Vec<String>) {
+    if !dropped.iter().any(|other| other == name) {
+        dropped.push(name.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_files_share_survives_a_merge() {
+        let read = |json: &str| serde_json::from_str::<About>(json).unwrap();
+        let one = read(r#"{"note":"a","source":"s","dialect":{"header":false,"comment":"#"},"new":1}"#);
+        let two = read(r#"{"note":"b","source":"s","dialect":{"header":false},"classes":["integer"],"new":1}"#);
+        let (merged, dropped) = About::merged([&one, &two]);
+        let expected =
+            r##"{"source":"s","dialect":{"header":false},"classes":["text","integer"],"new":1}"##;
+        assert_eq!(serde_json::to_string(&merged).unwrap(), expected);
+        assert_eq!(dropped, ["note", "comment"]);
+        assert_eq!(About::merged([&one, &one]), (one.clone(), Vec::new()));
+        assert_eq!(About::merged([]).0, About::default());
+        // What the first file lacks and another has is dropped with a word, too.
+        let (merged, dropped) = About::merged([&About::default(), &one, &one]);
+        assert!(merged.is_empty());
+        assert_eq!(dropped, ["note", "source", "header", "comment", "new"]);
+    }
+}
