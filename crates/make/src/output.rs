@@ -198,7 +198,7 @@ pub fn draft_container(
     let tallies = seal(params, (rows, seeds), arena, threads)?;
     let mut draft = Draft::new(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
-    let extras = Extras { heavy, journal: b"" };
+    let extras = Extras { heavy, about: None, journal: b"" };
     let written = format::write(&mut out, params, &tallies, arena, extras).and_then(|()| out.flush());
     written.map_err(Error::io(path))?;
     drop(out);
@@ -272,7 +272,7 @@ pub fn in_memory(
     threads: usize,
 ) -> Result<Mapped> {
     let tallies = seal(params, (rows, seeds), arena, threads)?;
-    let extras = Extras { heavy, journal: b"" };
+    let extras = Extras { heavy, about: None, journal: b"" };
     let mut length = Length(0);
     let written = format::write(&mut length, params, &tallies, arena, extras);
     written.map_err(|error| Refusal::NoContainer { error })?;

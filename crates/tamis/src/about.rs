@@ -146,14 +146,23 @@ impl About {
 }
 
 /// Drops a value that the other file does not have, too.
-fn keep_shared<T: PartialEq>(ours: &mut Option<T>, theirs: &Option<T>, name: &str, dropped: &mut Vec<String>) {
+fn keep_shared<T: PartialEq>(
+    ours: &mut Option<T>,
+    theirs: &Option<T>,
+    name: &str,
+    dropped: &mut Vec<String>,
+) {
     if ours != theirs {
         *ours = None;
         drop_name(name, dropped);
     }
 }
 
-fn keep_shared_members(ours: &mut Map<String, Value>, theirs: &Map<String, Value>, dropped: &mut Vec<String>) {
+fn keep_shared_members(
+    ours: &mut Map<String, Value>,
+    theirs: &Map<String, Value>,
+    dropped: &mut Vec<String>,
+) {
     let differ = |name: &&String| ours.get(*name) != theirs.get(*name);
     let names: Vec<String> = ours.keys().chain(theirs.keys()).filter(differ).cloned().collect();
     for name in names {
@@ -175,11 +184,11 @@ mod tests {
     #[test]
     fn what_files_share_survives_a_merge() {
         let read = |json: &str| serde_json::from_str::<About>(json).unwrap();
-        let one = read(r#"{"note":"a","source":"s","dialect":{"header":false,"comment":"#"},"new":1}"#);
-        let two = read(r#"{"note":"b","source":"s","dialect":{"header":false},"classes":["integer"],"new":1}"#);
+        let one = read(r##"{"note":"a","source":"s","dialect":{"header":false,"comment":"#"},"new":1}"##);
+        let two =
+            read(r#"{"note":"b","source":"s","dialect":{"header":false},"classes":["integer"],"new":1}"#);
         let (merged, dropped) = About::merged([&one, &two]);
-        let expected =
-            r##"{"source":"s","dialect":{"header":false},"classes":["text","integer"],"new":1}"##;
+        let expected = r##"{"source":"s","dialect":{"header":false},"classes":["text","integer"],"new":1}"##;
         assert_eq!(serde_json::to_string(&merged).unwrap(), expected);
         assert_eq!(dropped, ["note", "comment"]);
         assert_eq!(About::merged([&one, &one]), (one.clone(), Vec::new()));

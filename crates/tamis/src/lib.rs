@@ -136,6 +136,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "serde")]
+pub mod about;
 pub mod arch;
 pub mod blocked;
 pub mod bloom;

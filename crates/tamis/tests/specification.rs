@@ -204,7 +204,8 @@ fn the_counts_of_the_specification_are_what_is_written() {
     let heavy = Heavy { share: 0.5, groups: vec![vec![b"tt0111161".to_vec()]] };
     let list: Vec<String> = heavy.encode().iter().map(|byte| format!("{byte:02x}")).collect();
     let mut bytes = Vec::new();
-    write(&mut bytes, &params, &[tally], &data, Extras { heavy: Some(&heavy), journal: b"" }).unwrap();
+    write(&mut bytes, &params, &[tally], &data, Extras { heavy: Some(&heavy), about: None, journal: b"" })
+        .unwrap();
     let again: Vec<u64> = {
         let mut words = vec![0u64; bytes.len().div_ceil(8)];
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(&bytes);

@@ -209,7 +209,7 @@ impl State {
         let (words, newest) = seen.words();
         let tally =
             format::seal(&params.groups[0].shape, words, self.rows, Beside::from_number(kind, newest));
-        let extras = Extras { heavy: None, journal: &journal };
+        let extras = Extras { heavy: None, about: None, journal: &journal };
         output::write_whole(&self.path, |mut out| {
             format::write(&mut out, &params, &[tally], words, extras)?;
             reach("dedup/half-written");

@@ -251,7 +251,8 @@ fn bytes_that_are_damaged_or_hold_more_are_refused() {
         Stored { params: &params, words: filter.words(), rows: 100, beside: Beside::Nothing }.to_bytes();
     assert!(matches!(Filter::from_bytes(&compound), Err(Error::NotOneSet(NotOneSet::Columns))));
     let tally = crate::format::seal(&filter.params.groups[0].shape, filter.words(), 100, Beside::Nothing);
-    let (mut with_journal, extras) = (Vec::new(), crate::format::Extras { heavy: None, journal: b"place" });
+    let (mut with_journal, extras) =
+        (Vec::new(), crate::format::Extras { heavy: None, about: None, journal: b"place" });
     crate::format::write(&mut with_journal, &filter.params, &[tally], filter.words(), extras).unwrap();
     assert!(matches!(Filter::from_bytes(&with_journal), Err(Error::NotOneSet(NotOneSet::More))));
 }

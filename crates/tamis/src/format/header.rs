@@ -1,6 +1,6 @@
 //! The fixed-size parts: the header, and an entry of the directory.
 
-use super::checksum;
+use super::{Extents, checksum};
 use crate::error::{Error, Result};
 
 /// The first bytes of a file. The high bit and the line end tell when a transfer as text has
@@ -41,6 +41,14 @@ pub(super) struct Header {
 }
 
 impl Header {
+    /// Where the parts begin and end; `None` on overflow.
+    pub fn extents(&self) -> Option<Extents> {
+        Extents::of(
+            [self.description_len, self.groups, self.names_len, self.data_len],
+            [self.heavy_len, u64::from(self.about_len), self.journal_len],
+        )
+    }
+
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use core::ops::Deref;
 
 use super::header::{Entry, Header};
-use super::{ENTRY_BYTES, Extents, Tally, checksum};
+use super::{ENTRY_BYTES, Extents, HEADER_BYTES, Tally, checksum};
+use crate::about::About;
 use crate::chunks::chunks;
 use crate::countmin::Heavy;
 use crate::error::{Error, Result};
@@ -24,6 +25,9 @@ pub struct Container<B> {
     /// First word of each section within it.
     starts: Vec<usize>,
     heavy: Option<Heavy>,
+    about: About,
+    /// The header, and that of the same file without an about part.
+    header: Header,
     /// First byte of the journal.
     journal: usize,
 }
@@ -31,9 +35,17 @@ pub struct Container<B> {
 impl<B: Deref<Target = [u8]>> Container<B> {
     /// Checks all but the sections, and finds them.
     pub fn open(bytes: B) -> Result<Container<B>> {
-        let Parts { extents, description, directory, names, heavy } = Parts::of(&bytes)?;
+        let Parts { header, extents, description, directory, names, heavy, about } = Parts::of(&bytes)?;
         let common: Common = serde_json::from_slice(description)
             .map_err(|error| Error::Corrupt(format!("the description cannot be read ({error})")))?;
+        if header.version < common.version() {
+            return Err(Error::Corrupt(format!(
+                "its recipe is one of version {}, and the file is of version {}",
+                common.version(),
+                header.version
+            )));
+        }
+        let about = about.map(About::decode).transpose()?.unwrap_or_default();
         let Directory { groups, tallies, places } = Directory::decode(directory, names, common.kind)?;
         let params = Params::from_numbers(common, groups)?;
         let starts = sections_at(&params, &places, extents.data)?;
@@ -48,8 +60,8 @@ impl<B: Deref<Target = [u8]>> Container<B> {
                 "the bytes of a container must begin at a multiple of 8 in memory".into(),
             ));
         }
-        let container =
-            Container { journal: extents.journal.0 as usize, bytes, params, tallies, data, starts, heavy };
+        let journal = extents.journal.0 as usize;
+        let container = Container { bytes, params, tallies, data, starts, heavy, about, header, journal };
         if container.tallies.iter().any(|tally| tally.removed() > tally.rows) {
             return Err(Error::Corrupt("more rows were removed than added".into()));
         }
@@ -75,8 +87,26 @@ impl<B: Deref<Target = [u8]>> Container<B> {
     }
 
     /// A digest of the file: of all before the data area, which holds a checksum of every section.
+    /// What is recorded about the file is no part of it: the digest is that of the file without.
     pub fn digest(&self) -> u128 {
-        crate::hash::xxh3_wide(&self.bytes[..self.data.0])
+        let head = &self.bytes[..self.data.0];
+        if self.about.is_empty() {
+            return crate::hash::xxh3_wide(head);
+        }
+        let mut header =
+            Header { version: self.params.common.version(), about_len: 0, about_sum: 0, ..self.header };
+        header.file_len = header.extents().map_or(0, |extents| extents.journal.1);
+        crate::hash::xxh3_wide(&[&header.encode()[..], &head[HEADER_BYTES..]].concat())
+    }
+
+    /// The version of the format that it is written in.
+    pub fn version(&self) -> u32 {
+        self.header.version
+    }
+
+    /// What is recorded about the file.
+    pub fn about(&self) -> &About {
+        &self.about
     }
 
     /// The data area: all sections.
@@ -155,12 +185,15 @@ impl<B: Deref<Target = [u8]>> Container<B> {
 
 /// The parts of a file, whose checksums and padding were checked.
 struct Parts<'f> {
+    header: Header,
     extents: Extents,
     description: &'f [u8],
     directory: &'f [u8],
     names: &'f [u8],
     /// The list of heavy keys, where there is one.
     heavy: Option<&'f [u8]>,
+    /// What is recorded about the file, where something is.
+    about: Option<&'f [u8]>,
 }
 
 impl<'f> Parts<'f> {
@@ -169,8 +202,8 @@ impl<'f> Parts<'f> {
         if header.file_len != file.len() as u64 {
             return Err(Error::Length { expected: header.file_len, got: file.len() as u64 });
         }
-        let Header { description_len, groups, names_len, data_len, journal_len, heavy_len, .. } = header;
-        let extents = Extents::of([description_len, groups, names_len, data_len], heavy_len, journal_len)
+        let extents = header
+            .extents()
             .filter(|extents| extents.journal.1 == header.file_len)
             .ok_or_else(|| Error::Corrupt("the lengths in the header do not add up".into()))?;
         // From here on every extent lies within the file.
@@ -182,23 +215,25 @@ impl<'f> Parts<'f> {
         let description = sealed(extents.description, header.description_sum, "the description")?;
         let directory = sealed(extents.directory, header.directory_sum, "the directory")?;
         let names = sealed(extents.names, header.names_sum, "the list of group names")?;
-        if journal_len > 0 || header.journal_sum != 0 {
-            sealed(extents.journal, header.journal_sum, "the journal")?;
-        }
-        let mut heavy = None;
-        if heavy_len > 0 || header.heavy_sum != 0 {
-            heavy = Some(sealed(extents.heavy, header.heavy_sum, "the list of heavy keys")?);
-        }
+        // A part that is not there has no checksum.
+        let optional = |extent: (u64, u64), sum, name| match extent.0 == extent.1 && sum == 0 {
+            true => Ok(None),
+            false => sealed(extent, sum, name).map(Some),
+        };
+        let heavy = optional(extents.heavy, header.heavy_sum, "the list of heavy keys")?;
+        let about = optional(extents.about, header.about_sum, "what is recorded about it")?;
+        optional(extents.journal, header.journal_sum, "the journal")?;
         let gaps = [
             (extents.description.1, extents.directory.0),
             (extents.directory.1, extents.names.0),
             (extents.names.1, extents.data.0),
-            (extents.heavy.1, extents.journal.0),
+            (extents.heavy.1, extents.about.0),
+            (extents.about.1, extents.journal.0),
         ];
         if gaps.into_iter().any(|gap| part(gap).iter().any(|&byte| byte != 0)) {
             return Err(Error::Corrupt("the padding between the parts is not zero".into()));
         }
-        Ok(Parts { extents, description, directory, names, heavy })
+        Ok(Parts { header, extents, description, directory, names, heavy, about })
     }
 }
 

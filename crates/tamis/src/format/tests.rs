@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::header::{ENTRY_BYTES, HEADER_BYTES};
 use super::*;
+use crate::about::About;
 use crate::blocked::Blocked;
 use crate::bloom::Bloom;
 use crate::counting::Counting;
@@ -110,7 +111,14 @@ fn open(bytes: &[u8]) -> Result<Container<Aligned>, Error> {
 fn reseal(bytes: &mut [u8]) {
     let field = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
     let lengths = [24, 32, 40, 48].map(|at| field(bytes, at));
-    if let Some(extents) = Extents::of(lengths, field(bytes, 96), field(bytes, 80)) {
+    if let Some(extents) = Extents::of(
+        lengths,
+        [
+            field(bytes, 96),
+            u64::from(u32::from_le_bytes(bytes[12..16].try_into().unwrap())),
+            field(bytes, 80),
+        ],
+    ) {
         let heavy = if field(bytes, 96) > 0 { Some((104, extents.heavy)) } else { None };
         let parts = [(56, extents.description), (64, extents.directory), (72, extents.names)];
         for (at, (start, end)) in parts.into_iter().chain(heavy) {
@@ -135,7 +143,7 @@ fn a_journal_stands_at_the_end_and_is_checked() {
         container.params(),
         container.tallies(),
         container.data(),
-        Extras { heavy: None, journal: b"{\"offset\":7}" },
+        Extras { heavy: None, about: None, journal: b"{\"offset\":7}" },
     )
     .unwrap();
     assert_eq!(bytes.len(), plain.len() + 12);
@@ -187,8 +195,8 @@ fn each_field_of_the_header_is_checked() {
         open(&bytes).unwrap_err()
     };
     assert!(matches!(broken(0, 1, true), Error::Magic));
-    assert!(matches!(broken(8, 1, true), Error::Version { expected: 1, got: 2 }));
-    assert!(matches!(broken(12, 1, true), Error::Corrupt(_)), "reserved");
+    assert!(matches!(broken(8, 2, true), Error::Version { newest: 2, got: 3 }));
+    assert!(matches!(broken(12, 1, true), Error::Corrupt(_)), "reserved in version 1");
     assert!(matches!(broken(16, 1, true), Error::Length { .. }), "file length");
     for at in [24, 32, 40, 48, 80, 96] {
         assert!(matches!(broken(at, 64, true), Error::Corrupt(_) | Error::Checksum { .. }), "length at {at}");
@@ -214,7 +222,7 @@ fn each_field_of_a_directory_entry_is_checked() {
     let good = file(Kind::Bloom, &[100, 10]);
     let directory = {
         let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
-        Extents::of([field(24), field(32), field(40), field(48)], 0, 0).unwrap().directory.0 as usize
+        Extents::of([field(24), field(32), field(40), field(48)], [0, 0, 0]).unwrap().directory.0 as usize
     };
     // name offset and length, hashes, slots, width, reserved, rate (to a negative one), place, length
     for (at, value) in [(0, 9), (8, 9), (12, 100), (16, 64), (24, 1), (28, 1), (55, 0x80), (72, 64), (80, 8)]
@@ -250,7 +258,7 @@ fn each_field_of_a_directory_entry_is_checked() {
 fn names_that_share_bytes_or_leave_some_are_refused() {
     let good = file(Kind::Bloom, &[100, 10]);
     let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap()) as usize;
-    let extents = Extents::of([field(24) as u64, 2, 2, field(48) as u64], 0, 0).unwrap();
+    let extents = Extents::of([field(24) as u64, 2, 2, field(48) as u64], [0, 0, 0]).unwrap();
     let (first, second) = (extents.directory.0 as usize, extents.directory.0 as usize + ENTRY_BYTES);
     // "0" and "01", both from the first byte; then "0" and nothing, with a byte left over.
     for (offset, len) in [(0u8, 2u8), (1, 0), (0, 0)] {
@@ -266,7 +274,7 @@ fn names_that_share_bytes_or_leave_some_are_refused() {
 fn layers_that_make_no_sense_are_refused() {
     let good = file(Kind::Layered, &[100]);
     let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
-    let entry = Extents::of([field(24), 1, 1, field(48)], 0, 0).unwrap().directory.0 as usize;
+    let entry = Extents::of([field(24), 1, 1, field(48)], [0, 0, 0]).unwrap().directory.0 as usize;
     let put = |at: usize, value: u32| {
         let mut bytes = good.clone();
         bytes[entry + at..entry + at + 4].copy_from_slice(&value.to_le_bytes());
@@ -334,7 +342,7 @@ proptest! {
             let container = open(&bytes).unwrap();
             let heavy = Heavy { share: 0.1, groups: vec![vec![b"a".to_vec(), b"bcd".to_vec()], vec![b"".to_vec()]] };
             let mut with = Vec::new();
-            let extras = Extras { heavy: Some(&heavy), journal: b"{}" };
+            let extras = Extras { heavy: Some(&heavy), about: None, journal: b"{}" };
             write(&mut with, container.params(), container.tallies(), container.data(), extras).unwrap();
             bytes = with;
         }
@@ -368,7 +376,7 @@ fn the_sections_are_used_where_they_stand() {
 fn shapes_that_do_not_count_are_refused() {
     let good = file(Kind::CountMin, &[100]);
     let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
-    let entry = Extents::of([field(24), 1, 1, field(48)], 0, 0).unwrap().directory.0 as usize;
+    let entry = Extents::of([field(24), 1, 1, field(48)], [0, 0, 0]).unwrap().directory.0 as usize;
     let (depth, shape) = (entry + 12, countmin::shape(0.01, 0.05, 32).unwrap());
     assert_eq!(shape, Shape::CountMin { row: 272, depth: 3, counter_bits: 32 });
     let fpr = |epsilon: f64| (entry + 48, epsilon.to_bits());
@@ -392,7 +400,7 @@ fn shapes_that_do_not_count_are_refused() {
     for (kind, total) in [(Kind::CountMin, 99u64), (Kind::CountMinConservative, 0)] {
         let mut bytes = file(kind, &[100]);
         let field = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-        let entry = Extents::of([field(24), 1, 1, field(48)], 0, 0).unwrap().directory.0 as usize;
+        let entry = Extents::of([field(24), 1, 1, field(48)], [0, 0, 0]).unwrap().directory.0 as usize;
         open(&bytes).unwrap().verify(0).unwrap();
         bytes[entry + 32..entry + 40].copy_from_slice(&total.to_le_bytes());
         reseal(&mut bytes);
@@ -409,7 +417,7 @@ fn heavy_keys_stand_after_the_data_and_are_checked() {
     let heavy = Heavy { share: 0.25, groups: vec![keys(&["", "a", "ab"]), keys(&[])] };
     let with = |heavy: &Heavy, journal: &[u8]| {
         let mut bytes = Vec::new();
-        let extras = Extras { heavy: Some(heavy), journal };
+        let extras = Extras { heavy: Some(heavy), about: None, journal };
         write(&mut bytes, container.params(), container.tallies(), container.data(), extras).unwrap();
         bytes
     };
@@ -442,7 +450,8 @@ fn heavy_keys_stand_after_the_data_and_are_checked() {
     let filter = file(Kind::Blocked, &[100]);
     let filter = open(&filter).unwrap();
     let mut bytes = Vec::new();
-    let extras = Extras { heavy: Some(&Heavy { share: 0.5, groups: vec![vec![]] }), journal: b"" };
+    let extras =
+        Extras { heavy: Some(&Heavy { share: 0.5, groups: vec![vec![]] }), about: None, journal: b"" };
     write(&mut bytes, filter.params(), filter.tallies(), filter.data(), extras).unwrap();
     assert!(matches!(open(&bytes), Err(Error::Corrupt(_))));
 }
@@ -485,4 +494,58 @@ fn the_words_of_a_single_sketch_are_padded_by_the_writer() {
     assert!(head(&impossible, &[tally]).is_err());
     impossible.groups[0] = GroupParams { goal: Goal::Error { epsilon: 0.01 }, ..params.groups[0].clone() };
     assert!(head(&impossible, &[tally]).is_err());
+}
+
+/// What is recorded about a file comes back, changes nothing else, and is no part of what `.keys` tie to.
+#[test]
+fn an_about_part_changes_nothing_but_itself() {
+    let plain = file(Kind::Blocked, &[100, 10]);
+    let container = open(&plain).unwrap();
+    let (params, tallies, data) = (container.params(), container.tallies(), container.data());
+    let with = |about: &About, journal: &[u8]| {
+        let mut bytes = Vec::new();
+        let extras = Extras { heavy: None, about: Some(about), journal };
+        write(&mut bytes, params, tallies, data, extras).unwrap();
+        bytes
+    };
+    assert_eq!(with(&About::default(), b""), plain, "nothing recorded: version 1, byte for byte");
+    let about = About { note: Some("x".into()), ..About::default() };
+    for journal in [&b""[..], b"place"] {
+        let bytes = with(&about, journal);
+        let noted = open(&bytes).unwrap();
+        assert_eq!((noted.version(), noted.about(), noted.journal()), (2, &about, journal));
+        assert_eq!((noted.params(), noted.tallies(), noted.data()), (params, tallies, data));
+        let without = with(&About::default(), journal);
+        assert_eq!(noted.digest(), open(&without).unwrap().digest());
+        // Every byte of it is checked.
+        let first = if journal.is_empty() { bytes.len() - 12 } else { bytes.len() - journal.len() - 64 };
+        for at in first..first + 12 {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            assert!(open(&damaged).is_err(), "byte {at}");
+        }
+    }
+    assert_eq!(container.version(), 1);
+    for json in ["{}", "[]", r#"{"classes":["integer","text"]}"#, r#"{"classes":["x"]}"#, r#"{"note":1}"#] {
+        assert!(About::decode(json.as_bytes()).is_err(), "{json}");
+    }
+    let long = About { note: Some("x".repeat(1 << 20)), ..About::default() };
+    let extras = Extras { heavy: None, about: Some(&long), journal: b"" };
+    assert!(write(&mut Vec::new(), params, tallies, data, extras).is_err());
+}
+
+#[test]
+fn a_recipe_of_version_2_makes_a_file_of_version_2() {
+    let bytes = file(Kind::Blocked, &[100]);
+    let container = open(&bytes).unwrap();
+    let mut params = container.params().clone();
+    params.common.recipe.key = vec!["host:domain".parse().unwrap()];
+    let mut newer = Vec::new();
+    write(&mut newer, &params, container.tallies(), container.data(), Extras::default()).unwrap();
+    let read = open(&newer).unwrap();
+    assert_eq!((read.version(), read.params()), (2, &params));
+    newer[8] = 1;
+    let sum = checksum(&newer[..120]).to_le_bytes();
+    newer[120..128].copy_from_slice(&sum);
+    assert!(matches!(open(&newer), Err(Error::Corrupt(why)) if why.contains("version 2")));
 }
