@@ -33,6 +33,10 @@ pub fn file(file: &Mapped) -> Result<Value> {
     let mut json = json!({
         "kind": common.kind, "hash": common.hash, "recipe": common.recipe, "bytes": bytes, "groups": groups,
     });
+    json["format_version"] = file.version().into();
+    if !file.about().is_empty() {
+        json["about"] = json!(file.about());
+    }
     if common.kind.counts() {
         json["heavy_share"] = json!(file.heavy().map(|heavy| heavy.share));
     }

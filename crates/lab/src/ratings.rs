@@ -136,6 +136,7 @@ fn run(
         recipe: recipe(),
         bad_rows: BadRows::Fail,
         threads,
+        about: Default::default(),
     };
     let built = build::build(&job, &filters, control)?;
     let test = check::Job::of_built(filters, job);

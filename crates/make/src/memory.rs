@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tamis::arch::map::Words;
 use tamis::countmin::Heavy;
+use tamis::format::Extras;
 use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
@@ -68,8 +69,9 @@ pub fn build(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Repo
     let mut sources = Sources::of_table(table, &job.recipe.columns())?;
     let built = build::make(job, &mut sources, &mut |_, _| (), control)?;
     let heavy = built.heavy.as_ref();
+    let extras = Extras { heavy, about: Some(&built.about), journal: b"" };
     let file =
-        output::in_memory(&built.params, (&built.rows, &built.seeds), &built.arena, heavy, job.threads)?;
+        output::in_memory(&built.params, (&built.rows, &built.seeds), &built.arena, extras, job.threads)?;
     let (skipped, estimated) = (built.skipped, built.estimated);
     Ok(Report { file, skipped, estimated, heavy: heavy.map(Heavy::keys) })
 }
@@ -127,8 +129,9 @@ impl Builder {
     /// The sketches, with all rows so far.
     pub fn finish(self) -> Result<Report> {
         let arena = self.arena.ok_or_else(Builder::broken)?;
+        let extras = Extras { about: Some(&self.job.about), ..Extras::default() };
         let file =
-            output::in_memory(&self.params, (&self.rows, &self.seeds), &arena, None, self.job.threads)?;
+            output::in_memory(&self.params, (&self.rows, &self.seeds), &arena, extras, self.job.threads)?;
         Ok(Report { file, skipped: self.skipped, estimated: false, heavy: None })
     }
 

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use tamis::about::About;
 use tamis::arch::map::Words;
 use tamis::countmin::Heavy;
-use tamis::format::Tally;
+use tamis::format::{Extras, Tally};
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::Control;
@@ -31,6 +32,8 @@ pub struct Merged {
     pub exact: Option<u64>,
     /// The heavy keys that are kept beside sketches that count, where all files have some.
     pub heavy: Option<u64>,
+    /// What was recorded about some of the files and not about all, and so is not about this one.
+    pub dropped: Vec<String>,
 }
 
 /// Why files are not merged.
@@ -91,8 +94,9 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
     // Keys are kept if those of all files are.
     let stores = files.iter().zip(inputs).map(|(file, path)| exact::beside(path, file));
     let stores: Option<Vec<Store>> = stores.collect::<Result<_>>()?;
-    let (mut draft, tallies) =
-        output::draft_container(to, &params, (&rows, &seeds), &data, heavy.as_ref(), threads)?;
+    let (about, dropped) = About::merged(files.iter().map(|file| file.about()));
+    let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
+    let (mut draft, tallies) = output::draft_container(to, &params, (&rows, &seeds), &data, extras, threads)?;
     drop(data);
     let mut kept = None;
     if let Some(stores) = stores {
@@ -104,7 +108,7 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
     }
     drop(files);
     draft.finish()?;
-    Ok(Merged { params, tallies, twice, exact: kept, heavy: heavy.map(|heavy| heavy.keys()) })
+    Ok(Merged { params, tallies, twice, exact: kept, heavy: heavy.map(|heavy| heavy.keys()), dropped })
 }
 
 /// Sketches that were brought together, on their way to a file.
@@ -127,7 +131,9 @@ pub fn merge_in_memory(
         return Err(Refusal::Nothing.into());
     }
     let Joined { params, rows, seeds, data, heavy } = join(files, names, threads, control)?;
-    output::in_memory(&params, (&rows, &seeds), &data, heavy.as_ref(), threads)
+    let (about, _) = About::merged(files.iter().map(|file| file.about()));
+    let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
+    output::in_memory(&params, (&rows, &seeds), &data, extras, threads)
 }
 
 fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control) -> Result<Joined> {

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf, absolute};
 
 use tamis::Container;
 use tamis::arch::map::{Map, Words};
-use tamis::countmin::Heavy;
 use tamis::format::{self, Beside, Extras, Tally};
 use tamis::params::Params;
 use tamis::whole::{self, Reason};
@@ -181,24 +180,23 @@ pub fn write_container(
     arena: &[u64],
     threads: usize,
 ) -> Result<Vec<Tally>> {
-    let (draft, tallies) = draft_container(path, params, (rows, seeds), arena, None, threads)?;
+    let (draft, tallies) = draft_container(path, params, (rows, seeds), arena, Extras::default(), threads)?;
     draft.finish()?;
     Ok(tallies)
 }
 
-/// The same, with heavy keys where they are kept; and the file is not yet in its place.
+/// The same, with what stands after the sketches; and the file is not yet in its place.
 pub fn draft_container(
     path: &Path,
     params: &Params,
     (rows, seeds): (&[u64], &[u64]),
     arena: &[u64],
-    heavy: Option<&Heavy>,
+    extras: Extras<'_>,
     threads: usize,
 ) -> Result<(Draft, Vec<Tally>)> {
     let tallies = seal(params, (rows, seeds), arena, threads)?;
     let mut draft = Draft::new(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
-    let extras = Extras { heavy, about: None, journal: b"" };
     let written = format::write(&mut out, params, &tallies, arena, extras).and_then(|()| out.flush());
     written.map_err(Error::io(path))?;
     drop(out);
@@ -268,11 +266,10 @@ pub fn in_memory(
     params: &Params,
     (rows, seeds): (&[u64], &[u64]),
     arena: &[u64],
-    heavy: Option<&Heavy>,
+    extras: Extras<'_>,
     threads: usize,
 ) -> Result<Mapped> {
     let tallies = seal(params, (rows, seeds), arena, threads)?;
-    let extras = Extras { heavy, about: None, journal: b"" };
     let mut length = Length(0);
     let written = format::write(&mut length, params, &tallies, arena, extras);
     written.map_err(|error| Refusal::NoContainer { error })?;

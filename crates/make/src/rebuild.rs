@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tamis::format::Extras;
 use tamis::params::{GroupParams, Params};
 use tamis::sizing::Kind;
 use tamis_read::Control;
@@ -106,8 +107,10 @@ pub fn from_keys(path: &Path, above: f64, threads: usize, control: &Control) -> 
     let arena = filters.finish();
     let (rows, seeds): (Vec<u64>, Vec<u64>) =
         file.tallies().iter().map(|tally| (tally.rows, tally.beside.number())).unzip();
+    let about = file.about().clone();
     drop(file);
-    let (mut draft, _) = output::draft_container(path, &params, (&rows, &seeds), &arena, None, threads)?;
+    let extras = Extras { about: Some(&about), ..Extras::default() };
+    let (mut draft, _) = output::draft_container(path, &params, (&rows, &seeds), &arena, extras, threads)?;
     drop(arena);
     let none = Gathered::none(exact::MEMORY);
     let (kept, _) = exact::write(path, draft.digest()?, &params, none, &[(&store, &old)], control)?;

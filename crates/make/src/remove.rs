@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tamis::counting::Counting;
-use tamis::format::Tally;
+use tamis::format::{Extras, Tally};
 use tamis::key::Recipe;
 use tamis::params::Params;
 use tamis::sizing::Kind;
@@ -171,6 +171,7 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     let mut words = Placing::new(&params).empty()?;
     words.copy_from_slice(container.data());
     let before = container.tallies().to_vec();
+    let about = container.about().clone();
     drop(container);
     let sections = arena::sections(&params, &mut words);
     let removed = parallel::each(removal.threads, sections.len(), |group| {
@@ -201,7 +202,11 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     let gone =
         before.iter().zip(&report.removed).map(|(tally, removed)| tally.removed().saturating_add(*removed));
     let gone: Vec<u64> = gone.zip(&rows).map(|(gone, rows)| gone.min(*rows)).collect();
-    report.tallies = output::write_container(path, &report.params, &rows, &gone, &words, removal.threads)?;
+    let extras = Extras { about: Some(&about), ..Extras::default() };
+    let (draft, tallies) =
+        output::draft_container(path, &report.params, (&rows, &gone), &words, extras, removal.threads)?;
+    draft.finish()?;
+    report.tallies = tallies;
     report.time = start.elapsed();
     Ok(report)
 }

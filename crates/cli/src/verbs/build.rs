@@ -85,6 +85,12 @@ pub struct Build {
         help_heading = "Exact keys"
     )]
     memory: u64,
+    /// A note about the file, which `inspect` shows
+    #[arg(long, value_name = "TEXT", help_heading = "About the file")]
+    note: Option<String>,
+    /// Where the rows come from, which `inspect` shows
+    #[arg(long, value_name = "TEXT", help_heading = "About the file")]
+    source: Option<String>,
     /// Show how the input is understood and the keys of its first rows, and build nothing
     #[arg(long, help_heading = "Reading")]
     explain: bool,
@@ -148,6 +154,8 @@ impl Build {
             distinct: self.distinct,
             exact: self.exact,
             memory: self.exact.then_some(self.memory),
+            note: self.note.clone(),
+            source: self.source.clone(),
             params,
             output: self.output.clone(),
             no_more: NoMore,

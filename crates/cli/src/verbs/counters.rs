@@ -21,7 +21,7 @@ use tamis_make::text::group_name;
 use tamis_make::text::printable;
 use tamis_report::{Column, Table};
 
-use super::inspect::Listed;
+use super::inspect::{Listed, More};
 use crate::show::{FEW, Output, Sheet, few};
 
 /// A group, as it is shown.
@@ -40,6 +40,7 @@ pub fn summary(
     params: &Params,
     tallies: &[Tally],
     listed: Listed,
+    more: More,
 ) -> Result<ExitCode> {
     let file = files::open(path)?;
     let mut groups = Vec::new();
@@ -77,11 +78,13 @@ pub fn summary(
             number::count(keys)
         ));
     }
-    let json = json!({
+    lines.extend(more.lines);
+    let mut json = json!({
         "path": path, "kind": kind, "hash": params.common.hash, "recipe": params.common.recipe, "bytes": bytes,
         "heavy_share": file.heavy().map(|heavy| heavy.share),
         "groups": groups.iter().map(as_json).collect::<Vec<_>>(),
     });
+    inspect::extend(&mut json, more.json);
     let saturated: u64 = groups.iter().map(|group| group.census.saturated).sum();
     if listed == Listed::Largest
         && let Some(all) = few(&mut groups, |group| Reverse(group.promise.total))

@@ -63,6 +63,7 @@ impl Demo {
             recipe: recipe(),
             bad_rows: BadRows::Fail,
             threads,
+            about: Default::default(),
         };
         let start = Instant::now();
         progress::run(output, "building", |control| build::build(&job, &filters, control))?;

@@ -77,7 +77,7 @@ impl Inspect {
             })?;
             output.note(format!("{}: {} of bits", path.display(), number::bytes(bytes as u64)));
         }
-        summary(output, &self.file, &params, &tallies, Listed::All)
+        summary_with(output, &self.file, &params, &tallies, Listed::All, More::about(&file))
     }
 }
 
@@ -90,6 +90,45 @@ pub enum Listed {
     Largest,
 }
 
+/// What else is told of a file.
+#[derive(Debug, Default)]
+pub struct More {
+    /// To people.
+    pub lines: Vec<String>,
+    /// To programs: the fields of an object.
+    pub json: Value,
+}
+
+impl More {
+    /// What is recorded about it.
+    fn about(file: &files::Mapped) -> More {
+        let about = file.about();
+        let mut lines: Vec<String> = Vec::new();
+        for (name, text) in [("note", &about.note), ("source", &about.source)] {
+            lines.extend(text.as_ref().map(|text| format!("{name}: {}", printable(text.as_bytes()))));
+        }
+        let declared = &about.dialect;
+        let header = declared.header.map(|header| if header { "yes" } else { "no" }.to_owned());
+        let shown: Vec<String> = [
+            ("delimiter", &declared.delimiter),
+            ("quotes", &declared.quotes),
+            ("header", &header),
+            ("comment", &declared.comment),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!("{name} {:?}", value.as_ref()?)))
+        .collect();
+        if !shown.is_empty() {
+            lines.push(format!("declared of the text: {}", shown.join(", ")));
+        }
+        let mut json = json!({ "format_version": file.version() });
+        if !about.is_empty() {
+            json["about"] = json!(about);
+        }
+        More { lines, json }
+    }
+}
+
 /// Shows the state of the groups, and warns of those that are overfull.
 pub fn summary(
     output: &Output,
@@ -98,7 +137,7 @@ pub fn summary(
     tallies: &[Tally],
     listed: Listed,
 ) -> Result<ExitCode> {
-    summary_with(output, path, params, tallies, listed, json!({}))
+    summary_with(output, path, params, tallies, listed, More::default())
 }
 
 /// The same, with more to tell programs.
@@ -108,11 +147,11 @@ pub fn summary_with(
     params: &Params,
     tallies: &[Tally],
     listed: Listed,
-    more: Value,
+    more: More,
 ) -> Result<ExitCode> {
     let kind = params.common.kind;
     if kind.counts() {
-        return counters::summary(output, path, params, tallies, listed);
+        return counters::summary(output, path, params, tallies, listed, more);
     }
     // The layers of a layered filter are read: they are not filled alike. So are counters: full ones count.
     let read = matches!(kind, Kind::Layered | Kind::Counting).then(|| files::open(path)).transpose()?;
@@ -142,7 +181,8 @@ pub fn summary_with(
         "path": path, "kind": kind, "hash": params.common.hash, "recipe": params.common.recipe,
         "bytes": bytes, "groups": groups.iter().map(|(group, tally, health)| as_data::filter(group, tally, health)).collect::<Vec<_>>(),
     });
-    as_data::extend(&mut json, more);
+    lines.extend(more.lines);
+    as_data::extend(&mut json, more.json);
     let full: u64 = groups.iter().filter_map(|(.., health)| health.full).sum();
     let overfull: Vec<String> = groups
         .iter()

@@ -41,6 +41,13 @@ impl Merge {
                 format!("{first} and {second} hold the same: the rows are counted twice")
             });
         }
+        if !merged.dropped.is_empty() {
+            output.note(format!(
+                "not recorded about {}, since the files differ in it: {}",
+                self.output.display(),
+                merged.dropped.join(", ")
+            ));
+        }
         notes::exact(output, &self.output, merged.exact);
         notes::heavy(output, merged.heavy, None);
         inspect::summary(output, &self.output, &merged.params, &merged.tallies, Listed::Largest)

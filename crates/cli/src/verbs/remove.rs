@@ -7,7 +7,7 @@ use tamis_make::number;
 use tamis_make::output as files;
 use tamis_make::remove::{self, Missing, Removal};
 
-use super::inspect::{self, Listed};
+use super::inspect::{self, Listed, More};
 use crate::arguments::{Columns, Reading};
 use crate::show::Output;
 use crate::{notes, progress};
@@ -97,6 +97,13 @@ impl Remove {
             "removed": removed, "missing": missing, "skipped_rows": report.skipped,
             "seconds": report.time.as_secs_f64(),
         });
-        inspect::summary_with(output, &self.file, &report.params, &report.tallies, Listed::Largest, more)
+        inspect::summary_with(
+            output,
+            &self.file,
+            &report.params,
+            &report.tallies,
+            Listed::Largest,
+            More { json: more, ..More::default() },
+        )
     }
 }

@@ -56,6 +56,7 @@ fn what_waits_on_disk_is_counted_like_what_is_held_in_memory() {
             recipe: recipe.clone(),
             bad_rows: BadRows::Fail,
             threads: 2,
+            about: Default::default(),
         };
         build::build(&build, &filters, &Control::default()).unwrap();
         let run = |held: usize, threads: usize| {
@@ -114,6 +115,7 @@ fn sound_filters_of_groups_that_share_all_keys_pass() {
         recipe: recipe.clone(),
         bad_rows: BadRows::Fail,
         threads: 1,
+        about: Default::default(),
     };
     build::build(&build, &filters, &Control::default()).unwrap();
     for seed in 1..=20 {

@@ -36,6 +36,7 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
         recipe,
         bad_rows: BadRows::Fail,
         threads: 1,
+        about: Default::default(),
     };
     let path = folder.join("members.tamis");
     match kind {
@@ -233,6 +234,7 @@ fn strict_is_a_join_whatever_the_filters_say() {
         recipe: Recipe::lines(),
         bad_rows: BadRows::Fail,
         threads: 2,
+        about: Default::default(),
     };
     build::build_exact(&build, 0, &folder.join("members.tamis"), &Control::default()).unwrap();
     let lines: Vec<String> = (0..20_000).map(|i| format!("{}\n", i * 7 % 20_000)).collect();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use tamis::about::About;
 use tamis::params::Params;
 use tamis_read::refusal::Opt;
 
@@ -45,6 +46,10 @@ pub struct BuildJob {
     /// Parameters that were saved, or those of another file.
     #[serde(deserialize_with = "parameters")]
     pub params: Option<Params>,
+    /// What somebody wrote about the file.
+    pub note: Option<String>,
+    /// Where its rows came from, as somebody wrote it.
+    pub source: Option<String>,
     /// The file to write.
     pub output: Option<PathBuf>,
     /// What no field took.
@@ -102,6 +107,7 @@ impl BuildJob {
             sketches,
             bad_rows: self.reading.bad_rows,
             threads: self.reading.threads()?,
+            about: About { note: self.note.clone(), source: self.source.clone(), ..About::default() },
         };
         Ok(Build { job, exact: self.exact.then(|| self.memory.unwrap_or(exact::MEMORY)) })
     }

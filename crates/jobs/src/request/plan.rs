@@ -106,6 +106,7 @@ impl PlanJob {
             sketches,
             bad_rows: self.reading.bad_rows,
             threads: self.reading.threads()?,
+            about: Default::default(),
         })
     }
 
@@ -141,6 +142,7 @@ impl PlanJob {
             sketches,
             bad_rows: self.reading.bad_rows,
             threads: 1,
+            about: Default::default(),
         };
         job.parameters_without_rows()?.ok_or(Refusal::LayeredPlan)
     }

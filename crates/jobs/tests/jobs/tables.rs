@@ -87,5 +87,6 @@ pub fn job_of(inputs: Vec<String>, common: &Common, sketches: Sketches, threads:
         sketches,
         bad_rows: BadRows::Fail,
         threads,
+        about: Default::default(),
     }
 }

@@ -69,6 +69,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     let mut words = Placing::new(&params).empty()?;
     words.copy_from_slice(container.data());
     let before = container.tallies().to_vec();
+    let about = container.about().clone();
     drop(container);
     let mut built = match addition.distinct {
         true => insert_distinct(&sources, making, params, Some(words), addition.threads, control)?,
@@ -90,6 +91,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
             built.seeds[group] = built.seeds[group].saturating_add(before.beside.number());
         }
     }
+    built.about = about;
     let heavy = built.heavy.as_ref().map(Heavy::keys);
     let skipped = built.skipped;
     let (params, tallies, exact) = finish(built, gathered, store.as_ref(), path, addition.threads, control)?;

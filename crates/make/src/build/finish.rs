@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tamis::format::Tally;
+use tamis::format::{Extras, Tally};
 use tamis::params::Params;
 use tamis_read::error::Result;
 use tamis_read::{Control, Sources};
@@ -39,9 +39,10 @@ pub(super) fn finish(
     threads: usize,
     control: &Control,
 ) -> Result<(Params, Vec<Tally>, Option<u64>)> {
-    let Built { params, rows, seeds, arena, heavy, .. } = built;
+    let Built { params, rows, seeds, arena, heavy, about, .. } = built;
+    let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
     let (mut draft, tallies) =
-        output::draft_container(output, &params, (&rows, &seeds), &arena, heavy.as_ref(), threads)?;
+        output::draft_container(output, &params, (&rows, &seeds), &arena, extras, threads)?;
     drop(arena);
     let mut pairs = None;
     if let Some(gathered) = gathered {

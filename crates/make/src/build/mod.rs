@@ -14,6 +14,7 @@ mod sketches;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tamis::about::About;
 use tamis::arch::map::Words;
 use tamis::countmin::Heavy;
 use tamis::format::Tally;
@@ -51,6 +52,8 @@ pub struct Job {
     pub bad_rows: BadRows,
     /// Threads.
     pub threads: usize,
+    /// What is recorded about the file.
+    pub about: About,
 }
 
 impl Job {
@@ -120,12 +123,24 @@ pub(crate) struct Built {
     pub estimated: bool,
     pub lone_keywords: bool,
     pub heavy: Option<Heavy>,
+    /// What is recorded about the file.
+    pub about: About,
 }
 
 impl Built {
     /// Sketches of which there is nothing else to tell.
     pub fn new(params: Params, rows: Vec<u64>, seeds: Vec<u64>, arena: Words) -> Built {
-        Built { params, rows, seeds, arena, skipped: 0, estimated: false, lone_keywords: false, heavy: None }
+        Built {
+            params,
+            rows,
+            seeds,
+            arena,
+            skipped: 0,
+            estimated: false,
+            lone_keywords: false,
+            heavy: None,
+            about: About::default(),
+        }
     }
 }
 
@@ -188,7 +203,7 @@ pub(crate) fn make(
         let building = Instant::now();
         let built = static_filters(job, &counted, control)?;
         phase("build", building);
-        return Ok(built);
+        return Ok(Built { about: job.about.clone(), ..built });
     }
     if matches!(putting, Putting::Weights { heavy: Some(_) }) {
         sources.keep(); // a second pass lists the keys
@@ -205,6 +220,7 @@ pub(crate) fn make(
         _ => insert(sources, job.making(), params, None, job.threads, control)?,
     };
     built.estimated = estimating;
+    built.about = job.about.clone();
     built.lone_keywords = counted.as_ref().is_some_and(Counted::lone_keywords);
     phase("build", building);
     if let Putting::Weights { heavy: Some(share) } = putting {

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use tamis::about::About;
 use tamis::arch::map::Map;
-use tamis::format::{self, Beside, Tally};
+use tamis::format::{self, Beside, Extras, Tally};
 use tamis::params::Params;
 use tamis_read::error::{Error, Result};
 
@@ -26,6 +27,7 @@ pub struct Assembly {
     start: u64,
     seen: Vec<bool>,
     tallies: Tallies,
+    about: About,
 }
 
 impl Assembly {
@@ -35,12 +37,26 @@ impl Assembly {
         let layout = Layout::new(&params, range_bytes)?;
         let mut draft = Draft::new(path)?;
         let none = vec![Tally::default(); params.groups.len()];
-        let start = format::head(&params, &none).map_err(Error::io(path))?.len() as u64;
+        let start = format::head(&params, &none, Extras::default()).map_err(Error::io(path))?.len() as u64;
         // What is not written reads as zeros.
         draft.file().set_len(start + 8 * layout.words as u64).map_err(Error::io(path))?;
         let seen = vec![false; layout.words.div_ceil(layout.range_words)];
         let tallies = Tallies::new(params.groups.len());
-        Ok(Assembly { params, path: path.to_owned(), draft, layout, start, seen, tallies })
+        Ok(Assembly {
+            params,
+            path: path.to_owned(),
+            draft,
+            layout,
+            start,
+            seen,
+            tallies,
+            about: About::default(),
+        })
+    }
+
+    /// Records this about the file.
+    pub fn record(&mut self, about: About) {
+        self.about = about;
     }
 
     /// Begins with what a file with the same parameters has, before any part.
@@ -52,6 +68,7 @@ impl Assembly {
         write_at(self.draft.file(), self.start, bytemuck::cast_slice(file.data()))
             .map_err(Error::io(&self.path))?;
         self.seen.fill(true);
+        self.about = file.about().clone();
         for (group, tally) in file.tallies().iter().enumerate() {
             self.tallies.add(group, tally.rows, tally.total_weight())?;
         }
@@ -95,8 +112,11 @@ impl Assembly {
                 Ok(format::seal(shape, section, self.tallies.rows[group], beside))
             })?
         };
-        let head = format::head(&self.params, &tallies).map_err(Error::io(&self.path))?;
+        let extras = Extras { about: Some(&self.about), ..Extras::default() };
+        let head = format::head(&self.params, &tallies, extras).map_err(Error::io(&self.path))?;
+        let tail = format::tail(extras).map_err(Error::io(&self.path))?;
         write_at(self.draft.file(), 0, &head).map_err(Error::io(&self.path))?;
+        write_at(self.draft.file(), (start + 8 * words) as u64, &tail).map_err(Error::io(&self.path))?;
         self.draft.finish()?;
         Ok(self.tallies.skipped)
     }

@@ -3,6 +3,7 @@
 use std::mem::take;
 use std::path::Path;
 
+use tamis::format::Extras;
 use tamis::hash::xxh3;
 use tamis::params::{Name, Params};
 use tamis::sizing::Kind;
@@ -225,7 +226,11 @@ impl Counter {
             }
         };
         let (built, path) = built;
-        output::write_container(path, &built.params, &built.rows, &built.seeds, &built.arena, threads)?;
+        let extras = Extras { about: Some(&job.about), ..Extras::default() };
+        let numbers = (&built.rows[..], &built.seeds[..]);
+        let (draft, _) =
+            output::draft_container(path, &built.params, numbers, &built.arena, extras, threads)?;
+        draft.finish()?;
         Ok(Outcome::Built { skipped: built.skipped })
     }
 }

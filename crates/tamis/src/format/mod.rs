@@ -11,7 +11,7 @@ mod write;
 pub use crate::sketch::Beside;
 pub use header::{ENTRY_BYTES, HEADER_BYTES, MAGIC, VERSION};
 pub use read::Container;
-pub use write::{Extras, Tally, head, seal, used, write};
+pub use write::{Extras, Tally, head, seal, tail, used, write};
 
 /// Where the parts of a file begin and end. All but the header's place follow from lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

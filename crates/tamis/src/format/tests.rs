@@ -485,15 +485,15 @@ fn the_words_of_a_single_sketch_are_padded_by_the_writer() {
     assert!(invalid(written(&[tally], &filter.words()[1..])));
     assert!(invalid(written(&[tally], &[&padded[..], &[0]].concat())));
     assert!(invalid(written(&[], &padded)) && invalid(written(&[tally; 2], &padded)));
-    assert!(head(&params, &[]).is_err());
+    assert!(head(&params, &[], Extras::default()).is_err());
     let mut impossible = params.clone();
     impossible.groups[0].shape = Shape::Bloom { bits: u64::MAX, hashes: 7 };
-    assert!(head(&impossible, &[tally]).is_err());
+    assert!(head(&impossible, &[tally], Extras::default()).is_err());
     // What its kind does not have.
     impossible.groups[0].shape = Shape::Scalable { bits: filter.bits(), layers: 7 };
-    assert!(head(&impossible, &[tally]).is_err());
+    assert!(head(&impossible, &[tally], Extras::default()).is_err());
     impossible.groups[0] = GroupParams { goal: Goal::Error { epsilon: 0.01 }, ..params.groups[0].clone() };
-    assert!(head(&impossible, &[tally]).is_err());
+    assert!(head(&impossible, &[tally], Extras::default()).is_err());
 }
 
 /// What is recorded about a file comes back, changes nothing else, and is no part of what `.keys` tie to.

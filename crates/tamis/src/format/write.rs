@@ -146,16 +146,23 @@ fn unfit(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, Error::Shape(what))
 }
 
-/// All that stands before the data area of a container that has nothing after it. Its length does
-/// not depend on the tallies: a data area may be put in its place before they are known.
+/// All that stands before the data area of a container. Its length does not depend on the tallies, nor on
+/// what stands after the data: a data area may be put in its place before they are known.
 ///
 /// # Errors
 /// As of [`write()`].
-pub fn head(params: &Params, tallies: &[Tally]) -> io::Result<Vec<u8>> {
-    head_before(params, tallies, &After::new(Extras::default())?)
+pub fn head(params: &Params, tallies: &[Tally], extras: Extras<'_>) -> io::Result<Vec<u8>> {
+    head_before(params, tallies, &After::new(extras)?)
 }
 
-/// The same, before a data area that something follows.
+/// All that stands after the data area.
+///
+/// # Errors
+/// As of [`write()`].
+pub fn tail(extras: Extras<'_>) -> io::Result<Vec<u8>> {
+    Ok(After::new(extras)?.bytes())
+}
+
 fn head_before(params: &Params, tallies: &[Tally], after: &After<'_>) -> io::Result<Vec<u8>> {
     params.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     let (starts, words) = params.layout();
