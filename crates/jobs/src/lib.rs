@@ -11,6 +11,7 @@ pub mod filter;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod inspect;
+pub mod locate;
 pub mod lookup;
 pub mod marked;
 pub mod query;

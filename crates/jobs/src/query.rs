@@ -88,12 +88,28 @@ impl<'f> Asker<'f> {
     }
 
     /// A batch of the one key that is given as text.
-    fn batch_of(&mut self, key: &[u8]) -> Result<KeyBatch, BadValue> {
+    pub(crate) fn batch_of(&mut self, key: &[u8]) -> Result<KeyBatch, BadValue> {
+        let mut batch = KeyBatch::new(Keeps { needs: self.filters.needs(), ..Keeps::default() });
+        self.put(key, &mut batch)?;
+        Ok(batch)
+    }
+
+    /// Puts a key that is given as text into a batch.
+    pub(crate) fn put(&mut self, key: &[u8], batch: &mut KeyBatch) -> Result<(), BadValue> {
         let bytes = &self.bytes_of(key)?[..];
         let hash = self.file.params().common.hash.identity(bytes);
-        let mut batch = KeyBatch::new(Keeps { needs: self.filters.needs(), ..Keeps::default() });
         batch.take(Key { group: 0, hash, bytes, weight: 1 });
-        Ok(batch)
+        Ok(())
+    }
+
+    /// The filters that are asked.
+    pub(crate) fn filters(&self) -> &Filters<'f> {
+        &self.filters
+    }
+
+    /// The numbers of the groups in the order for people.
+    pub(crate) fn order(&self) -> &[usize] {
+        &self.order
     }
 
     /// The bytes of a key that is given as text.

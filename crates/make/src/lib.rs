@@ -16,6 +16,7 @@ pub mod distinct;
 pub mod exact;
 #[doc(hidden)]
 pub mod failpoint;
+pub mod groups;
 pub mod hashes;
 pub mod health;
 pub mod leftovers;

@@ -3,9 +3,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tamis::key::Field;
+use tamis::key::{Column, Field};
 use tamis_make::build::{self, Addition};
 use tamis_make::output as files;
+use tamis_make::text::group_name;
 use tamis_make::{number, rebuild};
 
 use super::inspect::{self, Listed};
@@ -45,6 +46,10 @@ pub struct Add {
     /// others hold each key once anyway
     #[arg(long, help_heading = "Keys")]
     distinct: bool,
+    /// Make new groups for rows whose group is not in the file, planned for the keys of these inputs at
+    /// the rate of the others; reads the input twice. Implied where the group is the file, `(file)`
+    #[arg(long, help_heading = "Keys")]
+    new_groups: bool,
     #[command(flatten)]
     reading: Reading,
 }
@@ -54,12 +59,14 @@ impl Add {
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let mut recipe = self.columns.applied(&files::open(&self.file)?.params().common.recipe)?;
         replace_weight(&mut recipe, self.weight.as_ref())?;
+        let by_file = recipe.group.as_ref().is_some_and(|group| group.column == Column::File);
         let addition = Addition {
             inputs: self.inputs,
             options: self.reading.options(),
             recipe,
             bad_rows: self.reading.bad_rows(),
             distinct: self.distinct,
+            new_groups: self.new_groups || by_file,
             threads: self.reading.threads(),
         };
         if let Some(above) = self.rebuild_above {
@@ -85,6 +92,13 @@ impl Add {
             }
         }
         notes::inputs(output, &report.inputs);
+        if !report.new_groups.is_empty() {
+            let names: Vec<String> = report.new_groups.iter().take(5).map(group_name).collect();
+            let more = report.new_groups.len().saturating_sub(names.len());
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            let new = number::counted(report.new_groups.len() as u64, "new group");
+            output.note(format!("{new}: {}{more}", names.join(", ")));
+        }
         notes::skipped(output, report.skipped);
         notes::exact(output, &self.file, report.exact);
         notes::heavy(output, report.heavy, None);

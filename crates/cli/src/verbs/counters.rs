@@ -84,7 +84,7 @@ pub fn summary(
         "heavy_share": file.heavy().map(|heavy| heavy.share),
         "groups": groups.iter().map(as_json).collect::<Vec<_>>(),
     });
-    inspect::extend(&mut json, more.json);
+    extend(&mut json, more.json);
     let saturated: u64 = groups.iter().map(|group| group.census.saturated).sum();
     if listed == Listed::Largest
         && let Some(all) = few(&mut groups, |group| Reverse(group.promise.total))

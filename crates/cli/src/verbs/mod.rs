@@ -12,10 +12,12 @@ mod filter;
 mod generate;
 mod inner_product;
 mod inspect;
+mod locate;
 mod merge;
 mod plan;
 mod query;
 mod remove;
+mod remove_group;
 mod reproduce;
 mod stream;
 mod test;
@@ -39,9 +41,11 @@ pub enum Verb {
     Build(build::Build),
     Add(add::Add),
     Remove(remove::Remove),
+    RemoveGroup(remove_group::RemoveGroup),
     Merge(merge::Merge),
     Test(test::Test),
     Query(query::Query),
+    Locate(locate::Locate),
     Top(top::Top),
     InnerProduct(inner_product::InnerProduct),
     Filter(filter::Filter),
@@ -65,9 +69,11 @@ impl Verb {
             Verb::Build(verb) => verb.run(output),
             Verb::Add(verb) => verb.run(output),
             Verb::Remove(verb) => verb.run(output),
+            Verb::RemoveGroup(verb) => verb.run(output),
             Verb::Merge(verb) => verb.run(output),
             Verb::Test(verb) => verb.run(output),
             Verb::Query(verb) => verb.run(output),
+            Verb::Locate(verb) => verb.run(output),
             Verb::Top(verb) => verb.run(output),
             Verb::InnerProduct(verb) => verb.run(output),
             Verb::Filter(verb) => verb.run(output),

@@ -190,6 +190,7 @@ fn add(to: &Path, input: &str, threads: usize) {
         recipe: recipe(),
         bad_rows: BadRows::Fail,
         distinct: false,
+        new_groups: false,
         threads,
     };
     build::add(to, &addition, &Control::default()).unwrap();

@@ -162,6 +162,7 @@ fn a_damaged_filter_is_neither_merged_nor_added_to() {
         recipe: params.common.recipe,
         bad_rows: BadRows::Fail,
         distinct: false,
+        new_groups: false,
         threads: 1,
     };
     assert!(damaged(build::add(&at("damaged"), &addition, &Control::default()).unwrap_err()));

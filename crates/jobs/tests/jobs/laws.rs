@@ -85,7 +85,7 @@ proptest! {
             prop_assert!(fs::read(&merged).unwrap() == union);
         }
         // Adding the rows of one to the other is the same thing.
-        let addition = Addition { inputs: vec![b], options: Options::default(), recipe: recipe(), bad_rows: BadRows::Fail, distinct: false, threads };
+        let addition = Addition { inputs: vec![b], options: Options::default(), recipe: recipe(), bad_rows: BadRows::Fail, distinct: false, new_groups: false, threads };
         build::add(&a_file, &addition, &Control::default()).unwrap();
         prop_assert!(fs::read(&a_file).unwrap() == union);
         if scheme.0 == Kind::Counting {

@@ -171,7 +171,7 @@ proptest! {
         let merged = folder.path().join("merged.tamis");
         merge::merge(&[b_file, a_file.clone()], &merged, threads, &Control::default()).unwrap();
         prop_assert!(fs::read(&merged).unwrap() == union);
-        let addition = Addition { inputs: vec![b], options: Options::default(), recipe: recipe(), bad_rows: BadRows::Fail, distinct: false, threads };
+        let addition = Addition { inputs: vec![b], options: Options::default(), recipe: recipe(), bad_rows: BadRows::Fail, distinct: false, new_groups: false, threads };
         build::add(&a_file, &addition, &Control::default()).unwrap();
         prop_assert!(fs::read(&a_file).unwrap() == union);
     }

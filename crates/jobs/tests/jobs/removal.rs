@@ -124,7 +124,7 @@ proptest! {
         // Adding them each once to what is empty is the same.
         let none = vec![table(&folder.join("none.csv"), &[])];
         build_to(&path, &job(none, Kind::Counting, Sizing::Params(params)));
-        let addition = Addition { inputs: all.clone(), options: Options::default(), recipe: recipe(), bad_rows: BadRows::Fail, distinct: true, threads: 2 };
+        let addition = Addition { inputs: all.clone(), options: Options::default(), recipe: recipe(), bad_rows: BadRows::Fail, distinct: true, new_groups: false, threads: 2 };
         build::add(&path, &addition, &Control::default()).unwrap();
         prop_assert!(fs::read(&path).unwrap() == as_set);
 

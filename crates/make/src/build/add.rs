@@ -12,8 +12,8 @@ use tamis_read::error::{Error, Result};
 
 use super::finish::{finish, gather};
 use super::{Refusal, Report, insert, insert_distinct};
-use crate::arena::Placing;
 use crate::count::Making;
+use crate::groups::{self, Moved};
 use crate::rows::BadRows;
 use crate::{count_min, exact, output, parallel};
 
@@ -30,6 +30,8 @@ pub struct Addition {
     pub bad_rows: BadRows,
     /// Whether equal keys of a group, among these rows, go into a `counting` once.
     pub distinct: bool,
+    /// Whether rows of groups that the file lacks make new ones; otherwise they are bad rows.
+    pub new_groups: bool,
     /// Threads.
     pub threads: usize,
 }
@@ -59,16 +61,20 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         output::check(&exact::path_beside(path))?;
         sources.keep();
     }
-    let heavy = container.heavy().cloned();
-    if heavy.is_some() {
+    if container.heavy().is_some() {
         sources.keep(); // a pass of its own finds those of the new rows
     }
     let hash = params.common.hash;
     let making =
         Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows, count_keywords: false };
-    let mut words = Placing::new(&params).empty()?;
-    words.copy_from_slice(container.data());
-    let before = container.tallies().to_vec();
+    let (params, new_groups) = match addition.new_groups {
+        true => {
+            sources.keep();
+            groups::with_new(&params, &sources, making, addition.threads, control)?
+        }
+        false => (params, Vec::new()),
+    };
+    let Moved { words, tallies: before, heavy } = groups::moved(&container, &params)?;
     let about = container.about().clone();
     drop(container);
     let mut built = match addition.distinct {
@@ -101,6 +107,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         skipped,
         estimated: false,
         lone_keywords: false,
+        new_groups,
         inputs,
         phases: vec![("add", start.elapsed())],
         exact,

@@ -102,6 +102,8 @@ pub struct Report {
     pub estimated: bool,
     /// Whether keywords were counted, and no record has more than one.
     pub lone_keywords: bool,
+    /// Groups that an addition made.
+    pub new_groups: Vec<Name>,
     /// How the inputs were understood.
     pub inputs: Vec<Explained>,
     /// The time of each phase.
@@ -185,7 +187,18 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
     let heavy = built.heavy.as_ref().map(Heavy::keys);
     let (params, tallies, exact) = finish(built, gathered, None, output, job.threads, control)?;
     phase("write", writing);
-    Ok(Report { params, tallies, skipped, estimated, lone_keywords, inputs, phases, exact, heavy })
+    Ok(Report {
+        params,
+        tallies,
+        skipped,
+        estimated,
+        lone_keywords,
+        new_groups: Vec::new(),
+        inputs,
+        phases,
+        exact,
+        heavy,
+    })
 }
 
 /// Counts, plans and builds, as far as the job needs each of them.

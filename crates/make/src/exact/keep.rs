@@ -7,9 +7,9 @@ use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Sources};
 
 use super::merge::{Source, merge, readers};
+use super::path_beside;
 use super::runs::{Record, Run, Sorter};
 use super::store::{Store, StoreRecords, Writer};
-use super::{Refusal, path_beside};
 use crate::count::Making;
 use crate::output::{Draft, Mapped};
 use crate::rows::{Groups, Key, KeyRows, Take};
@@ -79,7 +79,7 @@ pub fn beside(filters: &Path, container: &Mapped) -> Result<Option<Store>> {
 }
 
 /// Writes the keys for filters of this digest and these parameters: those gathered, and those of
-/// other stores, whose groups may be numbered otherwise. Gives the file, which is not yet in its
+/// other stores, whose groups may be numbered otherwise; those of groups that are not there are left out. Gives the file, which is not yet in its
 /// place, and the number of pairs.
 pub fn write(
     filters: &Path,
@@ -93,8 +93,7 @@ pub fn write(
     let mut sources = readers(gathered.runs, gathered.memory / 2, true, folder, control)?;
     for (store, of) in others {
         let place = |group: &tamis::params::GroupParams| params.find(&group.group.0).map(|at| at as u32);
-        let groups: Option<Vec<u32>> = of.groups.iter().map(place).collect();
-        let groups = groups.ok_or(Refusal::UnknownGroup)?;
+        let groups = of.groups.iter().map(place).collect();
         sources.push(Source::Store(StoreRecords::new(store, Some(groups))));
     }
     let mut writer = Writer::new(filters)?;

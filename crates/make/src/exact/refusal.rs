@@ -21,9 +21,6 @@ pub enum Refusal {
         /// The file of filters.
         filters: PathBuf,
     },
-    /// Keys of a group that is not there.
-    #[error("keys of a group that the filters do not have cannot be kept")]
-    UnknownGroup,
     /// The disk does not take more.
     #[error(
         "no temporary file can be written there ({error}); nothing is lost, and nothing was put in its place"
@@ -41,7 +38,6 @@ impl refusal::Refusal for Refusal {
             Refusal::OfOthers { .. } => {
                 vec![Help::DoWith("build the filters again", vec![opt::EXACT.into()])]
             }
-            Refusal::UnknownGroup => Vec::new(),
             Refusal::NoTemporary { .. } => {
                 vec![Help::Do("make room"), Help::Do("name another folder in the variable TMPDIR")]
             }

@@ -93,7 +93,8 @@ impl Store {
 /// The records of a store, in order, each with another number for its group where that is asked.
 pub(super) struct StoreRecords<'s> {
     store: &'s Store,
-    groups: Option<Vec<u32>>,
+    /// The number of each group among others; none of those whose keys are passed over.
+    groups: Option<Vec<Option<u32>>>,
     block: Block,
     next_block: usize,
     pair: usize,
@@ -101,11 +102,26 @@ pub(super) struct StoreRecords<'s> {
 }
 
 impl<'s> StoreRecords<'s> {
-    pub(super) fn new(store: &'s Store, groups: Option<Vec<u32>>) -> Self {
+    pub(super) fn new(store: &'s Store, groups: Option<Vec<Option<u32>>>) -> Self {
         StoreRecords { store, groups, block: Block::default(), next_block: 0, pair: 0, key: Vec::new() }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
+        while self.next()? {
+            if self.group().is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The number of the group of this pair.
+    fn group(&self) -> Option<u32> {
+        let group = self.block.group(self.pair);
+        self.groups.as_ref().map_or(Some(group), |groups| groups[group as usize])
+    }
+
+    fn next(&mut self) -> Result<bool> {
         self.pair += 1;
         if self.next_block == 0 || self.pair >= self.block.len() {
             if self.next_block == self.store.blocks() {
@@ -126,8 +142,7 @@ impl<'s> StoreRecords<'s> {
     }
 
     pub(super) fn record(&self) -> Record<'_> {
-        let group = self.block.group(self.pair);
-        let group = self.groups.as_ref().map_or(group, |groups| groups[group as usize]);
+        let group = self.group().expect("others are passed over");
         Record { hash: self.block.hash(self.pair), group, number: 0, key: &self.key }
     }
 }

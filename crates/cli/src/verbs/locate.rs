@@ -1,0 +1,178 @@
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde_json::json;
+use tamis::params::Name;
+use tamis_jobs::locate::Sought;
+use tamis_jobs::query::Asker;
+use tamis_make::output as files;
+use tamis_make::text::printable;
+use tamis_make::{number, parallel};
+
+use crate::progress;
+use crate::show::{self, Output, unless_closed, usage};
+
+/// Say which files, or other groups, may hold any of some keys
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis build logs/ --format log --key host --group '(file)' -o hosts.tamis    an index over a folder
+  tamis locate hosts.tamis 203.0.113.7                                which files may hold it
+  grep -F 203.0.113.7 $(tamis locate hosts.tamis 203.0.113.7)         only these are read
+  tamis locate hosts.tamis --keys suspects.txt                        the files to read for all of these
+  tamis locate hosts.tamis --keys suspects.txt --by-key               for each key its files
+  tamis locate hosts.tamis 203.0.113.7 --print0 | xargs -0 zgrep -F 203.0.113.7
+  tamis add hosts.tamis logs/today.log --format log                   a new file in the index
+  tamis remove-group hosts.tamis logs/2025-11-17.log                  a file that is gone
+
+Prints the groups, one per line; in an index by file (--group '(file)') they are the paths as they were named \
+when the index was built. No file that holds one of the keys is missing; some may be named by chance, and how \
+many to expect is noted on standard error. With --by-key: a line per key and group, separated by a tab.
+
+Exit code as grep's: 0 if any group may hold a key, 1 if none, 2 on error.")]
+pub struct Locate {
+    /// The file of filters
+    file: PathBuf,
+    /// The keys; parts of a compound key are separated by tabs
+    keys: Vec<OsString>,
+    /// A file of keys, one per line; `-` for standard input
+    #[arg(long = "keys", value_name = "FILE", conflicts_with = "keys")]
+    from: Option<PathBuf>,
+    /// Say for each key which groups may hold it
+    #[arg(long)]
+    by_key: bool,
+    /// End each name with a null byte, and write it as it is: for xargs -0
+    #[arg(long, conflicts_with = "by_key")]
+    print0: bool,
+}
+
+impl Locate {
+    /// Locates them. Every error is exit code 2, as grep has it.
+    pub fn run(self, output: &Output) -> Result<ExitCode> {
+        match self.locate(output) {
+            Ok(true) => Ok(ExitCode::SUCCESS),
+            Ok(false) => Ok(ExitCode::FAILURE),
+            Err(error) => {
+                show::failure(&error);
+                Ok(ExitCode::from(2))
+            }
+        }
+    }
+
+    /// Whether any group may hold a key.
+    fn locate(&self, output: &Output) -> Result<bool> {
+        let file = files::open(&self.file)?;
+        let params = file.params();
+        if params.common.recipe.group.is_none() {
+            return usage("this file has no groups, so there is nothing to locate; ask it with tamis query");
+        }
+        if params.common.kind.counts() {
+            return usage("these sketches count and are asked with tamis query");
+        }
+        if self.by_key {
+            return self.by_key(output, Asker::new(&file)?);
+        }
+        let mut sought = Sought::new(&file)?;
+        self.each_key(&mut |key| {
+            sought.push(key).with_context(|| format!("key {:?}", String::from_utf8_lossy(key)))?;
+            Ok(true)
+        })?;
+        let located =
+            progress::run(output, "asking", |control| sought.locate(parallel::default_threads(), control))?;
+        let names = located.groups.iter().map(|&group| &params.groups[group].group);
+        output.note(format!(
+            "{} of {} may hold {}; {} of them would be expected by chance",
+            number::count(located.groups.len() as u64),
+            number::counted(params.groups.len() as u64, "group"),
+            match sought.keys() {
+                1 => "the key".to_owned(),
+                keys => format!("one of {} keys", number::count(keys)),
+            },
+            number::significant(located.by_chance, 2)
+        ));
+        let mut out = BufWriter::new(io::stdout().lock());
+        if output.json {
+            let names: Vec<&Name> = names.collect();
+            let answer = json!({
+                "groups": names, "all_groups": params.groups.len(), "keys": sought.keys(),
+                "expected_by_chance": located.by_chance,
+            });
+            unless_closed(writeln!(out, "{answer}"))?;
+        } else {
+            for name in names {
+                let written = match self.print0 {
+                    true => out.write_all(&name.0).and_then(|()| out.write_all(b"\0")),
+                    false => writeln!(out, "{}", printable(&name.0)),
+                };
+                if !unless_closed(written)? {
+                    break;
+                }
+            }
+        }
+        unless_closed(out.flush())?;
+        Ok(!located.groups.is_empty())
+    }
+
+    /// Says for each key which groups may hold it.
+    fn by_key(&self, output: &Output, mut asker: Asker<'_>) -> Result<bool> {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let (mut any, mut answers) = (false, Vec::new());
+        self.each_key(&mut |key| {
+            let groups = asker.ask(key).with_context(|| format!("key {:?}", String::from_utf8_lossy(key)))?;
+            any |= !groups.is_empty();
+            if output.json {
+                answers.push(json!({ "key": Name(key.to_vec()), "groups": groups }));
+                return Ok(true);
+            }
+            for group in groups {
+                let written = writeln!(out, "{}\t{}", printable(key), printable(&group.0));
+                if !unless_closed(written)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })?;
+        if output.json {
+            unless_closed(writeln!(out, "{}", json!(answers)))?;
+        }
+        unless_closed(out.flush())?;
+        Ok(any)
+    }
+
+    /// Gives the keys one by one, until nobody wants more.
+    fn each_key(&self, take: &mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<()> {
+        let Some(path) = &self.from else {
+            if self.keys.is_empty() {
+                return usage("no keys: give them as arguments, or a file of them with --keys FILE");
+            }
+            for key in &self.keys {
+                if !take(key.as_encoded_bytes())? {
+                    break;
+                }
+            }
+            return Ok(());
+        };
+        let mut input: Box<dyn BufRead> = match path.as_os_str() == "-" {
+            true => Box::new(io::stdin().lock()),
+            false => {
+                let opened = File::open(path).with_context(|| path.display().to_string())?;
+                Box::new(BufReader::with_capacity(1 << 16, opened))
+            }
+        };
+        let mut line = Vec::new();
+        while input.read_until(b'\n', &mut line).with_context(|| path.display().to_string())? > 0 {
+            let key = line.strip_suffix(b"\n").unwrap_or(&line);
+            let key = key.strip_suffix(b"\r").unwrap_or(key);
+            if !key.is_empty() && !take(key)? {
+                break;
+            }
+            line.clear();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! Groups that come and go: a file gets sketches for new groups, or loses some that it has.
+
+use std::path::Path;
+
+use tamis::arch::map::Words;
+use tamis::countmin::Heavy;
+use tamis::format::{Extras, Tally};
+use tamis::params::{GroupParams, Name, Params};
+use tamis::sizing::Kind;
+use tamis_read::error::{Error, Result};
+use tamis_read::refusal::{self, Help};
+use tamis_read::{Control, Sources};
+
+use crate::arena::Placing;
+use crate::count::{self, Making};
+use crate::distinct::EXACT;
+use crate::exact::{self, Gathered};
+use crate::output::{self, Mapped};
+use crate::plan::{self, Size};
+use crate::{opt, parallel};
+
+/// Why groups are not added or dropped.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// A group that is to be dropped is not there.
+    #[error("has no group {name}{}", hint(near))]
+    NoGroup {
+        /// Its name.
+        name: Name,
+        /// Names that look like it.
+        near: Vec<Name>,
+    },
+    /// Nothing would be left.
+    #[error("these are all of its groups, and a file holds at least one")]
+    All,
+    /// New groups have no size.
+    #[error("its groups have different rates, and a new group would have none")]
+    NoCommonRate,
+}
+
+fn hint(near: &[Name]) -> String {
+    match near {
+        [] => String::new(),
+        near => {
+            let names: Vec<String> = near.iter().map(Name::to_string).collect();
+            format!("; it has {}", names.join(", "))
+        }
+    }
+}
+
+impl refusal::Refusal for Refusal {
+    fn help(&self) -> Vec<Help> {
+        match self {
+            Refusal::NoGroup { .. } => Vec::new(),
+            Refusal::All => vec![Help::Do("delete the file")],
+            Refusal::NoCommonRate => vec![
+                Help::Do("build the new groups with their own parameters, and merge the files"),
+                Help::build_with(opt::FPR),
+            ],
+        }
+    }
+}
+
+/// The parameters of a file with those of groups that rows have and the file lacks: planned for the keys
+/// of these rows, at the rate of the others. The second are the new names.
+pub(crate) fn with_new(
+    params: &Params,
+    sources: &Sources,
+    making: Making<'_>,
+    threads: usize,
+    control: &Control,
+) -> Result<(Params, Vec<Name>)> {
+    let making = Making { count_keywords: params.common.kind == Kind::Layered, ..making };
+    let counted = count::distinct_keys(sources, making, EXACT, threads, control)?;
+    let is_new = |(name, _): &(Name, u64)| params.find(&name.0).is_none();
+    let new: Vec<(Name, u64)> = counted.planned().into_iter().filter(is_new).collect();
+    let names: Vec<Name> = new.iter().map(|(name, _)| name.clone()).collect();
+    let Some(first) = params.groups.first().filter(|_| !new.is_empty()) else {
+        return Ok((params.clone(), Vec::new()));
+    };
+    let fresh: Vec<GroupParams> = match params.common.kind.counts() {
+        true => names.iter().map(|name| GroupParams { group: name.clone(), ..first.clone() }).collect(),
+        false => {
+            if params.groups.iter().any(|group| group.fpr() != first.fpr()) {
+                return Err(Refusal::NoCommonRate.into());
+            }
+            let layers = first.shape.layers();
+            plan::parameters(params.common.clone(), new, Size::Fpr(first.fpr()), layers)?.groups
+        }
+    };
+    let groups = params.groups.iter().cloned().chain(fresh).collect();
+    Ok((Params::new(params.common.clone(), groups)?, names))
+}
+
+/// What a file holds, laid out for other groups: those that both have keep what they hold.
+pub(crate) struct Moved {
+    pub words: Words,
+    pub tallies: Vec<Tally>,
+    pub heavy: Option<Heavy>,
+}
+
+/// Lays out what a file holds for these parameters.
+pub(crate) fn moved(file: &Mapped, params: &Params) -> Result<Moved> {
+    let placing = Placing::new(params);
+    let mut words = placing.empty()?;
+    let (starts, _) = params.layout();
+    let mut tallies = Vec::with_capacity(params.groups.len());
+    let mut heavy = file.heavy().map(|heavy| Heavy { share: heavy.share, groups: Vec::new() });
+    for (group, start) in params.groups.iter().zip(starts) {
+        let at = file.params().find(&group.group.0);
+        tallies.push(at.map_or_else(Tally::default, |at| file.tallies()[at]));
+        if let Some(at) = at {
+            let section = file.section(at);
+            words[start..start + section.len()].copy_from_slice(section);
+        }
+        if let (Some(heavy), Some(old)) = (&mut heavy, file.heavy()) {
+            heavy.groups.push(at.map_or_else(Vec::new, |at| old.groups[at].clone()));
+        }
+    }
+    Ok(Moved { words, tallies, heavy })
+}
+
+/// What is left of a file.
+#[derive(Debug)]
+pub struct Left {
+    /// Its parameters.
+    pub params: Params,
+    /// What each sketch says of itself.
+    pub tallies: Vec<Tally>,
+    /// The (key, group) pairs that are kept beside it, where they are.
+    pub exact: Option<u64>,
+}
+
+/// Drops groups from a file, which is replaced whole.
+pub fn drop_groups(path: &Path, names: &[Name], threads: usize, control: &Control) -> Result<Left> {
+    output::check(path)?;
+    let file = output::open(path)?;
+    let old = file.params().clone();
+    if let Some(name) = names.iter().find(|name| old.find(&name.0).is_none()) {
+        let mut near: Vec<Name> = old.groups.iter().map(|group| group.group.clone()).collect();
+        near.sort_by(|a, b| a.compare_naturally(b));
+        near.truncate(20);
+        return Err(Error::input(path, Refusal::NoGroup { name: name.clone(), near }));
+    }
+    let stays = |group: &&GroupParams| !names.contains(&group.group);
+    let groups: Vec<GroupParams> = old.groups.iter().filter(stays).cloned().collect();
+    if groups.is_empty() {
+        return Err(Error::input(path, Refusal::All));
+    }
+    let params = Params::new(old.common.clone(), groups)?;
+    // Damage would come out under a checksum that matches.
+    parallel::each(threads, params.groups.len(), |group| {
+        control.check()?;
+        let at = old.find(&params.groups[group].group.0).expect("it stays");
+        file.verify(at).map_err(Error::file(path))
+    })?;
+    let Moved { words, tallies, heavy } = moved(&file, &params)?;
+    let (about, store) = (file.about().clone(), exact::beside(path, &file)?);
+    drop(file);
+    let (rows, seeds): (Vec<u64>, Vec<u64>) =
+        tallies.iter().map(|tally| (tally.rows, tally.beside.number())).unzip();
+    let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
+    let (mut draft, tallies) =
+        output::draft_container(path, &params, (&rows, &seeds), &words, extras, threads)?;
+    let mut exact = None;
+    if let Some(store) = &store {
+        let none = Gathered::none(exact::MEMORY);
+        let (keys, pairs) = exact::write(path, draft.digest()?, &params, none, &[(store, &old)], control)?;
+        keys.finish()?;
+        exact = Some(pairs);
+    }
+    draft.finish()?;
+    Ok(Left { params, tallies, exact })
+}
