@@ -27,6 +27,7 @@ use super::bookmark::name_of;
 use super::job::{Counts, Job};
 use super::learned::Sizing;
 use super::refusal::Failed;
+use super::role::Role;
 use super::text::Named;
 use super::window::{Pinned, shown};
 
@@ -166,20 +167,22 @@ impl Identity {
             Some(path) => Some(format!("{:032x}", output::open(path)?.digest())),
             None => None,
         };
+        let stream = |role| job.inputs[role].as_ref().map(|input| Streams::of(&input.named));
+        let recipe = |role| job.inputs[role].as_ref().map(|input| input.recipe.clone());
         let nanos = |every: Duration| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
         Ok(Identity {
             version: VERSION,
             file_version: tamis::format::VERSION,
-            train: job.train.as_ref().map(Streams::of),
-            query: job.query.as_ref().map(Streams::of),
-            remove: job.remove.as_ref().map(|remove| Streams::of(&remove.named)),
+            train: stream(Role::Train),
+            query: stream(Role::Query),
+            remove: stream(Role::Remove),
             output: job.output.name(),
             kind: job.common.kind,
             hash: job.common.hash,
             recipe: job.common.recipe.clone(),
-            train_recipe: job.train.is_some().then(|| job.train_recipe.clone()),
-            query_recipe: job.query.is_some().then(|| job.query_recipe.clone()),
-            remove_recipe: job.remove.as_ref().map(|remove| remove.recipe.clone()),
+            train_recipe: recipe(Role::Train),
+            query_recipe: recipe(Role::Query),
+            remove_recipe: recipe(Role::Remove),
             size: Sized::of(&job.sizing)?,
             counts: job.counts.as_ref().map(Counted::of).transpose()?,
             from,
@@ -355,7 +358,8 @@ pub(super) mod tests {
 
     use tamis::params::Common;
 
-    use super::super::job::Removing;
+    use super::super::job::Input;
+    use super::super::role::ByRole;
     use super::super::sink::Target;
     use super::super::window::{By, Event, Late, Window};
     use super::*;
@@ -369,17 +373,18 @@ pub(super) mod tests {
         identity
     }
 
+    fn input(named: Named, recipe: &Recipe) -> Input {
+        Input { named, recipe: recipe.clone(), options: Options::default() }
+    }
+
     fn smallest() -> Job {
         let recipe = Recipe::lines();
+        let files = Named::Files(vec!["/in/a.txt".into()]);
         Job {
-            train: Some(Named::Files(vec!["/in/a.txt".into()])),
-            query: None,
-            remove: None,
+            inputs: ByRole::of(|role| (role == Role::Train).then(|| input(files.clone(), &recipe))),
             follow: false,
             options: Options::default(),
-            common: Common { kind: Kind::Scalable, hash: Scheme::DEFAULT, recipe: recipe.clone() },
-            train_recipe: recipe.clone(),
-            query_recipe: recipe,
+            common: Common { kind: Kind::Scalable, hash: Scheme::DEFAULT, recipe },
             sizing: Sizing::Growing(1000, 0.01),
             counts: None,
             from: None,
@@ -412,16 +417,20 @@ pub(super) mod tests {
         let (day, hour) = (Duration::from_secs(86_400), Duration::from_secs(3600));
         let shape = tamis::sizing::Shape { slots: 70, width: 64, hashes: 5 };
         let common = Common { kind: Kind::Blocked, hash: Scheme::Xxh3 { seed: u64::MAX }, recipe };
-        let (train_recipe, query_recipe) = (common.recipe.clone(), Recipe::lines());
-        let remove = Removing { named: Named::Pipe("/in/gone".into()), recipe: common.recipe.clone() };
+        let inputs = ByRole::of(|role| {
+            Some(match role {
+                Role::Train => input(Named::Files(vec!["/in/a.txt".into()]), &common.recipe),
+                Role::Query => input(Named::Stdin, &Recipe::lines()),
+                Role::Remove => input(Named::Pipe("/in/gone".into()), &common.recipe),
+            })
+        });
         let counts = Counts {
             common: Common { kind: Kind::CountMinConservative, ..common.clone() },
             sizing: Sizing::Counters(Counters { epsilon: 0.2, shape }),
             output: Target::File("/out/hits.txt".into()),
         };
         Job {
-            query: Some(Named::Stdin),
-            remove: Some(remove),
+            inputs,
             options: Options {
                 format: Some(Format::Csv),
                 delimiter: Some(b';'),
@@ -429,8 +438,6 @@ pub(super) mod tests {
                 no_quotes: true,
             },
             common,
-            train_recipe,
-            query_recipe,
             sizing: Sizing::Keys(20, Size::Fpr(0.01)),
             counts: Some(counts),
             batch: 2,
@@ -484,7 +491,7 @@ pub(super) mod tests {
         let mut other = largest();
         other.batch = 3;
         other.common.hash = Scheme::Xxh3 { seed: 7 };
-        other.train_recipe = Recipe::lines();
+        other.inputs[Role::Train] = Some(input(Named::Files(vec!["/in/a.txt".into()]), &Recipe::lines()));
         other.sizing = Sizing::Keys(21, Size::Fpr(0.01));
         other.every = Some(Duration::from_secs(1));
         other.options.delimiter = None;

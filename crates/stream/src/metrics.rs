@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tamis_read::error::{Error, Result};
 
+use super::role::{ByRole, Role};
 use super::watch::{Status, Watch};
 use super::window::Judged;
 
@@ -154,12 +155,8 @@ pub fn text(status: &Status) -> String {
         "Distinct keys, estimated.",
         &[("", fill.map(|fill| fill.keys).filter(|keys| !keys.is_nan()))],
     );
-    let lag = [
-        ("{stream=\"train\"}", status.train_lag),
-        ("{stream=\"query\"}", status.query_lag),
-        ("{stream=\"remove\"}", status.remove_lag),
-    ];
-    let lag = lag.map(|(label, lag)| (label, lag.map(|bytes| bytes as f64)));
+    let labels = ByRole::of(|role| format!("{{stream=\"{}\"}}", role.name()));
+    let lag = Role::ALL.map(|role| (labels[role].as_str(), status.lag[role].map(|bytes| bytes as f64)));
     metric("lag_bytes", "gauge", "Bytes of a stream that wait to be read.", &lag);
     if let Some(window) = &status.window {
         let seconds = |millis: Option<i64>| [("", millis.map(|millis| millis as f64 / 1000.0))];
@@ -254,7 +251,7 @@ mod tests {
 
     #[test]
     fn every_line_is_one_that_prometheus_reads() {
-        let status = Status { train_lag: Some(7), ..Status::default() };
+        let status = Status { lag: ByRole::of(|_| Some(7)), ..Status::default() };
         for line in BufReader::new(text(&status).as_bytes()).lines() {
             let line = line.unwrap();
             let value = line.rsplit(' ').next().unwrap().parse::<f64>();

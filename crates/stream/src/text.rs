@@ -25,6 +25,7 @@ use super::live::{Followed, LONGEST_LINE, Live, Pipe, Receive};
 use super::net::{Address, Peers, Socket};
 use super::queue::{Piece, Popped, Queue};
 use super::refusal::{CannotResume, Failed, Impossible};
+use super::role::Role;
 use super::sift::{Making, Sifter};
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::spool::Spool;
@@ -70,8 +71,7 @@ impl Named {
 /// How a stream is to be read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setup<'a> {
-    /// `train` or `query`.
-    pub(super) name: &'static str,
+    pub(super) role: Role,
     pub(super) named: &'a Named,
     pub(super) follow: bool,
     pub(super) options: &'a Options,
@@ -224,7 +224,7 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
             };
             let mut earlier: Box<dyn Read + Send> = Box::new(prelude(0));
             if let Some(folder) = setup.folder {
-                let spool = Spool::open(folder, setup.name, begin.offset)?;
+                let spool = Spool::open(folder, setup.role.name(), begin.offset)?;
                 earlier = Box::new(earlier.chain(spool.read_from(begin.offset)?));
                 text.spool = Some(Arc::new(Mutex::new(spool)));
             }

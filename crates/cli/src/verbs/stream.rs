@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tamis::hash::Scheme;
-use tamis::key::{Field, Recipe};
+use tamis::key::{Column, Field, Recipe};
 use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
 use tamis_jobs::number;
@@ -17,9 +17,10 @@ use tamis_jobs::output as files;
 use tamis_jobs::plan::Size;
 use tamis_jobs::request;
 use tamis_read::refusal::say;
+use tamis_read::{Format, Options};
 use tamis_stream::kafka::{Lost, Settings};
 use tamis_stream::metrics::Door;
-use tamis_stream::{self, Counts, Job, Named, Removing, Sizing, Status, Target, Watch};
+use tamis_stream::{self, ByRole, Counts, Input, Job, Named, Role, Sizing, Status, Target, Watch};
 
 use super::build::read_params;
 use super::counters;
@@ -275,14 +276,19 @@ impl Stream {
     }
 
     fn job(mut self, output: &Output) -> Result<Job> {
-        let named = |inputs: &[String]| (!inputs.is_empty()).then(|| Named::of(inputs)).transpose();
-        let (train, query, remove) = (named(&self.train)?, named(&self.query)?, named(&self.remove)?);
-        let stdin = [&train, &query, &remove].into_iter().filter(|named| **named == Some(Named::Stdin));
-        if stdin.count() > 1 {
+        let named = ByRole::try_of(|role| {
+            let inputs = match role {
+                Role::Train => &self.train,
+                Role::Query => &self.query,
+                Role::Remove => &self.remove,
+            };
+            (!inputs.is_empty()).then(|| Named::of(inputs)).transpose()
+        })?;
+        if named.values().filter(|named| **named == Some(Named::Stdin)).count() > 1 {
             return usage("- (standard input) can be one stream, not several");
         }
-        match (&train, &query) {
-            (None, None) if remove.is_none() => {
+        match (&named[Role::Train], &named[Role::Query]) {
+            (None, None) if named[Role::Remove].is_none() => {
                 return usage("no stream: --train names what is learned, --query what is asked");
             }
             (None, _) if self.from.is_none() => {
@@ -290,7 +296,7 @@ impl Stream {
             }
             _ => {}
         }
-        let target = match (&self.output, &query) {
+        let target = match (&self.output, &named[Role::Query]) {
             (Some(_), None) => return usage("without --query nothing is answered: leave out -o"),
             (None, None) => Target::Nowhere,
             (None, Some(_)) => Target::Stdout,
@@ -302,14 +308,13 @@ impl Stream {
             }
         }
         let kafka = self.kafka_settings(output)?;
-        let live =
-            [&train, &query, &remove].into_iter().flatten().any(|named| self.follow || named.is_live());
+        let live = named.values().flatten().any(|named| self.follow || named.is_live());
         let every = match (self.every, self.batch) {
             (Some(every), _) if every.is_zero() => return usage("--every takes a time above zero"),
             (None, None) if live => Some(Duration::from_secs(1)),
             (every, _) => every,
         };
-        let comes_once = train.as_ref().is_some_and(|named| !matches!(named, Named::Files(_)));
+        let comes_once = named[Role::Train].as_ref().is_some_and(|named| !matches!(named, Named::Files(_)));
         let fixed = self.kinds.request().chosen()
             || self.params.is_some()
             || self.from.is_some()
@@ -350,7 +355,7 @@ impl Stream {
         }
         let alone = Recipe { group: None, weight: None, ..train_recipe.clone() };
         let counts = match &self.counts {
-            Some(_) if query.is_none() => {
+            Some(_) if named[Role::Query].is_none() => {
                 return usage("without --query nothing is answered: leave out --counts");
             }
             Some(output) => {
@@ -369,26 +374,36 @@ impl Stream {
             return usage("counts need xxh3: leave out --counts, or --hash murmur3");
         }
         let unweighted = Recipe { weight: None, ..train_recipe.clone() };
-        let remove = match remove {
-            Some(named) => {
-                let recipe = replace_columns(&unweighted, &self.remove_key, None)?;
-                Some(Removing { named, recipe })
-            }
-            None => None,
+        let remove_recipe = match named[Role::Remove] {
+            Some(_) => replace_columns(&unweighted, &self.remove_key, None)?,
+            None => unweighted,
         };
         if weight.is_some() {
             train_recipe.weight = weight;
         }
+        let query_recipe = replace_columns(&alone, &self.query_key, None)?;
+        let options = self.reading.options();
+        let of_lines = |recipe: &Recipe| recipe.key.iter().all(|field| field.column == Column::Line);
+        let query_options = match of_lines(&query_recipe) && !of_lines(&train_recipe) {
+            // What is said of a table does not hold for lines that ask about it.
+            true => Options { format: Some(Format::Lines), ..Options::default() },
+            false => options.clone(),
+        };
+        let inputs = ByRole::of(|role| {
+            let (recipe, options) = match role {
+                Role::Train => (&train_recipe, &options),
+                Role::Query => (&query_recipe, &query_options),
+                Role::Remove => (&remove_recipe, &options),
+            };
+            let (recipe, options) = (recipe.clone(), options.clone());
+            named[role].clone().map(|named| Input { named, recipe, options })
+        });
         Ok(Job {
             counts,
-            train,
-            query,
-            remove,
+            inputs,
             follow: self.follow,
-            options: self.reading.options(),
-            query_recipe: replace_columns(&alone, &self.query_key, None)?,
+            options,
             common,
-            train_recipe,
             sizing,
             from: self.from,
             batch: usize::try_from(self.batch.unwrap_or(100_000)).unwrap_or(usize::MAX),
@@ -559,9 +574,7 @@ impl Line {
         if status.removed > 0 {
             parts.insert(2, format!("{} removed", short(status.removed)));
         }
-        if let Some(lag) =
-            [status.train_lag, status.query_lag, status.remove_lag].into_iter().flatten().reduce(|a, b| a + b)
-        {
+        if let Some(lag) = status.lag.values().copied().flatten().reduce(|a, b| a + b) {
             parts.push(format!("lag {}", number::bytes(lag)));
         }
         parts.join(", ")
