@@ -1,17 +1,14 @@
 //! Arguments that several verbs share: their syntax, then what they mean.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_jobs::exact::LEAST_MEMORY;
-use tamis_jobs::outlet::Destination;
 use tamis_jobs::plan::{Counters, Size};
 pub use tamis_jobs::request::bytes;
+pub use tamis_jobs::request::time::duration;
 use tamis_jobs::request::{self, MOST_THREADS};
 use tamis_jobs::rows::BadRows;
 use tamis_read::{Format, Options};
@@ -145,15 +142,6 @@ impl Keys {
     }
 }
 
-/// The recipe of a key alone; without columns, the line is the key.
-pub fn key_recipe(key: &[Field]) -> Recipe {
-    let mut recipe = Recipe::lines();
-    if !key.is_empty() {
-        recipe.key = key.to_vec();
-    }
-    recipe
-}
-
 /// Other columns for a stored recipe.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Keys")]
@@ -176,18 +164,6 @@ impl Columns {
     pub fn applied(&self, stored: &Recipe) -> Result<Recipe> {
         self.request().applied(stored).map_err(wrong)
     }
-}
-
-/// Where records go: `-o`, or standard output where they are not only counted.
-pub fn destination(path: Option<PathBuf>, count: bool, output: &Output) -> Result<Destination> {
-    let destination = match path {
-        Some(path) if path == Path::new("-") => Destination::Stdout,
-        Some(path) => Destination::File(path),
-        None if count => Destination::Nowhere,
-        None => Destination::Stdout,
-    };
-    refuse_json(destination == Destination::Stdout, output)?;
-    Ok(destination)
 }
 
 /// Refuses a report on standard output where the records go there.
@@ -415,24 +391,6 @@ pub fn count(text: &str) -> Result<u64, String> {
         Some(number) if number.fract() != 0.0 => Err("must be a whole number".into()),
         Some(number) => Ok(number as u64),
     }
-}
-
-/// A time: `500ms`, `10s`, `5m`, `24h`, `7d`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(at);
-    let factor = match unit {
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        "" if digits == "0" => 1.0,
-        _ => return Err("a time has a unit: 500ms, 10s, 5m, 24h, 7d".into()),
-    };
-    let number = digits.parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
-    let number = number.ok_or("not a time (500ms, 10s, 5m, 24h, 7d)")?;
-    Ok(Duration::from_secs_f64(number * factor))
 }
 
 /// Memory for a job that can do with little.

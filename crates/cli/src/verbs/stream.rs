@@ -15,14 +15,13 @@ use tamis::sizing::Kind;
 use tamis_jobs::number;
 use tamis_jobs::output as files;
 use tamis_jobs::plan::Size;
-use tamis_jobs::request;
+use tamis_jobs::request::{self, read_params};
 use tamis_read::refusal::say;
 use tamis_read::{Format, Options};
 use tamis_stream::kafka::{Lost, Settings};
 use tamis_stream::metrics::Door;
 use tamis_stream::{self, ByRole, Counts, Input, Job, Named, Role, Sizing, Status, Target, Watch};
 
-use super::build::read_params;
 use super::counters;
 use super::windows::{self, Windows};
 use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns};

@@ -28,7 +28,7 @@ const PART_BITS: u32 = 6;
 /// What a key takes in memory besides its bytes.
 const PER_KEY: usize = 64;
 
-pub(super) fn dedup(job: &Job, control: &Control) -> Result<Report> {
+pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report> {
     let start = Instant::now();
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     sources.keep();
@@ -56,7 +56,7 @@ pub(super) fn dedup(job: &Job, control: &Control) -> Result<Report> {
     let sifted: Vec<Sifter<'_>> = sources.sift(sifters(), take, control)?;
     phase("read");
     let Asked { seen, answers, parts, records, .. } = asked;
-    let rescued = parts.rescued(folder.path(), job.memory, control)?;
+    let rescued = parts.rescued(folder.path(), memory, control)?;
     phase("check");
     let mut passing = Passing::new(answers, &rescued, folder.path())?;
     outlets.begin(&form.prelude)?;
