@@ -3,10 +3,8 @@
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tamis::key::{Field, Recipe};
-use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_jobs::exact::LEAST_MEMORY;
-use tamis_jobs::plan::{Counters, Size};
 pub use tamis_jobs::request::bytes;
 pub use tamis_jobs::request::time::duration;
 use tamis_jobs::request::{self, MOST_THREADS};
@@ -174,11 +172,6 @@ pub fn refuse_json(to_stdout: bool, output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// The stored recipe with other columns; steps cannot be changed, or keys would differ.
-pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) -> Result<Recipe> {
-    request::replace_columns(stored, key, group).map_err(wrong)
-}
-
 /// The stored recipe with another column for the weight.
 pub fn replace_weight(recipe: &mut Recipe, with: Option<&Field>) -> Result<()> {
     request::replace_weight(recipe, with).map_err(wrong)
@@ -225,11 +218,6 @@ impl Kinds {
         let Kinds { kind, conservative, layers, seed, .. } = *self;
         request::Kinds { kind, conservative, layers, hash, seed }
     }
-
-    /// Kind, hash and recipe together.
-    pub fn common(&self, recipe: Recipe) -> Result<Common> {
-        self.request().common(recipe).map_err(wrong)
-    }
 }
 
 /// The requested size of filters.
@@ -255,11 +243,6 @@ impl Sizes {
     pub fn request(&self) -> request::Sizes {
         let Sizes { fpr, bits_per_key, size, keys } = *self;
         request::Sizes { fpr, bits_per_key, size, keys }
-    }
-
-    /// The size asked for.
-    pub fn size(&self) -> Result<Size> {
-        self.request().size().map_err(wrong)
     }
 }
 
@@ -289,11 +272,6 @@ impl Counting {
     pub fn request(&self) -> request::Counting {
         let Counting { epsilon, delta, width, depth, counter_bits } = *self;
         request::Counting { epsilon, delta, width, depth, counter_bits }
-    }
-
-    /// The counters asked for, where keys of such a share are listed.
-    pub fn counters(&self, heavy: Option<f64>) -> Result<Counters> {
-        self.request().counters(heavy).map_err(wrong)
     }
 }
 

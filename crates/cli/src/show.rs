@@ -147,7 +147,7 @@ pub fn refused(error: Error) -> anyhow::Error {
 
 /// Whether the request itself is refused, before any job.
 fn is_usage(why: &dyn Refusal) -> bool {
-    why.as_a::<request::Refusal>().is_some()
+    why.as_a::<request::Refusal>().is_some() || why.as_a::<tamis_stream::request::Refusal>().is_some()
 }
 
 /// Says what went wrong, and the exit code for it.

@@ -10,74 +10,8 @@ use tamis_read::refusal::{Help, Opt, Refusal};
 use thiserror::Error;
 
 use super::identity::{Difference, VERSION};
+use super::opt;
 use super::window::MOST_PANES;
-
-/// The options of a stream, by the names of their fields.
-pub mod opt {
-    use tamis_read::refusal::Opt;
-
-    /// Rows ahead of the clock.
-    pub const AHEAD: Opt = Opt("ahead");
-    /// The conservative update.
-    pub const CONSERVATIVE: Opt = Opt("conservative");
-    /// Counts beside filters.
-    pub const COUNTS: Opt = Opt("counts");
-    /// How long a batch gathers records.
-    pub const EVERY: Opt = Opt("every");
-    /// Waiting for more.
-    pub const FOLLOW: Opt = Opt("follow");
-    /// A file to start with.
-    pub const FROM: Opt = Opt("from");
-    /// Settings of Kafka's client in a file.
-    pub const KAFKA_CONFIG: Opt = Opt("kafka_config");
-    /// How long a broker is waited for.
-    pub const KAFKA_TIMEOUT: Opt = Opt("kafka_timeout");
-    /// The number of keys.
-    pub const KEYS: Opt = Opt("keys");
-    /// The kind of sketch.
-    pub const KIND: Opt = Opt("kind");
-    /// What to do when messages are gone.
-    pub const LOST: Opt = Opt("lost");
-    /// Where answers go.
-    pub const OUTPUT: Opt = Opt("output");
-    /// Given parameters.
-    pub const PARAMS: Opt = Opt("params");
-    /// The rate above which filters are rebuilt.
-    pub const REBUILD_ABOVE: Opt = Opt("rebuild_above");
-    /// The stream of removals.
-    pub const REMOVE: Opt = Opt("remove");
-    /// A size in bytes.
-    pub const SIZE: Opt = Opt("size");
-    /// The step of a window.
-    pub const SLIDE: Opt = Opt("slide");
-    /// The stream that is learned.
-    pub const TRAIN: Opt = Opt("train");
-    /// The length of a window.
-    pub const WINDOW: Opt = Opt("window");
-
-    /// All of them.
-    pub const ALL: [Opt; 19] = [
-        AHEAD,
-        CONSERVATIVE,
-        COUNTS,
-        EVERY,
-        FOLLOW,
-        FROM,
-        KAFKA_CONFIG,
-        KAFKA_TIMEOUT,
-        KEYS,
-        KIND,
-        LOST,
-        OUTPUT,
-        PARAMS,
-        REBUILD_ABOVE,
-        REMOVE,
-        SIZE,
-        SLIDE,
-        TRAIN,
-        WINDOW,
-    ];
-}
 
 const GROWING: &str = "blocked, bloom or scalable";
 
