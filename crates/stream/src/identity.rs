@@ -41,9 +41,9 @@ pub(super) struct Identity {
     version: u32,
     /// Of the `.tamis` files that are written.
     file_version: u32,
-    train: Option<Streams>,
-    query: Option<Streams>,
-    remove: Option<Streams>,
+    train: Option<StoredStream>,
+    query: Option<StoredStream>,
+    remove: Option<StoredStream>,
     /// Where answers go.
     output: String,
     kind: Kind,
@@ -55,7 +55,7 @@ pub(super) struct Identity {
     train_recipe: Option<Recipe>,
     query_recipe: Option<Recipe>,
     remove_recipe: Option<Recipe>,
-    size: Sized,
+    size: StoredSize,
     counts: Option<Counted>,
     /// The digest of the file whose keys are known from the start.
     from: Option<String>,
@@ -71,7 +71,7 @@ pub(super) struct Identity {
 /// A stream by its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Streams {
+enum StoredStream {
     /// Files, globs and folders, by their absolute names.
     Files(Vec<String>),
     /// Standard input (`-`), a pipe, a socket or a topic.
@@ -81,7 +81,7 @@ enum Streams {
 /// How large sketches are made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "by")]
-enum Sized {
+enum StoredSize {
     #[serde(rename = "parameters")]
     Parameters { digest: String },
     #[serde(rename = "rate")]
@@ -102,7 +102,7 @@ struct Counted {
     output: String,
     kind: Kind,
     recipe: Recipe,
-    size: Sized,
+    size: StoredSize,
 }
 
 /// What was declared of the text of the inputs; `null` where it is recognised.
@@ -114,32 +114,32 @@ struct Dialect {
     quotes: bool,
 }
 
-impl Streams {
-    fn of(stream: &Named) -> Streams {
+impl StoredStream {
+    fn of(stream: &Named) -> StoredStream {
         match stream {
             Named::Files(inputs) => {
-                Streams::Files(inputs.iter().map(|input| named(Path::new(input))).collect())
+                StoredStream::Files(inputs.iter().map(|input| named(Path::new(input))).collect())
             }
-            Named::Stdin => Streams::One("-".into()),
-            Named::Pipe(path) => Streams::One(named(path)),
-            Named::Socket(address) => Streams::One(address.to_string()),
-            Named::Kafka(topic) => Streams::One(topic.name()),
+            Named::Stdin => StoredStream::One("-".into()),
+            Named::Pipe(path) => StoredStream::One(named(path)),
+            Named::Socket(address) => StoredStream::One(address.to_string()),
+            Named::Kafka(topic) => StoredStream::One(topic.name()),
         }
     }
 }
 
-impl Sized {
-    fn of(sizing: &Sizing) -> Result<Sized> {
+impl StoredSize {
+    fn of(sizing: &Sizing) -> Result<StoredSize> {
         Ok(match *sizing {
             Sizing::Params(ref params) => {
                 let params = serde_json::to_vec(params).map_err(unwritable)?;
-                Sized::Parameters { digest: format!("{:016x}", xxh3(&params, 0)) }
+                StoredSize::Parameters { digest: format!("{:016x}", xxh3(&params, 0)) }
             }
-            Sizing::Keys(keys, Size::Fpr(rate)) => Sized::Rate { keys, rate },
-            Sizing::Keys(keys, Size::BitsPerKey(bits)) => Sized::BitsPerKey { keys, bits },
-            Sizing::Keys(keys, Size::Total(bytes)) => Sized::Bytes { keys, bytes },
-            Sizing::Growing(keys, rate) => Sized::Growing { keys, rate },
-            Sizing::Counters(Counters { epsilon, shape }) => Sized::Counters {
+            Sizing::Keys(keys, Size::Fpr(rate)) => StoredSize::Rate { keys, rate },
+            Sizing::Keys(keys, Size::BitsPerKey(bits)) => StoredSize::BitsPerKey { keys, bits },
+            Sizing::Keys(keys, Size::Total(bytes)) => StoredSize::Bytes { keys, bytes },
+            Sizing::Growing(keys, rate) => StoredSize::Growing { keys, rate },
+            Sizing::Counters(Counters { epsilon, shape }) => StoredSize::Counters {
                 counters: shape.slots,
                 counter_bits: shape.width,
                 rows: shape.hashes,
@@ -155,7 +155,7 @@ impl Counted {
             output: counts.output.name(),
             kind: counts.common.kind,
             recipe: counts.common.recipe.clone(),
-            size: Sized::of(&counts.sizing)?,
+            size: StoredSize::of(&counts.sizing)?,
         })
     }
 }
@@ -167,7 +167,7 @@ impl Identity {
             Some(path) => Some(format!("{:032x}", output::open(path)?.digest())),
             None => None,
         };
-        let stream = |role| job.inputs[role].as_ref().map(|input| Streams::of(&input.named));
+        let stream = |role| job.inputs[role].as_ref().map(|input| StoredStream::of(&input.named));
         let recipe = |role| job.inputs[role].as_ref().map(|input| input.recipe.clone());
         let nanos = |every: Duration| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
         Ok(Identity {
@@ -183,7 +183,7 @@ impl Identity {
             train_recipe: recipe(Role::Train),
             query_recipe: recipe(Role::Query),
             remove_recipe: recipe(Role::Remove),
-            size: Sized::of(&job.sizing)?,
+            size: StoredSize::of(&job.sizing)?,
             counts: job.counts.as_ref().map(Counted::of).transpose()?,
             from,
             batch: job.batch as u64,
@@ -475,7 +475,7 @@ pub(super) mod tests {
             (Sizing::Keys(9, Size::BitsPerKey(9.5)), r#"{"by":"bits-per-key","keys":9,"bits":9.5}"#),
             (Sizing::Keys(9, Size::Total(4096)), r#"{"by":"bytes","keys":9,"bytes":4096}"#),
         ] {
-            assert_eq!(serde_json::to_string(&Sized::of(&sizing).unwrap()).unwrap(), text);
+            assert_eq!(serde_json::to_string(&StoredSize::of(&sizing).unwrap()).unwrap(), text);
         }
     }
 

@@ -50,7 +50,7 @@ pub use self::learned::{Fill, Sizing};
 pub use self::net::Address;
 pub use self::refusal::{BadWindow, CannotResume, Failed, Impossible, News};
 pub use self::role::{ByRole, Role};
-pub use self::sink::{Sink, Target};
+pub use self::sink::{AnswerSink, Target};
 pub use self::source::{Cut, Place, Reached, Records, Source};
 pub use self::text::Named;
 pub use self::watch::{Batch, Status, Watch, Windowed};

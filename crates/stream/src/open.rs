@@ -215,8 +215,8 @@ pub(super) fn open_stream<'a>(
         #[cfg(feature = "kafka")]
         {
             let Setup { follow, options, making, .. } = setup;
-            let reading = kafka::source::Reading { address, settings: &job.kafka, follow, options, making };
-            let source = Box::new(kafka::source::open(reading, begin)?);
+            let topic = kafka::source::TopicSetup { address, settings: &job.kafka, follow, options, making };
+            let source = Box::new(kafka::source::open(topic, begin)?);
             return Ok(OpenStream { source, reader: None });
         }
     }

@@ -18,7 +18,7 @@ use super::panes::Panes;
 use super::rebuild::{self, Rebuild};
 use super::refusal::{CannotResume, News};
 use super::role::{ByRole, Role};
-use super::sink::Sink;
+use super::sink::AnswerSink;
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::state::{self, Begin, Commit, Planned, State};
 use super::watch::{Batch, Watch, Windowed};
@@ -93,7 +93,7 @@ pub(super) struct Learner<'a> {
     /// With windows, the union of the panes.
     pub(super) learned: Learned,
     pub(super) panes: Panes,
-    pub(super) sink: Box<dyn Sink + 'a>,
+    pub(super) sink: Box<dyn AnswerSink + 'a>,
     pub(super) writing: Writing,
 }
 
@@ -520,7 +520,7 @@ impl<'a> Run<'a> {
         let Some(state) = &mut self.state else { return Ok(()) };
         let streams = ByRole::try_of(|role| self.streams[role].commit())?;
         let mut commit = Commit { batch: self.batch, streams, ..Commit::default() };
-        let mut files = state::Panes::default();
+        let mut files = state::PaneFiles::default();
         for (number, Learner { learned, panes, sink, .. }) in self.learners.iter_mut().enumerate() {
             let name = format!("{}-{}.tamis", learned.name(), self.batch);
             learned.write(&state.path(&name), self.job.threads)?;
@@ -537,7 +537,7 @@ impl<'a> Run<'a> {
         let planned = self.learners.first().and_then(|learner| learner.learned.planned_keys());
         commit.keys = planned.filter(|_| self.rebuild.is_some());
         if let Some(times) = &self.times {
-            commit.window = Some(state::Panes { newest: times.newest, ..files });
+            commit.window = Some(state::PaneFiles { newest: times.newest, ..files });
         }
         state.commit(commit)?;
         for stream in self.streams.values_mut() {

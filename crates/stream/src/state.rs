@@ -63,12 +63,12 @@ pub(super) struct Commit {
     pub(super) keys: Option<u64>,
     /// With windows: how far time has come, and the files of panes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) window: Option<Panes>,
+    pub(super) window: Option<PaneFiles>,
 }
 
 /// The panes of windows, by their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Panes {
+pub(super) struct PaneFiles {
     /// The newest time, in milliseconds since 1970.
     pub(super) newest: Option<i64>,
     pub(super) filter: Vec<(i64, String)>,

@@ -92,7 +92,7 @@ struct Shared {
 
 /// An input file as the run sees it.
 #[derive(Debug, Clone)]
-struct Input {
+struct InputFile {
     path: PathBuf,
     /// Whether its offsets are those of the file.
     plain: bool,
@@ -104,7 +104,7 @@ struct Input {
 pub(super) struct Text {
     shared: Arc<Shared>,
     spool: Option<Arc<Mutex<Spool>>>,
-    inputs: Vec<Input>,
+    inputs: Vec<InputFile>,
     /// How files were understood.
     explained: Vec<Explained>,
     /// Marks of the inputs that are done.
@@ -205,13 +205,13 @@ impl Text {
         let all = paths.len();
         let last = setup.follow.then(|| paths.pop()).flatten();
         let left: Vec<PathBuf> = paths.iter().skip(begin.input).cloned().collect();
-        let of = |path: &PathBuf| Input { path: path.clone(), plain: true, length: 0 };
+        let of = |path: &PathBuf| InputFile { path: path.clone(), plain: true, length: 0 };
         self.inputs = paths.iter().take(begin.input).map(of).collect();
         // Also to refuse what cannot be read before anything is written.
         let inputs = left.iter().map(|path| (path.clone(), None)).collect();
         let sources = Sources::of(inputs, setup.options, &setup.making.columns())?;
         self.explained = sources.explain();
-        self.inputs.extend(self.explained.iter().map(Input::of));
+        self.inputs.extend(self.explained.iter().map(InputFile::of));
         let prepared = match last {
             None => Prepared::Files(sources),
             Some(path) => {
@@ -265,11 +265,11 @@ fn receiver(setup: &Setup<'_>) -> Result<(String, Box<dyn Receive>)> {
     })
 }
 
-impl Input {
-    fn of(explained: &Explained) -> Input {
+impl InputFile {
+    fn of(explained: &Explained) -> InputFile {
         let length = fs::metadata(&explained.path).map_or(0, |file| file.len());
         let plain = explained.compression.is_none() && explained.format != Format::Parquet;
-        Input { path: explained.path.clone(), plain, length }
+        InputFile { path: explained.path.clone(), plain, length }
     }
 }
 
@@ -381,7 +381,7 @@ impl Text {
     /// Goes on to another input.
     fn pass_on(&mut self, input: usize) -> Result<()> {
         for done in self.marks.len()..input.min(self.inputs.len()) {
-            let Input { path, .. } = &self.inputs[done];
+            let InputFile { path, .. } = &self.inputs[done];
             let length = fs::metadata(path).map_err(Error::io(path))?.len();
             // Of a plain file no more than was read, even if it has grown since.
             let offset =
@@ -524,7 +524,7 @@ impl Source for Text {
     }
 
     fn lag(&self) -> Option<u64> {
-        let of = |(number, input): (usize, &Input)| {
+        let of = |(number, input): (usize, &InputFile)| {
             let length = match &self.followed {
                 Some((followed, file)) if *followed == number => file.metadata().ok()?.len(),
                 _ => input.length,

@@ -25,7 +25,7 @@ use tamis_read::{Format, Options};
 pub use self::refusal::{Note, Refusal};
 pub use self::windows::Windows;
 
-use self::sketches::{Planned, Wanted};
+use self::sketches::{Learning, Wanted};
 use super::job::{Counts, Input, Job};
 use super::kafka::{Asked, Settings};
 use super::learned::Sizing;
@@ -123,7 +123,7 @@ impl StreamJob {
         let kinds = self.kinds_of(&named, tell);
         let window = self.windows.resolve()?;
         let wanted = Wanted::of(self, kinds);
-        let Planned { common, sizing, recipe } = wanted.planned(self, tell)?;
+        let Learning { common, sizing, recipe } = wanted.planned(self, tell)?;
         let counts = self.counts(&named, &common)?;
         let inputs = self.inputs(&named, &recipe)?;
         Ok(Job {

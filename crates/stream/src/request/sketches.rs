@@ -26,7 +26,7 @@ pub(super) struct Wanted {
 }
 
 /// What is learned.
-pub(super) struct Planned {
+pub(super) struct Learning {
     pub(super) common: Common,
     pub(super) sizing: Sizing,
     /// The recipe with the columns that were asked for.
@@ -46,7 +46,7 @@ impl Wanted {
     }
 
     /// What follows from it, beside the files of the request.
-    pub(super) fn planned(self, request: &StreamJob, tell: &mut dyn FnMut(&Note)) -> Result<Planned> {
+    pub(super) fn planned(self, request: &StreamJob, tell: &mut dyn FnMut(&Note)) -> Result<Learning> {
         let planned = match given(request, tell)? {
             Some(params) => self.with(params)?,
             None => self.alone(tell)?,
@@ -59,7 +59,7 @@ impl Wanted {
     }
 
     /// As given parameters have it.
-    fn with(self, params: Params) -> Result<Planned> {
+    fn with(self, params: Params) -> Result<Learning> {
         refuse_fixed(&self.kinds, &self.keys, &self.sizes, &self.counting)?;
         let recipe = self.keys.applied(&params.common.recipe)?;
         let common = params.common.clone();
@@ -67,11 +67,11 @@ impl Wanted {
             Some(first) if common.kind == Kind::Scalable => Sizing::Growing(first.keys, first.fpr),
             _ => Sizing::Params(params),
         };
-        Ok(Planned { common, sizing, recipe })
+        Ok(Learning { common, sizing, recipe })
     }
 
     /// As it is asked for.
-    fn alone(mut self, tell: &mut dyn FnMut(&Note)) -> Result<Planned> {
+    fn alone(mut self, tell: &mut dyn FnMut(&Note)) -> Result<Learning> {
         let size = self.sizes.size()?;
         if !self.kinds.chosen() && self.sizes.keys.is_none() && !self.window {
             self.kinds.kind = Some(Kind::Scalable);
@@ -94,7 +94,7 @@ impl Wanted {
             (_, Some(keys), size) => Sizing::Keys(keys, size),
             (kind, None, _) => return Err(Refusal::KeysUnknown(kind).into()),
         };
-        Ok(Planned { recipe: common.recipe.clone(), common, sizing })
+        Ok(Learning { recipe: common.recipe.clone(), common, sizing })
     }
 }
 
