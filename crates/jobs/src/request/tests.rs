@@ -251,3 +251,23 @@ fn what_works_on_one_machine_is_not_spread() {
     assert!(told(filter(json!({}))).contains("give output=FOLDER or count"));
     filter(json!({"count": true})).unwrap();
 }
+
+fn deduplicated(options: Value) -> tamis_read::error::Result<crate::dedup::Job> {
+    let request: DedupJob = read(map(options.clone())).unwrap_or_else(|error| panic!("{options}: {error}"));
+    request.resolve(None)
+}
+
+#[test]
+fn a_dedup_remembers_keys_or_has_a_filter_and_never_both() {
+    use crate::dedup::{Kept, Remember, Room};
+    let remember = |options| deduplicated(options).unwrap().remember;
+    assert_eq!(remember(json!({"strict": true, "memory": "1MB"})), Remember::Keys { memory: 1_000_000 });
+    let kept = Kept { path: "s.tamis".into(), commit_every: std::time::Duration::from_millis(500) };
+    let filter = Remember::Filter { room: Room::Bytes(64_000), state: Some(kept) };
+    assert_eq!(remember(json!({"size": "64KB", "state": "s.tamis", "commit_every": "500ms"})), filter);
+    for more in [json!({"state": "s.tamis"}), json!({"size": 1000})] {
+        let mut options = map(json!({"strict": true}));
+        options.extend(map(more));
+        assert!(deduplicated(Value::Object(options)).is_err());
+    }
+}
