@@ -265,9 +265,8 @@ impl Params {
 
     /// Reads parameters that [`to_json`](Self::to_json) wrote.
     pub fn from_json(text: &str) -> Result<Params> {
-        let ParamsInJson { kind, hash, recipe, groups } = serde_json::from_str(text).map_err(|error| {
-            Error::Corrupt(format!("invalid parameters: `plan -o` writes valid ones ({error})"))
-        })?;
+        let ParamsInJson { kind, hash, recipe, groups } =
+            serde_json::from_str(text).map_err(|error| Error::Params(error.to_string()))?;
         let numbers = |GroupInJson { group, keys, fpr, slots, width, hashes }| {
             (group, Numbers { keys, fpr, slots, width, hashes })
         };

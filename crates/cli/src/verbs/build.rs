@@ -3,7 +3,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde_json::json;
 use tamis::format::MAGIC;
@@ -195,7 +195,14 @@ pub(super) fn read_params(path: &Path) -> Result<Params> {
         bail!("{}: this is a file of filters; --like takes its parameters", path.display());
     }
     file.read_to_end(&mut bytes).map_err(Error::io(path))?;
-    Params::from_json(&String::from_utf8_lossy(&bytes)).with_context(|| path.display().to_string())
+    let params = Params::from_json(&String::from_utf8_lossy(&bytes)).map_err(|error| match error {
+        tamis::Error::Params(why) => anyhow!(
+            "invalid parameters: `plan -o` writes valid ones ({why}): the file was not written by tamis, or was \
+             changed since"
+        ),
+        error => error.into(),
+    });
+    params.with_context(|| path.display().to_string())
 }
 
 /// The parameters of a file of filters.
