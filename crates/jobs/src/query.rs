@@ -24,10 +24,7 @@ pub struct Asker<'f> {
 impl<'f> Asker<'f> {
     /// Asks this file.
     pub fn new(file: &'f Mapped) -> Result<Self> {
-        let groups = &file.params().groups;
-        let mut order: Vec<usize> = (0..groups.len()).collect();
-        order.sort_by(|&a, &b| groups[a].group.compare_naturally(&groups[b].group));
-        Ok(Asker { file, filters: Filters::of_file(file)?, order })
+        Ok(Asker { file, filters: Filters::of_file(file)?, order: file.params().natural_order() })
     }
 
     /// Passes over groups from which a key may have been removed.

@@ -76,8 +76,7 @@ impl File {
             let section = Section { map: map.clone(), start, len: 8 * words.len() };
             sketches.push(Sketch::from_words(params.common.kind, group, tally.beside, section)?);
         }
-        let mut order: Vec<usize> = (0..params.groups.len()).collect();
-        order.sort_by(|&a, &b| params.groups[a].group.compare_naturally(&params.groups[b].group));
+        let order = params.natural_order();
         Ok(File { path: path.to_owned(), container, sketches, order })
     }
 
