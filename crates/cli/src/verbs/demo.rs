@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use tamis_jobs::build::{self, Bits, Sizing, Sketches};
+use tamis_jobs::build::{self, Bits, FilterSizing, Sketches};
 use tamis_jobs::output as files;
 use tamis_jobs::plan::Size;
 use tamis_jobs::rows::BadRows;
@@ -57,7 +57,7 @@ impl Demo {
             sketches: Sketches::Bits {
                 kind: Bits::Blocked,
                 seed: 0,
-                sizing: Sizing::Counted(Size::Fpr(0.01)),
+                sizing: FilterSizing::Counted(Size::Fpr(0.01)),
             },
             recipe: recipe(),
             bad_rows: BadRows::Fail,

@@ -11,7 +11,7 @@ use tamis_read::{BadRow, Control, Next, RowResult, Sift, Sink, Sources};
 use crate::arena::{self, Placing};
 use crate::batch::{Keeps, KeyBatch};
 use crate::build::{Built, Taken, taken};
-use crate::count::Making;
+use crate::count::KeyRules;
 use crate::rows::{Groups, KeyRows};
 
 /// Makes the keys of a chunk, on one thread.
@@ -39,7 +39,7 @@ impl Sift for Sifter<'_> {
 /// those of one thread, whatever their number.
 pub(crate) fn in_order(
     sources: &Sources,
-    making: Making<'_>,
+    rules: KeyRules<'_>,
     params: Params,
     words: Option<Words>,
     threads: usize,
@@ -56,7 +56,7 @@ pub(crate) fn in_order(
     let mut by_group: Vec<(Vec<u64>, Vec<u64>)> = vec![Default::default(); sketches.len()];
     let keeps = Keeps { groups: sketches.len() > 1, weights: true, ..Keeps::default() };
     let sifters =
-        (0..threads).map(|_| Sifter(making.rows(Groups::Known(&params), KeyBatch::new(keeps)))).collect();
+        (0..threads).map(|_| Sifter(rules.rows(Groups::Known(&params), KeyBatch::new(keeps)))).collect();
     let sifters = sources.sift(
         sifters,
         |next| {

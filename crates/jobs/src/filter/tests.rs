@@ -9,7 +9,7 @@ use tamis::hash::Scheme;
 use tamis::params::Common;
 
 use super::*;
-use crate::build::{self, Bits, Sizing, Sketches};
+use crate::build::{self, Bits, FilterSizing, Sketches};
 use crate::exact::LEAST_MEMORY;
 use crate::plan::Size;
 use crate::query::Asker;
@@ -229,7 +229,11 @@ fn strict_is_a_join_whatever_the_filters_say() {
     let build = build::Job {
         inputs: vec![folder.join("members.txt").display().to_string()],
         options: tamis_read::Options::default(),
-        sketches: Sketches::Bits { kind: Bits::Blocked, seed: 0, sizing: Sizing::Planned(1, Size::Fpr(0.5)) },
+        sketches: Sketches::Bits {
+            kind: Bits::Blocked,
+            seed: 0,
+            sizing: FilterSizing::Planned(1, Size::Fpr(0.5)),
+        },
         recipe: Recipe::lines(),
         bad_rows: BadRows::Fail,
         threads: 2,
