@@ -19,12 +19,12 @@ use tamis::blocked::Blocked;
 use tamis::bloom::Bloom;
 use tamis::counting::Counting;
 use tamis::countmin::{self, CountMin, Heavy, Update};
-use tamis::format::{Extras, seal, write};
+use tamis::format::{Beside, Extras, seal, write};
 use tamis::fuse::Fuse;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::Recipe;
 use tamis::layered::Layered;
-use tamis::params::{Common, GroupParams, Name};
+use tamis::params::{Common, Goal, GroupParams, Name};
 use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
 use tamis_make::build;
@@ -91,8 +91,7 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
     let group = |(i, &keys): (usize, &u64)| GroupParams {
         group: Name::from(i.to_string().as_str()),
-        keys: if kind.counts() { 0 } else { keys },
-        fpr: if kind.counts() { 0.5 } else { 0.01 },
+        goal: if kind.counts() { Goal::Error { epsilon: 0.5 } } else { Goal::Rate { keys, fpr: 0.01 } },
         shape: match kind {
             Kind::CountMin => countmin::shape(0.5, 0.2, 32).unwrap(),
             Kind::CountMinConservative => countmin::shape(0.5, 0.2, 64).unwrap(),
@@ -104,23 +103,23 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
     let mut data = vec![0; words];
     let mut tallies = Vec::new();
     for ((group, &start), &size) in params.groups.iter().zip(&starts).zip(sizes) {
-        let section = &mut data[start..start + group.shape.words(kind) as usize];
+        let section = &mut data[start..start + group.shape.words() as usize];
         let mut keys: Vec<u64> = (0..size).map(|key| xxh3(&key.to_le_bytes(), 0)).collect();
         let mut seed = 0;
         match kind {
             Kind::Blocked => {
-                Blocked::from_words(&mut *section, group.shape.hashes).unwrap().insert_hashes(&keys)
+                Blocked::from_words(&mut *section, group.shape.hashes()).unwrap().insert_hashes(&keys)
             }
             Kind::Counting => {
-                let mut filter = Counting::from_words(&mut *section, group.shape.hashes).unwrap();
+                let mut filter = Counting::from_words(&mut *section, group.shape.hashes()).unwrap();
                 filter.insert_hashes(&keys);
                 seed = filter.remove_hashes(&keys[..1]);
             }
-            Kind::Bloom => Bloom::from_words(&mut *section, group.shape.slots, group.shape.hashes)
+            Kind::Bloom => Bloom::from_words(&mut *section, group.shape.slots(), group.shape.hashes())
                 .unwrap()
                 .insert_hashes(&keys),
             Kind::Fuse => {
-                let built = Fuse::build(&mut keys, group.shape.width).unwrap();
+                let built = Fuse::build(&mut keys, group.shape.width()).unwrap();
                 section.copy_from_slice(built.words());
                 seed = built.seed();
             }
@@ -129,7 +128,7 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
                 keys.chunks(3).for_each(|record| filter.insert_keywords(record));
             }
             Kind::Scalable => {
-                let mut filter = Scalable::new(group.keys, group.fpr).unwrap();
+                let mut filter = Scalable::new(group.keys(), group.fpr()).unwrap();
                 filter.insert_hashes(&keys, &mut vec![false; keys.len()]).unwrap();
                 section.copy_from_slice(filter.words());
                 seed = filter.newest();
@@ -141,7 +140,7 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
                 seed = sketch.total();
             }
         }
-        tallies.push(seal(kind, &group.shape, section, size, seed));
+        tallies.push(seal(&group.shape, section, size, Beside::from_number(kind, seed)));
     }
     let listed = vec![vec![b"a".to_vec(), b"bc".to_vec()], vec![], vec![b"".to_vec()]];
     let heavy = (kind == Kind::CountMin && sizes.len() == 3).then(|| Heavy { share: 0.1, groups: listed });

@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     let kind = params.common.kind;
     let groups = params.groups.iter_mut().filter(|_| !kind.counts() && kind != Kind::Scalable);
     for (i, group) in groups.enumerate() {
-        group.fpr = (1 + (xxh3(data, i as u64) >> 11)) as f64 / (1u64 << 53) as f64;
+        group.fpr() = (1 + (xxh3(data, i as u64) >> 11)) as f64 / (1u64 << 53) as f64;
     }
     let json = params.to_json();
     assert_eq!(Params::from_json(&json).expect("what is written can be read"), params, "{json}");
@@ -27,9 +27,9 @@ fuzz_target!(|data: &[u8]| {
     assert!(starts.is_sorted() && starts.iter().all(|&start| start % 8 == 0 && start < words));
     for (at, group) in params.groups.iter().enumerate() {
         assert_eq!(params.find(&group.group.0), Some(at));
-        let rate = kind.expected_rate(&group.shape, group.keys);
+        let rate = group.shape.expected_rate(group.keys());
         assert!(rate.is_nan() || (0.0..=1.0).contains(&rate), "{group:?}");
-        kind.capacity(&group.shape, group.fpr);
+        group.shape.capacity(group.fpr());
     }
 
     let recipe = &params.common.recipe;

@@ -15,9 +15,7 @@ use tamis_make::output::Mapped;
 /// All that `tamis inspect --json` tells of a file but its path.
 pub fn file(file: &Mapped) -> Result<Value> {
     let common = &file.params().common;
-    let mut order: Vec<usize> = (0..file.params().groups.len()).collect();
-    let params = &file.params().groups;
-    order.sort_by(|&a, &b| params[a].group.compare_naturally(&params[b].group));
+    let (order, params) = (file.params().natural_order(), &file.params().groups);
     let mut groups = Vec::with_capacity(order.len());
     for at in order {
         let (group, tally, sketch) = (&params[at], &file.tallies()[at], file.sketch(at)?);
@@ -43,26 +41,26 @@ pub fn file(file: &Mapped) -> Result<Value> {
 pub fn bytes(kind: Kind, group: &GroupParams) -> u64 {
     match kind.counts() {
         true => group.shape.bits().div_ceil(64) * 8,
-        false => group.shape.words(kind) * 8,
+        false => group.shape.words() * 8,
     }
 }
 
 /// The state of a filter.
 pub fn filter(group: &GroupParams, tally: &Tally, health: &Health) -> Value {
     let mut json = json!({
-        "group": group.group, "rows": tally.rows, "planned_keys": group.keys,
+        "group": group.group, "rows": tally.rows, "planned_keys": group.keys(),
         "estimated_keys": health.keys.is_finite().then_some(health.keys),
-        "bits": group.shape.bits(), "hashes": group.shape.hashes, "width": group.shape.width,
-        "ones": tally.ones, "fill": health.fill, "fpr_now": health.rate, "fpr_target": group.fpr,
+        "bits": group.shape.bits(), "hashes": group.shape.hashes(), "width": group.shape.width(),
+        "ones": tally.ones, "fill": health.fill, "fpr_now": health.rate, "fpr_target": group.fpr(),
         "capacity": health.capacity, "overfull": health.overfull,
     });
     if let Some(whole) = health.whole {
         json["layers"] = group.shape.layers().into();
-        json["layer_bits"] = group.shape.slots.into();
+        json["layer_bits"] = group.shape.slots().into();
         json["fpr_random_records"] = whole.into();
     }
     if let Some(full) = health.full {
-        json["rows_removed"] = tally.removed(Kind::Counting).into();
+        json["rows_removed"] = tally.removed().into();
         json["counters_full"] = full.into();
     }
     json
@@ -75,7 +73,7 @@ pub fn counts(group: &GroupParams, tally: &Tally, census: &Census, heavy: Option
         "counters_used": census.used, "largest": census.largest, "counters_full": census.saturated,
     });
     extend(&mut json, shape_json(&group.shape));
-    extend(&mut json, promise_json(&Promise::of(group, tally.seed)));
+    extend(&mut json, promise_json(&Promise::of(group, tally.total_weight())));
     if let Some(heavy) = heavy {
         json["heavy_keys"] = heavy.into();
     }
@@ -92,7 +90,7 @@ pub fn promise_json(promise: &Promise) -> Value {
 
 /// The shape of a sketch that counts.
 pub fn shape_json(shape: &Shape) -> Value {
-    json!({ "counters_per_row": shape.row(), "depth": shape.hashes, "counter_bits": shape.width })
+    json!({ "counters_per_row": shape.row(), "depth": shape.hashes(), "counter_bits": shape.width() })
 }
 
 /// Puts the fields of one object into another.

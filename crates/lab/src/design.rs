@@ -80,8 +80,8 @@ pub fn design(job: &Job, control: &Control) -> Result<Design> {
 fn point(job: &Job, hashes: u32, control: &Control) -> Result<Point> {
     let bits = job.keys.saturating_mul(BITS_PER_KEY);
     let common = Common { kind: Kind::Bloom, hash: tamis::hash::Scheme::DEFAULT, recipe: Recipe::lines() };
-    let shape = Shape { slots: bits, width: 1, hashes };
-    let group = GroupParams { group: Name::default(), keys: job.keys, fpr: slides(hashes), shape };
+    let shape = Shape::Bloom { bits, hashes };
+    let group = GroupParams::filter(Name::default(), job.keys, slides(hashes), shape);
     let placing = Placing::new(&Params::new(common, vec![group])?);
     let mut words = placing.empty()?;
 

@@ -259,7 +259,7 @@ impl Filter {
     fn new(subject: Subject, memory: Memory, layers: Shape, items: usize, records: usize) -> Result<Filter> {
         let (bits, hashes) = match (subject, memory) {
             (Subject::Layered, _) => return Ok(Filter::Layered(Layered::zeroed(layers)?)),
-            (_, Memory::Layer) => (layers.slots, layers.hashes),
+            (_, Memory::Layer) => (layers.slots(), layers.hashes()),
             (subject, Memory::Total) => {
                 let keys = if subject == Subject::Whole { records } else { items };
                 let best = bloom::hashes_for_bits_per_key(layers.bits() as f64 / keys.max(1) as f64);
@@ -289,7 +289,7 @@ impl Filter {
     fn bits_and_hashes(&self) -> (u64, u32) {
         match self {
             Filter::Whole(filter) | Filter::Keywords(filter) => (filter.bits(), filter.hashes()),
-            Filter::Layered(filter) => (filter.shape().bits(), filter.shape().hashes),
+            Filter::Layered(filter) => (filter.shape().bits(), filter.shape().hashes()),
         }
     }
 

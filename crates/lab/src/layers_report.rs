@@ -68,8 +68,8 @@ impl Layers {
                 format!("{:.2}", set.mean),
                 number::count(set.vocabulary as u64),
                 format!("{} + XOR", set.shape.layers()),
-                number::count(set.shape.slots),
-                set.shape.hashes.to_string(),
+                number::count(set.shape.slots()),
+                set.shape.hashes().to_string(),
                 number::count(set.shape.bits()),
             ]
         };
@@ -269,7 +269,7 @@ impl Layers {
                         format!("{:.4}", set.mean),
                         set.vocabulary.to_string(),
                         set.shape.layers().to_string(),
-                        set.shape.slots.to_string(),
+                        set.shape.slots().to_string(),
                         quoted(subject.name()),
                         quoted(memory.name()),
                         count.bits.to_string(),
@@ -311,7 +311,7 @@ impl Layers {
             json!({
                 "data_set": set.name, "unique_records": set.records, "left_out": set.skipped,
                 "keywords_each": set.mean, "different_keywords": set.vocabulary, "layers": set.shape.layers(),
-                "layer_bits": set.shape.slots, "hashes": set.shape.hashes, "measured": filters.collect::<Vec<_>>(),
+                "layer_bits": set.shape.slots(), "hashes": set.shape.hashes(), "measured": filters.collect::<Vec<_>>(),
             })
         };
         json!({ "data_sets": self.sets.iter().map(set).collect::<Vec<_>>(), "verdict": self.verdict() })

@@ -22,7 +22,8 @@ use tamis::hash::{Scheme, murmur3};
 use tamis::key::keywords_of;
 use tamis::layered;
 use tamis::params::Params;
-use tamis::sizing::{Kind, Shape};
+use tamis::sizing::Kind;
+use tamis::sketch::or_words;
 use tamis_read::error::Result;
 use tamis_read::refusal::{Help, Refusal};
 
@@ -104,17 +105,17 @@ impl Placing {
         let place = |(group, start): (&tamis::params::GroupParams, usize)| Place {
             start,
             size: match kind {
-                Kind::Blocked | Kind::Counting => group.shape.slots / LINE_BITS,
+                Kind::Blocked | Kind::Counting => group.shape.slots() / LINE_BITS,
                 kind if kind.counts() => group.shape.row(),
-                _ => group.shape.slots,
+                _ => group.shape.slots(),
             },
-            hashes: group.shape.hashes,
+            hashes: group.shape.hashes(),
             layers: group.shape.layers(),
         };
         let places: Vec<Place> = params.groups.iter().zip(starts).map(place).collect();
         let hashes = places.first().map(|place| place.hashes);
         let hashes = hashes.filter(|&hashes| places.iter().all(|place| place.hashes == hashes));
-        let width = params.groups.first().map_or(64, |group| group.shape.width);
+        let width = params.groups.first().map_or(64, |group| group.shape.width());
         Placing { kind, hash: params.common.hash, places, words, hashes, width }
     }
 
@@ -169,9 +170,8 @@ impl Placing {
                 touch((place.start / BLOCK_WORDS + line_of(key.hash, place.size), key.hash));
             }
             (Kind::Layered, hash) => {
-                let shape = Shape { slots: place.size, width: place.layers + 1, hashes: place.hashes };
                 let keywords = keywords_of(key.bytes).map(|word| hash.identity(word));
-                layered::addresses(keywords, &shape, |layer, address| {
+                layered::addresses(keywords, (place.size, place.layers, place.hashes), |layer, address| {
                     touch(bit(u64::from(layer) * place.size + address));
                 });
             }
@@ -393,7 +393,7 @@ pub fn sections<'w>(params: &Params, arena: &'w mut [u64]) -> Vec<Mutex<&'w mut 
     let mut sections = Vec::with_capacity(starts.len());
     let (mut rest, mut passed) = (arena, 0);
     for (group, start) in params.groups.iter().zip(starts) {
-        let words = group.shape.words(params.common.kind) as usize;
+        let words = group.shape.words() as usize;
         let (section, after) = rest[start - passed..].split_at_mut(words);
         sections.push(Mutex::new(section));
         (rest, passed) = (after, start + words);
@@ -412,14 +412,7 @@ impl Placing {
         match self.kind {
             Kind::Counting => counting::add_counters(words, others),
             kind if kind.counts() => add_counters(words, others, self.width),
-            _ => or_into(words, others),
+            _ => or_words(words, others),
         }
-    }
-}
-
-/// Sets the bits that the other words have.
-pub fn or_into(words: &mut [u64], others: &[u64]) {
-    for (word, other) in words.iter_mut().zip(others) {
-        *word |= other;
     }
 }

@@ -37,7 +37,7 @@ impl Needs {
 
     /// What filters with these parameters need.
     pub fn of(params: &Params) -> Needs {
-        let most = params.groups.iter().map(|group| group.shape.hashes).max().unwrap_or(0);
+        let most = params.groups.iter().map(|group| group.shape.hashes()).max().unwrap_or(0);
         Needs::new(params.common.kind, params.common.hash, most)
     }
 

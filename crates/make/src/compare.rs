@@ -11,7 +11,7 @@ use tamis::sketch::estimated_keys;
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 
-use crate::merge::mergeable;
+use crate::merge::{mergeable, names_of_both};
 use crate::output::Mapped;
 use crate::{opt, output, parallel};
 
@@ -74,10 +74,7 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
         }
     }
     mergeable(&a, a_path, &b, b_path)?;
-    let mut names: Vec<&Name> =
-        a.params().groups.iter().chain(&b.params().groups).map(|group| &group.group).collect();
-    names.sort_by(|a, b| a.compare_naturally(b));
-    names.dedup();
+    let names = names_of_both(&a, &b);
     parallel::each(threads, names.len(), |i| {
         let name = names[i];
         let (in_a, in_b) = (a.params().find(&name.0), b.params().find(&name.0));
@@ -86,8 +83,8 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
         // Records are counted by the XOR layer, which is the last; its bits are read.
         let layered = a.params().common.kind == Kind::Layered;
         let kind = a.params().common.kind;
-        let bits = if layered { shape.slots } else { shape.cells(kind) };
-        let keys = |ones: u64| estimated_keys(ones, bits, shape.hashes);
+        let bits = if layered { shape.slots() } else { shape.cells() };
+        let keys = |ones: u64| estimated_keys(ones, bits, shape.hashes());
         let counted = |file: &Mapped, at: usize| match layered {
             true => xor_layer(file, at, bits).iter().map(|word| u64::from(word.count_ones())).sum(),
             false => file.tallies()[at].ones,
@@ -120,7 +117,7 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
 
 /// A `counting` as the `blocked` that it is, too.
 fn without_counters(file: &Mapped, group: usize) -> Result<Blocked<Words>> {
-    let hashes = file.params().groups[group].shape.hashes;
+    let hashes = file.params().groups[group].shape.hashes();
     Ok(Counting::from_words(file.section(group), hashes)?.to_blocked()?)
 }
 

@@ -140,7 +140,7 @@ pub fn design(wishes: Wishes) -> Result<Design, Refusal> {
         };
         match option {
             Ok((keys, shape)) => {
-                let rate = kind.expected_rate(&shape, keys);
+                let rate = shape.expected_rate(keys);
                 design.options.push(Offer { kind, keys, shape, rate });
             }
             Err(error) => design.refused.push((kind, error)),
@@ -172,9 +172,9 @@ fn most_keys(kind: Kind, bits: u64, fpr: f64) -> tamis::Result<(u64, Shape)> {
 }
 
 fn rates_by_hashes(classic: &Offer) -> Vec<(u32, f64)> {
-    let last = (classic.shape.hashes * 2 + 4).clamp(8, bloom::MOST_HASHES);
+    let last = (classic.shape.hashes() * 2 + 4).clamp(8, bloom::MOST_HASHES);
     (1..=last)
-        .map(|hashes| (hashes, bloom::expected_rate(classic.keys, classic.shape.slots, hashes)))
+        .map(|hashes| (hashes, bloom::expected_rate(classic.keys, classic.shape.slots(), hashes)))
         .collect()
 }
 

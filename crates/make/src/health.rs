@@ -5,7 +5,7 @@ use tamis::format::Tally;
 use tamis::layered;
 use tamis::params::GroupParams;
 use tamis::scalable;
-use tamis::sizing::Kind;
+use tamis::sizing::{Kind, Shape};
 use tamis::sketch::{Sketch, estimated_keys};
 
 /// The state of one group's sketch, as its fill tells it.
@@ -43,12 +43,14 @@ pub fn of_sketch(kind: Kind, group: &GroupParams, tally: &Tally, sketch: &Sketch
 
 /// The state of a `layered`: its records as the XOR layer has them, everything else of the fullest layer.
 fn of_layers(group: &GroupParams, ones: &[u64]) -> Health {
-    let bits = group.shape.slots;
-    let fullest = Tally { ones: ones.iter().copied().max().unwrap_or(0), rows: u64::MAX, seed: 0, sum: 0 };
-    let one = GroupParams { shape: tamis::sizing::Shape { width: 1, ..group.shape }, ..group.clone() };
+    let bits = group.shape.slots();
+    let hashes = group.shape.hashes();
+    let ones_in_fullest = ones.iter().copied().max().unwrap_or(0);
+    let fullest = Tally { ones: ones_in_fullest, rows: u64::MAX, ..Tally::default() };
+    let one = GroupParams { shape: Shape::Bloom { bits, hashes }, ..group.clone() };
     let layer = health(Kind::Bloom, &one, &fullest);
-    let records = estimated_keys(ones.last().copied().unwrap_or(0), bits, group.shape.hashes);
-    let rate = |layer: usize| (ones[layer] as f64 / bits as f64).powi(group.shape.hashes as i32);
+    let records = estimated_keys(ones.last().copied().unwrap_or(0), bits, hashes);
+    let rate = |layer: usize| (ones[layer] as f64 / bits as f64).powi(hashes as i32);
     let layers = group.shape.layers();
     let of_keywords = (0..layered::typical_keywords(layers)).map(|i| rate((i % layers) as usize));
     let whole = of_keywords.product::<f64>() * rate(layers as usize);
@@ -57,16 +59,16 @@ fn of_layers(group: &GroupParams, ones: &[u64]) -> Health {
 
 /// Reads the state of a sketch from its directory entry alone.
 pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
-    let bits = group.shape.cells(kind);
+    let bits = group.shape.cells();
     let fill = tally.ones as f64 / bits as f64;
     if kind.counts() {
         // Counters tell nothing of the number of keys, and have no rate.
-        let fill = tally.ones as f64 / group.shape.slots as f64;
+        let fill = tally.ones as f64 / group.shape.slots() as f64;
         let (keys, rate) = (f64::NAN, f64::NAN);
         return Health { fill, keys, rate, whole: None, capacity: None, full: None, overfull: false };
     }
     if kind == Kind::Scalable {
-        let (keys, rate) = layers(group, tally.seed);
+        let (keys, rate) = layers(group, tally.beside.number());
         return Health {
             fill,
             keys: keys as f64,
@@ -77,12 +79,12 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
             overfull: false,
         };
     }
-    let capacity = kind.capacity(&group.shape, group.fpr);
+    let capacity = group.shape.capacity(group.fpr());
     let Some(most) = capacity else {
-        let rate = kind.expected_rate(&group.shape, group.keys);
+        let rate = group.shape.expected_rate(group.keys());
         return Health {
             fill,
-            keys: group.keys as f64,
+            keys: group.keys() as f64,
             rate,
             whole: None,
             capacity,
@@ -90,15 +92,13 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
             overfull: false,
         };
     };
-    let estimate = estimated_keys(tally.ones, bits, group.shape.hashes);
+    let estimate = estimated_keys(tally.ones, bits, group.shape.hashes());
     let (keys, rate) = match estimate.is_finite() {
-        true => {
-            (estimate.min(tally.held(kind) as f64), kind.expected_rate(&group.shape, estimate.round() as u64))
-        }
+        true => (estimate.min(tally.held() as f64), group.shape.expected_rate(estimate.round() as u64)),
         false => (estimate, 1.0),
     };
-    let load = f64::from(group.shape.hashes) * most as f64 / bits as f64;
-    let hashes = f64::from(group.shape.hashes);
+    let load = f64::from(group.shape.hashes()) * most as f64 / bits as f64;
+    let hashes = f64::from(group.shape.hashes());
     let mut variance = load.exp() - load - 1.0;
     if matches!(kind, Kind::Blocked | Kind::Counting) {
         // Lines get more or fewer keys than others, and so their bits vary more.
@@ -107,7 +107,7 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     }
     let standard_error = (bits as f64 * variance.max(0.0)).sqrt() / hashes;
     // The published sizes, which are rounded, may miss their rate by a little from the start.
-    let allowed = most.max(group.keys) as f64;
+    let allowed = most.max(group.keys()) as f64;
     Health {
         fill,
         keys,
@@ -121,9 +121,9 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
 
 /// The keys of a scalable filter, and the rate to expect with them: the sum over its layers.
 fn layers(group: &GroupParams, newest: u64) -> (u64, f64) {
-    let layers = group.shape.hashes;
+    let layers = group.shape.layers();
     let held = |number| {
-        let layer = scalable::layer(group.keys, group.fpr, number).ok()?;
+        let layer = scalable::layer(group.keys(), group.fpr(), number).ok()?;
         let keys = if number + 1 == layers { newest } else { layer.keys };
         Some((keys, layer.expected_rate(keys)))
     };

@@ -171,7 +171,7 @@ fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control)
                 file.verify(at).map_err(Error::file(path))?;
                 placing.join(&mut section, file.section(at));
                 rows = rows.saturating_add(file.tallies()[at].rows);
-                total = total.saturating_add(file.tallies()[at].seed);
+                total = total.saturating_add(file.tallies()[at].beside.number());
             }
         }
         control.advance(1);
@@ -200,6 +200,15 @@ fn repeated(files: &[Mapped], paths: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
         }
     }
     twice
+}
+
+/// The names of the groups of both files, each once, in the order for people.
+pub(crate) fn names_of_both<'f>(a: &'f Mapped, b: &'f Mapped) -> Vec<&'f Name> {
+    let groups = a.params().groups.iter().chain(&b.params().groups);
+    let mut names: Vec<&Name> = groups.map(|group| &group.group).collect();
+    names.sort_by(|a, b| a.compare_naturally(b));
+    names.dedup();
+    names
 }
 
 /// Refuses two files whose filters have different parameters.

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf, absolute};
 use tamis::Container;
 use tamis::arch::map::{Map, Words};
 use tamis::countmin::Heavy;
-use tamis::format::{self, Extras, Tally};
+use tamis::file::{self, NoMap};
+use tamis::format::{self, Beside, Extras, Tally};
 use tamis::params::Params;
 use tamis::whole::{self, Reason};
 use tamis_read::error::{Error, Result};
@@ -214,9 +215,10 @@ fn seal(
 ) -> Result<Vec<Tally>> {
     let (starts, _) = params.layout();
     parallel::each(threads, params.groups.len(), |group| {
-        let (kind, shape) = (params.common.kind, &params.groups[group].shape);
-        let section = &arena[starts[group]..starts[group] + shape.words(kind) as usize];
-        Ok(format::seal(kind, shape, section, rows[group], seeds[group]))
+        let shape = &params.groups[group].shape;
+        let section = &arena[starts[group]..starts[group] + shape.words() as usize];
+        let beside = Beside::from_number(params.common.kind, seeds[group]);
+        Ok(format::seal(shape, section, rows[group], beside))
     })
 }
 
@@ -304,15 +306,11 @@ impl Write for Length {
 
 /// Opens a container.
 pub fn open(path: &Path) -> Result<Mapped> {
-    let file = File::open(path).map_err(Error::io(path))?;
-    let metadata = file.metadata().map_err(Error::io(path))?;
-    if !metadata.is_file() {
-        return Err(Error::input(path, Refusal::NotAFile));
-    }
-    if metadata.len() == 0 {
-        return Err(Error::input(path, Refusal::Empty));
-    }
-    let map = Map::of(&file).map_err(Error::io(path))?;
+    let map = file::map(path).map_err(|why| match why {
+        NoMap::Io(error) => Error::io(path)(error),
+        NoMap::NotAFile => Error::input(path, Refusal::NotAFile),
+        NoMap::Empty => Error::input(path, Refusal::Empty),
+    })?;
     Container::open(Held::File(map)).map_err(Error::file(path))
 }
 

@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 
-use tamis::blocked::LINE_BITS;
 use tamis::bloom;
-use tamis::counting::COUNTER_BITS;
 use tamis::countmin;
 use tamis::hash::Scheme;
 use tamis::layered;
-use tamis::params::{Common, GroupParams, Name, Params};
-use tamis::sizing::{Kind, Shape};
+use tamis::params::{Common, Goal, GroupParams, Name, Params};
+use tamis::sizing::{Kind, MOST_BITS_PER_KEY, Shape};
 use tamis_read::refusal::{self, Help, Opt};
 
 use crate::opt;
@@ -110,7 +108,7 @@ impl Counters {
     /// The parameters of sketches of these groups.
     pub fn parameters(self, common: Common, names: Vec<Name>) -> tamis::Result<Params> {
         let Counters { epsilon, shape } = self;
-        let group = |group| GroupParams { group, keys: 0, fpr: epsilon, shape };
+        let group = |group| GroupParams { group, goal: Goal::Error { epsilon }, shape };
         Params::new(common, names.into_iter().map(group).collect())
     }
 }
@@ -119,41 +117,25 @@ impl Counters {
 pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size, layers: u32) -> Result<Params> {
     check(&common, size)?;
     refuse_empty(&counts)?;
-    let groups = match size {
+    let shapes = match size {
         Size::Fpr(fpr) => at_rate(&common, &counts, fpr, layers)?,
         Size::BitsPerKey(bits) if common.kind == Kind::Layered => {
             let hashes = bloom::hashes_for_bits_per_key(bits);
-            let slots = |keys: u64| ((keys as f64 * bits).ceil() as u64).max(layered::LEAST_BITS);
-            let shape =
-                |keys| Ok(Shape { slots: slots(keys).next_power_of_two(), width: layers + 1, hashes });
-            shaped(&common, &counts, shape)?
+            let bits = |keys: u64| ((keys as f64 * bits).ceil() as u64).max(layered::LEAST_BITS);
+            let shape = |keys| Ok(Shape::Layered { bits: bits(keys).next_power_of_two(), layers, hashes });
+            shaped(&counts, shape)?
         }
-        Size::BitsPerKey(bits) => {
-            // Whole lines and blocks: rounded up, so that no key gets fewer bits.
-            let unit = match common.kind {
-                Kind::Blocked => LINE_BITS,
-                Kind::Counting => LINE_BITS * u64::from(COUNTER_BITS),
-                _ => 1,
-            };
-            let shape = |keys: u64| {
-                let bits = (keys as f64 * bits).ceil() as u64;
-                common.kind.shape_for_bits(keys, bits.next_multiple_of(unit))
-            };
-            let mut groups = shaped(&common, &counts, shape)?;
-            // The best number of hashes for these bits, not for what rounding to whole lines made of them.
-            let best = common.kind.shape_for_bits(1 << 30, ((1u64 << 30) as f64 * bits) as u64)?.hashes;
-            groups.iter_mut().for_each(|group| group.shape.hashes = best);
-            groups
-        }
+        Size::BitsPerKey(bits) => shaped(&counts, |keys| common.kind.shape_for_bits_per_key(keys, bits))?,
         Size::Total(bytes) => within(&common, &counts, bytes, layers)?,
     };
-    let mut groups = groups;
-    if !matches!(size, Size::Fpr(_)) {
-        for group in &mut groups {
-            group.fpr = common.kind.expected_rate(&group.shape, group.keys).clamp(f64::MIN_POSITIVE, 1.0);
-        }
-    }
-    Ok(Params::new(common, groups)?)
+    let group = |((name, keys), shape): ((Name, u64), Shape)| {
+        let fpr = match size {
+            Size::Fpr(fpr) => fpr,
+            _ => shape.expected_rate(keys).clamp(f64::MIN_POSITIVE, 1.0),
+        };
+        GroupParams::filter(name, keys, fpr, shape)
+    };
+    Ok(Params::new(common, counts.into_iter().zip(shapes).map(group).collect())?)
 }
 
 /// Refuses to plan for nothing.
@@ -178,7 +160,7 @@ pub fn check(common: &Common, size: Size) -> Result<()> {
 
 /// Refuses numbers of bits per key that no filter has.
 pub fn check_bits_per_key(bits: f64) -> Result<()> {
-    if bits > 0.0 && bits <= 10_000.0 { Ok(()) } else { Err(Refusal::BitsPerKey(bits)) }
+    if bits > 0.0 && bits <= MOST_BITS_PER_KEY { Ok(()) } else { Err(Refusal::BitsPerKey(bits)) }
 }
 
 fn refuse_murmur(common: &Common, size: Opt) -> Result<()> {
@@ -188,50 +170,42 @@ fn refuse_murmur(common: &Common, size: Opt) -> Result<()> {
     }
 }
 
-fn at_rate(common: &Common, counts: &[(Name, u64)], fpr: f64, layers: u32) -> Result<Vec<GroupParams>> {
-    let mut groups = match common.hash {
-        Scheme::Murmur3 => shaped(common, counts, |keys| bloom::document_shape(keys, fpr)),
+fn at_rate(common: &Common, counts: &[(Name, u64)], fpr: f64, layers: u32) -> Result<Vec<Shape>> {
+    match common.hash {
+        Scheme::Murmur3 => shaped(counts, |keys| bloom::document_shape(keys, fpr)),
         Scheme::Xxh3 { .. } => {
             let sizes = common.kind.at_rate(fpr)?;
-            shaped(common, counts, |keys| match common.kind {
+            shaped(counts, |keys| match common.kind {
                 Kind::Layered => sizes.shape(keys).map(|shape| shape.with_layers(layers)),
                 _ => sizes.shape(keys),
             })
         }
-    }?;
-    groups.iter_mut().for_each(|group| group.fpr = fpr);
-    Ok(groups)
+    }
 }
 
-/// Many groups have equally many keys: each number is sized once.
-fn shaped(
-    common: &Common,
-    counts: &[(Name, u64)],
-    shape: impl Fn(u64) -> tamis::Result<Shape>,
-) -> Result<Vec<GroupParams>> {
+/// The shapes of groups with this many keys each. Many have equally many: each number is sized once.
+fn shaped(counts: &[(Name, u64)], shape: impl Fn(u64) -> tamis::Result<Shape>) -> Result<Vec<Shape>> {
     let mut known: HashMap<u64, Shape> = HashMap::new();
-    let mut groups = Vec::with_capacity(counts.len());
-    for (name, keys) in counts {
-        let shape = match known.get(keys) {
+    let mut shapes = Vec::with_capacity(counts.len());
+    for (_, keys) in counts {
+        shapes.push(match known.get(keys) {
             Some(shape) => *shape,
             None => *known.entry(*keys).or_insert(shape(*keys)?),
-        };
-        groups.push(GroupParams { group: name.clone(), keys: *keys, fpr: 0.5, shape });
+        });
     }
-    debug_assert!(common.kind != Kind::Fuse || groups.iter().all(|group| group.shape.width > 0));
-    Ok(groups)
+    Ok(shapes)
 }
 
 /// The lowest rate, the same for all groups, at which they fit into this many bytes.
-fn within(common: &Common, counts: &[(Name, u64)], bytes: u64, layers: u32) -> Result<Vec<GroupParams>> {
-    let total = |groups: &[GroupParams]| -> u64 {
-        groups.iter().map(|group| (group.shape.words(common.kind) * 8).next_multiple_of(64)).sum()
+fn within(common: &Common, counts: &[(Name, u64)], bytes: u64, layers: u32) -> Result<Vec<Shape>> {
+    let total = |shapes: &[Shape]| -> u64 {
+        shapes.iter().map(|shape| (shape.words() * 8).next_multiple_of(64)).sum()
     };
     // A file without groups is sized to the byte.
     if let [(_, keys)] = counts {
         let padding = if common.kind == Kind::Fuse { 128 } else { 0 };
         let bits = (bytes / 64 * 64).saturating_sub(padding).saturating_mul(8);
-        return shaped(common, counts, |_| match common.kind {
+        return shaped(counts, |_| match common.kind {
             Kind::Layered => layered::shape_for_bits(*keys, bits, layers),
             kind => kind.shape_for_bits(*keys, bits),
         });
@@ -244,9 +218,9 @@ fn within(common: &Common, counts: &[(Name, u64)], bytes: u64, layers: u32) -> R
     for _ in 0..40 {
         let middle = 0.5 * (low + high);
         match at_rate(common, counts, middle.exp(), layers) {
-            Ok(groups) if total(&groups) <= bytes => {
+            Ok(shapes) if total(&shapes) <= bytes => {
                 high = middle;
-                best = groups;
+                best = shapes;
             }
             _ => low = middle,
         }

@@ -71,7 +71,7 @@ pub fn check(path: &Path, above: f64) -> Result<()> {
     if !matches!(params.common.kind, Kind::Blocked | Kind::Bloom) {
         return Err(Error::input(path, Refusal::Kind { kind: params.common.kind }));
     }
-    if let Some(target) = params.groups.iter().map(|group| group.fpr).find(|target| *target > above) {
+    if let Some(target) = params.groups.iter().map(GroupParams::fpr).find(|target| *target > above) {
         return Err(Error::input(path, Refusal::BelowTarget { target, above }));
     }
     if exact::beside(path, &file)?.is_none() {
@@ -96,7 +96,7 @@ pub fn from_keys(path: &Path, above: f64, threads: usize, control: &Control) -> 
     exact::each(&store, control, |key| keys[key.group as usize] += 1)?;
     let groups = old.groups.iter().zip(&states).zip(&keys).map(|((group, state), keys)| match over(state) {
         false => Ok(group.clone()),
-        true => larger(&old, group, keys.saturating_mul(2).max(group.keys)),
+        true => larger(&old, group, keys.saturating_mul(2).max(group.keys())),
     });
     // The names are the same, and so is their order.
     let params = Params::new(old.common.clone(), groups.collect::<Result<_>>()?)?;
@@ -105,7 +105,7 @@ pub fn from_keys(path: &Path, above: f64, threads: usize, control: &Control) -> 
     exact::each(&store, control, |key| filters.take(key))?;
     let arena = filters.finish();
     let (rows, seeds): (Vec<u64>, Vec<u64>) =
-        file.tallies().iter().map(|tally| (tally.rows, tally.seed)).unzip();
+        file.tallies().iter().map(|tally| (tally.rows, tally.beside.number())).unzip();
     drop(file);
     let (mut draft, _) = output::draft_container(path, &params, (&rows, &seeds), &arena, None, threads)?;
     drop(arena);
@@ -129,6 +129,6 @@ fn healths(file: &Mapped) -> Vec<Health> {
 /// A group with its rate, for more keys.
 fn larger(params: &Params, group: &GroupParams, keys: u64) -> Result<GroupParams> {
     let counts = vec![(group.group.clone(), keys)];
-    let mut planned = plan::parameters(params.common.clone(), counts, Size::Fpr(group.fpr), 0)?;
+    let mut planned = plan::parameters(params.common.clone(), counts, Size::Fpr(group.fpr()), 0)?;
     Ok(planned.groups.remove(0))
 }

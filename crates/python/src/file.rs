@@ -276,8 +276,7 @@ impl File {
             Lookup::new(&self.file, None)?.groups(&asked, bad, on, control)
         })?;
         let groups = &self.file.params().groups;
-        let mut order: Vec<usize> = (0..groups.len()).collect();
-        order.sort_by(|&a, &b| groups[a].group.compare_naturally(&groups[b].group));
+        let order = self.file.params().natural_order();
         let mut place = vec![0; groups.len()];
         order.iter().enumerate().for_each(|(at, &group)| place[group] = at);
         let names: Vec<_> = order.iter().map(|&group| name_of(py, &groups[group].group)).collect();
@@ -371,7 +370,7 @@ impl File {
         let worst = full.iter().max_by(|a, b| a.1.rate.total_cmp(&b.1.rate));
         Ok(worst.map(|(group, health)| {
             let all = if full.len() > 1 { format!(" ({} are too full)", full.len()) } else { String::new() };
-            overfull_text(health, &group.group, group.fpr, health.rate) + &all
+            overfull_text(health, &group.group, group.fpr(), health.rate) + &all
         }))
     }
 
@@ -385,14 +384,14 @@ impl File {
     fn bound(&self) -> PyResult<u64> {
         self.refuse(true)?;
         let groups = self.file.params().groups.iter().zip(self.file.tallies());
-        let bounds = groups.map(|(group, tally)| Promise::of(group, tally.seed).bound());
+        let bounds = groups.map(|(group, tally)| Promise::of(group, tally.total_weight()).bound());
         Ok(bounds.max().unwrap_or(0))
     }
 
     /// The sum of all weights, over all groups.
     fn total(&self) -> PyResult<u64> {
         self.refuse(true)?;
-        let totals = self.file.tallies().iter().map(|tally| tally.seed);
+        let totals = self.file.tallies().iter().map(|tally| tally.total_weight());
         Ok(totals.fold(0, u64::saturating_add))
     }
 

@@ -11,7 +11,7 @@ pub fn charts(design: &Design) -> Vec<Chart> {
     if let Some(classic) = design.classic() {
         let points: Vec<(f64, f64)> =
             design.by_hashes.iter().map(|&(hashes, rate)| (f64::from(hashes), rate)).collect();
-        let best = (f64::from(classic.shape.hashes), classic.rate);
+        let best = (f64::from(classic.shape.hashes()), classic.rate);
         charts.push(Chart {
             title: format!(
                 "Rate against hashes, {:.4} bits per key",
@@ -21,7 +21,7 @@ pub fn charts(design: &Design) -> Vec<Chart> {
             y: Axis::log("rate of false positives", Format::Plain),
             marks: vec![
                 Mark::line("bloom", points),
-                Mark::Highlight { x: best.0, y: best.1, label: format!("k = {}", classic.shape.hashes) },
+                Mark::Highlight { x: best.0, y: best.1, label: format!("k = {}", classic.shape.hashes()) },
             ],
         });
     }
@@ -30,7 +30,7 @@ pub fn charts(design: &Design) -> Vec<Chart> {
         let points = (4..=96).filter_map(move |quarter| {
             let bits_per_key = f64::from(quarter) / 4.0;
             let shape = kind.shape_for_bits(KEYS, (bits_per_key * KEYS as f64) as u64).ok()?;
-            Some((bits_per_key, kind.expected_rate(&shape, KEYS)))
+            Some((bits_per_key, shape.expected_rate(KEYS)))
         });
         Mark::line(kind.name(), points)
     };

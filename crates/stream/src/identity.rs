@@ -140,9 +140,9 @@ impl StoredSize {
             Sizing::Keys(keys, Size::Total(bytes)) => StoredSize::Bytes { keys, bytes },
             Sizing::Growing(keys, rate) => StoredSize::Growing { keys, rate },
             Sizing::Counters(Counters { epsilon, shape }) => StoredSize::Counters {
-                counters: shape.slots,
-                counter_bits: shape.width,
-                rows: shape.hashes,
+                counters: shape.slots(),
+                counter_bits: shape.width(),
+                rows: shape.hashes(),
                 epsilon,
             },
         })
@@ -415,7 +415,7 @@ pub(super) mod tests {
             ahead: Some(Duration::from_secs(3600)),
         };
         let (day, hour) = (Duration::from_secs(86_400), Duration::from_secs(3600));
-        let shape = tamis::sizing::Shape { slots: 70, width: 64, hashes: 5 };
+        let shape = tamis::sizing::Shape::CountMin { row: 14, depth: 5, counter_bits: 64 };
         let common = Common { kind: Kind::Blocked, hash: Scheme::Xxh3 { seed: u64::MAX }, recipe };
         let inputs = ByRole::of(|role| {
             Some(match role {

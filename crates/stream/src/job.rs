@@ -136,7 +136,7 @@ impl Job {
         }
         let counts = vec![(Name::default(), keys)];
         let planned = plan::parameters(self.common.clone(), counts, size, 0)?;
-        match planned.groups.iter().map(|group| group.fpr).find(|target| *target > above) {
+        match planned.groups.iter().map(|group| group.fpr()).find(|target| *target > above) {
             Some(target) => Err(Impossible::RebuiltForever { target, above }.into()),
             None => Ok(()),
         }

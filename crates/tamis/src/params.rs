@@ -8,9 +8,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::blocked::LINE_BITS;
 use crate::bloom::MOST_HASHES;
-use crate::counting::COUNTER_BITS;
 use crate::countmin;
 use crate::error::{Error, Result};
 use crate::fuse;
@@ -106,25 +104,119 @@ pub struct Common {
     pub recipe: Recipe,
 }
 
+/// What a sketch is planned to keep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Goal {
+    /// Of a filter: a rate of false positives.
+    Rate {
+        /// The keys it is planned for; in a `layered` the items of a layer, in a `scalable` the keys
+        /// of the first one.
+        keys: u64,
+        /// The rate that it (in a `layered` each layer) should not exceed with them.
+        fpr: f64,
+    },
+    /// Of a `count-min`: how far its estimates are above the truth.
+    Error {
+        /// The error ε, as a share of the total weight.
+        epsilon: f64,
+    },
+}
+
 /// What is particular to one group.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "GroupInJson")]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "GroupInJson")]
 pub struct GroupParams {
     /// Its name; empty where there are no groups.
     pub group: Name,
-    /// The keys it is planned for; in a `layered` the items of a layer; 0 in a `count-min`.
-    pub keys: u64,
-    /// The rate that it (in a `layered` each layer) should not exceed with them; in a `count-min`
-    /// the error ε.
-    pub fpr: f64,
+    /// What it is planned to keep.
+    pub goal: Goal,
     /// Its shape.
-    #[serde(flatten)]
     pub shape: Shape,
 }
 
+impl GroupParams {
+    /// A filter for this many keys at this rate.
+    pub fn filter(group: Name, keys: u64, fpr: f64, shape: Shape) -> GroupParams {
+        GroupParams { group, goal: Goal::Rate { keys, fpr }, shape }
+    }
+
+    /// The keys it is planned for; 0 in a `count-min`.
+    pub fn keys(&self) -> u64 {
+        if let Goal::Rate { keys, .. } = self.goal { keys } else { 0 }
+    }
+
+    /// The rate of false positives that it should not exceed. What counts has none: not a number.
+    pub fn fpr(&self) -> f64 {
+        if let Goal::Rate { fpr, .. } = self.goal { fpr } else { f64::NAN }
+    }
+
+    /// The error ε of a `count-min`. A filter has none: not a number.
+    pub fn epsilon(&self) -> f64 {
+        if let Goal::Error { epsilon } = self.goal { epsilon } else { f64::NAN }
+    }
+
+    /// Its numbers, as files and JSON have them.
+    pub(crate) fn numbers(&self) -> Numbers {
+        let (keys, fpr) = match self.goal {
+            Goal::Rate { keys, fpr } => (keys, fpr),
+            Goal::Error { epsilon } => (0, epsilon),
+        };
+        let shape = &self.shape;
+        Numbers { keys, fpr, slots: shape.slots(), width: shape.width(), hashes: shape.hashes() }
+    }
+}
+
+/// The numbers of a group as files and JSON have them: the same for all kinds. The kind tells what they
+/// mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Numbers {
+    pub keys: u64,
+    /// The rate; in a `count-min` the error ε.
+    pub fpr: f64,
+    pub slots: u64,
+    pub width: u32,
+    pub hashes: u32,
+}
+
+impl Numbers {
+    fn shape(&self, kind: Kind) -> Shape {
+        Shape::from_numbers(kind, self.slots, self.width, self.hashes)
+    }
+
+    fn goal(&self, kind: Kind) -> Goal {
+        match kind.counts() {
+            true => Goal::Error { epsilon: self.fpr },
+            false => Goal::Rate { keys: self.keys, fpr: self.fpr },
+        }
+    }
+
+    /// Whether there is such a sketch.
+    fn possible(&self, kind: Kind, hash: Scheme) -> bool {
+        let &Numbers { keys, fpr, slots, .. } = self;
+        let shape = self.shape(kind);
+        let fits = match shape {
+            Shape::Blocked { hashes, .. } | Shape::Counting { hashes, .. } => {
+                hashes.is_power_of_two() && hashes <= 32
+            }
+            Shape::Bloom { bits, hashes } => {
+                (1..=MOST_HASHES).contains(&hashes) && !(hash == Scheme::Murmur3 && bits > 1 << 32)
+            }
+            Shape::Fuse { slots, fingerprint_bits } => {
+                (1..=32).contains(&fingerprint_bits)
+                    && fuse::shape(keys).is_ok_and(|fuse| fuse.slots == slots)
+            }
+            Shape::Layered { .. } => layered::possible(&shape),
+            Shape::Scalable { .. } => scalable::shape_has_layers(&shape, keys, fpr),
+            Shape::CountMin { .. } => countmin::possible(&shape, fpr),
+        };
+        // What does not come back as it was is not what such a sketch has.
+        let again = GroupParams { group: Name::default(), goal: self.goal(kind), shape }.numbers();
+        fits && again == *self && slots != 0 && shape.bits() <= MOST_BITS && fpr > 0.0 && fpr <= 1.0
+    }
+}
+
 /// Everything that must be equal for two sketches to be merged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "ParamsInJson")]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Params {
     /// What is common to all groups.
     #[serde(flatten)]
@@ -133,8 +225,8 @@ pub struct Params {
     pub groups: Vec<GroupParams>,
 }
 
-/// A group as it is read. What is flattened cannot refuse unknown fields, so this is flat.
-#[derive(Deserialize)]
+/// A group in JSON. What is flattened cannot refuse unknown fields, so this is flat.
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GroupInJson {
     group: Name,
@@ -145,9 +237,10 @@ struct GroupInJson {
     hashes: u32,
 }
 
-impl From<GroupInJson> for GroupParams {
-    fn from(GroupInJson { group, keys, fpr, slots, width, hashes }: GroupInJson) -> Self {
-        GroupParams { group, keys, fpr, shape: Shape { slots, width, hashes } }
+impl From<GroupParams> for GroupInJson {
+    fn from(params: GroupParams) -> Self {
+        let Numbers { keys, fpr, slots, width, hashes } = params.numbers();
+        GroupInJson { group: params.group, keys, fpr, slots, width, hashes }
     }
 }
 
@@ -158,13 +251,7 @@ struct ParamsInJson {
     kind: Kind,
     hash: Scheme,
     recipe: Recipe,
-    groups: Vec<GroupParams>,
-}
-
-impl From<ParamsInJson> for Params {
-    fn from(ParamsInJson { kind, hash, recipe, groups }: ParamsInJson) -> Self {
-        Params { common: Common { kind, hash, recipe }, groups }
-    }
+    groups: Vec<GroupInJson>,
 }
 
 impl Params {
@@ -178,10 +265,26 @@ impl Params {
 
     /// Reads parameters that [`to_json`](Self::to_json) wrote.
     pub fn from_json(text: &str) -> Result<Params> {
-        let params: Params = serde_json::from_str(text).map_err(|error| {
-            Error::Corrupt(format!("invalid parameters: `plan -o` writes valid ones ({error})"))
-        })?;
-        Params::new(params.common, params.groups)
+        let ParamsInJson { kind, hash, recipe, groups } =
+            serde_json::from_str(text).map_err(|error| Error::Params(error.to_string()))?;
+        let numbers = |GroupInJson { group, keys, fpr, slots, width, hashes }| {
+            (group, Numbers { keys, fpr, slots, width, hashes })
+        };
+        let mut groups: Vec<(Name, Numbers)> = groups.into_iter().map(numbers).collect();
+        groups.sort_by(|a, b| a.0.cmp(&b.0));
+        Params::from_numbers(Common { kind, hash, recipe }, groups)
+    }
+
+    /// Parameters of groups that stand in their order with the numbers of a file, checked.
+    pub(crate) fn from_numbers(common: Common, groups: Vec<(Name, Numbers)>) -> Result<Params> {
+        check(&common, groups.iter().map(|(name, numbers)| (name, *numbers)))?;
+        let kind = common.kind;
+        let group = |(group, numbers): (Name, Numbers)| GroupParams {
+            group,
+            goal: numbers.goal(kind),
+            shape: numbers.shape(kind),
+        };
+        Ok(Params { groups: groups.into_iter().map(group).collect(), common })
     }
 
     /// The parameters as JSON, for people and programs.
@@ -194,6 +297,13 @@ impl Params {
         self.groups.binary_search_by(|group| group.group.0.as_slice().cmp(name)).ok()
     }
 
+    /// The numbers of the groups in the [order for people](Name::compare_naturally).
+    pub fn natural_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        order.sort_by(|&a, &b| self.groups[a].group.compare_naturally(&self.groups[b].group));
+        order
+    }
+
     /// The first word of each group's section in the data area, and the words in all: sections
     /// stand in the order of names, each at a cache line.
     pub fn layout(&self) -> (Vec<usize>, usize) {
@@ -201,7 +311,7 @@ impl Params {
         let mut starts = Vec::with_capacity(self.groups.len());
         for group in &self.groups {
             starts.push(end);
-            end += (group.shape.words(self.common.kind) as usize).next_multiple_of(8);
+            end += (group.shape.words() as usize).next_multiple_of(8);
         }
         (starts, end)
     }
@@ -219,7 +329,7 @@ impl Params {
         if a.recipe != b.recipe {
             return Some(format!("one has the recipe ({}), the other ({})", a.recipe, b.recipe));
         }
-        let width = |params: &Params| params.groups.first().map(|group| group.shape.width);
+        let width = |params: &Params| params.groups.first().map(|group| group.shape.width());
         match (width(self), width(other)) {
             (Some(one), Some(two)) if a.kind.counts() && one != two => {
                 return Some(format!("one has counters of {one} bits, the other of {two}"));
@@ -229,21 +339,18 @@ impl Params {
         for group in &self.groups {
             let Some(at) = other.find(&group.group.0) else { continue };
             let twin = &other.groups[at];
-            if group != twin && a.kind.counts() {
-                let of =
-                    if group.group.0.is_empty() { String::new() } else { format!("group {}: ", group.group) };
-                let say = |g: &GroupParams| {
-                    let (row, Shape { width, hashes, .. }) = (g.shape.row(), g.shape);
-                    format!("{hashes} rows of {row} counters of {width} bits (epsilon {})", g.fpr)
-                };
-                return Some(format!("{of}one has {}, the other {}", say(group), say(twin)));
-            }
             if group != twin {
                 let of =
                     if group.group.0.is_empty() { String::new() } else { format!("group {}: ", group.group) };
-                let say = |g: &GroupParams| {
-                    let (bits, hashes) = (g.shape.bits(), g.shape.hashes);
-                    format!("{bits} bits and {hashes} hashes for {} keys at {}", g.keys, g.fpr)
+                let say = |GroupParams { goal, shape, .. }: &GroupParams| match goal {
+                    Goal::Error { epsilon } => {
+                        let (row, depth, width) = (shape.row(), shape.hashes(), shape.width());
+                        format!("{depth} rows of {row} counters of {width} bits (epsilon {epsilon})")
+                    }
+                    Goal::Rate { keys, fpr } => {
+                        let (bits, hashes) = (shape.bits(), shape.hashes());
+                        format!("{bits} bits and {hashes} hashes for {keys} keys at {fpr}")
+                    }
                 };
                 return Some(format!("{of}one has {}, the other {}", say(group), say(twin)));
             }
@@ -253,61 +360,62 @@ impl Params {
 
     /// That the recipe can be used, the groups are in order, and every shape is possible.
     pub(crate) fn check(&self) -> Result<()> {
-        self.common.recipe.check()?;
+        check(&self.common, self.groups.iter().map(|group| (&group.group, group.numbers())))?;
         let kind = self.common.kind;
-        let murmur = self.common.hash == Scheme::Murmur3;
-        if murmur && kind != Kind::Bloom {
-            return Err(Error::Corrupt(format!("murmur3 goes with bloom, not with {kind}")));
+        let of_kind = |group: &GroupParams| {
+            let numbers = group.numbers();
+            group.shape == numbers.shape(kind) && group.goal == numbers.goal(kind)
+        };
+        match self.groups.iter().find(|group| !of_kind(group)) {
+            Some(group) => Err(impossible(&group.group, &group.numbers())),
+            None => Ok(()),
         }
-        if kind == Kind::Layered && !self.common.recipe.of_keywords() {
-            return Err(Error::Corrupt("a layered filter goes with a recipe that makes keywords".into()));
-        }
-        if self.common.recipe.weight.is_some() && !kind.counts() {
-            return Err(Error::Corrupt(format!("weights go with count-min, not with {kind}")));
-        }
-        let widths = || self.groups.iter().map(|group| group.shape.width);
-        if kind.counts() && widths().min() != widths().max() {
-            return Err(Error::Corrupt("the counters of all groups must have as many bits".into()));
-        }
-        let named_none = matches!(&self.groups[..], [only] if only.group.0.is_empty());
-        if self.common.recipe.group.is_none() && !named_none {
-            return Err(Error::Corrupt("a recipe without groups goes with one group without a name".into()));
-        }
-        if self.groups.windows(2).any(|pair| pair[0].group >= pair[1].group) {
-            return Err(Error::Corrupt("a group occurs twice, or out of order".into()));
-        }
-        let mut total = 0u64;
-        for GroupParams { group, keys, fpr, shape } in &self.groups {
-            let fits = match kind {
-                Kind::Blocked | Kind::Counting => {
-                    shape.width == if kind == Kind::Counting { COUNTER_BITS } else { 1 }
-                        && shape.slots % LINE_BITS == 0
-                        && shape.hashes.is_power_of_two()
-                        && shape.hashes <= 32
-                }
-                Kind::Bloom => {
-                    shape.width == 1
-                        && (1..=MOST_HASHES).contains(&shape.hashes)
-                        && !(murmur && shape.slots > 1 << 32)
-                }
-                Kind::Fuse => {
-                    (1..=32).contains(&shape.width)
-                        && shape.hashes == fuse::PROBES
-                        && fuse::shape(*keys).is_ok_and(|fuse| fuse.slots == shape.slots)
-                }
-                Kind::Layered => layered::possible(shape),
-                Kind::Scalable => scalable::shape_has_layers(shape, *keys, *fpr),
-                Kind::CountMin | Kind::CountMinConservative => *keys == 0 && countmin::possible(shape, *fpr),
-            };
-            if !fits || shape.slots == 0 || shape.bits() > MOST_BITS || !(*fpr > 0.0 && *fpr <= 1.0) {
-                return Err(Error::Corrupt(format!(
-                    "group {group:?} has impossible parameters ({shape:?}, rate {fpr})"
-                )));
-            }
-            total = total.saturating_add(shape.bits()).saturating_add(512);
-        }
-        if total > MOST_BITS { Err(Error::TooLarge { bits: total }) } else { Ok(()) }
     }
+}
+
+/// The same of groups with the numbers of a file.
+fn check<'n>(
+    common: &Common,
+    groups: impl ExactSizeIterator<Item = (&'n Name, Numbers)> + Clone,
+) -> Result<()> {
+    common.recipe.check()?;
+    let kind = common.kind;
+    if common.hash == Scheme::Murmur3 && kind != Kind::Bloom {
+        return Err(Error::Corrupt(format!("murmur3 goes with bloom, not with {kind}")));
+    }
+    if kind == Kind::Layered && !common.recipe.of_keywords() {
+        return Err(Error::Corrupt("a layered filter goes with a recipe that makes keywords".into()));
+    }
+    if common.recipe.weight.is_some() && !kind.counts() {
+        return Err(Error::Corrupt(format!("weights go with count-min, not with {kind}")));
+    }
+    let widths = || groups.clone().map(|(_, numbers)| numbers.width);
+    if kind.counts() && widths().min() != widths().max() {
+        return Err(Error::Corrupt("the counters of all groups must have as many bits".into()));
+    }
+    let names = || groups.clone().map(|(name, _)| name);
+    let named_none = names().len() == 1 && names().all(|name| name.0.is_empty());
+    if common.recipe.group.is_none() && !named_none {
+        return Err(Error::Corrupt("a recipe without groups goes with one group without a name".into()));
+    }
+    if names().zip(names().skip(1)).any(|(name, next)| name >= next) {
+        return Err(Error::Corrupt("a group occurs twice, or out of order".into()));
+    }
+    let mut total = 0u64;
+    for (name, numbers) in groups {
+        if !numbers.possible(kind, common.hash) {
+            return Err(impossible(name, &numbers));
+        }
+        total = total.saturating_add(numbers.shape(kind).bits()).saturating_add(512);
+    }
+    if total > MOST_BITS { Err(Error::TooLarge { bits: total }) } else { Ok(()) }
+}
+
+fn impossible(group: &Name, numbers: &Numbers) -> Error {
+    let Numbers { fpr, slots, width, hashes, .. } = numbers;
+    Error::Corrupt(format!(
+        "group {group:?} has impossible parameters (Shape {{ slots: {slots}, width: {width}, hashes: {hashes} }}, rate {fpr})"
+    ))
 }
 
 #[cfg(test)]
@@ -321,8 +429,8 @@ mod tests {
         fn parameters_come_back_from_json_as_they_were(bits in 1u64..0x3ff0_0000_0000_0000, name in prop::collection::vec(any::<u8>(), 0..9), seed: u64) {
             let recipe = Recipe { group: Some("a:round".parse().unwrap()), ..Recipe::lines() };
             let common = Common { kind: Kind::Bloom, hash: Scheme::Xxh3 { seed }, recipe };
-            let shape = Shape { slots: 1000, width: 1, hashes: 7 };
-            let group = GroupParams { group: Name(name), keys: 100, fpr: f64::from_bits(bits), shape };
+            let shape = Shape::Bloom { bits: 1000, hashes: 7 };
+            let group = GroupParams::filter(Name(name), 100, f64::from_bits(bits), shape);
             let params = Params::new(common, vec![group]).unwrap();
             prop_assert_eq!(Params::from_json(&params.to_json()).unwrap(), params);
         }
@@ -370,8 +478,8 @@ mod tests {
     #[test]
     fn a_recipe_without_groups_goes_with_one_group_without_a_name() {
         let common = Common { kind: Kind::Bloom, hash: Scheme::DEFAULT, recipe: Recipe::lines() };
-        let shape = Shape { slots: 1000, width: 1, hashes: 7 };
-        let group = |name: &str| GroupParams { group: Name::from(name), keys: 100, fpr: 0.01, shape };
+        let shape = Shape::Bloom { bits: 1000, hashes: 7 };
+        let group = |name: &str| GroupParams::filter(Name::from(name), 100, 0.01, shape);
         assert!(Params::new(common.clone(), vec![group("")]).is_ok());
         for groups in [vec![], vec![group("a")], vec![group(""), group("a")]] {
             assert!(Params::new(common.clone(), groups).is_err());

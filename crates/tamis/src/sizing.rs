@@ -4,8 +4,8 @@
 //! use tamis::sizing::Kind;
 //!
 //! let shape = Kind::Bloom.shape_for_rate(1_000_000, 0.01)?;
-//! assert_eq!(shape.hashes, 7);
-//! assert!(Kind::Bloom.expected_rate(&shape, 1_000_000) <= 0.01);
+//! assert_eq!(shape.hashes(), 7);
+//! assert!(shape.expected_rate(1_000_000) <= 0.01);
 //! # Ok::<(), tamis::Error>(())
 //! ```
 
@@ -114,48 +114,199 @@ impl FromStr for Kind {
     }
 }
 
-/// The geometry of one group's sketch.
+/// The geometry of one group's sketch: what its kind has, by name.
+///
+/// Files and JSON have the same three numbers for all kinds: [`slots`](Self::slots),
+/// [`width`](Self::width) and [`hashes`](Self::hashes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub struct Shape {
-    /// Slots: bits of a filter, fingerprints of a `fuse`, counters of a `counting`, addresses in each
-    /// layer of a `layered`, counters in all rows of a `count-min`.
-    pub slots: u64,
-    /// Bits in a slot: in a `layered` one for each layer and one for the XOR layer.
-    pub width: u32,
-    /// Slots that a key has: in a `count-min` one in each row.
-    pub hashes: u32,
+pub enum Shape {
+    /// Of a `blocked`.
+    Blocked {
+        /// Cache lines of [`LINE_BITS`] bits.
+        lines: u64,
+        /// Bits that a key sets in its line.
+        hashes: u32,
+    },
+    /// Of a `bloom`.
+    Bloom {
+        /// Bits.
+        bits: u64,
+        /// Bits that a key sets.
+        hashes: u32,
+    },
+    /// Of a `fuse`.
+    Fuse {
+        /// Fingerprints, of which a key has three.
+        slots: u64,
+        /// Bits in each.
+        fingerprint_bits: u32,
+    },
+    /// Of a `counting`.
+    Counting {
+        /// Lines of as many counters as a line of a `blocked` has bits.
+        lines: u64,
+        /// Counters that a key has in its line.
+        hashes: u32,
+    },
+    /// Of a `layered`.
+    Layered {
+        /// Bits in each layer, and in the XOR layer.
+        bits: u64,
+        /// Layers, without the XOR layer.
+        layers: u32,
+        /// Bits that a keyword sets in its layer.
+        hashes: u32,
+    },
+    /// Of a `scalable`.
+    Scalable {
+        /// Bits of all layers.
+        bits: u64,
+        /// Layers so far.
+        layers: u32,
+    },
+    /// Of a `count-min`.
+    CountMin {
+        /// Counters in a row.
+        row: u64,
+        /// Rows: a key has a counter in each.
+        depth: u32,
+        /// Bits of a counter: 32 or 64.
+        counter_bits: u32,
+    },
 }
 
 impl Shape {
+    /// The shape that these numbers of a file mean for this kind. Numbers that are
+    /// [another](Self::slots) shape's when they are asked for again belong to no sketch.
+    #[cfg(feature = "serde")]
+    pub(crate) fn from_numbers(kind: Kind, slots: u64, width: u32, hashes: u32) -> Shape {
+        match kind {
+            Kind::Blocked => Shape::Blocked { lines: slots / LINE_BITS, hashes },
+            Kind::Bloom => Shape::Bloom { bits: slots, hashes },
+            Kind::Fuse => Shape::Fuse { slots, fingerprint_bits: width },
+            Kind::Counting => Shape::Counting { lines: slots / LINE_BITS, hashes },
+            Kind::Layered => Shape::Layered { bits: slots, layers: width.saturating_sub(1), hashes },
+            Kind::Scalable => Shape::Scalable { bits: slots, layers: hashes },
+            Kind::CountMin | Kind::CountMinConservative => {
+                let row = slots / u64::from(hashes.max(1));
+                Shape::CountMin { row, depth: hashes, counter_bits: width }
+            }
+        }
+    }
+
+    /// Slots, as a file counts them: bits of a filter, fingerprints of a `fuse`, counters of a
+    /// `counting`, addresses in each layer of a `layered`, counters in all rows of a `count-min`.
+    #[inline]
+    pub fn slots(&self) -> u64 {
+        match *self {
+            Shape::Blocked { lines, .. } | Shape::Counting { lines, .. } => lines.saturating_mul(LINE_BITS),
+            Shape::Bloom { bits, .. } | Shape::Layered { bits, .. } | Shape::Scalable { bits, .. } => bits,
+            Shape::Fuse { slots, .. } => slots,
+            Shape::CountMin { row, depth, .. } => row.saturating_mul(u64::from(depth)),
+        }
+    }
+
+    /// Bits in a slot, as a file has them: in a `layered` one for each layer and one for the XOR layer.
+    #[inline]
+    pub fn width(&self) -> u32 {
+        match *self {
+            Shape::Blocked { .. } | Shape::Bloom { .. } | Shape::Scalable { .. } => 1,
+            Shape::Fuse { fingerprint_bits, .. } => fingerprint_bits,
+            Shape::Counting { .. } => COUNTER_BITS,
+            Shape::Layered { layers, .. } => layers.saturating_add(1),
+            Shape::CountMin { counter_bits, .. } => counter_bits,
+        }
+    }
+
+    /// Slots that a key has, as a file counts them: in a `count-min` one in each row. A `scalable` has
+    /// its number of layers in this place.
+    #[inline]
+    pub fn hashes(&self) -> u32 {
+        match *self {
+            Shape::Blocked { hashes, .. }
+            | Shape::Bloom { hashes, .. }
+            | Shape::Counting { hashes, .. }
+            | Shape::Layered { hashes, .. } => hashes,
+            Shape::Fuse { .. } => fuse::PROBES,
+            Shape::Scalable { layers, .. } => layers,
+            Shape::CountMin { depth, .. } => depth,
+        }
+    }
+
     /// The bits in all slots.
     pub fn bits(&self) -> u64 {
-        self.slots.saturating_mul(u64::from(self.width))
+        self.slots().saturating_mul(u64::from(self.width()))
     }
 
     /// What a key may find set or not: the counters of a `counting`, the bits of other filters.
-    pub fn cells(&self, kind: Kind) -> u64 {
-        if kind == Kind::Counting { self.slots } else { self.bits() }
+    pub fn cells(&self) -> u64 {
+        if let Shape::Counting { .. } = self { self.slots() } else { self.bits() }
     }
 
-    /// The layers of a `layered`, without the XOR layer.
+    /// The layers of a `layered`, without the XOR layer, and of a `scalable`; 0 of others.
     pub fn layers(&self) -> u32 {
-        self.width.saturating_sub(1)
+        match *self {
+            Shape::Layered { layers, .. } | Shape::Scalable { layers, .. } => layers,
+            _ => 0,
+        }
     }
 
-    /// The same with this many layers.
-    pub fn with_layers(self, layers: u32) -> Shape {
-        Shape { width: layers.saturating_add(1), ..self }
-    }
-
-    /// The counters in a row of a `count-min`.
+    /// The counters in a row of a `count-min`; 0 of others.
     pub fn row(&self) -> u64 {
-        self.slots / u64::from(self.hashes.max(1))
+        if let Shape::CountMin { row, .. } = *self { row } else { 0 }
     }
 
     /// The 64-bit words that hold them, as they stand in a file.
-    pub fn words(&self, kind: Kind) -> u64 {
-        self.bits().div_ceil(64) + u64::from(kind == Kind::Fuse)
+    pub fn words(&self) -> u64 {
+        self.bits().div_ceil(64) + u64::from(matches!(self, Shape::Fuse { .. }))
+    }
+
+    /// The same, of a `layered`, with this many layers.
+    pub fn with_layers(self, layers: u32) -> Shape {
+        match self {
+            Shape::Layered { bits, hashes, .. } => Shape::Layered { bits, layers, hashes },
+            _ => self,
+        }
+    }
+
+    /// The same with this number of hashes; a `fuse` has one number only.
+    fn with_hashes(self, hashes: u32) -> Shape {
+        match self {
+            Shape::Blocked { lines, .. } => Shape::Blocked { lines, hashes },
+            Shape::Bloom { bits, .. } => Shape::Bloom { bits, hashes },
+            Shape::Counting { lines, .. } => Shape::Counting { lines, hashes },
+            Shape::Layered { bits, layers, .. } => Shape::Layered { bits, layers, hashes },
+            Shape::Fuse { .. } | Shape::Scalable { .. } | Shape::CountMin { .. } => self,
+        }
+    }
+
+    /// The expected rate of a sketch of this shape that holds this many keys. Of a
+    /// layered one it is that of a layer which holds this many. The shape of a scalable filter does
+    /// not tell, and what counts has none: not a number.
+    pub fn expected_rate(&self, keys: u64) -> f64 {
+        match *self {
+            Shape::Blocked { lines, hashes } | Shape::Counting { lines, hashes } => {
+                blocked::expected_rate(keys, lines, hashes)
+            }
+            Shape::Bloom { bits, hashes } | Shape::Layered { bits, hashes, .. } => {
+                bloom::expected_rate(keys, bits, hashes)
+            }
+            Shape::Fuse { fingerprint_bits, .. } => fuse::rate(fingerprint_bits),
+            Shape::Scalable { .. } | Shape::CountMin { .. } => f64::NAN,
+        }
+    }
+
+    /// The most keys that a sketch of this shape (or a layer of it) holds within the rate. A `fuse`
+    /// holds what it was built of, a `scalable` grows, and counters count on: none.
+    pub fn capacity(&self, fpr: f64) -> Option<u64> {
+        if matches!(self, Shape::Fuse { .. } | Shape::Scalable { .. } | Shape::CountMin { .. }) {
+            return None;
+        }
+        if fpr >= 1.0 {
+            return Some(u64::MAX); // no number of keys is above it: a search would not end
+        }
+        let over = |keys: u64| self.expected_rate(keys) > fpr;
+        Some(smallest((self.slots() / 10).max(1), over).saturating_sub(1))
     }
 }
 
@@ -202,17 +353,19 @@ impl AtRate {
         let shape = match kind {
             Kind::Blocked | Kind::Counting => {
                 let lines = smallest(guess, |lines| blocked::expected_rate(keys, lines, hashes) <= fpr);
-                let width = if kind == Kind::Counting { COUNTER_BITS } else { 1 };
-                Shape { slots: lines.saturating_mul(LINE_BITS), width, hashes }
+                match kind {
+                    Kind::Counting => Shape::Counting { lines, hashes },
+                    _ => Shape::Blocked { lines, hashes },
+                }
             }
             Kind::Bloom => {
                 let bits = smallest(guess, |bits| bloom::expected_rate(keys, bits, hashes) <= fpr);
-                Shape { slots: bits, width: 1, hashes }
+                Shape::Bloom { bits, hashes }
             }
             Kind::Layered => {
                 let bits = smallest(guess, |bits| bloom::expected_rate(keys, bits, hashes) <= fpr);
                 let bits = bits.checked_next_power_of_two().unwrap_or(u64::MAX / 2);
-                Shape { slots: bits.max(layered::LEAST_BITS), width: 2, hashes }
+                Shape::Layered { bits: bits.max(layered::LEAST_BITS), layers: 1, hashes }
             }
             Kind::Fuse => fuse_shape(keys, hashes)?,
             Kind::Scalable => scalable::shape(keys, fpr, 1)?,
@@ -260,16 +413,16 @@ impl Kind {
             Kind::Blocked if bits < LINE_BITS => Err(too_few()),
             Kind::Blocked => {
                 let hashes = blocked::hashes_for_bits_per_key(bits_per_key);
-                Ok(Shape { slots: bits / LINE_BITS * LINE_BITS, width: 1, hashes })
+                Ok(Shape::Blocked { lines: bits / LINE_BITS, hashes })
             }
-            Kind::Counting => {
-                let cells = Kind::Blocked.shape_for_bits(keys, bits / u64::from(COUNTER_BITS));
-                cells.map(|shape| Shape { width: COUNTER_BITS, ..shape }).map_err(|_| too_few())
-            }
+            Kind::Counting => match Kind::Blocked.shape_for_bits(keys, bits / u64::from(COUNTER_BITS)) {
+                Ok(Shape::Blocked { lines, hashes }) => Ok(Shape::Counting { lines, hashes }),
+                _ => Err(too_few()),
+            },
             Kind::Bloom if bits == 0 => Err(too_few()),
             Kind::Bloom => {
                 let hashes = bloom::hashes_for_bits_per_key(bits_per_key);
-                Ok(Shape { slots: bits, width: 1, hashes })
+                Ok(Shape::Bloom { bits, hashes })
             }
             Kind::Fuse => {
                 let slots = fuse::shape(keys)?.slots;
@@ -301,41 +454,13 @@ impl Kind {
         let bits = real::ceil(keys as f64 * bits_per_key) as u64;
         let bits = bits.checked_next_multiple_of(unit).ok_or(Error::TooLarge { bits })?;
         let shape = self.shape_for_bits(keys, bits)?;
-        let hashes = self.shape_for_bits(1 << 30, ((1u64 << 30) as f64 * bits_per_key) as u64)?.hashes;
-        Ok(Shape { hashes, ..shape })
-    }
-
-    /// The expected rate of a sketch of this shape that holds this many keys. Of a
-    /// layered one it is that of a layer which holds this many. The shape of a scalable filter does
-    /// not tell, and what counts has none: not a number.
-    pub fn expected_rate(self, shape: &Shape, keys: u64) -> f64 {
-        match self {
-            Kind::Blocked | Kind::Counting => {
-                blocked::expected_rate(keys, shape.slots / LINE_BITS, shape.hashes)
-            }
-            Kind::Bloom | Kind::Layered => bloom::expected_rate(keys, shape.slots, shape.hashes),
-            Kind::Fuse => fuse::rate(shape.width),
-            Kind::Scalable | Kind::CountMin | Kind::CountMinConservative => f64::NAN,
-        }
-    }
-
-    /// The most keys that a sketch of this shape (or a layer of it) holds within the rate. A `fuse`
-    /// holds what it was built of, a `scalable` grows, and counters count on: none.
-    pub fn capacity(self, shape: &Shape, fpr: f64) -> Option<u64> {
-        if self.counts() || matches!(self, Kind::Fuse | Kind::Scalable) {
-            return None;
-        }
-        if fpr >= 1.0 {
-            return Some(u64::MAX); // no number of keys is above it: a search would not end
-        }
-        let over = |keys: u64| self.expected_rate(shape, keys) > fpr;
-        Some(smallest((shape.slots / 10).max(1), over).saturating_sub(1))
+        let hashes = self.shape_for_bits(1 << 30, ((1u64 << 30) as f64 * bits_per_key) as u64)?.hashes();
+        Ok(shape.with_hashes(hashes))
     }
 }
 
-fn fuse_shape(keys: u64, width: u32) -> Result<Shape> {
-    let shape = Shape { slots: fuse::shape(keys)?.slots, width, hashes: fuse::PROBES };
-    Ok(shape)
+fn fuse_shape(keys: u64, fingerprint_bits: u32) -> Result<Shape> {
+    Ok(Shape::Fuse { slots: fuse::shape(keys)?.slots, fingerprint_bits })
 }
 
 /// The smallest number, from 1, for which something that stays true once it is true holds;
@@ -396,17 +521,22 @@ mod tests {
         #[test]
         fn a_shape_for_a_rate_meets_it_and_one_step_less_does_not(keys in 1u64..100_000_000, log in -6.0..-0.31f64) {
             let fpr = 10f64.powf(log);
-            for (kind, step) in [(Kind::Blocked, LINE_BITS), (Kind::Counting, LINE_BITS), (Kind::Bloom, 1)] {
+            for kind in [Kind::Blocked, Kind::Counting, Kind::Bloom] {
                 let shape = kind.shape_for_rate(keys, fpr).unwrap();
-                prop_assert!(kind.expected_rate(&shape, keys) <= fpr);
-                if shape.slots > step {
-                    let less = Shape { slots: shape.slots - step, ..shape };
-                    prop_assert!(kind.expected_rate(&less, keys) > fpr, "{kind} {shape:?}");
+                prop_assert!(shape.expected_rate(keys) <= fpr);
+                let less = match shape {
+                    Shape::Blocked { lines, hashes } => Shape::Blocked { lines: lines - 1, hashes },
+                    Shape::Counting { lines, hashes } => Shape::Counting { lines: lines - 1, hashes },
+                    Shape::Bloom { bits, hashes } => Shape::Bloom { bits: bits - 1, hashes },
+                    other => panic!("{other:?}"),
+                };
+                if less.slots() > 0 {
+                    prop_assert!(less.expected_rate(keys) > fpr, "{kind} {shape:?}");
                 }
-                prop_assert!(kind.capacity(&shape, fpr).unwrap() >= keys);
+                prop_assert!(shape.capacity(fpr).unwrap() >= keys);
             }
             let fuse = Kind::Fuse.shape_for_rate(keys, fpr).unwrap();
-            prop_assert!(Kind::Fuse.expected_rate(&fuse, keys) <= fpr);
+            prop_assert!(fuse.expected_rate(keys) <= fpr);
         }
 
         #[test]
@@ -440,18 +570,18 @@ mod tests {
     fn a_rate_of_one_holds_any_number_of_keys() {
         for kind in [Kind::Blocked, Kind::Bloom] {
             let shape = kind.shape_for_rate(1000, 0.5).unwrap();
-            assert_eq!(kind.capacity(&shape, 1.0), Some(u64::MAX));
-            assert!(kind.capacity(&shape, 1.0f64.next_down()).unwrap() < 1_000_000_000);
+            assert_eq!(shape.capacity(1.0), Some(u64::MAX));
+            assert!(shape.capacity(1.0f64.next_down()).unwrap() < 1_000_000_000);
         }
     }
 
     #[test]
     fn a_billion_keys_in_eight_billion_bits_have_the_known_rates() {
         for (hashes, rate) in [(1, 0.1175), (2, 0.0489), (6, 0.0216)] {
-            let shape = Shape { slots: 8_000_000_000, width: 1, hashes };
-            assert!((Kind::Bloom.expected_rate(&shape, 1_000_000_000) - rate).abs() < 5e-5);
+            let shape = Shape::Bloom { bits: 8_000_000_000, hashes };
+            assert!((shape.expected_rate(1_000_000_000) - rate).abs() < 5e-5);
         }
-        assert_eq!(Kind::Bloom.shape_for_bits(1_000_000_000, 8_000_000_000).unwrap().hashes, 6);
+        assert_eq!(Kind::Bloom.shape_for_bits(1_000_000_000, 8_000_000_000).unwrap().hashes(), 6);
     }
 
     #[test]

@@ -4,17 +4,66 @@ use crate::blocked::Blocked;
 use crate::bloom::Bloom;
 use crate::counting::Counting;
 use crate::countmin::{CountMin, Update};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fuse::Fuse;
 use crate::hash::{Scheme, murmur3};
 use crate::key::keywords_of;
 use crate::layered::Layered;
 use crate::params::GroupParams;
 use crate::scalable::Scalable;
-use crate::sizing::Kind;
+use crate::sizing::{Kind, Shape};
+use alloc::format;
 use alloc::vec::Vec;
 
 pub use crate::sizing::estimated_keys;
+
+/// The one number that some kinds keep beside their words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Beside {
+    /// Of a `blocked`, `bloom` and `layered`: none.
+    #[default]
+    Nothing,
+    /// The seed with which a `fuse` could be built.
+    Seed(u64),
+    /// The keys in the newest layer of a `scalable`.
+    NewestKeys(u64),
+    /// The rows removed from a `counting`.
+    RemovedRows(u64),
+    /// The total weight in a `count-min`.
+    TotalWeight(u64),
+}
+
+impl Beside {
+    /// What this number in a file means for this kind.
+    pub fn from_number(kind: Kind, number: u64) -> Beside {
+        match kind {
+            Kind::Blocked | Kind::Bloom | Kind::Layered => Beside::Nothing,
+            Kind::Fuse => Beside::Seed(number),
+            Kind::Scalable => Beside::NewestKeys(number),
+            Kind::Counting => Beside::RemovedRows(number),
+            Kind::CountMin | Kind::CountMinConservative => Beside::TotalWeight(number),
+        }
+    }
+
+    /// The number as it stands in a file: the `seed` of the directory.
+    pub fn number(self) -> u64 {
+        match self {
+            Beside::Nothing => 0,
+            Beside::Seed(number)
+            | Beside::NewestKeys(number)
+            | Beside::RemovedRows(number)
+            | Beside::TotalWeight(number) => number,
+        }
+    }
+}
+
+/// Sets the bits that the other words have: how filters of the same parameters are joined, but for those
+/// that count.
+pub fn or_words(words: &mut [u64], others: &[u64]) {
+    for (word, other) in words.iter_mut().zip(others) {
+        *word |= other;
+    }
+}
 
 /// A sketch of any kind, over words that it owns or borrows.
 #[derive(Debug, Clone)]
@@ -36,27 +85,44 @@ pub enum Sketch<W> {
 }
 
 impl<W: AsRef<[u64]>> Sketch<W> {
-    /// The sketch of a group, in these words. The seed is that of a `fuse`, the keys in the
-    /// newest layer of a `scalable`, the rows removed from a `counting`, or the total weight in a
-    /// `count-min`.
-    pub fn from_words(kind: Kind, group: &GroupParams, seed: u64, words: W) -> Result<Self> {
-        Ok(match kind {
-            Kind::Blocked => Sketch::Blocked(Blocked::from_words(words, group.shape.hashes)?),
-            Kind::Bloom => Sketch::Bloom(Bloom::from_words(words, group.shape.slots, group.shape.hashes)?),
-            Kind::Fuse => Sketch::Fuse(Fuse::from_words(words, group.keys, group.shape.width, seed)?),
-            Kind::Counting => Sketch::Counting(Counting::from_words(words, group.shape.hashes)?),
-            Kind::Layered => Sketch::Layered(Layered::from_words(words, group.shape)?),
-            Kind::Scalable => {
-                let layers = group.shape.hashes;
-                Sketch::Scalable(Scalable::from_words(words, group.keys, group.fpr, layers, seed)?)
+    /// The sketch of a group, in these words, with what its kind keeps beside them.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where these are not of one kind, or no such sketch.
+    pub fn from_words(kind: Kind, group: &GroupParams, beside: Beside, words: W) -> Result<Self> {
+        let count_min = |shape, update, total, words| {
+            CountMin::from_words(words, shape, update, total).map(Sketch::CountMin)
+        };
+        match (kind, group.shape, beside) {
+            (Kind::Blocked, Shape::Blocked { hashes, .. }, Beside::Nothing) => {
+                Blocked::from_words(words, hashes).map(Sketch::Blocked)
             }
-            Kind::CountMin => {
-                Sketch::CountMin(CountMin::from_words(words, group.shape, Update::Plain, seed)?)
+            (Kind::Bloom, Shape::Bloom { bits, hashes }, Beside::Nothing) => {
+                Bloom::from_words(words, bits, hashes).map(Sketch::Bloom)
             }
-            Kind::CountMinConservative => {
-                Sketch::CountMin(CountMin::from_words(words, group.shape, Update::Conservative, seed)?)
+            (Kind::Fuse, Shape::Fuse { fingerprint_bits, .. }, Beside::Seed(seed)) => {
+                Fuse::from_words(words, group.keys(), fingerprint_bits, seed).map(Sketch::Fuse)
             }
-        })
+            (Kind::Counting, Shape::Counting { hashes, .. }, Beside::RemovedRows(_)) => {
+                Counting::from_words(words, hashes).map(Sketch::Counting)
+            }
+            (Kind::Layered, shape @ Shape::Layered { .. }, Beside::Nothing) => {
+                Layered::from_words(words, shape).map(Sketch::Layered)
+            }
+            (Kind::Scalable, Shape::Scalable { layers, .. }, Beside::NewestKeys(newest)) => {
+                let (keys, fpr) = (group.keys(), group.fpr());
+                Scalable::from_words(words, keys, fpr, layers, newest).map(Sketch::Scalable)
+            }
+            (Kind::CountMin, shape, Beside::TotalWeight(total)) => {
+                count_min(shape, Update::Plain, total, words)
+            }
+            (Kind::CountMinConservative, shape, Beside::TotalWeight(total)) => {
+                count_min(shape, Update::Conservative, total, words)
+            }
+            (kind, shape, beside) => {
+                Err(Error::Shape(format!("{shape:?} with {beside:?} beside it is not a {kind} sketch")))
+            }
+        }
     }
 
     /// Whether the key with this hash may be in the set; in a `layered`, the record of this one

@@ -7,24 +7,17 @@ use std::ops::Deref;
 
 use crate::arch::map::Words;
 use crate::error::{Error, NotOneSet, Result};
-use crate::format::{self, Container, Extras, Tally};
+use crate::format::{self, Beside, Container, Extras, Tally};
 use crate::hash::Scheme;
 use crate::key::{Field, Recipe};
-use crate::params::{Common, GroupParams, Name, Params};
+use crate::params::{Common, Goal, GroupParams, Name, Params};
 use crate::sizing::{Kind, Shape};
 
 /// Parameters of one set whose keys are made of this field.
-pub(crate) fn params(
-    kind: Kind,
-    hash: Scheme,
-    key: Field,
-    keys: u64,
-    fpr: f64,
-    shape: Shape,
-) -> Result<Params> {
+pub(crate) fn params(kind: Kind, hash: Scheme, key: Field, goal: Goal, shape: Shape) -> Result<Params> {
     let recipe = Recipe { key: vec![key], group: None, weight: None, null: None };
     recipe.takes_any_value()?;
-    let group = GroupParams { group: Name::default(), keys, fpr, shape };
+    let group = GroupParams { group: Name::default(), goal, shape };
     Params::new(Common { kind, hash, recipe }, vec![group])
 }
 
@@ -42,14 +35,14 @@ pub(crate) struct Stored<'s> {
     pub params: &'s Params,
     pub words: &'s [u64],
     pub rows: u64,
-    pub seed: u64,
+    pub beside: Beside,
 }
 
 impl Stored<'_> {
     /// Writes the file of this sketch.
     pub(crate) fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
         let shape = &self.params.groups[0].shape;
-        let tally = format::seal(self.params.common.kind, shape, self.words, self.rows, self.seed);
+        let tally = format::seal(shape, self.words, self.rows, self.beside);
         format::write(out, self.params, &[tally], self.words, Extras::default())
     }
 

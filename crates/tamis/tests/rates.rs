@@ -6,7 +6,7 @@ use tamis::fuse::Fuse;
 use tamis::hash::xxh3;
 use tamis::params::{GroupParams, Name};
 use tamis::sizing::Kind;
-use tamis::sketch::Sketch;
+use tamis::sketch::{Beside, Sketch};
 
 fn hashes(start: u64, count: u64) -> Vec<u64> {
     (start..start + count).map(|i| xxh3(&i.to_le_bytes(), 0)).collect()
@@ -23,16 +23,17 @@ fn rates_agree_with_the_formulas_from_ten_to_ten_million_keys() {
         for keys in [10u64, 1000, 100_000, 10_000_000] {
             for fpr in [0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-6] {
                 let shape = kind.shape_for_rate(keys, fpr).unwrap();
-                assert!(kind.expected_rate(&shape, keys) <= fpr);
-                let group = GroupParams { group: Name::default(), keys, fpr, shape };
+                assert!(shape.expected_rate(keys) <= fpr);
+                let group = GroupParams::filter(Name::default(), keys, fpr, shape);
                 let mut members = hashes(0, keys);
-                let (mut words, mut seed) = (Words::zeroed(shape.words(kind) as usize).unwrap(), 0);
+                let (mut words, mut seed) = (Words::zeroed(shape.words() as usize).unwrap(), 0);
                 if kind == Kind::Fuse {
-                    let built = Fuse::build(&mut members, shape.width).unwrap();
+                    let built = Fuse::build(&mut members, shape.width()).unwrap();
                     words.copy_from_slice(built.words());
                     seed = built.seed();
                 }
-                let mut sketch = Sketch::from_words(kind, &group, seed, words).unwrap();
+                let mut sketch =
+                    Sketch::from_words(kind, &group, Beside::from_number(kind, seed), words).unwrap();
                 match &mut sketch {
                     Sketch::Blocked(filter) => filter.insert_hashes(&members),
                     Sketch::Bloom(filter) => filter.insert_hashes(&members),
@@ -56,7 +57,7 @@ fn rates_agree_with_the_formulas_from_ten_to_ten_million_keys() {
                 };
                 check(sketch.rate_now(), 0.0, "from the bits that are set");
                 if keys >= 10_000 {
-                    check(kind.expected_rate(&shape, keys), 0.03, "expected");
+                    check(shape.expected_rate(keys), 0.03, "expected");
                 }
                 assert!(members.iter().all(|&hash| sketch.contains_hash(hash)));
             }

@@ -5,12 +5,12 @@ use tamis::blocked::Blocked;
 use tamis::bloom::{Bloom, document_shape, positions};
 use tamis::counting::Counting;
 use tamis::countmin::{self, CountMin, Heavy, Update};
-use tamis::format::{Extras, seal, write};
+use tamis::format::{Beside, Extras, seal, write};
 use tamis::fuse::Fuse;
 use tamis::hash::{Scheme, murmur3, xxh3};
 use tamis::key::{Maker, Recipe, keywords_of};
 use tamis::layered::{self, Layered};
-use tamis::params::{Common, GroupParams, Name, Params};
+use tamis::params::{Common, Goal, GroupParams, Name, Params};
 use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
 
@@ -40,41 +40,41 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
         Scheme::Murmur3 => document_shape(1, 0.01).unwrap(),
         Scheme::Xxh3 { .. } => kind.shape_for_rate(1, 0.01).unwrap(),
     };
-    let group = GroupParams { group, keys: 1, fpr: 0.01, shape };
+    let group = GroupParams::filter(group, 1, 0.01, shape);
     let params = Params::new(Common { kind, hash, recipe }, vec![group]).unwrap();
     let mut data = vec![0; params.layout().1];
-    let section = &mut data[..shape.words(kind) as usize];
+    let section = &mut data[..shape.words() as usize];
     let mut seed = 0;
     match (kind, hash) {
         (Kind::Blocked, _) => {
-            Blocked::from_words(&mut *section, shape.hashes).unwrap().insert_hash(hash.identity(key));
+            Blocked::from_words(&mut *section, shape.hashes()).unwrap().insert_hash(hash.identity(key));
         }
         (Kind::Bloom, Scheme::Murmur3) => {
-            let lanes: Vec<u32> = (0..shape.hashes).map(|seed| murmur3(key, seed)).collect();
-            Bloom::from_words(&mut *section, shape.slots, shape.hashes).unwrap().insert_lanes(&lanes);
+            let lanes: Vec<u32> = (0..shape.hashes()).map(|seed| murmur3(key, seed)).collect();
+            Bloom::from_words(&mut *section, shape.slots(), shape.hashes()).unwrap().insert_lanes(&lanes);
         }
         (Kind::Bloom, _) => {
-            let mut filter = Bloom::from_words(&mut *section, shape.slots, shape.hashes).unwrap();
+            let mut filter = Bloom::from_words(&mut *section, shape.slots(), shape.hashes()).unwrap();
             filter.insert_hash(hash.identity(key));
         }
         (Kind::Fuse, _) => {
-            let filter = Fuse::build(&mut vec![hash.identity(key)], shape.width).unwrap();
+            let filter = Fuse::build(&mut vec![hash.identity(key)], shape.width()).unwrap();
             section.copy_from_slice(filter.words());
             seed = filter.seed();
         }
         (Kind::Counting, _) => {
-            Counting::from_words(&mut *section, shape.hashes).unwrap().insert_hash(hash.identity(key));
+            Counting::from_words(&mut *section, shape.hashes()).unwrap().insert_hash(hash.identity(key));
         }
         (Kind::Layered, _) => unreachable!("it holds records, which have a file of their own"),
         (Kind::CountMin | Kind::CountMinConservative, _) => unreachable!("it has a file of its own"),
         (Kind::Scalable, _) => {
-            let mut filter = Scalable::new(params.groups[0].keys, params.groups[0].fpr).unwrap();
+            let mut filter = Scalable::new(params.groups[0].keys(), params.groups[0].fpr()).unwrap();
             filter.insert_hash(hash.identity(key)).unwrap();
             section.copy_from_slice(filter.words());
             seed = filter.newest();
         }
     }
-    let tally = seal(params.common.kind, &params.groups[0].shape, section, 1, seed);
+    let tally = seal(&params.groups[0].shape, section, 1, Beside::from_number(kind, seed));
     let mut bytes = Vec::new();
     write(&mut bytes, &params, &[tally], &data, Extras::default()).unwrap();
     (params, bytes)
@@ -129,9 +129,9 @@ fn the_files_of_the_other_kinds_are_what_is_written() {
         let section: Vec<String> = bytes[0x200..=end].iter().map(|byte| format!("{byte:02x}")).collect();
         let line = format!(
             "| `{kind}` | {hash} | {} | {} | {} | 0 | `{}` | 0x{:016x} |",
-            shape.slots,
-            shape.width,
-            shape.hashes,
+            shape.slots(),
+            shape.width(),
+            shape.hashes(),
             section.join(" "),
             xxh3(&bytes, 0)
         );
@@ -186,10 +186,11 @@ fn the_counts_of_the_specification_are_what_is_written() {
     };
     let shape = countmin::shape_by_hand(8, 3, 32).unwrap();
     let common = Common { kind: Kind::CountMin, hash: Scheme::DEFAULT, recipe };
-    let group = GroupParams { group: Name::default(), keys: 0, fpr: countmin::epsilon_of(8), shape };
+    let group =
+        GroupParams { group: Name::default(), goal: Goal::Error { epsilon: countmin::epsilon_of(8) }, shape };
     let params = Params::new(common, vec![group]).unwrap();
     let mut data = vec![0; params.layout().1];
-    let section = &mut data[..shape.words(Kind::CountMin) as usize];
+    let section = &mut data[..shape.words() as usize];
     let mut sketch = CountMin::from_words(&mut *section, shape, Update::Plain, 0).unwrap();
     for (key, weight) in rows {
         sketch.add_hash(xxh3(key.as_bytes(), 0), weight);
@@ -199,7 +200,7 @@ fn the_counts_of_the_specification_are_what_is_written() {
     assert_eq!(sketch.estimate_hash(xxh3(b"tt0111161", 0)), 5);
     let total = sketch.total();
     let words = list(section.iter().map(|word| format!("{word:016x}")));
-    let tally = seal(Kind::CountMin, &shape, section, 3, total);
+    let tally = seal(&shape, section, 3, Beside::TotalWeight(total));
     let heavy = Heavy { share: 0.5, groups: vec![vec![b"tt0111161".to_vec()]] };
     let list: Vec<String> = heavy.encode().iter().map(|byte| format!("{byte:02x}")).collect();
     let mut bytes = Vec::new();
@@ -231,14 +232,14 @@ fn the_counters_of_the_specification_are_what_is_written() {
     let recipe = Recipe { key: vec!["tconst".parse().unwrap()], group: None, weight: None, null: None };
     let shape = Kind::Counting.shape_for_rate(4, 0.01).unwrap();
     let common = Common { kind: Kind::Counting, hash: Scheme::DEFAULT, recipe };
-    let group = GroupParams { group: Name::default(), keys: 4, fpr: 0.01, shape };
+    let group = GroupParams::filter(Name::default(), 4, 0.01, shape);
     let params = Params::new(common, vec![group]).unwrap();
     let mut data = vec![0; params.layout().1];
-    let mut filter = Counting::from_words(&mut data[..], shape.hashes).unwrap();
+    let mut filter = Counting::from_words(&mut data[..], shape.hashes()).unwrap();
     let (often, once) = (xxh3(b"tt0111161", 0), xxh3(b"tt0068646", 0));
     filter.insert_hashes(&[often, once, often, often]);
     assert!(filter.remove_hash(often));
-    let tally = seal(Kind::Counting, &shape, &data, 4, 1);
+    let tally = seal(&shape, &data, 4, Beside::RemovedRows(1));
     let mut bytes = Vec::new();
     write(&mut bytes, &params, &[tally], &data, Extras::default()).unwrap();
     for (plane, key) in [(0, "tt0068646"), (1, "tt0111161")] {
@@ -250,9 +251,9 @@ fn the_counters_of_the_specification_are_what_is_written() {
         &page,
         &format!(
             "The file has slots {}, width {}, hashes {}, rows 4, seed 1, ones {}, and its XXH3 is 0x{:016x}.",
-            shape.slots,
-            shape.width,
-            shape.hashes,
+            shape.slots(),
+            shape.width(),
+            shape.hashes(),
             tally.ones,
             xxh3(&bytes, 0)
         ),
@@ -269,26 +270,26 @@ fn the_record_of_the_specification_is_what_is_written() {
     let shape = layered::shape_for_rate(3, 0.05, 2).unwrap();
     for (word, &hash) in keywords_of(&record).zip(&keywords) {
         let word = String::from_utf8_lossy(word);
-        let addresses = list(positions(hash, shape.slots, shape.hashes));
+        let addresses = list(positions(hash, shape.slots(), shape.hashes()));
         assert_shows(&page, &format!("| `{word}` | 0x{hash:016x} | {addresses} |"));
     }
     let common = Common { kind: Kind::Layered, hash: Scheme::DEFAULT, recipe };
-    let group = GroupParams { group: Name::default(), keys: 3, fpr: 0.05, shape };
+    let group = GroupParams::filter(Name::default(), 3, 0.05, shape);
     let params = Params::new(common, vec![group]).unwrap();
     let mut data = vec![0; params.layout().1];
-    let section = &mut data[..shape.words(Kind::Layered) as usize];
+    let section = &mut data[..shape.words() as usize];
     Layered::from_words(&mut *section, shape).unwrap().insert_keywords(&keywords);
     let words = list(section.iter().map(|word| format!("{word:016x}")));
-    let tally = seal(Kind::Layered, &shape, section, 1, 0);
+    let tally = seal(&shape, section, 1, Beside::Nothing);
     let mut bytes = Vec::new();
     write(&mut bytes, &params, &[tally], &data, Extras::default()).unwrap();
     assert_shows(
         &page,
         &format!(
             "The file has slots {}, width {}, hashes {}, the words `{words}`, and its XXH3 is 0x{:016x}.",
-            shape.slots,
-            shape.width,
-            shape.hashes,
+            shape.slots(),
+            shape.width(),
+            shape.hashes(),
             xxh3(&bytes, 0)
         ),
     );

@@ -63,7 +63,7 @@ impl Contestant for Limit {
 
     fn start(&mut self, keys: u64) {
         let shape = Kind::Blocked.shape_for_rate(keys, RATE).expect("a usual size");
-        let fresh = || Words::zeroed((shape.slots / 64) as usize).expect("memory for the limit");
+        let fresh = || Words::zeroed((shape.slots() / 64) as usize).expect("memory for the limit");
         self.words.get_or_insert_with(fresh).fill(0);
     }
 

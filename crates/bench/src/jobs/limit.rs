@@ -9,7 +9,7 @@ use crate::contestants::{RATE, touch_lines};
 
 /// Bytes of a blocked filter of this many keys.
 pub fn filter_bytes(keys: u64) -> u64 {
-    Kind::Blocked.shape_for_rate(keys, RATE).expect("a usual size").slots / 8
+    Kind::Blocked.shape_for_rate(keys, RATE).expect("a usual size").slots() / 8
 }
 
 /// Seconds by the clock for this many keys on this many threads, each with a part of the lines to

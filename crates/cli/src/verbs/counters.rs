@@ -50,7 +50,13 @@ pub fn summary(
             _ => Census::default(),
         };
         let heavy = file.heavy().map(|heavy| heavy.groups[at].len() as u64);
-        groups.push(Group { params: group, tally, promise: Promise::of(group, tally.seed), census, heavy });
+        groups.push(Group {
+            params: group,
+            tally,
+            promise: Promise::of(group, tally.total_weight()),
+            census,
+            heavy,
+        });
     }
     groups.sort_by(|a, b| a.params.group.compare_naturally(&b.params.group));
     let bytes: u64 = groups.iter().map(|group| bytes_of(&group.params.shape)).sum();
@@ -88,7 +94,7 @@ pub fn summary(
     }
     output.result(Sheet { table: table(&groups, file.heavy().is_some()), lines }, json)?;
     if saturated > 0 {
-        output.warn(ran_full(saturated, params.groups[0].shape.width));
+        output.warn(ran_full(saturated, params.groups[0].shape.width()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -131,7 +137,7 @@ fn bytes_of(shape: &Shape) -> u64 {
 }
 
 fn counters(shape: &Shape) -> String {
-    format!("{} × {}", shape.hashes, number::count(shape.row()))
+    format!("{} × {}", shape.hashes(), number::count(shape.row()))
 }
 
 fn table(groups: &[Group<'_>], heavy: bool) -> Table {
@@ -141,7 +147,7 @@ fn table(groups: &[Group<'_>], heavy: bool) -> Table {
     columns.extend(names.map(Column::right));
     columns.extend(heavy.then(|| Column::right("heavy keys")));
     let row = |group: &Group<'_>| {
-        let Shape { width, slots, .. } = group.params.shape;
+        let (width, slots) = (group.params.shape.width(), group.params.shape.slots());
         let mut row = vec![
             group_name(&group.params.group),
             number::count(group.tally.rows),
@@ -176,12 +182,12 @@ fn as_json(group: &Group<'_>) -> Value {
 
 /// What a plan comes to: the rule by which w and d follow from the error, beside the other usual one.
 pub fn show_plan(output: &Output, params: &Params, by_error: Option<(f64, f64)>) -> Result<ExitCode> {
-    let shape = params.groups.first().map(|group| (group.shape, group.fpr));
+    let shape = params.groups.first().map(|group| (group.shape, group.epsilon()));
     let Some((shape, epsilon)) = shape else { return Ok(ExitCode::SUCCESS) };
     let mut rows = vec![("tamis", "⌈e/ε⌉", "⌈ln(1/δ)⌉", shape)];
     if let Some((epsilon, delta)) = by_error {
         let (row, depth) = ((2.0 / epsilon).ceil(), (1.0 / delta).log2().ceil().clamp(1.0, 64.0));
-        if let Ok(shape) = shape_by_hand(row as u64, depth as u32, shape.width) {
+        if let Ok(shape) = shape_by_hand(row as u64, depth as u32, shape.width()) {
             rows.push(("Spark, Redis", "⌈2/ε⌉", "⌈log2(1/δ)⌉", shape));
         }
     } else {
@@ -196,12 +202,12 @@ pub fn show_plan(output: &Output, params: &Params, by_error: Option<(f64, f64)>)
             (*w).into(),
             number::count(shape.row()),
             (*d).into(),
-            shape.hashes.to_string(),
-            shape.width.to_string(),
+            shape.hashes().to_string(),
+            shape.width().to_string(),
             number::bytes(bytes_of(shape) * groups),
         ]
     };
-    let delta = delta_of(shape.hashes);
+    let delta = delta_of(shape.hashes());
     let mut lines = vec![format!(
         "An estimate is never below the truth; it exceeds the truth by more than {} of the total weight with a probability of at most {}.",
         number::rate(epsilon),
@@ -232,7 +238,7 @@ pub fn show_plan(output: &Output, params: &Params, by_error: Option<(f64, f64)>)
 /// Says what is promised of the estimates of a file.
 pub fn explain_bound(output: &Output, file: &Mapped) {
     let promises: Vec<Promise> = (file.params().groups.iter().zip(file.tallies()))
-        .map(|(group, tally)| Promise::of(group, tally.seed))
+        .map(|(group, tally)| Promise::of(group, tally.total_weight()))
         .collect();
     let Some(first) = promises.first() else { return };
     if promises.iter().any(Promise::total_is_full) {
@@ -263,7 +269,7 @@ pub fn explain_full(output: &Output, answers: u64, file: &Mapped) {
     if answers == 0 {
         return;
     }
-    let bits = file.params().groups.first().map_or(64, |group| group.shape.width);
+    let bits = file.params().groups.first().map_or(64, |group| group.shape.width());
     output.warn(format!(
         "{}: all counters of the key are full, from its own weight or that of others, so there is no estimate; the truth may be anything up to the total weight{}",
         match answers {

@@ -129,7 +129,7 @@ pub fn summary_with(
     }
     groups.sort_by(|a, b| a.0.group.compare_naturally(&b.0.group));
 
-    let bytes: u64 = groups.iter().map(|(group, ..)| group.shape.words(kind) * 8).sum();
+    let bytes: u64 = groups.iter().map(|(group, ..)| group.shape.words() * 8).sum();
     let mut lines = vec![format!(
         "{}: {kind}, hash {}, {}; {} in {}",
         path.display(),
@@ -148,10 +148,10 @@ pub fn summary_with(
         .iter()
         .filter(|(.., health)| health.overfull)
         .take(20)
-        .map(|(group, _, health)| overfull_text(health, &group.group, group.fpr, health.rate))
+        .map(|(group, _, health)| overfull_text(health, &group.group, group.fpr(), health.rate))
         .collect();
     if listed == Listed::Largest
-        && let Some(all) = few(&mut groups, |(group, ..)| Reverse(group.keys))
+        && let Some(all) = few(&mut groups, |(group, ..)| Reverse(group.keys()))
     {
         let path = path.display();
         lines.push(format!(
@@ -198,13 +198,13 @@ fn layers_table(mut columns: Vec<Column>, groups: &[(&GroupParams, &Tally, Healt
             group_name(&group.group),
             number::count(tally.rows),
             keys_text(health),
-            number::count(group.keys),
+            number::count(group.keys()),
             format!("{} + XOR", group.shape.layers()),
-            number::count(group.shape.slots),
-            group.shape.hashes.to_string(),
+            number::count(group.shape.slots()),
+            group.shape.hashes().to_string(),
             number::percent(health.fill),
             number::rate(health.rate),
-            number::rate(group.fpr),
+            number::rate(group.fpr()),
             number::rate(health.whole.unwrap_or(1.0)),
         ]
     };
@@ -232,13 +232,13 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
         let mut row = vec![
             group_name(&group.group),
             number::count(tally.rows),
-            number::count(group.keys),
+            number::count(group.keys()),
             keys_text(health),
             number::count(group.shape.bits()),
-            if kind == Kind::Fuse { group.shape.width } else { group.shape.hashes }.to_string(),
+            if kind == Kind::Fuse { group.shape.width() } else { group.shape.hashes() }.to_string(),
             number::percent(health.fill),
             number::rate(health.rate),
-            number::rate(group.fpr),
+            number::rate(group.fpr()),
             match health.capacity {
                 Some(capacity) => number::count((capacity as f64 - health.keys).max(0.0) as u64),
                 None if kind == Kind::Scalable => "any".into(),
@@ -246,7 +246,7 @@ fn table(kind: Kind, groups: &[(&GroupParams, &Tally, Health)]) -> Table {
             },
         ];
         if kind == Kind::Counting {
-            row.insert(2, number::count(tally.removed(kind)));
+            row.insert(2, number::count(tally.removed()));
             row.push(health.full.map_or("-".into(), number::count));
         }
         row

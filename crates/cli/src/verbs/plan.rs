@@ -171,8 +171,8 @@ impl Plan {
 fn design_json(design: &Design) -> Value {
     let kind = |offer: &Offer| {
         json!({
-            "kind": offer.kind, "keys": offer.keys, "bits": offer.shape.bits(), "hashes": offer.shape.hashes,
-            "width": offer.shape.width, "bytes": offer.shape.words(offer.kind) * 8,
+            "kind": offer.kind, "keys": offer.keys, "bits": offer.shape.bits(), "hashes": offer.shape.hashes(),
+            "width": offer.shape.width(), "bytes": offer.shape.words() * 8,
             "bits_per_key": offer.shape.bits() as f64 / offer.keys as f64, "fpr": offer.rate,
         })
     };
@@ -186,7 +186,7 @@ fn design_json(design: &Design) -> Value {
 fn show(output: &Output, params: &Params) -> Result<ExitCode> {
     let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
-    let cut = few(&mut groups, |group| Reverse(group.keys));
+    let cut = few(&mut groups, |group| Reverse(group.keys()));
     let cut = cut
         .map(|all| format!("These are the {FEW} largest of {} groups; --json has all.", number::count(all)));
     let table = groups_table(params.common.kind, &groups);
@@ -208,7 +208,7 @@ fn show(output: &Output, params: &Params) -> Result<ExitCode> {
 /// The expected rate of a layer, which is that for recombined records too, and that of the whole
 /// for random ones.
 fn layered_rates(group: &GroupParams) -> (f64, f64) {
-    let layer = Kind::Layered.expected_rate(&group.shape, group.keys);
+    let layer = group.shape.expected_rate(group.keys());
     (layer, tamis::layered::whole_rate(layer, group.shape.layers()))
 }
 
@@ -223,9 +223,9 @@ fn kinds_table(design: &Design) -> Table {
             number::count(offer.keys),
             number::count(offer.shape.bits()),
             format!("{:.3}", offer.shape.bits() as f64 / offer.keys as f64),
-            offer.shape.hashes.to_string(),
-            offer.shape.width.to_string(),
-            number::bytes(offer.shape.words(offer.kind) * 8),
+            offer.shape.hashes().to_string(),
+            offer.shape.width().to_string(),
+            number::bytes(offer.shape.words() * 8),
             number::rate(offer.rate),
         ]
     };
@@ -251,12 +251,12 @@ fn groups_table(kind: Kind, groups: &[&GroupParams]) -> Table {
     let row = |group: &&GroupParams| {
         vec![
             group_name(&group.group),
-            number::count(group.keys),
+            number::count(group.keys()),
             number::count(group.shape.bits()),
-            format!("{:.3}", group.shape.bits() as f64 / group.keys as f64),
-            group.shape.hashes.to_string(),
-            number::bytes(group.shape.words(kind) * 8),
-            number::rate(kind.expected_rate(&group.shape, group.keys)),
+            format!("{:.3}", group.shape.bits() as f64 / group.keys() as f64),
+            group.shape.hashes().to_string(),
+            number::bytes(group.shape.words() * 8),
+            number::rate(group.shape.expected_rate(group.keys())),
         ]
     };
     Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
@@ -278,11 +278,11 @@ fn layers_table(groups: &[&GroupParams], mut columns: Vec<Column>) -> Table {
         let (layer, whole) = layered_rates(group);
         vec![
             group_name(&group.group),
-            number::count(group.keys),
+            number::count(group.keys()),
             format!("{} + XOR", group.shape.layers()),
-            number::count(group.shape.slots),
-            group.shape.hashes.to_string(),
-            number::bytes(group.shape.words(Kind::Layered) * 8),
+            number::count(group.shape.slots()),
+            group.shape.hashes().to_string(),
+            number::bytes(group.shape.words() * 8),
             number::rate(layer),
             number::rate(whole),
             number::rate(layer),

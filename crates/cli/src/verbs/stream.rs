@@ -331,8 +331,8 @@ fn say_what_happened(output: &Output, job: &Job, report: &Report) {
 /// The bits of a counter.
 fn counter_bits(sizing: &Sizing) -> u32 {
     match sizing {
-        Sizing::Counters(counters) => counters.shape.width,
-        Sizing::Params(params) => params.groups.first().map_or(64, |group| group.shape.width),
+        Sizing::Counters(counters) => counters.shape.width(),
+        Sizing::Params(params) => params.groups.first().map_or(64, |group| group.shape.width()),
         _ => 64,
     }
 }

@@ -8,7 +8,7 @@ use crate::support::{Dice, Folder, container};
 
 /// The keys for which the group with most of them is planned.
 fn planned(folder: &Folder, file: &str) -> u64 {
-    container(&folder.path(file)).params().groups.iter().map(|group| group.keys).max().unwrap()
+    container(&folder.path(file)).params().groups.iter().map(|group| group.keys()).max().unwrap()
 }
 
 #[test]

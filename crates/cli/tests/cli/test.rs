@@ -79,11 +79,11 @@ fn a_forged_filter_fails_the_test() {
         let mut data = file.data().to_vec();
         let mut tallies = file.tallies().to_vec();
         let last = params.groups.len() - 2;
-        let words = params.groups[last].shape.words(params.common.kind) as usize;
+        let words = params.groups[last].shape.words() as usize;
         let section = &mut data[starts[last]..starts[last] + words];
         section[..words / 2].fill(0);
-        let Tally { rows, seed, .. } = tallies[last];
-        tallies[last] = format::seal(params.common.kind, &params.groups[last].shape, section, rows, seed);
+        let Tally { rows, beside, .. } = tallies[last];
+        tallies[last] = format::seal(&params.groups[last].shape, section, rows, beside);
         let mut forged = File::create(folder.path("forged.tamis")).unwrap();
         format::write(&mut forged, &params, &tallies, &data, Extras::default()).unwrap();
         folder.ok("verify forged.tamis");

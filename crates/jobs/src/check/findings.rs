@@ -61,9 +61,9 @@ pub(super) fn conclude_pair(
         let tally = &container.tallies()[i];
         let filter = FilterResult {
             bits: group.shape.bits(),
-            hashes: group.shape.hashes,
+            hashes: group.shape.hashes(),
             ones: tally.ones,
-            target: group.fpr,
+            target: group.fpr(),
             expected: rate,
             // Never below zero, except for keys made to collide in XXH3 where murmur3 places them.
             false_positives: hits.all.saturating_sub(hits.found.saturating_sub(hits.lost)),

@@ -273,7 +273,7 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     file.verify(0).map_err(Error::file(path))?;
     let journal = Journal::of(&file, path)?;
     let seen = Seen::from_file(&file, path, journal.as_ref().map(|journal| journal.keys))?;
-    let stored = params.groups[0].fpr;
+    let stored = params.groups[0].fpr();
     if let Some(asked) = job.fpr.filter(|asked| *asked != stored) {
         return refused(StateRefusal::Rate { stored, asked });
     }

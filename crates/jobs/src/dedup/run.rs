@@ -187,7 +187,7 @@ impl<'j> Run<'j> {
             first: self.first,
             keyless: 0,
             dropped: self.dropped,
-            fpr: group.fpr,
+            fpr: group.fpr(),
             rescued: None,
             keys: self.seen.keys(),
             bytes: group.shape.bits() / 8,

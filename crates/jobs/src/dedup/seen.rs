@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tamis::arch::map::Words;
 use tamis::blocked::{Blocked, LINE_BITS};
-use tamis::params::GroupParams;
+use tamis::params::{GroupParams, Name};
 use tamis::scalable::{self, Scalable};
 use tamis::sizing::{Kind, Shape};
 use tamis::sketch::Sketch;
@@ -46,18 +46,18 @@ impl Seen {
         match room {
             Room::Any => Ok(Seen::Growing(Scalable::new(FIRST_KEYS, fpr)?)),
             Room::Bytes(bytes) => {
-                let hashes = Kind::Blocked.shape_for_rate(FIRST_KEYS, fpr)?.hashes;
-                let shape =
-                    Shape { slots: bytes.saturating_mul(8) / LINE_BITS * LINE_BITS, width: 1, hashes };
-                let most = match shape.slots {
+                let hashes = Kind::Blocked.shape_for_rate(FIRST_KEYS, fpr)?.hashes();
+                let lines = bytes.saturating_mul(8) / LINE_BITS;
+                let shape = Shape::Blocked { lines, hashes };
+                let most = match lines {
                     0 => 0,
-                    _ => Kind::Blocked.capacity(&shape, fpr).unwrap_or(0),
+                    _ => shape.capacity(fpr).unwrap_or(0),
                 };
                 if most == 0 {
                     return Err(Refusal::NoRoom { bytes }.into());
                 }
-                let filter = Blocked::zeroed(shape.slots / LINE_BITS, hashes)?;
-                let planned = GroupParams { group: Default::default(), keys: most, fpr, shape };
+                let filter = Blocked::zeroed(lines, hashes)?;
+                let planned = GroupParams::filter(Name::default(), most, fpr, shape);
                 Ok(Seen::Fixed { filter, planned, most, keys: 0 })
             }
         }
@@ -77,7 +77,7 @@ impl Seen {
                 Ok(Seen::Fixed {
                     filter: Blocked::from_words(owned, filter.hashes())?,
                     planned: group.clone(),
-                    most: kind.capacity(&group.shape, group.fpr).unwrap_or(0),
+                    most: group.shape.capacity(group.fpr()).unwrap_or(0),
                     keys: keys.unwrap_or_else(estimate),
                 })
             }
@@ -132,7 +132,7 @@ impl Seen {
             Seen::Growing(filter) => {
                 let (keys, fpr) = (filter.first_keys(), filter.fpr());
                 let shape = scalable::shape(keys, fpr, filter.layers().count() as u32)?;
-                Ok((Kind::Scalable, GroupParams { group: Default::default(), keys, fpr, shape }))
+                Ok((Kind::Scalable, GroupParams::filter(Name::default(), keys, fpr, shape)))
             }
             Seen::Fixed { planned, .. } => Ok((Kind::Blocked, planned.clone())),
         }

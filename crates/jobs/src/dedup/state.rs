@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tamis::format::{self, Extras};
+use tamis::format::{self, Beside, Extras};
 use tamis::params::{Common, Params};
 use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Format};
@@ -207,7 +207,8 @@ impl State {
         let (kind, group) = seen.params()?;
         let params = Params::new(Common { kind, ..self.common.clone() }, vec![group])?;
         let (words, newest) = seen.words();
-        let tally = format::seal(kind, &params.groups[0].shape, words, self.rows, newest);
+        let tally =
+            format::seal(&params.groups[0].shape, words, self.rows, Beside::from_number(kind, newest));
         let extras = Extras { heavy: None, journal: &journal };
         output::write_whole(&self.path, |mut out| {
             format::write(&mut out, &params, &[tally], words, extras)?;

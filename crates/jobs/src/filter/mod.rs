@@ -151,7 +151,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let store = job.strict.map(|_| Store::open(&job.filters, &file)).transpose()?;
     let sieving = Sieving {
         filters,
-        order: order(params),
+        order: params.natural_order(),
         invert: job.invert,
         wanted: [outlets[0].takes(), outlets[1].takes()],
         asked,
@@ -272,19 +272,12 @@ fn asked(job: &Job, params: &Params) -> Result<Asked> {
         Ask::Group(name) => match params.find(&name.0) {
             Some(at) => Ok(Asked::Any(vec![at])),
             None => {
-                let groups = order(params).into_iter().take(20);
+                let groups = params.natural_order().into_iter().take(20);
                 let groups = groups.map(|at| params.groups[at].group.clone()).collect();
                 Err(Error::input(&job.filters, Refusal::NoGroup { name: name.clone(), groups }))
             }
         },
     }
-}
-
-/// The groups in the order for people.
-fn order(params: &Params) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..params.groups.len()).collect();
-    order.sort_by(|&a, &b| params.groups[a].group.compare_naturally(&params.groups[b].group));
-    order
 }
 
 fn names(params: &Params) -> Vec<&Name> {
@@ -351,7 +344,7 @@ fn report(
 /// What is to be said of the filters of these groups, before any record.
 fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
     let (params, kind) = (file.params(), file.params().common.kind);
-    let hashes = groups.iter().map(|&group| params.groups[group].shape.hashes);
+    let hashes = groups.iter().map(|&group| params.groups[group].shape.hashes());
     let of = |&group: &usize| {
         of_sketch(kind, &params.groups[group], &file.tallies()[group], filters.sketch(group)).keys
     };
@@ -362,7 +355,7 @@ fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
         filters: groups.len() as u64,
         bits: groups.iter().map(|&group| params.groups[group].shape.bits()).sum(),
         keys: keys.is_finite().then_some(keys),
-        planned: groups.iter().map(|&group| params.groups[group].keys).sum(),
+        planned: groups.iter().map(|&group| params.groups[group].keys()).sum(),
         records: 0,
         admitted: 0,
         refuted: None,

@@ -19,5 +19,8 @@ pub fn read_params(path: &Path) -> Result<Params> {
         return Err(Error::input(path, Refusal::FiltersAsParameters));
     }
     file.read_to_end(&mut bytes).map_err(Error::io(path))?;
-    Params::from_json(&String::from_utf8_lossy(&bytes)).map_err(Error::file(path))
+    Params::from_json(&String::from_utf8_lossy(&bytes)).map_err(|error| match error {
+        tamis::Error::Params(why) => Error::input(path, Refusal::BadParameters(why)),
+        error => Error::file(path)(error),
+    })
 }

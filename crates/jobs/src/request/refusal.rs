@@ -115,6 +115,9 @@ pub enum Refusal {
     /// Other steps than the stored ones.
     #[error("the stored steps apply to {0}")]
     StoredSteps(Column),
+    /// A file that holds no parameters.
+    #[error("invalid parameters ({0}): the file was not written by tamis, or was changed since")]
+    BadParameters(String),
     /// Filters in place of saved parameters.
     #[error("this is a file of filters, not of parameters")]
     FiltersAsParameters,
@@ -249,6 +252,7 @@ impl refusal::Refusal for Refusal {
             Refusal::Spread(refusal) => refusal.help(),
             Refusal::Design(refusal) => refusal.help(),
             Refusal::StoredNull => vec![Help::Do("leave it out")],
+            Refusal::BadParameters(_) => vec![Help::PlanFirst],
             Refusal::FiltersAsParameters | Refusal::Size(_) => vec![],
         }
     }

@@ -127,7 +127,7 @@ impl Counting {
             return Ok(by_error);
         }
         let row = self.width.unwrap_or(by_error.shape.row());
-        let depth = self.depth.unwrap_or(by_error.shape.hashes);
+        let depth = self.depth.unwrap_or(by_error.shape.hashes());
         let by_hand = Counters::by_hand(row, depth, bits)?;
         Ok(match self.width {
             Some(_) => by_hand,

@@ -3,7 +3,7 @@ use tamis::params::Name;
 use tamis_read::refusal::{Fields, say};
 
 use super::*;
-use tamis_make::build::{Bits, Layering, Rate, Sizing, Sketches};
+use tamis_make::build::{Bits, FilterSizing, Layering, Rate, Sketches};
 use tamis_make::plan::{PerKey, Size};
 
 fn map(options: Value) -> Map<String, Value> {
@@ -134,8 +134,8 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
 
 #[test]
 fn each_kind_is_made_with_what_goes_with_it() {
-    let size = Sizing::Counted(Size::Fpr(0.01));
-    let bits = |kind: Bits, seed: u64, sizing: Sizing| {
+    let size = FilterSizing::Counted(Size::Fpr(0.01));
+    let bits = |kind: Bits, seed: u64, sizing: FilterSizing| {
         move |made: &Sketches| {
             matches!(made, Sketches::Bits { kind: k, seed: s, sizing: z }
                 if (*k, *s, *z) == (kind, seed, sizing))
@@ -143,12 +143,12 @@ fn each_kind_is_made_with_what_goes_with_it() {
     };
     assert!(bits(Bits::Blocked, 0, size)(&made(json!({}))));
     assert!(bits(Bits::Bloom, 7, size)(&made(json!({"kind": "bloom", "seed": 7}))));
-    let planned = Sizing::Planned(9, Size::BitsPerKey(8.0));
+    let planned = FilterSizing::Planned(9, Size::BitsPerKey(8.0));
     assert!(bits(Bits::Blocked, 0, planned)(&made(json!({"keys": 9, "bits_per_key": 8}))));
-    let total = Sizing::Counted(Size::Total(2000));
+    let total = FilterSizing::Counted(Size::Total(2000));
     assert!(bits(Bits::Blocked, 0, total)(&made(json!({"size": "2KB"}))));
     let document = made(json!({"hash": "murmur3", "fpr": 0.5}));
-    assert!(matches!(document, Sketches::Document(Sizing::Counted(Rate(fpr))) if fpr == 0.5));
+    assert!(matches!(document, Sketches::Document(FilterSizing::Counted(Rate(fpr))) if fpr == 0.5));
     let layered = made(json!({"kind": "layered", "keywords": "t:split=,", "bits_per_key": 5}));
     let Sketches::Layered { sizing: Layering::Following(each), .. } = layered else { panic!("{layered:?}") };
     assert_eq!(each, PerKey::Bits(5.0));

@@ -33,13 +33,13 @@ pub(crate) fn from_logs(
         let (shape, hashes) = (params.groups[group].shape, logs[group].hashes());
         match kind {
             OfHashes::Bits(Bits::Blocked) => {
-                Blocked::from_words(&mut **section, shape.hashes)?.insert_hashes(hashes);
+                Blocked::from_words(&mut **section, shape.hashes())?.insert_hashes(hashes);
             }
             OfHashes::Bits(Bits::Bloom) => {
-                Bloom::from_words(&mut **section, shape.slots, shape.hashes)?.insert_hashes(hashes);
+                Bloom::from_words(&mut **section, shape.slots(), shape.hashes())?.insert_hashes(hashes);
             }
             OfHashes::Counting => {
-                Counting::from_words(&mut **section, shape.hashes)?.insert_hashes(hashes);
+                Counting::from_words(&mut **section, shape.hashes())?.insert_hashes(hashes);
             }
         }
         Ok(())
@@ -62,7 +62,7 @@ pub(crate) fn static_filters(job: &Job, counted: &Counted, control: &Control) ->
     let seeds = parallel::each(job.threads, sections.len(), |group| {
         control.check()?;
         let mut hashes = logs[group].hashes().to_vec();
-        let built = Fuse::build(&mut hashes, params.groups[group].shape.width)?;
+        let built = Fuse::build(&mut hashes, params.groups[group].shape.width())?;
         sections[group].lock().expect("no holder panics").copy_from_slice(built.words());
         Ok(built.seed())
     })?;
@@ -92,8 +92,9 @@ fn with_slots(given: &Params, counted: &Counted) -> Result<Params> {
     for (name, keys) in counts {
         let found = given.find(&name.0).map(|at| &given.groups[at]);
         let planned = found.ok_or_else(|| Error::from(Refusal::UnknownGroup(name.clone())))?;
-        let shape = Shape { slots: fuse::shape(keys)?.slots, ..planned.shape };
-        groups.push(GroupParams { group: name, keys, fpr: planned.fpr, shape });
+        let slots = fuse::shape(keys)?.slots;
+        let shape = Shape::Fuse { slots, fingerprint_bits: planned.shape.width() };
+        groups.push(GroupParams::filter(name, keys, planned.fpr(), shape));
     }
     Ok(Params::new(given.common.clone(), groups)?)
 }

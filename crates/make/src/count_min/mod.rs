@@ -40,7 +40,7 @@ pub struct Promise {
 impl Promise {
     /// That of a group whose weights sum up to this total.
     pub fn of(group: &GroupParams, total: u64) -> Promise {
-        Promise { total, epsilon: group.fpr, delta: delta_of(group.shape.hashes) }
+        Promise { total, epsilon: group.epsilon(), delta: delta_of(group.shape.hashes()) }
     }
 
     /// Whether the total ran full: it is what it says or more, and the bound is not known.
@@ -82,7 +82,7 @@ fn sketches<'w>(params: &Params, arena: &'w [u64], totals: &[u64]) -> Result<Vec
     let update = update_of(params.common.kind);
     let groups = params.groups.iter().zip(starts).zip(totals);
     let sketch = |((group, start), total): ((&GroupParams, usize), &u64)| {
-        let words = group.shape.words(params.common.kind) as usize;
+        let words = group.shape.words() as usize;
         CountMin::from_words(&arena[start..start + words], group.shape, update, *total).map_err(Error::from)
     };
     groups.map(sketch).collect()

@@ -135,7 +135,7 @@ pub fn check(job: &Job, control: &Control) -> Result<Report> {
         file.verify(group).map_err(Error::file(&job.sketches))
     })?;
     let params = file.params();
-    let totals: Vec<u64> = file.tallies().iter().map(|tally| tally.seed).collect();
+    let totals: Vec<u64> = file.tallies().iter().map(|tally| tally.total_weight()).collect();
     let sketches = sketches(params, file.data(), &totals)?;
     let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let (first, others) = (params.groups.len() as u32, Mutex::new(Names::default()));

@@ -86,7 +86,7 @@ pub fn top_of_open(file: &Mapped, path: &Path, share: Option<f64>) -> Result<Lis
     if share < heavy.share {
         return Err(Error::input(path, Refusal::SmallerShare { kept: heavy.share, asked: share }));
     }
-    let totals: Vec<u64> = file.tallies().iter().map(|tally| tally.seed).collect();
+    let totals: Vec<u64> = file.tallies().iter().map(|tally| tally.total_weight()).collect();
     let sketches = sketches(file.params(), file.data(), &totals)?;
     Ok(listing(file.params(), &sketches, heavy, share))
 }

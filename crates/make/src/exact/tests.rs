@@ -24,7 +24,7 @@ fn filters(folder: &Path, groups: u32) -> (PathBuf, Mapped) {
     let recipe = Recipe { group: Some("g".parse().unwrap()), ..Recipe::lines() };
     let common = Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe };
     let shape = Kind::Blocked.shape_for_rate(10, 0.01).unwrap();
-    let group = |i| GroupParams { group: Name(format!("{i:03}").into_bytes()), keys: 10, fpr: 0.01, shape };
+    let group = |i| GroupParams::filter(Name(format!("{i:03}").into_bytes()), 10, 0.01, shape);
     let params = Params::new(common, (0..groups).map(group).collect()).unwrap();
     let path = folder.join("f.tamis");
     let zeros = vec![0; groups as usize];

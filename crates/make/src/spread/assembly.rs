@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tamis::arch::map::Map;
-use tamis::format::{self, Tally};
+use tamis::format::{self, Beside, Tally};
 use tamis::params::Params;
 use tamis_read::error::{Error, Result};
 
@@ -53,8 +53,7 @@ impl Assembly {
             .map_err(Error::io(&self.path))?;
         self.seen.fill(true);
         for (group, tally) in file.tallies().iter().enumerate() {
-            let seed = if self.params.common.kind.counts() { tally.seed } else { 0 };
-            self.tallies.add(group, tally.rows, seed)?;
+            self.tallies.add(group, tally.rows, tally.total_weight())?;
         }
         Ok(())
     }
@@ -90,10 +89,10 @@ impl Assembly {
             let map = Map::of(self.draft.file()).map_err(Error::io(&self.path))?;
             let data: &[u64] = bytemuck::cast_slice(&map[start..start + 8 * words]);
             parallel::each(threads, self.params.groups.len(), |group| {
-                let (kind, shape) = (self.params.common.kind, &self.params.groups[group].shape);
-                let section = &data[starts[group]..starts[group] + shape.words(kind) as usize];
-                let (rows, seed) = (self.tallies.rows[group], self.tallies.seeds[group]);
-                Ok(format::seal(kind, shape, section, rows, seed))
+                let shape = &self.params.groups[group].shape;
+                let section = &data[starts[group]..starts[group] + shape.words() as usize];
+                let beside = Beside::from_number(self.params.common.kind, self.tallies.seeds[group]);
+                Ok(format::seal(shape, section, self.tallies.rows[group], beside))
             })?
         };
         let head = format::head(&self.params, &tallies).map_err(Error::io(&self.path))?;

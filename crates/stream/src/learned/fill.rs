@@ -1,6 +1,6 @@
 //! How full sketches are.
 
-use tamis::format::{self, Tally};
+use tamis::format::{self, Beside, Tally};
 use tamis::params::GroupParams;
 use tamis::sizing::Kind;
 use tamis::sketch::Sketch;
@@ -42,7 +42,8 @@ impl Learned {
     pub(crate) fn fill(&self) -> Result<Fill> {
         let (mut fill, mut ones, mut slots) = (Fill::default(), 0, 0);
         let mut see = |kind: Kind, group: &GroupParams, words: &[u64], rows: u64, seed: u64| {
-            let tally = Tally { rows, seed, ones: format::used(kind, &group.shape, words), sum: 0 };
+            let beside = Beside::from_number(kind, seed);
+            let tally = Tally { rows, beside, ones: format::used(&group.shape, words), sum: 0 };
             let health = health::health(kind, group, &tally);
             fill.keys += health.keys;
             fill.most = fill.most.max(health.keys);
@@ -51,7 +52,7 @@ impl Learned {
             fill.overfull += u64::from(health.overfull);
             fill.bytes += group.shape.bits() / 8;
             ones += tally.ones;
-            slots += if kind.counts() { group.shape.slots } else { group.shape.cells(kind) };
+            slots += if kind.counts() { group.shape.slots() } else { group.shape.cells() };
         };
         match &self.kept {
             Kept::Fixed { params, words } => {

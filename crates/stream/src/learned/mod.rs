@@ -14,7 +14,7 @@ use tamis::arch::map::Words;
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::scalable::{self, Scalable};
 use tamis::sizing::Kind;
-use tamis::sketch::Sketch;
+use tamis::sketch::{Beside, Sketch};
 use tamis_jobs::ask::Filters;
 use tamis_make::arena::Placing;
 use tamis_make::batch::Needs;
@@ -123,7 +123,7 @@ impl Learned {
             Kept::Fixed { params: params.clone(), words }
         };
         let rows = file.tallies().iter().map(|tally| tally.rows).collect();
-        let totals = file.tallies().iter().map(|tally| tally.seed).collect();
+        let totals = file.tallies().iter().map(|tally| tally.beside.number()).collect();
         Ok(Learned::with(common, sizing, kept, rows, totals))
     }
 
@@ -212,14 +212,17 @@ impl Learned {
             Kept::Fixed { params, words } => {
                 for ((group, section), total) in params.groups.iter().zip(sections(params)).zip(&self.totals)
                 {
-                    let sketch = Sketch::from_words(params.common.kind, group, *total, &words[section])?;
+                    let kind = params.common.kind;
+                    let beside = Beside::from_number(kind, *total);
+                    let sketch = Sketch::from_words(kind, group, beside, &words[section])?;
                     sketches.push((&group.group, sketch));
                 }
             }
             Kept::Growing(filters) => {
                 for (name, filter) in filters {
                     let group = params_of(name, filter)?;
-                    let sketch = Sketch::from_words(Kind::Scalable, &group, filter.newest(), filter.words())?;
+                    let newest = Beside::NewestKeys(filter.newest());
+                    let sketch = Sketch::from_words(Kind::Scalable, &group, newest, filter.words())?;
                     sketches.push((name, sketch));
                 }
             }
@@ -300,7 +303,7 @@ impl Kept {
 fn params_of(name: &Name, filter: &Scalable<Words>) -> Result<GroupParams> {
     let (keys, fpr) = (filter.first_keys(), filter.fpr());
     let shape = scalable::shape(keys, fpr, filter.layers().count() as u32)?;
-    Ok(GroupParams { group: name.clone(), keys, fpr, shape })
+    Ok(GroupParams::filter(name.clone(), keys, fpr, shape))
 }
 
 /// Whether groups are known in advance and have the numbers of the parameters; others are found as
@@ -312,6 +315,6 @@ fn knows_groups(common: &Common, sizing: &Sizing) -> bool {
 /// The words of each group.
 fn sections(params: &Params) -> Vec<Range<usize>> {
     let (starts, _) = params.layout();
-    let words = |group: &GroupParams| group.shape.words(params.common.kind) as usize;
+    let words = |group: &GroupParams| group.shape.words() as usize;
     params.groups.iter().zip(starts).map(|(group, start)| start..start + words(group)).collect()
 }

@@ -92,7 +92,7 @@ impl Learned {
         let mut removed = 0;
         for (at, section) in sections(params).into_iter().enumerate() {
             let hashes = parts.as_ref().map_or(keys.hashes(), |parts| &parts[at].0);
-            let mut filter = Counting::from_words(&mut words[section], params.groups[at].shape.hashes)?;
+            let mut filter = Counting::from_words(&mut words[section], params.groups[at].shape.hashes())?;
             let gone = filter.remove_hashes(hashes);
             // Full counters let more be removed than was added; what is noted is never more than that.
             self.totals[at] = self.totals[at].saturating_add(gone).min(self.rows[at]);

@@ -64,7 +64,7 @@ impl Wanted {
         let recipe = self.keys.applied(&params.common.recipe)?;
         let common = params.common.clone();
         let sizing = match params.groups.first() {
-            Some(first) if common.kind == Kind::Scalable => Sizing::Growing(first.keys, first.fpr),
+            Some(first) if common.kind == Kind::Scalable => Sizing::Growing(first.keys(), first.fpr()),
             _ => Sizing::Params(params),
         };
         Ok(Learning { common, sizing, recipe })

@@ -143,7 +143,7 @@ impl Blocked<Words> {
     /// An empty filter for this many keys at this rate.
     pub fn for_rate(keys: u64, fpr: f64) -> Result<Self> {
         let shape = crate::sizing::Kind::Blocked.shape_for_rate(keys, fpr)?;
-        Self::zeroed(shape.slots / LINE_BITS, shape.hashes)
+        Self::zeroed(shape.slots() / LINE_BITS, shape.hashes())
     }
 
     /// An empty filter of this many lines.

@@ -86,7 +86,7 @@ pub fn document_shape(keys: u64, fpr: f64) -> Result<Shape> {
         )));
     }
     let hashes = round_ties_even((bits / keys as f64) * ln2).clamp(1.0, f64::from(MOST_HASHES));
-    Ok(Shape { slots: bits as u64, width: 1, hashes: hashes as u32 })
+    Ok(Shape::Bloom { bits: bits as u64, hashes: hashes as u32 })
 }
 
 #[cfg(test)]

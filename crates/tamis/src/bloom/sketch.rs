@@ -61,7 +61,7 @@ impl Bloom<Words> {
     /// An empty filter for this many keys at this rate.
     pub fn for_rate(keys: u64, fpr: f64) -> Result<Self> {
         let shape = crate::sizing::Kind::Bloom.shape_for_rate(keys, fpr)?;
-        Self::zeroed(shape.slots, shape.hashes)
+        Self::zeroed(shape.slots(), shape.hashes())
     }
 
     /// An empty filter of this many bits.

@@ -5,6 +5,7 @@ use crate::countmin::{self, DEFAULT_DELTA, DEFAULT_EPSILON, Update};
 use crate::error::Result;
 use crate::hash::Scheme;
 use crate::key::{Column, Field, Step};
+use crate::params::Goal;
 use crate::sizing::Kind;
 use crate::stored;
 
@@ -97,6 +98,6 @@ impl Builder {
             Update::Conservative => Kind::CountMinConservative,
         };
         let shape = countmin::shape(epsilon, delta, counter_bits)?;
-        Counter::of(stored::params(kind, hash, key, 0, epsilon, shape)?, 0, None)
+        Counter::of(stored::params(kind, hash, key, Goal::Error { epsilon }, shape)?, 0, None)
     }
 }

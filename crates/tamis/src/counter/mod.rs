@@ -13,7 +13,7 @@ use crate::format::Container;
 use crate::hash::Scheme;
 use crate::params::Params;
 use crate::sizing::Kind;
-use crate::sketch::Sketch;
+use crate::sketch::{Beside, Sketch};
 use crate::stored::{self, Stored};
 
 pub use builder::Builder;
@@ -71,10 +71,10 @@ impl Counter {
             Some(words) => words,
             None => {
                 let too_large = |_| Error::TooLarge { bits: group.shape.bits() };
-                Words::new(usize::try_from(group.shape.words(kind)).map_err(too_large)?)?
+                Words::new(usize::try_from(group.shape.words()).map_err(too_large)?)?
             }
         };
-        match Sketch::from_words(kind, group, total, words)? {
+        match Sketch::from_words(kind, group, Beside::TotalWeight(total), words)? {
             Sketch::CountMin(sketch) => Ok(Counter { params, sketch, rows: 0 }),
             _ => Err(Error::Cannot { kind, action: Action::Count }),
         }
@@ -131,13 +131,13 @@ impl Counter {
 
     /// The error ε that was asked for, as a share of the total.
     pub fn epsilon(&self) -> f64 {
-        self.params.groups[0].fpr
+        self.params.groups[0].epsilon()
     }
 
     /// The probability that an estimate exceeds that error than the [bound](Self::bound): e^(−d)
     /// for d rows.
     pub fn delta(&self) -> f64 {
-        delta_of(self.sketch.shape().hashes)
+        delta_of(self.sketch.shape().hashes())
     }
 
     /// The largest value of a counter, where it stays. An estimate of this means this much or more.
@@ -171,8 +171,8 @@ impl Counter {
     }
 
     fn stored(&self) -> Stored<'_> {
-        let (words, seed) = (self.sketch.words(), self.sketch.total());
-        Stored { params: &self.params, words, rows: self.rows, seed }
+        let beside = Beside::TotalWeight(self.sketch.total());
+        Stored { params: &self.params, words: self.sketch.words(), rows: self.rows, beside }
     }
 
     /// The bytes of the file that [`save`](Self::save) writes.
@@ -214,7 +214,7 @@ impl Counter {
             return Err(Error::Cannot { kind, action: Action::Count });
         }
         let (params, tally, words) = stored::taken(file)?;
-        let counter = Counter::of(params, tally.seed, Some(words))?;
+        let counter = Counter::of(params, tally.total_weight(), Some(words))?;
         Ok(Counter { rows: tally.rows, ..counter })
     }
 }

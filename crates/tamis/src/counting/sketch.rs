@@ -164,7 +164,7 @@ impl Counting<Words> {
     /// An empty filter for this many keys at this rate.
     pub fn for_rate(keys: u64, fpr: f64) -> Result<Self> {
         let shape = crate::sizing::Kind::Counting.shape_for_rate(keys, fpr)?;
-        Self::zeroed(shape.slots / LINE_BITS, shape.hashes)
+        Self::zeroed(shape.slots() / LINE_BITS, shape.hashes())
     }
 
     /// An empty filter of this many blocks.

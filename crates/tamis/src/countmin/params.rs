@@ -46,7 +46,7 @@ pub fn shape_by_hand(row: u64, depth: u32, bits: u32) -> Result<Shape> {
     }
     let slots = row.checked_mul(u64::from(depth)).filter(|slots| *slots <= MOST_BITS / u64::from(bits));
     match slots {
-        Some(slots) => Ok(Shape { slots, width: bits, hashes: depth }),
+        Some(_) => Ok(Shape::CountMin { row, depth, counter_bits: bits }),
         None => Err(Error::TooLarge { bits: row.saturating_mul(u64::from(depth) * u64::from(bits)) }),
     }
 }
@@ -63,9 +63,7 @@ pub fn delta_of(depth: u32) -> f64 {
 
 /// Whether there is such a sketch, and its rows keep this ε.
 pub(crate) fn possible(shape: &Shape, epsilon: f64) -> bool {
-    matches!(shape.width, 32 | 64)
-        && (1..=MOST_DEPTH).contains(&shape.hashes)
-        && shape.slots % u64::from(shape.hashes) == 0
-        && shape.row() > 0
-        && epsilon_of(shape.row()) <= epsilon * (1.0 + 1e-9)
+    matches!(*shape, Shape::CountMin { row, depth, counter_bits: 32 | 64 } if row > 0
+        && (1..=MOST_DEPTH).contains(&depth)
+        && epsilon_of(row) <= epsilon * (1.0 + 1e-9))
 }

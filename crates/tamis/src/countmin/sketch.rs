@@ -25,11 +25,24 @@ pub enum Update {
 #[derive(Debug, Clone)]
 pub struct CountMin<W> {
     words: W,
-    shape: Shape,
-    /// Counters in a row: kept, since a division takes as long as a lookup.
-    row: u64,
+    rows: Rows,
     update: Update,
     total: u64,
+}
+
+/// The fields of its shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Rows {
+    row: u64,
+    depth: u32,
+    counter_bits: u32,
+}
+
+impl Rows {
+    #[inline(always)]
+    fn counters(&self) -> usize {
+        (self.row * u64::from(self.depth)) as usize
+    }
 }
 
 /// What the counters hold, as a whole.
@@ -107,11 +120,11 @@ struct Batches<'h> {
 
 impl<'h> Batches<'h> {
     #[inline(always)]
-    fn new(hashes: &'h [u64], shape: &Shape, ask: impl Fn(usize)) -> Self {
-        let depth = shape.hashes as usize;
+    fn new(hashes: &'h [u64], rows: Rows, ask: impl Fn(usize)) -> Self {
+        let depth = rows.depth as usize;
         let mut batches = Batches {
             hashes,
-            row: shape.row(),
+            row: rows.row,
             depth,
             keys: (PLACES / depth).max(1),
             rings: [[0; PLACES]; 2],
@@ -163,12 +176,12 @@ impl<'h> Batches<'h> {
 #[inline(always)]
 fn add_all<C: Counter>(
     counters: &mut [C],
-    shape: &Shape,
+    rows: Rows,
     update: Update,
     hashes: &[u64],
     weight: impl Fn(usize) -> u64,
 ) {
-    let mut batches = Batches::new(hashes, shape, |place| prefetch(counters, place));
+    let mut batches = Batches::new(hashes, rows, |place| prefetch(counters, place));
     while let Some(keys) = batches.next(|place| prefetch(counters, place)) {
         for (key, places) in keys.zip(batches.places()) {
             let weight = weight(key);
@@ -223,9 +236,9 @@ fn smallest<C: Counter>(counters: &[C], places: &[u64]) -> C {
 }
 
 #[inline(always)]
-fn estimate_all<C: Counter>(counters: &[C], shape: &Shape, hashes: &[u64], estimates: &mut [u64]) {
+fn estimate_all<C: Counter>(counters: &[C], rows: Rows, hashes: &[u64], estimates: &mut [u64]) {
     let ask = |place| prefetch(counters, place);
-    let mut batches = Batches::new(hashes, shape, ask);
+    let mut batches = Batches::new(hashes, rows, ask);
     while let Some(keys) = batches.next(ask) {
         for (estimate, places) in estimates[keys].iter_mut().zip(batches.places()) {
             *estimate = smallest(counters, places).value();
@@ -274,13 +287,19 @@ impl<W: AsRef<[u64]>> CountMin<W> {
     /// A sketch in these words, to which weights were added that sum up to this total.
     pub fn from_words(words: W, shape: Shape, update: Update, total: u64) -> Result<Self> {
         let len = words.as_ref().len();
-        if !params::possible(&shape, 1.0) || len as u64 != shape.bits().div_ceil(64) {
-            return Err(Error::Shape(format!(
+        match shape {
+            Shape::CountMin { row, depth, counter_bits }
+                if params::possible(&shape, 1.0) && len as u64 == shape.bits().div_ceil(64) =>
+            {
+                Ok(CountMin { words, rows: Rows { row, depth, counter_bits }, update, total })
+            }
+            _ => Err(Error::Shape(format!(
                 "{len} words are not a valid count-min sketch of {} rows and {} counters of {} bits",
-                shape.hashes, shape.slots, shape.width
-            )));
+                shape.hashes(),
+                shape.slots(),
+                shape.width()
+            ))),
         }
-        Ok(CountMin { words, shape, row: shape.row(), update, total })
     }
 
     /// The words of the counters, row by row.
@@ -293,9 +312,10 @@ impl<W: AsRef<[u64]>> CountMin<W> {
         self.words
     }
 
-    /// Its shape: `slots` are all counters, `width` the bits of one, `hashes` the rows.
-    pub fn shape(&self) -> &Shape {
-        &self.shape
+    /// Its shape.
+    pub fn shape(&self) -> Shape {
+        let Rows { row, depth, counter_bits } = self.rows;
+        Shape::CountMin { row, depth, counter_bits }
     }
 
     /// How weights are added.
@@ -310,7 +330,7 @@ impl<W: AsRef<[u64]>> CountMin<W> {
 
     /// The largest value of a counter. One that has it is full: it should hold this much or more.
     pub fn most(&self) -> u64 {
-        if self.shape.width == 32 { u64::from(u32::MAX) } else { u64::MAX }
+        if self.rows.counter_bits == 32 { u64::from(u32::MAX) } else { u64::MAX }
     }
 
     /// Whether what the counters of a key gave is no estimate, because all of them are full. Others
@@ -329,7 +349,7 @@ impl<W: AsRef<[u64]>> CountMin<W> {
     /// How far an estimate is above the truth at most, except with a probability of e^(−d): e·N/w. Where
     /// the total saturated, more than this.
     pub fn bound(&self) -> f64 {
-        epsilon_of(self.row) * self.total as f64
+        epsilon_of(self.rows.row) * self.total as f64
     }
 
     #[inline(always)]
@@ -339,13 +359,13 @@ impl<W: AsRef<[u64]>> CountMin<W> {
 
     #[inline(always)]
     fn narrow(&self) -> &[u32] {
-        &bytemuck::cast_slice(self.words.as_ref())[..self.shape.slots as usize]
+        &bytemuck::cast_slice(self.words.as_ref())[..self.rows.counters()]
     }
 
     /// The counter of this number.
     #[inline(always)]
     fn counter(&self, place: u64) -> u64 {
-        match self.shape.width {
+        match self.rows.counter_bits {
             32 => u64::from(self.narrow()[place as usize]),
             _ => self.wide()[place as usize],
         }
@@ -355,16 +375,16 @@ impl<W: AsRef<[u64]>> CountMin<W> {
     /// full](Self::is_full).
     #[inline]
     pub fn estimate_hash(&self, hash: u64) -> u64 {
-        places(hash, self.row, self.shape.hashes)
+        places(hash, self.rows.row, self.rows.depth)
             .fold(u64::MAX, |least, place| least.min(self.counter(place)))
     }
 
     /// The same for many keys, in `estimates`, one for each hash.
     pub fn estimates(&self, hashes: &[u64], estimates: &mut [u64]) {
         assert_eq!(hashes.len(), estimates.len());
-        match self.shape.width {
-            32 => estimate_all(self.narrow(), &self.shape, hashes, estimates),
-            _ => estimate_all(self.wide(), &self.shape, hashes, estimates),
+        match self.rows.counter_bits {
+            32 => estimate_all(self.narrow(), self.rows, hashes, estimates),
+            _ => estimate_all(self.wide(), self.rows, hashes, estimates),
         }
     }
 
@@ -376,7 +396,7 @@ impl<W: AsRef<[u64]>> CountMin<W> {
             census.largest = census.largest.max(value);
             census.saturated += u64::from(value == most);
         };
-        match self.shape.width {
+        match self.rows.counter_bits {
             32 => self.narrow().iter().for_each(|&value| see(value.into())),
             _ => self.wide().iter().for_each(|&value| see(value)),
         }
@@ -389,8 +409,8 @@ impl<W: AsRef<[u64]>> CountMin<W> {
         if self.total == u64::MAX || self.census().saturated > 0 {
             return true;
         }
-        let row = self.row;
-        (0..u64::from(self.shape.hashes)).all(|number| {
+        let row = self.rows.row;
+        (0..u64::from(self.rows.depth)).all(|number| {
             let sum: u128 = (number * row..(number + 1) * row).map(|at| u128::from(self.counter(at))).sum();
             match self.update {
                 Update::Plain => sum == u128::from(self.total),
@@ -401,12 +421,12 @@ impl<W: AsRef<[u64]>> CountMin<W> {
 
     /// How probably a key that never came has an estimate above zero.
     pub fn rate_now(&self) -> f64 {
-        let row = self.row;
+        let row = self.rows.row;
         let share = |number: u64| {
             let used = (number * row..(number + 1) * row).filter(|&at| self.counter(at) != 0).count();
             used as f64 / row as f64
         };
-        (0..u64::from(self.shape.hashes)).map(share).product()
+        (0..u64::from(self.rows.depth)).map(share).product()
     }
 
     /// The inner product of two streams, the sum over all keys of the product of their weights: never
@@ -420,27 +440,27 @@ impl<W: AsRef<[u64]>> CountMin<W> {
                     .into(),
             ));
         }
-        let row = self.row;
+        let row = self.rows.row;
         let product = |number: u64| {
             let pairs = (number * row..(number + 1) * row).map(|at| (self.counter(at), other.counter(at)));
             pairs.fold(0u128, |sum, (a, b)| sum.saturating_add(u128::from(a) * u128::from(b)))
         };
-        Ok((0..u64::from(self.shape.hashes)).map(product).min().unwrap_or(0))
+        Ok((0..u64::from(self.rows.depth)).map(product).min().unwrap_or(0))
     }
 
     /// That two sketches have the same parameters.
     fn same<V>(&self, other: &CountMin<V>) -> Result<()> {
-        if (self.shape, self.update) == (other.shape, other.update) {
+        if (self.rows, self.update) == (other.rows, other.update) {
             return Ok(());
         }
-        let say = |shape: &Shape, update: Update| {
-            let (row, Shape { width, hashes, .. }) = (shape.row(), shape);
-            format!("{hashes} rows of {row} counters of {width} bits ({update:?} update)")
+        let say = |rows: Rows, update: Update| {
+            let Rows { row, depth, counter_bits } = rows;
+            format!("{depth} rows of {row} counters of {counter_bits} bits ({update:?} update)")
         };
         Err(Error::Different(format!(
             "one sketch has {}, the other {}",
-            say(&self.shape, self.update),
-            say(&other.shape, other.update)
+            say(self.rows, self.update),
+            say(other.rows, other.update)
         )))
     }
 }
@@ -449,10 +469,10 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
     /// Adds the key with this hash, with this weight.
     #[inline]
     pub fn add_hash(&mut self, hash: u64, weight: u64) {
-        let (places, update) = (places(hash, self.row, self.shape.hashes), self.update);
+        let (places, update) = (places(hash, self.rows.row, self.rows.depth), self.update);
         self.total = self.total.saturating_add(weight);
         let words = self.words.as_mut();
-        match self.shape.width {
+        match self.rows.counter_bits {
             32 => add_one::<u32>(bytemuck::cast_slice_mut(words), update, places, weight),
             _ => add_one(words, update, places, weight),
         }
@@ -471,15 +491,15 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
 
     #[inline(always)]
     fn add_with(&mut self, hashes: &[u64], weight: impl Fn(usize) -> u64) {
-        let CountMin { words, shape, update, total, .. } = self;
+        let CountMin { words, rows, update, total } = self;
         *total = (0..hashes.len()).fold(*total, |total, key| total.saturating_add(weight(key)));
         let words = words.as_mut();
-        match shape.width {
+        match rows.counter_bits {
             32 => {
-                let counters: &mut [u32] = &mut bytemuck::cast_slice_mut(words)[..shape.slots as usize];
-                add_all(counters, shape, *update, hashes, weight);
+                let counters: &mut [u32] = &mut bytemuck::cast_slice_mut(words)[..rows.counters()];
+                add_all(counters, *rows, *update, hashes, weight);
             }
-            _ => add_all(words, shape, *update, hashes, weight),
+            _ => add_all(words, *rows, *update, hashes, weight),
         }
     }
 
@@ -492,7 +512,7 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
                     .into(),
             ));
         }
-        add_counters(self.words.as_mut(), other.words(), self.shape.width);
+        add_counters(self.words.as_mut(), other.words(), self.rows.counter_bits);
         self.total = self.total.saturating_add(other.total);
         Ok(())
     }

@@ -5,7 +5,7 @@ use crate::bloom;
 use crate::error::{Action, Error, Result};
 use crate::hash::Scheme;
 use crate::key::{Column, Field, Step};
-use crate::params::Params;
+use crate::params::{Goal, Params};
 use crate::sizing::{Kind, Shape};
 use crate::stored;
 
@@ -94,7 +94,7 @@ impl Builder {
     /// Where there are no keys, the rate or the bits make no filter, the kind cannot take keys one by
     /// one, a step is not for every value, or there is not enough memory.
     pub fn for_keys(&self, keys: u64) -> Result<Filter> {
-        Filter::of(self.params(keys)?, 0, None)
+        Filter::of(self.params(keys)?, None)
     }
 
     /// A filter of just these keys, sized by how many different ones there are (for one, where there
@@ -132,10 +132,10 @@ impl Builder {
             }
             (Size::BitsPerKey(bits), Scheme::Xxh3 { .. }) => {
                 let shape: Shape = kind.shape_for_bits_per_key(keys, bits)?;
-                (shape, kind.expected_rate(&shape, keys).clamp(f64::MIN_POSITIVE, 1.0))
+                (shape, shape.expected_rate(keys).clamp(f64::MIN_POSITIVE, 1.0))
             }
         };
-        stored::params(kind, hash, key, keys, fpr, shape)
+        stored::params(kind, hash, key, Goal::Rate { keys, fpr }, shape)
     }
 }
 

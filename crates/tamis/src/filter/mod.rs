@@ -17,7 +17,8 @@ use crate::error::{Action, Error, Result};
 use crate::format::Container;
 use crate::hash::Scheme;
 use crate::params::Params;
-use crate::sizing::Kind;
+use crate::sizing::{Kind, Shape};
+use crate::sketch::Beside;
 use crate::stored::{self, Stored};
 
 pub use builder::{Builder, DEFAULT_RATE};
@@ -74,17 +75,18 @@ impl Filter {
         Builder::default()
     }
 
-    /// An empty filter of these parameters, or one that has these words.
-    fn of(params: Params, seed: u64, words: Option<Words>) -> Result<Filter> {
+    /// An empty filter of these parameters, or one that has these words and this beside them.
+    fn of(params: Params, held: Option<(Beside, Words)>) -> Result<Filter> {
         let (kind, scheme, group) = (params.common.kind, params.common.hash, &params.groups[0]);
-        let words = match words {
-            Some(words) => words,
+        let (beside, words) = match held {
+            Some(held) => held,
             None => {
                 let too_large = |_| Error::TooLarge { bits: group.shape.bits() };
-                Words::new(usize::try_from(group.shape.words(kind)).map_err(too_large)?)?
+                let words = Words::new(usize::try_from(group.shape.words()).map_err(too_large)?)?;
+                (Beside::from_number(kind, 0), words)
             }
         };
-        let set = Set::new(kind, scheme, group, seed, words)?;
+        let set = Set::new(kind, scheme, group, beside, words)?;
         Ok(Filter { params, set, rows: 0, removed: 0 })
     }
 
@@ -113,9 +115,8 @@ impl Filter {
     #[inline]
     fn after_growth<T>(&mut self, inserted: Result<T>) -> T {
         let group = &mut self.params.groups[0];
-        if self.set.layers().is_some_and(|layers| layers != group.shape.hashes) {
-            group.shape.slots = 64 * self.set.words().len() as u64;
-            group.shape.hashes = self.set.layers().unwrap_or(group.shape.hashes);
+        if let Some(layers) = self.set.layers().filter(|&layers| layers != group.shape.layers()) {
+            group.shape = Shape::Scalable { bits: 64 * self.set.words().len() as u64, layers };
         }
         inserted.unwrap_or_else(|error| panic!("the filter cannot grow: {error}"))
     }
@@ -185,12 +186,12 @@ impl Filter {
 
     /// The rate that it should not exceed with the keys that it is planned for.
     pub fn target_rate(&self) -> f64 {
-        self.params.groups[0].fpr
+        self.params.groups[0].fpr()
     }
 
     /// The keys that it is planned for; of a `scalable`, those of its first layer.
     pub fn planned_len(&self) -> u64 {
-        self.params.groups[0].keys
+        self.params.groups[0].keys()
     }
 
     /// The kind of the sketch.
@@ -214,8 +215,8 @@ impl Filter {
     }
 
     fn stored(&self) -> Stored<'_> {
-        let (words, seed) = (self.set.words(), self.set.seed(self.removed));
-        Stored { params: &self.params, words, rows: self.rows, seed }
+        let (words, beside) = (self.set.words(), self.set.beside(self.removed));
+        Stored { params: &self.params, words, rows: self.rows, beside }
     }
 
     /// The bytes of the file that [`save`](Self::save) writes.
@@ -257,14 +258,16 @@ impl Filter {
             return Err(Error::Cannot { kind, action: Action::Insert });
         }
         let (params, tally, words) = stored::taken(file)?;
-        let filter = Filter::of(params, tally.seed, Some(words))?;
-        Ok(Filter { rows: tally.rows, removed: tally.removed(kind), ..filter })
+        let filter = Filter::of(params, Some((tally.beside, words)))?;
+        Ok(Filter { rows: tally.rows, removed: tally.removed(), ..filter })
     }
 }
 
 impl PartialEq for Filter {
     fn eq(&self, other: &Filter) -> bool {
-        self.params == other.params && self.set.seed(0) == other.set.seed(0) && self.words() == other.words()
+        self.params == other.params
+            && self.set.beside(0) == other.set.beside(0)
+            && self.words() == other.words()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::hash::{Scheme, murmur3};
 use crate::params::GroupParams;
 use crate::scalable::Scalable;
 use crate::sizing::{Kind, estimated_keys};
-use crate::sketch::Sketch;
+use crate::sketch::{Beside, Sketch, or_words};
 
 /// Keys that are added at a time.
 const BATCH: usize = 1024;
@@ -32,15 +32,15 @@ pub(super) struct Hashed<'k> {
 }
 
 impl Set {
-    /// The sketch of these parameters in these words. The seed is what a file keeps beside them.
+    /// The sketch of these parameters in these words, with what a file keeps beside them.
     pub(super) fn new(
         kind: Kind,
         scheme: Scheme,
         group: &GroupParams,
-        seed: u64,
+        beside: Beside,
         words: Words,
     ) -> Result<Set> {
-        match Sketch::from_words(kind, group, seed, words)? {
+        match Sketch::from_words(kind, group, beside, words)? {
             Sketch::Blocked(filter) => Ok(Set::Blocked(filter)),
             Sketch::Bloom(filter) if scheme == Scheme::Murmur3 => Ok(Set::Murmur(filter)),
             Sketch::Bloom(filter) => Ok(Set::Bloom(filter)),
@@ -61,12 +61,12 @@ impl Set {
         }
     }
 
-    /// What a file keeps beside the words: of a `scalable`, the keys in its newest layer.
-    pub(super) fn seed(&self, removed: u64) -> u64 {
+    /// What a file keeps beside the words.
+    pub(super) fn beside(&self, removed: u64) -> Beside {
         match self {
-            Set::Scalable(filter) => filter.newest(),
-            Set::Counting(_) => removed,
-            Set::Blocked(_) | Set::Bloom(_) | Set::Murmur(_) => 0,
+            Set::Scalable(filter) => Beside::NewestKeys(filter.newest()),
+            Set::Counting(_) => Beside::RemovedRows(removed),
+            Set::Blocked(_) | Set::Bloom(_) | Set::Murmur(_) => Beside::Nothing,
         }
     }
 
@@ -135,13 +135,10 @@ impl Set {
 
     /// Takes in the words of another set of the same parameters. False where these cannot be joined.
     pub(super) fn merge(&mut self, others: &Set) -> bool {
-        let join = |words: &mut Words, others: &[u64]| {
-            words.iter_mut().zip(others).for_each(|(word, other)| *word |= other);
-        };
         match (self, others) {
-            (Set::Blocked(filter), Set::Blocked(other)) => join(filter.words_mut(), other.words()),
+            (Set::Blocked(filter), Set::Blocked(other)) => or_words(filter.words_mut(), other.words()),
             (Set::Bloom(filter), Set::Bloom(other)) | (Set::Murmur(filter), Set::Murmur(other)) => {
-                join(filter.words_mut(), other.words());
+                or_words(filter.words_mut(), other.words());
             }
             (Set::Counting(filter), Set::Counting(other)) => return filter.merge(other).is_ok(),
             _ => return false,

@@ -242,13 +242,15 @@ fn bytes_that_are_damaged_or_hold_more_are_refused() {
 
     let mut params = filter.params.clone();
     params.common.recipe = Recipe { group: Some("a".parse().unwrap()), ..Recipe::lines() };
-    let grouped = Stored { params: &params, words: filter.words(), rows: 100, seed: 0 }.to_bytes();
+    let grouped =
+        Stored { params: &params, words: filter.words(), rows: 100, beside: Beside::Nothing }.to_bytes();
     assert!(matches!(Filter::from_bytes(&grouped), Err(Error::NotOneSet(NotOneSet::Groups))));
     params.common.recipe =
         Recipe { key: vec!["a".parse().unwrap(), "b".parse().unwrap()], ..Recipe::lines() };
-    let compound = Stored { params: &params, words: filter.words(), rows: 100, seed: 0 }.to_bytes();
+    let compound =
+        Stored { params: &params, words: filter.words(), rows: 100, beside: Beside::Nothing }.to_bytes();
     assert!(matches!(Filter::from_bytes(&compound), Err(Error::NotOneSet(NotOneSet::Columns))));
-    let tally = crate::format::seal(Kind::Blocked, &filter.params.groups[0].shape, filter.words(), 100, 0);
+    let tally = crate::format::seal(&filter.params.groups[0].shape, filter.words(), 100, Beside::Nothing);
     let (mut with_journal, extras) = (Vec::new(), crate::format::Extras { heavy: None, journal: b"place" });
     crate::format::write(&mut with_journal, &filter.params, &[tally], filter.words(), extras).unwrap();
     assert!(matches!(Filter::from_bytes(&with_journal), Err(Error::NotOneSet(NotOneSet::More))));

@@ -8,6 +8,7 @@ mod header;
 mod read;
 mod write;
 
+pub use crate::sketch::Beside;
 pub use header::{ENTRY_BYTES, HEADER_BYTES, MAGIC, VERSION};
 pub use read::Container;
 pub use write::{Extras, Tally, head, seal, used, write};

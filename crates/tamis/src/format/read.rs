@@ -9,9 +9,9 @@ use super::{ENTRY_BYTES, Extents, Tally, checksum};
 use crate::chunks::chunks;
 use crate::countmin::Heavy;
 use crate::error::{Error, Result};
-use crate::params::{Common, GroupParams, Name, Params};
-use crate::sizing::{Kind, Shape};
-use crate::sketch::Sketch;
+use crate::params::{Common, Name, Numbers, Params};
+use crate::sizing::Kind;
+use crate::sketch::{Beside, Sketch};
 
 /// An opened container over bytes that begin at a cache line or page: a memory map, mostly.
 #[derive(Debug)]
@@ -31,94 +31,26 @@ pub struct Container<B> {
 impl<B: Deref<Target = [u8]>> Container<B> {
     /// Checks all but the sections, and finds them.
     pub fn open(bytes: B) -> Result<Container<B>> {
-        let file: &[u8] = &bytes;
-        let header = Header::decode(file)?;
-        let length = |expected| Error::Length { expected, got: file.len() as u64 };
-        if header.file_len != file.len() as u64 {
-            return Err(length(header.file_len));
-        }
-        let Header { description_len, groups, names_len, data_len, journal_len, heavy_len, .. } = header;
-        let extents = Extents::of([description_len, groups, names_len, data_len], heavy_len, journal_len)
-            .filter(|extents| extents.journal.1 == header.file_len)
-            .ok_or_else(|| Error::Corrupt("the lengths in the header do not add up".into()))?;
-        // From here on every extent lies within the file.
-        let part = |(start, end): (u64, u64)| &file[start as usize..end as usize];
-        let sealed = |extent, sum, name: &str| match part(extent) {
-            bytes if checksum(bytes) == sum => Ok(bytes),
-            _ => Err(Error::Checksum { part: name.into() }),
-        };
-        let description = sealed(extents.description, header.description_sum, "the description")?;
-        let directory = sealed(extents.directory, header.directory_sum, "the directory")?;
-        let names = sealed(extents.names, header.names_sum, "the list of group names")?;
-        if journal_len > 0 || header.journal_sum != 0 {
-            sealed(extents.journal, header.journal_sum, "the journal")?;
-        }
-        let mut heavy = None;
-        if heavy_len > 0 || header.heavy_sum != 0 {
-            heavy = Some(sealed(extents.heavy, header.heavy_sum, "the list of heavy keys")?);
-        }
-        let gaps = [
-            (extents.description.1, extents.directory.0),
-            (extents.directory.1, extents.names.0),
-            (extents.names.1, extents.data.0),
-            (extents.heavy.1, extents.journal.0),
-        ];
-        if gaps.into_iter().any(|gap| part(gap).iter().any(|&byte| byte != 0)) {
-            return Err(Error::Corrupt("the padding between the parts is not zero".into()));
-        }
-
+        let Parts { extents, description, directory, names, heavy } = Parts::of(&bytes)?;
         let common: Common = serde_json::from_slice(description)
             .map_err(|error| Error::Corrupt(format!("the description cannot be read ({error})")))?;
-        let mut params = Vec::with_capacity(directory.len() / ENTRY_BYTES);
-        let mut tallies = Vec::with_capacity(directory.len() / ENTRY_BYTES);
-        let mut places = Vec::with_capacity(directory.len() / ENTRY_BYTES);
-        // Names follow each other: were they to share bytes, a small file could ask for much memory.
-        let mut named = 0u64;
-        for bytes in chunks::<_, ENTRY_BYTES>(directory).0 {
-            let broken =
-                |what: &str| Error::Corrupt(format!("entry {} of the directory: {what}", params.len()));
-            let entry = Entry::decode(bytes).ok_or_else(|| broken("the reserved part is not zero"))?;
-            let name = names
-                .get(named as usize..)
-                .and_then(|rest| rest.get(..entry.name_len as usize))
-                .filter(|_| entry.name_offset == named)
-                .ok_or_else(|| broken("its name is not where it should be in the list of names"))?;
-            named += u64::from(entry.name_len);
-            let shape = Shape { slots: entry.slots, width: entry.width, hashes: entry.hashes };
-            params.push(GroupParams { group: Name(name.to_vec()), keys: entry.keys, fpr: entry.fpr, shape });
-            tallies.push(Tally { rows: entry.rows, ones: entry.ones, seed: entry.seed, sum: entry.sum });
-            places.push((entry.offset, entry.len));
-        }
-        if named != names_len {
-            return Err(Error::Corrupt("the list of names is longer than the names".into()));
-        }
-        let count = params.len();
-        let params = Params { common, groups: params };
-        params.check()?;
-        let (starts, words) = params.layout();
-        if 8 * words as u64 != data_len {
-            return Err(Error::Corrupt("the sections do not fill the data area".into()));
-        }
-        for i in 0..count {
-            let len = 8 * params.groups[i].shape.words(params.common.kind);
-            if places[i] != (extents.data.0 + 8 * starts[i] as u64, len) {
-                return Err(Error::Corrupt(format!("section {i} is not where its parameters put it")));
-            }
-        }
-        if heavy.is_some() && !params.common.kind.counts() {
+        let Directory { groups, tallies, places } = Directory::decode(directory, names, common.kind)?;
+        let params = Params::from_numbers(common, groups)?;
+        let starts = sections_at(&params, &places, extents.data)?;
+        let kind = params.common.kind;
+        if heavy.is_some() && !kind.counts() {
             return Err(Error::Corrupt("only sketches that count have heavy keys, not filters".into()));
         }
-        let heavy = heavy.map(|bytes| Heavy::decode(bytes, count)).transpose()?;
-        let data = (extents.data.0 as usize, data_len as usize);
-        if bytemuck::try_cast_slice::<u8, u64>(&file[data.0..data.0 + data.1]).is_err() {
+        let heavy = heavy.map(|bytes| Heavy::decode(bytes, params.groups.len())).transpose()?;
+        let data = (extents.data.0 as usize, (extents.data.1 - extents.data.0) as usize);
+        if bytemuck::try_cast_slice::<u8, u64>(&bytes[data.0..data.0 + data.1]).is_err() {
             return Err(Error::Shape(
                 "the bytes of a container must begin at a multiple of 8 in memory".into(),
             ));
         }
         let container =
             Container { journal: extents.journal.0 as usize, bytes, params, tallies, data, starts, heavy };
-        let kind = container.params.common.kind;
-        if container.tallies.iter().any(|tally| tally.removed(kind) > tally.rows) {
+        if container.tallies.iter().any(|tally| tally.removed() > tally.rows) {
             return Err(Error::Corrupt("more rows were removed than added".into()));
         }
         if kind == Kind::Scalable {
@@ -164,14 +96,14 @@ impl<B: Deref<Target = [u8]>> Container<B> {
 
     /// The words of a group's sketch.
     pub fn section(&self, group: usize) -> &[u64] {
-        let words = self.params.groups[group].shape.words(self.params.common.kind) as usize;
+        let words = self.params.groups[group].shape.words() as usize;
         &self.data()[self.starts[group]..self.starts[group] + words]
     }
 
     /// A group's sketch.
     pub fn sketch(&self, group: usize) -> Result<Sketch<&[u64]>> {
         let params = &self.params.groups[group];
-        Sketch::from_words(self.params.common.kind, params, self.tallies[group].seed, self.section(group))
+        Sketch::from_words(self.params.common.kind, params, self.tallies[group].beside, self.section(group))
     }
 
     /// All sketches, in the order of the groups.
@@ -196,7 +128,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let (section, tally) = (self.section(group), self.tallies[group]);
         let name = &self.params.groups[group].group;
         let (kind, shape) = (self.params.common.kind, &self.params.groups[group].shape);
-        if super::seal(kind, shape, section, tally.rows, tally.seed) != tally {
+        if super::seal(shape, section, tally.rows, tally.beside) != tally {
             let what = if kind.counts() { "the sketch" } else { "the filter" };
             let part = if name.0.is_empty() { what.into() } else { format!("{what} of group {name}") };
             return Err(Error::Checksum { part });
@@ -219,4 +151,105 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         }
         Ok(())
     }
+}
+
+/// The parts of a file, whose checksums and padding were checked.
+struct Parts<'f> {
+    extents: Extents,
+    description: &'f [u8],
+    directory: &'f [u8],
+    names: &'f [u8],
+    /// The list of heavy keys, where there is one.
+    heavy: Option<&'f [u8]>,
+}
+
+impl<'f> Parts<'f> {
+    fn of(file: &'f [u8]) -> Result<Parts<'f>> {
+        let header = Header::decode(file)?;
+        if header.file_len != file.len() as u64 {
+            return Err(Error::Length { expected: header.file_len, got: file.len() as u64 });
+        }
+        let Header { description_len, groups, names_len, data_len, journal_len, heavy_len, .. } = header;
+        let extents = Extents::of([description_len, groups, names_len, data_len], heavy_len, journal_len)
+            .filter(|extents| extents.journal.1 == header.file_len)
+            .ok_or_else(|| Error::Corrupt("the lengths in the header do not add up".into()))?;
+        // From here on every extent lies within the file.
+        let part = |(start, end): (u64, u64)| &file[start as usize..end as usize];
+        let sealed = |extent, sum, name: &str| match part(extent) {
+            bytes if checksum(bytes) == sum => Ok(bytes),
+            _ => Err(Error::Checksum { part: name.into() }),
+        };
+        let description = sealed(extents.description, header.description_sum, "the description")?;
+        let directory = sealed(extents.directory, header.directory_sum, "the directory")?;
+        let names = sealed(extents.names, header.names_sum, "the list of group names")?;
+        if journal_len > 0 || header.journal_sum != 0 {
+            sealed(extents.journal, header.journal_sum, "the journal")?;
+        }
+        let mut heavy = None;
+        if heavy_len > 0 || header.heavy_sum != 0 {
+            heavy = Some(sealed(extents.heavy, header.heavy_sum, "the list of heavy keys")?);
+        }
+        let gaps = [
+            (extents.description.1, extents.directory.0),
+            (extents.directory.1, extents.names.0),
+            (extents.names.1, extents.data.0),
+            (extents.heavy.1, extents.journal.0),
+        ];
+        if gaps.into_iter().any(|gap| part(gap).iter().any(|&byte| byte != 0)) {
+            return Err(Error::Corrupt("the padding between the parts is not zero".into()));
+        }
+        Ok(Parts { extents, description, directory, names, heavy })
+    }
+}
+
+/// What the directory says of each group.
+struct Directory {
+    groups: Vec<(Name, Numbers)>,
+    tallies: Vec<Tally>,
+    /// Where its section is said to stand, and its length.
+    places: Vec<(u64, u64)>,
+}
+
+impl Directory {
+    fn decode(directory: &[u8], names: &[u8], kind: Kind) -> Result<Directory> {
+        let count = directory.len() / ENTRY_BYTES;
+        let mut groups = Vec::with_capacity(count);
+        let mut tallies = Vec::with_capacity(count);
+        let mut places = Vec::with_capacity(count);
+        // Names follow each other: were they to share bytes, a small file could ask for much memory.
+        let mut named = 0u64;
+        for bytes in chunks::<_, ENTRY_BYTES>(directory).0 {
+            let broken =
+                |what: &str| Error::Corrupt(format!("entry {} of the directory: {what}", groups.len()));
+            let entry = Entry::decode(bytes).ok_or_else(|| broken("the reserved part is not zero"))?;
+            let name = names
+                .get(named as usize..)
+                .and_then(|rest| rest.get(..entry.name_len as usize))
+                .filter(|_| entry.name_offset == named)
+                .ok_or_else(|| broken("its name is not where it should be in the list of names"))?;
+            named += u64::from(entry.name_len);
+            let Entry { keys, fpr, slots, width, hashes, rows, ones, seed, sum, .. } = entry;
+            groups.push((Name(name.to_vec()), Numbers { keys, fpr, slots, width, hashes }));
+            tallies.push(Tally { rows, ones, beside: Beside::from_number(kind, seed), sum });
+            places.push((entry.offset, entry.len));
+        }
+        if named != names.len() as u64 {
+            return Err(Error::Corrupt("the list of names is longer than the names".into()));
+        }
+        Ok(Directory { groups, tallies, places })
+    }
+}
+
+/// The first word of each section, where the places of the directory are those of the parameters.
+fn sections_at(params: &Params, places: &[(u64, u64)], data: (u64, u64)) -> Result<Vec<usize>> {
+    let (starts, words) = params.layout();
+    if 8 * words as u64 != data.1 - data.0 {
+        return Err(Error::Corrupt("the sections do not fill the data area".into()));
+    }
+    for (i, group) in params.groups.iter().enumerate() {
+        if places[i] != (data.0 + 8 * starts[i] as u64, 8 * group.shape.words()) {
+            return Err(Error::Corrupt(format!("section {i} is not where its parameters put it")));
+        }
+    }
+    Ok(starts)
 }

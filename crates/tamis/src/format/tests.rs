@@ -11,7 +11,7 @@ use crate::fuse::Fuse;
 use crate::hash::Scheme;
 use crate::key::Recipe;
 use crate::layered::Layered;
-use crate::params::{Common, GroupParams, Name, Params};
+use crate::params::{Common, Goal, GroupParams, Name, Params};
 use crate::scalable::Scalable;
 use crate::sizing::{Kind, Shape};
 use crate::testing::hashes;
@@ -43,38 +43,38 @@ fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
     }
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
     let group = |(i, &keys): (usize, &usize)| {
-        let keys = if kind.counts() { 0 } else { keys as u64 };
-        let shape = match kind.counts() {
-            true => countmin::shape(0.01, 0.05, 32).unwrap(),
-            false => kind.shape_for_rate(keys, 0.01).unwrap(),
-        };
-        GroupParams { group: Name::from(i.to_string().as_str()), keys, fpr: 0.01, shape }
+        let (keys, group) = (keys as u64, Name::from(i.to_string().as_str()));
+        if kind.counts() {
+            let shape = countmin::shape(0.01, 0.05, 32).unwrap();
+            return GroupParams { group, goal: Goal::Error { epsilon: 0.01 }, shape };
+        }
+        GroupParams::filter(group, keys, 0.01, kind.shape_for_rate(keys, 0.01).unwrap())
     };
     let params = Params::new(common, sizes.iter().enumerate().map(group).collect()).unwrap();
     let (starts, words) = params.layout();
     let mut data = vec![0; words];
     let mut tallies = Vec::new();
     for (group, &start) in params.groups.iter().zip(&starts) {
-        let section = &mut data[start..start + group.shape.words(kind) as usize];
+        let section = &mut data[start..start + group.shape.words() as usize];
         let index: u64 = str::from_utf8(&group.group.0).unwrap().parse().unwrap();
         let mut keys = hashes(index * 1_000_000, sizes[index as usize]);
         let (rows, mut seed) = (keys.len() as u64, 0);
         match kind {
             Kind::Blocked => {
-                Blocked::from_words(&mut *section, group.shape.hashes).unwrap().insert_hashes(&keys)
+                Blocked::from_words(&mut *section, group.shape.hashes()).unwrap().insert_hashes(&keys)
             }
             Kind::Counting => {
-                let mut filter = Counting::from_words(&mut *section, group.shape.hashes).unwrap();
+                let mut filter = Counting::from_words(&mut *section, group.shape.hashes()).unwrap();
                 filter.insert_hashes(&keys);
                 filter.insert_hashes(&keys);
                 seed = filter.remove_hashes(&keys);
                 assert_eq!(seed, rows);
             }
-            Kind::Bloom => Bloom::from_words(&mut *section, group.shape.slots, group.shape.hashes)
+            Kind::Bloom => Bloom::from_words(&mut *section, group.shape.slots(), group.shape.hashes())
                 .unwrap()
                 .insert_hashes(&keys),
             Kind::Fuse => {
-                let built = Fuse::build(&mut keys, group.shape.width).unwrap();
+                let built = Fuse::build(&mut keys, group.shape.width()).unwrap();
                 section.copy_from_slice(built.words());
                 seed = built.seed();
             }
@@ -83,7 +83,7 @@ fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
                 keys.iter().for_each(|&hash| filter.insert_keywords(&[hash]));
             }
             Kind::Scalable => {
-                let mut filter = Scalable::new(group.keys, group.fpr).unwrap();
+                let mut filter = Scalable::new(group.keys(), group.fpr()).unwrap();
                 filter.insert_hashes(&keys, &mut vec![false; keys.len()]).unwrap();
                 section.copy_from_slice(filter.words());
                 seed = filter.newest();
@@ -95,7 +95,7 @@ fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
                 seed = sketch.total();
             }
         }
-        tallies.push(seal(kind, &group.shape, section, rows, seed));
+        tallies.push(seal(&group.shape, section, rows, Beside::from_number(kind, seed)));
     }
     let mut bytes = Vec::new();
     write(&mut bytes, &params, &tallies, &data, Extras::default()).unwrap();
@@ -284,7 +284,7 @@ fn layers_that_make_no_sense_are_refused() {
 fn a_layered_filter_of_keys_that_are_no_records_is_refused() {
     let common = Common { kind: Kind::Layered, hash: Scheme::DEFAULT, recipe: Recipe::lines() };
     let shape = Kind::Layered.shape_for_rate(10, 0.05).unwrap();
-    let group = GroupParams { group: Name::default(), keys: 10, fpr: 0.05, shape };
+    let group = GroupParams::filter(Name::default(), 10, 0.05, shape);
     assert!(matches!(Params::new(common, vec![group]), Err(Error::Corrupt(_))));
 }
 
@@ -370,16 +370,16 @@ fn shapes_that_do_not_count_are_refused() {
     let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
     let entry = Extents::of([field(24), 1, 1, field(48)], 0, 0).unwrap().directory.0 as usize;
     let (depth, shape) = (entry + 12, countmin::shape(0.01, 0.05, 32).unwrap());
-    assert_eq!(shape, Shape { slots: 272 * 3, width: 32, hashes: 3 });
+    assert_eq!(shape, Shape::CountMin { row: 272, depth: 3, counter_bits: 32 });
     let fpr = |epsilon: f64| (entry + 48, epsilon.to_bits());
     for (at, value) in [
         (depth, 0),
-        (depth, 5),                    // the counters are no multiple of it
-        (depth, 65),                   // too deep
-        (entry + 16, shape.slots + 1), // no multiple of the depth
-        (entry + 24, 16),              // no counters of 16 bits
-        (entry + 40, 7),               // planned for keys
-        fpr(0.0099),                   // more than the rows keep
+        (depth, 5),                      // the counters are no multiple of it
+        (depth, 65),                     // too deep
+        (entry + 16, shape.slots() + 1), // no multiple of the depth
+        (entry + 24, 16),                // no counters of 16 bits
+        (entry + 40, 7),                 // planned for keys
+        fpr(0.0099),                     // more than the rows keep
         fpr(1.5),
     ] {
         let mut bytes = good.clone();
@@ -453,10 +453,10 @@ fn the_words_of_a_single_sketch_are_padded_by_the_writer() {
     let common = Common { kind: Kind::Bloom, hash: Scheme::DEFAULT, recipe: Recipe::lines() };
     let mut filter = Bloom::for_rate(10, 0.01).unwrap();
     filter.insert_hashes(&hashes(0, 10));
-    let shape = Shape { slots: filter.bits(), width: 1, hashes: filter.hashes() };
-    let group = GroupParams { group: Name::default(), keys: 10, fpr: 0.01, shape };
+    let shape = Shape::Bloom { bits: filter.bits(), hashes: filter.hashes() };
+    let group = GroupParams::filter(Name::default(), 10, 0.01, shape);
     let params = Params::new(common, vec![group]).unwrap();
-    let tally = seal(Kind::Bloom, &shape, filter.words(), 10, 0);
+    let tally = seal(&shape, filter.words(), 10, Beside::Nothing);
     let mut padded = filter.words().to_vec();
     padded.resize(params.layout().1, 0);
     assert_ne!(padded.len(), filter.words().len());
@@ -478,6 +478,11 @@ fn the_words_of_a_single_sketch_are_padded_by_the_writer() {
     assert!(invalid(written(&[], &padded)) && invalid(written(&[tally; 2], &padded)));
     assert!(head(&params, &[]).is_err());
     let mut impossible = params.clone();
-    impossible.groups[0].shape.slots = u64::MAX;
+    impossible.groups[0].shape = Shape::Bloom { bits: u64::MAX, hashes: 7 };
+    assert!(head(&impossible, &[tally]).is_err());
+    // What its kind does not have.
+    impossible.groups[0].shape = Shape::Scalable { bits: filter.bits(), layers: 7 };
+    assert!(head(&impossible, &[tally]).is_err());
+    impossible.groups[0] = GroupParams { goal: Goal::Error { epsilon: 0.01 }, ..params.groups[0].clone() };
     assert!(head(&impossible, &[tally]).is_err());
 }

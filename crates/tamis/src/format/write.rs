@@ -8,8 +8,9 @@ use super::{ALIGN, Extents, checksum};
 use crate::counting;
 use crate::countmin::{Heavy, counters_used};
 use crate::error::Error;
-use crate::params::Params;
-use crate::sizing::{Kind, Shape};
+use crate::params::{Numbers, Params};
+use crate::sizing::Shape;
+use crate::sketch::Beside;
 
 /// What a group's sketch says of itself in the directory, besides its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,35 +19,39 @@ pub struct Tally {
     pub rows: u64,
     /// Bits that are set; in a `counting` and a `count-min` counters that are not zero.
     pub ones: u64,
-    /// The seed with which a `fuse` could be built; the keys in the newest layer of a `scalable`;
-    /// the rows removed from a `counting`; the total weight in a `count-min`.
-    pub seed: u64,
+    /// What its kind keeps beside its words.
+    pub beside: Beside,
     /// The checksum of the section.
     pub sum: u64,
 }
 
 impl Tally {
-    /// Rows removed from a sketch of this kind.
-    pub fn removed(&self, kind: Kind) -> u64 {
-        if kind == Kind::Counting { self.seed } else { 0 }
+    /// Rows removed from a `counting`; none of others.
+    pub fn removed(&self) -> u64 {
+        if let Beside::RemovedRows(rows) = self.beside { rows } else { 0 }
     }
 
     /// Rows added and not removed.
-    pub fn held(&self, kind: Kind) -> u64 {
-        self.rows.saturating_sub(self.removed(kind))
+    pub fn held(&self) -> u64 {
+        self.rows.saturating_sub(self.removed())
+    }
+
+    /// The total weight in a `count-min`; none in others.
+    pub fn total_weight(&self) -> u64 {
+        if let Beside::TotalWeight(weight) = self.beside { weight } else { 0 }
     }
 }
 
-/// The tally of a finished section of a sketch of this kind and shape.
-pub fn seal(kind: Kind, shape: &Shape, section: &[u64], rows: u64, seed: u64) -> Tally {
-    Tally { rows, seed, ones: used(kind, shape, section), sum: checksum(bytemuck::cast_slice(section)) }
+/// The tally of a finished section of a sketch of this shape.
+pub fn seal(shape: &Shape, section: &[u64], rows: u64, beside: Beside) -> Tally {
+    Tally { rows, beside, ones: used(shape, section), sum: checksum(bytemuck::cast_slice(section)) }
 }
 
 /// The bits that are set; in a `counting` and a `count-min` the counters that are not zero.
-pub fn used(kind: Kind, shape: &Shape, section: &[u64]) -> u64 {
-    match kind {
-        Kind::Counting => counting::counters_used(section),
-        kind if kind.counts() => counters_used(section, shape.width),
+pub fn used(shape: &Shape, section: &[u64]) -> u64 {
+    match *shape {
+        Shape::Counting { .. } => counting::counters_used(section),
+        Shape::CountMin { counter_bits, .. } => counters_used(section, counter_bits),
         _ => section.iter().map(|word| u64::from(word.count_ones())).sum(),
     }
 }
@@ -92,7 +97,7 @@ pub fn write(
 fn missing_padding(params: &Params, data: &[u64]) -> io::Result<usize> {
     let (starts, words) = params.layout();
     let last = match (starts.last(), params.groups.last()) {
-        (Some(start), Some(group)) => start + group.shape.words(params.common.kind) as usize,
+        (Some(start), Some(group)) => start + group.shape.words() as usize,
         _ => 0,
     };
     if !(last..=words).contains(&data.len()) {
@@ -137,19 +142,20 @@ fn head_before(params: &Params, tallies: &[Tally], heavy: &[u8], journal: &[u8])
     let mut name_offset = 0;
     for ((group, tally), start) in params.groups.iter().zip(tallies).zip(&starts) {
         let name_len = u32::try_from(group.group.0.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let Numbers { keys, fpr, slots, width, hashes } = group.numbers();
         let entry = Entry {
             name_offset,
             name_len,
-            hashes: group.shape.hashes,
-            slots: group.shape.slots,
-            width: group.shape.width,
-            seed: tally.seed,
-            keys: group.keys,
-            fpr: group.fpr,
+            hashes,
+            slots,
+            width,
+            seed: tally.beside.number(),
+            keys,
+            fpr,
             rows: tally.rows,
             ones: tally.ones,
             offset: extents.data.0 + 8 * *start as u64,
-            len: 8 * group.shape.words(params.common.kind),
+            len: 8 * group.shape.words(),
             sum: tally.sum,
         };
         directory.extend_from_slice(&entry.encode());

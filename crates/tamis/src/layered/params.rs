@@ -49,9 +49,9 @@ pub fn shape_for_bits(items: u64, bits: u64, layers: u32) -> Result<Shape> {
             "{bits} bits are too few for {layers} layers and the XOR layer: {least} are needed at least"
         )));
     }
-    let slots = 1 << each.ilog2();
-    let hashes = bloom::hashes_for_bits_per_key(slots as f64 / items as f64);
-    Ok(Shape { slots, width: layers + 1, hashes })
+    let bits = 1 << each.ilog2();
+    let hashes = bloom::hashes_for_bits_per_key(bits as f64 / items as f64);
+    Ok(Shape::Layered { bits, layers, hashes })
 }
 
 /// The number of keywords of a random record for which rates of the whole are given: one in each

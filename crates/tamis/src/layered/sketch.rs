@@ -22,21 +22,26 @@ pub enum Answer {
 }
 
 /// Calls `touch` with the layer (from 0; `layers` is the XOR layer) and the address of every bit
-/// of the record whose keywords have these hashes. The shape is that of a layered filter.
+/// of the record whose keywords have these hashes, in a filter of these bits in each layer, layers and
+/// hashes.
 #[inline(always)]
-pub fn addresses(keywords: impl IntoIterator<Item = u64>, shape: &Shape, mut touch: impl FnMut(u32, u64)) {
+pub fn addresses(
+    keywords: impl IntoIterator<Item = u64>,
+    (bits, layers, hashes): (u64, u32, u32),
+    mut touch: impl FnMut(u32, u64),
+) {
     let (mut layer, mut any) = (0, false);
     let mut folded = [0u64; MOST_HASHES as usize];
     for hash in keywords {
-        for (address, folded) in positions(hash, shape.slots, shape.hashes).zip(&mut folded) {
+        for (address, folded) in positions(hash, bits, hashes).zip(&mut folded) {
             *folded ^= address;
             touch(layer, address);
         }
-        layer = if layer + 1 == shape.layers() { 0 } else { layer + 1 };
+        layer = if layer + 1 == layers { 0 } else { layer + 1 };
         any = true;
     }
     if any {
-        folded.iter().take(shape.hashes as usize).for_each(|&address| touch(shape.layers(), address));
+        folded.iter().take(hashes as usize).for_each(|&address| touch(layers, address));
     }
 }
 
@@ -44,7 +49,10 @@ pub fn addresses(keywords: impl IntoIterator<Item = u64>, shape: &Shape, mut tou
 #[derive(Debug, Clone)]
 pub struct Layered<W> {
     words: W,
-    shape: Shape,
+    /// Bits in each layer.
+    bits: u64,
+    layers: u32,
+    hashes: u32,
 }
 
 impl Layered<Words> {
@@ -63,20 +71,24 @@ impl Layered<Words> {
 
 /// Whether there can be a layered filter of this shape.
 pub(crate) fn possible(shape: &Shape) -> bool {
-    shape.slots.is_power_of_two()
-        && shape.slots >= LEAST_BITS
-        && (2..=MOST_LAYERS + 1).contains(&shape.width)
-        && (1..=MOST_HASHES).contains(&shape.hashes)
+    matches!(*shape, Shape::Layered { bits, layers, hashes } if bits.is_power_of_two()
+        && bits >= LEAST_BITS
+        && (1..=MOST_LAYERS).contains(&layers)
+        && (1..=MOST_HASHES).contains(&hashes))
 }
 
 impl<W: AsRef<[u64]>> Layered<W> {
     /// A filter of this shape, in these words.
     pub fn from_words(words: W, shape: Shape) -> Result<Self> {
         let len = words.as_ref().len();
-        if !possible(&shape) || len as u64 != shape.bits() / 64 {
-            return Err(Error::Shape(format!("{len} words and {shape:?} are not a valid layered filter")));
+        match shape {
+            Shape::Layered { bits, layers, hashes }
+                if possible(&shape) && len as u64 == shape.bits() / 64 =>
+            {
+                Ok(Layered { words, bits, layers, hashes })
+            }
+            _ => Err(Error::Shape(format!("{len} words and {shape:?} are not a valid layered filter"))),
         }
-        Ok(Layered { words, shape })
     }
 
     /// The words of all layers, one after the other, the XOR layer last.
@@ -89,35 +101,36 @@ impl<W: AsRef<[u64]>> Layered<W> {
         self.words
     }
 
-    /// Its shape: `slots` are the bits of a layer, `width` the layers and the XOR layer.
-    pub fn shape(&self) -> &Shape {
-        &self.shape
+    /// Its shape.
+    pub fn shape(&self) -> Shape {
+        let Layered { bits, layers, hashes, .. } = *self;
+        Shape::Layered { bits, layers, hashes }
     }
 
     #[inline(always)]
     fn has(&self, layer: u32, address: u64) -> bool {
-        let at = u64::from(layer) * self.shape.slots + address;
+        let at = u64::from(layer) * self.bits + address;
         self.words.as_ref()[(at / 64) as usize] >> (at % 64) & 1 == 1
     }
 
     /// What the filter knows of the keywords with these hashes, in their order. No keywords are
     /// in no record.
     pub fn ask(&self, keywords: &[u64]) -> Answer {
-        let Shape { slots, hashes, .. } = self.shape;
+        let Layered { bits, layers, hashes, .. } = *self;
         let mut folded = [0u64; MOST_HASHES as usize];
         let mut layer = 0;
         for &hash in keywords {
-            for (address, folded) in positions(hash, slots, hashes).zip(&mut folded) {
+            for (address, folded) in positions(hash, bits, hashes).zip(&mut folded) {
                 if !self.has(layer, address) {
                     return Answer::No;
                 }
                 *folded ^= address;
             }
-            layer = if layer + 1 == self.shape.layers() { 0 } else { layer + 1 };
+            layer = if layer + 1 == layers { 0 } else { layer + 1 };
         }
         match &folded[..hashes as usize] {
             _ if keywords.is_empty() => Answer::No,
-            folded if folded.iter().all(|&address| self.has(self.shape.layers(), address)) => Answer::Whole,
+            folded if folded.iter().all(|&address| self.has(layers, address)) => Answer::Whole,
             _ => Answer::Part,
         }
     }
@@ -130,13 +143,13 @@ impl<W: AsRef<[u64]>> Layered<W> {
 
     /// The bits set in each layer, the XOR layer last.
     pub fn ones(&self) -> Vec<u64> {
-        let layers = self.words().chunks((self.shape.slots / 64) as usize);
+        let layers = self.words().chunks((self.bits / 64) as usize);
         layers.map(|words| words.iter().map(|word| u64::from(word.count_ones())).sum()).collect()
     }
 
     /// The rate of each layer for keywords that are in no record, the XOR layer last.
     pub fn layer_rates(&self) -> Vec<f64> {
-        let rate = |ones: u64| power(ones as f64 / self.shape.slots as f64, self.shape.hashes);
+        let rate = |ones: u64| power(ones as f64 / self.bits as f64, self.hashes);
         self.ones().into_iter().map(rate).collect()
     }
 
@@ -152,7 +165,7 @@ impl<W: AsRef<[u64]>> Layered<W> {
     /// The number of different records, estimated from the XOR layer, which has one item of each.
     pub fn estimated_records(&self) -> f64 {
         let ones = *self.ones().last().expect("there is an XOR layer");
-        estimated_keys(ones, self.shape.slots, self.shape.hashes)
+        estimated_keys(ones, self.bits, self.hashes)
     }
 }
 
@@ -160,9 +173,10 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Layered<W> {
     /// Adds the record whose keywords have these hashes, in their order. They should differ (see
     /// the [module](super)); no keywords are no record.
     pub fn insert_keywords(&mut self, keywords: &[u64]) {
-        let (shape, words) = (self.shape, self.words.as_mut());
-        addresses(keywords.iter().copied(), &shape, |layer, address| {
-            let at = u64::from(layer) * shape.slots + address;
+        let Layered { ref mut words, bits, layers, hashes } = *self;
+        let words = words.as_mut();
+        addresses(keywords.iter().copied(), (bits, layers, hashes), |layer, address| {
+            let at = u64::from(layer) * bits + address;
             words[(at / 64) as usize] |= 1 << (at % 64);
         });
     }

@@ -15,13 +15,13 @@ struct Model {
 
 impl Model {
     fn new(shape: Shape) -> Self {
-        Model { shape, layers: vec![HashSet::new(); shape.width as usize] }
+        Model { shape, layers: vec![HashSet::new(); shape.width() as usize] }
     }
 
     /// The layer and address of every bit of a record.
     fn bits(&self, record: &[u64]) -> Vec<(usize, u64)> {
         let layers = self.layers.len() - 1;
-        let (m, k) = (self.shape.slots, self.shape.hashes);
+        let (m, k) = (self.shape.slots(), self.shape.hashes());
         let address = |keyword: u64, j: u32| positions(keyword, m, k).nth(j as usize).unwrap();
         let mut bits = Vec::new();
         for (i, &keyword) in record.iter().enumerate() {
@@ -43,7 +43,7 @@ impl Model {
     fn ask(&self, record: &[u64]) -> Answer {
         let has = |&(layer, address): &(usize, u64)| self.layers[layer].contains(&address);
         let bits = self.bits(record);
-        let (of_keywords, of_xor) = bits.split_at(record.len() * self.shape.hashes as usize);
+        let (of_keywords, of_xor) = bits.split_at(record.len() * self.shape.hashes() as usize);
         match (of_keywords.iter().all(has), of_xor.iter().all(has)) {
             _ if record.is_empty() => Answer::No,
             (false, _) => Answer::No,
@@ -56,7 +56,7 @@ impl Model {
         let mut words = vec![0; (self.shape.bits() / 64) as usize];
         for (layer, addresses) in self.layers.iter().enumerate() {
             for address in addresses {
-                let at = layer as u64 * self.shape.slots + address;
+                let at = layer as u64 * self.shape.slots() + address;
                 words[(at / 64) as usize] |= 1 << (at % 64);
             }
         }
@@ -71,7 +71,7 @@ fn records() -> impl Strategy<Value = Vec<Vec<u64>>> {
 proptest! {
     #[test]
     fn the_filter_is_what_the_definition_says(members in records(), probes in records(), log in 6u32..12, layers in 1u32..9, k in 1u32..9) {
-        let shape = Shape { slots: 1 << log, width: layers + 1, hashes: k };
+        let shape = Shape::Layered { bits: 1 << log, layers, hashes: k };
         let (mut filter, mut model) = (Layered::zeroed(shape).unwrap(), Model::new(shape));
         for record in &members {
             filter.insert_keywords(record);
@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn the_union_is_the_or_and_the_order_of_records_does_not_matter(left in records(), right in records(), layers in 1u32..5) {
-        let shape = Shape { slots: 256, width: layers + 1, hashes: 3 };
+        let shape = Shape::Layered { bits: 256, layers, hashes: 3 };
         let filled = |records: &mut dyn Iterator<Item = &Vec<u64>>| {
             let mut filter = Layered::zeroed(shape).unwrap();
             records.for_each(|record| filter.insert_keywords(record));
@@ -108,9 +108,9 @@ proptest! {
         let fpr = 10f64.powf(log);
         let shape = shape_for_rate(items, fpr, layers).unwrap();
         prop_assert_eq!(shape.layers(), layers);
-        prop_assert!(crate::bloom::expected_rate(items, shape.slots, shape.hashes) <= fpr);
-        if shape.slots > LEAST_BITS {
-            prop_assert!(crate::bloom::expected_rate(items, shape.slots / 2, shape.hashes) > fpr);
+        prop_assert!(crate::bloom::expected_rate(items, shape.slots(), shape.hashes()) <= fpr);
+        if shape.slots() > LEAST_BITS {
+            prop_assert!(crate::bloom::expected_rate(items, shape.slots() / 2, shape.hashes()) > fpr);
         }
     }
 }
@@ -130,7 +130,7 @@ fn rates_agree_with_the_formulas_for_one_to_eight_layers() {
     for layers in 1..=8u32 {
         // Records of one keyword in each layer, and of some that go round.
         for length in [layers.max(2) as usize, layers as usize + 1] {
-            let shape = Shape { slots: 1 << 14, width: layers + 1, hashes: 4 };
+            let shape = Shape::Layered { bits: 1 << 14, layers, hashes: 4 };
             let members = fresh(u64::from(layers) << 40, RECORDS, length);
             let mut filter = Layered::zeroed(shape).unwrap();
             members.iter().for_each(|record| filter.insert_keywords(record));
@@ -147,10 +147,10 @@ fn rates_agree_with_the_formulas_for_one_to_eight_layers() {
             assert_rate(count(&mut random(), Answer::Part), PROBES, of_keywords, 0.0, &what);
             let planned = |i: usize| {
                 let each = length / layers as usize + usize::from(i < length % layers as usize);
-                crate::bloom::expected_rate((RECORDS * each) as u64, shape.slots, shape.hashes)
+                crate::bloom::expected_rate((RECORDS * each) as u64, shape.slots(), shape.hashes())
             };
             let expected: f64 = (0..length).map(|i| planned(i % layers as usize)).product::<f64>()
-                * crate::bloom::expected_rate(RECORDS as u64, shape.slots, shape.hashes);
+                * crate::bloom::expected_rate(RECORDS as u64, shape.slots(), shape.hashes());
             let slack = 0.06 * (length + 1) as f64;
             assert_rate(count(&mut random(), Answer::Whole), PROBES, expected, slack, &what);
             if length == layers.max(2) as usize {
@@ -239,21 +239,21 @@ fn records_are_counted_by_the_xor_layer() {
 
 #[test]
 fn shapes_that_make_no_sense_are_refused() {
-    let good = Shape { slots: 64, width: 2, hashes: 4 };
+    let good = Shape::Layered { bits: 64, layers: 1, hashes: 4 };
     assert!(Layered::from_words(vec![0; 2], good).is_ok());
     for shape in [
-        Shape { slots: 96, ..good },
-        Shape { slots: 32, ..good },
-        Shape { slots: 0, ..good },
-        Shape { width: 1, ..good },
-        Shape { width: 0, ..good },
-        Shape { hashes: 0, ..good },
-        Shape { hashes: 65, ..good },
+        Shape::Layered { bits: 96, layers: 1, hashes: 4 },
+        Shape::Layered { bits: 32, layers: 1, hashes: 4 },
+        Shape::Layered { bits: 0, layers: 1, hashes: 4 },
+        Shape::Layered { bits: 64, layers: 0, hashes: 4 },
+        Shape::Layered { bits: 64, layers: 1, hashes: 0 },
+        Shape::Layered { bits: 64, layers: 1, hashes: 65 },
+        Shape::Bloom { bits: 128, hashes: 4 },
     ] {
         assert!(Layered::from_words(vec![0; 2], shape).is_err(), "{shape:?}");
     }
     assert!(Layered::from_words(vec![0; 3], good).is_err());
     assert!(shape_for_rate(10, 0.05, 0).is_err() && shape_for_rate(10, 0.05, MOST_LAYERS + 1).is_err());
     assert!(shape_for_bits(10, 100, 2).is_err() && shape_for_bits(10, 1000, 0).is_err());
-    assert_eq!(shape_for_bits(10, 1000, 2).unwrap().slots, 256);
+    assert_eq!(shape_for_bits(10, 1000, 2).unwrap().slots(), 256);
 }

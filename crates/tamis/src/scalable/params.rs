@@ -1,6 +1,5 @@
 //! The sizes of layers: functions of the first one's keys, the rate and the layer's number.
 
-use crate::blocked::{self, LINE_BITS};
 use crate::error::{Error, Result};
 use crate::sizing::{Kind, MOST_BITS, Shape};
 
@@ -18,7 +17,7 @@ pub struct Layer {
 impl Layer {
     /// The expected rate with this many keys.
     pub fn expected_rate(&self, keys: u64) -> f64 {
-        blocked::expected_rate(keys, self.shape.slots / LINE_BITS, self.shape.hashes)
+        self.shape.expected_rate(keys)
     }
 }
 
@@ -72,20 +71,20 @@ fn size(keys: u64, fpr: f64, number: u32) -> Result<Layer> {
     Ok(Layer { keys, fpr, shape: Kind::Blocked.shape_for_rate(keys, fpr)? })
 }
 
-/// The shape of all layers together: the bits of all, and as "hashes" the number of layers.
+/// The shape of all layers together.
 pub fn shape(keys: u64, fpr: f64, layers: u32) -> Result<Shape> {
-    let mut slots = 0u64;
+    let mut bits = 0u64;
     for number in 0..layers {
-        slots = slots.saturating_add(layer(keys, fpr, number)?.shape.slots);
-        if slots > MOST_BITS {
-            return Err(Error::TooLarge { bits: slots });
+        bits = bits.saturating_add(layer(keys, fpr, number)?.shape.bits());
+        if bits > MOST_BITS {
+            return Err(Error::TooLarge { bits });
         }
     }
-    Ok(Shape { slots, width: 1, hashes: layers })
+    Ok(Shape::Scalable { bits, layers })
 }
 
 /// Whether this is the shape of this many layers, for this many keys first, at this rate.
 pub fn shape_has_layers(of: &Shape, keys: u64, fpr: f64) -> bool {
     // Each layer has at least twice the bits of the one before: there cannot be many.
-    (1..=48).contains(&of.hashes) && shape(keys, fpr, of.hashes).is_ok_and(|shape| shape == *of)
+    (1..=48).contains(&of.layers()) && shape(keys, fpr, of.layers()).is_ok_and(|shape| shape == *of)
 }

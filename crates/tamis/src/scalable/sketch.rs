@@ -33,7 +33,7 @@ struct Place {
 
 impl Place {
     fn after(words: usize, layer: Layer) -> Result<Place> {
-        let bits = layer.shape.slots;
+        let bits = layer.shape.slots();
         let len = usize::try_from(bits / 64).map_err(|_| Error::TooLarge { bits })?;
         let end = words.checked_add(len).ok_or(Error::TooLarge { bits })?;
         Ok(Place { layer, words: words..end })
@@ -95,7 +95,8 @@ impl Scalable<Words> {
             blocked(place, before).contains_hashes(hashes, found);
             fresh.iter_mut().zip(&*found).for_each(|(fresh, found)| *fresh &= !found);
         }
-        let mut filter = Blocked::from_words(newest, last.layer.shape.hashes).expect("the shape of a layer");
+        let mut filter =
+            Blocked::from_words(newest, last.layer.shape.hashes()).expect("the shape of a layer");
         filter.insert_fresh(hashes, fresh)
     }
 
@@ -106,7 +107,8 @@ impl Scalable<Words> {
 
 /// A layer as a filter.
 fn blocked<'w>(place: &Place, words: &'w [u64]) -> Blocked<&'w [u64]> {
-    Blocked::from_words(&words[place.words.clone()], place.layer.shape.hashes).expect("the shape of a layer")
+    Blocked::from_words(&words[place.words.clone()], place.layer.shape.hashes())
+        .expect("the shape of a layer")
 }
 
 impl<W: AsRef<[u64]>> Scalable<W> {

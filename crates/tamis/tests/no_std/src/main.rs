@@ -111,7 +111,7 @@ fn checks() -> Result<Vec<bool>, Error> {
     results.push(hashes.iter().all(|&hash| fuse.contains_hash(hash)));
 
     let shape = Kind::Bloom.shape_for_rate(1_000_000, 0.01)?;
-    results.push(shape.hashes == 7 && murmur3(b"hello", 0) == 0x248b_fa47);
+    results.push(shape.hashes() == 7 && murmur3(b"hello", 0) == 0x248b_fa47);
     // Memory that is not there is an error, not the end of the program.
     results.push(matches!(Blocked::for_rate(1 << 30, 0.01), Err(Error::Memory { .. })));
     Ok(results)
