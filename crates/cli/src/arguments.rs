@@ -1,18 +1,13 @@
 //! Arguments that several verbs share: their syntax, then what they mean.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tamis::key::{Field, Recipe};
-use tamis::params::Common;
 use tamis::sizing::Kind;
 pub use tamis_jobs::request::bytes;
+pub use tamis_jobs::request::time::duration;
 use tamis_jobs::request::{self, MOST_THREADS};
 use tamis_make::exact::LEAST_MEMORY;
-use tamis_make::outlet::Destination;
-use tamis_make::plan::{Counters, Size};
 use tamis_make::rows::BadRows;
 use tamis_read::{Format, Options};
 
@@ -145,15 +140,6 @@ impl Keys {
     }
 }
 
-/// The recipe of a key alone; without columns, the line is the key.
-pub fn key_recipe(key: &[Field]) -> Recipe {
-    let mut recipe = Recipe::lines();
-    if !key.is_empty() {
-        recipe.key = key.to_vec();
-    }
-    recipe
-}
-
 /// Other columns for a stored recipe.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Keys")]
@@ -178,29 +164,12 @@ impl Columns {
     }
 }
 
-/// Where records go: `-o`, or standard output where they are not only counted.
-pub fn destination(path: Option<PathBuf>, count: bool, output: &Output) -> Result<Destination> {
-    let destination = match path {
-        Some(path) if path == Path::new("-") => Destination::Stdout,
-        Some(path) => Destination::File(path),
-        None if count => Destination::Nowhere,
-        None => Destination::Stdout,
-    };
-    refuse_json(destination == Destination::Stdout, output)?;
-    Ok(destination)
-}
-
 /// Refuses a report on standard output where the records go there.
 pub fn refuse_json(to_stdout: bool, output: &Output) -> Result<()> {
     if to_stdout && output.json {
         return usage("the records go to standard output: --json goes with --count or -o FILE");
     }
     Ok(())
-}
-
-/// The stored recipe with other columns; steps cannot be changed, or keys would differ.
-pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) -> Result<Recipe> {
-    request::replace_columns(stored, key, group).map_err(wrong)
 }
 
 /// The stored recipe with another column for the weight.
@@ -249,11 +218,6 @@ impl Kinds {
         let Kinds { kind, conservative, layers, seed, .. } = *self;
         request::Kinds { kind, conservative, layers, hash, seed }
     }
-
-    /// Kind, hash and recipe together.
-    pub fn common(&self, recipe: Recipe) -> Result<Common> {
-        self.request().common(recipe).map_err(wrong)
-    }
 }
 
 /// The requested size of filters.
@@ -279,11 +243,6 @@ impl Sizes {
     pub fn request(&self) -> request::Sizes {
         let Sizes { fpr, bits_per_key, size, keys } = *self;
         request::Sizes { fpr, bits_per_key, size, keys }
-    }
-
-    /// The size asked for.
-    pub fn size(&self) -> Result<Size> {
-        self.request().size().map_err(wrong)
     }
 }
 
@@ -313,11 +272,6 @@ impl Counting {
     pub fn request(&self) -> request::Counting {
         let Counting { epsilon, delta, width, depth, counter_bits } = *self;
         request::Counting { epsilon, delta, width, depth, counter_bits }
-    }
-
-    /// The counters asked for, where keys of such a share are listed.
-    pub fn counters(&self, heavy: Option<f64>) -> Result<Counters> {
-        self.request().counters(heavy).map_err(wrong)
     }
 }
 
@@ -415,24 +369,6 @@ pub fn count(text: &str) -> Result<u64, String> {
         Some(number) if number.fract() != 0.0 => Err("must be a whole number".into()),
         Some(number) => Ok(number as u64),
     }
-}
-
-/// A time: `500ms`, `10s`, `5m`, `24h`, `7d`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(at);
-    let factor = match unit {
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        "" if digits == "0" => 1.0,
-        _ => return Err("a time has a unit: 500ms, 10s, 5m, 24h, 7d".into()),
-    };
-    let number = digits.parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
-    let number = number.ok_or("not a time (500ms, 10s, 5m, 24h, 7d)")?;
-    Ok(Duration::from_secs_f64(number * factor))
 }
 
 /// Memory for a job that can do with little.

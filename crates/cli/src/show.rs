@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use tamis_jobs::request;
 use tamis_read::Error;
 use tamis_read::refusal::{Refusal, say};
 use tamis_report::Table;
@@ -134,6 +135,19 @@ pub fn usage<T>(text: impl Into<String>) -> Result<T> {
 /// A request that cannot be served is wrong usage.
 pub fn wrong(refusal: impl Refusal) -> anyhow::Error {
     Usage(say(&refusal, &Flags)).into()
+}
+
+/// The same where other things can fail, too.
+pub fn refused(error: Error) -> anyhow::Error {
+    match error {
+        Error::Refused(why) if is_usage(&*why) => Usage(say(&*why, &Flags)).into(),
+        other => other.into(),
+    }
+}
+
+/// Whether the request itself is refused, before any job.
+fn is_usage(why: &dyn Refusal) -> bool {
+    why.as_a::<request::Refusal>().is_some() || why.as_a::<tamis_stream::request::Refusal>().is_some()
 }
 
 /// Says what went wrong, and the exit code for it.

@@ -43,7 +43,7 @@ mod tests {
     fn every_option_that_messages_name_is_an_argument_of_some_verb() {
         let command = crate::Cli::command();
         let arguments: Vec<_> = command.get_subcommands().flat_map(clap::Command::get_arguments).collect();
-        for option in tamis_make::opt::ALL {
+        for option in tamis_make::opt::ALL.iter().chain(&tamis_stream::opt::OWN) {
             let flag = option.0.replace('_', "-");
             assert!(arguments.iter().any(|argument| argument.get_long() == Some(&flag)), "--{flag}");
         }

@@ -15,9 +15,7 @@ use tamis_make::output::Mapped;
 /// All that `tamis inspect --json` tells of a file but its path.
 pub fn file(file: &Mapped) -> Result<Value> {
     let common = &file.params().common;
-    let mut order: Vec<usize> = (0..file.params().groups.len()).collect();
-    let params = &file.params().groups;
-    order.sort_by(|&a, &b| params[a].group.compare_naturally(&params[b].group));
+    let (order, params) = (file.params().natural_order(), &file.params().groups);
     let mut groups = Vec::with_capacity(order.len());
     for at in order {
         let (group, tally, sketch) = (&params[at], &file.tallies()[at], file.sketch(at)?);

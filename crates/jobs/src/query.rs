@@ -1,6 +1,6 @@
 //! Single keys against all groups.
 
-use tamis::key::{BadValue, Maker, Recipe, Step};
+use tamis::key::BadValue;
 use tamis::layered::Answer;
 use tamis::params::Name;
 use tamis_read::error::Result;
@@ -17,9 +17,6 @@ use tamis_make::rows::{Key, Take};
 pub struct Asker<'f> {
     file: &'f Mapped,
     filters: Filters<'f>,
-    maker: Maker<'f>,
-    /// For keywords of a JSON list that are given as people write them: separated by commas.
-    listed: Option<Recipe>,
     /// Groups in the order for people.
     order: Vec<usize>,
 }
@@ -27,18 +24,7 @@ pub struct Asker<'f> {
 impl<'f> Asker<'f> {
     /// Asks this file.
     pub fn new(file: &'f Mapped) -> Result<Self> {
-        let groups = &file.params().groups;
-        let mut order: Vec<usize> = (0..groups.len()).collect();
-        order.sort_by(|&a, &b| groups[a].group.compare_naturally(&groups[b].group));
-        let recipe = &file.params().common.recipe;
-        let is_json = |step: &Step| matches!(step, Step::Json(_));
-        let listed = recipe.key.iter().any(|field| field.steps.iter().any(is_json)).then(|| {
-            let mut listed = recipe.clone();
-            let steps = listed.key.iter_mut().flat_map(|field| &mut field.steps);
-            steps.filter(|step| is_json(step)).for_each(|step| *step = Step::Split(",".into()));
-            listed
-        });
-        Ok(Asker { file, filters: Filters::of_file(file)?, maker: Maker::new(recipe), listed, order })
+        Ok(Asker { file, filters: Filters::of_file(file)?, order: file.params().natural_order() })
     }
 
     /// Passes over groups from which a key may have been removed.
@@ -96,8 +82,9 @@ impl<'f> Asker<'f> {
 
     /// Puts a key that is given as text into a batch.
     pub(crate) fn put(&mut self, key: &[u8], batch: &mut KeyBatch) -> Result<(), BadValue> {
-        let bytes = &self.bytes_of(key)?[..];
-        let hash = self.file.params().common.hash.identity(bytes);
+        let common = &self.file.params().common;
+        let bytes = &common.recipe.key_of_cells(key)?[..];
+        let hash = common.hash.identity(bytes);
         batch.take(Key { group: 0, hash, bytes, weight: 1 });
         Ok(())
     }
@@ -110,27 +97,6 @@ impl<'f> Asker<'f> {
     /// The numbers of the groups in the order for people.
     pub(crate) fn order(&self) -> &[usize] {
         &self.order
-    }
-
-    /// The bytes of a key that is given as text.
-    fn bytes_of(&mut self, key: &[u8]) -> Result<Vec<u8>, BadValue> {
-        let recipe = &self.file.params().common.recipe;
-        let mut parts: Vec<Option<&[u8]>> = match recipe.key.len() {
-            1 => vec![Some(key)],
-            _ => key.split(|&byte| byte == b'\t').map(Some).collect(),
-        };
-        if recipe.of_keywords() {
-            parts.resize(parts.len().max(recipe.key.len()), None); // the last columns may be left out
-        }
-        let mut by_commas;
-        let bytes = match &self.listed {
-            Some(listed) if !key.trim_ascii_start().starts_with(b"[") => {
-                by_commas = Maker::new(listed);
-                by_commas.key(&parts)?
-            }
-            _ => self.maker.key(&parts)?,
-        };
-        Ok(bytes.to_vec())
     }
 }
 

@@ -24,7 +24,7 @@ use tamis_read::error::{Error, Result};
 use tamis_read::refusal;
 use tamis_read::{Control, Options};
 use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Table};
-use tamis_stream::{Batch, Counts, Named, Sizing, Target, Watch};
+use tamis_stream::{Batch, ByRole, Counts, Input, Named, Role, Sizing, Target, Watch};
 
 use crate::generate;
 
@@ -227,8 +227,16 @@ fn run(
     control: &Control,
 ) -> Result<(tamis_stream::Report, Vec<Batch>)> {
     fs::create_dir_all(state).map_err(Error::io(state))?;
-    let named =
-        |path: Option<&PathBuf>| path.map(|path| Named::of(&[path.display().to_string()])).transpose();
+    let input = |role| {
+        let path = match role {
+            Role::Train => train,
+            Role::Query => ask,
+            Role::Remove => None,
+        };
+        let named = path.map(|path| Named::of(&[path.display().to_string()])).transpose()?;
+        let (recipe, options) = (Recipe::lines(), Options::default());
+        Ok::<_, Error>(named.map(|named| Input { named, recipe, options }))
+    };
     let file = |name: &str| match ask {
         Some(_) => Target::File(state.join(name)),
         None => Target::Nowhere,
@@ -256,14 +264,10 @@ fn run(
     let watch =
         Watch::hearing(move |batch, _| heard.lock().unwrap_or_else(PoisonError::into_inner).push(*batch));
     let job = tamis_stream::Job {
-        train: named(train)?,
-        query: named(ask)?,
-        remove: None,
+        inputs: ByRole::try_of(input)?,
         follow: false,
         options: Options::default(),
         common: common(kind),
-        train_recipe: Recipe::lines(),
-        query_recipe: Recipe::lines(),
         sizing,
         counts,
         from,

@@ -23,6 +23,7 @@ use tamis::key::keywords_of;
 use tamis::layered;
 use tamis::params::Params;
 use tamis::sizing::Kind;
+use tamis::sketch::or_words;
 use tamis_read::error::Result;
 use tamis_read::refusal::{Help, Refusal};
 
@@ -411,14 +412,7 @@ impl Placing {
         match self.kind {
             Kind::Counting => counting::add_counters(words, others),
             kind if kind.counts() => add_counters(words, others, self.width),
-            _ => or_into(words, others),
+            _ => or_words(words, others),
         }
-    }
-}
-
-/// Sets the bits that the other words have.
-pub fn or_into(words: &mut [u64], others: &[u64]) {
-    for (word, other) in words.iter_mut().zip(others) {
-        *word |= other;
     }
 }

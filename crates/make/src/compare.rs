@@ -11,7 +11,7 @@ use tamis::sketch::estimated_keys;
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 
-use crate::merge::mergeable;
+use crate::merge::{mergeable, names_of_both};
 use crate::output::Mapped;
 use crate::{opt, output, parallel};
 
@@ -74,10 +74,7 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
         }
     }
     mergeable(&a, a_path, &b, b_path)?;
-    let mut names: Vec<&Name> =
-        a.params().groups.iter().chain(&b.params().groups).map(|group| &group.group).collect();
-    names.sort_by(|a, b| a.compare_naturally(b));
-    names.dedup();
+    let names = names_of_both(&a, &b);
     parallel::each(threads, names.len(), |i| {
         let name = names[i];
         let (in_a, in_b) = (a.params().find(&name.0), b.params().find(&name.0));

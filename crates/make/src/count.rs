@@ -66,7 +66,7 @@ pub struct Keywords {
 
 /// How keys are made and hashed, and what happens to rows that have none.
 #[derive(Debug, Clone, Copy)]
-pub struct Making<'a> {
+pub struct KeyRules<'a> {
     /// The recipe.
     pub recipe: &'a Recipe,
     /// The hash.
@@ -77,7 +77,7 @@ pub struct Making<'a> {
     pub count_keywords: bool,
 }
 
-impl<'a> Making<'a> {
+impl<'a> KeyRules<'a> {
     /// A sink for one thread.
     pub fn rows<T: Take>(self, groups: Groups<'a>, take: T) -> KeyRows<'a, T> {
         KeyRows::new(self.recipe, self.hash, self.bad_rows, groups, take)
@@ -98,11 +98,11 @@ pub(crate) struct See {
 
 impl See {
     /// Counts exactly up to `limit` keys in all.
-    pub fn new(making: &Making<'_>, limit: usize) -> See {
+    pub fn new(rules: &KeyRules<'_>, limit: usize) -> See {
         See {
             counts: Counts::new(limit),
-            hash: making.hash,
-            keywords: making.count_keywords.then(|| Keywords { counts: Counts::new(limit), total: 0 }),
+            hash: rules.hash,
+            keywords: rules.count_keywords.then(|| Keywords { counts: Counts::new(limit), total: 0 }),
         }
     }
 }
@@ -127,12 +127,12 @@ impl Take for See {
 /// Counts the distinct keys of each group: exactly up to `limit` in all.
 pub fn distinct_keys(
     sources: &Sources,
-    making: Making<'_>,
+    rules: KeyRules<'_>,
     limit: usize,
     threads: usize,
     control: &Control,
 ) -> Result<Counted> {
-    let sinks = (0..threads).map(|_| making.discovering(See::new(&making, limit))).collect();
+    let sinks = (0..threads).map(|_| rules.discovering(See::new(&rules, limit))).collect();
     let sinks = sources.scan(sinks, control)?;
     let skipped = sinks.iter().map(|sink| sink.skipped).sum();
     let (groups, parts) = join_names(sinks);
@@ -145,7 +145,7 @@ pub fn distinct_keys(
         of_keys.push((see.counts, places));
     }
     let counts = Counts::join(threads, of_keys, groups.len())?;
-    let keywords = match making.count_keywords {
+    let keywords = match rules.count_keywords {
         true => Some(Keywords { counts: Counts::join(threads, of_keywords, groups.len())?, total }),
         false => None,
     };
@@ -155,11 +155,11 @@ pub fn distinct_keys(
 /// Finds the names of the groups.
 pub fn group_names(
     sources: &Sources,
-    making: Making<'_>,
+    rules: KeyRules<'_>,
     threads: usize,
     control: &Control,
 ) -> Result<Vec<Name>> {
-    let sinks = (0..threads).map(|_| making.discovering(Ignore)).collect();
+    let sinks = (0..threads).map(|_| rules.discovering(Ignore)).collect();
     let (groups, _) = join_names(sources.scan_dyn(sinks, control)?);
     Ok(groups.into_iter().map(|(name, _)| name).collect())
 }

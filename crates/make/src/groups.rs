@@ -12,7 +12,7 @@ use tamis_read::refusal::{self, Help};
 use tamis_read::{Control, Sources};
 
 use crate::arena::Placing;
-use crate::count::{self, Making};
+use crate::count::{self, KeyRules};
 use crate::distinct::EXACT;
 use crate::exact::{self, Gathered};
 use crate::output::{self, Mapped};
@@ -67,12 +67,12 @@ impl refusal::Refusal for Refusal {
 pub(crate) fn with_new(
     params: &Params,
     sources: &Sources,
-    making: Making<'_>,
+    rules: KeyRules<'_>,
     threads: usize,
     control: &Control,
 ) -> Result<(Params, Vec<Name>)> {
-    let making = Making { count_keywords: params.common.kind == Kind::Layered, ..making };
-    let counted = count::distinct_keys(sources, making, EXACT, threads, control)?;
+    let rules = KeyRules { count_keywords: params.common.kind == Kind::Layered, ..rules };
+    let counted = count::distinct_keys(sources, rules, EXACT, threads, control)?;
     let is_new = |(name, _): &(Name, u64)| params.find(&name.0).is_none();
     let new: Vec<(Name, u64)> = counted.planned().into_iter().filter(is_new).collect();
     let names: Vec<Name> = new.iter().map(|(name, _)| name.clone()).collect();

@@ -10,7 +10,7 @@ use tamis::params::Params;
 use tamis_read::error::Result;
 use tamis_read::{Control, Sources};
 
-use crate::count::Making;
+use crate::count::KeyRules;
 use crate::distinct::HashLog;
 use crate::parallel;
 use crate::rows::{Groups, Key, Take};
@@ -80,7 +80,7 @@ impl Take for Collect {
 /// Collects the hashes of all rows.
 pub(crate) fn by_group(
     sources: &Sources,
-    making: Making<'_>,
+    rules: KeyRules<'_>,
     params: &Params,
     wanted: Wanted,
     threads: usize,
@@ -93,7 +93,7 @@ pub(crate) fn by_group(
             true => Groups::Known(params),
             false => Groups::KnownOr(params, groups as u32),
         };
-        making.rows(names, Collect((0..groups).map(|_| of()).collect()))
+        rules.rows(names, Collect((0..groups).map(|_| of()).collect()))
     };
     let sinks = sources.scan_dyn((0..threads).map(sink).collect(), control)?;
     let (mut parts, mut strangers, mut skipped) = (Vec::new(), 0, 0);

@@ -114,8 +114,8 @@ impl Builder {
     pub fn add(&mut self, table: Arc<dyn Table>, control: &Control) -> Result<()> {
         let sources = Sources::of_table(table, &self.job.recipe.columns())?;
         let arena = Some(self.arena.take().ok_or_else(Builder::broken)?);
-        let (making, params) = (self.job.making(), self.params.clone());
-        let built = build::insert(&sources, making, params, arena, self.job.threads, control)?;
+        let (rules, params) = (self.job.rules(), self.params.clone());
+        let built = build::insert(&sources, rules, params, arena, self.job.threads, control)?;
         let sum = |all: &mut [u64], more: &[u64]| {
             all.iter_mut().zip(more).for_each(|(all, more)| *all = all.saturating_add(*more));
         };

@@ -208,6 +208,15 @@ fn repeated(files: &[Mapped], paths: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
     twice
 }
 
+/// The names of the groups of both files, each once, in the order for people.
+pub(crate) fn names_of_both<'f>(a: &'f Mapped, b: &'f Mapped) -> Vec<&'f Name> {
+    let groups = a.params().groups.iter().chain(&b.params().groups);
+    let mut names: Vec<&Name> = groups.map(|group| &group.group).collect();
+    names.sort_by(|a, b| a.compare_naturally(b));
+    names.dedup();
+    names
+}
+
 /// Refuses two files whose filters have different parameters.
 pub(crate) fn mergeable(a: &Mapped, a_path: &Path, b: &Mapped, b_path: &Path) -> Result<()> {
     match a.params().difference(b.params()) {

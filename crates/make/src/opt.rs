@@ -67,6 +67,8 @@ options! {
     MEMORY = "memory";
     /// Parameters that were saved.
     PARAMS = "params";
+    /// A file whose parameters are taken.
+    LIKE = "like";
     /// The chart of a plan.
     CHART = "chart";
     /// The file to write.

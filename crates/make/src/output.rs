@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf, absolute};
 
 use tamis::Container;
 use tamis::arch::map::{Map, Words};
+use tamis::file::{self, NoMap};
 use tamis::format::{self, Beside, Extras, Tally};
 use tamis::params::Params;
 use tamis::whole::{self, Reason};
@@ -302,15 +303,11 @@ impl Write for Length {
 
 /// Opens a container.
 pub fn open(path: &Path) -> Result<Mapped> {
-    let file = File::open(path).map_err(Error::io(path))?;
-    let metadata = file.metadata().map_err(Error::io(path))?;
-    if !metadata.is_file() {
-        return Err(Error::input(path, Refusal::NotAFile));
-    }
-    if metadata.len() == 0 {
-        return Err(Error::input(path, Refusal::Empty));
-    }
-    let map = Map::of(&file).map_err(Error::io(path))?;
+    let map = file::map(path).map_err(|why| match why {
+        NoMap::Io(error) => Error::io(path)(error),
+        NoMap::NotAFile => Error::input(path, Refusal::NotAFile),
+        NoMap::Empty => Error::input(path, Refusal::Empty),
+    })?;
     Container::open(Held::File(map)).map_err(Error::file(path))
 }
 

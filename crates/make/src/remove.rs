@@ -17,7 +17,7 @@ use tamis_read::refusal::{self, Help};
 use tamis_read::{Control, Explained, Sources};
 
 use crate::arena::{self, Placing};
-use crate::count::Making;
+use crate::count::KeyRules;
 use crate::hashes::{self, Wanted};
 use crate::rows::BadRows;
 use crate::{opt, output, parallel};
@@ -159,14 +159,14 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     let sources = Sources::open(&removal.inputs, &removal.options, &removal.recipe.columns())?;
     let inputs = sources.explain();
     output::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
-    let making = Making {
+    let rules = KeyRules {
         recipe: &removal.recipe,
         hash: params.common.hash,
         bad_rows: removal.bad_rows,
         count_keywords: false,
     };
     let wanted = Wanted { distinct: removal.distinct, known_groups: false };
-    let hashes = hashes::by_group(&sources, making, &params, wanted, removal.threads, control)?;
+    let hashes = hashes::by_group(&sources, rules, &params, wanted, removal.threads, control)?;
 
     let mut words = Placing::new(&params).empty()?;
     words.copy_from_slice(container.data());

@@ -17,14 +17,14 @@ pub struct Arrays {
     pub names: Option<Vec<String>>,
     /// Whether the columns are the parts of a key, in their order, and nothing else.
     pub are_keys: bool,
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ColumnType>,
     /// The columns of each part.
     pub parts: Vec<Vec<ArrayRef>>,
 }
 
 /// What the values of a column are.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum ColumnType {
     Arrow(DataType),
     /// 16 bytes, whose text is another.
     Uuid,
@@ -32,22 +32,22 @@ pub enum Kind {
     Unusable(String),
 }
 
-impl Kind {
-    pub fn of(field: &Field) -> Kind {
+impl ColumnType {
+    pub fn of(field: &Field) -> ColumnType {
         let data_type = field.data_type();
         match (field.extension_type_name(), data_type) {
-            (Some("arrow.uuid"), DataType::FixedSizeBinary(16)) => Kind::Uuid,
+            (Some("arrow.uuid"), DataType::FixedSizeBinary(16)) => ColumnType::Uuid,
             // The numbers behind it are not what people see of it.
-            (Some(name), _) if data_type.is_primitive() => {
-                Kind::Unusable(format!("has the type {name}, which tamis cannot convert to text: {CAST}"))
-            }
-            _ => Kind::Arrow(data_type.clone()),
+            (Some(name), _) if data_type.is_primitive() => ColumnType::Unusable(format!(
+                "has the type {name}, which tamis cannot convert to text: {CAST}"
+            )),
+            _ => ColumnType::Arrow(data_type.clone()),
         }
     }
 
     /// Texts as they are.
-    pub fn texts() -> Kind {
-        Kind::Arrow(DataType::LargeBinary)
+    pub fn texts() -> ColumnType {
+        ColumnType::Arrow(DataType::LargeBinary)
     }
 }
 
@@ -127,9 +127,9 @@ impl Table for Arrays {
             None => "the array".into(),
         };
         let found = match &self.kinds[column] {
-            Kind::Arrow(data_type) => check(data_type),
-            Kind::Uuid => Ok(()),
-            Kind::Unusable(why) => Err(why.clone()),
+            ColumnType::Arrow(data_type) => check(data_type),
+            ColumnType::Uuid => Ok(()),
+            ColumnType::Unusable(why) => Err(why.clone()),
         };
         found.map_err(|why| NoText(format!("{of} {why}")).into())
     }
@@ -151,7 +151,7 @@ impl Table for Arrays {
         cells: &mut Cells<'_, 'a>,
     ) -> Filled {
         let array = &*self.parts[part][column];
-        if self.kinds[column] == Kind::Uuid {
+        if self.kinds[column] == ColumnType::Uuid {
             let there = rows.enumerate().filter(|&(_, row)| array.is_valid(row));
             let values = array.as_fixed_size_binary();
             let write = |row, out: &mut Vec<u8>| {

@@ -276,8 +276,7 @@ impl File {
             Lookup::new(&self.file, None)?.groups(&asked, bad, on, control)
         })?;
         let groups = &self.file.params().groups;
-        let mut order: Vec<usize> = (0..groups.len()).collect();
-        order.sort_by(|&a, &b| groups[a].group.compare_naturally(&groups[b].group));
+        let order = self.file.params().natural_order();
         let mut place = vec![0; groups.len()];
         order.iter().enumerate().for_each(|(at, &group)| place[group] = at);
         let names: Vec<_> = order.iter().map(|&group| name_of(py, &groups[group].group)).collect();

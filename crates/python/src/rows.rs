@@ -13,7 +13,7 @@ use tamis::key::Column;
 use tamis_read::canonical;
 
 use crate::capsule::{self, Imported};
-use crate::column::{Arrays, Kind};
+use crate::column::{Arrays, ColumnType};
 
 /// The rows of an object: a table, an array, a dictionary of columns, or an iterable of batches or of
 /// keys (of `width` parts each).
@@ -59,7 +59,7 @@ fn of_batches<'py>(
 fn of_arrow(Imported { field, arrays }: Imported) -> PyResult<Arrays> {
     let DataType::Struct(fields) = field.data_type() else {
         let parts = arrays.into_iter().map(|array| vec![array]).collect();
-        return Ok(Arrays { names: None, are_keys: true, kinds: vec![Kind::of(&field)], parts });
+        return Ok(Arrays { names: None, are_keys: true, kinds: vec![ColumnType::of(&field)], parts });
     };
     let mut parts = Vec::with_capacity(arrays.len());
     for array in arrays {
@@ -70,7 +70,7 @@ fn of_arrow(Imported { field, arrays }: Imported) -> PyResult<Arrays> {
         parts.push(rows.columns().to_vec());
     }
     let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
-    let kinds = fields.iter().map(|field| Kind::of(field)).collect();
+    let kinds = fields.iter().map(|field| ColumnType::of(field)).collect();
     // So our own code hands over the parts of keys: nobody else's columns have no names.
     let are_keys = names.iter().all(String::is_empty);
     Ok(Arrays { names: Some(names), are_keys, kinds, parts })
@@ -78,11 +78,12 @@ fn of_arrow(Imported { field, arrays }: Imported) -> PyResult<Arrays> {
 
 /// A dictionary of columns: Arrow where one has it, else values one by one.
 fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
-    let (mut names, mut kinds, mut chunks): (Vec<String>, Vec<Kind>, Vec<Vec<ArrayRef>>) = Default::default();
+    let (mut names, mut kinds, mut chunks): (Vec<String>, Vec<ColumnType>, Vec<Vec<ArrayRef>>) =
+        Default::default();
     for (name, values) in columns {
         names.push(name.extract()?);
-        let (kind, arrays): (Kind, Vec<ArrayRef>) = match capsule::import(&values)? {
-            Some(Imported { field, arrays }) => (Kind::of(&field), arrays),
+        let (kind, arrays): (ColumnType, Vec<ArrayRef>) = match capsule::import(&values)? {
+            Some(Imported { field, arrays }) => (ColumnType::of(&field), arrays),
             None => {
                 let (kind, column) = of_values(&values)?;
                 (kind, vec![Arc::new(column)])
@@ -99,19 +100,19 @@ fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
 }
 
 /// A column of values. One that holds something else is no error until somebody asks for it.
-fn of_values(values: &Bound<'_, PyAny>) -> PyResult<(Kind, LargeBinaryArray)> {
+fn of_values(values: &Bound<'_, PyAny>) -> PyResult<(ColumnType, LargeBinaryArray)> {
     let py = values.py();
     let mut column = LargeBinaryBuilder::new();
-    let mut kind = Kind::texts();
+    let mut kind = ColumnType::texts();
     for (row, value) in values.try_iter()?.enumerate() {
         let value = value?;
-        if matches!(kind, Kind::Unusable(_)) {
+        if matches!(kind, ColumnType::Unusable(_)) {
             column.append_null();
         } else if let Err(why) = append(&mut column, &value) {
             if !why.is_instance_of::<PyTypeError>(py) && !why.is_instance_of::<PyValueError>(py) {
                 return Err(why);
             }
-            kind = Kind::Unusable(format!("has row {row} (counted from 0): {}", why.value(py)));
+            kind = ColumnType::Unusable(format!("has row {row} (counted from 0): {}", why.value(py)));
             column.append_null();
         }
     }
@@ -162,7 +163,7 @@ fn of_keys(keys: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
     let arrays: Vec<ArrayRef> =
         columns.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef).collect();
     let names = (width > 1).then(|| (1..=width).map(|number| number.to_string()).collect());
-    Ok(Arrays { names, are_keys: true, kinds: vec![Kind::texts(); width], parts: vec![arrays] })
+    Ok(Arrays { names, are_keys: true, kinds: vec![ColumnType::texts(); width], parts: vec![arrays] })
 }
 
 /// The columns that a key is asked by, in rows that hold nothing but keys.

@@ -13,7 +13,7 @@ use crate::refusal::{Help, Refusal};
 
 /// How the rows of an input are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RowFormat {
     Lines,
     /// Delimited text. It is declared where the name or the user says so, not just its look.
     Delimited {
@@ -24,14 +24,14 @@ pub(super) enum Kind {
     Parquet,
 }
 
-impl Kind {
+impl RowFormat {
     pub(super) fn format(self) -> Format {
         match self {
-            Kind::Lines => Format::Lines,
-            Kind::Delimited { delimiter: b'\t', .. } => Format::Tsv,
-            Kind::Delimited { .. } => Format::Csv,
-            Kind::Ndjson => Format::Ndjson,
-            Kind::Parquet => Format::Parquet,
+            RowFormat::Lines => Format::Lines,
+            RowFormat::Delimited { delimiter: b'\t', .. } => Format::Tsv,
+            RowFormat::Delimited { .. } => Format::Csv,
+            RowFormat::Ndjson => Format::Ndjson,
+            RowFormat::Parquet => Format::Parquet,
         }
     }
 }
@@ -92,7 +92,7 @@ pub(super) fn kind(
     head: &[u8],
     options: &Options,
     columns: &[Column],
-) -> Result<Kind, BadFormat> {
+) -> Result<RowFormat, BadFormat> {
     match options.delimiter {
         Some(b'\n') => return Err(BadFormat::EndOfLine("LF")),
         Some(b'\r') => return Err(BadFormat::EndOfLine("CR")),
@@ -101,7 +101,7 @@ pub(super) fn kind(
     }
     if head.starts_with(b"PAR1") {
         return match options.format {
-            None | Some(Format::Parquet) => Ok(Kind::Parquet),
+            None | Some(Format::Parquet) => Ok(RowFormat::Parquet),
             Some(format) => Err(BadFormat::IsParquet(format)),
         };
     }
@@ -113,17 +113,19 @@ pub(super) fn kind(
     let comma = options.delimiter.unwrap_or(b','); // or what other_delimiter sees
     let tab = options.delimiter.unwrap_or(b'\t');
     match options.format {
-        Some(Format::Lines) => Ok(Kind::Lines),
-        Some(Format::Csv) => Ok(Kind::Delimited { delimiter: comma, declared: true }),
-        Some(Format::Tsv) => Ok(Kind::Delimited { delimiter: tab, declared: true }),
+        Some(Format::Lines) => Ok(RowFormat::Lines),
+        Some(Format::Csv) => Ok(RowFormat::Delimited { delimiter: comma, declared: true }),
+        Some(Format::Tsv) => Ok(RowFormat::Delimited { delimiter: tab, declared: true }),
         Some(Format::Ndjson) => ndjson(first),
         Some(Format::Parquet) => Err(BadFormat::NotParquet),
         None => match extension(path).as_str() {
-            "csv" => Ok(Kind::Delimited { delimiter: comma, declared: true }),
-            "tsv" | "tab" => Ok(Kind::Delimited { delimiter: tab, declared: true }),
+            "csv" => Ok(RowFormat::Delimited { delimiter: comma, declared: true }),
+            "tsv" | "tab" => Ok(RowFormat::Delimited { delimiter: tab, declared: true }),
             "ndjson" | "jsonl" | "json" => ndjson(first),
             "parquet" => Err(BadFormat::NotParquetAsNamed),
-            "txt" | "log" | "list" if only_lines(columns) && options.delimiter.is_none() => Ok(Kind::Lines),
+            "txt" | "log" | "list" if only_lines(columns) && options.delimiter.is_none() => {
+                Ok(RowFormat::Lines)
+            }
             _ => Ok(by_look(first, options.delimiter, columns)),
         },
     }
@@ -198,27 +200,27 @@ fn only_lines(columns: &[Column]) -> bool {
     columns.iter().all(|column| *column == Column::Line)
 }
 
-fn ndjson(first: &[u8]) -> Result<Kind, BadFormat> {
+fn ndjson(first: &[u8]) -> Result<RowFormat, BadFormat> {
     if first.trim_ascii_start().starts_with(b"[") {
         return Err(BadFormat::JsonArray);
     }
-    Ok(Kind::Ndjson)
+    Ok(RowFormat::Ndjson)
 }
 
 /// What a text is whose name says nothing, by its first line and the columns that are asked.
-fn by_look(first: &[u8], delimiter: Option<u8>, columns: &[Column]) -> Kind {
+fn by_look(first: &[u8], delimiter: Option<u8>, columns: &[Column]) -> RowFormat {
     if first.trim_ascii_start().starts_with(b"{") {
-        return Kind::Ndjson;
+        return RowFormat::Ndjson;
     }
     let candidates: &[u8] = if delimiter.is_some() || columns.iter().any(|c| matches!(c, Column::Name(_))) {
         b"\t,;|"
     } else if columns.iter().any(|c| matches!(c, Column::Number(_))) {
         b"\t,;| "
     } else {
-        return Kind::Lines;
+        return RowFormat::Lines;
     };
     let seen = || candidates.iter().copied().find(|candidate| first.contains(candidate));
-    Kind::Delimited { delimiter: delimiter.or_else(seen).unwrap_or(b','), declared: false }
+    RowFormat::Delimited { delimiter: delimiter.or_else(seen).unwrap_or(b','), declared: false }
 }
 
 /// What begins like this cannot be read; what it is, and what to do.
@@ -254,12 +256,12 @@ mod tests {
         [Column::Name("a".into())]
     }
 
-    fn look(path: &str, head: &[u8], columns: &[Column]) -> Result<Kind, BadFormat> {
+    fn look(path: &str, head: &[u8], columns: &[Column]) -> Result<RowFormat, BadFormat> {
         kind(Path::new(path), head, &Options::default(), columns)
     }
 
-    fn delimited(delimiter: u8, declared: bool) -> Result<Kind, BadFormat> {
-        Ok(Kind::Delimited { delimiter, declared })
+    fn delimited(delimiter: u8, declared: bool) -> Result<RowFormat, BadFormat> {
+        Ok(RowFormat::Delimited { delimiter, declared })
     }
 
     #[test]
@@ -269,15 +271,15 @@ mod tests {
             ("b.CSV.gz", delimited(b',', true)),
             ("b.tsv.zst", delimited(b'\t', true)),
             ("b.tab", delimited(b'\t', true)),
-            ("b.txt", Ok(Kind::Lines)),
-            ("b.log.xz", Ok(Kind::Lines)),
-            ("b.list", Ok(Kind::Lines)),
-            ("b.ndjson", Ok(Kind::Ndjson)),
-            ("b.jsonl.bz2", Ok(Kind::Ndjson)),
-            ("b.json", Ok(Kind::Ndjson)),
-            ("b", Ok(Kind::Lines)),
-            ("csv", Ok(Kind::Lines)),
-            ("-", Ok(Kind::Lines)),
+            ("b.txt", Ok(RowFormat::Lines)),
+            ("b.log.xz", Ok(RowFormat::Lines)),
+            ("b.list", Ok(RowFormat::Lines)),
+            ("b.ndjson", Ok(RowFormat::Ndjson)),
+            ("b.jsonl.bz2", Ok(RowFormat::Ndjson)),
+            ("b.json", Ok(RowFormat::Ndjson)),
+            ("b", Ok(RowFormat::Lines)),
+            ("csv", Ok(RowFormat::Lines)),
+            ("-", Ok(RowFormat::Lines)),
         ] {
             assert_eq!(look(path, b"a,b\n", &LINE), expected, "{path}");
         }
@@ -294,11 +296,11 @@ mod tests {
             assert_eq!(look(path, b"a b", &named()), delimited(b',', false));
             assert_eq!(look(path, b"a b", &number), delimited(b' ', false));
             assert_eq!(look(path, b"a", &number), delimited(b',', false));
-            assert_eq!(look(path, b"a,b", &LINE), Ok(Kind::Lines));
-            assert_eq!(look(path, b"{\"a\":1}", &named()), Ok(Kind::Ndjson));
+            assert_eq!(look(path, b"a,b", &LINE), Ok(RowFormat::Lines));
+            assert_eq!(look(path, b"{\"a\":1}", &named()), Ok(RowFormat::Ndjson));
         }
-        assert_eq!(look("-", b"\xef\xbb\xbf{\"a\":1}", &LINE), Ok(Kind::Ndjson));
-        assert_eq!(look("x.txt", b"{\"a\":1}", &LINE), Ok(Kind::Lines));
+        assert_eq!(look("-", b"\xef\xbb\xbf{\"a\":1}", &LINE), Ok(RowFormat::Ndjson));
+        assert_eq!(look("x.txt", b"{\"a\":1}", &LINE), Ok(RowFormat::Lines));
         let options = Options { delimiter: Some(b':'), ..Options::default() };
         assert_eq!(kind(Path::new("passwd"), b"a:b", &options, &number), delimited(b':', false));
         assert_eq!(kind(Path::new("x.csv"), b"a:b", &options, &number), delimited(b':', true));
@@ -308,10 +310,10 @@ mod tests {
     fn what_the_user_says_beats_the_name_but_not_the_first_bytes() {
         let say = |format| Options { format: Some(format), ..Options::default() };
         let csv = Path::new("x.csv");
-        assert_eq!(kind(csv, b"a", &say(Format::Lines), &LINE), Ok(Kind::Lines));
+        assert_eq!(kind(csv, b"a", &say(Format::Lines), &LINE), Ok(RowFormat::Lines));
         assert_eq!(kind(csv, b"a", &say(Format::Tsv), &LINE), delimited(b'\t', true));
-        assert_eq!(kind(csv, b"PAR1....", &Options::default(), &LINE), Ok(Kind::Parquet));
-        assert_eq!(kind(csv, b"PAR1....", &say(Format::Parquet), &LINE), Ok(Kind::Parquet));
+        assert_eq!(kind(csv, b"PAR1....", &Options::default(), &LINE), Ok(RowFormat::Parquet));
+        assert_eq!(kind(csv, b"PAR1....", &say(Format::Parquet), &LINE), Ok(RowFormat::Parquet));
         let refused = kind(csv, b"PAR1....", &say(Format::Csv), &LINE).unwrap_err();
         assert_eq!(refused, BadFormat::IsParquet(Format::Csv));
         assert_eq!(refused.to_string(), "this is a Parquet file, not CSV");

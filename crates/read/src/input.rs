@@ -6,7 +6,7 @@ use tamis::key::Column;
 
 use super::chunks::{Beginning, Feed, Sizes};
 use super::delimited::{self, Dialect, Picks, newlines};
-use super::detect::{self, BYTE_ORDER_MARK, Kind};
+use super::detect::{self, BYTE_ORDER_MARK, RowFormat};
 use super::named::Named;
 use super::origin::{self, Head, Origin};
 use super::pace::Flow;
@@ -74,7 +74,7 @@ pub(super) enum Rows {
 
 /// What was seen of an input by looking at its head.
 struct Seen {
-    kind: Kind,
+    kind: RowFormat,
     beginning: Beginning,
     header: bool,
     names: Vec<String>,
@@ -107,7 +107,7 @@ impl Input {
             origin::open(&path, stdin, |head| look(&path, head, options, &asked))?;
         let Seen { kind, beginning, header, names, rows, prelude } = seen;
         let delimiter = match kind {
-            Kind::Delimited { delimiter, .. } => Some(delimiter),
+            RowFormat::Delimited { delimiter, .. } => Some(delimiter),
             _ => None,
         };
         let mut explained = Explained {
@@ -216,7 +216,7 @@ impl Input {
 fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Result<Seen> {
     let mut kind = detect::kind(path, &head.bytes, options, asked).map_err(|why| Error::input(path, why))?;
     let mark = if head.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-    if let Kind::Delimited { delimiter, .. } = &mut kind
+    if let RowFormat::Delimited { delimiter, .. } = &mut kind
         && detect::says_comma(path, options)
     {
         let seen = detect::other_delimiter(&head.bytes[mark..], head.whole, !options.no_quotes);
@@ -231,12 +231,12 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
         prelude: head.bytes[..mark].to_vec(),
     };
     match kind {
-        Kind::Parquet => Ok(seen),
-        Kind::Lines => {
+        RowFormat::Parquet => Ok(seen),
+        RowFormat::Lines => {
             let rows = only_whole_lines(asked).map(|()| Some(Rows::Lines(asked.len())));
             Ok(Seen { rows, ..seen })
         }
-        Kind::Ndjson => {
+        RowFormat::Ndjson => {
             while !head.whole && lines::first(&head.bytes[mark..]).len() == head.bytes.len() - mark {
                 head.grow()?;
             }
@@ -244,7 +244,7 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
             let rows = paths(asked, &names).map(|paths| Some(Rows::Ndjson(paths)));
             Ok(Seen { names, rows, ..seen })
         }
-        Kind::Delimited { delimiter, declared } => {
+        RowFormat::Delimited { delimiter, declared } => {
             let by_name = asked.iter().any(|column| matches!(column, Column::Name(_)));
             let header = (declared || by_name) && !options.no_header;
             let dialect = Dialect { delimiter, quotes: !options.no_quotes };

@@ -7,10 +7,10 @@
 mod bad;
 mod column;
 mod footer;
-mod kind;
 mod pages;
 #[cfg(test)]
 mod tests;
+mod value_type;
 
 use std::fs::File;
 use std::panic::catch_unwind;
@@ -23,8 +23,8 @@ use parquet::schema::types::ColumnDescPtr;
 
 use self::bad::{BadParquet, Broken, Undecodable};
 use self::column::{Column, Fault};
-use self::kind::Kind;
 use self::pages::Shared;
+use self::value_type::ValueType;
 use super::Sink;
 use crate::refusal::Refusal;
 use crate::{Control, Error, Result};
@@ -84,18 +84,23 @@ impl ParquetFile {
 
     /// Whether the values of this column are numbers or truth values.
     pub(super) fn is_bare(&self, column: usize) -> bool {
-        let bare = |kind: Kind| {
+        let bare = |kind: ValueType| {
             matches!(
                 kind,
-                Kind::Bool | Kind::Signed | Kind::Unsigned | Kind::Float | Kind::Half | Kind::Decimal(_)
+                ValueType::Bool
+                    | ValueType::Signed
+                    | ValueType::Unsigned
+                    | ValueType::Float
+                    | ValueType::Half
+                    | ValueType::Decimal(_)
             )
         };
         self.kind(column).is_ok_and(bare)
     }
 
-    fn kind(&self, column: usize) -> Result<Kind> {
+    fn kind(&self, column: usize) -> Result<ValueType> {
         let descriptor = &self.descriptors()[column];
-        Kind::of(descriptor).map_err(|why| {
+        ValueType::of(descriptor).map_err(|why| {
             let name = descriptor.path().string();
             Error::input(&self.path, BadParquet::Column { name, why })
         })

@@ -32,6 +32,33 @@ impl From<Opt> for Given {
     }
 }
 
+/// A part of a clause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// Plain words.
+    Text(&'static str),
+    /// An option.
+    Option(Given),
+}
+
+impl From<&'static str> for Word {
+    fn from(text: &'static str) -> Word {
+        Word::Text(text)
+    }
+}
+
+impl From<Opt> for Word {
+    fn from(option: Opt) -> Word {
+        Word::Option(option.into())
+    }
+}
+
+impl From<Given> for Word {
+    fn from(given: Given) -> Word {
+        Word::Option(given)
+    }
+}
+
 /// One thing that would help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -62,6 +89,8 @@ pub enum Help {
     GiveTo(Given, &'static str),
     /// In this case ("if it has columns") give one of these options.
     GiveIf(&'static str, Vec<Given>),
+    /// A clause that none of the others can say, with options in it.
+    Clause(Vec<Word>),
 }
 
 impl Help {
@@ -95,6 +124,13 @@ impl Help {
 ///
 /// `Display` gives the reason in plain words, without the name of an option.
 pub trait Refusal: StdError + Send + Sync + 'static {
+    /// The reason as this front end says it: otherwise than `Display` only where it cannot do without
+    /// the name of an option.
+    fn reason(&self, voice: &dyn Voice) -> String {
+        let _ = voice;
+        self.to_string()
+    }
+
     /// What would help: one of these.
     fn help(&self) -> Vec<Help> {
         Vec::new()
@@ -148,7 +184,7 @@ impl Voice for Fields {
 /// The reason, and what would help, in this voice. A reason that has a colon of its own is followed by a
 /// semicolon.
 pub fn say(refusal: &dyn Refusal, voice: &dyn Voice) -> String {
-    let reason = refusal.to_string();
+    let reason = refusal.reason(voice);
     match advice(&refusal.help(), voice) {
         Some(advice) if reason.contains(": ") => format!("{reason}; {advice}"),
         Some(advice) => format!("{reason}: {advice}"),
@@ -174,6 +210,10 @@ fn clause(help: &Help, voice: &dyn Voice) -> String {
         };
         listed(&options.iter().map(name).collect::<Vec<_>>(), last, false).unwrap_or_default()
     };
+    let word = |word: &Word| match word {
+        Word::Text(text) => (*text).to_owned(),
+        Word::Option(option) => given(std::slice::from_ref(option), "or"),
+    };
     match help {
         Help::LeaveOut(names) => format!("leave out {}", options(names, "and")),
         Help::LeaveOutOne(names) => format!("leave out {}", options(names, "or")),
@@ -190,6 +230,7 @@ fn clause(help: &Help, voice: &dyn Voice) -> String {
             format!("give {} to {purpose}", given(std::slice::from_ref(option), "or"))
         }
         Help::GiveIf(case, names) => format!("{case}, give {}", given(names, "or")),
+        Help::Clause(words) => words.iter().map(word).collect(),
     }
 }
 
@@ -235,6 +276,12 @@ mod tests {
             advice(&[purpose, case], &Fields).unwrap(),
             "give bad_rows=skip to leave such rows out, or if it has columns, give format=csv or key"
         );
+    }
+
+    #[test]
+    fn a_clause_of_its_own_has_options_in_it() {
+        let words = vec!["let it grow (".into(), Opt("kind").with("scalable").into(), ")".into()];
+        assert_eq!(advice(&[Help::Clause(words)], &Fields).unwrap(), "let it grow (kind=scalable)");
     }
 
     #[test]

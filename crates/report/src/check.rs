@@ -8,7 +8,7 @@ use tamis_make::{number, opt};
 use tamis_read::refusal::{Help, Voice, advice};
 
 use crate::health::overfull_text;
-use crate::{Axis, Chart, Column, Figure, Format, Kind, Mark, Page, Section, Table};
+use crate::{Axis, Chart, Column, Figure, Format, Gravity, Mark, Page, Section, Table};
 
 /// One row per group.
 pub fn table(report: &Report) -> Table {
@@ -83,7 +83,7 @@ pub fn verdict(report: &Report, voice: &dyn Voice) -> Vec<String> {
 }
 
 /// The same, each with its gravity.
-fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Kind, String)> {
+fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
     let (hits, negatives) = report.false_positives();
     let rate = if negatives == 0 { 0.0 } else { hits as f64 / negatives as f64 };
     let of_positives = if negatives == 0 {
@@ -111,7 +111,7 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Kind, String)> {
             }
         )
     };
-    let grave = |fault: bool| if fault { Kind::Error } else { Kind::Info };
+    let grave = |fault: bool| if fault { Gravity::Error } else { Gravity::Info };
     let members: u64 = report.groups.iter().map(|group| group.keys).sum();
     let pair = report.lost();
     let taken = pair.map_or(0, |(lost, _)| lost.keys);
@@ -151,11 +151,11 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Kind, String)> {
     if report.removed > 0 {
         let keys = number::counted(report.removed, "key");
         let line = format!("Not counted: {keys} both given as negative and in the set.");
-        findings.push((Kind::Info, line));
+        findings.push((Gravity::Info, line));
     }
     if report.skipped > 0 {
         let rows = number::counted(report.skipped, "bad row");
-        findings.push((Kind::Info, format!("Left out: {rows}.")));
+        findings.push((Gravity::Info, format!("Left out: {rows}.")));
     }
     findings
 }
@@ -238,7 +238,7 @@ pub fn page(
     let mut sections = vec![Section::Figures(figures), Section::Text(filters)];
     sections.extend(findings(report, voice).into_iter().map(|(kind, line)| Section::Note(kind, line)));
     for warning in overfull(report).take(20) {
-        sections.push(Section::Note(Kind::Warning, warning));
+        sections.push(Section::Note(Gravity::Warning, warning));
     }
     sections.push(Section::Charts(charts(report, earlier)));
     sections.push(Section::Heading("Every group".into()));

@@ -22,7 +22,7 @@ mod tests;
 
 pub use axis::{Axis, Format, Scale};
 pub use chart::{CROWD, Chart, Mark};
-pub use page::{Figure, Kind, Page, STYLE, Section};
+pub use page::{Figure, Gravity, Page, STYLE, Section};
 pub use svg::stacked_svg;
 pub use table::{Align, Column, PAGE_ROWS, Table};
 pub use terminal::plot;

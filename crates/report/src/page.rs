@@ -40,7 +40,7 @@ pub enum Section {
     /// Charts, beside each other where there is room.
     Charts(Vec<Chart>),
     /// Something that the reader should not miss.
-    Note(Kind, String),
+    Note(Gravity, String),
 }
 
 /// A number that matters: `keys`, `1,260,817`.
@@ -56,7 +56,7 @@ pub struct Figure {
 
 /// How grave a note is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum Gravity {
     /// Good to know.
     Info,
     /// Something may be wrong.
@@ -119,9 +119,9 @@ impl Section {
             }
             Section::Note(kind, text) => {
                 let (class, word) = match kind {
-                    Kind::Info => ("callout", "Note:"),
-                    Kind::Warning => ("callout warning", "Warning:"),
-                    Kind::Error => ("callout error", "Failed:"),
+                    Gravity::Info => ("callout", "Note:"),
+                    Gravity::Warning => ("callout warning", "Warning:"),
+                    Gravity::Error => ("callout error", "Failed:"),
                 };
                 format!("<p class=\"{class}\" role=\"note\"><strong>{word}</strong> {}</p>\n", escape(text))
             }

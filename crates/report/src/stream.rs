@@ -81,9 +81,14 @@ fn status_json(status: &Status) -> Value {
         "keys": fill.map(|fill| fill.keys), "rate": fill.map(|fill| fill.rate),
         "fill": fill.map(|fill| fill.fill), "bytes": fill.map(|fill| fill.bytes),
         "groups": fill.map(|fill| fill.groups), "overfull": fill.map(|fill| fill.overfull),
-        "lag": { "train": status.train_lag, "query": status.query_lag, "remove": status.remove_lag },
+        "lag": lag(status),
         "window": window_json(status),
     })
+}
+
+/// Bytes that wait, by stream.
+fn lag(status: &Status) -> Value {
+    status.lag.iter().map(|(role, bytes)| (role.name().to_owned(), json!(bytes))).collect()
 }
 
 fn window_json(status: &Status) -> Option<Value> {
@@ -104,7 +109,7 @@ pub fn batch_json(batch: &Batch, status: &Status) -> Value {
         "batch": batch.batch, "rows": batch.rows, "queries": batch.queries, "distinct": batch.distinct,
         "answers": batch.answers, "removed": batch.removed, "missing": batch.missing, "seconds": batch.time.as_secs_f64(), "replayed": batch.replayed,
         "rows_in_all": status.rows, "queries_in_all": status.queries,
-        "lag": { "train": status.train_lag, "query": status.query_lag, "remove": status.remove_lag },
+        "lag": lag(status),
         "fill": status.fill.map(|fill| fill.fill), "rate": status.fill.map(|fill| fill.rate),
         "enlarged_in_all": status.enlarged, "window": window_json(status),
     })

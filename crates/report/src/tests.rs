@@ -193,7 +193,7 @@ fn page_of(text: &str) -> String {
             Section::Figures(vec![Figure::new(text, text).note(text)]),
             Section::Table(table),
             Section::Charts(vec![chart]),
-            Section::Note(Kind::Warning, own()),
+            Section::Note(Gravity::Warning, own()),
         ],
     }
     .html()

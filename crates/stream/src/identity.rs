@@ -27,6 +27,7 @@ use super::bookmark::name_of;
 use super::job::{Counts, Job};
 use super::learned::Sizing;
 use super::refusal::Failed;
+use super::role::Role;
 use super::text::Named;
 use super::window::{Pinned, shown};
 
@@ -40,9 +41,9 @@ pub(super) struct Identity {
     version: u32,
     /// Of the `.tamis` files that are written.
     file_version: u32,
-    train: Option<Streams>,
-    query: Option<Streams>,
-    remove: Option<Streams>,
+    train: Option<StoredStream>,
+    query: Option<StoredStream>,
+    remove: Option<StoredStream>,
     /// Where answers go.
     output: String,
     kind: Kind,
@@ -54,7 +55,7 @@ pub(super) struct Identity {
     train_recipe: Option<Recipe>,
     query_recipe: Option<Recipe>,
     remove_recipe: Option<Recipe>,
-    size: Sized,
+    size: StoredSize,
     counts: Option<Counted>,
     /// The digest of the file whose keys are known from the start.
     from: Option<String>,
@@ -70,7 +71,7 @@ pub(super) struct Identity {
 /// A stream by its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Streams {
+enum StoredStream {
     /// Files, globs and folders, by their absolute names.
     Files(Vec<String>),
     /// Standard input (`-`), a pipe, a socket or a topic.
@@ -80,7 +81,7 @@ enum Streams {
 /// How large sketches are made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "by")]
-enum Sized {
+enum StoredSize {
     #[serde(rename = "parameters")]
     Parameters { digest: String },
     #[serde(rename = "rate")]
@@ -101,7 +102,7 @@ struct Counted {
     output: String,
     kind: Kind,
     recipe: Recipe,
-    size: Sized,
+    size: StoredSize,
 }
 
 /// What was declared of the text of the inputs; `null` where it is recognised.
@@ -113,32 +114,32 @@ struct Dialect {
     quotes: bool,
 }
 
-impl Streams {
-    fn of(stream: &Named) -> Streams {
+impl StoredStream {
+    fn of(stream: &Named) -> StoredStream {
         match stream {
             Named::Files(inputs) => {
-                Streams::Files(inputs.iter().map(|input| named(Path::new(input))).collect())
+                StoredStream::Files(inputs.iter().map(|input| named(Path::new(input))).collect())
             }
-            Named::Stdin => Streams::One("-".into()),
-            Named::Pipe(path) => Streams::One(named(path)),
-            Named::Socket(address) => Streams::One(address.to_string()),
-            Named::Kafka(topic) => Streams::One(topic.name()),
+            Named::Stdin => StoredStream::One("-".into()),
+            Named::Pipe(path) => StoredStream::One(named(path)),
+            Named::Socket(address) => StoredStream::One(address.to_string()),
+            Named::Kafka(topic) => StoredStream::One(topic.name()),
         }
     }
 }
 
-impl Sized {
-    fn of(sizing: &Sizing) -> Result<Sized> {
+impl StoredSize {
+    fn of(sizing: &Sizing) -> Result<StoredSize> {
         Ok(match *sizing {
             Sizing::Params(ref params) => {
                 let params = serde_json::to_vec(params).map_err(unwritable)?;
-                Sized::Parameters { digest: format!("{:016x}", xxh3(&params, 0)) }
+                StoredSize::Parameters { digest: format!("{:016x}", xxh3(&params, 0)) }
             }
-            Sizing::Keys(keys, Size::Fpr(rate)) => Sized::Rate { keys, rate },
-            Sizing::Keys(keys, Size::BitsPerKey(bits)) => Sized::BitsPerKey { keys, bits },
-            Sizing::Keys(keys, Size::Total(bytes)) => Sized::Bytes { keys, bytes },
-            Sizing::Growing(keys, rate) => Sized::Growing { keys, rate },
-            Sizing::Counters(Counters { epsilon, shape }) => Sized::Counters {
+            Sizing::Keys(keys, Size::Fpr(rate)) => StoredSize::Rate { keys, rate },
+            Sizing::Keys(keys, Size::BitsPerKey(bits)) => StoredSize::BitsPerKey { keys, bits },
+            Sizing::Keys(keys, Size::Total(bytes)) => StoredSize::Bytes { keys, bytes },
+            Sizing::Growing(keys, rate) => StoredSize::Growing { keys, rate },
+            Sizing::Counters(Counters { epsilon, shape }) => StoredSize::Counters {
                 counters: shape.slots(),
                 counter_bits: shape.width(),
                 rows: shape.hashes(),
@@ -154,7 +155,7 @@ impl Counted {
             output: counts.output.name(),
             kind: counts.common.kind,
             recipe: counts.common.recipe.clone(),
-            size: Sized::of(&counts.sizing)?,
+            size: StoredSize::of(&counts.sizing)?,
         })
     }
 }
@@ -166,21 +167,23 @@ impl Identity {
             Some(path) => Some(format!("{:032x}", output::open(path)?.digest())),
             None => None,
         };
+        let stream = |role| job.inputs[role].as_ref().map(|input| StoredStream::of(&input.named));
+        let recipe = |role| job.inputs[role].as_ref().map(|input| input.recipe.clone());
         let nanos = |every: Duration| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
         Ok(Identity {
             version: VERSION,
             file_version: tamis::format::VERSION,
-            train: job.train.as_ref().map(Streams::of),
-            query: job.query.as_ref().map(Streams::of),
-            remove: job.remove.as_ref().map(|remove| Streams::of(&remove.named)),
+            train: stream(Role::Train),
+            query: stream(Role::Query),
+            remove: stream(Role::Remove),
             output: job.output.name(),
             kind: job.common.kind,
             hash: job.common.hash,
             recipe: job.common.recipe.clone(),
-            train_recipe: job.train.is_some().then(|| job.train_recipe.clone()),
-            query_recipe: job.query.is_some().then(|| job.query_recipe.clone()),
-            remove_recipe: job.remove.as_ref().map(|remove| remove.recipe.clone()),
-            size: Sized::of(&job.sizing)?,
+            train_recipe: recipe(Role::Train),
+            query_recipe: recipe(Role::Query),
+            remove_recipe: recipe(Role::Remove),
+            size: StoredSize::of(&job.sizing)?,
             counts: job.counts.as_ref().map(Counted::of).transpose()?,
             from,
             batch: job.batch as u64,
@@ -355,7 +358,8 @@ pub(super) mod tests {
 
     use tamis::params::Common;
 
-    use super::super::job::Removing;
+    use super::super::job::Input;
+    use super::super::role::ByRole;
     use super::super::sink::Target;
     use super::super::window::{By, Event, Late, Window};
     use super::*;
@@ -369,17 +373,18 @@ pub(super) mod tests {
         identity
     }
 
+    fn input(named: Named, recipe: &Recipe) -> Input {
+        Input { named, recipe: recipe.clone(), options: Options::default() }
+    }
+
     fn smallest() -> Job {
         let recipe = Recipe::lines();
+        let files = Named::Files(vec!["/in/a.txt".into()]);
         Job {
-            train: Some(Named::Files(vec!["/in/a.txt".into()])),
-            query: None,
-            remove: None,
+            inputs: ByRole::of(|role| (role == Role::Train).then(|| input(files.clone(), &recipe))),
             follow: false,
             options: Options::default(),
-            common: Common { kind: Kind::Scalable, hash: Scheme::DEFAULT, recipe: recipe.clone() },
-            train_recipe: recipe.clone(),
-            query_recipe: recipe,
+            common: Common { kind: Kind::Scalable, hash: Scheme::DEFAULT, recipe },
             sizing: Sizing::Growing(1000, 0.01),
             counts: None,
             from: None,
@@ -412,16 +417,20 @@ pub(super) mod tests {
         let (day, hour) = (Duration::from_secs(86_400), Duration::from_secs(3600));
         let shape = tamis::sizing::Shape::CountMin { row: 14, depth: 5, counter_bits: 64 };
         let common = Common { kind: Kind::Blocked, hash: Scheme::Xxh3 { seed: u64::MAX }, recipe };
-        let (train_recipe, query_recipe) = (common.recipe.clone(), Recipe::lines());
-        let remove = Removing { named: Named::Pipe("/in/gone".into()), recipe: common.recipe.clone() };
+        let inputs = ByRole::of(|role| {
+            Some(match role {
+                Role::Train => input(Named::Files(vec!["/in/a.txt".into()]), &common.recipe),
+                Role::Query => input(Named::Stdin, &Recipe::lines()),
+                Role::Remove => input(Named::Pipe("/in/gone".into()), &common.recipe),
+            })
+        });
         let counts = Counts {
             common: Common { kind: Kind::CountMinConservative, ..common.clone() },
             sizing: Sizing::Counters(Counters { epsilon: 0.2, shape }),
             output: Target::File("/out/hits.txt".into()),
         };
         Job {
-            query: Some(Named::Stdin),
-            remove: Some(remove),
+            inputs,
             options: Options {
                 format: Some(Format::Csv),
                 delimiter: Some(b';'),
@@ -429,8 +438,6 @@ pub(super) mod tests {
                 no_quotes: true,
             },
             common,
-            train_recipe,
-            query_recipe,
             sizing: Sizing::Keys(20, Size::Fpr(0.01)),
             counts: Some(counts),
             batch: 2,
@@ -468,7 +475,7 @@ pub(super) mod tests {
             (Sizing::Keys(9, Size::BitsPerKey(9.5)), r#"{"by":"bits-per-key","keys":9,"bits":9.5}"#),
             (Sizing::Keys(9, Size::Total(4096)), r#"{"by":"bytes","keys":9,"bytes":4096}"#),
         ] {
-            assert_eq!(serde_json::to_string(&Sized::of(&sizing).unwrap()).unwrap(), text);
+            assert_eq!(serde_json::to_string(&StoredSize::of(&sizing).unwrap()).unwrap(), text);
         }
     }
 
@@ -484,7 +491,7 @@ pub(super) mod tests {
         let mut other = largest();
         other.batch = 3;
         other.common.hash = Scheme::Xxh3 { seed: 7 };
-        other.train_recipe = Recipe::lines();
+        other.inputs[Role::Train] = Some(input(Named::Files(vec!["/in/a.txt".into()]), &Recipe::lines()));
         other.sizing = Sizing::Keys(21, Size::Fpr(0.01));
         other.every = Some(Duration::from_secs(1));
         other.options.delimiter = None;

@@ -14,6 +14,7 @@ use tamis_read::{Options, Sources};
 use super::kafka;
 use super::learned::Sizing;
 use super::refusal::Impossible;
+use super::role::{ByRole, Role};
 use super::sink::Target;
 use super::text::Named;
 use super::window::Window;
@@ -21,22 +22,14 @@ use super::window::Window;
 /// Streams to be learned and answered.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// What is learned.
-    pub train: Option<Named>,
-    /// What is asked.
-    pub query: Option<Named>,
-    /// What is removed again.
-    pub remove: Option<Removing>,
+    /// What is read.
+    pub inputs: ByRole<Option<Input>>,
     /// At the end of the last file, more of it is waited for.
     pub follow: bool,
-    /// How to read them.
+    /// What was declared of their text.
     pub options: Options,
     /// Kind, hash and recipe, as files have them.
     pub common: Common,
-    /// The recipe with the columns of the training stream.
-    pub train_recipe: Recipe,
-    /// The same of the query stream.
-    pub query_recipe: Recipe,
     /// How large sketches are.
     pub sizing: Sizing,
     /// Counts that are kept beside filters.
@@ -68,13 +61,15 @@ pub struct Job {
     pub threads: usize,
 }
 
-/// A stream whose keys are removed.
+/// A stream that is read.
 #[derive(Debug, Clone)]
-pub struct Removing {
-    /// The stream.
+pub struct Input {
+    /// What was named.
     pub named: Named,
     /// The recipe with its columns.
     pub recipe: Recipe,
+    /// How to read it.
+    pub options: Options,
 }
 
 /// Counts beside filters.
@@ -96,7 +91,7 @@ impl Job {
             Kind::Layered => return Err(Impossible::Layered.into()),
             _ => {}
         }
-        if self.remove.is_some() && self.common.kind != Kind::Counting {
+        if self.inputs[Role::Remove].is_some() && self.common.kind != Kind::Counting {
             return Err(Impossible::Removal(self.common.kind).into());
         }
         if self.batch == 0 || self.batch > 1 << 30 {
@@ -124,7 +119,7 @@ impl Job {
         if self.window.is_some() {
             return Err(Impossible::RebuiltWindow.into());
         }
-        if self.remove.is_some() {
+        if self.inputs[Role::Remove].is_some() {
             return Err(Impossible::RebuiltRemoval.into());
         }
         if self.common.kind.counts() {
@@ -136,7 +131,7 @@ impl Job {
             Sizing::Keys(keys, size) => (*keys, *size),
             Sizing::Growing(..) | Sizing::Counters(_) => return Ok(()),
         };
-        if !matches!(self.train, Some(Named::Files(_))) {
+        if !matches!(&self.inputs[Role::Train], Some(Input { named: Named::Files(_), .. })) {
             return Err(Impossible::RebuiltLive.into());
         }
         let counts = vec![(Name::default(), keys)];
@@ -161,10 +156,10 @@ impl Job {
         if self.from.is_some() {
             return Err(Impossible::WindowOfFile.into());
         }
-        if self.train.is_none() {
+        if self.inputs[Role::Train].is_none() {
             return Err(Impossible::WindowOfNothing.into());
         }
-        if self.remove.is_some() {
+        if self.inputs[Role::Remove].is_some() {
             return Err(Impossible::WindowRemoval.into());
         }
         if window.time().is_none() && self.every.is_none() {
@@ -196,8 +191,7 @@ impl Job {
 
     /// All streams that are read.
     fn streams(&self) -> impl Iterator<Item = &Named> {
-        let remove = self.remove.as_ref().map(|remove| &remove.named);
-        self.train.as_ref().into_iter().chain(&self.query).chain(remove)
+        self.inputs.values().flatten().map(|input| &input.named)
     }
 
     /// Refuses a state and outputs that would be read as inputs, by this run or the next.

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use tamis_read::error::{Error, Result};
 
-use super::watch::{Status, Watch};
+use super::learned::Fill;
+use super::role::{ByRole, Role};
+use super::watch::{Status, Watch, Windowed};
 use super::window::Judged;
 
 /// A request that is longer, or slower, gets no answer.
@@ -111,89 +113,85 @@ impl Write for Hasty<'_> {
 
 /// The metrics of a run.
 pub fn text(status: &Status) -> String {
-    let mut out = String::new();
-    let mut metric = |name: &str, kind: &str, help: &str, values: &[(&str, Option<f64>)]| {
+    let mut page = Page::default();
+    page.counts(status);
+    page.fill(status.fill.as_ref());
+    page.lag(&status.lag);
+    if let Some(window) = &status.window {
+        page.window(window);
+    }
+    let age = status.committed.map(|at| at.elapsed().as_secs_f64());
+    page.gauge("last_commit_age_seconds", "How old the last commit is.", age);
+    page.0
+}
+
+/// Metrics in the text format of Prometheus. What is not known is left out.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn metric(&mut self, name: &str, kind: &str, help: &str, values: &[(&str, Option<f64>)]) {
         if values.iter().all(|(_, value)| value.is_none()) {
             return;
         }
-        let _ = writeln!(out, "# HELP tamis_stream_{name} {help}\n# TYPE tamis_stream_{name} {kind}");
+        let _ = writeln!(self.0, "# HELP tamis_stream_{name} {help}\n# TYPE tamis_stream_{name} {kind}");
         for (label, value) in values {
             if let Some(value) = value {
-                let _ = writeln!(out, "tamis_stream_{name}{label} {value}");
+                let _ = writeln!(self.0, "tamis_stream_{name}{label} {value}");
             }
         }
-    };
-    let count = |value: u64| [("", Some(value as f64))];
-    metric("rows_trained_total", "counter", "Rows of the training stream.", &count(status.rows));
-    metric("queries_total", "counter", "Queries.", &count(status.queries));
-    metric("distinct_queries_total", "counter", "Queries, each once in its batch.", &count(status.distinct));
-    metric("answers_total", "counter", "Lines of answers.", &count(status.answers));
-    metric("bad_rows_total", "counter", "Rows and queries skipped.", &count(status.skipped));
-    metric("rows_removed_total", "counter", "Rows removed.", &count(status.removed));
-    metric(
-        "missing_removals_total",
-        "counter",
-        "Rows to be removed that were not there.",
-        &count(status.missing),
-    );
-    metric("batches_total", "counter", "Batches.", &count(status.batches));
-    metric("enlarged_total", "counter", "How often filters were made larger.", &count(status.enlarged));
-    metric("commits_total", "counter", "Commits of the state.", &count(status.commits));
-    let fill = status.fill;
-    metric(
-        "fill_ratio",
-        "gauge",
-        "The share of bits that is set, or of counters that are not zero.",
-        &[("", fill.map(|fill| fill.fill))],
-    );
-    let rate = fill.map(|fill| fill.rate).filter(|rate| !rate.is_nan());
-    metric("expected_false_positive_rate", "gauge", "The rate expected now.", &[("", rate)]);
-    metric(
-        "keys",
-        "gauge",
-        "Distinct keys, estimated.",
-        &[("", fill.map(|fill| fill.keys).filter(|keys| !keys.is_nan()))],
-    );
-    let lag = [
-        ("{stream=\"train\"}", status.train_lag),
-        ("{stream=\"query\"}", status.query_lag),
-        ("{stream=\"remove\"}", status.remove_lag),
-    ];
-    let lag = lag.map(|(label, lag)| (label, lag.map(|bytes| bytes as f64)));
-    metric("lag_bytes", "gauge", "Bytes of a stream that wait to be read.", &lag);
-    if let Some(window) = &status.window {
-        let seconds = |millis: Option<i64>| [("", millis.map(|millis| millis as f64 / 1000.0))];
-        metric(
-            "window_seconds",
-            "gauge",
-            "The length of the window.",
-            &[("", Some(window.length.as_secs_f64()))],
-        );
-        metric("window_panes", "gauge", "Live panes that have rows.", &count(window.panes));
-        metric(
-            "window_begin_seconds",
-            "gauge",
-            "When the oldest live pane begins, since 1970.",
-            &seconds(window.begin),
-        );
-        metric(
-            "window_newest_seconds",
-            "gauge",
-            "The newest time seen, since 1970.",
-            &seconds(window.newest),
-        );
+    }
+
+    fn count(&mut self, name: &str, help: &str, count: u64) {
+        self.metric(name, "counter", help, &[("", Some(count as f64))]);
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) {
+        self.metric(name, "gauge", help, &[("", value)]);
+    }
+
+    fn counts(&mut self, status: &Status) {
+        self.count("rows_trained_total", "Rows of the training stream.", status.rows);
+        self.count("queries_total", "Queries.", status.queries);
+        self.count("distinct_queries_total", "Queries, each once in its batch.", status.distinct);
+        self.count("answers_total", "Lines of answers.", status.answers);
+        self.count("bad_rows_total", "Rows and queries skipped.", status.skipped);
+        self.count("rows_removed_total", "Rows removed.", status.removed);
+        self.count("missing_removals_total", "Rows to be removed that were not there.", status.missing);
+        self.count("batches_total", "Batches.", status.batches);
+        self.count("enlarged_total", "How often filters were made larger.", status.enlarged);
+        self.count("commits_total", "Commits of the state.", status.commits);
+    }
+
+    fn fill(&mut self, fill: Option<&Fill>) {
+        let known = |number: f64| (!number.is_nan()).then_some(number);
+        let share = "The share of bits that is set, or of counters that are not zero.";
+        self.gauge("fill_ratio", share, fill.map(|fill| fill.fill));
+        let rate = fill.and_then(|fill| known(fill.rate));
+        self.gauge("expected_false_positive_rate", "The rate expected now.", rate);
+        self.gauge("keys", "Distinct keys, estimated.", fill.and_then(|fill| known(fill.keys)));
+    }
+
+    fn lag(&mut self, lag: &ByRole<Option<u64>>) {
+        let labels = ByRole::of(|role| format!("{{stream=\"{}\"}}", role.name()));
+        let values = Role::ALL.map(|role| (labels[role].as_str(), lag[role].map(|bytes| bytes as f64)));
+        self.metric("lag_bytes", "gauge", "Bytes of a stream that wait to be read.", &values);
+    }
+
+    fn window(&mut self, window: &Windowed) {
+        let seconds = |millis: Option<i64>| millis.map(|millis| millis as f64 / 1000.0);
+        self.gauge("window_seconds", "The length of the window.", Some(window.length.as_secs_f64()));
+        self.gauge("window_panes", "Live panes that have rows.", Some(window.panes as f64));
+        let begin = "When the oldest live pane begins, since 1970.";
+        self.gauge("window_begin_seconds", begin, seconds(window.begin));
+        self.gauge("window_newest_seconds", "The newest time seen, since 1970.", seconds(window.newest));
         if let Some(Judged { late, expired, ahead }) = window.judged {
-            let judged = [
-                ("late_rows_total", "Rows behind the newest time by more than the lateness.", late),
-                ("expired_rows_total", "Rows skipped: older than the window.", expired),
-                ("ahead_rows_total", "Rows skipped: dated too far after the clock.", ahead),
-            ];
-            judged.iter().for_each(|(name, help, rows)| metric(name, "counter", help, &count(*rows)));
+            let behind = "Rows behind the newest time by more than the lateness.";
+            self.count("late_rows_total", behind, late);
+            self.count("expired_rows_total", "Rows skipped: older than the window.", expired);
+            self.count("ahead_rows_total", "Rows skipped: dated too far after the clock.", ahead);
         }
     }
-    let age = status.committed.map(|at| at.elapsed().as_secs_f64());
-    metric("last_commit_age_seconds", "gauge", "How old the last commit is.", &[("", age)]);
-    out
 }
 
 #[cfg(test)]
@@ -254,7 +252,7 @@ mod tests {
 
     #[test]
     fn every_line_is_one_that_prometheus_reads() {
-        let status = Status { train_lag: Some(7), ..Status::default() };
+        let status = Status { lag: ByRole::of(|_| Some(7)), ..Status::default() };
         for line in BufReader::new(text(&status).as_bytes()).lines() {
             let line = line.unwrap();
             let value = line.rsplit(' ').next().unwrap().parse::<f64>();

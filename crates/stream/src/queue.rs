@@ -41,12 +41,12 @@ impl Piece {
 /// What the reader puts in and the run takes out.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<Contents>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Contents {
     pieces: VecDeque<Piece>,
     bytes: usize,
     spare: Vec<Piece>,
@@ -67,7 +67,7 @@ pub(super) enum Popped {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Contents> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

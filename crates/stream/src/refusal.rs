@@ -10,75 +10,10 @@ use tamis_read::refusal::{Help, Opt, Refusal};
 use thiserror::Error;
 
 use super::identity::{Difference, VERSION};
+use super::opt;
 use super::window::MOST_PANES;
 
-/// The options of a stream, by the names of their fields.
-pub mod opt {
-    use tamis_read::refusal::Opt;
-
-    /// Rows ahead of the clock.
-    pub const AHEAD: Opt = Opt("ahead");
-    /// The conservative update.
-    pub const CONSERVATIVE: Opt = Opt("conservative");
-    /// Counts beside filters.
-    pub const COUNTS: Opt = Opt("counts");
-    /// How long a batch gathers records.
-    pub const EVERY: Opt = Opt("every");
-    /// Waiting for more.
-    pub const FOLLOW: Opt = Opt("follow");
-    /// A file to start with.
-    pub const FROM: Opt = Opt("from");
-    /// Settings of Kafka's client in a file.
-    pub const KAFKA_CONFIG: Opt = Opt("kafka_config");
-    /// How long a broker is waited for.
-    pub const KAFKA_TIMEOUT: Opt = Opt("kafka_timeout");
-    /// The number of keys.
-    pub const KEYS: Opt = Opt("keys");
-    /// The kind of sketch.
-    pub const KIND: Opt = Opt("kind");
-    /// What to do when messages are gone.
-    pub const LOST: Opt = Opt("lost");
-    /// Where answers go.
-    pub const OUTPUT: Opt = Opt("output");
-    /// Given parameters.
-    pub const PARAMS: Opt = Opt("params");
-    /// The rate above which filters are rebuilt.
-    pub const REBUILD_ABOVE: Opt = Opt("rebuild_above");
-    /// The stream of removals.
-    pub const REMOVE: Opt = Opt("remove");
-    /// A size in bytes.
-    pub const SIZE: Opt = Opt("size");
-    /// The step of a window.
-    pub const SLIDE: Opt = Opt("slide");
-    /// The stream that is learned.
-    pub const TRAIN: Opt = Opt("train");
-    /// The length of a window.
-    pub const WINDOW: Opt = Opt("window");
-
-    /// All of them.
-    pub const ALL: [Opt; 19] = [
-        AHEAD,
-        CONSERVATIVE,
-        COUNTS,
-        EVERY,
-        FOLLOW,
-        FROM,
-        KAFKA_CONFIG,
-        KAFKA_TIMEOUT,
-        KEYS,
-        KIND,
-        LOST,
-        OUTPUT,
-        PARAMS,
-        REBUILD_ABOVE,
-        REMOVE,
-        SIZE,
-        SLIDE,
-        TRAIN,
-        WINDOW,
-    ];
-}
-
+const START_AGAIN: &str = "name an empty folder to start from the first record";
 const GROWING: &str = "blocked, bloom or scalable";
 
 /// A job that no input can make possible.
@@ -150,21 +85,19 @@ pub enum Impossible {
     #[error("{0} is a stream of its own and cannot stand beside other inputs")]
     Beside(String),
     /// An output that is an input.
-    #[error("the output would be read as an input: name another topic")]
+    #[error("the output would be read as an input")]
     TopicReadAgain,
     /// A place among the inputs.
-    #[error("{0} would be read as an input: name a place outside of the inputs")]
+    #[error("{0} would be read as an input")]
     ReadAgain(&'static str),
     /// A stream that comes compressed.
-    #[error("a stream that comes once is read as plain text: decompress it first (zcat FILE | tamis …)")]
+    #[error("a stream that comes once is read as plain text")]
     Compressed,
     /// A file behind standard input.
-    #[error(
-        "standard input is a file, and a later run would read it again from its beginning: name the file instead of -"
-    )]
+    #[error("standard input is a file, and a later run would read it again from its beginning")]
     FileAsInput,
     /// Answers that are appended.
-    #[error("answers are appended, which compressed files do not allow: name a file that is not compressed")]
+    #[error("answers are appended, which compressed files do not allow")]
     Appended,
 }
 
@@ -200,13 +133,12 @@ impl Refusal for Impossible {
             Impossible::WindowOfNothing => vec![Help::give(opt::TRAIN.with("INPUT"))],
             Impossible::WindowRemoval => vec![Help::leave_out(opt::REMOVE)],
             Impossible::WindowWaits => vec![Help::give(opt::EVERY.with("TIME"))],
-            Impossible::Batch
-            | Impossible::Beside(_)
-            | Impossible::TopicReadAgain
-            | Impossible::ReadAgain(_)
-            | Impossible::Compressed
-            | Impossible::FileAsInput
-            | Impossible::Appended => Vec::new(),
+            Impossible::TopicReadAgain => vec![Help::Do("name another topic")],
+            Impossible::ReadAgain(_) => vec![Help::Do("name a place outside of the inputs")],
+            Impossible::Compressed => vec![Help::Do("decompress it first (zcat FILE | tamis …)")],
+            Impossible::FileAsInput => vec![Help::Do("name the file instead of -")],
+            Impossible::Appended => vec![Help::Do("name a file that is not compressed")],
+            Impossible::Batch | Impossible::Beside(_) => Vec::new(),
         }
     }
 }
@@ -274,17 +206,13 @@ pub enum CannotResume {
     #[error("contains {0:?} and no state: name an empty folder, or a new one")]
     Occupied(String),
     /// A checksum that does not match.
-    #[error("is damaged (its checksum does not match): start with an empty state folder")]
+    #[error("is damaged (its checksum does not match)")]
     Damaged,
     /// The first version, which nothing here continues.
-    #[error(
-        "is a state of version 1, and this program resumes only version {VERSION}: finish it with the program that made it (tamis 0.1.0) and the same command, or name an empty folder to start from the first record"
-    )]
+    #[error("is a state of version 1, and this program resumes only version {VERSION}")]
     FirstVersion,
     /// A version that is not known here.
-    #[error(
-        "is a state of version {0}, and this program resumes only version {VERSION}: finish it with the program that made it, or name an empty folder to start from the first record"
-    )]
+    #[error("is a state of version {0}, and this program resumes only version {VERSION}")]
     Version(String),
     /// Another job.
     #[error("is the state of another job: {}: name another folder, or give the same job", listed(.0))]
@@ -312,9 +240,7 @@ pub enum CannotResume {
     #[error("its last line had no end when it was read, and has grown since")]
     HalfLine,
     /// An output that is too short.
-    #[error(
-        "has {length} bytes, but {written} were written: what is missing cannot be written again; start with an empty state folder"
-    )]
+    #[error("has {length} bytes, but {written} were written: what is missing cannot be written again")]
     OutputShortened {
         /// As it is.
         length: u64,
@@ -335,12 +261,10 @@ pub enum CannotResume {
     #[error("an input has other records than those that were read: the state cannot be resumed with it")]
     OtherRecords,
     /// A plan that does not fit.
-    #[error(
-        "batch {0} of the plan does not begin where the one before it ends: start with an empty state folder"
-    )]
+    #[error("batch {0} of the plan does not begin where the one before it ends")]
     Gap(u64),
     /// A plan that makes no sense.
-    #[error("the plan of the state cannot be read: start with an empty state folder")]
+    #[error("the plan of the state cannot be read")]
     Plan,
     /// A part of the spool.
     #[error("should begin at {0}: a part is missing")]
@@ -349,7 +273,7 @@ pub enum CannotResume {
     #[error("what arrived from offset {0} on is gone")]
     SpoolGone(u64),
     /// An input in the state folder.
-    #[error("is a file of the state folder: name other inputs, or another state folder")]
+    #[error("is a file of the state folder")]
     InputInState,
 }
 
@@ -361,6 +285,18 @@ impl Refusal for CannotResume {
     fn help(&self) -> Vec<Help> {
         match self {
             CannotResume::HalfLine => vec![Help::give(opt::FOLLOW)],
+            CannotResume::Damaged
+            | CannotResume::OutputShortened { .. }
+            | CannotResume::Gap(_)
+            | CannotResume::Plan => vec![Help::Do("start with an empty state folder")],
+            CannotResume::FirstVersion => vec![
+                Help::Do("finish it with the program that made it (tamis 0.1.0) and the same command"),
+                Help::Do(START_AGAIN),
+            ],
+            CannotResume::Version(_) => {
+                vec![Help::Do("finish it with the program that made it"), Help::Do(START_AGAIN)]
+            }
+            CannotResume::InputInState => vec![Help::Do("name other inputs, or another state folder")],
             _ => Vec::new(),
         }
     }

@@ -17,7 +17,8 @@ use super::learned::Learned;
 use super::panes::Panes;
 use super::rebuild::{self, Rebuild};
 use super::refusal::{CannotResume, News};
-use super::sink::Sink;
+use super::role::{ByRole, Role};
+use super::sink::AnswerSink;
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::state::{self, Begin, Commit, Planned, State};
 use super::watch::{Batch, Watch, Windowed};
@@ -76,6 +77,12 @@ impl<'a> Stream<'a> {
         self.source.as_ref().map(|source| source.place()).unwrap_or_default()
     }
 
+    /// Where a later run goes on: not what was gathered for a batch that has not run.
+    fn commit(&mut self) -> Result<Option<Begin>> {
+        let Some(source) = &mut self.source else { return Ok(None) };
+        Ok(Some(Begin { place: self.begin.clone(), bookmark: source.bookmark()? }))
+    }
+
     fn range(&self) -> Option<(Place, Place)> {
         self.source.as_ref().map(|source| (self.begin.clone(), source.place()))
     }
@@ -86,7 +93,7 @@ pub(super) struct Learner<'a> {
     /// With windows, the union of the panes.
     pub(super) learned: Learned,
     pub(super) panes: Panes,
-    pub(super) sink: Box<dyn Sink + 'a>,
+    pub(super) sink: Box<dyn AnswerSink + 'a>,
     pub(super) writing: Writing,
 }
 
@@ -96,9 +103,7 @@ pub(super) struct Run<'a> {
     pub(super) watch: &'a Watch,
     pub(super) state: Option<State>,
     pub(super) learners: Vec<Learner<'a>>,
-    pub(super) train: Stream<'a>,
-    pub(super) query: Stream<'a>,
-    pub(super) remove: Stream<'a>,
+    pub(super) streams: ByRole<Stream<'a>>,
     /// The names of groups, where they are known in advance; or as they are found.
     pub(super) known: Option<Vec<Name>>,
     pub(super) names: &'a Mutex<Names>,
@@ -145,6 +150,17 @@ pub(super) struct Room {
 /// Answers are held back from their readers no longer than this, however rare commits are.
 const HELD: Duration = Duration::from_secs(10);
 
+/// What was answered in a batch.
+struct Answered {
+    queries: u64,
+    /// Of them, distinct ones.
+    distinct: u64,
+    /// Lines.
+    answers: u64,
+    /// Whether somebody takes more.
+    open: bool,
+}
+
 /// Why the gathering of a batch ended.
 #[derive(PartialEq, Eq)]
 enum Gathered {
@@ -152,7 +168,12 @@ enum Gathered {
     Stopped,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// The streams that there are.
+    fn sources(&self) -> impl Iterator<Item = &(dyn Source + 'a)> {
+        self.streams.values().filter_map(|stream| stream.source.as_deref())
+    }
+
     /// Runs until all streams have ended, or until it is asked to end.
     pub(super) fn run(mut self) -> Result<Report> {
         let (mut closed, mut stopped) = (false, false);
@@ -184,9 +205,8 @@ impl Run<'_> {
                     times.tick(now)
                 })
             });
-            let streams = [&self.train, &self.query, &self.remove];
-            if !replayed && streams.iter().all(|stream| stream.records.is_empty()) {
-                if streams.iter().all(|stream| stream.ended) {
+            if !replayed && self.streams.values().all(|stream| stream.records.is_empty()) {
+                if self.streams.values().all(|stream| stream.ended) {
                     break;
                 }
                 if !self.expires(moment) {
@@ -210,8 +230,7 @@ impl Run<'_> {
         for learner in &self.learners {
             counters_full += learner.learned.counters_full()?;
         }
-        let lost = |stream: &Stream<'_>| stream.source.as_ref().map_or(0, |source| source.lost());
-        let lost = lost(&self.train) + lost(&self.query) + lost(&self.remove);
+        let lost = self.sources().map(|source| source.lost()).sum();
         let (status, time, resumed) = (self.watch.status(), Duration::ZERO, false);
         Ok(Report { status, time, resumed, stopped, closed, counters_full, lost, inputs: Vec::new() })
     }
@@ -221,20 +240,12 @@ impl Run<'_> {
         let deadline = self.job.every.map(|every| begun + every);
         loop {
             let cut = Cut::Records(self.job.batch);
-            // A single stream is waited for longer.
-            let alone = |other: &Stream<'_>| other.ended || other.records.len() >= self.job.batch;
-            let streams = [&self.train, &self.query, &self.remove];
-            let slow = streams.iter().filter(|stream| !alone(stream)).count();
-            let mut patience =
-                streams.map(|stream| if slow - usize::from(!alone(stream)) == 0 { LOOK } else { SLICE });
-            if let Some(deadline) = deadline {
-                let left = deadline.saturating_duration_since(Instant::now());
-                patience = patience.map(|patience| patience.min(left));
+            let patience = self.patience(deadline);
+            let mut whole = true;
+            for (stream, patience) in self.streams.values_mut().zip(patience.values()) {
+                whole &= stream.gather(cut, *patience)?;
             }
-            let train = self.train.gather(cut, patience[0])?;
-            let query = self.query.gather(cut, patience[1])?;
-            let remove = self.remove.gather(cut, patience[2])?;
-            if train && query && remove {
+            if whole {
                 return Ok(Gathered::Whole);
             }
             if self.control.check().is_err() {
@@ -249,10 +260,21 @@ impl Run<'_> {
         }
     }
 
+    /// How long each stream is waited for now: one that is alone in having too little for longer.
+    fn patience(&self, deadline: Option<Instant>) -> ByRole<Duration> {
+        let waits = |stream: &Stream<'_>| !stream.ended && stream.records.len() < self.job.batch;
+        let waiting = self.streams.values().filter(|stream| waits(stream)).count();
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        ByRole::of(|role| {
+            let others = waiting - usize::from(waits(&self.streams[role]));
+            let patience = if others == 0 { LOOK } else { SLICE };
+            left.map_or(patience, |left| patience.min(left))
+        })
+    }
+
     /// Gathers the records of a batch that was logged.
     fn gather_again(&mut self, planned: &Planned) -> Result<Gathered> {
-        let streams = [&mut self.train, &mut self.query, &mut self.remove];
-        for (stream, range) in streams.into_iter().zip([&planned.train, &planned.query, &planned.remove]) {
+        for (stream, range) in self.streams.values_mut().zip(planned.streams.values()) {
             let Some((from, to)) = range else { continue };
             if *from != stream.place() {
                 return Err(CannotResume::Gap(planned.batch).into());
@@ -277,7 +299,7 @@ impl Run<'_> {
     fn learn(&mut self, moment: Option<i64>) -> Result<u64> {
         let found = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let found = self.known.as_ref().unwrap_or(&found.list);
-        let records = &self.train.records;
+        let records = &self.streams[Role::Train].records;
         let (Some(times), Some(moment)) = (&mut self.times, moment) else {
             for learner in &mut self.learners {
                 learner.learned.meet(records, found)?;
@@ -316,7 +338,7 @@ impl Run<'_> {
         while now.rate > rebuild.above {
             more = rebuild::larger(more, &now);
             let mut larger = learned.for_keys(more)?;
-            rebuild.read_again(&mut larger, all, &self.train.place())?;
+            rebuild.read_again(&mut larger, all, &self.streams[Role::Train].place())?;
             *learned = larger;
             now = learned.fill()?;
         }
@@ -360,64 +382,32 @@ impl Run<'_> {
     /// takes its answers.
     fn batch(&mut self, replayed: bool, moment: Option<i64>) -> Result<bool> {
         let begun = Instant::now();
-        let has_news = |stream: &Stream<'_>| stream.source.as_ref().is_some_and(|source| source.has_news());
-        let news = [&self.train, &self.query, &self.remove].into_iter().any(has_news);
-        if !replayed && self.state.is_some() && news {
+        if !replayed && self.state.is_some() && self.sources().any(|source| source.has_news()) {
             self.commit()?;
         }
         self.batch += 1;
-        [&mut self.train, &mut self.query, &mut self.remove].into_iter().for_each(Stream::settle);
+        self.streams.values_mut().for_each(Stream::settle);
         if let (Some(state), false) = (&mut self.state, replayed) {
-            let [train, query, remove] = [&self.train, &self.query, &self.remove].map(Stream::range);
-            let planned = Planned { batch: self.batch, train, query, remove, moment };
+            let streams = ByRole::of(|role| self.streams[role].range());
+            let planned = Planned { batch: self.batch, streams, moment };
             state.log(&planned)?;
             reach("stream/planned");
         }
         self.uncommitted = self.state.is_some();
-        let queries = self.query.records.len() as u64;
-        let learns = !self.train.records.is_empty() || self.times.is_some();
+        let learns = !self.streams[Role::Train].records.is_empty() || self.times.is_some();
         let layers = self.learners.first().map_or(0, |learner| learner.learned.layers());
         let rows = if learns { self.learn(moment)? } else { 0 };
         self.enlarge_if_due(rows)?;
         self.say_growth(layers);
-        let (removals, mut removed) = (self.remove.records.len() as u64, 0);
-        if removals > 0 {
-            let found = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = self.known.as_ref().unwrap_or(&found.list);
-            // Counts beside filters go on counting all that came.
-            removed = self.learners[0].learned.remove(&self.remove.records, found)?;
-        }
+        let (removed, missing) = self.remove()?;
         let window = self.windowed();
-        let (mut distinct, mut answers, mut open) = (0, 0, true);
-        if queries > 0 {
-            let Room { distinct: finder, asking, firsts, answers: out } = &mut self.room;
-            let queries = &self.query.records.keys;
-            finder.firsts(queries, firsts);
-            distinct = firsts.len() as u64;
-            for (number, Learner { learned, sink, writing, .. }) in self.learners.iter_mut().enumerate() {
-                out.clear();
-                let filters = learned.filters()?;
-                let lines = match learned.counts() {
-                    true => asking.count(queries, firsts, &filters, *writing, out),
-                    false => asking.ask(queries, firsts, &filters, *writing, out),
-                };
-                if number == 0 {
-                    answers = lines; // counts beside filters answer all queries
-                }
-                open &= sink.append(self.batch, out)?;
-            }
-        }
-        self.train.clear();
-        self.query.clear();
-        self.remove.clear();
-        let streams = [&self.train, &self.query, &self.remove];
-        let skipped = streams.into_iter().filter_map(|stream| stream.source.as_ref());
-        let skipped = skipped.map(|source| source.skipped()).sum();
-        let lag = |stream: &Stream<'_>| stream.source.as_ref().and_then(|source| source.lag());
-        let lags = (lag(&self.train), lag(&self.query), lag(&self.remove));
+        let Answered { queries, distinct, answers, open } = self.answer()?;
+        self.streams.values_mut().for_each(Stream::clear);
+        let skipped = self.sources().map(|source| source.skipped()).sum();
+        let lag = ByRole::of(|role| self.streams[role].source.as_ref().and_then(|source| source.lag()));
         self.due.learned |= learns || removed > 0;
         self.fill_if_due()?;
-        let (time, missing) = (begun.elapsed(), removals - removed);
+        let time = begun.elapsed();
         let batch =
             Batch { batch: self.batch, rows, queries, distinct, answers, removed, missing, time, replayed };
         self.watch.update(|status| {
@@ -431,11 +421,50 @@ impl Run<'_> {
             status.skipped = skipped;
             status.removed += removed;
             status.missing += missing;
-            (status.train_lag, status.query_lag, status.remove_lag) = lags;
+            status.lag = lag;
             status.window = window;
         });
         self.watch.tell(&batch);
         Ok(open)
+    }
+
+    /// Removes the keys of the batch; how many there were, and how many were not there.
+    fn remove(&mut self) -> Result<(u64, u64)> {
+        let records = &self.streams[Role::Remove].records;
+        if records.is_empty() {
+            return Ok((0, 0));
+        }
+        let found = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = self.known.as_ref().unwrap_or(&found.list);
+        // Counts beside filters go on counting all that came.
+        let removed = self.learners[0].learned.remove(records, found)?;
+        Ok((removed, records.len() as u64 - removed))
+    }
+
+    /// Answers the queries of the batch.
+    fn answer(&mut self) -> Result<Answered> {
+        let records = &self.streams[Role::Query].records;
+        let queries = records.len() as u64;
+        let mut answered = Answered { queries, distinct: 0, answers: 0, open: true };
+        if queries == 0 {
+            return Ok(answered);
+        }
+        let Room { distinct, asking, firsts, answers } = &mut self.room;
+        distinct.firsts(&records.keys, firsts);
+        answered.distinct = firsts.len() as u64;
+        for (number, Learner { learned, sink, writing, .. }) in self.learners.iter_mut().enumerate() {
+            answers.clear();
+            let filters = learned.filters()?;
+            let lines = match learned.counts() {
+                true => asking.count(&records.keys, firsts, &filters, *writing, answers),
+                false => asking.ask(&records.keys, firsts, &filters, *writing, answers),
+            };
+            if number == 0 {
+                answered.answers = lines; // counts beside filters answer all queries
+            }
+            answered.open &= sink.append(self.batch, answers)?;
+        }
+        Ok(answered)
     }
 
     fn fill_if_due(&mut self) -> Result<()> {
@@ -470,7 +499,7 @@ impl Run<'_> {
     /// Makes the answers so far durable, after all that is needed to make the same again: they may be
     /// seen by others before there is a commit that has them.
     fn sync(&mut self) -> Result<()> {
-        for stream in [&mut self.train, &mut self.query, &mut self.remove] {
+        for stream in self.streams.values_mut() {
             if let Some(source) = &mut stream.source {
                 source.sync()?;
             }
@@ -489,19 +518,9 @@ impl Run<'_> {
         self.sync()?;
         reach("stream/synced");
         let Some(state) = &mut self.state else { return Ok(()) };
-        let begin = |stream: &mut Stream<'_>| -> Result<Option<Begin>> {
-            let Some(source) = &mut stream.source else { return Ok(None) };
-            // Not what was gathered for a batch that has not run.
-            Ok(Some(Begin { place: stream.begin.clone(), bookmark: source.bookmark()? }))
-        };
-        let mut commit = Commit {
-            batch: self.batch,
-            train: begin(&mut self.train)?,
-            query: begin(&mut self.query)?,
-            remove: begin(&mut self.remove)?,
-            ..Commit::default()
-        };
-        let mut files = state::Panes::default();
+        let streams = ByRole::try_of(|role| self.streams[role].commit())?;
+        let mut commit = Commit { batch: self.batch, streams, ..Commit::default() };
+        let mut files = state::PaneFiles::default();
         for (number, Learner { learned, panes, sink, .. }) in self.learners.iter_mut().enumerate() {
             let name = format!("{}-{}.tamis", learned.name(), self.batch);
             learned.write(&state.path(&name), self.job.threads)?;
@@ -518,10 +537,10 @@ impl Run<'_> {
         let planned = self.learners.first().and_then(|learner| learner.learned.planned_keys());
         commit.keys = planned.filter(|_| self.rebuild.is_some());
         if let Some(times) = &self.times {
-            commit.window = Some(state::Panes { newest: times.newest, ..files });
+            commit.window = Some(state::PaneFiles { newest: times.newest, ..files });
         }
         state.commit(commit)?;
-        for stream in [&mut self.train, &mut self.query, &mut self.remove] {
+        for stream in self.streams.values_mut() {
             if let Some(source) = &mut stream.source {
                 source.forget(&stream.begin)?;
             }

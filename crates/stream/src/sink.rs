@@ -17,7 +17,7 @@ use super::net::{Address, Peers, is_for_now};
 use super::refusal::{CannotResume, Impossible};
 
 /// What takes the answers of batches.
-pub trait Sink {
+pub trait AnswerSink {
     /// Appends the answers of the batch of this number; false where nobody will ever take any more,
     /// or nobody takes them now and the run must end.
     fn append(&mut self, batch: u64, answers: &[u8]) -> Result<bool>;
@@ -106,14 +106,18 @@ impl Target {
     }
 
     /// Opens it; a file is cut to its length.
-    pub(super) fn open<'a>(&self, begin: Continued<'_>, control: &'a Control) -> Result<Box<dyn Sink + 'a>> {
+    pub(super) fn open<'a>(
+        &self,
+        begin: Continued<'_>,
+        control: &'a Control,
+    ) -> Result<Box<dyn AnswerSink + 'a>> {
         let Continued { job, name, length, begun } = begin;
         Ok(match self {
-            Target::Nowhere => Box::new(Live { out: Box::new(io::sink()), name: self.name() }),
-            Target::Stdout => Box::new(Live { out: outlet::stdout(), name: "standard output".into() }),
+            Target::Nowhere => Box::new(Direct { out: Box::new(io::sink()), name: self.name() }),
+            Target::Stdout => Box::new(Direct { out: outlet::stdout(), name: "standard output".into() }),
             Target::Socket(address) => {
                 let peers = Peers::new(address, job.reconnect)?;
-                Box::new(Socket { peers, peer: None, control })
+                Box::new(ToPeers { peers, peer: None, control })
             }
             #[cfg(feature = "kafka")]
             Target::Kafka(topic) => {
@@ -126,11 +130,11 @@ impl Target {
             Target::Kafka(topic) => {
                 let _ = (name, begun);
                 kafka::check(&[topic], &job.kafka)?;
-                Box::new(Live { out: Box::new(io::sink()), name: self.name() })
+                Box::new(Direct { out: Box::new(io::sink()), name: self.name() })
             }
             Target::File(path) if self.regular().is_none() => {
                 let file = OpenOptions::new().write(true).open(path).map_err(Error::io(path))?;
-                Box::new(Live { out: Box::new(file), name: self.name() })
+                Box::new(Direct { out: Box::new(file), name: self.name() })
             }
             Target::File(path) => {
                 let there = fs::metadata(path).map_or(0, |file| file.len());
@@ -149,7 +153,7 @@ impl Target {
     }
 }
 
-impl Sink for Appended {
+impl AnswerSink for Appended {
     fn append(&mut self, _: u64, answers: &[u8]) -> Result<bool> {
         self.write(answers).map(|()| true)
     }
@@ -164,12 +168,12 @@ impl Sink for Appended {
 }
 
 /// Written to at once; what was written cannot be taken back.
-struct Live {
+struct Direct {
     out: Box<dyn Write + Send>,
     name: String,
 }
 
-impl Sink for Live {
+impl AnswerSink for Direct {
     fn append(&mut self, _: u64, answers: &[u8]) -> Result<bool> {
         match self.out.write_all(answers).and_then(|()| self.out.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
@@ -191,13 +195,13 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// A peer that takes answers. If it is found gone, the next one gets the batch again from its
 /// beginning. What the system took for it before, nobody knows whether it came.
-struct Socket<'a> {
+struct ToPeers<'a> {
     peers: Peers,
     peer: Option<TcpStream>,
     control: &'a Control,
 }
 
-impl Sink for Socket<'_> {
+impl AnswerSink for ToPeers<'_> {
     fn append(&mut self, _: u64, answers: &[u8]) -> Result<bool> {
         let mut rest = answers;
         while !rest.is_empty() {

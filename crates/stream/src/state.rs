@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tamis::sizing::Kind;
 use tamis_make::failpoint::reach;
 use tamis_make::output;
 use tamis_make::resume::{Digest, Lock};
@@ -39,6 +40,7 @@ use tamis_read::error::{Error, Result};
 
 use super::identity::{Identity, VERSION, differences};
 use super::refusal::{CannotResume, Failed};
+use super::role::ByRole;
 use super::source::Place;
 
 /// A commit: a moment to which a later run can go back.
@@ -48,10 +50,8 @@ pub(super) struct Commit {
     /// Batches that are done.
     pub(super) batch: u64,
     /// How far the streams were read.
-    pub(super) train: Option<Begin>,
-    pub(super) query: Option<Begin>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) remove: Option<Begin>,
+    #[serde(flatten)]
+    pub(super) streams: ByRole<Option<Begin>>,
     /// How long the outputs were, where that is known.
     pub(super) output: Option<u64>,
     pub(super) counts_output: Option<u64>,
@@ -63,12 +63,12 @@ pub(super) struct Commit {
     pub(super) keys: Option<u64>,
     /// With windows: how far time has come, and the files of panes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) window: Option<Panes>,
+    pub(super) window: Option<PaneFiles>,
 }
 
 /// The panes of windows, by their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Panes {
+pub(super) struct PaneFiles {
     /// The newest time, in milliseconds since 1970.
     pub(super) newest: Option<i64>,
     pub(super) filter: Vec<(i64, String)>,
@@ -76,6 +76,11 @@ pub(super) struct Panes {
 }
 
 impl Commit {
+    /// The file that holds what sketches of this kind have learned.
+    pub(super) fn learned(&self, kind: Kind) -> Option<&String> {
+        if kind.counts() { self.counts.as_ref() } else { self.filter.as_ref() }
+    }
+
     /// The files that it speaks of.
     fn files(&self) -> impl Iterator<Item = &String> {
         let panes = self.window.iter().flat_map(|panes| panes.filter.iter().chain(&panes.counts));
@@ -95,10 +100,8 @@ pub(super) struct Begin {
 pub(super) struct Planned {
     pub(super) batch: u64,
     /// From where to where, in each stream.
-    pub(super) train: Option<(Place, Place)>,
-    pub(super) query: Option<(Place, Place)>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) remove: Option<(Place, Place)>,
+    #[serde(flatten)]
+    pub(super) streams: ByRole<Option<(Place, Place)>>,
     /// With windows: the moment that it was, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) moment: Option<i64>,
@@ -401,11 +404,15 @@ mod tests {
     use super::*;
 
     use super::super::identity::tests::job;
+    use super::super::role::Role;
+
+    fn training(from: Place, to: Place) -> ByRole<Option<(Place, Place)>> {
+        ByRole::of(|role| (role == Role::Train).then(|| (from.clone(), to.clone())))
+    }
 
     fn planned(batch: u64) -> Planned {
         let place = |offset| Place(vec![0, offset]);
-        let train = Some((place(batch), place(batch + 1)));
-        Planned { batch, train, query: None, remove: None, moment: None }
+        Planned { batch, streams: training(place(batch), place(batch + 1)), moment: None }
     }
 
     #[test]
@@ -464,7 +471,8 @@ mod tests {
     fn a_batch_that_is_made_anew_replaces_the_one_that_was_logged() {
         let folder = tempfile::tempdir().unwrap();
         let open = || State::open(folder.path(), &job(5)).unwrap();
-        let other = Planned { train: Some((Place(vec![0, 3]), Place(vec![0, 77]))), ..planned(3) };
+        let streams = training(Place(vec![0, 3]), Place(vec![0, 77]));
+        let other = Planned { streams, ..planned(3) };
         let (mut state, ..) = open();
         (1..=4).for_each(|batch| state.log(&planned(batch)).unwrap());
         state.forget_after(2).unwrap();

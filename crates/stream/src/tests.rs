@@ -1,6 +1,6 @@
 //! Whole runs with a clock that the test sets.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::fs;
 use std::sync::Mutex;
@@ -12,6 +12,7 @@ use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_make::plan::Size;
 use tamis_make::rows::BadRows;
+use tamis_read::Options;
 
 use super::*;
 
@@ -62,18 +63,21 @@ fn rows_that_arrive_are_known_for_a_window_whatever_the_clock_does() {
         fs::write(at("train.txt"), (0..rows).map(|number| key(number) + "\n").collect::<String>()).unwrap();
         fs::write(at("ask.txt"), ask.lines().take(rows).map(|line| format!("{line}\n")).collect::<String>())
             .unwrap();
-        let named = |name: &str| Some(Named::of(&[at(name).display().to_string()]).unwrap());
+        let input = |name: &str| {
+            let named = Named::of(&[at(name).display().to_string()]).unwrap();
+            Some(Input { named, recipe: Recipe::lines(), options: Options::default() })
+        };
         let millis = Duration::from_millis;
         let window = Window::new(millis(PANES * SLIDE), Some(millis(SLIDE)), By::Arrival, clock).unwrap();
         let job = Job {
-            train: named("train.txt"),
-            query: named("ask.txt"),
-            remove: None,
+            inputs: ByRole::of(|role| match role {
+                Role::Train => input("train.txt"),
+                Role::Query => input("ask.txt"),
+                Role::Remove => None,
+            }),
             follow: false,
             options: Options::default(),
             common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: Recipe::lines() },
-            train_recipe: Recipe::lines(),
-            query_recipe: Recipe::lines(),
             sizing: Sizing::Keys(100, Size::Fpr(1e-9)),
             counts: None,
             from: None,

@@ -25,6 +25,7 @@ use super::live::{Followed, LONGEST_LINE, Live, Pipe, Receive};
 use super::net::{Address, Peers, Socket};
 use super::queue::{Piece, Popped, Queue};
 use super::refusal::{CannotResume, Failed, Impossible};
+use super::role::Role;
 use super::sift::{Making, Sifter};
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::spool::Spool;
@@ -70,8 +71,7 @@ impl Named {
 /// How a stream is to be read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setup<'a> {
-    /// `train` or `query`.
-    pub(super) name: &'static str,
+    pub(super) role: Role,
     pub(super) named: &'a Named,
     pub(super) follow: bool,
     pub(super) options: &'a Options,
@@ -92,7 +92,7 @@ struct Shared {
 
 /// An input file as the run sees it.
 #[derive(Debug, Clone)]
-struct Input {
+struct InputFile {
     path: PathBuf,
     /// Whether its offsets are those of the file.
     plain: bool,
@@ -100,11 +100,11 @@ struct Input {
 }
 
 /// The source, on the side of the run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Text {
     shared: Arc<Shared>,
     spool: Option<Arc<Mutex<Spool>>>,
-    inputs: Vec<Input>,
+    inputs: Vec<InputFile>,
     /// How files were understood.
     explained: Vec<Explained>,
     /// Marks of the inputs that are done.
@@ -141,111 +141,135 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Where an earlier run ended, and what it knew; nothing yet where there was none.
+#[derive(Default)]
+struct Earlier {
+    at: Position,
+    bookmark: Bookmark,
+}
+
+impl Earlier {
+    fn of(begin: Option<(&Place, &Value)>) -> Result<Earlier> {
+        let Some((Place(place), bookmark)) = begin else { return Ok(Earlier::default()) };
+        let damaged = || Error::from(CannotResume::Plan);
+        let [input, offset] = place[..] else { return Err(damaged()) };
+        let bookmark = serde_json::from_value(bookmark.clone()).map_err(|_| damaged())?;
+        Ok(Earlier { at: Position { input: input as usize, offset }, bookmark })
+    }
+
+    /// What comes of a live text is understood as its beginning was, which may not come again.
+    fn known(&self, input: usize) -> Option<&Understood> {
+        self.bookmark.live.as_ref().filter(|_| self.at.input == input)
+    }
+
+    /// The same where the beginning was read.
+    fn late(&self, input: usize) -> Option<&Understood> {
+        self.known(input).filter(|_| self.at.offset > 0)
+    }
+
+    /// That beginning, where it was read.
+    fn prelude(&self, input: usize) -> Cursor<Vec<u8>> {
+        Cursor::new(self.late(input).map(|live| live.prelude.0.clone()).unwrap_or_default())
+    }
+}
+
 /// Opens a stream, at the beginning or where the commit ended. What can be checked is checked now;
 /// the reader must be given a thread.
 pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Result<(Text, Reader<'a>)> {
-    let (begin, bookmark) = match begin {
-        Some((Place(place), bookmark)) => {
-            let damaged = || Error::from(CannotResume::Plan);
-            let [input, offset] = place[..] else { return Err(damaged()) };
-            let bookmark = serde_json::from_value(bookmark.clone()).map_err(|_| damaged())?;
-            (Position { input: input as usize, offset }, bookmark)
-        }
-        None => (Position::default(), Bookmark::default()),
+    let earlier = Earlier::of(begin)?;
+    let mut text = Text { at: earlier.at, ..Text::default() };
+    let prepared = match setup.named {
+        Named::Files(inputs) => text.open_files(inputs, &setup, &earlier)?,
+        _ => text.open_live(&setup, &earlier)?,
     };
-    let mut text = Text {
-        shared: Arc::default(),
-        spool: None,
-        inputs: Vec::new(),
-        explained: Vec::new(),
-        marks: Vec::new(),
-        followed: None,
-        settled: false,
-        piece: None,
-        next: 0,
-        at: begin,
-        rows: 0,
-        skipped: 0,
-    };
-    // What comes of a live text is understood as its beginning was, which may not come again.
-    let known = |input: usize| bookmark.live.as_ref().filter(|_| begin.input == input);
-    let late = |input: usize| known(input).filter(|_| begin.offset > 0);
-    let prelude =
-        |input: usize| Cursor::new(late(input).map(|live| live.prelude.0.clone()).unwrap_or_default());
-    let (prepared, live) = match setup.named {
-        Named::Files(inputs) => {
-            let mut paths = Sources::find(inputs)?;
-            check_marks(&bookmark.files, &paths)?;
-            text.marks = bookmark.files.iter().take(begin.input).cloned().collect();
-            let all = paths.len();
-            let last = setup.follow.then(|| paths.pop()).flatten();
-            let left: Vec<PathBuf> = paths.iter().skip(begin.input).cloned().collect();
-            let of = |path: &PathBuf| Input { path: path.clone(), plain: true, length: 0 };
-            text.inputs = paths.iter().take(begin.input).map(of).collect();
-            // Also to refuse what cannot be read before anything is written.
-            let inputs = left.iter().map(|path| (path.clone(), None)).collect();
-            let sources = Sources::of(inputs, setup.options, &setup.making.columns())?;
-            text.explained = sources.explain();
-            text.inputs.extend(text.explained.iter().map(Input::of));
-            let prepared = match last {
-                None => Prepared::Files(sources),
-                Some(path) => {
-                    // What was read when it did not yet grow is passed over, and understood again.
-                    let at = late(all - 1).map_or(0, |_| begin.offset);
-                    let (from, file) = Followed::open(&path, at).map_err(Error::io(&path))?;
-                    let from = Box::new(from);
-                    text.followed = Some((all - 1, file));
-                    text.inputs.push(of(&path));
-                    Prepared::Live(left, path, Live::new(Some(Box::new(prelude(all - 1))), from, None))
-                }
-            };
-            if let Some(input) = text.inputs.get(begin.input).filter(|input| input.plain && begin.offset > 0)
-            {
-                refuse_half_line(&input.path, begin.offset)?;
-            }
-            (prepared, setup.follow.then(|| all.saturating_sub(1)))
-        }
-        named => {
-            let (name, from): (String, Box<dyn Receive>) = match named {
-                Named::Socket(address) => {
-                    let peers = Peers::new(address, setup.reconnect)?;
-                    (address.to_string(), Box::new(Socket::new(peers)))
-                }
-                Named::Pipe(path) => {
-                    let file = File::open(path).map_err(Error::io(path))?;
-                    (path.display().to_string(), Box::new(Pipe::new(Flow::of(file))))
-                }
-                _ => {
-                    if setup.folder.is_some() && Flow::stdin_is_a_file() {
-                        return Err(Impossible::FileAsInput.into());
-                    }
-                    ("-".into(), Box::new(Pipe::new(Flow::stdin())))
-                }
-            };
-            let mut earlier: Box<dyn Read + Send> = Box::new(prelude(0));
-            if let Some(folder) = setup.folder {
-                let spool = Spool::open(folder, setup.name, begin.offset)?;
-                earlier = Box::new(earlier.chain(spool.read_from(begin.offset)?));
-                text.spool = Some(Arc::new(Mutex::new(spool)));
-            }
-            let live = Live::new(Some(earlier), from, text.spool.clone());
-            (Prepared::Live(Vec::new(), name.into(), live), Some(0))
-        }
+    let live = match &prepared {
+        Prepared::Files(_) => None,
+        Prepared::Live(..) => Some(text.followed.as_ref().map_or(0, |(input, _)| *input)),
     };
     // Of a text of which nothing came yet, nothing is known.
     let nothing = text.spool.as_ref().is_some_and(|spool| lock(spool).end() == 0);
-    let known = live.and_then(known).filter(|_| !nothing).cloned();
+    let known = live.and_then(|input| earlier.known(input)).filter(|_| !nothing).cloned();
     text.settled = known.is_some();
     *lock(&text.shared.live) = known;
     let shared = Arc::clone(&text.shared);
-    Ok((text, Reader { setup, shared, begin, prepared }))
+    Ok((text, Reader { setup, shared, begin: earlier.at, prepared }))
 }
 
-impl Input {
-    fn of(explained: &Explained) -> Input {
+impl Text {
+    /// Files in order, the last of which may grow.
+    fn open_files(&mut self, inputs: &[String], setup: &Setup<'_>, earlier: &Earlier) -> Result<Prepared> {
+        let (begin, marks) = (earlier.at, &earlier.bookmark.files);
+        let mut paths = Sources::find(inputs)?;
+        check_marks(marks, &paths)?;
+        self.marks = marks.iter().take(begin.input).cloned().collect();
+        let all = paths.len();
+        let last = setup.follow.then(|| paths.pop()).flatten();
+        let left: Vec<PathBuf> = paths.iter().skip(begin.input).cloned().collect();
+        let of = |path: &PathBuf| InputFile { path: path.clone(), plain: true, length: 0 };
+        self.inputs = paths.iter().take(begin.input).map(of).collect();
+        // Also to refuse what cannot be read before anything is written.
+        let inputs = left.iter().map(|path| (path.clone(), None)).collect();
+        let sources = Sources::of(inputs, setup.options, &setup.making.columns())?;
+        self.explained = sources.explain();
+        self.inputs.extend(self.explained.iter().map(InputFile::of));
+        let prepared = match last {
+            None => Prepared::Files(sources),
+            Some(path) => {
+                // What was read when it did not yet grow is passed over, and understood again.
+                let at = earlier.late(all - 1).map_or(0, |_| begin.offset);
+                let (from, file) = Followed::open(&path, at).map_err(Error::io(&path))?;
+                self.followed = Some((all - 1, file));
+                self.inputs.push(of(&path));
+                let prelude = Box::new(earlier.prelude(all - 1));
+                Prepared::Live(left, path, Live::new(Some(prelude), Box::new(from), None))
+            }
+        };
+        if let Some(input) = self.inputs.get(begin.input).filter(|input| input.plain && begin.offset > 0) {
+            refuse_half_line(&input.path, begin.offset)?;
+        }
+        Ok(prepared)
+    }
+
+    /// Text that comes once; spooled, where a state is kept.
+    fn open_live(&mut self, setup: &Setup<'_>, earlier: &Earlier) -> Result<Prepared> {
+        let (name, from) = receiver(setup)?;
+        let (prelude, offset) = (earlier.prelude(0), earlier.at.offset);
+        let mut before: Box<dyn Read + Send> = Box::new(prelude);
+        if let Some(folder) = setup.folder {
+            let spool = Spool::open(folder, setup.role.name(), offset)?;
+            before = Box::new(before.chain(spool.read_from(offset)?));
+            self.spool = Some(Arc::new(Mutex::new(spool)));
+        }
+        let live = Live::new(Some(before), from, self.spool.clone());
+        Ok(Prepared::Live(Vec::new(), name.into(), live))
+    }
+}
+
+/// Where live text comes from, and its name.
+fn receiver(setup: &Setup<'_>) -> Result<(String, Box<dyn Receive>)> {
+    Ok(match setup.named {
+        Named::Socket(address) => {
+            let peers = Peers::new(address, setup.reconnect)?;
+            (address.to_string(), Box::new(Socket::new(peers)))
+        }
+        Named::Pipe(path) => {
+            let file = File::open(path).map_err(Error::io(path))?;
+            (path.display().to_string(), Box::new(Pipe::new(Flow::of(file))))
+        }
+        _ => {
+            if setup.folder.is_some() && Flow::stdin_is_a_file() {
+                return Err(Impossible::FileAsInput.into());
+            }
+            ("-".into(), Box::new(Pipe::new(Flow::stdin())))
+        }
+    })
+}
+
+impl InputFile {
+    fn of(explained: &Explained) -> InputFile {
         let length = fs::metadata(&explained.path).map_or(0, |file| file.len());
         let plain = explained.compression.is_none() && explained.format != Format::Parquet;
-        Input { path: explained.path.clone(), plain, length }
+        InputFile { path: explained.path.clone(), plain, length }
     }
 }
 
@@ -357,7 +381,7 @@ impl Text {
     /// Goes on to another input.
     fn pass_on(&mut self, input: usize) -> Result<()> {
         for done in self.marks.len()..input.min(self.inputs.len()) {
-            let Input { path, .. } = &self.inputs[done];
+            let InputFile { path, .. } = &self.inputs[done];
             let length = fs::metadata(path).map_err(Error::io(path))?.len();
             // Of a plain file no more than was read, even if it has grown since.
             let offset =
@@ -500,7 +524,7 @@ impl Source for Text {
     }
 
     fn lag(&self) -> Option<u64> {
-        let of = |(number, input): (usize, &Input)| {
+        let of = |(number, input): (usize, &InputFile)| {
             let length = match &self.followed {
                 Some((followed, file)) if *followed == number => file.metadata().ok()?.len(),
                 _ => input.length,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::learned::Fill;
 use super::refusal::News;
+use super::role::ByRole;
 use super::window::Judged;
 
 /// How far a run is.
@@ -40,11 +41,7 @@ pub struct Status {
     /// How full the filters are, as of not long ago.
     pub fill: Option<Fill>,
     /// Bytes of the streams that wait to be read, where that is known.
-    pub train_lag: Option<u64>,
-    /// The same of the other stream.
-    pub query_lag: Option<u64>,
-    /// The same of the stream of removals.
-    pub remove_lag: Option<u64>,
+    pub lag: ByRole<Option<u64>>,
     /// How far a window has come.
     pub window: Option<Windowed>,
 }

@@ -19,7 +19,8 @@ use tamis_read::calendar::{self, Unit};
 use tamis_read::error::Result;
 use tamis_read::refusal::Opt;
 
-use super::refusal::{BadWindow, opt};
+use super::opt;
+use super::refusal::BadWindow;
 use super::source::Records;
 
 /// More panes are refused: each is a sketch of its own.
@@ -67,7 +68,8 @@ pub struct Event {
 }
 
 /// What becomes of rows that are late, but not too late for the window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Late {
     /// They are left out.
     Drop,
@@ -154,7 +156,12 @@ pub(super) fn shown(millis: i64) -> String {
 impl Window {
     /// A window of this length, cut into panes of that length: where it is not given, into 24, or as
     /// many up to that as make panes of whole milliseconds.
-    pub fn new(length: Duration, slide: Option<Duration>, by: By, clock: fn() -> SystemTime) -> Result<Self> {
+    pub fn new(
+        length: Duration,
+        slide: Option<Duration>,
+        by: By,
+        clock: fn() -> SystemTime,
+    ) -> Result<Self, BadWindow> {
         let length = millis(opt::WINDOW, length)?;
         let slide = match slide {
             Some(slide) => millis(opt::SLIDE, slide)?,
@@ -166,16 +173,16 @@ impl Window {
         let texts = || (shown(length), shown(slide));
         if length < slide {
             let (length, slide) = texts();
-            return Err(BadWindow::Short { length, slide }.into());
+            return Err(BadWindow::Short { length, slide });
         }
         if length % slide != 0 {
             let (length, slide) = texts();
-            return Err(BadWindow::Uneven { length, slide }.into());
+            return Err(BadWindow::Uneven { length, slide });
         }
         if (length / slide) as u64 > MOST_PANES {
             let panes = length / slide;
             let (length, slide) = texts();
-            return Err(BadWindow::Panes { length, slide, panes }.into());
+            return Err(BadWindow::Panes { length, slide, panes });
         }
         Ok(Window { length, slide, by, clock })
     }
@@ -416,9 +423,11 @@ impl Part<'_> {
 
 #[cfg(test)]
 mod tests {
+    use tamis_read::refusal::{Fields, say};
+
     use super::*;
 
-    fn window(length: &str, slide: Option<&str>) -> Result<Window> {
+    fn window(length: &str, slide: Option<&str>) -> Result<Window, BadWindow> {
         let time = |text: &str| {
             let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap());
             let unit = match unit {
@@ -454,7 +463,7 @@ mod tests {
             ("999999999d", Some("1ms"), "panes"),
             ("99999999999999d", None, "too long"),
         ] {
-            let message = window(length, slide).err().map(|error| error.to_string()).unwrap_or_default();
+            let message = window(length, slide).err().map(|why| say(&why, &Fields)).unwrap_or_default();
             assert!(message.contains(says), "{length} {slide:?}: {message}");
         }
     }

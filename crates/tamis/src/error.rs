@@ -74,6 +74,9 @@ pub enum Error {
     /// A file whose parts contradict each other though their checksums match.
     #[error("{0}: the file was not written by tamis, or was changed since")]
     Corrupt(String),
+    /// Parameters that cannot be read as JSON: why.
+    #[error("invalid parameters ({0}): the file was not written by tamis, or was changed since")]
+    Params(String),
     /// Memory that the system does not give.
     #[error("not enough memory for {bytes} bytes")]
     Memory {

@@ -272,9 +272,8 @@ impl Params {
 
     /// Reads parameters that [`to_json`](Self::to_json) wrote.
     pub fn from_json(text: &str) -> Result<Params> {
-        let ParamsInJson { kind, hash, recipe, groups } = serde_json::from_str(text).map_err(|error| {
-            Error::Corrupt(format!("invalid parameters: `plan -o` writes valid ones ({error})"))
-        })?;
+        let ParamsInJson { kind, hash, recipe, groups } =
+            serde_json::from_str(text).map_err(|error| Error::Params(error.to_string()))?;
         let numbers = |GroupInJson { group, keys, fpr, slots, width, hashes }| {
             (group, Numbers { keys, fpr, slots, width, hashes })
         };
@@ -303,6 +302,13 @@ impl Params {
     /// The group of this name.
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         self.groups.binary_search_by(|group| group.group.0.as_slice().cmp(name)).ok()
+    }
+
+    /// The numbers of the groups in the [order for people](Name::compare_naturally).
+    pub fn natural_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        order.sort_by(|&a, &b| self.groups[a].group.compare_naturally(&self.groups[b].group));
+        order
     }
 
     /// The first word of each group's section in the data area, and the words in all: sections
@@ -340,21 +346,18 @@ impl Params {
         for group in &self.groups {
             let Some(at) = other.find(&group.group.0) else { continue };
             let twin = &other.groups[at];
-            if group != twin && a.kind.counts() {
-                let of =
-                    if group.group.0.is_empty() { String::new() } else { format!("group {}: ", group.group) };
-                let say = |g: &GroupParams| {
-                    let (row, depth, width) = (g.shape.row(), g.shape.hashes(), g.shape.width());
-                    format!("{depth} rows of {row} counters of {width} bits (epsilon {})", g.epsilon())
-                };
-                return Some(format!("{of}one has {}, the other {}", say(group), say(twin)));
-            }
             if group != twin {
                 let of =
                     if group.group.0.is_empty() { String::new() } else { format!("group {}: ", group.group) };
-                let say = |g: &GroupParams| {
-                    let (bits, hashes) = (g.shape.bits(), g.shape.hashes());
-                    format!("{bits} bits and {hashes} hashes for {} keys at {}", g.keys(), g.fpr())
+                let say = |GroupParams { goal, shape, .. }: &GroupParams| match goal {
+                    Goal::Error { epsilon } => {
+                        let (row, depth, width) = (shape.row(), shape.hashes(), shape.width());
+                        format!("{depth} rows of {row} counters of {width} bits (epsilon {epsilon})")
+                    }
+                    Goal::Rate { keys, fpr } => {
+                        let (bits, hashes) = (shape.bits(), shape.hashes());
+                        format!("{bits} bits and {hashes} hashes for {keys} keys at {fpr}")
+                    }
                 };
                 return Some(format!("{of}one has {}, the other {}", say(group), say(twin)));
             }

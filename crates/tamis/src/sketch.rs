@@ -57,6 +57,14 @@ impl Beside {
     }
 }
 
+/// Sets the bits that the other words have: how filters of the same parameters are joined, but for those
+/// that count.
+pub fn or_words(words: &mut [u64], others: &[u64]) {
+    for (word, other) in words.iter_mut().zip(others) {
+        *word |= other;
+    }
+}
+
 /// A sketch of any kind, over words that it owns or borrows.
 #[derive(Debug, Clone)]
 pub enum Sketch<W> {

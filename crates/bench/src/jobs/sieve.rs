@@ -60,7 +60,8 @@ pub fn run(tamis: &Path, python: &Path, lines: u64, data: &Data) -> Result<Value
         ("tamis, pipes, 1 thread", "cat \"$4\" | \"$1\" filter \"$2\" - --threads 1 | cat > \"$5\""),
         ("tamis, pipes, 2 threads", "cat \"$4\" | \"$1\" filter \"$2\" - --threads 2 | cat > \"$5\""),
     ];
-    let mut runs: Vec<(&str, Vec<Took>)> = contestants.iter().map(|(name, _)| (*name, Vec::new())).collect();
+    let mut runs: Vec<(&'static str, Vec<Took>)> =
+        contestants.iter().map(|(name, _)| (*name, Vec::new())).collect();
     let mut of_python = Vec::new();
     for _ in 0..ROUNDS {
         for ((_, line), (_, runs)) in contestants.iter().zip(&mut runs) {
@@ -74,28 +75,47 @@ pub fn run(tamis: &Path, python: &Path, lines: u64, data: &Data) -> Result<Value
         runs.push(("Python and rbloom, files", of_python));
     }
 
-    let wall = |runs: &[Took]| runs.iter().map(|took| took.wall).collect::<Vec<_>>();
-    let least = |name: &str| {
-        let found = runs.iter().find(|(known, _)| *known == name);
-        found.map_or(f64::NAN, |(_, runs)| best(wall(runs).into_iter()))
-    };
-    let peer = |name: &str| if name.contains("pipes") { "grep -Fxf, pipes" } else { "grep -Fxf, files" };
-    let row = |(name, runs): &(&str, Vec<Took>)| {
-        let wall = wall(runs);
-        vec![
-            (*name).to_owned(),
-            format!("{:.3}", least(name)),
-            format!("{:.3}", median(&wall)),
-            format!("{:.1}", 1e9 * least(name) / lines as f64),
-            format!("{:.1}", least(peer(name)) / least(name)),
-        ]
-    };
     let mut notes =
         vec!["All with their start; grep reads its keys each time, and tamis a filter.".to_owned()];
     if !has_rbloom {
         notes.push(format!("Python and rbloom: left out, {} has no rbloom.", python.display()));
     }
-    let table = Table {
+    let runs = Runs(runs);
+    println!("{}", table(&runs, lines, notes).text());
+    judge(&runs, has_rbloom);
+    println!();
+    let figures = runs.0.iter().map(|(name, runs)| json!({ "command": name, "wall": wall(runs) }));
+    Ok(json!({ "lines": lines, "keys": KEYS, "runs": figures.collect::<Vec<_>>() }))
+}
+
+/// What each command took, round by round.
+struct Runs(Vec<(&'static str, Vec<Took>)>);
+
+impl Runs {
+    /// The least seconds that a command took.
+    fn least(&self, name: &str) -> f64 {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        found.map_or(f64::NAN, |(_, runs)| best(wall(runs).into_iter()))
+    }
+}
+
+fn wall(runs: &[Took]) -> Vec<f64> {
+    runs.iter().map(|took| took.wall).collect()
+}
+
+fn table(runs: &Runs, lines: u64, notes: Vec<String>) -> Table {
+    let peer = |name: &str| if name.contains("pipes") { "grep -Fxf, pipes" } else { "grep -Fxf, files" };
+    let row = |(name, took): &(&str, Vec<Took>)| {
+        let least = runs.least(name);
+        vec![
+            (*name).to_owned(),
+            format!("{least:.3}"),
+            format!("{:.3}", median(&wall(took))),
+            format!("{:.1}", 1e9 * least / lines as f64),
+            format!("{:.1}", runs.least(peer(name)) / least),
+        ]
+    };
+    Table {
         caption: format!(
             "{} lines of 9 characters, {} keys, {ROUNDS} rounds, seconds",
             number::count(lines),
@@ -108,12 +128,15 @@ pub fn run(tamis: &Path, python: &Path, lines: u64, data: &Data) -> Result<Value
             Column::right("ns/line"),
             Column::right("× grep"),
         ],
-        rows: runs.iter().map(row).collect(),
+        rows: runs.0.iter().map(row).collect(),
         notes,
-    };
-    println!("{}", table.text());
+    }
+}
+
+/// Says whether the targets are met.
+fn judge(runs: &Runs, has_rbloom: bool) {
     let judge = |name: &str, other: &str, target: f64| {
-        let ratio = least(other) / least(name);
+        let ratio = runs.least(other) / runs.least(name);
         println!("{name}: {ratio:.1}x as fast as {other} (target: {target}): {}", verdict(ratio >= target));
     };
     for threads in ["1 thread", "2 threads"] {
@@ -123,7 +146,4 @@ pub fn run(tamis: &Path, python: &Path, lines: u64, data: &Data) -> Result<Value
     if has_rbloom {
         judge("tamis, files, 2 threads", "Python and rbloom, files", PYTHON_TARGET);
     }
-    println!();
-    let figures = runs.iter().map(|(name, runs)| json!({ "command": name, "wall": wall(runs) }));
-    Ok(json!({ "lines": lines, "keys": KEYS, "runs": figures.collect::<Vec<_>>() }))
 }

@@ -1,14 +1,11 @@
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
-use tamis::format::MAGIC;
 use tamis::params::Params;
-use tamis_jobs::request::{self, BuildJob, NoMore, opt};
+use tamis_jobs::request::{self, BuildJob, NoMore, opt, read_params};
 use tamis_make::build::{self, Job, Sketches};
 use tamis_make::number;
 use tamis_make::output as files;
@@ -192,18 +189,6 @@ fn warn_of_other_columns(output: &Output, job: &Job) {
             given.params().common.recipe
         ));
     }
-}
-
-/// Parameters from a file.
-pub(super) fn read_params(path: &Path) -> Result<Params> {
-    let mut file = File::open(path).map_err(Error::io(path))?;
-    let mut bytes = Vec::new();
-    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(Error::io(path))?;
-    if bytes.starts_with(&MAGIC) {
-        bail!("{}: this is a file of filters; --like takes its parameters", path.display());
-    }
-    file.read_to_end(&mut bytes).map_err(Error::io(path))?;
-    Params::from_json(&String::from_utf8_lossy(&bytes)).with_context(|| path.display().to_string())
 }
 
 /// The parameters of a file of filters.

@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use tamis::hash::Scheme;
-use tamis::key::{Field, Recipe};
-use tamis_jobs::dedup::{self, Job, Room};
+use tamis::key::Field;
+use tamis_jobs::dedup;
+use tamis_jobs::request::{DedupJob, NoMore};
 use tamis_make::number;
 use tamis_make::outlet::Destination;
-use tamis_make::output as files;
 
 use super::filter::OutputFormat;
-use crate::arguments::{self, Reading, destination, replace_columns};
-use crate::show::{Output, Sheet, usage};
+use crate::arguments::{self, Reading, refuse_json};
+use crate::show::{Output, Sheet, refused};
 use crate::{notes, progress};
 
 /// Pass each record whose key occurs for the first time; drop repetitions
@@ -81,26 +80,11 @@ pub struct Dedup {
 impl Dedup {
     /// Frees them of repetitions.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let recipe = self.recipe()?;
-        let destination = destination(self.output, self.count, output)?;
-        let to_stdout = destination == Destination::Stdout;
-        let job = Job {
-            recipe,
-            inputs: self.inputs,
-            options: self.reading.options(),
-            hash: Scheme::DEFAULT,
-            fpr: self.fpr,
-            room: self.size.map_or(Room::Any, Room::Bytes),
-            strict: self.strict,
-            memory: self.memory,
-            state: self.state,
-            commit_every: self.commit_every,
-            output: destination,
-            rejected: self.rejected,
-            format: self.output_format.map(OutputFormat::format),
-            bad_rows: self.reading.bad_rows(),
-            threads: self.reading.threads(),
-        };
+        let request = self.request();
+        let to_stdout = request.destination() == Destination::Stdout;
+        let stored = request.stored()?;
+        refuse_json(to_stdout, output)?;
+        let job = request.resolve(stored.as_ref()).map_err(refused)?;
         let report = progress::run(output, "sieving", |control| dedup::dedup(&job, control))?;
         notes::inputs(output, &report.inputs);
         if report.resumed {
@@ -136,14 +120,24 @@ impl Dedup {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The recipe of the state, with these columns, or one of these columns alone.
-    fn recipe(&self) -> Result<Recipe> {
-        let given = Recipe { null: self.null.clone(), ..arguments::key_recipe(&self.key) };
-        let Some(state) = self.state.as_ref().filter(|state| state.exists()) else { return Ok(given) };
-        let stored = &files::open(state)?.params().common.recipe.clone();
-        if self.null.is_some() && given.null != stored.null {
-            return usage("the state was made with another --null: leave it out");
+    /// What is asked for.
+    fn request(self) -> DedupJob {
+        DedupJob {
+            inputs: self.inputs,
+            reading: self.reading.request(),
+            key: self.key,
+            null: self.null,
+            fpr: self.fpr,
+            size: self.size,
+            strict: self.strict,
+            memory: self.strict.then_some(self.memory),
+            commit_every: self.state.is_some().then_some(self.commit_every),
+            state: self.state,
+            count: self.count,
+            output: self.output,
+            rejected: self.rejected,
+            output_format: self.output_format.map(OutputFormat::format),
+            no_more: NoMore,
         }
-        replace_columns(stored, &self.key, None)
     }
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use tamis_jobs::check;
 use tamis_lab::generate;
 use tamis_lab::ratings::recipe;
-use tamis_make::build::{self, Bits, Sizing, Sketches};
+use tamis_make::build::{self, Bits, FilterSizing, Sketches};
 use tamis_make::output as files;
 use tamis_make::plan::Size;
 use tamis_make::rows::BadRows;
@@ -58,7 +58,7 @@ impl Demo {
             sketches: Sketches::Bits {
                 kind: Bits::Blocked,
                 seed: 0,
-                sizing: Sizing::Counted(Size::Fpr(0.01)),
+                sizing: FilterSizing::Counted(Size::Fpr(0.01)),
             },
             recipe: recipe(),
             bad_rows: BadRows::Fail,

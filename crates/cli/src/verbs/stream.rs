@@ -8,24 +8,19 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use tamis::hash::Scheme;
-use tamis::key::{Field, Recipe};
-use tamis::params::{Common, Params};
-use tamis::sizing::Kind;
-use tamis_jobs::request;
+use tamis::key::Field;
+use tamis_jobs::request::NoMore;
 use tamis_make::number;
-use tamis_make::output as files;
-use tamis_make::plan::Size;
 use tamis_read::refusal::say;
-use tamis_stream::kafka::{Lost, Settings};
+use tamis_stream::kafka::{self, Lost, Property};
 use tamis_stream::metrics::Door;
-use tamis_stream::{self, Counts, Job, Named, Removing, Sizing, Status, Target, Watch};
+use tamis_stream::request::{Note, StreamJob};
+use tamis_stream::{ByRole, Job, Report, Role, Sizing, Status, Target, Watch};
 
-use super::build::read_params;
 use super::counters;
 use super::windows::{self, Windows};
-use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes, replace_columns};
-use crate::show::{self, Output, Sheet, usage, wrong};
+use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes};
+use crate::show::{self, Output, Sheet, refused, usage};
 use crate::words::Flags;
 use crate::{notes, progress};
 
@@ -123,8 +118,8 @@ pub struct Stream {
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     reconnect: Option<Duration>,
     /// Setting of the Kafka client, by its librdkafka name: security.protocol=sasl_ssl
-    #[arg(long, value_name = "NAME=VALUE", value_parser = Settings::property, help_heading = "Kafka")]
-    kafka: Vec<(String, String)>,
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Kafka")]
+    kafka: Vec<Property>,
     /// File of such settings, one per line: the place for passwords
     #[arg(long, value_name = "FILE", help_heading = "Kafka")]
     kafka_config: Option<PathBuf>,
@@ -181,32 +176,17 @@ enum Log {
     Json,
 }
 
-/// Keys for which a growing filter begins: of one group, or of each of several.
-const FIRST_KEYS: u64 = 1 << 20;
-const FIRST_KEYS_OF_A_GROUP: u64 = 1 << 14;
-
 impl Stream {
     /// Learns and answers.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let log = self.log;
         let door = self.metrics.as_deref().map(Door::open).transpose()?;
-        let job = self.job(output)?;
+        let job = self.request().resolve(&mut |note| tell(output, note)).map_err(refused)?;
         let to_stdout = job.output == Target::Stdout;
         if to_stdout && output.json {
             return usage("the answers go to standard output: --json goes with -o FILE");
         }
-        let watch = match log {
-            Some(Log::Json) => Watch::hearing(|batch, status| {
-                show::complain(tamis_report::stream::batch_json(batch, status))
-            }),
-            None => Watch::default(),
-        };
-        let quiet = output.quiet;
-        let watch = watch.with_news(move |news| match log {
-            Some(Log::Json) => show::complain(json!({ "note": say(news, &Flags) })),
-            None if quiet => {}
-            None => show::complain(say(news, &Flags)),
-        });
+        let watch = watch(log, output.quiet);
         let end = AtomicBool::new(false);
         let line = Line::new();
         let report = thread::scope(|scope| {
@@ -220,43 +200,7 @@ impl Stream {
                 |control| tamis_stream::stream(&job, control, &watch),
             )
         })?;
-        if report.resumed {
-            output.note("resumed where the last run ended");
-        }
-        notes::inputs(output, &report.inputs);
-        notes::skipped(output, report.status.skipped);
-        if let Some(window) = report.status.window {
-            windows::notes(output, &window);
-        }
-        if report.lost > 0 {
-            output.warn(format!(
-                "{} were gone before they could be read, and are missing (--lost go-on)",
-                number::counted(report.lost, "message")
-            ));
-        }
-        if report.status.missing > 0 {
-            output.warn(format!(
-                "skipped {} that were not there",
-                number::counted(report.status.missing, "removal")
-            ));
-        }
-        if report.counters_full > 0 {
-            let bits = counter_bits(job.counts.as_ref().map_or(&job.sizing, |counts| &counts.sizing));
-            output.warn(format!(
-                "{}: an answer of {} is not an estimate",
-                counters::ran_full(report.counters_full, bits),
-                if bits == 32 { u64::from(u32::MAX) } else { u64::MAX }
-            ));
-        }
-        if let Some(fill) = report.status.fill.filter(|fill| fill.overfull > 0) {
-            output.warn(format!(
-                "{} of {} hold more keys than planned, and their rate is up to {}: give a larger --keys{}",
-                number::count(fill.overfull),
-                number::counted(fill.groups, "filter"),
-                number::rate(fill.rate),
-                if job.window.is_some() { "" } else { ", or let them grow (--kind scalable)" }
-            ));
-        }
+        say_what_happened(output, &job, &report);
         if to_stdout {
             output.note(format!(
                 "{} trained, {} distinct queries asked, {} answered, in {}",
@@ -274,232 +218,113 @@ impl Stream {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn job(mut self, output: &Output) -> Result<Job> {
-        let named = |inputs: &[String]| (!inputs.is_empty()).then(|| Named::of(inputs)).transpose();
-        let (train, query, remove) = (named(&self.train)?, named(&self.query)?, named(&self.remove)?);
-        let stdin = [&train, &query, &remove].into_iter().filter(|named| **named == Some(Named::Stdin));
-        if stdin.count() > 1 {
-            return usage("- (standard input) can be one stream, not several");
-        }
-        match (&train, &query) {
-            (None, None) if remove.is_none() => {
-                return usage("no stream: --train names what is learned, --query what is asked");
-            }
-            (None, _) if self.from.is_none() => {
-                return usage("nothing is learned: give --train, or --from FILE.tamis to ask what it knows");
-            }
-            _ => {}
-        }
-        let target = match (&self.output, &query) {
-            (Some(_), None) => return usage("without --query nothing is answered: leave out -o"),
-            (None, None) => Target::Nowhere,
-            (None, Some(_)) => Target::Stdout,
-            (Some(output), Some(_)) => Target::of(output)?,
-        };
-        for name in [&self.output, &self.counts].into_iter().flatten() {
-            if let Target::File(path) = Target::of(name)? {
-                files::check_is_no_input(&path, &self.params)?;
-            }
-        }
-        let kafka = self.kafka_settings(output)?;
-        let live =
-            [&train, &query, &remove].into_iter().flatten().any(|named| self.follow || named.is_live());
-        let every = match (self.every, self.batch) {
-            (Some(every), _) if every.is_zero() => return usage("--every takes a time above zero"),
-            (None, None) if live => Some(Duration::from_secs(1)),
-            (every, _) => every,
-        };
-        let comes_once = train.as_ref().is_some_and(|named| !matches!(named, Named::Files(_)));
-        let fixed = self.kinds.request().chosen()
-            || self.params.is_some()
-            || self.from.is_some()
-            || self.windows.given();
-        if self.rebuild_above.is_some() && comes_once && !fixed {
-            self.kinds.kind = Some(Kind::Scalable);
-            output.note(
-                "this stream cannot be read again from its beginning, so the filters grow instead (--kind scalable)",
-            );
-        }
-        let window = self.windows.asked()?;
-        let every = match self.every {
-            None => self.windows.every(window.as_ref()).or(every),
-            every => every,
-        };
-        // Counts beside filters have the weights and the update; filters have neither.
-        let weight = if self.counts.is_some() { self.keys.weight.take() } else { None };
-        let conservative = self.counts.is_some() && std::mem::take(&mut self.kinds.conservative);
-        let (common, sizing, mut train_recipe) = match self.given(output)? {
-            Some((params, growing)) => {
-                let keys = self.keys.request();
-                let (kinds, sizes) = (self.kinds.request(), self.sizes.request());
-                request::refuse_fixed(&kinds, &keys, &sizes, &self.counting_of_keys()).map_err(wrong)?;
-                let recipe = keys.applied(&params.common.recipe).map_err(wrong)?;
-                (params.common.clone(), growing.unwrap_or(Sizing::Params(params)), recipe)
-            }
-            None => {
-                let (common, sizing) = self.planned(output)?;
-                let recipe = common.recipe.clone();
-                (common, sizing, recipe)
-            }
-        };
-        if common.recipe != train_recipe {
-            output.warn(format!(
-                "the keys come from other columns ({train_recipe}) than the parameters name, and the file will name ({})",
-                common.recipe
-            ));
-        }
-        let alone = Recipe { group: None, weight: None, ..train_recipe.clone() };
-        let counts = match &self.counts {
-            Some(_) if query.is_none() => {
-                return usage("without --query nothing is answered: leave out --counts");
-            }
-            Some(output) => {
-                let kind = if conservative { Kind::CountMinConservative } else { Kind::CountMin };
-                let recipe = Recipe { weight: weight.clone(), ..common.recipe.clone() };
-                let counters = self.counting.counters(None)?;
-                Some(Counts {
-                    common: Common { kind, hash: common.hash, recipe },
-                    sizing: Sizing::Counters(counters),
-                    output: Target::of(output)?,
-                })
-            }
-            None => None,
-        };
-        if counts.is_some() && common.hash == Scheme::Murmur3 {
-            return usage("counts need xxh3: leave out --counts, or --hash murmur3");
-        }
-        let unweighted = Recipe { weight: None, ..train_recipe.clone() };
-        let remove = match remove {
-            Some(named) => {
-                let recipe = replace_columns(&unweighted, &self.remove_key, None)?;
-                Some(Removing { named, recipe })
-            }
-            None => None,
-        };
-        if weight.is_some() {
-            train_recipe.weight = weight;
-        }
-        Ok(Job {
-            counts,
-            train,
-            query,
-            remove,
-            follow: self.follow,
-            options: self.reading.options(),
-            query_recipe: replace_columns(&alone, &self.query_key, None)?,
-            common,
-            train_recipe,
-            sizing,
-            from: self.from,
-            batch: usize::try_from(self.batch.unwrap_or(100_000)).unwrap_or(usize::MAX),
-            every,
-            output: target,
-            rebuild_above: self.rebuild_above,
-            window,
-            state: self.state,
-            commit_every: self.commit_every,
-            reconnect: self.reconnect,
-            kafka,
-            bad_rows: self.reading.bad_rows(),
-            threads: self.reading.threads(),
-        })
-    }
-
-    /// What is said about Kafka; on the command line counts more than in the file.
-    fn kafka_settings(&mut self, output: &Output) -> Result<Settings> {
-        let mut properties = match &self.kafka_config {
-            Some(path) => Settings::read(path)?,
-            None => Vec::new(),
-        };
-        for (name, _) in self.kafka.iter().filter(|(name, _)| Settings::is_secret(name)) {
-            output.warn(format!(
-                "{name} on the command line is visible to other users: put it into --kafka-config FILE"
-            ));
-        }
-        properties.append(&mut self.kafka);
+    /// What is asked for.
+    fn request(self) -> StreamJob {
+        let given = |inputs: Vec<String>| (!inputs.is_empty()).then_some(inputs);
+        let mut inputs = ByRole::default();
+        inputs[Role::Train] = given(self.train);
+        inputs[Role::Query] = given(self.query);
+        inputs[Role::Remove] = given(self.remove);
         let lost = match self.lost {
             LostName::Stop => Lost::Stop,
             LostName::GoOn => Lost::GoOn,
         };
-        Ok(Settings { properties, timeout: self.kafka_timeout, lost })
-    }
-
-    /// Parameters that are given, and how they grow if they do.
-    fn given(&self, output: &Output) -> Result<Option<(Params, Option<Sizing>)>> {
-        let params = match (&self.params, &self.from) {
-            (Some(path), _) => read_params(path)?,
-            (_, Some(path)) => {
-                let file = files::open(path)?;
-                if file.heavy().is_some() {
-                    output.warn(format!(
-                        "{}: its list of frequent keys is dropped: a stream does not keep one",
-                        path.display()
-                    ));
-                }
-                file.params().clone()
-            }
-            _ => return Ok(None),
-        };
-        let growing = match params.groups.first() {
-            Some(first) if params.common.kind == Kind::Scalable => {
-                Some(Sizing::Growing(first.keys(), first.fpr()))
-            }
-            _ => None,
-        };
-        Ok(Some((params, growing)))
-    }
-
-    /// How the keys are counted that are learned; counts beside filters are sized by the same options.
-    fn counting_of_keys(&self) -> request::Counting {
-        if self.counts.is_none() { self.counting.request() } else { request::Counting::default() }
-    }
-
-    /// Kind and size as they are asked for.
-    fn planned(&mut self, output: &Output) -> Result<(Common, Sizing)> {
-        let size = self.sizes.size()?;
-        if !self.kinds.request().chosen() && self.sizes.keys.is_none() && !self.windows.given() {
-            self.kinds.kind = Some(Kind::Scalable);
+        StreamJob {
+            inputs,
+            follow: self.follow,
+            output: self.output,
+            counts: self.counts,
+            batch: self.batch,
+            every: self.every,
+            rebuild_above: self.rebuild_above,
+            commit_every: self.state.is_some().then_some(self.commit_every),
+            state: self.state,
+            reconnect: self.reconnect,
+            kafka: kafka::Asked {
+                kafka: self.kafka,
+                kafka_config: self.kafka_config,
+                kafka_timeout: Some(self.kafka_timeout),
+                lost: Some(lost),
+            },
+            params: self.params,
+            from: self.from,
+            keys: self.keys.request(),
+            query_key: self.query_key,
+            remove_key: self.remove_key,
+            kinds: self.kinds.request(),
+            sizes: self.sizes.request(),
+            counting: self.counting.request(),
+            windows: self.windows.request(),
+            reading: self.reading.request(),
+            no_more: NoMore,
         }
-        let common = self.kinds.common(self.keys.recipe()?)?;
-        let has_rate = matches!(common.kind, Kind::Blocked | Kind::Bloom | Kind::Counting);
-        if self.windows.given() && self.sizes.keys.is_none() && has_rate {
-            let grouped = common.recipe.group.is_some();
-            let keys = if grouped { FIRST_KEYS_OF_A_GROUP } else { FIRST_KEYS };
-            self.sizes.keys = Some(keys);
-            output.note(format!(
-                "a window is planned for {} distinct keys{}; --keys N changes it",
-                number::count(keys),
-                if grouped { " in each group" } else { "" }
-            ));
+    }
+}
+
+/// Says what should be known of a stream before it runs.
+fn tell(output: &Output, note: &Note) {
+    match note {
+        Note::Secret(name) => output.warn(format!(
+            "{name} on the command line is visible to other users: put it into --kafka-config FILE"
+        )),
+        note if note.is_warning() => output.warn(say(note, &Flags)),
+        note => output.note(say(note, &Flags)),
+    }
+}
+
+/// What hears of batches and news: a log, or people.
+fn watch(log: Option<Log>, quiet: bool) -> Watch {
+    let watch = match log {
+        Some(Log::Json) => {
+            Watch::hearing(|batch, status| show::complain(tamis_report::stream::batch_json(batch, status)))
         }
-        let of_counters = self.counting_of_keys().given();
-        request::refuse_mixed(common.kind, self.sizes.request().given(), of_counters).map_err(wrong)?;
-        let sizing = match (common.kind, self.sizes.keys, size) {
-            (Kind::Scalable, keys, Size::Fpr(fpr)) => {
-                let grouped = common.recipe.group.is_some();
-                let first = if grouped { FIRST_KEYS_OF_A_GROUP } else { FIRST_KEYS };
-                Sizing::Growing(keys.unwrap_or(first), fpr)
-            }
-            (Kind::Scalable, ..) => {
-                return usage(
-                    "a filter that grows has no size: give --fpr, or --keys N for one that does not grow",
-                );
-            }
-            (kind, ..) if kind.counts() => Sizing::Counters(self.counting.counters(None)?),
-            (Kind::Fuse | Kind::Layered, ..) => Sizing::Growing(1, 0.5), // refused with the reason
-            (_, Some(_), Size::Total(_)) if common.recipe.group.is_some() => {
-                return usage(
-                    "a total --size is shared by the keys of each group, which a stream does not know: size by --fpr or --bits-per-key",
-                );
-            }
-            (_, Some(keys), size) => Sizing::Keys(keys, size),
-            (kind, None, _) => {
-                return usage(format!(
-                    "a {kind} filter is planned for a number of keys: give --keys N or --params FILE, or let it grow (--kind scalable)"
-                ));
-            }
-        };
-        Ok((common, sizing))
+        None => Watch::default(),
+    };
+    watch.with_news(move |news| match log {
+        Some(Log::Json) => show::complain(json!({ "note": say(news, &Flags) })),
+        None if quiet => {}
+        None => show::complain(say(news, &Flags)),
+    })
+}
+
+/// Says what people should know of a run that has ended, beside its numbers.
+fn say_what_happened(output: &Output, job: &Job, report: &Report) {
+    if report.resumed {
+        output.note("resumed where the last run ended");
+    }
+    notes::inputs(output, &report.inputs);
+    notes::skipped(output, report.status.skipped);
+    if let Some(window) = report.status.window {
+        windows::notes(output, &window);
+    }
+    if report.lost > 0 {
+        output.warn(format!(
+            "{} were gone before they could be read, and are missing (--lost go-on)",
+            number::counted(report.lost, "message")
+        ));
+    }
+    if report.status.missing > 0 {
+        output.warn(format!(
+            "skipped {} that were not there",
+            number::counted(report.status.missing, "removal")
+        ));
+    }
+    if report.counters_full > 0 {
+        let bits = counter_bits(job.counts.as_ref().map_or(&job.sizing, |counts| &counts.sizing));
+        output.warn(format!(
+            "{}: an answer of {} is not an estimate",
+            counters::ran_full(report.counters_full, bits),
+            if bits == 32 { u64::from(u32::MAX) } else { u64::MAX }
+        ));
+    }
+    if let Some(fill) = report.status.fill.filter(|fill| fill.overfull > 0) {
+        output.warn(format!(
+            "{} of {} hold more keys than planned, and their rate is up to {}: give a larger --keys{}",
+            number::count(fill.overfull),
+            number::counted(fill.groups, "filter"),
+            number::rate(fill.rate),
+            if job.window.is_some() { "" } else { ", or let them grow (--kind scalable)" }
+        ));
     }
 }
 
@@ -559,9 +384,7 @@ impl Line {
         if status.removed > 0 {
             parts.insert(2, format!("{} removed", short(status.removed)));
         }
-        if let Some(lag) =
-            [status.train_lag, status.query_lag, status.remove_lag].into_iter().flatten().reduce(|a, b| a + b)
-        {
+        if let Some(lag) = status.lag.values().copied().flatten().reduce(|a, b| a + b) {
             parts.push(format!("lag {}", number::bytes(lag)));
         }
         parts.join(", ")

@@ -1,14 +1,13 @@
 //! What is said of windows, and what of rows that came at the wrong time.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tamis_make::number;
-use tamis_stream::{By, Event, Judged, Late, TimeColumn, Window, Windowed};
+use tamis_stream::{Judged, Late, TimeColumn, Windowed, request};
 
 use crate::arguments;
-use crate::show::{Output, usage};
+use crate::show::Output;
 
 /// A window that moves on with time.
 #[derive(Debug, Args)]
@@ -43,35 +42,14 @@ enum LateName {
 }
 
 impl Windows {
-    /// Whether there is one.
-    pub fn given(&self) -> bool {
-        self.window.is_some()
-    }
-
-    /// The window that is asked for.
-    pub fn asked(&self) -> Result<Option<Window>> {
-        let Some(length) = self.window else { return Ok(None) };
-        let by = match &self.time {
-            None => By::Arrival,
-            Some(time) => By::Event(Event {
-                time: time.clone(),
-                lateness: self.lateness.unwrap_or_default(),
-                late: match self.late {
-                    Some(LateName::Drop) => Late::Drop,
-                    Some(LateName::Take) | None => Late::Take,
-                },
-                ahead: self.ahead,
-            }),
-        };
-        let window = Window::new(length, self.slide, by, SystemTime::now);
-        window.map(Some).or_else(|error| usage(error.to_string()))
-    }
-
-    /// How long a batch gathers where the user does not say: rows that arrive have the time of their
-    /// batch, which therefore waits for nothing.
-    pub fn every(&self, window: Option<&Window>) -> Option<Duration> {
-        let window = window.filter(|_| self.time.is_none())?;
-        Some(window.slide().min(Duration::from_secs(1)))
+    /// The request.
+    pub fn request(&self) -> request::Windows {
+        let late = self.late.map(|late| match late {
+            LateName::Take => Late::Take,
+            LateName::Drop => Late::Drop,
+        });
+        let Windows { window, slide, lateness, ahead, .. } = *self;
+        request::Windows { window, slide, time: self.time.clone(), lateness, late, ahead }
     }
 }
 

@@ -50,17 +50,8 @@ pub struct Job {
     /// given, or
     /// else [`DEFAULT_RATE`].
     pub fpr: Option<f64>,
-    /// How much may be remembered.
-    pub room: Room,
-    /// Whether each repetition is checked against the keys themselves.
-    pub strict: bool,
-    /// Bytes of keys that a strict job holds in memory.
-    pub memory: u64,
-    /// What is remembered between runs.
-    pub state: Option<PathBuf>,
-    /// How often the state is written during a run: not more often than this, and so that it takes
-    /// no more than a tenth of the time.
-    pub commit_every: Duration,
+    /// What remembers the keys.
+    pub remember: Remember,
     /// The file for first occurrences.
     pub output: Destination,
     /// Where repetitions go.
@@ -71,6 +62,43 @@ pub struct Job {
     pub bad_rows: BadRows,
     /// Threads.
     pub threads: usize,
+}
+
+/// What remembers keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remember {
+    /// The keys themselves, for this run alone: each repetition is checked against them.
+    Keys {
+        /// Bytes of them that are held in memory.
+        memory: u64,
+    },
+    /// A filter.
+    Filter {
+        /// How much it may remember.
+        room: Room,
+        /// Where it is kept between runs.
+        state: Option<Kept>,
+    },
+}
+
+/// A filter that is kept between runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its file.
+    pub path: PathBuf,
+    /// How often it is written during a run: not more often than this, and so that it takes no more
+    /// than a tenth of the time.
+    pub commit_every: Duration,
+}
+
+impl Job {
+    /// What is kept between runs.
+    fn kept(&self) -> Option<&Kept> {
+        match &self.remember {
+            Remember::Filter { state, .. } => state.as_ref(),
+            Remember::Keys { .. } => None,
+        }
+    }
 }
 
 /// One first occurrence in a million.
@@ -187,12 +215,12 @@ impl Batch {
 
 /// Frees records of repetitions.
 pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
-    if job.strict {
-        refuse_strict(job)?;
-        return strict::dedup(job, control);
-    }
+    let room = match job.remember {
+        Remember::Keys { memory } => return strict::dedup(job, memory, control),
+        Remember::Filter { room, .. } => room,
+    };
     let start = Instant::now();
-    let (seen, state, journal, hash) = remembered(job)?;
+    let (seen, state, journal, hash) = remembered(job, room)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
     let form = sources.form(job.format, usual_format(job))?;
@@ -219,26 +247,18 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
     Ok(Report { keyless, inputs, phases, ..report })
 }
 
-fn refuse_strict(job: &Job) -> Result<()> {
-    match job {
-        Job { state: Some(_), .. } => Err(Refusal::StrictState.into()),
-        Job { room: Room::Bytes(_), .. } => Err(Refusal::StrictSize.into()),
-        _ => Ok(()),
-    }
-}
-
 /// What the state remembers, or nothing yet; with its journal, and how keys are hashed.
-fn remembered(job: &Job) -> Result<(Seen, Option<State>, Option<Journal>, Scheme)> {
+fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Journal>, Scheme)> {
     let fpr = job.fpr.unwrap_or(DEFAULT_RATE);
     let common = |hash, recipe: &Recipe| Common { kind: Kind::Scalable, hash, recipe: recipe.clone() };
-    let Some(path) = &job.state else {
-        return Ok((Seen::new(job.room, fpr)?, None, None, job.hash));
+    let Some(Kept { path, .. }) = job.kept() else {
+        return Ok((Seen::new(room, fpr)?, None, None, job.hash));
     };
     output::check(path)?;
     let lock = Lock::at(&PathBuf::from(format!("{}.lock", path.display())), path)?;
     if !path.exists() {
         let state = State::new(path, common(job.hash, &job.recipe), 0, lock);
-        return Ok((Seen::new(job.room, fpr)?, Some(state), None, job.hash));
+        return Ok((Seen::new(room, fpr)?, Some(state), None, job.hash));
     }
     let file = output::open(path)?;
     let params = file.params();
@@ -258,7 +278,7 @@ fn remembered(job: &Job) -> Result<(Seen, Option<State>, Option<Journal>, Scheme
         return refused(StateRefusal::Rate { stored, asked });
     }
     let stored = seen.words().0.len() as u64 * 8;
-    if let Room::Bytes(asked) = job.room
+    if let Room::Bytes(asked) = room
         && stored != asked / 64 * 64
     {
         return refused(StateRefusal::Size { stored, asked });
@@ -276,9 +296,10 @@ fn usual_format(job: &Job) -> Format {
 
 /// Refuses to write over what is read, or a compressed file that would have to be continued.
 fn check_outputs<'a>(job: &'a Job, inputs: impl Iterator<Item = &'a PathBuf> + Clone) -> Result<()> {
-    output::check_outputs([job.output.path(), job.rejected.as_deref(), job.state.as_deref()], inputs)?;
+    let state = job.kept().map(|kept| &*kept.path);
+    output::check_outputs([job.output.path(), job.rejected.as_deref(), state], inputs)?;
     let packed = |path: &&Path| Compression::of_name(path).is_some();
-    if let (Some(_), Some(path)) = (&job.state, job.output.path().filter(packed)) {
+    if let (Some(_), Some(path)) = (state, job.output.path().filter(packed)) {
         return Err(Error::input(path, Refusal::Packed));
     }
     Ok(())

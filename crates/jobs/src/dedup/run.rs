@@ -73,7 +73,7 @@ impl<'j> Run<'j> {
         inputs: &[Explained],
     ) -> Result<Run<'j>> {
         let mut places: Vec<Place> = inputs.iter().map(Place::of).collect();
-        let file = job.state.as_ref().and(job.output.path()).filter(|path| is_regular(path));
+        let file = job.kept().and(job.output.path()).filter(|path| is_regular(path));
         let resumed = journal.and_then(|journal| go_on(journal, &mut places, file));
         let to = match (&state, file) {
             (Some(state), Some(path)) => {
@@ -98,7 +98,7 @@ impl<'j> Run<'j> {
             others,
             resumed: resumed.is_some(),
             committed: Instant::now(),
-            wait: job.commit_every,
+            wait: commit_every(job),
             records: 0,
             first: 0,
             dropped: 0.0,
@@ -159,7 +159,7 @@ impl<'j> Run<'j> {
             self.to.appended().map_or(Ok(()), Appended::sync)?;
             reach("dedup/synced");
             state.commit(&self.seen, &self.places, self.to.appended())?;
-            self.wait = self.job.commit_every.max(10 * begun.elapsed());
+            self.wait = commit_every(self.job).max(10 * begun.elapsed());
             self.committed = Instant::now();
         }
         Ok(())
@@ -198,6 +198,11 @@ impl<'j> Run<'j> {
             phases: Vec::new(),
         })
     }
+}
+
+/// How often the state is written, at most.
+fn commit_every(job: &Job) -> Duration {
+    job.kept().map_or(Duration::ZERO, |kept| kept.commit_every)
 }
 
 fn is_regular(path: &Path) -> bool {

@@ -18,7 +18,7 @@ use tamis_make::output::Mapped;
 const FIRST_KEYS: u64 = 1 << 20;
 
 /// How much may be remembered.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
     /// Whatever there is: the filter grows.
     Any,

@@ -8,15 +8,17 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::iter::{Copied, Peekable};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::time::Instant;
 
 use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Next, Sources};
 
 use super::seen::{Room, Seen};
-use super::{DEFAULT_RATE, Job, Report, Sifter, check_outputs, usual_format};
+use super::{Batch, DEFAULT_RATE, Job, Report, Sifter, check_outputs, usual_format};
 use tamis_make::leftovers::TemporaryFolder;
 use tamis_make::outlet::{Destination, Outlet};
 
@@ -26,7 +28,7 @@ const PART_BITS: u32 = 6;
 /// What a key takes in memory besides its bytes.
 const PER_KEY: usize = 64;
 
-pub(super) fn dedup(job: &Job, control: &Control) -> Result<Report> {
+pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report> {
     let start = Instant::now();
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     sources.keep();
@@ -34,82 +36,36 @@ pub(super) fn dedup(job: &Job, control: &Control) -> Result<Report> {
     check_outputs(job, inputs.iter().map(|input| &input.path))?;
     let form = sources.form(job.format, usual_format(job))?;
     let fpr = job.fpr.unwrap_or(DEFAULT_RATE);
-    let mut seen = Seen::new(Room::Any, fpr)?;
+    let seen = Seen::new(Room::Any, fpr)?;
     let folder = TemporaryFolder::new().map_err(Error::io(std::env::temp_dir()))?;
-    let disk = |source| Error::Io { path: folder.path().into(), source };
-    let mut to = Outlet::open(&job.output)?;
-    let mut others = Outlet::open(&job.rejected.clone().map_or(Destination::Nowhere, Destination::File))?;
+    let mut outlets = Outlets::open(job)?;
     let mut phases = vec![("open", start.elapsed())];
     let mut since = Instant::now();
     let mut phase = |name| {
         phases.push((name, since.elapsed()));
         since = Instant::now();
     };
-
-    let mut answers = Answers::new(tempfile::tempfile_in(folder.path()).map_err(disk)?);
-    let mut parts = Parts::new(folder.path().join("keys"), 0).map_err(disk)?;
-    let mut records = 0u64;
-    let mut fresh = Vec::new();
     let sifters =
         || (0..job.threads).map(|_| Sifter::new(&job.recipe, job.hash, job.bad_rows, true)).collect();
-    let sifted: Vec<Sifter<'_>> = sources.sift(
-        sifters(),
-        |next| {
-            let Next::Batch(batch, _) = next else { return Ok(ControlFlow::Continue(())) };
-            fresh.clear();
-            fresh.resize(batch.keys.len(), false);
-            seen.insert(batch.keys.hashes(), &mut fresh)?;
-            for (row, (&hash, &fresh)) in batch.keys.hashes().iter().zip(&fresh).enumerate() {
-                let record = Record { index: records, hash, fresh };
-                parts.push(record, batch.keys.key(row)).map_err(disk)?;
-                answers.push(fresh).map_err(disk)?;
-                records += 1;
-            }
-            Ok(ControlFlow::Continue(()))
-        },
-        control,
-    )?;
+
+    let mut asked = Asked::new(seen, folder.path())?;
+    let take = |next: Next<'_, Batch>| match next {
+        Next::Batch(batch, _) => asked.take(batch).map(ControlFlow::Continue),
+        Next::Pause => Ok(ControlFlow::Continue(())),
+    };
+    let sifted: Vec<Sifter<'_>> = sources.sift(sifters(), take, control)?;
     phase("read");
-
-    let mut rescued = Vec::new();
-    let memory = usize::try_from(job.memory).unwrap_or(usize::MAX);
-    parts.rescue(memory, &mut rescued, control).map_err(|trouble| match trouble {
-        Trouble::Disk(error) => disk(error),
-        Trouble::Stopped(error) => error,
-    })?;
-    rescued.sort_unstable();
+    let Asked { seen, answers, parts, records, .. } = asked;
+    let rescued = parts.rescued(folder.path(), memory, control)?;
     phase("check");
-
-    let mut answers = answers.read().map_err(disk)?;
-    to.write(&form.prelude)?;
-    others.write(&form.prelude)?;
-    let (mut at, mut first, mut text) = (0u64, 0u64, Vec::new());
-    let mut waiting = rescued.iter().copied().peekable();
-    sources.sift(
-        sifters(),
-        |next| {
-            let Next::Batch(batch, _) = next else { return Ok(ControlFlow::Continue(())) };
-            fresh.clear();
-            for _ in batch.keys.hashes() {
-                let saved = waiting.next_if_eq(&at).is_some();
-                fresh.push(answers.next().map_err(disk)? | saved);
-                at += 1;
-            }
-            first += fresh.iter().filter(|fresh| **fresh).count() as u64;
-            batch.gather(&fresh, true, &mut text);
-            to.write(&text)?;
-            if others.takes() {
-                batch.gather(&fresh, false, &mut text);
-                others.write(&text)?;
-            }
-            let done = to.is_closed() && !others.takes();
-            Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        },
-        control,
-    )?;
-    let closed = to.is_closed();
-    to.finish()?;
-    others.finish()?;
+    let mut passing = Passing::new(answers, &rescued, folder.path())?;
+    outlets.begin(&form.prelude)?;
+    let take = |next: Next<'_, Batch>| match next {
+        Next::Batch(batch, _) => outlets.take(batch, passing.next(batch)?),
+        Next::Pause => Ok(ControlFlow::Continue(())),
+    };
+    sources.sift(sifters(), take, control)?;
+    let (first, closed) = outlets.finish()?;
     phase("write");
     let (_, group) = seen.params()?;
     Ok(Report {
@@ -127,6 +83,120 @@ pub(super) fn dedup(job: &Job, control: &Control) -> Result<Report> {
         inputs,
         phases,
     })
+}
+
+/// That the disk failed on which things are put aside.
+fn disk(folder: &Path) -> impl Fn(io::Error) -> Error {
+    move |source| Error::Io { path: folder.into(), source }
+}
+
+/// The first pass: the filter, its answers, and all keys.
+struct Asked<'f> {
+    folder: &'f Path,
+    seen: Seen,
+    answers: Answers<BufWriter<File>>,
+    parts: Parts,
+    records: u64,
+    fresh: Vec<bool>,
+}
+
+impl<'f> Asked<'f> {
+    fn new(seen: Seen, folder: &'f Path) -> Result<Self> {
+        let answers = Answers::new(tempfile::tempfile_in(folder).map_err(disk(folder))?);
+        let parts = Parts::new(folder.join("keys"), 0).map_err(disk(folder))?;
+        Ok(Asked { folder, seen, answers, parts, records: 0, fresh: Vec::new() })
+    }
+
+    /// Asks the filter for the keys of a chunk, and puts them aside.
+    fn take(&mut self, batch: &Batch) -> Result<()> {
+        self.fresh.clear();
+        self.fresh.resize(batch.keys.len(), false);
+        self.seen.insert(batch.keys.hashes(), &mut self.fresh)?;
+        for (row, (&hash, &fresh)) in batch.keys.hashes().iter().zip(&self.fresh).enumerate() {
+            let record = Record { index: self.records, hash, fresh };
+            self.parts.push(record, batch.keys.key(row)).map_err(disk(self.folder))?;
+            self.answers.push(fresh).map_err(disk(self.folder))?;
+            self.records += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Which records pass, in their order.
+struct Passing<'a> {
+    folder: &'a Path,
+    answers: Answers<BufReader<File>>,
+    /// Records that pass whatever the filter said, in order.
+    rescued: Peekable<Copied<slice::Iter<'a, u64>>>,
+    at: u64,
+    passing: Vec<bool>,
+}
+
+impl<'a> Passing<'a> {
+    fn new(answers: Answers<BufWriter<File>>, rescued: &'a [u64], folder: &'a Path) -> Result<Self> {
+        let answers = answers.read().map_err(disk(folder))?;
+        Ok(Passing {
+            folder,
+            answers,
+            rescued: rescued.iter().copied().peekable(),
+            at: 0,
+            passing: Vec::new(),
+        })
+    }
+
+    /// Which of the records of the next chunk pass.
+    fn next(&mut self, batch: &Batch) -> Result<&[bool]> {
+        self.passing.clear();
+        for _ in batch.keys.hashes() {
+            let saved = self.rescued.next_if_eq(&self.at).is_some();
+            self.passing.push(self.answers.next().map_err(disk(self.folder))? | saved);
+            self.at += 1;
+        }
+        Ok(&self.passing)
+    }
+}
+
+/// Where records go.
+struct Outlets {
+    to: Outlet,
+    others: Outlet,
+    /// Records that passed.
+    first: u64,
+    text: Vec<u8>,
+}
+
+impl Outlets {
+    fn open(job: &Job) -> Result<Outlets> {
+        let to = Outlet::open(&job.output)?;
+        let others = Outlet::open(&job.rejected.clone().map_or(Destination::Nowhere, Destination::File))?;
+        Ok(Outlets { to, others, first: 0, text: Vec::new() })
+    }
+
+    fn begin(&mut self, prelude: &[u8]) -> Result<()> {
+        self.to.write(prelude)?;
+        self.others.write(prelude)
+    }
+
+    /// Writes the records of a chunk; no more are wanted where nobody takes them.
+    fn take(&mut self, batch: &Batch, passing: &[bool]) -> Result<ControlFlow<()>> {
+        self.first += passing.iter().filter(|passing| **passing).count() as u64;
+        batch.gather(passing, true, &mut self.text);
+        self.to.write(&self.text)?;
+        if self.others.takes() {
+            batch.gather(passing, false, &mut self.text);
+            self.others.write(&self.text)?;
+        }
+        let done = self.to.is_closed() && !self.others.takes();
+        Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    /// How many records passed, and whether the reader of them went away.
+    fn finish(self) -> Result<(u64, bool)> {
+        let closed = self.to.is_closed();
+        self.to.finish()?;
+        self.others.finish()?;
+        Ok((self.first, closed))
+    }
 }
 
 /// A bit for each record, on disk.
@@ -233,6 +303,18 @@ impl Parts {
     fn push(&mut self, record: Record, key: &[u8]) -> io::Result<()> {
         let part = (record.hash << self.used) >> (64 - PART_BITS);
         record.write(key, &mut self.files[part as usize])
+    }
+
+    /// The records to be rescued, in order, found in this memory.
+    fn rescued(self, folder: &Path, memory: u64, control: &Control) -> Result<Vec<u64>> {
+        let mut rescued = Vec::new();
+        let memory = usize::try_from(memory).unwrap_or(usize::MAX);
+        self.rescue(memory, &mut rescued, control).map_err(|trouble| match trouble {
+            Trouble::Disk(error) => disk(folder)(error),
+            Trouble::Stopped(error) => error,
+        })?;
+        rescued.sort_unstable();
+        Ok(rescued)
     }
 
     /// Finds the records to be rescued, part by part.

@@ -7,8 +7,8 @@ use tamis::key::Recipe;
 use tamis_read::error::Result;
 use tamis_read::{Control, Next};
 
+use super::Sieved;
 use super::sieve::{Asked, Sieve, Sieving};
-use super::{Sieved, order};
 use crate::ask::Filters;
 use tamis_make::output::Mapped;
 use tamis_make::rows::{BadRows, Groups};
@@ -37,7 +37,7 @@ pub fn sieve(file: &Mapped, question: &Question, rows: Rows, control: &Control) 
     let sieving = Sieving {
         asked: Asked::Any(question.group.map_or_else(|| (0..filters.len()).collect(), |group| vec![group])),
         filters,
-        order: order(params),
+        order: params.natural_order(),
         tag: None,
         invert: question.invert,
         wanted: [true, false],

@@ -151,7 +151,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let store = job.strict.map(|_| Store::open(&job.filters, &file)).transpose()?;
     let sieving = Sieving {
         filters,
-        order: order(params),
+        order: params.natural_order(),
         invert: job.invert,
         wanted: [outlets[0].takes(), outlets[1].takes()],
         asked,
@@ -272,19 +272,12 @@ fn asked(job: &Job, params: &Params) -> Result<Asked> {
         Ask::Group(name) => match params.find(&name.0) {
             Some(at) => Ok(Asked::Any(vec![at])),
             None => {
-                let groups = order(params).into_iter().take(20);
+                let groups = params.natural_order().into_iter().take(20);
                 let groups = groups.map(|at| params.groups[at].group.clone()).collect();
                 Err(Error::input(&job.filters, Refusal::NoGroup { name: name.clone(), groups }))
             }
         },
     }
-}
-
-/// The groups in the order for people.
-fn order(params: &Params) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..params.groups.len()).collect();
-    order.sort_by(|&a, &b| params.groups[a].group.compare_naturally(&params.groups[b].group));
-    order
 }
 
 fn names(params: &Params) -> Vec<&Name> {

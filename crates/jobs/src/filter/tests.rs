@@ -11,7 +11,7 @@ use tamis::params::Common;
 use super::*;
 use crate::query::Asker;
 use crate::request::at_rate;
-use tamis_make::build::{self, Bits, Sizing, Sketches};
+use tamis_make::build::{self, Bits, FilterSizing, Sketches};
 use tamis_make::exact::LEAST_MEMORY;
 use tamis_make::plan::Size;
 use tamis_make::spread::Rows;
@@ -230,7 +230,11 @@ fn strict_is_a_join_whatever_the_filters_say() {
     let build = build::Job {
         inputs: vec![folder.join("members.txt").display().to_string()],
         options: tamis_read::Options::default(),
-        sketches: Sketches::Bits { kind: Bits::Blocked, seed: 0, sizing: Sizing::Planned(1, Size::Fpr(0.5)) },
+        sketches: Sketches::Bits {
+            kind: Bits::Blocked,
+            seed: 0,
+            sizing: FilterSizing::Planned(1, Size::Fpr(0.5)),
+        },
         recipe: Recipe::lines(),
         bad_rows: BadRows::Fail,
         threads: 2,

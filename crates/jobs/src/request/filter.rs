@@ -1,6 +1,6 @@
 //! What is asked of a filter of records.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tamis::key::{Field, Recipe};
@@ -8,7 +8,7 @@ use tamis::params::Name;
 use tamis_read::Format;
 
 use super::sizes::chosen;
-use super::{NoMore, Reading, Refusal, json, reading, replace_columns};
+use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns};
 use crate::filter::{Ask, Job};
 use tamis_make::outlet::Destination;
 use tamis_make::{exact, opt, spread};
@@ -59,12 +59,7 @@ pub struct FilterJob {
 impl FilterJob {
     /// The file for the records that pass.
     pub fn destination(&self) -> Destination {
-        match &self.output {
-            Some(path) if path == Path::new("-") => Destination::Stdout,
-            Some(path) => Destination::File(path.clone()),
-            None if self.count => Destination::Nowhere,
-            None => Destination::Stdout,
-        }
+        destination(self.output.as_deref(), self.count)
     }
 
     /// The job that follows from it, of a file with this recipe.

@@ -101,9 +101,10 @@ fn parse<T: FromStr<Err: fmt::Display>, E: Error>(text: &str) -> Result<T, E> {
 }
 
 /// What may be missing, by its text, such as a column with its steps.
-pub(super) mod optional {
+pub mod optional {
     use super::*;
 
+    /// Writes the text.
     pub fn serialize<T: fmt::Display, S: Serializer>(
         value: &Option<T>,
         serializer: S,
@@ -111,6 +112,7 @@ pub(super) mod optional {
         value.as_ref().map(ToString::to_string).serialize(serializer)
     }
 
+    /// Reads the text.
     pub fn deserialize<'de, T: FromStr<Err: fmt::Display>, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<T>, D::Error> {
@@ -119,13 +121,15 @@ pub(super) mod optional {
 }
 
 /// The same for one or several.
-pub(super) mod several {
+pub mod several {
     use super::*;
 
+    /// Writes their texts.
     pub fn serialize<T: fmt::Display, S: Serializer>(values: &[T], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(values.iter().map(ToString::to_string))
     }
 
+    /// Reads a text, or a list of texts.
     pub fn deserialize<'de, T: FromStr<Err: fmt::Display>, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<T>, D::Error> {
@@ -156,13 +160,15 @@ pub(super) mod several {
 }
 
 /// A number of bytes, or its text: `64MB`.
-pub(super) mod in_bytes {
+pub mod in_bytes {
     use super::*;
 
+    /// Writes the number.
     pub fn serialize<S: Serializer>(bytes: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
         bytes.serialize(serializer)
     }
 
+    /// Reads the number, or its text.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
         deserializer.deserialize_any(Bytes)
     }
@@ -191,7 +197,7 @@ pub(super) mod in_bytes {
 }
 
 /// One of these words.
-pub(super) fn word<T: Copy, E: Error>(given: &str, words: &[(&str, T)]) -> Result<T, E> {
+pub fn word<T: Copy, E: Error>(given: &str, words: &[(&str, T)]) -> Result<T, E> {
     let found = words.iter().find(|(word, _)| *word == given);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();

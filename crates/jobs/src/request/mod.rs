@@ -6,9 +6,11 @@
 //! says why there is none. A request that goes to another machine goes as its JSON.
 
 mod build;
+mod dedup;
 mod filter;
-mod json;
+pub mod json;
 mod keys;
+mod params;
 mod plan;
 mod reading;
 mod refusal;
@@ -17,16 +19,34 @@ mod sketch;
 mod test;
 #[cfg(test)]
 mod tests;
+pub mod time;
+
+use std::path::Path;
+
+use tamis_make::outlet::Destination;
 
 pub use tamis_make::opt;
 
 pub use self::build::{Build, BuildJob, refuse_fixed};
+pub use self::dedup::DedupJob;
 pub use self::filter::FilterJob;
 pub use self::json::{Malformed, NoMore, read};
 pub use self::keys::{Columns, Keys, replace_columns, replace_weight};
+pub use self::params::read_params;
 pub use self::plan::{Plan, PlanJob};
 pub use self::reading::{MOST_THREADS, Reading, threads};
 pub use self::refusal::Refusal;
 pub use self::sizes::{Counting, Sizes, bytes};
 pub use self::sketch::{HashName, Kinds, at_rate, refuse_mixed, sketches};
 pub use self::test::{Test, TestJob};
+
+/// Where records go: to this file (`-` is standard output), or to standard output where they are not only
+/// counted.
+fn destination(path: Option<&Path>, count: bool) -> Destination {
+    match path {
+        Some(path) if path == Path::new("-") => Destination::Stdout,
+        Some(path) => Destination::File(path.into()),
+        None if count => Destination::Nowhere,
+        None => Destination::Stdout,
+    }
+}

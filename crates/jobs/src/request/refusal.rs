@@ -3,7 +3,7 @@
 use tamis::key::Column;
 use tamis::layered::MOST_LAYERS;
 use tamis::sizing::Kind;
-use tamis_read::refusal::{self, Help, Opt};
+use tamis_read::refusal::{self, Help, Opt, Voice};
 
 use super::MOST_THREADS;
 use tamis_make::opt;
@@ -115,6 +115,15 @@ pub enum Refusal {
     /// Other steps than the stored ones.
     #[error("the stored steps apply to {0}")]
     StoredSteps(Column),
+    /// A file that holds no parameters.
+    #[error("invalid parameters ({0}): the file was not written by tamis, or was changed since")]
+    BadParameters(String),
+    /// Filters in place of saved parameters.
+    #[error("this is a file of filters, not of parameters")]
+    FiltersAsParameters,
+    /// The state of a dedup stands for missing values in another way.
+    #[error("the state was made with another text for missing values")]
+    StoredNull,
     /// A second output of records, on one machine.
     #[error(
         "rows that are spread over machines cannot have this; a second run that inverts gives the rejected records"
@@ -177,6 +186,16 @@ fn columns(given: usize) -> String {
 }
 
 impl refusal::Refusal for Refusal {
+    fn reason(&self, voice: &dyn Voice) -> String {
+        match self {
+            Refusal::FiltersAsParameters => {
+                format!("this is a file of filters; {} takes its parameters", voice.option(opt::LIKE))
+            }
+            Refusal::StoredNull => format!("the state was made with another {}", voice.option(opt::NULL)),
+            _ => self.to_string(),
+        }
+    }
+
     fn help(&self) -> Vec<Help> {
         let kind = |kind: Kind| Help::give(opt::KIND.with(kind.name()));
         match self {
@@ -232,7 +251,9 @@ impl refusal::Refusal for Refusal {
             Refusal::Plan(refusal) => refusal.help(),
             Refusal::Spread(refusal) => refusal.help(),
             Refusal::Design(refusal) => refusal.help(),
-            Refusal::Size(_) => vec![],
+            Refusal::StoredNull => vec![Help::Do("leave it out")],
+            Refusal::BadParameters(_) => vec![Help::PlanFirst],
+            Refusal::FiltersAsParameters | Refusal::Size(_) => vec![],
         }
     }
 }

@@ -13,7 +13,7 @@ use super::json::{self, word};
 use super::sizes::{chosen, share};
 use super::{Counting, Refusal, Sizes};
 use tamis_make::build::{
-    Bits, Layering, Rate, Sizing, Sketches, refuse_distinct, refuse_heavy, refuse_small_share,
+    Bits, FilterSizing, Layering, Rate, Sketches, refuse_distinct, refuse_heavy, refuse_small_share,
 };
 use tamis_make::opt;
 use tamis_make::plan::{PerKey, Size};
@@ -167,14 +167,14 @@ fn at(sizes: &Sizes, kind: Kind) -> Result<Size, Refusal> {
     Ok(size)
 }
 
-fn sizing(sizes: &Sizes, common: &Common) -> Result<Sizing, Refusal> {
+fn sizing(sizes: &Sizes, common: &Common) -> Result<FilterSizing, Refusal> {
     let size = at(sizes, common.kind)?;
     match sizes.keys()? {
-        None => Ok(Sizing::Counted(size)),
+        None => Ok(FilterSizing::Counted(size)),
         Some(_) if matches!(size, Size::Total(_)) && common.recipe.group.is_some() => {
             Err(Refusal::TotalOfGroups)
         }
-        Some(keys) => Ok(Sizing::Planned(keys, size)),
+        Some(keys) => Ok(FilterSizing::Planned(keys, size)),
     }
 }
 
@@ -185,8 +185,8 @@ fn document(sizes: &Sizes) -> Result<Sketches, Refusal> {
         Size::Total(_) => return Err(tamis_make::plan::Refusal::PublishedSize(opt::SIZE).into()),
     };
     Ok(Sketches::Document(match sizes.keys()? {
-        None => Sizing::Counted(rate),
-        Some(keys) => Sizing::Planned(keys, rate),
+        None => FilterSizing::Counted(rate),
+        Some(keys) => FilterSizing::Planned(keys, rate),
     }))
 }
 
@@ -195,11 +195,11 @@ fn layering(layers: Option<u32>, sizes: &Sizes, common: &Common) -> Result<Layer
     match (layers, sizing) {
         (Some(layers @ 1..=MOST_LAYERS), sizing) => Ok(Layering::Fixed(layers, sizing)),
         (Some(layers), _) => Err(Refusal::Layers(layers)),
-        (None, Sizing::Counted(Size::Fpr(fpr))) => Ok(Layering::Following(PerKey::Fpr(fpr))),
-        (None, Sizing::Counted(Size::BitsPerKey(bits))) => Ok(Layering::Following(PerKey::Bits(bits))),
-        (None, Sizing::Counted(Size::Total(_)) | Sizing::Planned(_, Size::Total(_))) => {
+        (None, FilterSizing::Counted(Size::Fpr(fpr))) => Ok(Layering::Following(PerKey::Fpr(fpr))),
+        (None, FilterSizing::Counted(Size::BitsPerKey(bits))) => Ok(Layering::Following(PerKey::Bits(bits))),
+        (None, FilterSizing::Counted(Size::Total(_)) | FilterSizing::Planned(_, Size::Total(_))) => {
             Err(Refusal::LayersOfSize)
         }
-        (None, Sizing::Planned(..)) => Err(Refusal::LayersUncounted),
+        (None, FilterSizing::Planned(..)) => Err(Refusal::LayersUncounted),
     }
 }

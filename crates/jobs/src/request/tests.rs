@@ -3,7 +3,7 @@ use tamis::params::Name;
 use tamis_read::refusal::{Fields, say};
 
 use super::*;
-use tamis_make::build::{Bits, Layering, Rate, Sizing, Sketches};
+use tamis_make::build::{Bits, FilterSizing, Layering, Rate, Sketches};
 use tamis_make::plan::{PerKey, Size};
 
 fn map(options: Value) -> Map<String, Value> {
@@ -134,8 +134,8 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
 
 #[test]
 fn each_kind_is_made_with_what_goes_with_it() {
-    let size = Sizing::Counted(Size::Fpr(0.01));
-    let bits = |kind: Bits, seed: u64, sizing: Sizing| {
+    let size = FilterSizing::Counted(Size::Fpr(0.01));
+    let bits = |kind: Bits, seed: u64, sizing: FilterSizing| {
         move |made: &Sketches| {
             matches!(made, Sketches::Bits { kind: k, seed: s, sizing: z }
                 if (*k, *s, *z) == (kind, seed, sizing))
@@ -143,12 +143,12 @@ fn each_kind_is_made_with_what_goes_with_it() {
     };
     assert!(bits(Bits::Blocked, 0, size)(&made(json!({}))));
     assert!(bits(Bits::Bloom, 7, size)(&made(json!({"kind": "bloom", "seed": 7}))));
-    let planned = Sizing::Planned(9, Size::BitsPerKey(8.0));
+    let planned = FilterSizing::Planned(9, Size::BitsPerKey(8.0));
     assert!(bits(Bits::Blocked, 0, planned)(&made(json!({"keys": 9, "bits_per_key": 8}))));
-    let total = Sizing::Counted(Size::Total(2000));
+    let total = FilterSizing::Counted(Size::Total(2000));
     assert!(bits(Bits::Blocked, 0, total)(&made(json!({"size": "2KB"}))));
     let document = made(json!({"hash": "murmur3", "fpr": 0.5}));
-    assert!(matches!(document, Sketches::Document(Sizing::Counted(Rate(fpr))) if fpr == 0.5));
+    assert!(matches!(document, Sketches::Document(FilterSizing::Counted(Rate(fpr))) if fpr == 0.5));
     let layered = made(json!({"kind": "layered", "keywords": "t:split=,", "bits_per_key": 5}));
     let Sketches::Layered { sizing: Layering::Following(each), .. } = layered else { panic!("{layered:?}") };
     assert_eq!(each, PerKey::Bits(5.0));
@@ -250,4 +250,24 @@ fn what_works_on_one_machine_is_not_spread() {
     assert!(told(filter(json!({"rejected": "r"}))).contains("a second run that inverts"));
     assert!(told(filter(json!({}))).contains("give output=FOLDER or count"));
     filter(json!({"count": true})).unwrap();
+}
+
+fn deduplicated(options: Value) -> tamis_read::error::Result<crate::dedup::Job> {
+    let request: DedupJob = read(map(options.clone())).unwrap_or_else(|error| panic!("{options}: {error}"));
+    request.resolve(None)
+}
+
+#[test]
+fn a_dedup_remembers_keys_or_has_a_filter_and_never_both() {
+    use crate::dedup::{Kept, Remember, Room};
+    let remember = |options| deduplicated(options).unwrap().remember;
+    assert_eq!(remember(json!({"strict": true, "memory": "1MB"})), Remember::Keys { memory: 1_000_000 });
+    let kept = Kept { path: "s.tamis".into(), commit_every: std::time::Duration::from_millis(500) };
+    let filter = Remember::Filter { room: Room::Bytes(64_000), state: Some(kept) };
+    assert_eq!(remember(json!({"size": "64KB", "state": "s.tamis", "commit_every": "500ms"})), filter);
+    for more in [json!({"state": "s.tamis"}), json!({"size": 1000})] {
+        let mut options = map(json!({"strict": true}));
+        options.extend(map(more));
+        assert!(deduplicated(Value::Object(options)).is_err());
+    }
 }

@@ -19,7 +19,7 @@ use tamis_make::rows::BadRows;
 use tamis_make::{merge, output};
 use tamis_read::{Control, Options};
 
-use crate::tables::{self, Sizing};
+use crate::tables::{self, AnySizing};
 
 /// Group, key and weight.
 type Rows = Vec<(u8, u16, u64)>;
@@ -44,11 +44,11 @@ fn counters(row: u64, depth: u32, bits: u32) -> Counters {
     Counters::by_hand(row, depth, bits).unwrap()
 }
 
-fn job(inputs: Vec<String>, kind: Kind, sizing: Sizing, threads: usize) -> Job {
+fn job(inputs: Vec<String>, kind: Kind, sizing: AnySizing, threads: usize) -> Job {
     heavy_job(inputs, kind, sizing, None, threads)
 }
 
-fn heavy_job(inputs: Vec<String>, kind: Kind, sizing: Sizing, heavy: Option<f64>, threads: usize) -> Job {
+fn heavy_job(inputs: Vec<String>, kind: Kind, sizing: AnySizing, heavy: Option<f64>, threads: usize) -> Job {
     let common = Common { kind, hash: Scheme::DEFAULT, recipe: recipe() };
     let sketches = sizing.of(&common, None, heavy, false);
     tables::job_of(inputs, &common, sketches, threads)
@@ -93,7 +93,7 @@ proptest! {
         let (row, depth, bits) = SHAPES[which];
         let path = |name: &str| folder.path().join(name);
         let whole = table(&path("whole.csv"), &rows);
-        let sizing = Sizing::Counters(counters(row, depth, bits));
+        let sizing = AnySizing::Counters(counters(row, depth, bits));
         let one = built(&job(vec![whole.clone()], Kind::CountMin, sizing.clone(), 1), &path("one.tamis"));
         let mut turned = rows.clone();
         turned.reverse();
@@ -101,7 +101,7 @@ proptest! {
         prop_assert!(one == built(&job(vec![turned], Kind::CountMin, sizing, 3), &path("turned.tamis")));
 
         let params = output::open(&path("one.tamis")).unwrap().params().clone();
-        let given = || Sizing::Params(params.clone());
+        let given = || AnySizing::Params(params.clone());
         let cut = (at * rows.len() as f64) as usize;
         let parts = [table(&path("a.csv"), &rows[..cut]), table(&path("b.csv"), &rows[cut..])];
         prop_assert!(one == built(&job(parts.to_vec(), Kind::CountMin, given(), 2), &path("both.tamis")));
@@ -120,19 +120,19 @@ proptest! {
         let path = |name: &str| folder.path().join(name);
         let whole = table(&path("whole.csv"), &rows);
         let kind = Kind::CountMinConservative;
-        let sizing = Sizing::Counters(counters(40, 3, 64));
+        let sizing = AnySizing::Counters(counters(40, 3, 64));
         let one = built(&job(vec![whole.clone()], kind, sizing.clone(), 1), &path("one.tamis"));
         prop_assert!(one == built(&job(vec![whole.clone()], kind, sizing, 4), &path("four.tamis")));
         let params = output::open(&path("one.tamis")).unwrap().params().clone();
         let cut = (at * rows.len() as f64) as usize;
         let parts = [table(&path("a.csv"), &rows[..cut]), table(&path("b.csv"), &rows[cut..])];
-        built(&job(vec![parts[0].clone()], kind, Sizing::Params(params.clone()), 2), &path("a.tamis"));
+        built(&job(vec![parts[0].clone()], kind, AnySizing::Params(params.clone()), 2), &path("a.tamis"));
         add(&path("a.tamis"), &parts[1], 2);
         prop_assert!(one == fs::read(path("a.tamis")).unwrap());
 
         // Never below the truth, and never above the plain ones.
         let plain = Params { common: Common { kind: Kind::CountMin, ..params.common.clone() }, ..params };
-        built(&job(vec![whole], Kind::CountMin, Sizing::Params(plain), 2), &path("plain.tamis"));
+        built(&job(vec![whole], Kind::CountMin, AnySizing::Params(plain), 2), &path("plain.tamis"));
         let (one, plain) = (output::open(&path("one.tamis")).unwrap(), output::open(&path("plain.tamis")).unwrap());
         let (mut conservative, mut plain) = (Asker::new(&one).unwrap(), Asker::new(&plain).unwrap());
         for ((group, key), weight) in truth(&rows).0 {
@@ -157,7 +157,7 @@ proptest! {
         let kind = if conservative { Kind::CountMinConservative } else { Kind::CountMin };
         // ε = 0.027: some keys below the share are above it by their estimates.
         let heavy = |inputs, sizing, threads| heavy_job(inputs, kind, sizing, Some(share), threads);
-        let sizing = Sizing::Counters(counters(100, 2, 64));
+        let sizing = AnySizing::Counters(counters(100, 2, 64));
         let one = built(&heavy(vec![whole.clone()], sizing.clone(), 1), &path("one.tamis"));
         prop_assert!(one == built(&heavy(vec![whole.clone()], sizing.clone(), 3), &path("three.tamis")));
         complete(&path("one.tamis"), &rows, share);
@@ -172,7 +172,7 @@ proptest! {
         let cut = (at * rows.len() as f64) as usize;
         let parts = [table(&path("a.csv"), &rows[..cut]), table(&path("b.csv"), &rows[cut..])];
         for (part, name) in parts.iter().zip(["a.tamis", "b.tamis"]) {
-            built(&heavy(vec![part.clone()], Sizing::Params(params.clone()), 2), &path(name));
+            built(&heavy(vec![part.clone()], AnySizing::Params(params.clone()), 2), &path(name));
         }
         if !conservative {
             merge::merge(&[path("a.tamis"), path("b.tamis")], &path("m.tamis"), 2, &Control::default()).unwrap();
@@ -229,7 +229,7 @@ fn exact_counts_agree_with_sketches_of_the_same_rows_and_not_of_others() {
         .map(|i| ((i % 2) as u8, (1 + 40_000 / (i + 1)) as u16 + (i % 977) as u16, 1))
         .collect();
     let input = table(&path("rows.csv"), &rows);
-    let sizing = Sizing::Counters(Counters::for_error(0.005, 0.02, 64).unwrap());
+    let sizing = AnySizing::Counters(Counters::for_error(0.005, 0.02, 64).unwrap());
     built(&job(vec![input.clone()], Kind::CountMin, sizing, 2), &path("c.tamis"));
     let job = |input: String| rank::Job {
         sketches: path("c.tamis"),

@@ -16,7 +16,7 @@ use tamis_make::rows::BadRows;
 use tamis_make::{merge, output};
 use tamis_read::{Control, Options};
 
-use crate::tables::{Rows, Sizing, job, recipe, table};
+use crate::tables::{AnySizing, Rows, job, recipe, table};
 
 fn built(job: &Job, folder: &Path) -> Vec<u8> {
     let path = folder.join("out.tamis");
@@ -47,7 +47,7 @@ proptest! {
     fn the_bytes_do_not_depend_on_threads_order_or_splitting(rows in rows(), cuts in prop::collection::vec(0usize..600, 0..4), threads in 1usize..5, scheme in 0usize..6, seed in any::<u64>()) {
         let folder = tempfile::tempdir().unwrap();
         let scheme = SCHEMES[scheme];
-        let sizing = Sizing::Count(Size::Fpr(0.01));
+        let sizing = AnySizing::Count(Size::Fpr(0.01));
         let whole = table(&folder.path().join("whole.csv"), &rows);
         let expected = built(&job(vec![whole], scheme, sizing.clone(), 1), folder.path());
 
@@ -69,11 +69,11 @@ proptest! {
         let (a, b) = (table(&folder.path().join("a.csv"), &left), table(&folder.path().join("b.csv"), &right));
         let both = vec![a.clone(), b.clone()];
         let size = Size::Fpr(0.02);
-        let params = build::plan(&job(both.clone(), scheme, Sizing::Count(size), threads), &Control::default()).unwrap().params;
+        let params = build::plan(&job(both.clone(), scheme, AnySizing::Count(size), threads), &Control::default()).unwrap().params;
         let params = Params::from_json(&params.to_json()).unwrap();
         let one = |inputs: Vec<String>, name: &str| -> PathBuf {
             let path = folder.path().join(name);
-            let job = job(inputs, scheme, Sizing::Params(params.clone()), threads);
+            let job = job(inputs, scheme, AnySizing::Params(params.clone()), threads);
             build::build(&job, &path, &Control::default()).unwrap();
             path
         };
@@ -103,7 +103,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let input = table(&folder.path().join("t.csv"), &rows);
         let path = folder.path().join("out.tamis");
-        build::build(&job(vec![input], SCHEMES[scheme], Sizing::Count(Size::Fpr(0.01)), threads), &path, &Control::default()).unwrap();
+        build::build(&job(vec![input], SCHEMES[scheme], AnySizing::Count(Size::Fpr(0.01)), threads), &path, &Control::default()).unwrap();
         let file = output::open(&path).unwrap();
         let mut asker = Asker::new(&file).unwrap();
         let mut truth: HashMap<u8, HashSet<u16>> = HashMap::new();
@@ -127,7 +127,7 @@ fn threads_that_share_one_large_filter_build_the_same_bytes() {
     let rows: Rows = (0..40_000u32).map(|i| ((i % 3) as u8, (i % 65_521) as u16)).collect();
     let input = table(&folder.path().join("t.csv"), &rows);
     for scheme in &MERGEABLE {
-        let sizing = Sizing::Keys(4_000_000, Size::Fpr(0.01));
+        let sizing = AnySizing::Keys(4_000_000, Size::Fpr(0.01));
         let one = built(&job(vec![input.clone()], *scheme, sizing.clone(), 1), folder.path());
         assert!(one.len() > 12 << 20);
         for threads in [2, 5] {
@@ -144,7 +144,7 @@ fn a_total_size_is_kept_and_shared_fairly() {
     let input = table(&folder.path().join("t.csv"), &rows);
     for scheme in [SCHEMES[0], SCHEMES[1], SCHEMES[3], SCHEMES[5]] {
         let total = 60_000;
-        let job = job(vec![input.clone()], scheme, Sizing::Count(Size::Total(total)), 2);
+        let job = job(vec![input.clone()], scheme, AnySizing::Count(Size::Total(total)), 2);
         let path = folder.path().join("out.tamis");
         let report = build::build(&job, &path, &Control::default()).unwrap();
         let kind = scheme.0;
@@ -167,7 +167,7 @@ fn files_that_differ_in_a_group_which_the_first_one_lacks_are_not_merged() {
         let input = table(&folder.path().join(format!("{name}.csv")), &rows);
         let path = folder.path().join(format!("{name}.tamis"));
         build::build(
-            &job(vec![input], SCHEMES[0], Sizing::Count(Size::Fpr(0.01)), 1),
+            &job(vec![input], SCHEMES[0], AnySizing::Count(Size::Fpr(0.01)), 1),
             &path,
             &Control::default(),
         )

@@ -19,7 +19,7 @@ use tamis_make::rows::BadRows;
 use tamis_make::{merge, output};
 use tamis_read::{Control, Options};
 
-use crate::tables::{self, Sizing};
+use crate::tables::{self, AnySizing};
 
 /// A group and the numbers of keywords, which may repeat.
 type Rows = Vec<(u8, Vec<u8>)>;
@@ -51,7 +51,7 @@ fn table(path: &Path, rows: &[(u8, Vec<u8>)]) -> String {
     path.display().to_string()
 }
 
-fn job(inputs: Vec<String>, sizing: Sizing, layers: Option<u32>, threads: usize) -> Job {
+fn job(inputs: Vec<String>, sizing: AnySizing, layers: Option<u32>, threads: usize) -> Job {
     let common = Common { kind: Kind::Layered, hash: Scheme::DEFAULT, recipe: recipe() };
     let sketches = sizing.of(&common, layers, None, false);
     tables::job_of(inputs, &common, sketches, threads)
@@ -86,7 +86,7 @@ proptest! {
     fn the_file_holds_the_bits_of_the_definition(rows in rows(), asked in prop::option::of(1u32..9), threads in 1usize..4) {
         let folder = tempfile::tempdir().unwrap();
         let input = table(&folder.path().join("t.csv"), &rows);
-        let path = built(&job(vec![input.clone()], Sizing::Count(Size::Fpr(0.05)), asked, threads), folder.path(), "a.tamis");
+        let path = built(&job(vec![input.clone()], AnySizing::Count(Size::Fpr(0.05)), asked, threads), folder.path(), "a.tamis");
         let file = output::open(&path).unwrap();
         let all: usize = rows.iter().map(|(_, tags)| keywords(tags).len()).sum();
         let k = 4; // the best at 0.05
@@ -145,7 +145,7 @@ proptest! {
     #[test]
     fn the_bytes_do_not_depend_on_threads_order_or_splitting(rows in rows(), cut in 0usize..120, threads in 1usize..5) {
         let folder = tempfile::tempdir().unwrap();
-        let sizing = Sizing::Count(Size::Fpr(0.05));
+        let sizing = AnySizing::Count(Size::Fpr(0.05));
         let whole = table(&folder.path().join("whole.csv"), &rows);
         let one = built(&job(vec![whole], sizing.clone(), None, 1), folder.path(), "one.tamis");
         let mut turned = rows.clone();
@@ -163,9 +163,9 @@ proptest! {
         let (a, b) = (table(&folder.path().join("a.csv"), &left), table(&folder.path().join("b.csv"), &right));
         let both = vec![a.clone(), b.clone()];
         let size = Size::Fpr(0.05);
-        let params = build::plan(&job(both.clone(), Sizing::Count(size), None, threads), &Control::default()).unwrap().params;
+        let params = build::plan(&job(both.clone(), AnySizing::Count(size), None, threads), &Control::default()).unwrap().params;
         let params = Params::from_json(&params.to_json()).unwrap();
-        let one = |inputs: Vec<String>, name: &str| built(&job(inputs, Sizing::Params(params.clone()), None, threads), folder.path(), name);
+        let one = |inputs: Vec<String>, name: &str| built(&job(inputs, AnySizing::Params(params.clone()), None, threads), folder.path(), name);
         let (a_file, b_file) = (one(vec![a], "a.tamis"), one(vec![b.clone()], "b.tamis"));
         let union = fs::read(one(both, "union.tamis")).unwrap();
         let merged = folder.path().join("merged.tamis");
@@ -183,7 +183,7 @@ fn threads_that_share_one_large_filter_build_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let rows: Rows = (0..20_000u32).map(|i| ((i % 3) as u8, i.to_le_bytes()[..3].to_vec())).collect();
     let input = table(&folder.path().join("t.csv"), &rows);
-    let sizing = Sizing::Keys(4_000_000, Size::Fpr(0.05));
+    let sizing = AnySizing::Keys(4_000_000, Size::Fpr(0.05));
     let bytes = |threads: usize| {
         fs::read(built(&job(vec![input.clone()], sizing.clone(), Some(2), threads), folder.path(), "x.tamis"))
             .unwrap()
@@ -200,7 +200,7 @@ fn other_kinds_hold_a_record_as_one_key() {
     let rows: Rows = vec![(0, vec![1, 2]), (0, vec![2, 1]), (0, vec![1, 2, 1]), (0, vec![1])];
     let input = table(&folder.path().join("t.csv"), &rows);
     let common = Common { kind: Kind::Bloom, hash: Scheme::DEFAULT, recipe: recipe() };
-    let sketches = Sizing::Count(Size::Fpr(0.001)).of(&common, None, None, false);
+    let sketches = AnySizing::Count(Size::Fpr(0.001)).of(&common, None, None, false);
     let job = tables::job_of(vec![input], &common, sketches, 1);
     let path = built(&job, folder.path(), "x.tamis");
     let file = output::open(&path).unwrap();

@@ -19,9 +19,9 @@ use tamis_make::remove::{self, Missing, Removal};
 use tamis_make::rows::BadRows;
 use tamis_read::{Control, Options};
 
-use crate::tables::{self, Rows, Sizing, recipe, table};
+use crate::tables::{self, AnySizing, Rows, recipe, table};
 
-fn job(inputs: Vec<String>, kind: Kind, sizing: Sizing) -> Job {
+fn job(inputs: Vec<String>, kind: Kind, sizing: AnySizing) -> Job {
     tables::job(inputs, (kind, Scheme::DEFAULT), sizing, 2)
 }
 
@@ -63,13 +63,13 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let (all, rest_file) = (folder.join("all.tamis"), folder.join("rest.tamis"));
-        build_to(&all, &job(vec![table(&folder.join("all.csv"), &rows)], Kind::Counting, Sizing::Count(Size::Fpr(0.01))));
+        build_to(&all, &job(vec![table(&folder.join("all.csv"), &rows)], Kind::Counting, AnySizing::Count(Size::Fpr(0.01))));
         let params = output::open(&all).unwrap().params().clone();
         let mut left: HashMap<(u8, u16), i32> = HashMap::new();
         rows.iter().for_each(|row| *left.entry(*row).or_default() += 1);
         gone.iter().for_each(|row| *left.entry(*row).or_default() -= 1);
         let rest: Rows = left.iter().flat_map(|(row, times)| vec![*row; *times as usize]).collect();
-        build_to(&rest_file, &job(vec![table(&folder.join("rest.csv"), &rest)], Kind::Counting, Sizing::Params(params)));
+        build_to(&rest_file, &job(vec![table(&folder.join("rest.csv"), &rest)], Kind::Counting, AnySizing::Params(params)));
 
         let report = remove::remove(&all, &removal(cut(folder, &gone, at), Missing::Fail, threads), &Control::default()).unwrap();
         prop_assert_eq!((report.removed(), report.missing()), (gone.len() as u64, 0));
@@ -85,7 +85,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let path = folder.join("t.tamis");
-        build_to(&path, &job(vec![table(&folder.join("all.csv"), &rows)], Kind::Counting, Sizing::Count(Size::Fpr(1e-6))));
+        build_to(&path, &job(vec![table(&folder.join("all.csv"), &rows)], Kind::Counting, AnySizing::Count(Size::Fpr(1e-6))));
         let before = fs::read(&path).unwrap();
         let wanted: Rows = [gone.clone(), strangers.clone()].concat();
         let whole = vec![table(&folder.join("gone.csv"), &wanted)];
@@ -112,18 +112,18 @@ proptest! {
         set.sort_unstable();
         set.dedup();
         let path = folder.join("set.tamis");
-        let sizing = Sizing::Count(Size::Fpr(0.01));
+        let sizing = AnySizing::Count(Size::Fpr(0.01));
         build_to(&path, &job(vec![table(&folder.join("set.csv"), &set)], Kind::Counting, sizing.clone()));
         let as_set = fs::read(&path).unwrap();
         let params = output::open(&path).unwrap().params().clone();
-        for sizing in [sizing, Sizing::Params(params.clone())] {
+        for sizing in [sizing, AnySizing::Params(params.clone())] {
             let common = Common { kind: Kind::Counting, hash: Scheme::DEFAULT, recipe: recipe() };
             build_to(&path, &tables::job_of(cut(folder, &rows, at), &common, sizing.of(&common, None, None, true), 2));
             prop_assert!(fs::read(&path).unwrap() == as_set);
         }
         // Adding them each once to what is empty is the same.
         let none = vec![table(&folder.join("none.csv"), &[])];
-        build_to(&path, &job(none, Kind::Counting, Sizing::Params(params)));
+        build_to(&path, &job(none, Kind::Counting, AnySizing::Params(params)));
         let addition = Addition { inputs: all.clone(), options: Options::default(), recipe: recipe(), bad_rows: BadRows::Fail, distinct: true, new_groups: false, threads: 2 };
         build::add(&path, &addition, &Control::default()).unwrap();
         prop_assert!(fs::read(&path).unwrap() == as_set);
@@ -142,7 +142,7 @@ proptest! {
         let folder = folder.path();
         let (one, two) = (folder.join("one.tamis"), folder.join("two.tamis"));
         // So high a rate that the second takes many for removed that are not.
-        let sizing = Sizing::Count(Size::Fpr(0.2));
+        let sizing = AnySizing::Count(Size::Fpr(0.2));
         build_to(&one, &job(vec![table(&folder.join("one.csv"), &rows)], kinds.0, sizing.clone()));
         build_to(&two, &job(vec![table(&folder.join("two.csv"), &gone)], kinds.1, sizing));
         let (first, second) = (output::open(&one).unwrap(), output::open(&two).unwrap());
@@ -162,7 +162,7 @@ proptest! {
 fn pair(folder: &Path) -> (PathBuf, PathBuf, check::Job) {
     let keys = |range: std::ops::Range<u32>| -> Rows { range.map(|key| (1, key as u16)).collect() };
     let (one, two) = (folder.join("one.tamis"), folder.join("two.tamis"));
-    let sizing = Sizing::Count(Size::Fpr(0.05));
+    let sizing = AnySizing::Count(Size::Fpr(0.05));
     build_to(&one, &job(vec![table(&folder.join("a.csv"), &keys(0..20_000))], Kind::Blocked, sizing.clone()));
     build_to(&two, &job(vec![table(&folder.join("b.csv"), &keys(0..2_000))], Kind::Blocked, sizing));
     let left = table(&folder.join("left.csv"), &keys(2_000..20_000));
@@ -216,7 +216,7 @@ fn filters_that_make_other_keys_are_no_pair() {
     let input = table(&folder.join("c.csv"), &[(1, 1), (1, 2)]);
     let other = |name: &str, change: &dyn Fn(&mut Job)| {
         let path = folder.join(name);
-        let mut job = job(vec![input.clone()], Kind::Blocked, Sizing::Count(Size::Fpr(0.05)));
+        let mut job = job(vec![input.clone()], Kind::Blocked, AnySizing::Count(Size::Fpr(0.05)));
         change(&mut job);
         build_to(&path, &job);
         RemovedKeys::open(&path, first.params()).map(drop).map_err(|error| error.to_string())
@@ -225,7 +225,7 @@ fn filters_that_make_other_keys_are_no_pair() {
     other("column", &|job| job.recipe.key = vec!["group".parse().unwrap()]).unwrap();
     other("all", &|job| job.recipe.group = None).unwrap();
     let says = |result: Result<(), String>, what: &str| assert!(result.unwrap_err().contains(what), "{what}");
-    let sizing = build::Sizing::Counted(Size::Fpr(0.05));
+    let sizing = build::FilterSizing::Counted(Size::Fpr(0.05));
     let seeded = Sketches::Bits { kind: Bits::Blocked, seed: 4, sizing };
     says(other("seed", &|job| job.sketches = seeded.clone()), "seed=");
     says(other("steps", &|job| job.recipe.key = vec!["key:lower".parse().unwrap()]), "same steps");

@@ -36,7 +36,7 @@ pub fn table(path: &Path, rows: &[(u8, u16)]) -> String {
 
 /// How large sketches shall be, whatever their kind.
 #[derive(Debug, Clone)]
-pub enum Sizing {
+pub enum AnySizing {
     /// The distinct keys are counted first.
     Count(Size),
     /// Each group is planned for this many keys.
@@ -47,20 +47,20 @@ pub enum Sizing {
     Params(Params),
 }
 
-impl Sizing {
+impl AnySizing {
     /// Sketches of this size.
     pub fn of(self, common: &Common, layers: Option<u32>, heavy: Option<f64>, distinct: bool) -> Sketches {
         let (size, keys) = match self {
-            Sizing::Params(params) => {
+            AnySizing::Params(params) => {
                 return Sketches::Given(Given::new(params, distinct, heavy).unwrap());
             }
-            Sizing::Counters(counters) => {
+            AnySizing::Counters(counters) => {
                 let conservative = common.kind == Kind::CountMinConservative;
                 let update = if conservative { Update::Conservative } else { Update::Plain };
                 return Sketches::Counts { seed: 0, update, counters, heavy };
             }
-            Sizing::Count(size) => (size, None),
-            Sizing::Keys(keys, size) => (size, Some(keys)),
+            AnySizing::Count(size) => (size, None),
+            AnySizing::Keys(keys, size) => (size, Some(keys)),
         };
         let sizes = match size {
             Size::Fpr(fpr) => Sizes { fpr: Some(fpr), keys, ..Sizes::default() },
@@ -72,7 +72,7 @@ impl Sizing {
 }
 
 /// A job that builds sketches of one key and one group.
-pub fn job(inputs: Vec<String>, (kind, hash): (Kind, Scheme), sizing: Sizing, threads: usize) -> Job {
+pub fn job(inputs: Vec<String>, (kind, hash): (Kind, Scheme), sizing: AnySizing, threads: usize) -> Job {
     let common = Common { kind, hash, recipe: recipe() };
     let sketches = sizing.of(&common, None, None, false);
     job_of(inputs, &common, sketches, threads)

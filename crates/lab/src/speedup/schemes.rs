@@ -3,7 +3,7 @@
 use tamis::arch::map::Words;
 use tamis::blocked::{Blocked, LINE_BITS};
 use tamis::hash::xxh3;
-use tamis_make::arena::or_into;
+use tamis::sketch::or_words;
 use tamis_read::error::Result;
 
 use super::Word;
@@ -131,7 +131,7 @@ impl Sieve for OfOurs {
     fn join(self, other: &Self) -> Result<Self> {
         let hashes = self.hashes();
         let mut words = self.0.into_words();
-        or_into(&mut words, other.0.words());
+        or_words(&mut words, other.0.words());
         Ok(OfOurs(Blocked::from_words(words, hashes)?))
     }
 

@@ -12,7 +12,7 @@ use tamis_read::error::{Error, Result};
 
 use super::finish::{finish, gather};
 use super::{Refusal, Report, insert, insert_distinct};
-use crate::count::Making;
+use crate::count::KeyRules;
 use crate::groups::{self, Moved};
 use crate::rows::BadRows;
 use crate::{count_min, exact, output, parallel};
@@ -65,12 +65,12 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         sources.keep(); // a pass of its own finds those of the new rows
     }
     let hash = params.common.hash;
-    let making =
-        Making { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows, count_keywords: false };
+    let rules =
+        KeyRules { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows, count_keywords: false };
     let (params, new_groups) = match addition.new_groups {
         true => {
             sources.keep();
-            groups::with_new(&params, &sources, making, addition.threads, control)?
+            groups::with_new(&params, &sources, rules, addition.threads, control)?
         }
         false => (params, Vec::new()),
     };
@@ -78,16 +78,16 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     let about = container.about().clone();
     drop(container);
     let mut built = match addition.distinct {
-        true => insert_distinct(&sources, making, params, Some(words), addition.threads, control)?,
-        false => insert(&sources, making, params, Some(words), addition.threads, control)?,
+        true => insert_distinct(&sources, rules, params, Some(words), addition.threads, control)?,
+        false => insert(&sources, rules, params, Some(words), addition.threads, control)?,
     };
     let gathered = match &store {
-        Some(_) => Some(gather(&sources, making, &built, exact::MEMORY, addition.threads, path, control)?),
+        Some(_) => Some(gather(&sources, rules, &built, exact::MEMORY, addition.threads, path, control)?),
         None => None,
     };
     if let Some(heavy) = heavy {
         let share = heavy.share;
-        count_min::keep_heavy(&sources, making, &mut built, &before, share, addition.threads, control)?;
+        count_min::keep_heavy(&sources, rules, &mut built, &before, share, addition.threads, control)?;
         count_min::join_heavy(&mut built, &before, [heavy])?;
     }
     for (group, before) in before.iter().enumerate() {

@@ -8,21 +8,21 @@ use tamis_read::error::Result;
 use tamis_read::{Control, Sources};
 
 use super::{Built, Refusal};
-use crate::count::Making;
+use crate::count::KeyRules;
 use crate::exact::{self, Gathered, Store};
 use crate::output;
 
 /// Collects the keys of rows that went into filters.
 pub(super) fn gather(
     sources: &Sources,
-    making: Making<'_>,
+    rules: KeyRules<'_>,
     built: &Built,
     memory: u64,
     threads: usize,
     output: &Path,
     control: &Control,
 ) -> Result<Gathered> {
-    let gathered = exact::gather(sources, making, &built.params, memory, threads, output, control)?;
+    let gathered = exact::gather(sources, rules, &built.params, memory, threads, output, control)?;
     if gathered.rows != built.rows.iter().sum::<u64>() {
         return Err(Refusal::Changed.into());
     }

@@ -9,7 +9,7 @@ use tamis_read::{Control, Sources};
 
 use super::Built;
 use crate::arena::{self, Placing, Private, Ranges, Shared};
-use crate::count::Making;
+use crate::count::KeyRules;
 use crate::hashes::{self, Wanted};
 use crate::rows::{Groups, KeyRows, Take};
 use crate::{count_min, parallel};
@@ -17,21 +17,21 @@ use crate::{count_min, parallel};
 /// Puts all keys of the input into an arena, straight from the rows.
 pub(crate) fn insert(
     sources: &Sources,
-    making: Making<'_>,
+    rules: KeyRules<'_>,
     params: Params,
     words: Option<Words>,
     threads: usize,
     control: &Control,
 ) -> Result<Built> {
     if params.common.kind == Kind::CountMinConservative {
-        return count_min::in_order(sources, making, params, words, threads, control);
+        return count_min::in_order(sources, rules, params, words, threads, control);
     }
     let placing = Placing::new(&params);
     let (arena, taken) = if arena::share(&placing, threads) {
         let mut words = words.map_or_else(|| placing.empty(), Ok)?;
         let ranges = Ranges::new(&placing, &mut words, threads);
         let sinks = (0..threads)
-            .map(|_| making.rows(Groups::Known(&params), Shared::new(&placing, &ranges)))
+            .map(|_| rules.rows(Groups::Known(&params), Shared::new(&placing, &ranges)))
             .collect();
         let (takes, taken) = taken(sources.scan(sinks, control)?, params.groups.len());
         takes.into_iter().for_each(Shared::finish);
@@ -44,7 +44,7 @@ pub(crate) fn insert(
             let private = words
                 .take()
                 .map_or_else(|| Private::new(&placing), |words| Ok(Private::with(&placing, words)))?;
-            sinks.push(making.rows(Groups::Known(&params), private));
+            sinks.push(rules.rows(Groups::Known(&params), private));
         }
         let (takes, taken) = taken(sources.scan(sinks, control)?, params.groups.len());
         let mut arenas = takes.into_iter().map(Private::finish);
@@ -60,14 +60,14 @@ pub(crate) fn insert(
 /// The same into `counting` filters, equal keys of a group once.
 pub(crate) fn insert_distinct(
     sources: &Sources,
-    making: Making<'_>,
+    rules: KeyRules<'_>,
     params: Params,
     words: Option<Words>,
     threads: usize,
     control: &Control,
 ) -> Result<Built> {
     let wanted = Wanted { distinct: true, known_groups: true };
-    let hashes = hashes::by_group(sources, making, &params, wanted, threads, control)?;
+    let hashes = hashes::by_group(sources, rules, &params, wanted, threads, control)?;
     let mut arena = words.map_or_else(|| Placing::new(&params).empty(), Ok)?;
     let sections = arena::sections(&params, &mut arena);
     parallel::each(threads, sections.len(), |group| {

@@ -30,9 +30,9 @@ pub(crate) use self::from_counted::{from_logs, of_counted, static_filters};
 pub(crate) use self::insert::{Taken, insert, insert_distinct, taken};
 pub use self::refusal::Refusal;
 pub use self::refusal::{refuse_distinct, refuse_exact, refuse_heavy, refuse_small_share};
-pub use self::sketches::{Bits, Given, Layering, Rate, Sizing, Sketches};
+pub use self::sketches::{Bits, FilterSizing, Given, Layering, Rate, Sketches};
 pub(crate) use self::sketches::{Need, Putting};
-use crate::count::{self, Counted, Making};
+use crate::count::{self, Counted, KeyRules};
 use crate::distinct::EXACT;
 use crate::rows::BadRows;
 use crate::{count_min, exact, output, plan};
@@ -63,8 +63,8 @@ impl Job {
     }
 
     /// How its keys are made.
-    pub(crate) fn making(&self) -> Making<'_> {
-        Making {
+    pub(crate) fn rules(&self) -> KeyRules<'_> {
+        KeyRules {
             recipe: &self.recipe,
             hash: self.sketches.hash(),
             bad_rows: self.bad_rows,
@@ -176,7 +176,7 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
     let collecting = Instant::now();
     let gathered = match exact {
         Some(memory) => {
-            let found = gather(&sources, job.making(), &built, memory, job.threads, output, control)?;
+            let found = gather(&sources, job.rules(), &built, memory, job.threads, output, control)?;
             phase("collect keys", collecting);
             Some(found)
         }
@@ -228,9 +228,9 @@ pub(crate) fn make(
     let mut built = match (job.sketches.of_hashes(), logs) {
         (Some(kind), Some((counted, logs))) => from_logs(params, kind, counted, &logs, job.threads, control)?,
         _ if putting == Putting::Distinct => {
-            insert_distinct(sources, job.making(), params, None, job.threads, control)?
+            insert_distinct(sources, job.rules(), params, None, job.threads, control)?
         }
-        _ => insert(sources, job.making(), params, None, job.threads, control)?,
+        _ => insert(sources, job.rules(), params, None, job.threads, control)?,
     };
     built.estimated = estimating;
     built.about = job.about.clone();
@@ -238,7 +238,7 @@ pub(crate) fn make(
     phase("build", building);
     if let Putting::Weights { heavy: Some(share) } = putting {
         let listing = Instant::now();
-        count_min::keep_heavy(sources, job.making(), &mut built, &[], share, job.threads, control)?;
+        count_min::keep_heavy(sources, job.rules(), &mut built, &[], share, job.threads, control)?;
         phase("heavy keys", listing);
     }
     Ok(built)
@@ -264,7 +264,7 @@ fn first_pass(
 
 /// The distinct keys of all groups.
 fn count_keys(job: &Job, sources: &Sources, control: &Control) -> Result<Counted> {
-    count::distinct_keys(sources, job.making(), job.exactly(), job.threads, control)
+    count::distinct_keys(sources, job.rules(), job.exactly(), job.threads, control)
 }
 
 /// What was planned for a table.
@@ -295,7 +295,7 @@ pub(crate) fn plan_rows(
     match job.sketches.need() {
         Need::Nothing(params) => Ok((params.clone(), None)),
         Need::Names(each) => {
-            let names = group_names(sources, job.making(), job.threads, control)?;
+            let names = group_names(sources, job.rules(), job.threads, control)?;
             Ok((each.parameters(job.common(), names)?, None))
         }
         Need::Keys(_) | Need::Slots(_) => {
@@ -308,14 +308,14 @@ pub(crate) fn plan_rows(
 /// The names of the groups: the empty one where the recipe has none.
 pub(crate) fn group_names(
     sources: &Sources,
-    making: Making<'_>,
+    rules: KeyRules<'_>,
     threads: usize,
     control: &Control,
 ) -> Result<Vec<Name>> {
-    if making.recipe.group.is_none() {
+    if rules.recipe.group.is_none() {
         return Ok(vec![Name::default()]);
     }
-    let names = count::group_names(sources, making, threads, control)?;
+    let names = count::group_names(sources, rules, threads, control)?;
     if names.is_empty() {
         return Err(Refusal::NoRows.into());
     }

@@ -23,11 +23,11 @@ pub enum Sketches {
         /// The seed of the hash.
         seed: u64,
         /// How large.
-        sizing: Sizing,
+        sizing: FilterSizing,
     },
     /// The classic filter as the documents have it: their hash, and their numbers of bits and hashes,
     /// which follow from the keys and the rate.
-    Document(Sizing<Rate>),
+    Document(FilterSizing<Rate>),
     /// Static filters, whose size follows from their own keys.
     Fuse {
         /// The seed of the hash.
@@ -47,7 +47,7 @@ pub enum Sketches {
         /// The seed of the hash.
         seed: u64,
         /// How large.
-        sizing: Sizing,
+        sizing: FilterSizing,
         /// Whether equal keys of a group go in once.
         distinct: bool,
     },
@@ -77,7 +77,7 @@ pub enum Bits {
 
 /// How many keys filters are made for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Sizing<S = Size> {
+pub enum FilterSizing<S = Size> {
     /// The distinct keys of each group are counted first.
     Counted(S),
     /// Each group is planned for this many keys; nothing is counted.
@@ -88,11 +88,11 @@ pub enum Sizing<S = Size> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate(pub f64);
 
-impl Sizing<Rate> {
-    fn general(self) -> Sizing {
+impl FilterSizing<Rate> {
+    fn general(self) -> FilterSizing {
         match self {
-            Sizing::Counted(Rate(fpr)) => Sizing::Counted(Size::Fpr(fpr)),
-            Sizing::Planned(keys, Rate(fpr)) => Sizing::Planned(keys, Size::Fpr(fpr)),
+            FilterSizing::Counted(Rate(fpr)) => FilterSizing::Counted(Size::Fpr(fpr)),
+            FilterSizing::Planned(keys, Rate(fpr)) => FilterSizing::Planned(keys, Size::Fpr(fpr)),
         }
     }
 }
@@ -103,7 +103,7 @@ pub enum Layering {
     /// The number of layers follows from the keywords, which are counted.
     Following(PerKey),
     /// This many layers.
-    Fixed(u32, Sizing),
+    Fixed(u32, FilterSizing),
 }
 
 /// Given parameters, and what is made of them. They hold a kind that a build can make.
@@ -285,14 +285,14 @@ impl Sketches {
 
     /// What must be known of the rows first.
     pub(crate) fn need(&self) -> Need<'_> {
-        let filters = |sizing: Sizing, layers: u32| match sizing {
-            Sizing::Counted(size) => Need::Keys(Measure { size, layers: Layers::Fixed(layers) }),
-            Sizing::Planned(keys, size) => Need::Names(Each::Filter { keys, size, layers }),
+        let filters = |sizing: FilterSizing, layers: u32| match sizing {
+            FilterSizing::Counted(size) => Need::Keys(Measure { size, layers: Layers::Fixed(layers) }),
+            FilterSizing::Planned(keys, size) => Need::Names(Each::Filter { keys, size, layers }),
         };
         match self {
             Sketches::Bits { sizing, .. } | Sketches::Counting { sizing, .. } => filters(*sizing, 0),
             Sketches::Document(sizing) => filters(sizing.general(), 0),
-            Sketches::Fuse { size, .. } => filters(Sizing::Counted(*size), 0),
+            Sketches::Fuse { size, .. } => filters(FilterSizing::Counted(*size), 0),
             Sketches::Layered { sizing: Layering::Fixed(layers, sizing), .. } => filters(*sizing, *layers),
             Sketches::Layered { sizing: Layering::Following(each), .. } => {
                 Need::Keys(Measure { size: (*each).into(), layers: Layers::Following(*each) })

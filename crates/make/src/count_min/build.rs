@@ -9,29 +9,13 @@ use tamis_read::error::Result;
 use tamis_read::{BadRow, Control, Next, RowResult, Sift, Sink, Sources};
 
 use crate::arena::{self, Placing};
+use crate::batch::{Keeps, KeyBatch};
 use crate::build::{Built, Taken, taken};
-use crate::count::Making;
-use crate::rows::{Groups, Key, KeyRows, Take};
-
-/// Keys in the order of the input, on their way into counters.
-#[derive(Debug, Default)]
-struct Batch {
-    groups: Vec<u32>,
-    hashes: Vec<u64>,
-    weights: Vec<u64>,
-}
-
-impl Take for Batch {
-    #[inline]
-    fn take(&mut self, key: Key<'_>) {
-        self.groups.push(key.group);
-        self.hashes.push(key.hash);
-        self.weights.push(key.weight);
-    }
-}
+use crate::count::KeyRules;
+use crate::rows::{Groups, KeyRows};
 
 /// Makes the keys of a chunk, on one thread.
-struct Sifter<'a>(KeyRows<'a, Batch>);
+struct Sifter<'a>(KeyRows<'a, KeyBatch>);
 
 impl Sink for Sifter<'_> {
     fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
@@ -44,13 +28,10 @@ impl Sink for Sifter<'_> {
 }
 
 impl Sift for Sifter<'_> {
-    type Batch = Batch;
+    type Batch = KeyBatch;
 
-    fn batch(&mut self, _: &[u8], batch: &mut Batch) {
-        batch.groups.clear();
-        batch.hashes.clear();
-        batch.weights.clear();
-        std::mem::swap(batch, &mut self.0.take);
+    fn batch(&mut self, _: &[u8], batch: &mut KeyBatch) {
+        self.0.take.move_into(batch);
     }
 }
 
@@ -58,7 +39,7 @@ impl Sift for Sifter<'_> {
 /// those of one thread, whatever their number.
 pub(crate) fn in_order(
     sources: &Sources,
-    making: Making<'_>,
+    rules: KeyRules<'_>,
     params: Params,
     words: Option<Words>,
     threads: usize,
@@ -73,17 +54,18 @@ pub(crate) fn in_order(
     }
     // Groups do not touch each other's counters: within one, the order of the rows is kept.
     let mut by_group: Vec<(Vec<u64>, Vec<u64>)> = vec![Default::default(); sketches.len()];
+    let keeps = Keeps { groups: sketches.len() > 1, weights: true, ..Keeps::default() };
     let sifters =
-        (0..threads).map(|_| Sifter(making.rows(Groups::Known(&params), Batch::default()))).collect();
+        (0..threads).map(|_| Sifter(rules.rows(Groups::Known(&params), KeyBatch::new(keeps)))).collect();
     let sifters = sources.sift(
         sifters,
         |next| {
             let Next::Batch(batch, _) = next else { return Ok(ControlFlow::Continue(())) };
             if let [only] = &mut sketches[..] {
-                only.add_weighted(&batch.hashes, &batch.weights);
+                only.add_weighted(batch.hashes(), batch.weights());
                 return Ok(ControlFlow::Continue(()));
             }
-            for ((&group, &hash), &weight) in batch.groups.iter().zip(&batch.hashes).zip(&batch.weights) {
+            for ((&group, &hash), &weight) in batch.groups().iter().zip(batch.hashes()).zip(batch.weights()) {
                 let (hashes, weights) = &mut by_group[group as usize];
                 hashes.push(hash);
                 weights.push(weight);

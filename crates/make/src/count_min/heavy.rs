@@ -19,7 +19,7 @@ use tamis_read::{Control, Sources};
 
 use super::{Refusal, sketches};
 use crate::build::Built;
-use crate::count::Making;
+use crate::count::KeyRules;
 use crate::output::Mapped;
 use crate::rows::{Groups, Key, Take};
 
@@ -105,7 +105,7 @@ fn totals(built: &Built, before: &[Tally]) -> Vec<u64> {
 /// together with what was there before.
 pub(crate) fn keep_heavy(
     sources: &Sources,
-    making: Making<'_>,
+    rules: KeyRules<'_>,
     built: &mut Built,
     before: &[Tally],
     share: f64,
@@ -116,7 +116,7 @@ pub(crate) fn keep_heavy(
     let sketches = sketches(&built.params, &built.arena, &totals)?;
     let least: Vec<u64> = sketches.iter().map(|sketch| sketch.least(share)).collect();
     let sinks = (0..threads)
-        .map(|_| making.rows(Groups::Known(&built.params), Finder::new(&sketches, &least)))
+        .map(|_| rules.rows(Groups::Known(&built.params), Finder::new(&sketches, &least)))
         .collect();
     let mut found: Vec<HashSet<Box<[u8]>>> = vec![HashSet::new(); sketches.len()];
     let mut rows = 0;

@@ -8,7 +8,7 @@ use tamis::sketch::Sketch;
 use tamis_read::error::{Error, Result};
 
 use super::{OfCounts, Promise, Refusal, refuse_filters};
-use crate::merge::mergeable;
+use crate::merge::{mergeable, names_of_both};
 use crate::output::Mapped;
 use crate::{output, parallel};
 
@@ -44,10 +44,7 @@ pub fn inner_product(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec
     }
     let itself = output::same_file(a_path, b_path); // whose counters are not counted twice
     mergeable(&a, a_path, &b, b_path)?;
-    let mut names: Vec<&Name> =
-        a.params().groups.iter().chain(&b.params().groups).map(|group| &group.group).collect();
-    names.sort_by(|a, b| a.compare_naturally(b));
-    names.dedup();
+    let names = names_of_both(&a, &b);
     parallel::each(threads, names.len(), |i| {
         let (in_a, in_b) = (a.params().find(&names[i].0), b.params().find(&names[i].0));
         let group = in_a.map(|at| &a.params().groups[at]).or(in_b.map(|at| &b.params().groups[at]));

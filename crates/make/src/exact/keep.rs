@@ -10,7 +10,7 @@ use super::merge::{Source, merge, readers};
 use super::path_beside;
 use super::runs::{Record, Run, Sorter};
 use super::store::{Store, StoreRecords, Writer};
-use crate::count::Making;
+use crate::count::KeyRules;
 use crate::output::{Draft, Mapped};
 use crate::rows::{Groups, Key, KeyRows, Take};
 
@@ -42,7 +42,7 @@ impl Take for Collect {
 /// the file that it is for.
 pub fn gather(
     sources: &Sources,
-    making: Making<'_>,
+    rules: KeyRules<'_>,
     params: &Params,
     memory: u64,
     threads: usize,
@@ -53,7 +53,7 @@ pub fn gather(
     let sink = || {
         let sorter = Sorter::new(memory / threads as u64, true, folder);
         let collect = Collect { sorter, failed: None };
-        KeyRows::new(making.recipe, making.hash, making.bad_rows, Groups::Known(params), collect)
+        KeyRows::new(rules.recipe, rules.hash, rules.bad_rows, Groups::Known(params), collect)
     };
     let sinks = sources.scan_dyn((0..threads).map(|_| sink()).collect(), control)?;
     let mut gathered = Gathered { runs: Vec::new(), rows: 0, memory };

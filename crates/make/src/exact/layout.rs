@@ -233,7 +233,7 @@ impl Block {
 
 /// A block in the making.
 #[derive(Debug, Default)]
-pub(super) struct Making {
+pub(super) struct OpenBlock {
     hashes: Vec<u64>,
     groups: Vec<u32>,
     ends: Vec<u32>,
@@ -244,7 +244,7 @@ pub(super) struct Making {
 /// From here on a block is long enough, and ends where the hash changes.
 const LONG: usize = 64 << 10;
 
-impl Making {
+impl OpenBlock {
     /// Whether the block should end before a pair of this hash.
     pub(super) fn ends_before(&self, hash: u64) -> bool {
         PAIR * self.hashes.len() + self.keys.len() >= LONG && self.hashes.last() != Some(&hash)

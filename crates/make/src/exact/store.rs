@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
-use super::layout::{Block, ENTRY, Entry, HEADER, Header, Making, index};
+use super::layout::{Block, ENTRY, Entry, HEADER, Header, OpenBlock, index};
 use super::runs::{Record, read_exact_at};
 use super::{Broken, Refusal, path_beside};
 use crate::output::{Draft, Mapped};
@@ -151,7 +151,7 @@ impl<'s> StoreRecords<'s> {
 pub(super) struct Writer {
     path: PathBuf,
     out: BufWriter<Draft>,
-    making: Making,
+    block: OpenBlock,
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     end: u64,
@@ -167,7 +167,7 @@ impl Writer {
         Ok(Writer {
             path,
             out,
-            making: Making::default(),
+            block: OpenBlock::default(),
             bytes: Vec::new(),
             entries: Vec::new(),
             end: HEADER as u64,
@@ -177,16 +177,16 @@ impl Writer {
 
     /// Adds a pair; they come sorted, each once.
     pub(super) fn push(&mut self, record: Record<'_>) -> Result<()> {
-        if self.making.ends_before(record.hash) {
+        if self.block.ends_before(record.hash) {
             self.end_block()?;
         }
         self.pairs += 1;
-        let pushed = self.making.push(record.hash, record.key, record.group);
+        let pushed = self.block.push(record.hash, record.key, record.group);
         pushed.map_err(|why| Error::input(&self.path, why))
     }
 
     fn end_block(&mut self) -> Result<()> {
-        let entry = self.making.finish(self.end, &mut self.bytes);
+        let entry = self.block.finish(self.end, &mut self.bytes);
         self.out.write_all(&self.bytes).map_err(Error::io(&self.path))?;
         self.end += entry.len();
         self.entries.push(entry);
@@ -195,7 +195,7 @@ impl Writer {
 
     /// Ends the file, which belongs to filters of this digest; it is not yet in its place.
     pub(super) fn finish(mut self, digest: u128) -> Result<(Draft, u64)> {
-        if !self.making.is_empty() {
+        if !self.block.is_empty() {
             self.end_block()?;
         }
         let index: Vec<u8> = self.entries.iter().flat_map(Entry::encode).collect();

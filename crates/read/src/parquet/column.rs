@@ -10,14 +10,14 @@ use parquet::data_type::{
 use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::bad::Undecodable;
-use super::kind::Kind;
 use super::pages::{Pages, Shared};
+use super::value_type::ValueType;
 use crate::{BadRow, canonical as text};
 
 /// A column that is being read, with the batch that was read last.
 pub(super) struct Column {
     values: Values,
-    kind: Kind,
+    kind: ValueType,
     /// A row has a value where its definition level is this.
     full: i16,
     levels: Vec<i16>,
@@ -90,26 +90,28 @@ impl Texts {
 }
 
 impl Texts {
-    fn write_32_bits(&mut self, values: &[i32], kind: Kind) -> Result<(), (usize, BadRow)> {
+    fn write_32_bits(&mut self, values: &[i32], kind: ValueType) -> Result<(), (usize, BadRow)> {
         match kind {
-            Kind::Unsigned => self.write_all(values, |&value, out| text::integer(value as u32, out)),
-            Kind::Decimal(scale) => {
+            ValueType::Unsigned => self.write_all(values, |&value, out| text::integer(value as u32, out)),
+            ValueType::Decimal(scale) => {
                 self.write_all(values, |&value, out| text::decimal(value.into(), scale, out))
             }
-            Kind::Date => self.write_all(values, |&value, out| text::date(value.into(), out)),
-            Kind::Time(unit) => self.write_all(values, |&value, out| text::time(value.into(), unit, out)),
+            ValueType::Date => self.write_all(values, |&value, out| text::date(value.into(), out)),
+            ValueType::Time(unit) => {
+                self.write_all(values, |&value, out| text::time(value.into(), unit, out))
+            }
             _ => self.write_all(values, |&value, out| text::integer(value, out)),
         }
     }
 
-    fn write_64_bits(&mut self, values: &[i64], kind: Kind) -> Result<(), (usize, BadRow)> {
+    fn write_64_bits(&mut self, values: &[i64], kind: ValueType) -> Result<(), (usize, BadRow)> {
         match kind {
-            Kind::Unsigned => self.write_all(values, |&value, out| text::integer(value as u64, out)),
-            Kind::Decimal(scale) => {
+            ValueType::Unsigned => self.write_all(values, |&value, out| text::integer(value as u64, out)),
+            ValueType::Decimal(scale) => {
                 self.write_all(values, |&value, out| text::decimal(value.into(), scale, out))
             }
-            Kind::Time(unit) => self.write_all(values, |&value, out| text::time(value, unit, out)),
-            Kind::Timestamp { unit, utc } => {
+            ValueType::Time(unit) => self.write_all(values, |&value, out| text::time(value, unit, out)),
+            ValueType::Timestamp { unit, utc } => {
                 self.write_all(values, |&value, out| text::timestamp(value, unit, utc, out))
             }
             _ => self.write_all(values, |&value, out| text::integer(value, out)),
@@ -130,7 +132,7 @@ impl Column {
         file: &Shared,
         chunk: &ColumnChunkMetaData,
         rows: usize,
-        kind: Kind,
+        kind: ValueType,
     ) -> Result<Column, Undecodable> {
         let pages = Pages::new(file, chunk, rows)?;
         let values = match get_column_reader(chunk.column_descr_ptr(), Box::new(pages)) {
@@ -197,7 +199,7 @@ impl Column {
             Values::Int32(typed) => texts.write_32_bits(&typed.values, self.kind),
             Values::Int64(typed) => texts.write_64_bits(&typed.values, self.kind),
             Values::Bytes(typed) => match self.kind {
-                Kind::Decimal(scale) => {
+                ValueType::Decimal(scale) => {
                     texts.write(&typed.values, |value, out| text::decimal_bytes(value.data(), scale, out))
                 }
                 _ => Ok(()),
@@ -205,11 +207,11 @@ impl Column {
             Values::Fixed(typed) => {
                 let values = &typed.values;
                 match self.kind {
-                    Kind::Decimal(scale) => {
+                    ValueType::Decimal(scale) => {
                         texts.write(values, |value, out| text::decimal_bytes(value.data(), scale, out))
                     }
-                    Kind::Uuid => texts.write_all(values, |value, out| text::uuid(value.data(), out)),
-                    Kind::Half => texts.write_all(values, |value, out| {
+                    ValueType::Uuid => texts.write_all(values, |value, out| text::uuid(value.data(), out)),
+                    ValueType::Half => texts.write_all(values, |value, out| {
                         let bytes = value.data().try_into().unwrap_or_default();
                         text::single(text::widen(u16::from_le_bytes(bytes)), out)
                     }),
@@ -223,10 +225,10 @@ impl Column {
     pub(super) fn fill<'a>(&'a self, cells: &mut [Option<&'a [u8]>], first: usize, step: usize) {
         let cells = cells.iter_mut().skip(first).step_by(step);
         match (&self.values, self.kind) {
-            (Values::Bytes(typed), Kind::Bytes) => {
+            (Values::Bytes(typed), ValueType::Bytes) => {
                 self.spread(cells, typed.values.iter().map(|value| value.data()));
             }
-            (Values::Fixed(typed), Kind::Bytes) => {
+            (Values::Fixed(typed), ValueType::Bytes) => {
                 self.spread(cells, typed.values.iter().map(|value| value.data()));
             }
             _ => {

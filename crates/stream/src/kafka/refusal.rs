@@ -4,7 +4,7 @@ use tamis_read::refusal::{Help, Refusal};
 use thiserror::Error;
 
 use super::address::LONGEST;
-use crate::refusal::opt;
+use crate::opt;
 
 const NAME: &str = "a topic is named kafka://broker:9092/topic, with several brokers separated by commas";
 

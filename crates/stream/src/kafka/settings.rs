@@ -2,9 +2,12 @@
 
 use std::fmt;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+use tamis_jobs::request::time;
 use tamis_read::error::{Error, Result};
 
 use super::refusal::BadSetting;
@@ -20,8 +23,64 @@ pub struct Settings {
     pub lost: Lost,
 }
 
+/// What a request says about Kafka.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    /// Properties by librdkafka's names.
+    pub kafka: Vec<Property>,
+    /// A file of them.
+    pub kafka_config: Option<PathBuf>,
+    /// For how long a broker that does not answer is waited for.
+    #[serde(with = "time::optional")]
+    pub kafka_timeout: Option<Duration>,
+    /// What to do when messages are gone that were not read yet.
+    pub lost: Option<Lost>,
+}
+
+/// A property of the client: `name=value`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Property {
+    /// Its name in librdkafka.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// The value may be secret.
+impl fmt::Debug for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}=…", self.name)
+    }
+}
+
+impl FromStr for Property {
+    type Err = BadSetting;
+
+    fn from_str(text: &str) -> Result<Property, BadSetting> {
+        let (name, value) = Settings::property(text)?;
+        Ok(Property { name, value })
+    }
+}
+
+impl TryFrom<String> for Property {
+    type Error = BadSetting;
+
+    fn try_from(text: String) -> Result<Property, BadSetting> {
+        text.parse()
+    }
+}
+
+impl From<Property> for String {
+    fn from(property: Property) -> String {
+        format!("{}={}", property.name, property.value)
+    }
+}
+
 /// What to do when messages are gone, before they were read or after.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Lost {
     /// Say so and stop.
     #[default]
@@ -70,7 +129,7 @@ impl Settings {
     }
 
     /// One property as people write it: `name=value`.
-    pub fn property(text: &str) -> Result<(String, String), BadSetting> {
+    fn property(text: &str) -> Result<(String, String), BadSetting> {
         let (name, value) = text.split_once('=').ok_or(BadSetting::Form)?;
         match name.trim() {
             "" => Err(BadSetting::Form),

@@ -18,7 +18,7 @@ use tamis_read::error::{Error, Result};
 use super::client::{self, Hearing, about, ask, is_for_now, plain, silent};
 use super::refusal::BadTopic;
 use super::{Address, Field, Lost, Settings};
-use crate::sink::Sink;
+use crate::sink::AnswerSink;
 
 /// The longest time for one question to a broker, before checking whether the run should end.
 const STEP: Duration = Duration::from_millis(500);
@@ -250,7 +250,7 @@ impl Answers<'_> {
     }
 }
 
-impl Sink for Answers<'_> {
+impl AnswerSink for Answers<'_> {
     fn append(&mut self, batch: u64, answers: &[u8]) -> Result<bool> {
         if let Some(transactions) = &mut self.transactions {
             if batch <= transactions.done || answers.is_empty() {

@@ -44,13 +44,13 @@ const AHEAD_KIB: usize = 32 << 10;
 
 /// What a commit remembers beside the place.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Bookmark {
+struct TopicBookmark {
     /// Offsets mean something in one cluster only.
     cluster: Option<String>,
 }
 
 /// How a topic is to be read.
-pub(crate) struct Reading<'a> {
+pub(crate) struct TopicSetup<'a> {
     pub(crate) address: &'a Address,
     pub(crate) settings: &'a Settings,
     pub(crate) follow: bool,
@@ -152,11 +152,11 @@ fn assign(consumer: &Arc<BaseConsumer<Hearing>>, address: &Address, parts: &mut 
 }
 
 /// Opens a topic, at its beginning or where the commit ended.
-pub(crate) fn open<'a>(reading: Reading<'a>, begin: Option<(&Place, &Value)>) -> Result<Topic<'a>> {
-    let Reading { address, settings, follow, options, making } = reading;
+pub(crate) fn open<'a>(setup: TopicSetup<'a>, begin: Option<(&Place, &Value)>) -> Result<Topic<'a>> {
+    let TopicSetup { address, settings, follow, options, making } = setup;
     let (begin, bookmark) = match begin {
         Some((place, bookmark)) => {
-            let bookmark: Bookmark = serde_json::from_value(bookmark.clone()).map_err(|_| damaged())?;
+            let bookmark: TopicBookmark = serde_json::from_value(bookmark.clone()).map_err(|_| damaged())?;
             (offsets(place).ok_or_else(damaged)?, bookmark)
         }
         None => Default::default(),
@@ -515,7 +515,7 @@ impl Source for Topic<'_> {
 
     fn bookmark(&mut self) -> Result<Value> {
         self.news = false;
-        let bookmark = Bookmark { cluster: self.cluster.clone() };
+        let bookmark = TopicBookmark { cluster: self.cluster.clone() };
         serde_json::to_value(bookmark).map_err(|error| Failed::from(error).into())
     }
 

@@ -7,7 +7,7 @@ use tamis::sketch::Sketch;
 use tamis_make::health;
 use tamis_read::error::Result;
 
-use super::{Kept, Learned, Named, params_of, sections};
+use super::{Kept, Learned, NamedSketch, params_of, sections};
 
 /// How full they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -31,7 +31,7 @@ pub struct Fill {
 impl Learned {
     /// Counters that ran full; filters have none. Reads all of it.
     pub(crate) fn counters_full(&self) -> Result<u64> {
-        let full = |(_, sketch): &Named<'_>| match sketch {
+        let full = |(_, sketch): &NamedSketch<'_>| match sketch {
             Sketch::CountMin(sketch) => sketch.census().saturated,
             _ => 0,
         };

@@ -48,7 +48,7 @@ impl Sizing {
 }
 
 /// A sketch with the name of its group.
-type Named<'a> = (&'a Name, Sketch<&'a [u64]>);
+type NamedSketch<'a> = (&'a Name, Sketch<&'a [u64]>);
 
 /// In place of a group that has not come yet.
 const NOWHERE: usize = usize::MAX;
@@ -206,7 +206,7 @@ impl Learned {
     }
 
     /// The filters, with the names of their groups, in the order for people.
-    fn sketches(&self) -> Result<Vec<Named<'_>>> {
+    fn sketches(&self) -> Result<Vec<NamedSketch<'_>>> {
         let mut sketches = Vec::new();
         match &self.kept {
             Kept::Fixed { params, words } => {

@@ -5,6 +5,7 @@
 //! asked for, so that it is trimmed, lower-cased or rounded as those in the file were.
 
 use std::fmt;
+use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -75,8 +76,7 @@ impl File {
             let section = Section { map: map.clone(), start, len: 8 * words.len() };
             sketches.push(Sketch::from_words(params.common.kind, group, tally.beside, section)?);
         }
-        let mut order: Vec<usize> = (0..params.groups.len()).collect();
-        order.sort_by(|&a, &b| params.groups[a].group.compare_naturally(&params.groups[b].group));
+        let order = params.natural_order();
         Ok(File { path: path.to_owned(), container, sketches, order })
     }
 
@@ -218,18 +218,38 @@ impl AsRef<[u64]> for Section {
 
 /// Maps a file and takes what is in it; what is wrong is told with the name of the file.
 pub(crate) fn opened<T>(path: &Path, take: impl FnOnce(Map) -> Result<T>) -> Result<T> {
-    map(path).and_then(take).map_err(wrong(path))
+    let unmapped = |why| match why {
+        NoMap::Io(source) => Error::Read { path: path.to_owned(), source },
+        NoMap::NotAFile | NoMap::Empty => Error::Magic,
+    };
+    map(path).map_err(unmapped).and_then(take).map_err(wrong(path))
 }
 
-/// Maps a file. An empty one cannot be mapped, and is no tamis file.
-fn map(path: &Path) -> Result<Map> {
-    let read = |source| Error::Read { path: path.to_owned(), source };
-    let file = std::fs::File::open(path).map_err(read)?;
-    let metadata = file.metadata().map_err(read)?;
-    if !metadata.is_file() || metadata.len() == 0 {
-        return Err(Error::Magic);
+/// Why a file cannot be mapped.
+#[derive(Debug)]
+pub enum NoMap {
+    /// The system says so.
+    Io(io::Error),
+    /// It is a folder, a pipe or a device.
+    NotAFile,
+    /// It has no bytes.
+    Empty,
+}
+
+/// Maps a file, whatever it holds.
+///
+/// # Errors
+/// Where it cannot be read, or cannot be a tamis file.
+pub fn map(path: &Path) -> Result<Map, NoMap> {
+    let file = std::fs::File::open(path).map_err(NoMap::Io)?;
+    let metadata = file.metadata().map_err(NoMap::Io)?;
+    if !metadata.is_file() {
+        return Err(NoMap::NotAFile);
     }
-    Map::of(&file).map_err(read)
+    if metadata.len() == 0 {
+        return Err(NoMap::Empty);
+    }
+    Map::of(&file).map_err(NoMap::Io)
 }
 
 /// Says which file something is wrong with.

@@ -97,7 +97,7 @@ fn what_cannot_be_opened_is_refused_with_its_name() {
         other => other,
     };
     let missing = refused(&folder.path().join("none"));
-    assert!(matches!(missing, Error::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound));
+    assert!(matches!(missing, Error::Read { source, .. } if source.kind() == io::ErrorKind::NotFound));
     assert!(matches!(inner(refused(folder.path())), Error::Magic));
     let path = folder.path().join("file");
     fs::write(&path, b"").unwrap();

@@ -9,7 +9,7 @@ use crate::hash::{Scheme, murmur3};
 use crate::params::GroupParams;
 use crate::scalable::Scalable;
 use crate::sizing::{Kind, estimated_keys};
-use crate::sketch::{Beside, Sketch};
+use crate::sketch::{Beside, Sketch, or_words};
 
 /// Keys that are added at a time.
 const BATCH: usize = 1024;
@@ -135,13 +135,10 @@ impl Set {
 
     /// Takes in the words of another set of the same parameters. False where these cannot be joined.
     pub(super) fn merge(&mut self, others: &Set) -> bool {
-        let join = |words: &mut Words, others: &[u64]| {
-            words.iter_mut().zip(others).for_each(|(word, other)| *word |= other);
-        };
         match (self, others) {
-            (Set::Blocked(filter), Set::Blocked(other)) => join(filter.words_mut(), other.words()),
+            (Set::Blocked(filter), Set::Blocked(other)) => or_words(filter.words_mut(), other.words()),
             (Set::Bloom(filter), Set::Bloom(other)) | (Set::Murmur(filter), Set::Murmur(other)) => {
-                join(filter.words_mut(), other.words());
+                or_words(filter.words_mut(), other.words());
             }
             (Set::Counting(filter), Set::Counting(other)) => return filter.merge(other).is_ok(),
             _ => return false,

@@ -56,21 +56,28 @@ impl Recipe {
     /// # Errors
     /// Where the recipe makes no key of it.
     pub fn key_of_text<'v>(&'v self, text: &'v [u8]) -> Result<Cow<'v, [u8]>, BadValue> {
-        let keywords = self.of_keywords();
-        if self.key.len() == 1 && !keywords {
-            return self.key_of_value(text);
+        match self.key.len() {
+            1 if !self.of_keywords() => self.key_of_value(text),
+            _ => self.key_of_cells(text).map(Cow::Owned),
         }
+    }
+
+    /// The same where a single value may be missing, as in a table: an empty text and `\N` have no key,
+    /// unless the recipe says what stands for a missing value.
+    ///
+    /// # Errors
+    /// Where the recipe makes no key of it.
+    pub fn key_of_cells(&self, text: &[u8]) -> Result<Vec<u8>, BadValue> {
         let mut parts: Vec<Option<&[u8]>> = match self.key.len() {
             1 => vec![Some(text)],
             _ => text.split(|&byte| byte == b'\t').map(Some).collect(),
         };
-        if keywords {
-            parts.resize(parts.len().max(self.key.len()), None);
+        if self.of_keywords() {
+            parts.resize(parts.len().max(self.key.len()), None); // the last columns may be left out
         }
         let is_list = text.trim_ascii_start().starts_with(b"[");
         let listed = (!is_list).then(|| self.with_commas_for_json()).flatten();
-        let key = Maker::new(listed.as_ref().unwrap_or(self)).key(&parts)?.to_vec();
-        Ok(Cow::Owned(key))
+        Ok(Maker::new(listed.as_ref().unwrap_or(self)).key(&parts)?.to_vec())
     }
 
     /// The same recipe, for lists that are not written as JSON; none where it takes no JSON.

@@ -1,0 +1,117 @@
+//! What is asked of a dedup.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tamis::hash::Scheme;
+use tamis::key::{Field, Recipe};
+use tamis_read::Format;
+use tamis_read::error::Result;
+
+use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, time};
+use crate::dedup::{self, Job, Kept, Remember, Room};
+use tamis_make::outlet::Destination;
+use tamis_make::{exact, output};
+
+/// How often a state is written, where nothing is said.
+const COMMIT_EVERY: Duration = Duration::from_secs(10);
+
+/// What is asked of a dedup.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DedupJob {
+    /// Files, globs, folders, `-`.
+    pub inputs: Vec<String>,
+    /// How they are read.
+    #[serde(flatten)]
+    pub reading: Reading,
+    /// The columns of the key; without any, the line is the key.
+    #[serde(with = "json::several")]
+    pub key: Vec<Field>,
+    /// What stands for a missing value.
+    pub null: Option<String>,
+    /// The highest probability that a first occurrence is dropped.
+    pub fpr: Option<f64>,
+    /// Bytes of a filter that does not grow.
+    #[serde(with = "json::in_bytes")]
+    pub size: Option<u64>,
+    /// Whether each repetition is checked against the keys themselves.
+    pub strict: bool,
+    /// The memory for it.
+    #[serde(with = "json::in_bytes")]
+    pub memory: Option<u64>,
+    /// What is remembered between runs.
+    pub state: Option<PathBuf>,
+    /// How often it is written during a run.
+    #[serde(with = "time::optional")]
+    pub commit_every: Option<Duration>,
+    /// Whether records are only counted.
+    pub count: bool,
+    /// The file for first occurrences; `-` and nothing are standard output.
+    pub output: Option<PathBuf>,
+    /// Where repetitions go.
+    pub rejected: Option<PathBuf>,
+    /// How records of Parquet are written.
+    #[serde(with = "reading::format")]
+    pub output_format: Option<Format>,
+    /// What no field took.
+    #[serde(flatten)]
+    pub no_more: NoMore,
+}
+
+impl DedupJob {
+    /// Where first occurrences go.
+    pub fn destination(&self) -> Destination {
+        destination(self.output.as_deref(), self.count)
+    }
+
+    /// The recipe of the state, if there is one already.
+    pub fn stored(&self) -> Result<Option<Recipe>> {
+        let state = self.state.as_deref().filter(|state| state.exists());
+        state.map(|state| Ok(output::open(state)?.params().common.recipe.clone())).transpose()
+    }
+
+    /// The job that follows from it, beside a state with this recipe.
+    pub fn resolve(&self, stored: Option<&Recipe>) -> Result<Job> {
+        Ok(Job {
+            recipe: self.recipe(stored)?,
+            inputs: self.inputs.clone(),
+            options: self.reading.options(),
+            hash: Scheme::DEFAULT,
+            fpr: self.fpr,
+            remember: self.remember()?,
+            output: self.destination(),
+            rejected: self.rejected.clone(),
+            format: self.output_format,
+            bad_rows: self.reading.bad_rows,
+            threads: self.reading.threads()?,
+        })
+    }
+
+    /// The stored recipe with these columns, or one of these columns alone.
+    fn recipe(&self, stored: Option<&Recipe>) -> Result<Recipe, Refusal> {
+        let Some(stored) = stored else {
+            let lines = Recipe::lines();
+            let key = if self.key.is_empty() { lines.key.clone() } else { self.key.clone() };
+            return Ok(Recipe { key, null: self.null.clone(), ..lines });
+        };
+        if self.null.is_some() && self.null != stored.null {
+            return Err(Refusal::StoredNull);
+        }
+        replace_columns(stored, &self.key, None)
+    }
+
+    fn remember(&self) -> Result<Remember, dedup::Refusal> {
+        match (self.strict, &self.state, self.size) {
+            (true, Some(_), _) => Err(dedup::Refusal::StrictState),
+            (true, None, Some(_)) => Err(dedup::Refusal::StrictSize),
+            (true, None, None) => Ok(Remember::Keys { memory: self.memory.unwrap_or(exact::MEMORY) }),
+            (false, state, size) => {
+                let commit_every = self.commit_every.unwrap_or(COMMIT_EVERY);
+                let state = state.as_ref().map(|path| Kept { path: path.clone(), commit_every });
+                Ok(Remember::Filter { room: size.map_or(Room::Any, Room::Bytes), state })
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! All that a run needs, opened before anything is done: what an earlier run left, what was learned,
+//! the streams, the outputs.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use tamis::hash::Scheme;
+use tamis::params::{Common, Params};
+use tamis_make::output;
+use tamis_make::rows::Names;
+use tamis_read::Control;
+use tamis_read::error::{Error, Result};
+
+use super::answers::Writing;
+use super::identity::Identity;
+use super::job::{Counts, Job};
+use super::kafka;
+use super::learned::{Learned, Sizing};
+use super::panes::Panes;
+use super::rebuild::Rebuild;
+use super::refusal::{CannotResume, News};
+use super::role::{ByRole, Role};
+use super::run::{Learner, Stream};
+use super::sift::{Grouping, Making};
+use super::sink::{Continued, Target};
+use super::source::Source;
+use super::state::{Begin, Commit, Planned, State};
+use super::text::{self, Named, Setup};
+use super::watch::Watch;
+use super::window::Window;
+
+/// What an earlier run left, or nothing.
+pub(super) struct Resumed {
+    pub(super) state: Option<State>,
+    /// Its last commit.
+    pub(super) begin: Commit,
+    /// The batches that it had begun since, and that are run again.
+    pub(super) planned: VecDeque<Planned>,
+    /// The last batch that it had begun.
+    pub(super) begun: u64,
+    /// Whether there is anything to go on from.
+    pub(super) goes_on: bool,
+}
+
+/// Sketches that a job keeps, and where their answers go.
+struct Sketches<'a> {
+    common: &'a Common,
+    sizing: &'a Sizing,
+    /// The file that they begin with.
+    from: Option<&'a PathBuf>,
+    output: &'a Target,
+    /// Which output it is.
+    name: &'static str,
+    /// How long it was at the commit.
+    length: Option<u64>,
+}
+
+impl Resumed {
+    /// Opens the state, where the job has one.
+    pub(super) fn open(job: &Job) -> Result<Resumed> {
+        let (state, commit, planned) = match &job.state {
+            Some(folder) => {
+                let (state, commit, planned) = State::open(folder, &Identity::of(job)?)?;
+                (Some(state), commit, planned)
+            }
+            None => (None, None, VecDeque::new()),
+        };
+        let goes_on = commit.is_some() || !planned.is_empty();
+        let begin = commit.unwrap_or_default();
+        let begun = planned.back().map_or(begin.batch, |last| last.batch);
+        Ok(Resumed { state, begin, planned, begun, goes_on })
+    }
+
+    /// The sketches of the job: those of its kind, then the counts beside them.
+    fn sketches<'a>(&self, job: &'a Job) -> Vec<Sketches<'a>> {
+        let Job { common, sizing, output, .. } = job;
+        let (from, length) = (job.from.as_ref(), self.begin.output);
+        let mut sketches = vec![Sketches { common, sizing, from, output, name: "answers", length }];
+        if let Some(Counts { common, sizing, output }) = &job.counts {
+            let length = self.begin.counts_output;
+            sketches.push(Sketches { common, sizing, from: None, output, name: "counts", length });
+        }
+        sketches
+    }
+
+    /// What all sketches had learned when the commit was made, or before anything was.
+    pub(super) fn learned(&self, job: &Job) -> Result<Vec<Learned>> {
+        let learned = |Sketches { common, sizing, from, .. }: Sketches<'_>| {
+            let committed = self.begin.learned(common.kind).zip(self.state.as_ref());
+            let committed = committed.map(|(name, state)| state.path(name));
+            let sizing = self.begin.keys.map_or_else(|| sizing.clone(), |keys| sizing.for_keys(keys));
+            match committed.as_ref().or(from) {
+                Some(path) => Learned::load(common, &sizing, &output::open(path)?, path),
+                None => Learned::new(common, &sizing),
+            }
+        };
+        self.sketches(job).into_iter().map(learned).collect()
+    }
+
+    /// Whether no commit has what is learned.
+    pub(super) fn is_fresh(&self, job: &Job) -> bool {
+        self.begin.learned(job.common.kind).is_none()
+    }
+
+    /// Leaves out the batches that cannot be run again. Whether streams begin elsewhere than the commit
+    /// has it.
+    pub(super) fn leave_out_lost(&mut self, streams: &mut Opened<'_>) -> Result<bool> {
+        self.planned = reachable(std::mem::take(&mut self.planned), streams)?;
+        let moved = streams.values().flatten().any(|stream| stream.source.has_moved());
+        if moved {
+            // Records are gone that batches had. These are left out; their numbers are not used again,
+            // since a broker may have their answers.
+            self.planned.clear();
+        }
+        if let Some(state) = &mut self.state {
+            state.forget_after(self.planned.back().map_or(self.begin.batch, |last| last.batch))?;
+        }
+        Ok(moved)
+    }
+
+    /// What was learned, with its panes and its output.
+    pub(super) fn learners<'a>(
+        &self,
+        job: &Job,
+        learned: Vec<Learned>,
+        control: &'a Control,
+    ) -> Result<Vec<Learner<'a>>> {
+        let learner = |(learned, sketches): (Learned, Sketches<'_>)| {
+            let Sketches { common, sizing, output, name, length, .. } = sketches;
+            Ok(Learner {
+                learned,
+                panes: self.panes(common, sizing)?,
+                sink: output.open(Continued { job, name, length, begun: self.begun }, control)?,
+                writing: Writing::new(&common.recipe, common.recipe.group.is_some()),
+            })
+        };
+        learned.into_iter().zip(self.sketches(job)).map(learner).collect()
+    }
+
+    /// The panes of the commit; none without windows.
+    fn panes(&self, common: &Common, sizing: &Sizing) -> Result<Panes> {
+        let (Some(state), Some(files)) = (&self.state, &self.begin.window) else {
+            return Ok(Panes::default());
+        };
+        let files = if common.kind.counts() { &files.counts } else { &files.filter };
+        let files = files.iter().map(|(number, name)| (*number, name));
+        Panes::load(common, sizing, files, |name| state.path(name))
+    }
+}
+
+/// The parameters of no groups, beside which they are found as they come.
+pub(super) fn no_groups(job: &Job) -> Params {
+    Params { common: job.common.clone(), groups: Vec::new() }
+}
+
+/// How each stream is read.
+pub(super) fn setups<'a>(
+    job: &'a Job,
+    none: &'a Params,
+    names: &'a Mutex<Names>,
+) -> ByRole<Option<Setup<'a>>> {
+    let grouping = match &job.sizing {
+        _ if job.common.recipe.group.is_none() => Grouping::None,
+        Sizing::Params(params) => Grouping::Known(params),
+        _ => Grouping::Found(none, names),
+    };
+    let hash = job.common.hash;
+    ByRole::of(|role| {
+        let input = job.inputs[role].as_ref()?;
+        // Keys that are asked are written, and asked in all groups.
+        let asked = role == Role::Query;
+        let making = Making {
+            recipe: &input.recipe,
+            hash,
+            bad_rows: job.bad_rows,
+            groups: if asked { Grouping::None } else { grouping },
+            keys: asked || hash == Scheme::Murmur3,
+            time: job.window.as_ref().and_then(Window::time).filter(|_| role == Role::Train),
+        };
+        Some(Setup {
+            role,
+            named: &input.named,
+            follow: job.follow,
+            options: &input.options,
+            making,
+            threads: job.threads,
+            folder: job.state.as_deref(),
+            reconnect: job.reconnect,
+        })
+    })
+}
+
+/// A thread that reads ahead, and what ends it.
+pub(super) type Reader<'a> = (Box<dyn FnOnce() + Send + 'a>, text::Stop);
+
+/// A stream that is open.
+pub(super) struct OpenStream<'a> {
+    pub(super) source: Box<dyn Source + 'a>,
+    reader: Option<Reader<'a>>,
+}
+
+/// The streams that are open.
+pub(super) type Opened<'a> = ByRole<Option<OpenStream<'a>>>;
+
+/// Opens a stream where the commit has it.
+pub(super) fn open_stream<'a>(
+    job: &'a Job,
+    setup: Setup<'a>,
+    begin: Option<&Begin>,
+) -> Result<OpenStream<'a>> {
+    let begin = begin.map(|begin| (&begin.place, &begin.bookmark));
+    if let Named::Kafka(address) = setup.named {
+        kafka::check(&[address], &job.kafka)?;
+        #[cfg(feature = "kafka")]
+        {
+            let Setup { follow, options, making, .. } = setup;
+            let topic = kafka::source::TopicSetup { address, settings: &job.kafka, follow, options, making };
+            let source = Box::new(kafka::source::open(topic, begin)?);
+            return Ok(OpenStream { source, reader: None });
+        }
+    }
+    let (text, reader) = text::open(setup, begin)?;
+    let stop = text.stop();
+    Ok(OpenStream { source: Box::new(text), reader: Some((Box::new(move || reader.run()), stop)) })
+}
+
+/// The streams as the run has them, and the threads that read them.
+pub(super) fn apart<'a>(opened: Opened<'a>) -> (ByRole<Stream<'a>>, Vec<Reader<'a>>) {
+    let mut readers = Vec::new();
+    let streams = opened.map(|stream| {
+        Stream::new(stream.map(|OpenStream { source, reader }| {
+            readers.extend(reader);
+            source
+        }))
+    });
+    (streams, readers)
+}
+
+/// Refuses to write over what is read, and to read what is in the state.
+pub(super) fn check_places(job: &Job, streams: &Opened<'_>) -> Result<()> {
+    let outputs = [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)];
+    let outputs = outputs.into_iter().flatten().map(Target::regular);
+    let paths: Vec<PathBuf> = streams.values().flatten().flat_map(|stream| stream.source.paths()).collect();
+    output::check_outputs(outputs, paths.iter().chain(&job.from).collect::<Vec<_>>())?;
+    if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
+        let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
+        if let Some(path) = paths.iter().find(below) {
+            return Err(Error::input(path.clone(), CannotResume::InputInState));
+        }
+    }
+    Ok(())
+}
+
+/// The planned batches up to the first whose records are not all there: when the machine itself
+/// failed, what was written down may be shorter than the plan.
+fn reachable(planned: VecDeque<Planned>, streams: &mut Opened<'_>) -> Result<VecDeque<Planned>> {
+    let mut reachable = VecDeque::new();
+    for batch in planned {
+        for (stream, range) in streams.values_mut().zip(batch.streams.values()) {
+            if let (Some(stream), Some((_, to))) = (stream, range)
+                && !stream.source.reaches(to)?
+            {
+                return Ok(reachable);
+            }
+        }
+        reachable.push_back(batch);
+    }
+    Ok(reachable)
+}
+
+/// How filters that turn out too small are rebuilt, where they are.
+pub(super) fn rebuild<'a>(job: &Job, train: Option<Setup<'a>>) -> Option<Rebuild<'a>> {
+    match (job.rebuild_above, &job.sizing, train) {
+        (Some(above), Sizing::Keys(..), Some(setup)) => Some(Rebuild { above, setup, batch: job.batch }),
+        _ => None,
+    }
+}
+
+/// Says how much memory a window takes, where it is much.
+pub(super) fn say_memory(window: &Window, learners: &[Learner<'_>], watch: &Watch) -> Result<()> {
+    const MUCH: u64 = 1 << 30;
+    let mut bytes = 0u64;
+    for learner in learners {
+        bytes = bytes.saturating_add(learner.learned.bytes()?);
+    }
+    // That of the panes, and their union.
+    let sketches = window.panes() + 1;
+    let all = bytes.saturating_mul(sketches);
+    if all > MUCH {
+        watch.say(&News::Memory {
+            window: window.to_string(),
+            bytes: all,
+            each: bytes,
+            sketches,
+            grouped: learners.iter().any(|learner| learner.writing.grouped()),
+        });
+    }
+    Ok(())
+}
