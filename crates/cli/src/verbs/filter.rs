@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use tamis::key::Field;
+use tamis::key::{Field, Recipe};
 use tamis::params::Name;
 use tamis_jobs::filter::{self, Report, Sieved};
 use tamis_jobs::request::{FilterJob, NoMore};
@@ -77,8 +77,9 @@ pub struct Filter {
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true,
           default_missing_value = "tamis_groups")]
     tag: Option<String>,
-    /// The column of the key, if this input names it differently; the stored steps apply
-    #[arg(long, value_name = "COLUMN", help_heading = "Keys")]
+    /// The column of the key, if this input names it differently. The stored steps apply, unless it has
+    /// steps of its own: `url:after-first=//,before=/,domain`
+    #[arg(long, value_name = "COLUMN[:STEPS]", help_heading = "Keys")]
     key: Vec<Field>,
     /// How records of Parquet are written: csv, tsv, ndjson, or with --on parquet [default: by the name
     /// of the output, or CSV]
@@ -121,6 +122,18 @@ impl Filter {
         refuse_json(to_stdout, output)?;
         let stored = files::open(&self.file)?.params().common.recipe.clone();
         let job = request.resolve(&stored).map_err(wrong)?;
+        let steps_of =
+            |recipe: &Recipe| recipe.key.iter().map(|field| field.steps.clone()).collect::<Vec<_>>();
+        if steps_of(&job.recipe) != steps_of(&stored) {
+            let Recipe { key, .. } = &job.recipe;
+            let (here, there) = (
+                Recipe { key: key.clone(), ..Recipe::lines() },
+                Recipe { key: stored.key, ..Recipe::lines() },
+            );
+            output.note(format!(
+                "keys are made here by steps of their own ({here}); those of the file were made as {there}"
+            ));
+        }
         let report = progress::run(output, "sieving", |control| filter::filter(&job, control))?;
         notes::inputs(output, &report.inputs);
         warn_of_keyless(output, &report);

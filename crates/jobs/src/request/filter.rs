@@ -8,7 +8,7 @@ use tamis::params::Name;
 use tamis_read::Format;
 
 use super::sizes::chosen;
-use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns};
+use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, with_steps};
 use crate::filter::{Ask, Job};
 use tamis_make::outlet::Destination;
 use tamis_make::{exact, opt, spread};
@@ -80,7 +80,7 @@ impl FilterJob {
             removed: self.removed.clone(),
             inputs: self.inputs.clone(),
             options: self.reading.options(),
-            recipe: replace_columns(stored, &self.key, column.as_ref())?,
+            recipe: replace_columns(&with_steps(stored, &self.key)?, &self.key, column.as_ref())?,
             ask,
             invert: self.invert,
             tag: self.tag.clone(),

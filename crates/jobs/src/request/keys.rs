@@ -90,6 +90,19 @@ pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) ->
     Ok(recipe)
 }
 
+/// The stored recipe with the steps of these columns, where they have some: the other side of a comparison
+/// may have its keys in another form.
+pub(crate) fn with_steps(stored: &Recipe, key: &[Field]) -> Result<Recipe, Refusal> {
+    let mut recipe = stored.clone();
+    for (field, with) in recipe.key.iter_mut().zip(key).filter(|(_, with)| !with.steps.is_empty()) {
+        if field.splitting().is_some() != with.splitting().is_some() {
+            return Err(Refusal::StoredSteps(with.column.clone()));
+        }
+        field.steps = with.steps.clone();
+    }
+    Ok(recipe)
+}
+
 /// The stored recipe with another column for the weight.
 pub fn replace_weight(recipe: &mut Recipe, with: Option<&Field>) -> Result<(), Refusal> {
     match (&mut recipe.weight, with) {
@@ -119,6 +132,11 @@ mod tests {
         assert_eq!(other.key[0].to_string(), "sender:trim,lower");
         assert!(replace_columns(&stored, &["sender:upper".parse().unwrap()], None).is_err());
         assert!(replace_columns(&stored, &["a".parse().unwrap(), "b".parse().unwrap()], None).is_err());
+        // On the other side of a comparison, steps of their own make the keys.
+        let own = ["url:domain".parse().unwrap()];
+        let other = replace_columns(&with_steps(&stored, &own).unwrap(), &own, None).unwrap();
+        assert_eq!(other.key[0].to_string(), "url:domain");
+        assert!(with_steps(&stored, &["url:words".parse().unwrap()]).is_err());
         assert!(replace_columns(&stored, &[], Some(&"g".parse().unwrap())).is_err());
     }
 }

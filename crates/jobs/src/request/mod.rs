@@ -31,6 +31,7 @@ pub use self::build::{Build, BuildJob, refuse_fixed};
 pub use self::dedup::DedupJob;
 pub use self::filter::FilterJob;
 pub use self::json::{Malformed, NoMore, read};
+pub(crate) use self::keys::with_steps;
 pub use self::keys::{Columns, Keys, replace_columns, replace_weight};
 pub use self::params::read_params;
 pub use self::plan::{Plan, PlanJob};
