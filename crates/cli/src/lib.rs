@@ -13,9 +13,12 @@ mod verbs;
 mod words;
 
 use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use tamis::key::SuffixList;
 
 use crate::verbs::Verb;
 
@@ -36,6 +39,10 @@ Exit codes: 0 done, 1 the job failed or a check did not hold, 2 wrong usage.")]
 struct Cli {
     #[command(flatten)]
     output: show::Output,
+    /// A public suffix list for the step `domain`, in place of the one in the program; also for files that
+    /// were made with it
+    #[arg(long, global = true, value_name = "FILE")]
+    suffix_list: Option<PathBuf>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -71,9 +78,29 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     outcome.unwrap_or_else(|error| show::failure(&error))
 }
 
+/// The list of public suffixes among the arguments.
+fn suffix_list(arguments: &[OsString]) -> Option<PathBuf> {
+    const NAME: &str = "--suffix-list";
+    let named: Vec<&OsString> = arguments.iter().take_while(|argument| *argument != "--").collect();
+    let value = |at: usize| match named[at].to_str()?.strip_prefix(NAME)? {
+        "" => named.get(at + 1).map(PathBuf::from),
+        value => value.strip_prefix('=').map(PathBuf::from),
+    };
+    (0..named.len()).find_map(value)
+}
+
 /// The arguments, or what is wrong with them.
 fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut command = taking_negative_numbers(Cli::command());
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(path) = suffix_list(&arguments) {
+        // Before all else: columns are understood with it.
+        let text = fs::read_to_string(&path).map_err(|error| {
+            let why = format!("--suffix-list {}: {error}", path.display());
+            command.error(clap::error::ErrorKind::ValueValidation, why)
+        })?;
+        SuffixList::add(&text);
+    }
     let matches = command.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }

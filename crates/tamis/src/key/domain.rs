@@ -33,7 +33,7 @@ fn known() -> std::sync::MutexGuard<'static, Vec<SuffixList>> {
 }
 
 impl SuffixList {
-    /// The list that is used where none is named: the newest in the program.
+    /// The newest list in the program.
     pub fn newest() -> SuffixList {
         #[cfg(feature = "std")]
         {
@@ -42,6 +42,15 @@ impl SuffixList {
         }
         #[cfg(not(feature = "std"))]
         SuffixList::read(RELEASED[0])
+    }
+
+    /// The list that a step without a name means: the one that was added last, or else the newest.
+    pub fn usual() -> SuffixList {
+        #[cfg(feature = "std")]
+        if let Some(list) = known().last() {
+            return list.clone();
+        }
+        SuffixList::newest()
     }
 
     /// A list in the form in which public suffix lists are published: a rule in each line, with
@@ -63,14 +72,13 @@ impl SuffixList {
         SuffixList { digest, rules: Some(Arc::new(rules)) }
     }
 
-    /// Makes a list known: recipes that name it by its digest are read from now on.
+    /// Makes a list known: recipes that name it by its digest are read from now on, and new ones name it.
     #[cfg(feature = "std")]
     pub fn add(text: &str) -> SuffixList {
         let list = SuffixList::read(text);
         let mut known = known();
-        if !known.iter().any(|other| *other == list) {
-            known.push(list.clone());
-        }
+        known.retain(|other| *other != list);
+        known.push(list.clone());
         list
     }
 

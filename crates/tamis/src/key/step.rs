@@ -114,7 +114,7 @@ impl Step {
             "ip" => plain(Step::Ip),
             "cidr" => Network::parse(argument).map(Step::Cidr),
             "domain" => match argument {
-                None => Ok(Step::Domain(SuffixList::newest())),
+                None => Ok(Step::Domain(SuffixList::usual())),
                 Some(digest) => SuffixList::of_digest(digest).map(Step::Domain).ok_or_else(|| {
                     Error::Recipe("domain takes no argument, or the digest of a suffix list".into())
                 }),
