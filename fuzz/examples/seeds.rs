@@ -27,7 +27,7 @@ use tamis::layered::Layered;
 use tamis::params::{Common, Goal, GroupParams, Name};
 use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
-use tamis_make::build;
+use tamis_make::build::{self, Bits, FilterSizing, Sketches};
 use tamis_make::exact;
 use tamis_make::plan::Size;
 
@@ -70,11 +70,12 @@ fn keys(table: &str) -> Vec<u8> {
     let job = build::Job {
         inputs: vec![input.display().to_string()],
         options: Default::default(),
-        common: Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe },
-        sizing: build::Sizing::Keys(1, Size::Fpr(0.1)),
-        layers: None,
-        heavy: None,
-        distinct: false,
+        recipe,
+        sketches: Sketches::Bits {
+            kind: Bits::Blocked,
+            seed: 0,
+            sizing: FilterSizing::Planned(1, Size::Fpr(0.1)),
+        },
         bad_rows: Default::default(),
         threads: 1,
     };

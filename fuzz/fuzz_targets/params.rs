@@ -6,6 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use tamis::Params;
 use tamis::hash::xxh3;
 use tamis::key::Maker;
+use tamis::params::Goal;
 use tamis::sizing::Kind;
 
 fuzz_target!(|data: &[u8]| {
@@ -16,7 +17,8 @@ fuzz_target!(|data: &[u8]| {
     let kind = params.common.kind;
     let groups = params.groups.iter_mut().filter(|_| !kind.counts() && kind != Kind::Scalable);
     for (i, group) in groups.enumerate() {
-        group.fpr() = (1 + (xxh3(data, i as u64) >> 11)) as f64 / (1u64 << 53) as f64;
+        let fpr = (1 + (xxh3(data, i as u64) >> 11)) as f64 / (1u64 << 53) as f64;
+        group.goal = Goal::Rate { keys: group.keys(), fpr };
     }
     let json = params.to_json();
     assert_eq!(Params::from_json(&json).expect("what is written can be read"), params, "{json}");

@@ -62,7 +62,7 @@ fn filters_given_as_parameters_and_parameters_given_as_filters_are_told_apart() 
     );
     folder.refused("build ratings.tsv --like p.json -o x.tamis", 1, &["p.json", "--params"]);
     folder.write("bytes", b"\xff\xfe");
-    folder.refused("build ratings.tsv --params bytes -o x.tamis", 1, &["bytes", "plan -o"]);
+    folder.refused("build ratings.tsv --params bytes -o x.tamis", 1, &["bytes", "tamis plan"]);
 }
 
 /// The second run read the output of the first.
