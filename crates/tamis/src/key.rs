@@ -55,6 +55,7 @@ impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Column::Line => f.write_str("(line)"),
+            Column::Name(name) if is_number(name) => write!(f, "\"{name}\""),
             Column::Name(name) => f.write_str(name),
             Column::Number(number) => write!(f, "{number}"),
         }
@@ -279,7 +280,8 @@ impl FromStr for Field {
     /// is `(line)`, as which it is shown.
     ///
     /// What follows the last colon is read as steps; a column whose name holds a colon is
-    /// written with one more at its end (`xml:lang:`).
+    /// written with one more at its end (`xml:lang:`). A number is a place; in double quotes
+    /// (`"2024"`) it is a name.
     fn from_str(text: &str) -> Result<Self, Error> {
         let steps_of = |steps: &str| steps.split(',').map(Step::from_str).collect::<Result<Vec<_>, _>>();
         let (head, split) = match cut_at_split(text) {
@@ -306,10 +308,21 @@ impl FromStr for Field {
             Some(0) => return Err(Error::Recipe("columns are numbered from 1".into())),
             Some(number) => Column::Number(number),
             None if matches!(column, "" | "(line)") => Column::Line,
-            None => Column::Name(column.to_owned()),
+            None => Column::Name(numeric_name(column).unwrap_or(column).to_owned()),
         };
         Ok(Field { column, steps })
     }
+}
+
+/// The number that stands in double quotes: it is a name then.
+fn numeric_name(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    is_number(inner).then_some(inner)
+}
+
+/// Whether a text would be read as the place of a column.
+fn is_number(text: &str) -> bool {
+    text.parse::<usize>().is_ok_and(|number| number.to_string() == text)
 }
 
 /// That the steps for keywords stand where they mean something.

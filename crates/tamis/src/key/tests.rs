@@ -112,6 +112,9 @@ fn a_field_that_is_shown_reads_back_as_itself() {
         (":before=@", "(line):before=@"),
         ("(line)", "(line)"),
         ("xml:lang:", "xml:lang:"),
+        ("\"2024\"", "\"2024\""),
+        ("\"7\":lower", "\"7\":lower"),
+        ("\"x\"", "\"x\""),
         ("xml:lang:upper", "xml:lang:upper"),
         ("::", "::"),
     ] {
