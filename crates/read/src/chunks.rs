@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use memchr::memchr;
 
-use super::delimited::{Cut, Dialect, cut, newlines};
+use super::delimited::{Cut, cut, newlines};
+use super::detect::{self, BadFormat};
+use super::dialect::Dialect;
 use super::lines::Fault;
 use super::origin::{Counted, Origin, damaged};
 use super::pace::Pace;
@@ -232,6 +234,7 @@ impl Feed {
                 _ => more = data.len().max(self.sizes.chunk),
             }
         };
+        self.refuse_binary(path, &buffer.data()[..end])?;
         self.carry.clear();
         self.carry.extend_from_slice(&buffer.data()[end..]);
         buffer.end = buffer.begin + end;
@@ -243,6 +246,17 @@ impl Feed {
             *line += newlines(buffer.data());
         }
         Ok(if end == 0 && chunk.read == 0 { None } else { Some(chunk) })
+    }
+
+    /// Refuses what is not text, by the same first bytes of it however they come: the look at the input
+    /// saw no more of a slow stream than its first line.
+    fn refuse_binary(&self, path: &Path, data: &[u8]) -> Result<()> {
+        let left = (detect::LOOKED_THROUGH as u64).saturating_sub(self.start);
+        let looked = &data[..data.len().min(left as usize)];
+        match detect::nul(looked, Some(self.dialect.delimiter)) {
+            Some(at) => Err(Error::input(path, BadFormat::Binary { at: self.start + at as u64 + 1 })),
+            None => Ok(()),
+        }
     }
 
     fn too_long(&self, open: Option<usize>, buffer: &Buffer) -> Trouble {

@@ -9,7 +9,7 @@ use tamis_jobs::build::Job;
 use tamis_jobs::explain::{self, Explanation, Made, Row};
 use tamis_jobs::rows;
 use tamis_jobs::text::printable;
-use tamis_read::{Explained, Format};
+use tamis_read::{Explained, Format, Quotes};
 use tamis_report::{Column, Table};
 
 use super::inspect::key_text;
@@ -46,15 +46,17 @@ fn format(input: &Explained) -> &'static str {
 }
 
 fn inputs_table(inputs: &[Explained]) -> Table {
-    let columns =
-        ["input", "format", "compression", "delimiter", "header", "columns"].map(Column::left).to_vec();
+    let columns = ["input", "format", "compression", "delimiter", "quotes", "header", "columns"]
+        .map(Column::left)
+        .to_vec();
     let row = |input: &Explained| {
         let by_look = if input.delimiter_by_look { ", by its look" } else { "" };
         vec![
             input.path.display().to_string(),
             format(input).into(),
             input.compression.unwrap_or("-").into(),
-            input.delimiter.map_or("-".into(), |byte| format!("{:?}{by_look}", char::from(byte))),
+            input.delimiter.map_or("-".into(), |delimiter| format!("{delimiter}{by_look}")),
+            input.quotes.map_or("-", Quotes::name).into(),
             if input.header { "yes" } else { "no" }.into(),
             input.columns.join(", "),
         ]
@@ -95,7 +97,11 @@ fn as_json(job: &Job, found: &Explanation) -> Value {
     let input = |input: &Explained| {
         json!({
             "path": input.path, "format": format(input), "compression": input.compression,
-            "delimiter": input.delimiter.map(|byte| char::from(byte).to_string()),
+            "delimiter": input.delimiter.map(|delimiter| match delimiter.byte() {
+                Some(byte) => char::from(byte).to_string(),
+                None => delimiter.to_string(),
+            }),
+            "quotes": input.quotes.map(Quotes::name),
             "delimiter_by_look": input.delimiter_by_look,
             "header": input.header, "columns": input.columns,
         })
