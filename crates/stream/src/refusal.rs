@@ -300,7 +300,9 @@ pub enum CannotResume {
     Replaced,
     /// Fewer bytes than were read.
     #[error(
-        "has {length} bytes, but {read} were read: it was cut or replaced, and the state cannot be resumed with it"
+        "has {}, but {} were read: it was cut or replaced, and the state cannot be resumed with it",
+        number::counted(*length, "byte"),
+        number::count(*read)
     )]
     Shortened {
         /// As it is.
@@ -313,7 +315,9 @@ pub enum CannotResume {
     HalfLine,
     /// An output that is too short.
     #[error(
-        "has {length} bytes, but {written} were written: what is missing cannot be written again; start with an empty state folder"
+        "has {}, but {} were written: what is missing cannot be written again; start with an empty state folder",
+        number::counted(*length, "byte"),
+        number::count(*written)
     )]
     OutputShortened {
         /// As it is.

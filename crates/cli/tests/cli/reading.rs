@@ -159,3 +159,46 @@ fn what_is_not_text_is_refused() {
     assert_eq!(built(&folder, "bom.txt"), 1);
     assert_eq!(folder.run("query built.tamis ann").code, 0);
 }
+
+#[test]
+fn what_is_explained_shows_the_lines_around_a_bad_one() {
+    let folder = Folder::new();
+    let rows: String =
+        (1..=50).map(|i| if i == 30 { "30\n".into() } else { format!("{i},x{i}\n") }).collect();
+    folder.write("t.csv", format!("id,name\n{rows}"));
+    let line = "build t.csv --key name --explain";
+    let done = folder.run(line);
+    assert!(done.code == 1 && done.err.contains("t.csv, line 31: this row has 1 field"), "{}", done.err);
+    for shown in ["→    31  30", "     29  28,x28", "     33  32,x32", "\"x1\" x1"] {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&done.out).contains(&words(shown)), "{shown}: {}", done.out);
+    }
+    assert!(!done.out.contains("33,x33"), "{}", done.out);
+    let json: serde_json::Value = serde_json::from_str(&folder.run(&format!("{line} --json")).out).unwrap();
+    assert_eq!(json["around"][2], serde_json::json!({ "line": 31, "text": "30" }));
+    assert_eq!(
+        (json["around"].as_array().unwrap().len(), json["first_rows"].as_array().unwrap().len()),
+        (5, 5)
+    );
+}
+
+#[test]
+fn a_question_longer_than_a_line_may_be_is_refused() {
+    let folder = Folder::new();
+    folder.write("keys.txt", "ann\n");
+    folder.ok("build keys.txt -o keys.tamis");
+    let long = vec![b'x'; 17 << 20];
+    let done = folder.run_with("query keys.tamis", [&b"ann\n"[..], &long].concat());
+    assert!(done.err.contains("line 2: this row is longer than 16 MiB"), "{}", done.err);
+    assert_eq!((done.code, done.out.as_str()), (2, "ann\tyes\n"));
+    let done = folder.run_with("query keys.tamis", vec![b'x'; 16 << 20]);
+    assert_eq!(done.code, 1, "{}", done.err);
+}
+
+#[test]
+fn a_list_that_is_cut_says_how_many_more() {
+    let folder = Folder::new();
+    folder.write("t.csv", (0..50).map(|i| format!("k{i},g{i}\n")).collect::<String>());
+    folder.ok("build t.csv --no-header --key 1 --group 2 -o t.tamis");
+    folder.refused("inspect t.tamis --group none", 1, &["g0, g1", "g26 and 30 more"]);
+}

@@ -272,3 +272,14 @@ proptest! {
         prop_assert_eq!(made(&words), before);
     }
 }
+
+#[test]
+fn a_weight_is_a_whole_number_however_floats_are_written() {
+    let recipe = Recipe { weight: Some("bytes".parse().unwrap()), ..Recipe::lines() };
+    let mut maker = Maker::new(&recipe);
+    let mut weight = |text: &str| maker.weight(Some(text.as_bytes())).ok();
+    assert_eq!((weight("19244975.0"), weight("7.000"), weight("0.0")), (Some(19_244_975), Some(7), Some(0)));
+    for text in ["1.5", "1.", ".0", "1.0.0", "-1.0", "1e3", "1.00x"] {
+        assert_eq!(weight(text), None, "{text}");
+    }
+}
