@@ -58,6 +58,8 @@ mod format;
 pub mod fuzz;
 mod input;
 mod inputs;
+#[cfg(test)]
+mod law;
 mod lines;
 mod message;
 mod ndjson;
