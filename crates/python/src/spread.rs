@@ -143,6 +143,24 @@ impl Refusal for Undeclared {
     }
 }
 
+/// Comments before a header, which executors look for in the first line of a file.
+#[derive(Debug)]
+struct CommentsFirst;
+
+impl fmt::Display for CommentsFirst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("comments stand before its header, and on Spark the header must be the first line")
+    }
+}
+
+impl std::error::Error for CommentsFirst {}
+
+impl Refusal for CommentsFirst {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::leave_out(opt::ON)]
+    }
+}
+
 /// A failure of rows; a line of a piece of a text has no number that helps.
 fn at_rows(error: Error) -> PyErr {
     raised(Rows::plainly(error))
@@ -492,6 +510,9 @@ fn understand<'py>(
     let (explained, prelude) = understood.map_err(raised)?;
     if explained.undeclared {
         return Err(raised(Error::input(name, Undeclared)));
+    }
+    if explained.header && explained.comments > 0 {
+        return Err(raised(Error::input(name, CommentsFirst)));
     }
     let found = PyDict::new(py);
     found.set_item("format", explained.format.name())?;
