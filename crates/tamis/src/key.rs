@@ -55,6 +55,7 @@ impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Column::Line => f.write_str("(line)"),
+            Column::Name(name) if is_number(name) => write!(f, "\"{name}\""),
             Column::Name(name) => f.write_str(name),
             Column::Number(number) => write!(f, "{number}"),
         }
@@ -279,7 +280,8 @@ impl FromStr for Field {
     /// is `(line)`, as which it is shown.
     ///
     /// What follows the last colon is read as steps; a column whose name holds a colon is
-    /// written with one more at its end (`xml:lang:`).
+    /// written with one more at its end (`xml:lang:`). A number is a place; in double quotes
+    /// (`"2024"`) it is a name.
     fn from_str(text: &str) -> Result<Self, Error> {
         let steps_of = |steps: &str| steps.split(',').map(Step::from_str).collect::<Result<Vec<_>, _>>();
         let (head, split) = match cut_at_split(text) {
@@ -306,10 +308,21 @@ impl FromStr for Field {
             Some(0) => return Err(Error::Recipe("columns are numbered from 1".into())),
             Some(number) => Column::Number(number),
             None if matches!(column, "" | "(line)") => Column::Line,
-            None => Column::Name(column.to_owned()),
+            None => Column::Name(numeric_name(column).unwrap_or(column).to_owned()),
         };
         Ok(Field { column, steps })
     }
+}
+
+/// The number that stands in double quotes: it is a name then.
+fn numeric_name(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    is_number(inner).then_some(inner)
+}
+
+/// Whether a text would be read as the place of a column.
+fn is_number(text: &str) -> bool {
+    text.parse::<usize>().is_ok_and(|number| number.to_string() == text)
 }
 
 /// That the steps for keywords stand where they mean something.
@@ -563,7 +576,7 @@ impl<'r> Maker<'r> {
     pub fn weight(&mut self, value: Option<&[u8]>) -> Result<u64, BadValue> {
         let Some(field) = &self.recipe.weight else { return Ok(1) };
         let text = canonical(&field.steps, value, None, &mut self.weight)?;
-        let number = |text: &[u8]| match text {
+        let number = |text: &[u8]| match whole(text) {
             [] => None,
             digits => digits.iter().try_fold(0u64, |number, digit| match digit {
                 b'0'..=b'9' => number.checked_mul(10)?.checked_add(u64::from(digit - b'0')),
@@ -571,6 +584,17 @@ impl<'r> Maker<'r> {
             }),
         };
         number(text).ok_or_else(|| BadValue::NotAWeight(String::from_utf8_lossy(text).into_owned()))
+    }
+}
+
+/// A number without the zeros after its point: `42.0` is the whole number 42, as columns of floats write it.
+#[inline]
+fn whole(number: &[u8]) -> &[u8] {
+    match number.iter().position(|&byte| byte == b'.') {
+        Some(at) if at + 1 < number.len() && number[at + 1..].iter().all(|&byte| byte == b'0') => {
+            &number[..at]
+        }
+        _ => number,
     }
 }
 
