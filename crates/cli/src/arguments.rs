@@ -9,7 +9,7 @@ pub use tamis_jobs::request::time::duration;
 use tamis_jobs::request::{self, MOST_THREADS};
 use tamis_make::exact::LEAST_MEMORY;
 use tamis_make::rows::BadRows;
-use tamis_read::{Format, Options};
+use tamis_read::{Delimiter, Format, Options, Quotes};
 
 use crate::show::{Output, usage, wrong};
 
@@ -20,15 +20,24 @@ pub struct Reading {
     /// The format, if it is not recognised correctly
     #[arg(long, value_enum)]
     pub format: Option<FormatName>,
-    /// The delimiter of delimited text: one character, or its name: tab, comma, semicolon, pipe, space
+    /// The delimiter of delimited text: one character, or its name: tab, comma, semicolon, pipe, space;
+    /// or whitespace: runs of blanks and tabs
     #[arg(long, value_parser = delimiter)]
-    pub delimiter: Option<u8>,
+    pub delimiter: Option<Delimiter>,
     /// Delimited text has no header line; columns go by number
     #[arg(long)]
     pub no_header: bool,
-    /// Quotes are ordinary characters
-    #[arg(long)]
+    /// What a quote at the beginning of a field means: csv (up to the next quote, over line ends; `""`
+    /// is a quote), log (up to the next quote in the line; `\"` is a quote), none (an ordinary
+    /// character). [default: none for TSV, log where blanks separate, csv otherwise; `--quotes` alone: csv]
+    #[arg(long, value_enum, value_name = "STYLE", num_args = 0..=1, default_missing_value = "csv")]
+    pub quotes: Option<QuotesName>,
+    /// The same as --quotes none
+    #[arg(long, hide = true, conflicts_with = "quotes")]
     pub no_quotes: bool,
+    /// Lines that begin with this character are comments; they are skipped and counted
+    #[arg(long, value_name = "SIGN", value_parser = comment)]
+    pub comment: Option<u8>,
     /// What to do with rows that have no key or cannot be read: fail, or skip and count them
     #[arg(long, value_enum, default_value = "fail")]
     pub bad_rows: BadRowsName,
@@ -59,6 +68,23 @@ impl From<FormatName> for Format {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum QuotesName {
+    Csv,
+    Log,
+    None,
+}
+
+impl From<QuotesName> for Quotes {
+    fn from(name: QuotesName) -> Quotes {
+        match name {
+            QuotesName::Csv => Quotes::Csv,
+            QuotesName::Log => Quotes::Log,
+            QuotesName::None => Quotes::None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum BadRowsName {
     Fail,
     Skip,
@@ -71,7 +97,11 @@ impl Reading {
             format: self.format.map(Format::from),
             delimiter: self.delimiter,
             no_header: self.no_header,
-            no_quotes: self.no_quotes,
+            quotes: match self.no_quotes {
+                true => Some(Quotes::None),
+                false => self.quotes.map(Quotes::from),
+            },
+            comment: self.comment,
             bad_rows: match self.bad_rows {
                 BadRowsName::Fail => BadRows::Fail,
                 BadRowsName::Skip => BadRows::Skip,
@@ -296,18 +326,32 @@ pub fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-fn delimiter(text: &str) -> Result<u8, String> {
-    match text {
-        "tab" | "\\t" => Ok(b'\t'),
-        "comma" => Ok(b','),
-        "semicolon" => Ok(b';'),
-        "pipe" => Ok(b'|'),
-        "space" => Ok(b' '),
+fn delimiter(text: &str) -> Result<Delimiter, String> {
+    Ok(Delimiter::Byte(match text {
+        "tab" | "\\t" => b'\t',
+        "comma" => b',',
+        "semicolon" => b';',
+        "pipe" => b'|',
+        "space" => b' ',
+        "whitespace" => return Ok(Delimiter::Whitespace),
         _ => match text.as_bytes() {
-            [b'\n' | b'\r' | b'"'] => Err("a line end or a quote cannot delimit values".into()),
-            [byte] => Ok(*byte),
-            _ => Err("a delimiter is one byte, or tab, comma, semicolon, pipe or space".into()),
+            [b'\n' | b'\r' | b'"'] => return Err("a line end or a quote cannot delimit values".into()),
+            [byte] => *byte,
+            _ => {
+                return Err(
+                    "a delimiter is one byte, or tab, comma, semicolon, pipe, space or whitespace".into()
+                );
+            }
         },
+    }))
+}
+
+/// The sign of comments.
+fn comment(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [b'\n' | b'\r' | b'"'] => Err("a line end or a quote cannot be the sign of comments".into()),
+        [byte] => Ok(*byte),
+        _ => Err("the sign of comments is one byte, such as #".into()),
     }
 }
 
@@ -410,7 +454,10 @@ mod tests {
         assert_eq!(rate("1%"), Ok(0.01));
         assert!(rate("0").is_err() && rate("1").is_err() && rate("nan").is_err());
         let names = ["tab", "\\t", "comma", "semicolon", "pipe", "space", ";", ":"];
-        assert_eq!(names.map(delimiter), *b"\t\t,;| ;:".each_ref().map(|byte| Ok(*byte)).as_slice());
+        assert_eq!(names.map(delimiter), b"\t\t,;| ;:".map(|byte| Ok(Delimiter::Byte(byte))));
+        assert_eq!(delimiter("whitespace"), Ok(Delimiter::Whitespace));
         assert!(delimiter("||").is_err());
+        assert_eq!(comment("#"), Ok(b'#'));
+        assert!(["", "//", "\n", "\""].iter().all(|text| comment(text).is_err()));
     }
 }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use tamis_make::exact::path_beside;
 use tamis_make::number;
-use tamis_read::{Explained, calendar};
+use tamis_read::{Delimiter, Explained, calendar};
 use tamis_report::Section;
 
 use crate::show::Output;
@@ -20,9 +20,9 @@ pub fn made() -> Section {
 pub fn inputs(output: &Output, inputs: &[Explained]) {
     for input in inputs.iter().filter(|input| input.delimiter_by_look) {
         output.note(format!(
-            "{}: the delimiter seems to be {:?}, judging by the first rows (--delimiter sets another)",
+            "{}: the delimiter seems to be {}, judging by the header (--delimiter sets another)",
             input.path.display(),
-            char::from(input.delimiter.unwrap_or_default())
+            input.delimiter.unwrap_or(Delimiter::Byte(b','))
         ));
     }
     for input in inputs.iter().filter(|input| numbers_for_names(input)) {
@@ -37,6 +37,13 @@ pub fn inputs(output: &Output, inputs: &[Explained]) {
 /// Whether the names of columns look like values.
 fn numbers_for_names(input: &Explained) -> bool {
     input.header && input.columns.iter().any(|name| name.parse::<f64>().is_ok())
+}
+
+/// Lines that were passed over as comments.
+pub fn comments(output: &Output, lines: u64) {
+    if lines > 0 {
+        output.note(format!("{} skipped", number::counted(lines, "comment line")));
+    }
 }
 
 /// Rows that were left out.

@@ -8,8 +8,8 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use tamis_read::Control;
 
-use crate::interrupt;
 use crate::show::Output;
+use crate::{interrupt, notes};
 
 /// Runs a job with its control.
 pub fn run<T>(
@@ -17,7 +17,11 @@ pub fn run<T>(
     what: &'static str,
     job: impl FnOnce(&Control) -> tamis_read::Result<T>,
 ) -> Result<T> {
-    interrupt::run(|control| shown(output, |done| watch(what, control, done), || job(control)))
+    interrupt::run(|control| {
+        let done = shown(output, |done| watch(what, control, done), || job(control))?;
+        notes::comments(output, control.comments());
+        Ok(done)
+    })
 }
 
 /// The same for a job that needs its time to end when it is asked to.
@@ -26,7 +30,11 @@ pub fn run_to_its_end<T>(
     what: &'static str,
     job: impl FnOnce(&Control) -> tamis_read::Result<T>,
 ) -> Result<T> {
-    interrupt::run_to_its_end(|control| shown(output, |done| watch(what, control, done), || job(control)))
+    interrupt::run_to_its_end(|control| {
+        let done = shown(output, |done| watch(what, control, done), || job(control))?;
+        notes::comments(output, control.comments());
+        Ok(done)
+    })
 }
 
 /// The same with a line that tells how far it is.
@@ -35,7 +43,11 @@ pub fn run_with_line<T>(
     line: impl Fn() -> String + Sync,
     job: impl FnOnce(&Control) -> tamis_read::Result<T>,
 ) -> Result<T> {
-    interrupt::run_to_its_end(|control| shown(output, |done| show_line(&line, done), || job(control)))
+    interrupt::run_to_its_end(|control| {
+        let done = shown(output, |done| show_line(&line, done), || job(control))?;
+        notes::comments(output, control.comments());
+        Ok(done)
+    })
 }
 
 /// Does a job, and beside it what shows its progress, where that is wanted.

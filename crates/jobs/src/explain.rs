@@ -18,9 +18,17 @@ pub struct Explanation {
     pub inputs: Vec<Explained>,
     /// The first rows.
     pub rows: Vec<Row>,
-    /// What would stop the job, if that was met among them or before.
+    /// What would stop the job, if that was met among the rows that were read.
     pub fault: Option<Error>,
+    /// The lines around the one that would stop it, with their numbers, as they stand in the file.
+    pub around: Vec<(u64, Vec<u8>)>,
 }
+
+/// Rows that are read to find what would stop the job.
+const READ: u64 = 1_000_000;
+
+/// Lines that are shown before a bad one, and after it.
+const BESIDE: u64 = 2;
 
 /// A row and what becomes of it.
 #[derive(Debug, Clone)]
@@ -50,6 +58,8 @@ struct Explaining<'a> {
     weight_at: Option<usize>,
     bad_rows: BadRows,
     most: usize,
+    /// Rows that are still to be read.
+    left: u64,
     /// Outside the sink, which is lost when the scan is ended.
     rows: &'a Mutex<Vec<Row>>,
 }
@@ -65,10 +75,15 @@ impl Explaining<'_> {
     }
 
     fn keep(&mut self, values: &[Option<&[u8]>], made: Result<Made, String>) -> RowResult {
-        let values = values.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
         let mut rows = self.rows.lock().expect("no holder panics");
-        rows.push(Row { values, made });
-        if rows.len() == self.most { Err(Enough.into()) } else { Ok(()) }
+        if rows.len() < self.most {
+            let values = values.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
+            rows.push(Row { values, made });
+        }
+        self.left -= 1;
+        // Where no row is bad, the first ones are all that is to be shown.
+        let enough = self.left == 0 || (self.bad_rows == BadRows::Skip && rows.len() == self.most);
+        if enough { Err(Enough.into()) } else { Ok(()) }
     }
 }
 
@@ -106,10 +121,16 @@ pub fn explain(job: &Job, most: usize, control: &Control) -> Result<Explanation>
         weight_at: recipe.weight_at(),
         bad_rows: job.bad_rows,
         most,
+        left: READ,
         rows: &rows,
     };
     let scanned = sources.and_then(|sources| sources.scan_dyn(vec![sink], control).map(drop));
     let rows = rows.into_inner().expect("no holder panics");
-    let fault = scanned.err().filter(|_| rows.len() < most);
-    Ok(Explanation { inputs, rows, fault })
+    let is_end = |error: &Error| matches!(error, Error::Row { why, .. } | Error::FileRow { why, .. } if why.as_a::<Enough>().is_some());
+    let fault = scanned.err().filter(|error| !is_end(error));
+    let around = match &fault {
+        Some(Error::Row { path, line, .. }) => Sources::lines_around(path, *line, BESIDE).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    Ok(Explanation { inputs, rows, fault, around })
 }

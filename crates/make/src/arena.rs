@@ -59,7 +59,7 @@ struct Place {
 
 /// There is no memory for an arena.
 #[derive(Debug, thiserror::Error)]
-#[error("not enough memory for {bytes} bytes")]
+#[error("not enough memory for {}", crate::number::bytes(*bytes))]
 pub struct NoMemory {
     /// Its size.
     bytes: u64,

@@ -1,6 +1,6 @@
 //! The options of requests. Each name is that of the field; front ends spell it in their own way.
 
-pub use tamis_read::opt::{BAD_ROWS, DELIMITER, FORMAT, KEY, NO_QUOTES, OUTPUT_FORMAT};
+pub use tamis_read::opt::{BAD_ROWS, COMMENT, DELIMITER, FORMAT, KEY, NO_HEADER, OUTPUT_FORMAT, QUOTES};
 use tamis_read::refusal::Opt;
 
 /// Defines the options, and the list of all of them with those of reading.
@@ -10,13 +10,11 @@ macro_rules! options {
 
         /// All of them, those of reading among them.
         pub const ALL: &[Opt] =
-            &[BAD_ROWS, DELIMITER, FORMAT, KEY, NO_QUOTES, OUTPUT_FORMAT, $($name),*];
+            &[BAD_ROWS, COMMENT, DELIMITER, FORMAT, KEY, NO_HEADER, OUTPUT_FORMAT, QUOTES, $($name),*];
     };
 }
 
 options! {
-    /// Delimited text has no header line.
-    NO_HEADER = "no_header";
     /// The columns of keywords.
     KEYWORDS = "keywords";
     /// The column of the group.

@@ -38,7 +38,7 @@ pub enum Refusal {
     #[error("is empty, not a tamis file")]
     Empty,
     /// Memory for a container is missing.
-    #[error("not enough memory for {bytes} bytes")]
+    #[error("not enough memory for {}", crate::number::bytes(*bytes as u64))]
     NoMemory {
         /// Its size.
         bytes: usize,

@@ -55,7 +55,12 @@ pub enum Refusal {
     #[error("bits per key lie between 0 and 10,000, and {0} do not")]
     BitsPerKey(f64),
     /// The groups do not fit.
-    #[error("{bytes} bytes are too few for {groups} groups, which need {least} at least")]
+    #[error(
+        "{} are too few for {}, which need {} at least",
+        crate::number::counted(*bytes, "byte"),
+        crate::number::counted(*groups as u64, "group"),
+        crate::number::count(*least)
+    )]
     TooFew {
         /// The bytes for all of them.
         bytes: u64,

@@ -17,7 +17,7 @@ use tamis_jobs::filter::apart::{self, Question};
 use tamis_make::spread::{self, Outcome, Rows};
 use tamis_make::{opt, parallel};
 use tamis_read::refusal::{Help, Refusal};
-use tamis_read::{Control, Error, NoColumn, Options as Reading, Sources};
+use tamis_read::{Control, Delimiter, Error, NoColumn, Options as Reading, Quotes, Sources};
 
 use crate::errors::{UsedUp, raised, refused, wrong, wrong_job};
 use crate::file::File;
@@ -118,7 +118,46 @@ impl std::error::Error for OpenQuote {}
 
 impl Refusal for OpenQuote {
     fn help(&self) -> Vec<Help> {
-        vec![Help::leave_out(opt::ON), Help::give(opt::NO_QUOTES)]
+        vec![Help::leave_out(opt::ON), Help::give(opt::QUOTES.with("none"))]
+    }
+}
+
+/// Text of which nobody said that each line is one key. Executors would take that for said.
+#[derive(Debug)]
+struct Undeclared;
+
+impl fmt::Display for Undeclared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nothing says what separates its columns")
+    }
+}
+
+impl std::error::Error for Undeclared {}
+
+impl Refusal for Undeclared {
+    fn help(&self) -> Vec<Help> {
+        vec![
+            Help::GiveTo(opt::FORMAT.with("lines"), "take whole lines"),
+            Help::GiveTo(opt::DELIMITER.with("DELIMITER"), "take their first field"),
+        ]
+    }
+}
+
+/// Comments before a header, which executors look for in the first line of a file.
+#[derive(Debug)]
+struct CommentsFirst;
+
+impl fmt::Display for CommentsFirst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("comments stand before its header, and on Spark the header must be the first line")
+    }
+}
+
+impl std::error::Error for CommentsFirst {}
+
+impl Refusal for CommentsFirst {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::leave_out(opt::ON)]
     }
 }
 
@@ -470,11 +509,21 @@ fn understand<'py>(
     let reading = Options(reading).reading()?;
     let understood = Sources::understand_text(&name, head, &reading, &columns);
     let (explained, prelude) = understood.map_err(raised)?;
+    if explained.undeclared {
+        return Err(raised(Error::input(name, Undeclared)));
+    }
+    if explained.header && explained.comments > 0 {
+        return Err(raised(Error::input(name, CommentsFirst)));
+    }
     let found = PyDict::new(py);
     found.set_item("format", explained.format.name())?;
-    found.set_item("delimiter", explained.delimiter)?;
+    match explained.delimiter {
+        Some(Delimiter::Whitespace) => found.set_item("delimiter", "whitespace")?,
+        delimiter => found.set_item("delimiter", delimiter.and_then(Delimiter::byte))?,
+    }
     found.set_item("no_header", !explained.header)?;
-    found.set_item("no_quotes", reading.no_quotes)?;
+    found.set_item("quotes", explained.quotes.map(Quotes::name))?;
+    found.set_item("comment", reading.comment)?;
     found.set_item("columns", explained.columns)?;
     found.set_item("header", explained.header.then(|| PyBytes::new(py, &prelude)))?;
     Ok(found)

@@ -168,9 +168,9 @@ def test_what_is_wrong_is_said(kind: type[Exception], message: str, call: Callab
 
 # Options that messages may name and that no call has: what the command line does with files.
 OF_FILES = {
-    "bits", "chart", "count", "delimiter", "distinct", "exact", "explain", "format", "memory", "no_header", "no_quotes",
-    "missing", "on", "output", "output_format", "own_group", "rebuild_above", "rejected", "removed", "share", "state",
-    "strict", "tag",
+    "bits", "chart", "comment", "count", "delimiter", "distinct", "exact", "explain", "format", "memory", "no_header",
+    "missing", "on", "output", "output_format", "own_group", "quotes", "rebuild_above", "rejected", "removed", "share",
+    "state", "strict", "tag",
 }  # fmt: skip
 
 

@@ -235,13 +235,13 @@ def test_a_quoted_value_over_a_line_end_is_refused_wherever_batches_end(spark: A
     lines = [b"key,n", b'a,"one', b'two"', b"c,3"]
     columns = [pa.array(lines), pa.array([1] * 4), pa.array([0] * 4)]
     batch = pa.RecordBatch.from_arrays(columns, names=["value", "file", "start"])
-    text = {"format": "csv", "delimiter": ord(","), "no_header": False, "no_quotes": False, "header": b"key,n\n"}
+    text = {"format": "csv", "delimiter": ord(","), "no_header": False, "quotes": "csv", "header": b"key,n\n"}
     for size in (4, 2):
         for bad_rows in ("fail", "skip"):
             with pytest.raises(tamis.Error, match='"a,.*"one" opens a quoted .* cannot hold a line end'):
                 task = _tasks.CountRows({"key": ["key"], "bad_rows": bad_rows, "text": text}, 1, 1 << 20)
                 list(task(batch.slice(start, size) for start in range(0, 4, size)))
-    options = {"key": ["key"], "text": {**text, "no_quotes": True}}
+    options = {"key": ["key"], "text": {**text, "quotes": "none"}}
     assert list(_tasks.CountRows(options, 1, 1 << 20)([batch]))
     filters, data = tmp_path / "f.tamis", tmp_path / "d.csv"
     tamis.build({"key": ["a", "c"]}, key="key").save(filters)

@@ -15,6 +15,34 @@ pub enum BadRow {
         /// The last column that is asked for, from 1.
         column: usize,
     },
+    /// It has more fields than the header names.
+    #[error("this row has {got} fields, and the header {header}")]
+    TooManyFields {
+        /// The fields it has.
+        got: usize,
+        /// The fields of the header.
+        header: usize,
+        /// Whether quotes quote in this text.
+        quotes: bool,
+    },
+    /// Something stands between the closing quote of a field and the end of the field.
+    #[error("text follows the closing quote of a field")]
+    AfterQuote,
+    /// The same, in a field of several lines: most likely a quote that never closes.
+    #[error(
+        "a quoted field opens here, and text follows the quote that closes it, {lines} {} below",
+        if *lines == 1 { "line" } else { "lines" }
+    )]
+    TornQuote {
+        /// The line ends in its row.
+        lines: u64,
+    },
+    /// A quote does not close in its line, where it must.
+    #[error("a quoted field opens in this line and does not close in it")]
+    OpenInLine,
+    /// A line of an undeclared text that could be cut into columns.
+    #[error("nothing says whether this line is one value: {0}")]
+    Doubt(&'static str),
     /// A quoted field runs to the end of the text.
     #[error("a quoted field opens here and never closes")]
     OpenQuote,
@@ -70,18 +98,27 @@ pub enum BadRow {
 impl Refusal for BadRow {
     fn help(&self) -> Vec<Help> {
         match self {
-            BadRow::OpenQuote | BadRow::LongQuote { .. } => {
-                vec![Help::GiveIf(
-                    "if quotes are ordinary characters in this file",
-                    vec![opt::NO_QUOTES.into()],
-                )]
+            BadRow::OpenQuote | BadRow::LongQuote { .. } | BadRow::TornQuote { .. } => vec![plain_quotes()],
+            BadRow::AfterQuote | BadRow::OpenInLine => vec![plain_quotes(), skip_bad_rows()],
+            BadRow::TooManyFields { quotes: false, .. } => {
+                let quotes = vec![opt::QUOTES.with("csv")];
+                vec![Help::GiveIf("if quoted fields may hold the delimiter", quotes), skip_bad_rows()]
             }
+            BadRow::Doubt(_) => vec![
+                Help::GiveTo(opt::FORMAT.with("lines"), "take whole lines"),
+                Help::GiveTo(opt::DELIMITER.with("DELIMITER"), "take their first field"),
+            ],
             // A row whose end is not known cannot be left out.
             BadRow::TooLong { .. } => Vec::new(),
             BadRow::LongDecimal { .. } => vec![Help::Do("choose another column")],
             _ => vec![skip_bad_rows()],
         }
     }
+}
+
+/// That quotes may mean nothing.
+fn plain_quotes() -> Help {
+    Help::GiveIf("if quotes are ordinary characters in this file", vec![opt::QUOTES.with("none")])
 }
 
 /// That rows which cannot be used can be left out.

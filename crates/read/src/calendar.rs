@@ -83,6 +83,8 @@ impl Unit {
 /// - a number of seconds (with a fraction or not), milliseconds, microseconds or nanoseconds since
 ///   1970, told by its size where the unit is not given;
 /// - RFC 3339 and the like: `2026-11-15T12:34:56.5+01:00`, `2026-11-15 12:34`, `2026-11-15`;
+/// - the same in digits alone: `20261115`, `20261115123456`, `20261115T123456Z`. Eight digits are
+///   never a number of seconds, unless that is said: it would be one of the first days of 1970 on;
 /// - as web servers log it: `[15/Nov/2026:12:34:56 +0100]`.
 ///
 /// Without a zone it is UTC. Nothing where it is none of them, or no day of the calendar.
@@ -91,10 +93,16 @@ pub fn moment(text: &[u8], unit: Option<Unit>) -> Option<i64> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match text.get(digits) {
         _ if text.first() == Some(&b'-') => number(&text[1..], unit).map(|millis| -millis),
+        None if unit.is_none() && digits == 8 => compact(text),
+        Some(b'.') if unit.is_none() && digits == 8 && text[9..].iter().all(|&byte| byte == b'0') => {
+            compact(&text[..8])
+        }
+        None if unit.is_none() && digits == 14 => compact(text).or_else(|| number(text, unit)),
         None | Some(b'.') => number(text, unit),
         // Digits are a date only where no unit says that they are a number.
         _ if unit.is_some() => None,
         Some(b'-') => date_time(text),
+        Some(b'T' | b't') if digits == 8 => compact(text),
         _ => logged(text),
     }
 }
@@ -210,6 +218,20 @@ fn date_time(text: &[u8]) -> Option<i64> {
     Some(date + time - rest.zone()?)
 }
 
+/// Digits alone: a day, or a day and a time.
+fn compact(text: &[u8]) -> Option<i64> {
+    let mut rest = Cursor(text);
+    let date = day_of(rest.number(4)?, rest.number(2)?, rest.number(2)?)?;
+    if rest.0.is_empty() {
+        return Some(date);
+    }
+    rest.eat(b"Tt");
+    let (hour, minute, second) = (rest.number(2)?, rest.number(2)?, rest.number(2)?);
+    let possible = hour < 24 && minute < 60 && second <= 60;
+    let time = possible.then_some(((hour * 60 + minute) * 60 + second) as i64 * 1000)?;
+    Some(date + time - rest.zone()?)
+}
+
 /// As web servers write it, with its brackets or without.
 fn logged(text: &[u8]) -> Option<i64> {
     const MONTHS: [&[u8]; 12] =
@@ -278,9 +300,16 @@ mod tests {
             "[15/Nov/2026:12:34:56",
             "[15/Nov/2026:13:34:56 +0100]",
             "15/Nov/2026:12:34:56",
+            "20261115123456",
+            "20261115T123456Z",
+            "20261115T133456+0100",
         ] {
             assert_eq!(moment(text.as_bytes(), None), Some(noon), "{text}");
         }
+        let day = moment(b"2025-10-01", None);
+        assert_eq!((moment(b"20251001", None), moment(b" 20251001.0 ", None)), (day, day));
+        assert_eq!(moment(b"20251001", Some(Unit::Seconds)), Some(20_251_001_000));
+        assert_eq!(moment(b"99999999999999", None), Some(99_999_999_999_999), "no day: milliseconds");
         assert_eq!(moment(b"2026-11-15T12:34:56.789Z", None), Some(noon + 789));
         assert_eq!(moment(b"2026-11-15T12:34:56,7", None), Some(noon + 700));
         assert_eq!(moment(b"1794746096.789123", None), Some(noon + 789));
@@ -328,6 +357,12 @@ mod tests {
             "2026-11-15T12:34:56+25:00",
             "2026-11-15T12:34:56Z ago",
             "99999999999999999999",
+            "20250230",
+            "20251301",
+            "10000000",
+            "20251001T",
+            "20251001T1234",
+            "20251001T246000",
             "15/Nov/2026",
             "15/Foo/2026:12:34:56",
             "31/Feb/2026:12:34:56",

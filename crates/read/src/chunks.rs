@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use memchr::memchr;
 
-use super::delimited::{Cut, Dialect, cut, newlines};
+use super::delimited::{Cut, cut, newlines};
+use super::detect::{self, BadFormat};
+use super::dialect::Dialect;
 use super::lines::Fault;
 use super::origin::{Counted, Origin, damaged};
 use super::pace::Pace;
@@ -232,6 +234,7 @@ impl Feed {
                 _ => more = data.len().max(self.sizes.chunk),
             }
         };
+        self.refuse_binary(path, &buffer.data()[..end])?;
         self.carry.clear();
         self.carry.extend_from_slice(&buffer.data()[end..]);
         buffer.end = buffer.begin + end;
@@ -243,6 +246,17 @@ impl Feed {
             *line += newlines(buffer.data());
         }
         Ok(if end == 0 && chunk.read == 0 { None } else { Some(chunk) })
+    }
+
+    /// Refuses what is not text, by the same first bytes of it however they come: the look at the input
+    /// saw no more of a slow stream than its first line.
+    fn refuse_binary(&self, path: &Path, data: &[u8]) -> Result<()> {
+        let left = (detect::LOOKED_THROUGH as u64).saturating_sub(self.start);
+        let looked = &data[..data.len().min(left as usize)];
+        match detect::nul(looked, Some(self.dialect.delimiter)) {
+            Some(at) => Err(Error::input(path, BadFormat::Binary { at: self.start + at as u64 + 1 })),
+            None => Ok(()),
+        }
     }
 
     fn too_long(&self, open: Option<usize>, buffer: &Buffer) -> Trouble {
@@ -275,6 +289,49 @@ fn open_at(path: &Path, at: u64, count: &Arc<AtomicU64>) -> Result<Bytes> {
     file.seek(SeekFrom::Start(at)).map_err(Error::io(path))?;
     count.store(at, Relaxed);
     Ok(Box::new(Counted { bytes: Box::new(file), count: Arc::clone(count) }))
+}
+
+/// Bytes of a line that are shown.
+const SHOWN: usize = 200;
+
+/// The lines of a text file from this one to that one (from 1), with their numbers, as they stand there;
+/// of long ones the beginning. Nothing of what is no regular file.
+pub(super) fn lines_between(path: &Path, from: u64, to: u64) -> Result<Vec<(u64, Vec<u8>)>> {
+    let file = File::open(path).map_err(Error::io(path))?;
+    if !file.metadata().map_err(Error::io(path))?.is_file() {
+        return Ok(Vec::new());
+    }
+    let mut magic = [0; 16];
+    let mut bytes: Bytes = Box::new(file);
+    let len = fill(&mut bytes, &mut magic).map_err(Error::io(path))?;
+    let all: Bytes = Box::new(io::Cursor::new(magic[..len].to_vec()).chain(bytes));
+    let mut bytes = match Compression::of(&magic[..len]) {
+        Some(compression) => compression.decoder(all).map_err(Error::io(path))?,
+        None => all,
+    };
+    let (mut lines, mut number, mut fresh) = (Vec::new(), 1, true);
+    let mut buffer = vec![0; 1 << 18];
+    while number <= to {
+        let len = fill(&mut bytes, &mut buffer).map_err(Error::io(path))?;
+        if len == 0 {
+            break;
+        }
+        for part in buffer[..len].split_inclusive(|&byte| byte == b'\n') {
+            if (from..=to).contains(&number) {
+                if fresh {
+                    lines.push((number, Vec::new()));
+                }
+                if let Some((_, line)) = lines.last_mut() {
+                    let room = SHOWN.saturating_sub(line.len());
+                    let text = part.strip_suffix(b"\n").unwrap_or(part);
+                    line.extend_from_slice(&text[..text.len().min(room)]);
+                }
+            }
+            fresh = part.ends_with(b"\n");
+            number += u64::from(fresh);
+        }
+    }
+    Ok(lines)
 }
 
 /// The number of the line at this place of a plain file.

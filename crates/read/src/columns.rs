@@ -44,6 +44,20 @@ pub enum NoColumn {
         /// The number of the second.
         second: usize,
     },
+    /// A number is the place of one column and the name of another.
+    #[error(
+        "{number} is the place of column {there:?} and the name of column {other}; ask for the first as \
+         {}, or for the other as '\"{number}\"', with the quotes",
+        plain_name(there)
+    )]
+    PlaceOrName {
+        /// The number that is asked for.
+        number: usize,
+        /// The name of the column at that place.
+        there: String,
+        /// The number of the column of that name.
+        other: usize,
+    },
     /// Columns without a header are asked for by name.
     #[error("without a header columns have no names; ask for them by number, 1 to {0}")]
     NoNames(usize),
@@ -121,6 +135,11 @@ fn shown(column: &Column) -> String {
     }
 }
 
+/// A name as it is asked for: one that is a number has quotes.
+fn plain_name(name: &str) -> String {
+    if name.parse::<usize>().is_ok() { format!("'\"{name}\"'") } else { name.to_owned() }
+}
+
 fn hint(near: Option<&str>, delimiter: Option<&str>) -> String {
     match (near, delimiter) {
         (Some(near), _) => format!(" (did you mean {near:?}?)"),
@@ -138,7 +157,13 @@ fn find_one(column: &Column, names: &[String]) -> Result<usize, NoColumn> {
     match column {
         Column::Line | Column::File => Err(not_chosen(names)),
         Column::Number(number) => match number.checked_sub(1).filter(|&index| index < names.len()) {
-            Some(index) => Ok(index),
+            Some(index) => match names.iter().position(|name| *name == number.to_string()) {
+                Some(other) if names[index] != names[other] => {
+                    let there = names[index].clone();
+                    Err(NoColumn::PlaceOrName { number: *number, there, other: other + 1 })
+                }
+                _ => Ok(index),
+            },
             // A column may be called 2024.
             None => find_name(&number.to_string(), names).unwrap_or_else(|| Err(missing(column, names))),
         },
@@ -184,9 +209,9 @@ fn missing(column: &Column, names: &[String]) -> NoColumn {
 /// One column that holds another delimiter and the name was most likely cut at the wrong one.
 fn other_delimiter(name: &str, names: &[String]) -> Option<&'static str> {
     let [only] = names else { return None };
-    let found = [('\t', "tab"), (';', ";"), ('|', "|"), (',', ",")].into_iter().find(|(delimiter, _)| {
-        only.split(*delimiter).any(|part| part == name) && only.contains(*delimiter)
-    })?;
+    let found = [('\t', "tab"), (';', ";"), ('|', "|"), (',', ","), (' ', "space")].into_iter().find(
+        |(delimiter, _)| only.split(*delimiter).any(|part| part == name) && only.contains(*delimiter),
+    )?;
     Some(found.1)
 }
 
@@ -240,10 +265,27 @@ mod tests {
 
     #[test]
     fn a_number_that_no_column_has_may_be_a_name() {
-        let there = names(&["year", "2024", "2"]);
+        let there = names(&["year", "2024", "7"]);
         let find = |number| find(&[Column::Number(number)], &there);
         assert_eq!((find(2024), find(2), find(3)), (Ok(vec![1]), Ok(vec![1]), Ok(vec![2])));
         assert!(find(2025).is_err());
+    }
+
+    #[test]
+    fn a_number_that_is_the_place_of_one_column_and_the_name_of_another_is_not_guessed() {
+        let there = names(&["id", "2", "1", "4"]);
+        let find = |column| find(&[column], &there);
+        assert_eq!((find(Column::Number(2)), find(Column::Number(3))), (Ok(vec![1]), Ok(vec![2])));
+        let refusal = find(Column::Number(1)).unwrap_err();
+        assert_eq!(refusal, NoColumn::PlaceOrName { number: 1, there: "id".into(), other: 3 });
+        assert_eq!(
+            refusal.to_string(),
+            "1 is the place of column \"id\" and the name of column 3; ask for the first as id, or for the \
+             other as '\"1\"', with the quotes"
+        );
+        assert!(find(Column::Number(4)).is_ok(), "the fourth is called so");
+        assert_eq!(find("\"1\"".parse::<tamis::key::Field>().unwrap().column), Ok(vec![2]));
+        assert_eq!(find(name("id")), Ok(vec![0]));
     }
 
     #[test]

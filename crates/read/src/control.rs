@@ -1,6 +1,9 @@
 //! What a running job shares with its caller: its progress, and whether to stop.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 
@@ -10,6 +13,8 @@ pub struct Control {
     stop: AtomicBool,
     done: AtomicU64,
     total: AtomicU64,
+    /// Comments in each input that was read, where they have a sign.
+    comments: Mutex<BTreeMap<PathBuf, u64>>,
 }
 
 impl Control {
@@ -32,6 +37,25 @@ impl Control {
     /// Says that this many more steps are done.
     pub fn advance(&self, steps: u64) {
         self.done.fetch_add(steps, Relaxed);
+    }
+
+    /// Says that an input is read from its beginning, where this many comments stand before its rows.
+    pub(crate) fn begin_comments(&self, path: &Path, before: u64) {
+        let mut comments = self.comments.lock().unwrap_or_else(PoisonError::into_inner);
+        comments.insert(path.to_owned(), before);
+    }
+
+    /// Says that this many more lines of an input were comments.
+    pub(crate) fn add_comments(&self, path: &Path, more: u64) {
+        if more > 0 {
+            let mut comments = self.comments.lock().unwrap_or_else(PoisonError::into_inner);
+            *comments.entry(path.to_owned()).or_default() += more;
+        }
+    }
+
+    /// Lines of all inputs that were comments and thus no rows; each once, however often it was read.
+    pub fn comments(&self) -> u64 {
+        self.comments.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
     }
 
     /// Steps done, and steps in all.

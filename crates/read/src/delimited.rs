@@ -1,43 +1,27 @@
 //! Delimited text: which bytes of a row are the asked fields.
 //!
-//! The rules are those of RFC 4180, made total: a field that begins with a quote runs to the next
-//! quote that is not doubled, whatever stands between; what follows that quote up to the delimiter
-//! is literal, and so is a quote anywhere else. Rows end at LF or CRLF; empty lines are no rows.
+//! The rules are those of RFC 4180: a field that begins with a quote runs to the next quote that is
+//! not doubled, whatever stands between; a quote anywhere else is literal. Text between a closing
+//! quote and the delimiter makes a bad row. Where such a row has several lines, a quote was most
+//! likely left open, nobody can tell where rows begin, and nothing more is read. Rows end at LF or
+//! CRLF; empty lines are no rows.
+//!
+//! Text whose quotes end in their line is cut by [`spaced`](super::spaced).
 
 use std::ops::Range;
 
 use crate::arch::text::Ends;
 use memchr::{memchr, memchr_iter, memrchr};
 
-use super::Sink;
-use super::cursor::{Cursor, Quotes, closing_quote};
+use super::cursor::{Cursor, Quotes as Marks, closing_quote};
+use super::dialect::{Dialect, Picks};
 use super::lines::Fault;
+use super::options::{Delimiter, Quotes};
+use super::{Sink, spaced};
 use crate::BadRow;
 
-/// How delimited text is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Dialect {
-    pub(super) delimiter: u8,
-    /// Whether quotes quote.
-    pub(super) quotes: bool,
-}
-
-/// The asked fields of a row, from 0, in the asked order.
-#[derive(Debug, Clone)]
-pub(super) struct Picks {
-    fields: Vec<usize>,
-    /// Fields that a row must have.
-    width: usize,
-}
-
-impl Picks {
-    pub(super) fn new(fields: Vec<usize>) -> Self {
-        let width = fields.iter().max().map_or(1, |last| last + 1);
-        Picks { fields, width }
-    }
-}
-
-/// Gives the asked fields of every row of `data`, which begins and ends with whole rows.
+/// Gives the asked fields of every row of `data`, which begins and ends with whole rows, and counts
+/// the comments among them.
 ///
 /// `quoted` says whether any quote is in there.
 pub(super) fn rows<S: Sink>(
@@ -46,20 +30,20 @@ pub(super) fn rows<S: Sink>(
     quoted: bool,
     picks: &Picks,
     sink: &mut S,
+    comments: &mut u64,
 ) -> Result<(), Fault> {
-    if dialect.quotes && quoted {
-        any_rows(data, 0, dialect, picks, sink)
-    } else {
-        plain_rows(data, dialect.delimiter, picks, sink)
+    let Delimiter::Byte(delimiter) = dialect.delimiter else {
+        return spaced::rows(data, dialect, picks, sink, comments);
+    };
+    match dialect.quotes {
+        Quotes::Log if quoted => spaced::rows(data, dialect, picks, sink, comments),
+        Quotes::Csv if quoted => any_rows(data, 0, delimiter, dialect, picks, sink, comments),
+        _ if dialect.comment.is_some() => {
+            let dialect = Dialect { quotes: Quotes::None, ..dialect };
+            any_rows(data, 0, delimiter, dialect, picks, sink, comments)
+        }
+        _ => plain_rows(data, delimiter, picks, sink),
     }
-}
-
-/// Tells the sink of a row at this place that has fewer fields than are asked for.
-#[cold]
-fn too_few<S: Sink>(sink: &mut S, place: Range<usize>, got: usize, width: usize) -> Result<(), Fault> {
-    let at = place.start;
-    let why = BadRow::TooFewFields { got, column: width };
-    sink.bad_row(place, why).map_err(|why| Fault { at, why })
 }
 
 /// How much is looked through at a time: a list of its delimiters fits in the nearest cache.
@@ -88,15 +72,16 @@ fn plain_rows<S: Sink>(data: &[u8], delimiter: u8, picks: &Picks, sink: &mut S) 
             if size <= LONGEST_LISTED {
                 continue;
             }
-            return any_rows(data, start, Dialect { delimiter, quotes: false }, picks, sink);
+            let dialect = Dialect { delimiter: delimiter.into(), quotes: Quotes::None, comment: None };
+            return any_rows(data, start, delimiter, dialect, picks, sink, &mut 0);
         };
         // Few columns are the rule; with their number known, the loop over them is unrolled.
         let walked = match picks.fields[..] {
-            [a] => walk(window, start, &ends, picks.width, &[a], &mut [None; 1], sink),
-            [a, b] => walk(window, start, &ends, picks.width, &[a, b], &mut [None; 2], sink),
+            [a] => walk(window, start, &ends, picks, &[a], &mut [None; 1], sink),
+            [a, b] => walk(window, start, &ends, picks, &[a, b], &mut [None; 2], sink),
             _ => {
                 let mut values = vec![None; picks.fields.len()];
-                walk(window, start, &ends, picks.width, &picks.fields, &mut values, sink)
+                walk(window, start, &ends, picks, &picks.fields, &mut values, sink)
             }
         };
         walked?;
@@ -112,7 +97,7 @@ fn walk<'a, S: Sink>(
     data: &'a [u8],
     base: usize,
     ends: &Ends,
-    width: usize,
+    picks: &Picks,
     fields: &[usize],
     values: &mut [Option<&'a [u8]>],
     sink: &mut S,
@@ -128,9 +113,12 @@ fn walk<'a, S: Sink>(
         // After the newline; a last row may lack it.
         let end = data.len().min(row[got] as usize + 1);
         let place = base + start..base + end;
-        if got < width {
-            too_few(sink, place, got, width)?;
-            continue;
+        if picks.is_wrong(got) {
+            let last = row[got - 1].wrapping_add(1) as usize;
+            let empty = without_return(data, last, row[got] as usize) == last;
+            if !picks.wrong(sink, place.clone(), got, empty)? {
+                continue;
+            }
         }
         for (value, &field) in values.iter_mut().zip(fields) {
             let from = row[field].wrapping_add(1) as usize;
@@ -156,73 +144,90 @@ fn without_return(data: &[u8], begin: usize, end: usize) -> usize {
 struct Span {
     from: usize,
     to: usize,
-    /// The closing quote, where the text must be put together: it runs on from there to `to`,
-    /// or has doubled quotes before it. Never 0 then, as an opening one stands before it.
+    /// The closing quote, where the text has doubled quotes and must be put together. Never 0 then,
+    /// as an opening one stands before it.
     close: usize,
 }
 
-/// The span of the field that begins here, its end, and whether that ends the row.
+/// A field, where it ends, and whether that ends the row.
+struct Field {
+    span: Span,
+    end: usize,
+    last: bool,
+    /// Whether text follows its closing quote.
+    torn: bool,
+}
+
+/// The field that begins here.
 #[inline(always)]
-fn field(ends: &mut Cursor, from: usize, quotes: bool) -> Result<(Span, usize, bool), Fault> {
+fn field(ends: &mut Cursor, from: usize, quotes: bool) -> Result<Field, Fault> {
     let data = ends.data;
     if !quotes || data.get(from) != Some(&b'"') {
         let (end, last) = ends.of_field();
         let to = if last { without_return(data, from, end) } else { end };
-        return Ok((Span { from, to, close: 0 }, end, last));
+        return Ok(Field { span: Span { from, to, close: 0 }, end, last, torn: false });
     }
-    let Some((close, doubled)) = closing_quote(data, &mut Quotes::new(data, from + 1)) else {
+    let Some((close, doubled)) = closing_quote(data, &mut Marks::new(data, from + 1)) else {
         return Err(Fault { at: from, why: BadRow::OpenQuote.into() });
     };
     ends.go_to(close + 1);
     let (end, last) = ends.of_field();
     let to = if last { without_return(data, close + 1, end) } else { end };
-    let from = from + 1;
-    if doubled || to > close + 1 {
-        Ok((Span { from, to, close }, end, last))
-    } else {
-        Ok((Span { from, to: close, close: 0 }, end, last))
-    }
+    let span = Span { from: from + 1, to: close, close: if doubled { close } else { 0 } };
+    Ok(Field { span, end, last, torn: to > close + 1 })
 }
 
 /// Appends the text of a field that must be put together.
 fn put_together(data: &[u8], span: Span, text: &mut Vec<u8>) {
     let mut from = span.from;
     let quoted = &data[..span.close];
-    let mut quotes = Quotes::new(quoted, from);
+    let mut quotes = Marks::new(quoted, from);
     while let (Some(_), Some(second)) = (quotes.next(), quotes.next()) {
         text.extend_from_slice(&quoted[from..second]);
         from = second + 1;
     }
     text.extend_from_slice(&quoted[from..]);
-    text.extend_from_slice(&data[span.close + 1..span.to]);
 }
 
 /// Rows of any length from here on, in which delimiters and newlines may be quoted.
 fn any_rows<S: Sink>(
     data: &[u8],
     mut start: usize,
+    delimiter: u8,
     dialect: Dialect,
     picks: &Picks,
     sink: &mut S,
+    comments: &mut u64,
 ) -> Result<(), Fault> {
+    let quotes = dialect.quotes == Quotes::Csv;
     let mut spans = vec![Span::default(); picks.width];
     let mut built = Vec::new();
     let mut texts: Vec<Range<usize>> = Vec::with_capacity(picks.fields.len());
     let mut spare: Vec<Option<&[u8]>> = Vec::with_capacity(picks.fields.len());
-    let mut ends = Cursor::new(data, dialect.delimiter);
+    let mut ends = Cursor::new(data, delimiter);
     ends.go_to(start);
     while start < data.len() {
+        if dialect.is_comment(data.get(start)) {
+            *comments += 1;
+            start = after_line(data, start);
+            ends.go_to(start);
+            continue;
+        }
         let mut got = 0;
         let mut from = start;
-        let next = loop {
-            let (span, end, last) = field(&mut ends, from, dialect.quotes)?;
+        let mut torn = None;
+        let (next, last_is_empty) = loop {
+            let found = field(&mut ends, from, quotes)?;
             if let Some(place) = spans.get_mut(got) {
-                *place = span;
+                *place = found.span;
+            }
+            if found.torn {
+                torn = torn.or(Some(from));
             }
             got += 1;
-            from = end + 1;
-            if last {
-                break from;
+            from = found.end + 1;
+            if found.last {
+                break (from, found.span.from == found.span.to);
             }
         };
         if got == 1 && spans[0].from == start && spans[0].to == start {
@@ -230,8 +235,12 @@ fn any_rows<S: Sink>(
             continue;
         }
         let place = start..next.min(data.len());
-        if got < picks.width {
-            too_few(sink, place, got, picks.width)?;
+        if let Some(at) = torn {
+            torn_row(data, place, at, sink)?;
+            start = next;
+            continue;
+        }
+        if picks.is_wrong(got) && !picks.wrong(sink, place.clone(), got, last_is_empty)? {
             start = next;
             continue;
         }
@@ -257,9 +266,27 @@ fn any_rows<S: Sink>(
     Ok(())
 }
 
+/// Tells the sink of a row in which text follows the closing quote of the field that begins here.
+#[cold]
+fn torn_row<S: Sink>(data: &[u8], place: Range<usize>, at: usize, sink: &mut S) -> Result<(), Fault> {
+    let row = &data[place.clone()];
+    match newlines(row.strip_suffix(b"\n").unwrap_or(row)) {
+        0 => {
+            let start = place.start;
+            sink.bad_row(place, BadRow::AfterQuote).map_err(|why| Fault { at: start, why })
+        }
+        lines => Err(Fault { at, why: BadRow::TornQuote { lines }.into() }),
+    }
+}
+
+/// Where the line after the one at this place begins.
+fn after_line(data: &[u8], at: usize) -> usize {
+    memchr(b'\n', &data[at..]).map_or(data.len(), |end| at + end + 1)
+}
+
 /// The same vector, emptied, for values that live elsewhere: collecting in place keeps its memory.
 #[inline(always)]
-fn emptied<'b>(mut values: Vec<Option<&[u8]>>) -> Vec<Option<&'b [u8]>> {
+pub(super) fn emptied<'b>(mut values: Vec<Option<&[u8]>>) -> Vec<Option<&'b [u8]>> {
     values.clear();
     values.into_iter().map(|_| None).collect()
 }
@@ -267,39 +294,85 @@ fn emptied<'b>(mut values: Vec<Option<&[u8]>>) -> Vec<Option<&'b [u8]>> {
 /// The fields of a row, and where the next begins.
 pub(super) type Row = (Vec<Vec<u8>>, usize);
 
-/// The first row; `None` where it does not end in `data`, which is not all there is (`whole`).
-pub(super) fn first_row(data: &[u8], dialect: Dialect, whole: bool) -> Result<Option<Row>, Fault> {
-    let mut ends = Cursor::new(data, dialect.delimiter);
+/// The first row; `None` where it does not end in `data`, which is not all there is (`whole`). Comments
+/// before it are counted.
+pub(super) fn first_row(
+    data: &[u8],
+    dialect: Dialect,
+    whole: bool,
+    comments: &mut u64,
+) -> Result<Option<Row>, Fault> {
+    *comments = 0;
+    let mut start = 0;
+    while dialect.is_comment(data.get(start)) || matches!(data[start..], [b'\n', ..] | [b'\r', b'\n', ..]) {
+        *comments += u64::from(dialect.is_comment(data.get(start)));
+        start = after_line(data, start);
+    }
+    let row = match dialect {
+        Dialect { delimiter: Delimiter::Byte(byte), quotes: Quotes::None | Quotes::Csv, .. } => {
+            first_any(data, start, byte, dialect.quotes == Quotes::Csv, whole)
+        }
+        _ => spaced::first_row(data, start, dialect, whole),
+    };
+    Ok(row?.filter(|(fields, _)| whole || !fields.is_empty()))
+}
+
+/// The first row from here on, which is no empty line.
+fn first_any(
+    data: &[u8],
+    start: usize,
+    delimiter: u8,
+    quotes: bool,
+    whole: bool,
+) -> Result<Option<Row>, Fault> {
+    let mut ends = Cursor::new(data, delimiter);
+    ends.go_to(start);
     let mut fields = Vec::new();
-    let mut from = 0;
+    let (mut from, mut torn) = (start, None);
     while from < data.len() {
-        let (span, end, last) = match field(&mut ends, from, dialect.quotes) {
+        let Field { span, end, last, torn: is_torn } = match field(&mut ends, from, quotes) {
             Err(_) if !whole => return Ok(None),
             found => found?,
         };
         if end == data.len() && !whole {
             return Ok(None);
         }
-        let blank = last && fields.is_empty() && span.to == from;
-        if !blank {
-            let mut text = Vec::new();
-            match span.close {
-                0 => text.extend_from_slice(&data[span.from..span.to]),
-                _ => put_together(data, span, &mut text),
-            }
-            fields.push(text);
+        if is_torn {
+            torn = torn.or(Some(from));
         }
+        let mut text = Vec::new();
+        match span.close {
+            0 => text.extend_from_slice(&data[span.from..span.to]),
+            _ => put_together(data, span, &mut text),
+        }
+        fields.push(text);
         from = end + 1;
         // A delimiter as the very last byte is followed by one more field, which is empty.
-        if !last && from == data.len() {
+        let ends_with_delimiter = !last && from == data.len();
+        if ends_with_delimiter {
             fields.push(Vec::new());
-            return if whole { Ok(Some((fields, from))) } else { Ok(None) };
         }
-        if last && !blank {
-            return Ok(Some((fields, from.min(data.len()))));
+        if ends_with_delimiter && !whole {
+            return Ok(None);
+        }
+        if last || ends_with_delimiter {
+            let end = from.min(data.len());
+            return match torn {
+                Some(at) => Err(first_torn(data, start..end, at)),
+                None => Ok(Some((fields, end))),
+            };
         }
     }
     Ok(if whole { Some((fields, data.len())) } else { None })
+}
+
+/// What is wrong with a first row in which text follows a closing quote.
+fn first_torn(data: &[u8], place: Range<usize>, at: usize) -> Fault {
+    let row = &data[place.clone()];
+    match newlines(row.strip_suffix(b"\n").unwrap_or(row)) {
+        0 => Fault { at: place.start, why: BadRow::AfterQuote.into() },
+        lines => Fault { at, why: BadRow::TornQuote { lines }.into() },
+    }
 }
 
 /// Where the rows that are whole end.
@@ -317,16 +390,27 @@ pub(super) struct Cut {
 pub(super) fn cut(data: &[u8], dialect: Dialect) -> Cut {
     let last_newline =
         |range: Range<usize>| memrchr(b'\n', &data[range.clone()]).map(|at| range.start + at + 1);
-    let Some(first) = memchr(b'"', data).filter(|_| dialect.quotes) else {
-        return Cut { end: last_newline(0..data.len()), ..Cut::default() };
+    let first = if dialect.quotes == Quotes::None { None } else { memchr(b'"', data) };
+    let (Some(first), Delimiter::Byte(delimiter), Quotes::Csv) = (first, dialect.delimiter, dialect.quotes)
+    else {
+        return Cut { end: last_newline(0..data.len()), quoted: first.is_some(), open: None };
     };
     let mut end = None;
     let mut outside = 0;
-    let mut quotes = Quotes::new(data, first);
+    let mut quotes = Marks::new(data, first);
     while let Some(quote) = quotes.next() {
         // Any other is an ordinary character.
-        if quote == 0 || data[quote - 1] == dialect.delimiter || data[quote - 1] == b'\n' {
+        if quote == 0 || data[quote - 1] == delimiter || data[quote - 1] == b'\n' {
             end = last_newline(outside..quote).or(end);
+            if dialect.is_comment(data.get(end.unwrap_or(0))) {
+                // The line goes on to its end, whatever is in it.
+                let Some(at) = memchr(b'\n', &data[quote..]) else {
+                    return Cut { end, quoted: true, open: None };
+                };
+                outside = quote + at;
+                quotes = Marks::new(data, outside);
+                continue;
+            }
             match closing_quote(data, &mut quotes) {
                 None => return Cut { end, quoted: true, open: Some(quote) },
                 Some((close, _)) => outside = close + 1,
@@ -346,8 +430,9 @@ mod tests {
     use super::*;
     use crate::sink::RowResult;
 
-    const CSV: Dialect = Dialect { delimiter: b',', quotes: true };
-    const NO_QUOTES: Dialect = Dialect { delimiter: b',', quotes: false };
+    const CSV: Dialect = Dialect { delimiter: Delimiter::Byte(b','), quotes: Quotes::Csv, comment: None };
+    const NO_QUOTES: Dialect = Dialect { quotes: Quotes::None, ..CSV };
+    const COMMENTED: Dialect = Dialect { comment: Some(b'#'), ..CSV };
 
     #[derive(Default)]
     struct Rows(Vec<Vec<String>>);
@@ -361,9 +446,12 @@ mod tests {
     }
 
     fn read(data: &str, dialect: Dialect, fields: &[usize]) -> Result<Vec<Vec<String>>, Fault> {
+        read_picks(data, dialect, &Picks::new(fields.to_vec()))
+    }
+
+    fn read_picks(data: &str, dialect: Dialect, picks: &Picks) -> Result<Vec<Vec<String>>, Fault> {
         let mut sink = Rows::default();
-        let picks = Picks::new(fields.to_vec());
-        rows(data.as_bytes(), dialect, data.contains('"'), &picks, &mut sink)?;
+        rows(data.as_bytes(), dialect, data.contains('"'), picks, &mut sink, &mut 0)?;
         Ok(sink.0)
     }
 
@@ -378,12 +466,63 @@ mod tests {
 
     #[test]
     fn quotes_quote_delimiters_newlines_and_themselves() {
-        let text = "\"a,\"\"b\"\"\r\nc\",1\n\"\",2\nx\"y\"z,3\n\"p\"q\"r\"\r\n\"last";
+        let text = "\"a,\"\"b\"\"\r\nc\",1\n\"\",2\nx\"y\"z,3\n\"p\"\r\n\"last";
         let fault = read(text, CSV, &[0]).unwrap_err();
         assert_eq!(&text[fault.at..], "\"last");
         assert_eq!(fault.why.as_a(), Some(&BadRow::OpenQuote));
         let rows = read(text.strip_suffix("\"last").unwrap(), CSV, &[0]).unwrap();
-        assert_eq!(rows, [["a,\"b\"\r\nc"], [""], ["x\"y\"z"], ["pq\"r\""]]);
+        assert_eq!(rows, [["a,\"b\"\r\nc"], [""], ["x\"y\"z"], ["p"]]);
+    }
+
+    #[test]
+    fn text_after_a_closing_quote_is_a_bad_row_and_over_several_lines_the_end() {
+        for row in ["\"p\"q,1", "1,\"p\" ", "\"p\"\"\"q\",2", "\"p\" \"q\"\r"] {
+            let text = format!("a,b\n{row}\nc,d\n");
+            let fault = read(&text, CSV, &[0]).unwrap_err();
+            assert_eq!((fault.at, fault.why.as_a()), (4, Some(&BadRow::AfterQuote)), "{row}");
+        }
+        // Five rows of a blocklist vanished in such a field.
+        let text = "ip,as\n1,\"ISP - Broadcast\n2,x\n3,\"Y\" Inc\n";
+        let fault = read(text, CSV, &[0]).unwrap_err();
+        assert_eq!((fault.at, fault.why.as_a()), (8, Some(&BadRow::TornQuote { lines: 2 })));
+        let fault = first_row(b"\"a\"b,c\n", CSV, true, &mut 0).unwrap_err();
+        assert_eq!(fault.why.as_a(), Some(&BadRow::AfterQuote));
+        let fault = first_row(b"x,\"a\nb\"c\n", CSV, true, &mut 0).unwrap_err();
+        assert_eq!((fault.at, fault.why.as_a()), (2, Some(&BadRow::TornQuote { lines: 1 })));
+    }
+
+    #[test]
+    fn a_row_with_more_fields_than_the_header_is_bad_but_for_an_empty_one_at_its_end() {
+        let picks = Picks::new(vec![0]).below_header(2, Quotes::Csv);
+        for quote in ["", "\""] {
+            let read = |row: &str| read_picks(&format!("{quote}x{quote},y\n{row}\n"), CSV, &picks);
+            for row in ["a,b", "a,b,", "a,b,\r", "a,b,\"\"", "a"] {
+                let rows = read(row).unwrap();
+                assert_eq!(rows, [["x"], ["a"]], "{row}");
+            }
+            for (row, got) in [("a,b,c", 3), ("a,b,,", 4), ("a,b, ", 3), (",,,", 4)] {
+                let fault = read(row).unwrap_err();
+                let why = BadRow::TooManyFields { got, header: 2, quotes: true };
+                assert_eq!(fault.why.as_a(), Some(&why), "{row}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_that_begin_with_the_sign_of_comments_are_counted_and_are_no_rows() {
+        for (text, quoted) in [("#a,\"b\n1,2\n#\n#\"\n,#\n#,\"x", true), ("#a,b\n1,2\n##\n#\n,#\n#", false)] {
+            let (mut sink, mut comments) = (Rows::default(), 0);
+            let picks = Picks::new(vec![1]);
+            rows(text.as_bytes(), COMMENTED, quoted, &picks, &mut sink, &mut comments).unwrap();
+            assert_eq!((sink.0, comments), (vec![vec!["2".to_owned()], vec!["#".to_owned()]], 4), "{text}");
+        }
+        let mut comments = 0;
+        let row = first_row(b"#,\"\n\n#\na,b\n", COMMENTED, true, &mut comments).unwrap();
+        assert_eq!((row, comments), (Some((vec![b"a".to_vec(), b"b".to_vec()], 11)), 2));
+        assert_eq!(first_row(b"#a\n#b", COMMENTED, false, &mut 0).unwrap(), None);
+        let cut = |text: &str| cut(text.as_bytes(), COMMENTED);
+        assert_eq!(cut("a\n#,\"\nb\n#,\"c"), Cut { end: Some(8), quoted: true, open: None });
+        assert_eq!(cut("#,\"\nb,\"\n#\"\n"), Cut { end: Some(11), quoted: true, open: None });
     }
 
     #[test]
@@ -425,14 +564,14 @@ mod tests {
     fn the_first_row_is_found_once_all_of_it_is_there() {
         let text = b"\n\"a\nb\",\"c\"\"\"\r\nd";
         for len in 0..text.len() - 2 {
-            assert_eq!(first_row(&text[..len], CSV, false).unwrap(), None, "{len}");
+            assert_eq!(first_row(&text[..len], CSV, false, &mut 0).unwrap(), None, "{len}");
         }
         let fields = vec![b"a\nb".to_vec(), b"c\"".to_vec()];
-        assert_eq!(first_row(text, CSV, false).unwrap(), Some((fields, text.len() - 1)));
-        assert_eq!(first_row(b"a,", CSV, true).unwrap(), Some((vec![b"a".to_vec(), vec![]], 2)));
-        assert_eq!(first_row(b"a,", CSV, false).unwrap(), None);
-        assert_eq!(first_row(b"\n\r\n", CSV, true).unwrap(), Some((vec![], 3)));
-        assert!(first_row(b"a,\"", CSV, true).is_err());
+        assert_eq!(first_row(text, CSV, false, &mut 0).unwrap(), Some((fields, text.len() - 1)));
+        assert_eq!(first_row(b"a,", CSV, true, &mut 0).unwrap(), Some((vec![b"a".to_vec(), vec![]], 2)));
+        assert_eq!(first_row(b"a,", CSV, false, &mut 0).unwrap(), None);
+        assert_eq!(first_row(b"\n\r\n", CSV, true, &mut 0).unwrap(), Some((vec![], 3)));
+        assert!(first_row(b"a,\"", CSV, true, &mut 0).is_err());
     }
 
     #[test]

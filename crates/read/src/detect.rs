@@ -1,15 +1,20 @@
 //! What an input is, by its first bytes, its name, and what is asked of it.
 
+use std::cmp::Reverse;
+use std::fmt;
 use std::path::Path;
 
 use tamis::key::Column;
 
-use super::delimited::{self, Dialect};
+use super::delimited;
+use super::dialect::Dialect;
 use super::lines;
+use super::options::{Delimiter, Quotes};
 use super::reader::Compression;
 use super::{Format, Options};
+use crate::columns;
 use crate::opt;
-use crate::refusal::{Help, Refusal};
+use crate::refusal::{Given, Help, Refusal};
 
 /// How the rows of an input are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,9 +22,16 @@ pub(super) enum RowFormat {
     Lines,
     /// Delimited text. It is declared where the name or the user says so, not just its look.
     Delimited {
-        delimiter: u8,
+        delimiter: Delimiter,
         declared: bool,
     },
+    /// Delimited text whose header tells the delimiter: CSV (`declared`) which should have commas and
+    /// may have another, or text of which nothing is said and columns are asked for by name.
+    ByHeader {
+        declared: bool,
+    },
+    /// Text of which nothing is said, and columns are asked for by number.
+    Undeclared,
     Ndjson,
     Parquet,
 }
@@ -27,9 +39,9 @@ pub(super) enum RowFormat {
 impl RowFormat {
     pub(super) fn format(self) -> Format {
         match self {
-            RowFormat::Lines => Format::Lines,
-            RowFormat::Delimited { delimiter: b'\t', .. } => Format::Tsv,
-            RowFormat::Delimited { .. } => Format::Csv,
+            RowFormat::Lines | RowFormat::Undeclared => Format::Lines,
+            RowFormat::Delimited { delimiter: Delimiter::Byte(b'\t'), .. } => Format::Tsv,
+            RowFormat::Delimited { .. } | RowFormat::ByHeader { .. } => Format::Csv,
             RowFormat::Ndjson => Format::Ndjson,
             RowFormat::Parquet => Format::Parquet,
         }
@@ -37,7 +49,7 @@ impl RowFormat {
 }
 
 /// Why an input cannot be read in the format that it has, or that was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadFormat {
     /// A line end is asked for as the delimiter.
@@ -46,6 +58,15 @@ pub enum BadFormat {
     /// A quote is asked for as the delimiter, where quotes quote.
     #[error("a quote can be the delimiter only where quotes are ordinary characters")]
     Quote,
+    /// Quotes that run over line ends are asked for, with a delimiter of which every line is cut by itself.
+    #[error("where runs of blanks and tabs separate values, a quoted value ends in its line")]
+    QuotesInLine,
+    /// The sign of comments is the delimiter, a quote or a line end.
+    #[error("{:?} cannot be the sign of comments: it means something else in this text", char::from(*.0))]
+    Comment(u8),
+    /// What was declared can be read in more than one way.
+    #[error("{0}")]
+    Doubt(Doubt),
     /// A Parquet file, where another format is asked for.
     #[error("this is a Parquet file, not {}", name(*.0))]
     IsParquet(Format),
@@ -55,6 +76,15 @@ pub enum BadFormat {
     /// The same, where only the name says Parquet.
     #[error("its name says Parquet, but it does not begin with PAR1")]
     NotParquetAsNamed,
+    /// Bytes that no text has.
+    #[error("this is not text: byte {at} is NUL")]
+    Binary {
+        /// Where, from 1.
+        at: u64,
+    },
+    /// Lines that end at CR alone.
+    #[error("its lines end at CR alone")]
+    OnlyReturns,
     /// A kind of file that is not read.
     #[error("this is {what}")]
     Foreign {
@@ -72,7 +102,17 @@ impl Refusal for BadFormat {
     fn help(&self) -> Vec<Help> {
         match self {
             BadFormat::EndOfLine(_) | BadFormat::NotParquet => Vec::new(),
-            BadFormat::Quote => vec![Help::give(opt::NO_QUOTES)],
+            BadFormat::Quote => vec![Help::give(opt::QUOTES.with("none"))],
+            BadFormat::QuotesInLine => {
+                vec![Help::GiveOne(vec![opt::QUOTES.with("log"), opt::QUOTES.with("none")])]
+            }
+            BadFormat::Comment(_) => vec![Help::leave_out(opt::COMMENT)],
+            BadFormat::Doubt(doubt) => doubt.help(),
+            BadFormat::Binary { .. } => vec![Help::Do(
+                "if it is text in UTF-16, convert it first (iconv -f UTF-16LE -t UTF-8); if it is text with such \
+                 bytes in it, take them out (tr -d '\\0')",
+            )],
+            BadFormat::OnlyReturns => vec![Help::Do("turn them into LF first: tr '\\r' '\\n'")],
             BadFormat::IsParquet(_) => vec![Help::leave_out(opt::FORMAT)],
             BadFormat::NotParquetAsNamed => {
                 vec![Help::GiveIf("if it is in another format", vec![opt::FORMAT.with("FORMAT")])]
@@ -93,12 +133,7 @@ pub(super) fn kind(
     options: &Options,
     columns: &[Column],
 ) -> Result<RowFormat, BadFormat> {
-    match options.delimiter {
-        Some(b'\n') => return Err(BadFormat::EndOfLine("LF")),
-        Some(b'\r') => return Err(BadFormat::EndOfLine("CR")),
-        Some(b'"') if !options.no_quotes => return Err(BadFormat::Quote),
-        _ => {}
-    }
+    check(options)?;
     if head.starts_with(b"PAR1") {
         return match options.format {
             None | Some(Format::Parquet) => Ok(RowFormat::Parquet),
@@ -109,18 +144,22 @@ pub(super) fn kind(
         return Err(BadFormat::Foreign { what, advice });
     }
     let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
-    let first = lines::first(text);
-    let comma = options.delimiter.unwrap_or(b','); // or what other_delimiter sees
-    let tab = options.delimiter.unwrap_or(b'\t');
+    let first = lines::first_but(text, options.comment);
+    let tsv = RowFormat::Delimited { delimiter: options.delimiter.unwrap_or(b'\t'.into()), declared: true };
+    let csv = match options.delimiter {
+        Some(delimiter) => RowFormat::Delimited { delimiter, declared: true },
+        None => RowFormat::ByHeader { declared: true },
+    };
     match options.format {
+        Some(Format::Lines) if options.undeclared => Ok(RowFormat::Undeclared),
         Some(Format::Lines) => Ok(RowFormat::Lines),
-        Some(Format::Csv) => Ok(RowFormat::Delimited { delimiter: comma, declared: true }),
-        Some(Format::Tsv) => Ok(RowFormat::Delimited { delimiter: tab, declared: true }),
+        Some(Format::Csv) => Ok(csv),
+        Some(Format::Tsv) => Ok(tsv),
         Some(Format::Ndjson) => ndjson(first),
         Some(Format::Parquet) => Err(BadFormat::NotParquet),
         None => match extension(path).as_str() {
-            "csv" => Ok(RowFormat::Delimited { delimiter: comma, declared: true }),
-            "tsv" | "tab" => Ok(RowFormat::Delimited { delimiter: tab, declared: true }),
+            "csv" => Ok(csv),
+            "tsv" | "tab" => Ok(tsv),
             "ndjson" | "jsonl" | "json" => ndjson(first),
             "parquet" => Err(BadFormat::NotParquetAsNamed),
             "txt" | "log" | "list" if only_lines(columns) && options.delimiter.is_none() => {
@@ -131,49 +170,224 @@ pub(super) fn kind(
     }
 }
 
-/// Whether a text is said to be CSV, and nobody said which delimiter it has: it may have another.
-pub(super) fn says_comma(path: &Path, options: &Options) -> bool {
-    let csv = match options.format {
-        Some(format) => format == Format::Csv,
-        None => extension(path) == "csv",
-    };
-    csv && options.delimiter.is_none()
-}
-
-/// Rows that are looked at for another delimiter than a comma.
-const SAMPLE: usize = 20;
-
-/// The delimiter of a text that should have commas and has none in its first row: the one that
-/// cuts all of the first rows into equally many fields, two at least. Many people's CSV has
-/// semicolons, since their decimals have commas.
-pub(super) fn other_delimiter(text: &[u8], whole: bool, quotes: bool) -> Option<u8> {
-    let fields = |delimiter: u8| fields_of_first_rows(text, whole, Dialect { delimiter, quotes });
-    if fields(b',').first() != Some(&1) {
-        return None;
-    }
-    let serves = |delimiter: &u8| {
-        let fields = fields(*delimiter);
-        let first = *fields.first()?;
-        (first > 1 && fields.iter().all(|&other| other == first)).then_some((first, *delimiter))
-    };
-    // Of several the one that makes most fields; of equal ones the last.
-    let best = b"|\t;".iter().filter_map(serves).max_by_key(|(fields, _)| *fields);
-    best.map(|(_, delimiter)| delimiter)
-}
-
-fn fields_of_first_rows(text: &[u8], whole: bool, dialect: Dialect) -> Vec<usize> {
-    let mut counts = Vec::new();
-    let mut rest = text;
-    while counts.len() < SAMPLE {
-        match delimited::first_row(rest, dialect, whole) {
-            Ok(Some((fields, end))) if !fields.is_empty() => {
-                counts.push(fields.len());
-                rest = &rest[end..];
-            }
-            _ => break,
+/// Refuses options that contradict each other.
+fn check(options: &Options) -> Result<(), BadFormat> {
+    let quotes = options.quotes.unwrap_or(Quotes::Csv);
+    match options.delimiter {
+        Some(Delimiter::Byte(b'\n')) => return Err(BadFormat::EndOfLine("LF")),
+        Some(Delimiter::Byte(b'\r')) => return Err(BadFormat::EndOfLine("CR")),
+        Some(Delimiter::Byte(b'"')) if quotes != Quotes::None => return Err(BadFormat::Quote),
+        Some(Delimiter::Whitespace) if options.quotes == Some(Quotes::Csv) => {
+            return Err(BadFormat::QuotesInLine);
         }
+        _ => {}
     }
-    counts
+    let separates = |sign: u8| match options.delimiter {
+        Some(Delimiter::Byte(byte)) => byte == sign,
+        Some(Delimiter::Whitespace) => matches!(sign, b' ' | b'\t'),
+        None => false,
+    };
+    match options.comment {
+        Some(sign) if separates(sign) || matches!(sign, b'\n' | b'\r' | b'"') => {
+            Err(BadFormat::Comment(sign))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Bytes that tell whether an input is text at all.
+pub(super) const LOOKED_THROUGH: usize = 64 << 10;
+
+/// Refuses what is not text, by the first bytes of it; `whole` says that there are no more.
+pub(super) fn refuse_binary(text: &[u8], whole: bool, delimiter: Option<Delimiter>) -> Result<(), BadFormat> {
+    let looked = &text[..text.len().min(LOOKED_THROUGH)];
+    if let Some(at) = nul(looked, delimiter) {
+        return Err(BadFormat::Binary { at: at as u64 + 1 });
+    }
+    let whole = whole || text.len() >= LOOKED_THROUGH;
+    let inner = looked.strip_suffix(b"\r").unwrap_or(looked);
+    if whole && memchr::memchr(b'\n', looked).is_none() && memchr::memchr(b'\r', inner).is_some() {
+        return Err(BadFormat::OnlyReturns);
+    }
+    Ok(())
+}
+
+/// Where the first NUL is, unless that is the delimiter.
+pub(super) fn nul(text: &[u8], delimiter: Option<Delimiter>) -> Option<usize> {
+    if delimiter == Some(Delimiter::Byte(0)) { None } else { memchr::memchr(0, text) }
+}
+
+/// Delimiters that text may have of which nothing is said.
+const CANDIDATES: [u8; 5] = *b"\t,;| ";
+
+/// The delimiter of a text, by its header alone: all that is asked is there. Where it is called CSV
+/// (`declared`), another than the comma serves only where the header has no comma. Where several serve,
+/// that is a doubt.
+pub(super) fn by_header(
+    text: &[u8],
+    options: &Options,
+    declared: bool,
+    asked: &[Column],
+) -> Result<Delimiter, BadFormat> {
+    let names = |byte: u8| -> Vec<String> {
+        let dialect = options.dialect(byte.into());
+        match delimited::first_row(text, dialect, true, &mut 0) {
+            Ok(Some((fields, _))) => {
+                fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect()
+            }
+            _ => Vec::new(),
+        }
+    };
+    let comma = names(b',');
+    if declared && comma.len() > 1 {
+        return Ok(b','.into());
+    }
+    let splits = |byte: &u8| names(*byte).len() > 1;
+    let serves = |byte: &u8| splits(byte) && columns::find(asked, &names(*byte)).is_ok();
+    let candidates = &CANDIDATES[..4];
+    let serving: Vec<u8> = candidates.iter().copied().filter(serves).collect();
+    match serving[..] {
+        [only] => Ok(only.into()),
+        // Nothing serves: for the message, and for a table of one column.
+        [] => {
+            let seen = candidates.iter().copied().find(|byte| !declared && splits(byte));
+            Ok(seen.filter(|_| columns::find(asked, &comma).is_err()).unwrap_or(b',').into())
+        }
+        _ => Err(BadFormat::Doubt(Doubt::of_line(
+            lines::first_but(text, options.comment),
+            options,
+            asked,
+            &serving,
+            false,
+        ))),
+    }
+}
+
+/// Refuses rows without a header, which are called CSV, that may have another delimiter.
+pub(super) fn refuse_other_than_comma(
+    text: &[u8],
+    options: &Options,
+    asked: &[Column],
+) -> Result<(), BadFormat> {
+    let first = lines::first_but(text, options.comment);
+    let fields = |byte: u8| match delimited::first_row(text, options.dialect(byte.into()), true, &mut 0) {
+        Ok(Some((fields, _))) => fields.len(),
+        _ => 0,
+    };
+    if fields(b',') != 1 {
+        return Ok(());
+    }
+    let others: Vec<u8> =
+        CANDIDATES[..4].iter().copied().filter(|byte| *byte != b',' && fields(*byte) > 1).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    let choices: Vec<u8> = others.into_iter().chain([b',']).collect();
+    Err(BadFormat::Doubt(Doubt::of_line(first, options, asked, &choices, false)))
+}
+
+/// Why a line could be cut in more than one way; none where it is one value however it is cut.
+pub(super) fn doubt_in_line(line: &[u8]) -> Option<&'static str> {
+    match line.iter().find(|byte| CANDIDATES.contains(byte)) {
+        _ if line.first() == Some(&b'"') => Some("it begins with a quote"),
+        Some(b'\t') => Some("it has a tab"),
+        Some(b',') => Some("it has a comma"),
+        Some(b';') => Some("it has a semicolon"),
+        Some(b'|') => Some("it has a bar"),
+        Some(_) => Some("it has a space"),
+        None => None,
+    }
+}
+
+/// Refuses text of which nothing is said, unless each line is one value however it is cut: the first
+/// line here, the others as they come.
+pub(super) fn refuse_undeclared(text: &[u8], options: &Options, asked: &[Column]) -> Result<(), BadFormat> {
+    let first = lines::first_but(text, options.comment);
+    let only_first = asked.iter().all(|column| matches!(column, Column::Line | Column::Number(1)));
+    if first.is_empty() || (only_first && doubt_in_line(first).is_none()) {
+        return Ok(());
+    }
+    let occurring: Vec<u8> = CANDIDATES.into_iter().filter(|byte| first.contains(byte)).collect();
+    Err(BadFormat::Doubt(Doubt::of_line(first, options, asked, &occurring, only_first)))
+}
+
+/// What a line would be in the ways in which it can be cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// What would tell, and the first value that is asked for then.
+    pub choices: Vec<(Given, String)>,
+    /// The column that is asked for.
+    column: String,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.choices.len() {
+            0 => "; its first line has too few of the usual delimiters",
+            1 => "",
+            _ => "; its first line can be cut in more than one way",
+        };
+        write!(f, "nothing says what separates its columns, and column {} is asked for{why}", self.column)
+    }
+}
+
+impl Doubt {
+    /// By these delimiters, and as a whole.
+    fn of_line(line: &[u8], options: &Options, asked: &[Column], delimiters: &[u8], lines: bool) -> Doubt {
+        let number = asked.iter().find_map(|column| match column {
+            Column::Number(number) => number.checked_sub(1),
+            _ => None,
+        });
+        let fields = |delimiter: Delimiter| -> Option<Vec<Vec<u8>>> {
+            let dialect = options.dialect(delimiter);
+            // A quote that is left open is for later.
+            let plain = Dialect { quotes: Quotes::None, ..dialect };
+            let row = delimited::first_row(line, dialect, true, &mut 0);
+            Some(row.or_else(|_| delimited::first_row(line, plain, true, &mut 0)).ok()??.0)
+        };
+        let runs = line.starts_with(b" ") || line.windows(2).any(|two| two == b"  ");
+        let delimiter = |byte: &u8| match byte {
+            b' ' if runs => Delimiter::Whitespace,
+            byte => Delimiter::Byte(*byte),
+        };
+        let choice = |delimiter: Delimiter| {
+            let fields = fields(delimiter)?;
+            let value = shortened(fields.get(number.unwrap_or(0))?);
+            let first = fields.first().map_or(0, Vec::len);
+            Some(((Reverse(fields.len()), first), opt::DELIMITER.with(delimiter.name()?), value))
+        };
+        let mut cuts: Vec<_> = delimiters.iter().map(delimiter).filter_map(choice).collect();
+        // What cuts a line into most fields is most likely meant; of equals, what cuts it first.
+        cuts.sort_by_key(|(rank, ..)| *rank);
+        cuts.truncate(if lines { 2 } else { 3 });
+        let mut choices: Vec<_> = cuts.into_iter().map(|(_, given, value)| (given, value)).collect();
+        if lines {
+            choices.push((opt::FORMAT.with("lines"), shortened(line)));
+        }
+        let column = asked.iter().find(|column| **column != Column::Line).unwrap_or(&Column::Number(1));
+        Doubt { choices, column: column.to_string() }
+    }
+
+    fn help(&self) -> Vec<Help> {
+        let choice = |(given, value): &(Given, String)| {
+            Help::GiveFor(given.clone(), format!("read {value:?} in the first line"))
+        };
+        let mut help: Vec<Help> = self.choices.iter().map(choice).collect();
+        if help.is_empty() {
+            help.push(Help::give(opt::DELIMITER.with("DELIMITER")));
+        }
+        help
+    }
+}
+
+/// The beginning of a value, for people.
+fn shortened(value: &[u8]) -> String {
+    const MOST: usize = 40;
+    let text = String::from_utf8_lossy(value);
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.into_owned(),
+    }
 }
 
 fn name(format: Format) -> &'static str {
@@ -208,19 +422,20 @@ fn ndjson(first: &[u8]) -> Result<RowFormat, BadFormat> {
 }
 
 /// What a text is whose name says nothing, by its first line and the columns that are asked.
-fn by_look(first: &[u8], delimiter: Option<u8>, columns: &[Column]) -> RowFormat {
+fn by_look(first: &[u8], delimiter: Option<Delimiter>, columns: &[Column]) -> RowFormat {
+    if let Some(delimiter) = delimiter {
+        return RowFormat::Delimited { delimiter, declared: false };
+    }
     if first.trim_ascii_start().starts_with(b"{") {
         return RowFormat::Ndjson;
     }
-    let candidates: &[u8] = if delimiter.is_some() || columns.iter().any(|c| matches!(c, Column::Name(_))) {
-        b"\t,;|"
+    if columns.iter().any(|c| matches!(c, Column::Name(_))) {
+        RowFormat::ByHeader { declared: false }
     } else if columns.iter().any(|c| matches!(c, Column::Number(_))) {
-        b"\t,;| "
+        RowFormat::Undeclared
     } else {
-        return RowFormat::Lines;
-    };
-    let seen = || candidates.iter().copied().find(|candidate| first.contains(candidate));
-    RowFormat::Delimited { delimiter: delimiter.or_else(seen).unwrap_or(b','), declared: false }
+        RowFormat::Lines
+    }
 }
 
 /// What begins like this cannot be read; what it is, and what to do.
@@ -231,6 +446,9 @@ fn foreign(head: &[u8]) -> Option<(&'static str, &'static str)> {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
             Some(("UTF-16 text", "convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"))
         }
+        [0x7f, b'E', b'L', b'F', ..] => Some(("a program", "give a file of text")),
+        [0x89, b'P', b'N', b'G', ..] | [0xff, 0xd8, 0xff, ..] => Some(("a picture", "give a file of text")),
+        [b'%', b'P', b'D', b'F', b'-', ..] => Some(("a PDF file", "take its text out first")),
         [0x89, b'T', b'A', b'M', b'I', b'S', ..] => {
             Some(("a file of filters, not of rows", "merge filters to bring them together"))
         }
@@ -261,14 +479,18 @@ mod tests {
     }
 
     fn delimited(delimiter: u8, declared: bool) -> Result<RowFormat, BadFormat> {
-        Ok(RowFormat::Delimited { delimiter, declared })
+        Ok(RowFormat::Delimited { delimiter: delimiter.into(), declared })
+    }
+
+    fn by_header(declared: bool) -> Result<RowFormat, BadFormat> {
+        Ok(RowFormat::ByHeader { declared })
     }
 
     #[test]
     fn names_say_the_format_whatever_their_case_and_compression() {
         for (path, expected) in [
-            ("a/b.csv", delimited(b',', true)),
-            ("b.CSV.gz", delimited(b',', true)),
+            ("a/b.csv", by_header(true)),
+            ("b.CSV.gz", by_header(true)),
             ("b.tsv.zst", delimited(b'\t', true)),
             ("b.tab", delimited(b'\t', true)),
             ("b.txt", Ok(RowFormat::Lines)),
@@ -286,24 +508,96 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_unknown_name_are_known_by_their_first_line_and_what_is_asked() {
+    fn texts_of_unknown_name_are_known_by_what_is_asked() {
         let number = [Column::Number(1)];
         for path in ["-", "x.dat", "x.txt", "x.log.gz"] {
-            assert_eq!(look(path, b"a b|c;d,e\tf", &named()), delimited(b'\t', false));
-            assert_eq!(look(path, b"\n\na b|c;d,e\nx\ty", &named()), delimited(b',', false));
-            assert_eq!(look(path, b"a b|c;d", &named()), delimited(b';', false));
-            assert_eq!(look(path, b"a b|c", &named()), delimited(b'|', false));
-            assert_eq!(look(path, b"a b", &named()), delimited(b',', false));
-            assert_eq!(look(path, b"a b", &number), delimited(b' ', false));
-            assert_eq!(look(path, b"a", &number), delimited(b',', false));
-            assert_eq!(look(path, b"a,b", &LINE), Ok(RowFormat::Lines));
+            for head in [&b"a b|c;d,e\tf"[..], b"a", b"\n\na b"] {
+                assert_eq!(look(path, head, &named()), by_header(false));
+                assert_eq!(look(path, head, &number), Ok(RowFormat::Undeclared));
+                assert_eq!(look(path, head, &LINE), Ok(RowFormat::Lines));
+            }
             assert_eq!(look(path, b"{\"a\":1}", &named()), Ok(RowFormat::Ndjson));
         }
         assert_eq!(look("-", b"\xef\xbb\xbf{\"a\":1}", &LINE), Ok(RowFormat::Ndjson));
         assert_eq!(look("x.txt", b"{\"a\":1}", &LINE), Ok(RowFormat::Lines));
-        let options = Options { delimiter: Some(b':'), ..Options::default() };
+        let options = Options { delimiter: Some(b':'.into()), ..Options::default() };
         assert_eq!(kind(Path::new("passwd"), b"a:b", &options, &number), delimited(b':', false));
+        assert_eq!(kind(Path::new("x"), b"{a:b", &options, &number), delimited(b':', false));
         assert_eq!(kind(Path::new("x.csv"), b"a:b", &options, &number), delimited(b':', true));
+        let options = Options { comment: Some(b'#'), ..Options::default() };
+        assert_eq!(kind(Path::new("x"), b"#a\n{\"a\":1}", &options, &named()), Ok(RowFormat::Ndjson));
+    }
+
+    #[test]
+    fn the_header_tells_the_delimiter_by_the_columns_that_are_asked() {
+        let told = |text: &str, declared: bool, asked: &[&str]| {
+            let asked: Vec<Column> =
+                asked.iter().map(|name| name.parse::<tamis::key::Field>().unwrap().column).collect();
+            super::by_header(text.as_bytes(), &Options::default(), declared, &asked)
+        };
+        let is = |byte: u8| Ok(Delimiter::Byte(byte));
+        assert_eq!(told("id;price\n1;2,5\n", false, &["price"]), is(b';'));
+        assert_eq!(told("a,b;id\nx", false, &["id"]), is(b';'));
+        assert_eq!(told("a,b;id\nx", false, &["a"]), is(b','));
+        assert_eq!(told("\"a;b\",c\nx", false, &["c"]), is(b','));
+        assert_eq!(told("id\n1;2\n", false, &["id"]), is(b','), "a table of one column");
+        assert_eq!(told("id\tx\n", false, &["y"]), is(b'\t'), "for the message");
+        // What is called CSV has commas, unless its header has none.
+        assert_eq!(told("a,b;c\n", true, &["c"]), is(b','));
+        assert_eq!(told("id;price\n1;2,5\n", true, &["1"]), is(b';'));
+        assert_eq!(told("id|price\n", true, &["price"]), is(b'|'));
+        assert_eq!(told("id\n1;2\n", true, &["1"]), is(b','));
+        for (text, declared, asked) in [("id,a;id\n", false, "id"), ("a;b|c\n", true, "1")] {
+            let Err(BadFormat::Doubt(doubt)) = told(text, declared, &[asked]) else { panic!("{text}") };
+            assert_eq!(doubt.choices.len(), 2, "{text}");
+        }
+    }
+
+    #[test]
+    fn text_of_which_nothing_is_said_is_refused_with_what_would_tell() {
+        let doubt = |line: &str, asked: &[Column]| match refuse_undeclared(
+            line.as_bytes(),
+            &Options::default(),
+            asked,
+        )
+        .unwrap_err()
+        {
+            BadFormat::Doubt(doubt) => doubt.choices,
+            other => panic!("{other}"),
+        };
+        let choice =
+            |option: crate::refusal::Opt, word: &str, value: &str| (option.with(word), value.to_owned());
+        let (first, second) = ([Column::Number(1)], [Column::Number(2)]);
+        assert_eq!(
+            doubt("1.2.3.4 - - \"GET, POST\"\n", &first),
+            [
+                choice(opt::DELIMITER, "space", "1.2.3.4"),
+                choice(opt::DELIMITER, "comma", "1.2.3.4 - - \"GET"),
+                choice(opt::FORMAT, "lines", "1.2.3.4 - - \"GET, POST\""),
+            ]
+        );
+        assert_eq!(doubt("a,b\n", &second), [choice(opt::DELIMITER, "comma", "b")]);
+        assert_eq!(doubt(" a  b\n", &second), [choice(opt::DELIMITER, "whitespace", "b")]);
+        assert_eq!(doubt("ab\n", &second), []);
+        assert!(refuse_undeclared(b"ab\n", &Options::default(), &first).is_ok());
+        assert!(refuse_undeclared(b"\n", &Options::default(), &second).is_ok());
+        let long = "x".repeat(100) + ",y";
+        assert!(doubt(&long, &first)[0].1.chars().count() == 41);
+    }
+
+    #[test]
+    fn what_is_not_text_is_refused() {
+        let refused = |text: &[u8], whole| refuse_binary(text, whole, None).err();
+        assert_eq!(refused(b"ab\0", false), Some(BadFormat::Binary { at: 3 }));
+        assert_eq!(refused(b"a\0b\0\n\0", true), Some(BadFormat::Binary { at: 2 }));
+        for text in ["a\rb\r", "a\rb", "a\r\rb"] {
+            assert_eq!(refused(text.as_bytes(), true), Some(BadFormat::OnlyReturns), "{text:?}");
+        }
+        for text in ["a\r", "a\r\n", "a\rb\nc", "a\rb\n", "", "\r"] {
+            assert_eq!(refused(text.as_bytes(), true), None, "{text:?}");
+        }
+        assert_eq!(refused(b"a\rb", false), None, "its end has not come");
+        assert_eq!(refuse_binary(b"a\0b", true, Some(Delimiter::Byte(0))), Ok(()));
     }
 
     #[test]
@@ -340,27 +634,34 @@ mod tests {
     }
 
     #[test]
-    fn a_csv_without_commas_has_the_delimiter_that_cuts_its_first_rows_alike() {
-        let seen = |text: &str| other_delimiter(text.as_bytes(), true, true);
-        assert_eq!(seen("id;price\n1;2,5\n2;3,5\n"), Some(b';'));
-        assert_eq!(seen("id\tname\n1\ta;b\n"), Some(b'\t'));
-        assert_eq!(seen("id|a|b\n1|x;y|\"|\"\n"), Some(b'|'));
-        assert_eq!(seen("\"a,b\";c\n1;2"), Some(b';'), "a comma in quotes is not a delimiter");
-        assert_eq!(seen("a;b|c\n1;2|3\n"), Some(b';'), "of equal ones");
-        assert_eq!(seen("a;b"), Some(b';'));
-        for text in ["id,a;b\n1,2;3\n", "id\n1;2\n", "a;b\n1\n2;3\n", "\"a;b\"\nx;y\n", "id\n1\n", "", "\n"] {
-            assert_eq!(seen(text), None, "{text:?}");
+    fn a_csv_without_header_and_commas_is_a_doubt() {
+        let refused =
+            |text: &str| refuse_other_than_comma(text.as_bytes(), &Options::default(), &[Column::Number(1)]);
+        for text in ["1;2\n3;4,5\n", "a;\"b\"", "1\t2\n", "a|b;c\n"] {
+            assert!(refused(text).is_err(), "{text:?}");
         }
-        // A row that is not there as a whole tells nothing.
-        assert_eq!(other_delimiter(b"a;b\n1;2\n3", false, true), Some(b';'));
-        assert_eq!(other_delimiter(b"a;b", false, true), None);
+        for text in ["1,2;3\n", "1;2,5\n", "a\nb;c\n", "\"a;b\"\nx;y\n", "", "\n"] {
+            assert!(refused(text).is_ok(), "{text:?}");
+        }
     }
 
     #[test]
     fn delimiters_that_cannot_be_are_refused() {
         for byte in *b"\n\r\"" {
-            let options = Options { delimiter: Some(byte), ..Options::default() };
+            let options = Options { delimiter: Some(byte.into()), ..Options::default() };
             assert!(kind(Path::new("x"), b"", &options, &LINE).is_err());
+            let options = Options { comment: Some(byte), ..Options::default() };
+            assert_eq!(kind(Path::new("x"), b"", &options, &LINE), Err(BadFormat::Comment(byte)));
         }
+        for (delimiter, sign) in [(Delimiter::Byte(b';'), b';'), (Delimiter::Whitespace, b' ')] {
+            let options = Options { delimiter: Some(delimiter), comment: Some(sign), ..Options::default() };
+            assert_eq!(kind(Path::new("x"), b"", &options, &LINE), Err(BadFormat::Comment(sign)));
+        }
+        let options = Options {
+            delimiter: Some(Delimiter::Whitespace),
+            quotes: Some(Quotes::Csv),
+            ..Options::default()
+        };
+        assert_eq!(kind(Path::new("x"), b"", &options, &LINE), Err(BadFormat::QuotesInLine));
     }
 }

@@ -28,8 +28,18 @@ pub enum Error {
     Row {
         /// The file.
         path: PathBuf,
-        /// The line, from 1 (in Parquet: the row).
+        /// The line, from 1.
         line: u64,
+        /// What is wrong with it.
+        why: Box<dyn Refusal>,
+    },
+    /// The same in a file that has rows and no lines.
+    #[error("{}, row {row}: {}", path.display(), say(&**why, &Fields))]
+    FileRow {
+        /// The file.
+        path: PathBuf,
+        /// The row, from 1.
+        row: u64,
         /// What is wrong with it.
         why: Box<dyn Refusal>,
     },
@@ -90,6 +100,9 @@ impl Error {
         match self {
             Error::Row { path, line, why } => {
                 format!("{}, line {line}: {}", path.display(), say(&**why, voice))
+            }
+            Error::FileRow { path, row, why } => {
+                format!("{}, row {row}: {}", path.display(), say(&**why, voice))
             }
             Error::TableRow { row, why } => format!("row {row} (counted from 0): {}", say(&**why, voice)),
             Error::Input { path, why } => format!("{}: {}", path.display(), say(&**why, voice)),

@@ -33,6 +33,11 @@ pub(super) trait Supply: Sync {
     /// How many inputs there are.
     fn inputs(&self) -> usize;
 
+    /// Says that all of them are read from the beginning.
+    fn begin(&self, control: &Control) {
+        let _ = control;
+    }
+
     /// The steps of all pieces; 0 where that is unknown.
     fn total(&self) -> Result<u64>;
 
@@ -138,6 +143,7 @@ impl<'a, P: Supply> Feeder<'a, P> {
         + Sync,
     ) -> Result<(Vec<W>, Option<Error>)> {
         self.control.begin(self.supply.total()?);
+        self.supply.begin(self.control);
         let run = |mut worker: W| {
             let mut buffer = Buffer::default();
             while let Some((place, piece)) = self.take(&mut buffer) {

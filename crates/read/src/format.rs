@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::options::Quotes;
 use crate::reader::Compression;
 
 /// How the bytes of a file are cut into rows and values.
@@ -56,8 +57,8 @@ pub struct Form {
     pub format: Format,
     /// The delimiter of delimited text.
     pub delimiter: u8,
-    /// Whether quotes quote.
-    pub quotes: bool,
+    /// What quotes mean.
+    pub quotes: Quotes,
     /// Whether a header names the columns.
     pub header: bool,
     /// The columns, where they have names.

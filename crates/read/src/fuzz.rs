@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use tamis::key::Column;
 
 use super::chunks::Sizes;
-use super::delimited::{self, Dialect, Picks};
+use super::delimited;
+use super::dialect::{Dialect, Picks};
 use super::input::Input;
 use super::lines::Fault;
 use super::ndjson::Extractor;
+use super::options::{Delimiter, Quotes};
 use super::reader::Bytes;
 use super::{BadRow, Options, RowResult, Sink, Sources, detect};
 use crate::{Control, Error};
@@ -29,11 +31,22 @@ impl Sink for Collect {
 /// Both ways to read text without quotes agree, and so do chunks of any size.
 pub fn delimited(bytes: &[u8]) {
     let [shape, size, text @ ..] = bytes else { return };
-    let dialect = Dialect { delimiter: b",\t;| x"[usize::from(shape % 6)], quotes: shape & 64 == 0 };
+    let dialect = Dialect {
+        delimiter: match shape % 7 {
+            6 => Delimiter::Whitespace,
+            at => Delimiter::Byte(b",\t;| x"[usize::from(at)]),
+        },
+        quotes: match (shape % 7, shape & 64) {
+            (6, 64) | (_, 0) => Quotes::None,
+            (3 | 6, _) => Quotes::Log,
+            _ => Quotes::Csv,
+        },
+        comment: (size % 5 == 0).then_some(b'#'),
+    };
     let fields = vec![usize::from(shape / 8 % 4), 0];
     let read = |quoted: bool| -> Result<_, Fault> {
         let mut sink = Collect::default();
-        delimited::rows(text, dialect, quoted, &Picks::new(fields.clone()), &mut sink)?;
+        delimited::rows(text, dialect, quoted, &Picks::new(fields.clone()), &mut sink, &mut 0)?;
         Ok(sink.0)
     };
     let whole = read(true);
@@ -41,12 +54,13 @@ pub fn delimited(bytes: &[u8]) {
         let told = |fault: &Fault| (fault.at, fault.why.to_string());
         assert_eq!(whole.as_ref().map_err(told), read(false).as_ref().map_err(told));
     }
-    let _ = delimited::first_row(text, dialect, shape & 128 == 0);
+    let _ = delimited::first_row(text, dialect, shape & 128 == 0, &mut 0);
 
     let options = Options {
         delimiter: Some(dialect.delimiter),
         no_header: true,
-        no_quotes: !dialect.quotes,
+        quotes: Some(dialect.quotes),
+        comment: dialect.comment,
         ..Options::default()
     };
     let columns = fields.iter().map(|field| Column::Number(field + 1)).collect::<Vec<_>>();
@@ -82,7 +96,7 @@ pub fn detect(bytes: &[u8]) {
     let name = ["-", "x.csv", "x.tsv.gz", "x.txt", "x.json", "x.parquet"][usize::from(shape % 6)];
     let columns = [Column::Line, Column::Name("a".into()), Column::Number(2)];
     let columns = &columns[usize::from(shape / 8 % 3)..][..1];
-    let options = Options { no_quotes: shape & 128 != 0, ..Options::default() };
+    let options = Options { quotes: (shape & 128 != 0).then_some(Quotes::None), ..Options::default() };
     let _ = detect::kind(Path::new(name), head, &options, columns);
     let stdin: Bytes = Box::new(std::io::Cursor::new(head.to_vec()));
     let _ = Input::open(PathBuf::from(name), Some(stdin.into()), &options, columns);

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use tamis::key::Column;
 
 use super::chunks::{Beginning, Feed, Sizes};
-use super::delimited::{self, Dialect, Picks, newlines};
-use super::detect::{self, BYTE_ORDER_MARK, RowFormat};
+use super::delimited::{self, newlines};
+use super::detect::{self, BYTE_ORDER_MARK, BadFormat, RowFormat};
+use super::dialect::{Dialect, Picks};
 use super::named::Named;
+use super::options::{Delimiter, Quotes};
 use super::origin::{self, Head, Origin};
 use super::pace::Flow;
 use super::parquet::ParquetFile;
@@ -16,7 +18,8 @@ use super::render::Style;
 use super::{Form, Format, Options, columns, lines, ndjson};
 use crate::bad_input::BadInput;
 use crate::columns::{ColumnNames, NoColumn};
-use crate::{Error, Result};
+use crate::refusal::Refusal;
+use crate::{BadRow, Error, Result};
 
 /// How one input was understood.
 #[derive(Debug, Clone)]
@@ -28,9 +31,15 @@ pub struct Explained {
     /// Its compression: gz, zst, bz2 or xz.
     pub compression: Option<&'static str>,
     /// The delimiter of delimited text.
-    pub delimiter: Option<u8>,
-    /// Whether the first rows told the delimiter, in a file that is called CSV and has no commas.
+    pub delimiter: Option<Delimiter>,
+    /// Whether the header told the delimiter, in a file that is called CSV and has no commas in it.
     pub delimiter_by_look: bool,
+    /// What quotes mean in delimited text.
+    pub quotes: Option<Quotes>,
+    /// Comments before the first row.
+    pub comments: u64,
+    /// Whether nobody said that each line is one key: [`Options::undeclared`].
+    pub undeclared: bool,
     /// Whether the first line names the columns.
     pub header: bool,
     /// The columns there are, where that can be told.
@@ -50,6 +59,8 @@ pub(super) struct Input {
     pub(super) named: Option<Named>,
     /// What stands before the first row: a byte order mark, a header.
     pub(super) prelude: Vec<u8>,
+    /// Lines that begin with this byte are no rows.
+    pub(super) comment: Option<u8>,
     /// How rows become records, where they have no text of their own.
     pub(super) style: Option<Style>,
     /// Nothing of it is to be sifted: that was done before.
@@ -66,6 +77,9 @@ pub(super) struct Understood {
 pub(super) enum Rows {
     /// The whole line, this many times.
     Lines(usize),
+    /// The same of text of which nothing was declared: only lines that are one value however they are
+    /// cut.
+    Undoubted(usize),
     Delimited(Dialect, Picks),
     /// By these paths.
     Ndjson(Vec<String>),
@@ -77,6 +91,10 @@ struct Seen {
     kind: RowFormat,
     beginning: Beginning,
     header: bool,
+    /// Whether the delimiter is not the one that the name of the format says.
+    by_look: bool,
+    quotes: Option<Quotes>,
+    comments: u64,
     names: Vec<String>,
     /// None where that is not told by the head; an error where columns are asked that it has not.
     rows: Result<Option<Rows>, NoColumn>,
@@ -105,7 +123,7 @@ impl Input {
         let (named, asked) = Named::part(&path, asked);
         let (origin, compression, seen) =
             origin::open(&path, stdin, |head| look(&path, head, options, &asked))?;
-        let Seen { kind, beginning, header, names, rows, prelude } = seen;
+        let Seen { kind, beginning, header, by_look, quotes, comments, names, rows, prelude } = seen;
         let delimiter = match kind {
             RowFormat::Delimited { delimiter, .. } => Some(delimiter),
             _ => None,
@@ -115,8 +133,10 @@ impl Input {
             format: kind.format(),
             compression: compression.map(Compression::name),
             delimiter,
-            delimiter_by_look: detect::says_comma(&path, options)
-                && delimiter.is_some_and(|byte| byte != b','),
+            delimiter_by_look: by_look,
+            quotes,
+            comments,
+            undeclared: kind == RowFormat::Undeclared,
             header,
             columns: names,
         };
@@ -143,6 +163,7 @@ impl Input {
                 rows,
                 named,
                 prelude,
+                comment: options.comment,
                 style: None,
                 left_out: false,
             }
@@ -154,7 +175,7 @@ impl Input {
     pub(super) fn dialect(&self) -> Dialect {
         match self.rows {
             Rows::Delimited(dialect, _) => dialect,
-            _ => Dialect { delimiter: b'\n', quotes: false },
+            _ => Dialect::of_lines(self.comment),
         }
     }
 
@@ -174,7 +195,7 @@ impl Input {
             let dialect = self.dialect();
             return Ok(Form {
                 format,
-                delimiter: dialect.delimiter,
+                delimiter: dialect.delimiter.written(),
                 quotes: dialect.quotes,
                 header: self.explained.header,
                 columns: if self.explained.header { self.explained.columns.clone() } else { Vec::new() },
@@ -200,7 +221,8 @@ impl Input {
         columns.extend(0..self.explained.columns.len());
         self.style = Some(style);
         let header = format != Format::Ndjson;
-        Ok(Form { format, delimiter, quotes: true, header, columns: self.explained.columns.clone(), prelude })
+        let quotes = Quotes::Csv;
+        Ok(Form { format, delimiter, quotes, header, columns: self.explained.columns.clone(), prelude })
     }
 
     /// Its length in bytes, where that is known.
@@ -214,42 +236,84 @@ impl Input {
 
 /// Understands an input by its head, which grows where its first row is longer.
 fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Result<Seen> {
-    let mut kind = detect::kind(path, &head.bytes, options, asked).map_err(|why| Error::input(path, why))?;
+    let refused = |why: BadFormat| Error::input(path, why);
+    read_first_line(head, options.comment)?;
+    let mut kind = detect::kind(path, &head.bytes, options, asked).map_err(refused)?;
     let mark = if head.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-    if let RowFormat::Delimited { delimiter, .. } = &mut kind
-        && detect::says_comma(path, options)
-    {
-        let seen = detect::other_delimiter(&head.bytes[mark..], head.whole, !options.no_quotes);
-        *delimiter = seen.unwrap_or(*delimiter);
+    if kind != RowFormat::Parquet {
+        detect::refuse_binary(&head.bytes, head.whole, options.delimiter).map_err(refused)?;
+    }
+    let by_name = asked.iter().any(|column| matches!(column, Column::Name(_)));
+    let mut by_look = false;
+    if let RowFormat::ByHeader { declared } = kind {
+        // Whatever the quotes, the delimiter is told by the first line: it must be there as a whole.
+        match first_row(path, head, mark, options.dialect(b','.into())) {
+            Ok(_) | Err(Error::Row { .. }) => {} // as CSV it may be wrong
+            Err(other) => return Err(other),
+        }
+        let text = &head.bytes[mark..];
+        let delimiter = if options.no_header {
+            if declared && !by_name {
+                detect::refuse_other_than_comma(text, options, asked).map_err(refused)?;
+            }
+            Delimiter::Byte(b',')
+        } else {
+            detect::by_header(text, options, declared, asked).map_err(refused)?
+        };
+        by_look = declared && delimiter != Delimiter::Byte(b',');
+        kind = RowFormat::Delimited { delimiter, declared };
     }
     let seen = Seen {
         kind,
         beginning: Beginning { bytes: mark, lines: 0 },
         header: false,
+        by_look,
+        quotes: None,
+        comments: 0,
         names: Vec::new(),
         rows: Ok(None),
         prelude: head.bytes[..mark].to_vec(),
     };
     match kind {
-        RowFormat::Parquet => Ok(seen),
+        RowFormat::Parquet | RowFormat::ByHeader { .. } => Ok(seen),
         RowFormat::Lines => {
             let rows = only_whole_lines(asked).map(|()| Some(Rows::Lines(asked.len())));
             Ok(Seen { rows, ..seen })
         }
+        RowFormat::Undeclared => {
+            detect::refuse_undeclared(&head.bytes[mark..], options, asked).map_err(refused)?;
+            Ok(Seen { rows: Ok(Some(Rows::Undoubted(asked.len()))), ..seen })
+        }
         RowFormat::Ndjson => {
-            while !head.whole && lines::first(&head.bytes[mark..]).len() == head.bytes.len() - mark {
-                head.grow()?;
-            }
-            let names = ndjson::names(lines::first(&head.bytes[mark..]));
+            let first = lines::first_but(&head.bytes[mark..], options.comment);
+            let names = ndjson::names(first);
             let rows = paths(asked, &names).map(|paths| Some(Rows::Ndjson(paths)));
             Ok(Seen { names, rows, ..seen })
         }
         RowFormat::Delimited { delimiter, declared } => {
-            let by_name = asked.iter().any(|column| matches!(column, Column::Name(_)));
             let header = (declared || by_name) && !options.no_header;
-            let dialect = Dialect { delimiter, quotes: !options.no_quotes };
-            look_at_table(path, head, Seen { header, ..seen }, dialect, asked)
+            let dialect = options.dialect(delimiter);
+            let seen = Seen { header, quotes: Some(dialect.quotes), ..seen };
+            look_at_table(path, head, seen, dialect, asked)
         }
+    }
+}
+
+/// Makes sure that the first line which is no comment is there as a whole: what an input is must not
+/// depend on how much of it came at once.
+fn read_first_line(head: &mut Head, comment: Option<u8>) -> Result<()> {
+    loop {
+        let first = lines::first_but(&head.bytes, comment);
+        let end = match first {
+            [] => head.bytes.len(),
+            line => line.as_ptr() as usize - head.bytes.as_ptr() as usize + line.len(),
+        };
+        let ended = !first.is_empty() && head.bytes[end..].contains(&b'\n');
+        // The beginning of a longer one is enough to tell what it is; who needs all of it reads on.
+        if head.whole || ended || first.len() >= detect::LOOKED_THROUGH || head.bytes.starts_with(b"PAR1") {
+            return Ok(());
+        }
+        head.grow()?;
     }
 }
 
@@ -261,7 +325,11 @@ fn look_at_table(
     dialect: Dialect,
     asked: &[Column],
 ) -> Result<Seen> {
-    let (fields, end) = first_row(path, head, seen.beginning.bytes, dialect)?;
+    let (fields, end, comments) = match first_row(path, head, seen.beginning.bytes, dialect) {
+        // A row like any other, which may be left out.
+        Err(Error::Row { why, .. }) if !seen.header && is_one_line(&*why) => (Vec::new(), 0, 0),
+        found => found?,
+    };
     if seen.header && fields.is_empty() {
         return Err(Error::input(path, BadInput::NoHeader));
     }
@@ -277,13 +345,23 @@ fn look_at_table(
         0 => unchecked(asked),
         _ => columns::find(asked, &names),
     };
-    let rows = found.map(|found| Some(Rows::Delimited(dialect, Picks::new(found))));
+    let picks = |found| match seen.header {
+        true => Picks::new(found).below_header(count, dialect.quotes),
+        false => Picks::new(found),
+    };
+    let rows = found.map(|found| Some(Rows::Delimited(dialect, picks(found))));
     let beginning = match seen.header {
         true => Beginning { bytes: end, lines: newlines(&head.bytes[..end]) },
         false => seen.beginning,
     };
+    let comments = if seen.header { comments } else { 0 };
     let prelude = head.bytes[..beginning.bytes].to_vec();
-    Ok(Seen { beginning, names, rows, prelude, ..seen })
+    Ok(Seen { beginning, comments, names, rows, prelude, ..seen })
+}
+
+/// Whether a first row is wrong in a way that does not hide where the next begins.
+fn is_one_line(why: &dyn Refusal) -> bool {
+    matches!(why.as_a(), Some(BadRow::AfterQuote | BadRow::OpenInLine))
 }
 
 /// The paths of the asked columns in JSON objects, of which the first has these names.
@@ -324,12 +402,19 @@ fn unchecked(asked: &[Column]) -> Result<Vec<usize>, NoColumn> {
         .collect()
 }
 
-/// The fields of the first row after the byte order mark, and where the next row begins.
-fn first_row(path: &Path, head: &mut Head, mark: usize, dialect: Dialect) -> Result<(Vec<Vec<u8>>, usize)> {
+/// The fields of the first row after the byte order mark, where the next row begins, and the comments
+/// before it.
+fn first_row(
+    path: &Path,
+    head: &mut Head,
+    mark: usize,
+    dialect: Dialect,
+) -> Result<(Vec<Vec<u8>>, usize, u64)> {
     loop {
         let data = &head.bytes[mark..];
-        match delimited::first_row(data, dialect, head.whole) {
-            Ok(Some((fields, end))) => return Ok((fields, mark + end)),
+        let mut comments = 0;
+        match delimited::first_row(data, dialect, head.whole, &mut comments) {
+            Ok(Some((fields, end))) => return Ok((fields, mark + end, comments)),
             Ok(None) => head.grow()?,
             Err(fault) => {
                 let line = 1 + newlines(&data[..fault.at]);

@@ -50,6 +50,7 @@ pub mod control;
 mod cursor;
 mod delimited;
 mod detect;
+mod dialect;
 pub mod error;
 mod feeder;
 mod format;
@@ -57,6 +58,8 @@ mod format;
 pub mod fuzz;
 mod input;
 mod inputs;
+#[cfg(test)]
+mod law;
 mod lines;
 mod message;
 mod named;
@@ -72,6 +75,7 @@ pub mod refusal;
 pub mod render;
 mod sink;
 mod sources;
+mod spaced;
 mod supply;
 pub mod table;
 #[cfg(test)]
@@ -88,7 +92,7 @@ pub use lines::{Fault, Lines, windows};
 pub use message::{BadMessages, Messages};
 #[doc(hidden)]
 pub use ndjson::fuzz_ndjson;
-pub use options::Options;
+pub use options::{Delimiter, Options, Quotes};
 pub use pace::Flow;
 pub use reader::Compression;
 pub use sink::{Next, Position, RowResult, Sift, Sink};

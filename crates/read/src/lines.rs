@@ -92,8 +92,14 @@ pub(super) fn without_return(line: &[u8]) -> &[u8] {
 
 /// The first line that is not empty (of what there is, where its end is not there).
 pub(super) fn first(data: &[u8]) -> &[u8] {
+    first_but(data, None)
+}
+
+/// The same, of lines that do not begin with this sign of comments.
+pub(super) fn first_but(data: &[u8], comment: Option<u8>) -> &[u8] {
     // The error is only a way to stop.
-    let found = windows(data, |mut lines| match lines.next() {
+    let is_row = |line: &[u8]| comment.is_none() || line.first() != comment.as_ref();
+    let found = windows(data, |mut lines| match lines.find(|(line, _)| is_row(line)) {
         Some((line, _)) => Err(line),
         None => Ok(()),
     });

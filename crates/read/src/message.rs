@@ -5,7 +5,8 @@ use std::ops::Range;
 use memchr::memchr;
 use tamis::key::Column;
 
-use super::delimited::{self, Dialect, Picks};
+use super::delimited;
+use super::dialect::{Dialect, Picks};
 use super::lines::without_return;
 use super::ndjson::Extractor;
 use super::{Format, Options, columns};
@@ -84,14 +85,13 @@ impl Messages {
             }
             Format::Csv | Format::Tsv => {
                 let usual = if format == Format::Csv { b',' } else { b'\t' };
-                let delimiter = options.delimiter.unwrap_or(usual);
+                let dialect = options.dialect(options.delimiter.unwrap_or(usual.into()));
                 let field = |column: &Column| match column {
                     Column::Number(number) if *number > 0 => Ok(number - 1),
                     Column::Line => Err(columns::not_chosen(&[])),
                     column => Err(NoColumn::NameInMessages(column.clone())),
                 };
                 let fields = asked.iter().map(field).collect::<Result<_, _>>()?;
-                let dialect = Dialect { delimiter, quotes: !options.no_quotes };
                 Ok(Messages(Way::Delimited(dialect, Picks::new(fields))))
             }
         }
@@ -118,7 +118,7 @@ impl Messages {
             Way::Delimited(dialect, picks) => {
                 let quoted = memchr(b'"', text).is_some();
                 let mut only = Only { sink, place, rows: 0 };
-                delimited::rows(text, *dialect, quoted, picks, &mut only).map_err(|fault| fault.why)
+                delimited::rows(text, *dialect, quoted, picks, &mut only, &mut 0).map_err(|fault| fault.why)
             }
         }
     }
@@ -195,7 +195,7 @@ mod tests {
         let listed = read(&csv, &asked, &["a,b,c", "\"x\ny\",\"z\"\"\"\r\n", "alone", "1,2\n3,4"]);
         assert_eq!(listed.rows, [["b", "a"], ["z\"", "x\ny"], ["2", "1"]]);
         assert_eq!(listed.bad.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [3, 4]);
-        let semicolon = Options { delimiter: Some(b';'), ..Options::default() };
+        let semicolon = Options { delimiter: Some(b';'.into()), ..Options::default() };
         assert_eq!(read(&semicolon, &asked, &["a;b"]).rows, [["b", "a"]]);
     }
 

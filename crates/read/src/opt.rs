@@ -10,7 +10,11 @@ pub const DELIMITER: Opt = Opt("delimiter");
 pub const FORMAT: Opt = Opt("format");
 /// The columns of keys.
 pub const KEY: Opt = Opt("key");
-/// Whether quotes are ordinary characters.
-pub const NO_QUOTES: Opt = Opt("no_quotes");
+/// Whether the first line names the columns.
+pub const NO_HEADER: Opt = Opt("no_header");
+/// What quotes mean.
+pub const QUOTES: Opt = Opt("quotes");
+/// The sign with which lines begin that are no rows.
+pub const COMMENT: Opt = Opt("comment");
 /// The format of the records that a job writes.
 pub const OUTPUT_FORMAT: Opt = Opt("output_format");

@@ -123,7 +123,7 @@ impl ParquetFile {
     }
 
     fn row_error(&self, row_group: usize, row: usize, why: Box<dyn Refusal>) -> Error {
-        Error::Row { path: self.path.clone(), line: self.first_row(row_group) + row as u64 + 1, why }
+        Error::FileRow { path: self.path.clone(), row: self.first_row(row_group) + row as u64 + 1, why }
     }
 
     fn damaged(&self, column: usize, why: Undecodable) -> Error {

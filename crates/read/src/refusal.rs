@@ -87,6 +87,8 @@ pub enum Help {
     DoWith(&'static str, Vec<Given>),
     /// Give this option for a purpose ("leave such rows out").
     GiveTo(Given, &'static str),
+    /// The same for a purpose that the input tells ("read \"a\" in the first line").
+    GiveFor(Given, String),
     /// In this case ("if it has columns") give one of these options.
     GiveIf(&'static str, Vec<Given>),
     /// A clause that none of the others can say, with options in it.
@@ -227,6 +229,9 @@ fn clause(help: &Help, voice: &dyn Voice) -> String {
         Help::Do(clause) => (*clause).to_owned(),
         Help::DoWith(clause, names) => format!("{clause} with {}", given(names, "and")),
         Help::GiveTo(option, purpose) => {
+            format!("give {} to {purpose}", given(std::slice::from_ref(option), "or"))
+        }
+        Help::GiveFor(option, purpose) => {
             format!("give {} to {purpose}", given(std::slice::from_ref(option), "or"))
         }
         Help::GiveIf(case, names) => format!("{case}, give {}", given(names, "or")),

@@ -77,7 +77,9 @@ impl Style {
 
 /// Appends a field of delimited text, quoted where it must be.
 pub fn field(value: &[u8], delimiter: u8, out: &mut Vec<u8>) {
-    let quoted = value.contains(&delimiter) || memchr3(b'"', b'\n', b'\r', value).is_some();
+    // Quotes in TSV are ordinary characters: only what cannot stand there otherwise is quoted.
+    let sign = if delimiter == b'\t' { b'\t' } else { b'"' };
+    let quoted = value.contains(&delimiter) || memchr3(sign, b'\n', b'\r', value).is_some();
     if !quoted {
         return out.extend_from_slice(value);
     }

@@ -17,7 +17,7 @@ use crate::reader::Bytes;
 use crate::sink::{Next, Position, Sift, Sink};
 use crate::supply::Inputs;
 use crate::table::{Asked, InTable, Pieces, Table};
-use crate::{Control, Error, Result, columns, feeder, inputs, ordered};
+use crate::{Control, Error, Result, chunks, columns, feeder, inputs, ordered};
 
 /// Inputs that were found, opened and recognised.
 pub struct Sources {
@@ -133,6 +133,12 @@ impl Sources {
         let explained = understood.iter().map(|understood| understood.explained.clone()).collect();
         let inputs: Result<_> = understood.into_iter().map(|understood| understood.input).collect();
         Ok((explained, inputs.map(|inputs| Sources { inputs, sizes: Sizes::default(), table: None })))
+    }
+
+    /// The lines beside one of a text file, and that one, with their numbers, as they stand there; of long
+    /// ones the beginning. Nothing of what is no regular file.
+    pub fn lines_around(path: &Path, line: u64, beside: u64) -> Result<Vec<(u64, Vec<u8>)>> {
+        chunks::lines_between(path, line.saturating_sub(beside).max(1), line.saturating_add(beside))
     }
 
     /// How each input was understood.

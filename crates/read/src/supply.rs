@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::chunks::{Buffer, Chunk, Feed, Sizes, Trouble, line_at};
+use super::dialect::Dialect;
 use super::feeder::{Idle, Supply};
 use super::input::{Input, Rows};
 use super::lines::Fault;
 use super::render::Style;
 use super::sink::{Position, Sink};
-use super::{delimited, lines, ndjson};
-use crate::{Control, Error, Result};
+use super::{delimited, detect, lines, ndjson};
+use crate::{BadRow, Control, Error, Result};
 
 /// Inputs that were opened, to be read in chunks of these sizes.
 pub(super) struct Inputs<'a> {
@@ -46,6 +47,12 @@ impl Supply for Inputs<'_> {
 
     fn inputs(&self) -> usize {
         self.inputs.len()
+    }
+
+    fn begin(&self, control: &Control) {
+        for input in self.inputs.iter().filter(|input| input.comment.is_some()) {
+            control.begin_comments(&input.path, input.explained.comments);
+        }
     }
 
     /// Unknown as a whole where one length is unknown.
@@ -153,7 +160,10 @@ fn give<S: Sink>(
     match (piece, &input.rows) {
         (Piece::Text(chunk), rows) => {
             let data = buffer.data();
-            text(rows, *chunk, data, sink).map_err(|fault| chunk.trouble(data, fault))
+            let (dialect, mut comments) = (input.dialect(), 0);
+            let done = text(rows, dialect, *chunk, data, sink, &mut comments);
+            control.add_comments(&input.path, comments);
+            done.map_err(|fault| chunk.trouble(data, fault))
         }
         (Piece::RowGroup(group), Rows::Parquet(file, columns)) => {
             Ok(file.scan(*group, columns, sink, control)?)
@@ -174,22 +184,44 @@ fn wait(feed: &Feed, idle: &Idle<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// Gives the rows of a chunk to the sink, each with its place in the data.
-fn text<S: Sink>(rows: &Rows, chunk: Chunk, data: &[u8], sink: &mut S) -> Result<(), Fault> {
+/// Gives the rows of a chunk to the sink, each with its place in the data, and counts comments.
+fn text<S: Sink>(
+    rows: &Rows,
+    dialect: Dialect,
+    chunk: Chunk,
+    data: &[u8],
+    sink: &mut S,
+    comments: &mut u64,
+) -> Result<(), Fault> {
+    let mut is_comment = |line: &[u8]| {
+        let comment = dialect.is_comment(line.first());
+        *comments += u64::from(comment);
+        comment
+    };
     match rows {
-        Rows::Lines(1) => lines::windows(data, |lines| sink.lines(lines)),
-        Rows::Lines(columns) => {
+        Rows::Lines(1) if dialect.comment.is_none() => lines::windows(data, |lines| sink.lines(lines)),
+        Rows::Lines(columns) | Rows::Undoubted(columns) => {
+            let doubtful = matches!(rows, Rows::Undoubted(_));
             let mut values = vec![None; *columns];
             lines::each(data, |line, place| {
+                if is_comment(line) {
+                    return Ok(());
+                }
+                if doubtful && let Some(why) = detect::doubt_in_line(line) {
+                    return Err(BadRow::Doubt(why).into());
+                }
                 values.fill(Some(line));
                 sink.row(place, &values)
             })
         }
-        Rows::Delimited(dialect, picks) => delimited::rows(data, *dialect, chunk.quoted, picks, sink),
+        Rows::Delimited(dialect, picks) => {
+            delimited::rows(data, *dialect, chunk.quoted, picks, sink, comments)
+        }
         Rows::Ndjson(paths) => {
             let mut extractor = ndjson::Extractor::new(paths);
             lines::each(data, |line, place| match line.trim_ascii() {
                 [] => Ok(()),
+                _ if is_comment(line) => Ok(()),
                 object => match extractor.extract(object, |values| sink.row(place.clone(), values)) {
                     Ok(taken) => taken,
                     Err(why) => sink.bad_row(place, *why),

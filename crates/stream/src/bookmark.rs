@@ -5,10 +5,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tamis::params::Name;
 use tamis_make::resume::{Mark, named};
 use tamis_read::error::{Error, Result};
-use tamis_read::{Explained, Format, Options};
+use tamis_read::{Delimiter, Explained, Format, Options};
 
 use super::refusal::CannotResume;
 
@@ -27,8 +28,12 @@ pub(super) struct Understood {
     /// Byte order mark and header.
     pub(super) prelude: Name,
     format: String,
-    delimiter: Option<u8>,
+    /// The number of a byte, or `whitespace`.
+    delimiter: Option<Value>,
     header: bool,
+    /// Only lines that are one value however they are cut.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    undeclared: bool,
 }
 
 /// How states name formats.
@@ -51,15 +56,24 @@ impl Understood {
         Understood {
             prelude: Name(prelude.to_vec()),
             format: name_of(explained.format).into(),
-            delimiter: explained.delimiter,
+            delimiter: explained.delimiter.map(|delimiter| match delimiter {
+                Delimiter::Byte(byte) => byte.into(),
+                Delimiter::Whitespace => "whitespace".into(),
+            }),
             header: explained.header,
+            undeclared: explained.undeclared,
         }
     }
 
     /// The options by which it is understood so again.
     pub(super) fn options(&self, given: &Options) -> Options {
         let format = LIVE.into_iter().find(|format| name_of(*format) == self.format);
-        Options { format, delimiter: self.delimiter, no_header: !self.header, no_quotes: given.no_quotes }
+        let delimiter = self.delimiter.as_ref().map(|value| match value.as_u64().map(u8::try_from) {
+            Some(Ok(byte)) => Delimiter::Byte(byte),
+            _ => Delimiter::Whitespace,
+        });
+        let (no_header, undeclared) = (!self.header, self.undeclared);
+        Options { format, delimiter, no_header, undeclared, quotes: given.quotes, comment: given.comment }
     }
 }
 

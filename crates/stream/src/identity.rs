@@ -22,6 +22,7 @@ use tamis_make::output;
 use tamis_make::plan::{Counters, Size};
 use tamis_make::resume::named;
 use tamis_read::error::{Error, Result};
+use tamis_read::{Delimiter, Quotes};
 
 use super::bookmark::name_of;
 use super::job::{Counts, Job};
@@ -109,9 +110,12 @@ struct Counted {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Dialect {
     format: Option<String>,
-    delimiter: Option<char>,
+    delimiter: Option<String>,
     header: bool,
-    quotes: bool,
+    /// `true` where nothing was said, `false` where they are ordinary characters, else their name.
+    quotes: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    comment: Option<char>,
 }
 
 impl StoredStream {
@@ -191,9 +195,17 @@ impl Identity {
             rebuild_above: job.rebuild_above,
             dialect: Dialect {
                 format: job.options.format.map(|format| name_of(format).to_owned()),
-                delimiter: job.options.delimiter.map(char::from),
+                delimiter: job.options.delimiter.map(|delimiter| match delimiter {
+                    Delimiter::Byte(byte) => char::from(byte).to_string(),
+                    Delimiter::Whitespace => "whitespace".to_owned(),
+                }),
                 header: !job.options.no_header,
-                quotes: !job.options.no_quotes,
+                quotes: match job.options.quotes {
+                    None => true.into(),
+                    Some(Quotes::None) => false.into(),
+                    Some(quotes) => quotes.name().into(),
+                },
+                comment: job.options.comment.map(char::from),
             },
             window: job.window.as_ref().map(|window| window.pinned()),
         })
@@ -222,7 +234,7 @@ pub struct Difference {
 
 /// The fields, in the order in which differences are named (what others follow from comes first), each
 /// with the words of the command line for it.
-const FIELDS: [(&str, &str); 47] = [
+const FIELDS: [(&str, &str); 48] = [
     ("version", "the version of the state"),
     ("file_version", "the version of .tamis files"),
     ("train", "the training stream"),
@@ -270,6 +282,7 @@ const FIELDS: [(&str, &str); 47] = [
     ("dialect.delimiter", "the delimiter"),
     ("dialect.header", "the header"),
     ("dialect.quotes", "quotes"),
+    ("dialect.comment", "the sign of comments"),
 ];
 
 /// What people call a field; its name, if nothing better is known.
@@ -433,9 +446,10 @@ pub(super) mod tests {
             inputs,
             options: Options {
                 format: Some(Format::Csv),
-                delimiter: Some(b';'),
+                delimiter: Some(b';'.into()),
                 no_header: true,
-                no_quotes: true,
+                quotes: Some(Quotes::None),
+                ..Options::default()
             },
             common,
             sizing: Sizing::Keys(20, Size::Fpr(0.01)),

@@ -228,7 +228,9 @@ pub enum CannotResume {
     Replaced,
     /// Fewer bytes than were read.
     #[error(
-        "has {length} bytes, but {read} were read: it was cut or replaced, and the state cannot be resumed with it"
+        "has {}, but {} were read: it was cut or replaced, and the state cannot be resumed with it",
+        number::counted(*length, "byte"),
+        number::count(*read)
     )]
     Shortened {
         /// As it is.
@@ -240,7 +242,11 @@ pub enum CannotResume {
     #[error("its last line had no end when it was read, and has grown since")]
     HalfLine,
     /// An output that is too short.
-    #[error("has {length} bytes, but {written} were written: what is missing cannot be written again")]
+    #[error(
+        "has {}, but {} were written: what is missing cannot be written again",
+        number::counted(*length, "byte"),
+        number::count(*written)
+    )]
     OutputShortened {
         /// As it is.
         length: u64,

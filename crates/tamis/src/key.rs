@@ -67,6 +67,7 @@ impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Column::Line => f.write_str("(line)"),
+            Column::Name(name) if is_number(name) => write!(f, "\"{name}\""),
             Column::Name(name) => f.write_str(name),
             Column::Number(number) => write!(f, "{number}"),
             Column::File => f.write_str("(file)"),
@@ -98,6 +99,11 @@ impl Field {
         }
         self
     }
+}
+
+/// Whether a text would be read as the place of a column.
+fn is_number(text: &str) -> bool {
+    text.parse::<usize>().is_ok_and(|number| number.to_string() == text)
 }
 
 /// As [`from_str`](Field::from_str) reads it.
@@ -369,7 +375,7 @@ impl<'r> Maker<'r> {
     pub fn weight(&mut self, value: Option<&[u8]>) -> Result<u64, BadValue> {
         let Some(field) = &self.recipe.weight else { return Ok(1) };
         let text = canonical(&field.steps, value, None, &mut self.weight)?;
-        let number = |text: &[u8]| match text {
+        let number = |text: &[u8]| match whole(text) {
             [] => None,
             digits => digits.iter().try_fold(0u64, |number, digit| match digit {
                 b'0'..=b'9' => number.checked_mul(10)?.checked_add(u64::from(digit - b'0')),
@@ -377,6 +383,17 @@ impl<'r> Maker<'r> {
             }),
         };
         number(text).ok_or_else(|| BadValue::NotAWeight(String::from_utf8_lossy(text).into_owned()))
+    }
+}
+
+/// A number without the zeros after its point: `42.0` is the whole number 42, as columns of floats write it.
+#[inline]
+fn whole(number: &[u8]) -> &[u8] {
+    match number.iter().position(|&byte| byte == b'.') {
+        Some(at) if at + 1 < number.len() && number[at + 1..].iter().all(|&byte| byte == b'0') => {
+            &number[..at]
+        }
+        _ => number,
     }
 }
 

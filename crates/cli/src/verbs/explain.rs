@@ -9,7 +9,7 @@ use tamis_jobs::explain::{self, Explanation, Made, Row};
 use tamis_make::build::Job;
 use tamis_make::rows;
 use tamis_make::text::printable;
-use tamis_read::{Explained, Format};
+use tamis_read::{Error, Explained, Format, Quotes};
 use tamis_report::{Column, Table};
 
 use super::inspect::key_text;
@@ -26,6 +26,9 @@ pub fn show(output: &Output, job: &Job) -> Result<ExitCode> {
     let mut text = inputs_table(&found.inputs).text();
     if !found.rows.is_empty() {
         text += &format!("\n{}\n\n{}", job.recipe, rows_table(job, &found.rows).text());
+    }
+    if !found.around.is_empty() {
+        text += &format!("\n{}", around_table(&found).text());
     }
     output.result(text, as_json(job, &found))?;
     notes::inputs(output, &found.inputs);
@@ -46,20 +49,36 @@ fn format(input: &Explained) -> &'static str {
 }
 
 fn inputs_table(inputs: &[Explained]) -> Table {
-    let columns =
-        ["input", "format", "compression", "delimiter", "header", "columns"].map(Column::left).to_vec();
+    let columns = ["input", "format", "compression", "delimiter", "quotes", "header", "columns"]
+        .map(Column::left)
+        .to_vec();
     let row = |input: &Explained| {
         let by_look = if input.delimiter_by_look { ", by its look" } else { "" };
         vec![
             input.path.display().to_string(),
             format(input).into(),
             input.compression.unwrap_or("-").into(),
-            input.delimiter.map_or("-".into(), |byte| format!("{:?}{by_look}", char::from(byte))),
+            input.delimiter.map_or("-".into(), |delimiter| format!("{delimiter}{by_look}")),
+            input.quotes.map_or("-", Quotes::name).into(),
             if input.header { "yes" } else { "no" }.into(),
             input.columns.join(", "),
         ]
     };
     Table { columns, rows: inputs.iter().map(row).collect(), ..Table::default() }
+}
+
+/// The lines around the one that would stop the job, as they stand in the file.
+fn around_table(found: &Explanation) -> Table {
+    let bad = match &found.fault {
+        Some(Error::Row { line, .. }) => *line,
+        _ => 0,
+    };
+    let row = |(number, text): &(u64, Vec<u8>)| {
+        let mark = if *number == bad { "→" } else { "" };
+        vec![mark.to_owned(), number.to_string(), printable(text)]
+    };
+    let columns = vec![Column::left(""), Column::right("line"), Column::left("as it stands there")];
+    Table { columns, rows: found.around.iter().map(row).collect(), ..Table::default() }
 }
 
 /// The values of the asked columns as they stand there, and what is made of them.
@@ -95,7 +114,11 @@ fn as_json(job: &Job, found: &Explanation) -> Value {
     let input = |input: &Explained| {
         json!({
             "path": input.path, "format": format(input), "compression": input.compression,
-            "delimiter": input.delimiter.map(|byte| char::from(byte).to_string()),
+            "delimiter": input.delimiter.map(|delimiter| match delimiter.byte() {
+                Some(byte) => char::from(byte).to_string(),
+                None => delimiter.to_string(),
+            }),
+            "quotes": input.quotes.map(Quotes::name),
             "delimiter_by_look": input.delimiter_by_look,
             "header": input.header, "columns": input.columns,
         })
@@ -121,6 +144,7 @@ fn as_json(job: &Job, found: &Explanation) -> Value {
         "inputs": found.inputs.iter().map(input).collect::<Vec<_>>(),
         "recipe": job.recipe,
         "first_rows": found.rows.iter().map(row).collect::<Vec<_>>(),
+        "around": found.around.iter().map(|(line, text)| json!({ "line": line, "text": bytes(text) })).collect::<Vec<_>>(),
         "error": found.fault.as_ref().map(|fault| fault.said(&Flags)),
     })
 }

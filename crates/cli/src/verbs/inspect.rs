@@ -52,7 +52,11 @@ impl Inspect {
                 let mut names: Vec<&Name> = params.groups.iter().map(|group| &group.group).collect();
                 names.sort_by(|a, b| a.compare_naturally(b));
                 let some: Vec<String> = names.iter().take(20).map(|name| group_name(name)).collect();
-                bail!("{}: has no group {name:?}; it has {}", self.file.display(), some.join(", "));
+                let more = match names.len() - some.len() {
+                    0 => String::new(),
+                    more => format!(" and {} more", number::count(more as u64)),
+                };
+                bail!("{}: has no group {name:?}; it has {}{more}", self.file.display(), some.join(", "));
             };
             params.groups = vec![params.groups[at].clone()];
             tallies = vec![tallies[at]];

@@ -1,5 +1,5 @@
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
+use std::io::{self, BufRead, BufWriter, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,9 +14,13 @@ use tamis_jobs::removed_keys::RemovedKeys;
 use tamis_make::output as files;
 use tamis_make::text::listed_name;
 use tamis_make::text::printable;
+use tamis_read::{BadRow, Error};
 
 use super::counters;
 use crate::show::{self, Output, unless_closed, usage};
+
+/// The longest line with a key: whoever writes to standard input is not trusted with more memory.
+const LONGEST_LINE: u64 = 16 << 20;
 
 /// Ask which groups keys may be in, or how often they occurred
 #[derive(Debug, Args)]
@@ -110,7 +114,13 @@ impl Query {
         if self.keys.is_empty() || self.keys == ["-"] {
             let mut input = io::stdin().lock();
             let mut line = Vec::new();
-            while input.read_until(b'\n', &mut line)? > 0 {
+            let mut number = 0;
+            while input.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line)? > 0 {
+                number += 1;
+                if line.len() as u64 > LONGEST_LINE {
+                    let why = BadRow::TooLong { mib: (LONGEST_LINE >> 20) as usize }.into();
+                    return Err(Error::Row { path: PathBuf::from("-"), line: number, why }.into());
+                }
                 let key = line.strip_suffix(b"\n").unwrap_or(&line);
                 let key = key.strip_suffix(b"\r").unwrap_or(key);
                 if !key.is_empty() && !answers.answer(asker, key)? {

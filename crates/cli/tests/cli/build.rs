@@ -308,7 +308,9 @@ fn a_column_that_is_called_by_a_number_is_found_by_it() {
         folder.run(&format!("query t.tamis {value}")).code == 0
     };
     assert!(found("2024", "ann") && found("007", "bond"));
-    assert!(found("2", "ann"), "a number of a column comes first");
+    let both = ["place of column \"2024\"", "name of column 4", "'\"2\"'"];
+    folder.refused("build t.csv --key 2 --fpr 1e-6 -o x.tamis", 1, &both);
+    assert!(found("\"2\"", "x") && found("\"2024\"", "ann") && found("3", "bond"));
     folder.refused("build t.csv --key 2025 -o t.tamis", 1, &["no column 2025"]);
     folder.write("t.ndjson", "{\"2024\":\"ann\"}\n");
     folder.ok("build t.ndjson --key 2024 --fpr 1e-6 -o t.tamis");

@@ -148,7 +148,7 @@ fn a_filter_of_fixed_size_says_that_it_is_full_and_drops_nothing_for_it() {
     assert!(keys > 100 && first + keys >= 20_000 - 2, "{found}");
     assert_eq!(found["bytes"], 3968);
     folder.refused("dedup in.txt --size 8kB --state s -o out.txt", 1, &["--size"]);
-    folder.refused("dedup in.txt --size 1 -o out.txt", 1, &["1 bytes"]);
+    folder.refused("dedup in.txt --size 1 -o out.txt", 1, &["1 B cannot hold a key"]);
 }
 
 #[test]

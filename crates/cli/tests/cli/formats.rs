@@ -257,7 +257,7 @@ fn every_verb_that_reads_tells_of_a_delimiter_that_it_guessed() {
         let done = folder.run(line);
         assert_eq!(done.code, 0, "{line}: {}", done.err);
         assert!(
-            done.err.contains("the delimiter seems to be ';', judging by the first rows"),
+            done.err.contains("the delimiter seems to be ';', judging by the header"),
             "{line}: {}",
             done.err
         );

@@ -17,6 +17,7 @@ mod messages;
 mod output;
 mod plan;
 mod query;
+mod reading;
 mod rebuild;
 mod remove;
 mod states;

@@ -16,7 +16,7 @@ use crate::filter::write_parquet;
 use crate::support::{Done, Folder};
 
 /// Files that all commands find.
-const INPUTS: [(&str, &str); 20] = [
+const INPUTS: [(&str, &str); 27] = [
     ("keys.txt", "ann\nbob\ncid\n"),
     ("more.txt", "bob\ndan\n"),
     ("empty.txt", ""),
@@ -28,6 +28,13 @@ const INPUTS: [(&str, &str); 20] = [
     ("quote.csv", "id,email\n1,\"ann@x.org\n2,bob@x.org\n"),
     ("after.csv", "id,email\n1,\"ann\"x.org\n"),
     ("binary.csv", "id,email\n1,a\0b\n"),
+    ("torn.csv", "ip,as\n1,\"ISP - Broadcast\n2,x\n3,\"Y\" Inc\n"),
+    ("long.csv", "id,name\n1,Smith, John\n"),
+    ("places.csv", "id,1\n7,x\n"),
+    ("access.log", "1.2.3.4 - - \"GET /a,b\" \"\n"),
+    ("rows.tsv", "id\tname\n1\t\"x\ty\"\n"),
+    ("mac.txt", "ann\rbob\r"),
+    ("later.txt", "ann\nbob,cid\n"),
     ("films.csv", "title,words\nHeat,\"heist,cop\"\nUp,\"house,balloon\"\n"),
     ("flows.csv", "src,bytes,at\na,10,2020-01-01T00:00:00Z\nb,20,2020-01-01T01:00:00Z\n"),
     ("weights.csv", "src,bytes\na,-1\n"),

@@ -475,10 +475,11 @@ fn a_state_in_use_is_refused_to_another() {
 #[test]
 fn live_text_is_understood_after_a_kill_as_it_was_before() {
     let folder = Folder::new();
-    let line = "stream --train - --format csv --no-header --key 1 --keys 100 --every 5ms --commit-every 1h --state state -q";
+    let line =
+        "stream --train - --format csv --key 1 --keys 100 --every 5ms --commit-every 1h --state state -q";
     let mut child = start_fed(&folder, line);
     let planned = || fs::read_to_string(folder.path("state/plan.log")).unwrap_or_default().lines().count();
-    for (number, text) in [(1, "x;1\n"), (2, "y\n")] {
+    for (number, text) in [(1, "id;n\nx;1\n"), (2, "y\n")] {
         child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
         until("a batch", || (planned() == number).then_some(()));
     }

@@ -16,7 +16,7 @@ pub enum Refusal {
     #[error("the keys themselves take as much room as they need, and no size can be given")]
     StrictSize,
     /// No key fits in.
-    #[error("{bytes} bytes hold no key at this rate")]
+    #[error("{} cannot hold a key at this rate", tamis_make::number::bytes(*bytes))]
     NoRoom {
         /// The size that was given.
         bytes: u64,
@@ -76,7 +76,7 @@ pub enum StateRefusal {
         asked: f64,
     },
     /// It has another size.
-    #[error("has a size of {stored} bytes, not of {asked}")]
+    #[error("has a size of {}, not of {}", tamis_make::number::bytes(*stored), tamis_make::number::bytes(*asked))]
     Size {
         /// Its own.
         stored: u64,

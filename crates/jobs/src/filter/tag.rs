@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memrchr;
 use tamis::params::Name;
 use tamis_read::render::{field, json_string};
-use tamis_read::{Form, Format};
+use tamis_read::{Form, Format, Quotes};
 
 use tamis_make::text::printable;
 
@@ -82,10 +82,20 @@ impl<'a> Tag<'a> {
     }
 
     fn field(&self, value: &[u8], out: &mut Vec<u8>) {
-        if self.form.quotes {
-            field(value, self.form.delimiter, out);
-        } else {
-            out.extend_from_slice(printable(value).as_bytes());
+        match self.form.quotes {
+            Quotes::Csv => field(value, self.form.delimiter, out),
+            Quotes::None => out.extend_from_slice(printable(value).as_bytes()),
+            // One that is empty, or has blanks, must be seen as one.
+            Quotes::Log => {
+                out.push(b'"');
+                for &byte in printable(value).as_bytes() {
+                    if byte == b'"' {
+                        out.push(b'\\');
+                    }
+                    out.push(byte);
+                }
+                out.push(b'"');
+            }
         }
     }
 }
@@ -112,7 +122,7 @@ fn body(data: &[u8], place: Range<usize>) -> usize {
 mod tests {
     use super::*;
 
-    fn tagged(format: Format, quotes: bool, record: &str, groups: &[u32]) -> String {
+    fn tagged(format: Format, quotes: Quotes, record: &str, groups: &[u32]) -> String {
         let delimiter = if format == Format::Tsv { b'\t' } else { b',' };
         let form =
             Form { format, delimiter, quotes, header: true, columns: Vec::new(), prelude: b"a\r\n".into() };
@@ -125,21 +135,30 @@ mod tests {
 
     #[test]
     fn groups_come_last_before_the_line_end() {
-        assert_eq!(tagged(Format::Csv, true, "k,1\r\n", &[0]), "k,1,x\r\n");
-        assert_eq!(tagged(Format::Csv, true, "k,1", &[]), "k,1,");
-        assert_eq!(tagged(Format::Csv, true, "\"a\nb\",1\n", &[0, 1]), "\"a\nb\",1,\"x,y \"\"z\"\"\"\n");
-        assert_eq!(tagged(Format::Tsv, true, "k\n", &[2]), "k\t\"t\tu\"\n");
-        assert_eq!(tagged(Format::Tsv, false, "k\n", &[2, 0]), "k\tt\\tu,x\n");
-        assert_eq!(tagged(Format::Lines, true, "k\n", &[2, 0]), "k\tt\\tu,x\n");
+        assert_eq!(tagged(Format::Csv, Quotes::Csv, "k,1\r\n", &[0]), "k,1,x\r\n");
+        assert_eq!(tagged(Format::Csv, Quotes::Csv, "k,1", &[]), "k,1,");
+        assert_eq!(
+            tagged(Format::Csv, Quotes::Csv, "\"a\nb\",1\n", &[0, 1]),
+            "\"a\nb\",1,\"x,y \"\"z\"\"\"\n"
+        );
+        assert_eq!(tagged(Format::Tsv, Quotes::Csv, "k\n", &[2]), "k\t\"t\tu\"\n");
+        assert_eq!(tagged(Format::Tsv, Quotes::None, "k\n", &[2, 0]), "k\tt\\tu,x\n");
+        assert_eq!(tagged(Format::Lines, Quotes::Csv, "k\n", &[2, 0]), "k\tt\\tu,x\n");
+    }
+
+    #[test]
+    fn in_logs_they_are_quoted() {
+        assert_eq!(tagged(Format::Csv, Quotes::Log, "k 1\n", &[]), "k 1,\"\"\n");
+        assert_eq!(tagged(Format::Csv, Quotes::Log, "k\n", &[1]), "k,\"y \\\"z\\\"\"\n");
     }
 
     #[test]
     fn in_json_they_are_a_list() {
         assert_eq!(
-            tagged(Format::Ndjson, true, "{\"a\":{}}\n", &[0, 1]),
+            tagged(Format::Ndjson, Quotes::Csv, "{\"a\":{}}\n", &[0, 1]),
             "{\"a\":{},\"groups\":[\"x\",\"y \\\"z\\\"\"]}\n"
         );
-        assert_eq!(tagged(Format::Ndjson, true, " { } \r\n", &[]), " { \"groups\":[]} \r\n");
+        assert_eq!(tagged(Format::Ndjson, Quotes::Csv, " { } \r\n", &[]), " { \"groups\":[]} \r\n");
     }
 
     #[test]
@@ -147,7 +166,7 @@ mod tests {
         let form = Form {
             format: Format::Csv,
             delimiter: b';',
-            quotes: true,
+            quotes: Quotes::Csv,
             header: true,
             columns: Vec::new(),
             prelude: b"\xef\xbb\xbfa;b\r\n".into(),

@@ -1,7 +1,7 @@
 //! How inputs are read.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use tamis_read::{Format, Options};
+use tamis_read::{Delimiter, Format, Options, Quotes};
 
 use super::Refusal;
 use super::json::word;
@@ -18,12 +18,16 @@ pub struct Reading {
     /// The format, if it is not recognised correctly.
     #[serde(with = "format")]
     pub format: Option<Format>,
-    /// The delimiter of delimited text: its byte.
-    pub delimiter: Option<u8>,
+    /// The delimiter of delimited text: its byte, or `whitespace`.
+    #[serde(with = "delimiter")]
+    pub delimiter: Option<Delimiter>,
     /// Delimited text has no header line.
     pub no_header: bool,
-    /// Quotes are ordinary characters.
-    pub no_quotes: bool,
+    /// What quotes mean, if it is not what is usual with that delimiter.
+    #[serde(with = "quotes")]
+    pub quotes: Option<Quotes>,
+    /// Lines that begin with this byte are no rows.
+    pub comment: Option<u8>,
     /// Rows without a key.
     #[serde(serialize_with = "named", deserialize_with = "bad_rows")]
     pub bad_rows: BadRows,
@@ -38,7 +42,9 @@ impl Reading {
             format: self.format,
             delimiter: self.delimiter,
             no_header: self.no_header,
-            no_quotes: self.no_quotes,
+            quotes: self.quotes,
+            comment: self.comment,
+            undeclared: false,
         }
     }
 
@@ -81,5 +87,46 @@ pub(super) mod format {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Format>, D::Error> {
         let words = Format::ALL.map(|format| (format.name(), format));
         Option::<String>::deserialize(deserializer)?.map(|given| word(&given, &words)).transpose()
+    }
+}
+
+mod quotes {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(quotes: &Option<Quotes>, serializer: S) -> Result<S::Ok, S::Error> {
+        quotes.map(Quotes::name).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Quotes>, D::Error> {
+        let words = Quotes::ALL.map(|quotes| (quotes.name(), quotes));
+        Option::<String>::deserialize(deserializer)?.map(|given| word(&given, &words)).transpose()
+    }
+}
+
+mod delimiter {
+    use super::*;
+
+    /// A byte is its number.
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged, expecting = "the number of a byte, or whitespace")]
+    enum Written {
+        Byte(u8),
+        Name(String),
+    }
+
+    pub fn serialize<S: Serializer>(delimiter: &Option<Delimiter>, serializer: S) -> Result<S::Ok, S::Error> {
+        let written = delimiter.map(|delimiter| match delimiter {
+            Delimiter::Byte(byte) => Written::Byte(byte),
+            Delimiter::Whitespace => Written::Name("whitespace".into()),
+        });
+        written.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Delimiter>, D::Error> {
+        Ok(match Option::<Written>::deserialize(deserializer)? {
+            None => None,
+            Some(Written::Byte(byte)) => Some(Delimiter::Byte(byte)),
+            Some(Written::Name(name)) => Some(word(&name, &[("whitespace", Delimiter::Whitespace)])?),
+        })
     }
 }

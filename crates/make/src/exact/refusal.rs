@@ -106,7 +106,11 @@ pub enum Broken {
         found: u32,
     },
     /// It is not as long as it says.
-    #[error("is {got} bytes long and should have {expected}: truncated or damaged")]
+    #[error(
+        "is {} long and should have {}: truncated or damaged",
+        crate::number::counted(*got, "byte"),
+        crate::number::count(*expected)
+    )]
     Length {
         /// The length that it should have.
         expected: u64,

@@ -34,7 +34,7 @@ impl Rows {
     /// The same for rows whose faults are told without a line: its number is that of a piece of the text.
     pub fn plainly(error: Error) -> Error {
         match error {
-            Error::Row { path, why, .. } => Error::Input { path, why },
+            Error::Row { path, why, .. } | Error::FileRow { path, why, .. } => Error::Input { path, why },
             error => error,
         }
     }

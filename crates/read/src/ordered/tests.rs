@@ -13,6 +13,7 @@ use super::super::pace::{Flow, Pace};
 use super::super::{Options, Sources};
 use super::*;
 use crate::chunks::Sizes;
+use crate::detect;
 use crate::tests::Refused;
 
 /// Gives records as they stand there, each with its first value.
@@ -106,7 +107,8 @@ proptest! {
         let refused = model.iter().position(|(_, value)| value.starts_with(b"!"));
         model.truncate(refused.unwrap_or(model.len()));
 
-        let options = Options { delimiter: Some(b','), no_header: true, ..Options::default() };
+        prop_assume!(detect::refuse_binary(text.as_bytes(), true, None).is_ok());
+        let options = Options { delimiter: Some(b','.into()), no_header: true, ..Options::default() };
         let columns = [Column::Number(1)];
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
@@ -132,6 +134,7 @@ proptest! {
         text in prop::collection::vec(prop::sample::select(&b"ab\r\n\n"[..]), 0..300),
         chunk in 1usize..40, threads in 1usize..4, seed: u64,
     ) {
+        prop_assume!(detect::refuse_binary(&text, true, None).is_ok());
         let mut sources = Sources::open_with(&["-".into()], &Options::default(), &[Column::Line], || drops(&text, seed)).unwrap();
         sources.in_chunks_of(chunk);
         let (found, _) = records(&sources, threads, usize::MAX);

@@ -180,7 +180,7 @@ fn a_decimal_that_is_too_long_is_an_error_of_its_row() {
     let values = Data::Bytes(vec![vec![1], vec![1; 2000]]);
     let levels = Some(vec![1, 0, 1]);
     let file = write("OPTIONAL BYTE_ARRAY a (DECIMAL(60,2));", plain(), &[vec![Chunk(values, levels)]]);
-    assert!(message(scan(file.path(), &[0])).contains("line 3: a decimal of 2000 bytes"));
+    assert!(message(scan(file.path(), &[0])).contains("row 3: a decimal of 2000 bytes"));
 }
 
 #[test]
@@ -401,8 +401,8 @@ fn an_error_of_the_sink_names_the_row_in_the_file() {
     let groups = [vec![chunk(strings(&many))], vec![chunk(strings(&poisoned))]];
     let file = write("REQUIRED BYTE_ARRAY a;", plain(), &groups);
     match scan(file.path(), &[0]).unwrap_err() {
-        Error::Row { line, why, path } => {
-            assert_eq!((line, &*why.to_string(), path.as_path()), (11_001, "bad row", file.path()));
+        Error::FileRow { row, why, path } => {
+            assert_eq!((row, &*why.to_string(), path.as_path()), (11_001, "bad row", file.path()));
         }
         other => panic!("{other}"),
     }

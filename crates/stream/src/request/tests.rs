@@ -98,7 +98,7 @@ fn each_stream_and_each_sketch_has_the_columns_that_are_its_own() {
     let options = ByRole::of(|role| job.inputs[role].as_ref().unwrap().options.clone());
     assert_eq!(
         (options[Role::Train].delimiter, options[Role::Query].format),
-        (Some(b';'), Some(Format::Lines))
+        (Some(b';'.into()), Some(Format::Lines))
     );
     assert_eq!((job.common.kind, job.common.recipe.weight), (Kind::Counting, None));
     let counts = job.counts.unwrap();

@@ -6,12 +6,12 @@
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::str::FromStr;
 
 use super::step::check_steps;
-use super::{Column, Field, Step};
+use super::{Column, Field, Step, is_number};
 use crate::error::Error;
 
 impl FromStr for Field {
@@ -59,8 +59,7 @@ fn cut(text: &str) -> (&str, &str) {
 
 fn column_of(text: &str) -> Result<Column, Error> {
     // `007` and `+7` are names: they would not be written so.
-    let number = text.parse::<usize>().ok().filter(|number| number.to_string() == text);
-    Ok(match number {
+    Ok(match text.parse::<usize>().ok().filter(|_| is_number(text)) {
         Some(0) => return Err(Error::Recipe("columns are numbered from 1".into())),
         Some(number) => Column::Number(number),
         None if matches!(text, "" | "(line)") => Column::Line,

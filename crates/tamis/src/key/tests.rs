@@ -112,6 +112,9 @@ fn a_field_that_is_shown_reads_back_as_itself() {
         (":before=@", "(line):before=@"),
         ("(line)", "(line)"),
         ("xml:lang:", "xml:lang:"),
+        ("\"2024\"", "\"2024\""),
+        ("\"7\":lower", "\"7\":lower"),
+        ("\"x\"", "\"x\""),
         ("xml:lang:upper", "xml:lang:upper"),
         ("::", "::"),
     ] {
@@ -476,5 +479,16 @@ fn a_recipe_says_which_version_of_the_format_it_needs() {
         r#"{"column":"line","steps":[{"extract":"((a{999}){999})"}]}"#,
     ] {
         assert!(serde_json::from_str::<Field>(json).is_err(), "{json}");
+    }
+}
+
+#[test]
+fn a_weight_is_a_whole_number_however_floats_are_written() {
+    let recipe = Recipe { weight: Some("bytes".parse().unwrap()), ..Recipe::lines() };
+    let mut maker = Maker::new(&recipe);
+    let mut weight = |text: &str| maker.weight(Some(text.as_bytes())).ok();
+    assert_eq!((weight("19244975.0"), weight("7.000"), weight("0.0")), (Some(19_244_975), Some(7), Some(0)));
+    for text in ["1.5", "1.", ".0", "1.0.0", "-1.0", "1e3", "1.00x"] {
+        assert_eq!(weight(text), None, "{text}");
     }
 }

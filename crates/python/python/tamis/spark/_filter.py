@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Callable, Optional
 
+import tamis
 from tamis import Sketch
 from tamis.spark import _batch, _tasks
 from tamis.spark._batch import Source
@@ -52,7 +53,8 @@ def filter_source(
         named = text["format"] in ("parquet", "ndjson", "lines") or not text["no_header"]
         sep = "," if form == "csv" else "\t"
         blanks = {"ignoreLeadingWhiteSpace": False, "ignoreTrailingWhiteSpace": False}
-        writer.csv(output, header=named, sep=sep, escape='"', **blanks)
+        # Quotes in TSV are ordinary characters: only what cannot stand there otherwise is quoted.
+        writer.csv(output, header=named, sep=sep, escape='"', escapeQuotes=form == "csv", **blanks)
     else:
         writer.format({"ndjson": "json"}.get(form, form)).save(output)
     return dict(seen.get)
@@ -116,8 +118,13 @@ def _parsed(source: Source, df: Any) -> Any:
     if text["format"] == "ndjson":
         values = F.from_json("value", _inferred(source))
     else:
+        if text["delimiter"] == "whitespace" or text["quotes"] == "log":
+            raise tamis.Error(
+                "Spark cannot cut text with quotes of logs, or runs of blanks between values, into columns: leave out "
+                "--output-format, or leave out --on"
+            )
         schema = ", ".join(f"{_batch._quoted(name)} string" for name in text["columns"])
-        dialect = {"sep": chr(text["delimiter"]), "quote": "" if text["no_quotes"] else '"', "escape": '"'}
+        dialect = {"sep": chr(text["delimiter"]), "quote": "" if text["quotes"] == "none" else '"', "escape": '"'}
         values = F.from_csv("value", schema, dialect)
     return lines.select(values.alias("_")).select("_.*")
 

@@ -14,7 +14,7 @@ from tamis.spark._batch import Source
 from tamis.spark._inputs import Found, find, head, refuse_output
 from tamis.spark._tasks import plain
 
-_READING = ("format", "delimiter", "no_header", "no_quotes")
+_READING = ("format", "delimiter", "no_header", "quotes", "comment")
 
 
 def _understood(

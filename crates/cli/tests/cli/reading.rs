@@ -1,0 +1,204 @@
+//! The law of reading, seen from outside: rows are read as declared, or refused, and none vanishes.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::Folder;
+
+/// The keys of a file of filters that were counted.
+fn keys(folder: &Folder, file: &str) -> u64 {
+    folder.json(&format!("inspect {file}"))["groups"][0]["planned_keys"].as_u64().unwrap()
+}
+
+/// Builds, and how many distinct keys there were.
+fn built(folder: &Folder, line: &str) -> u64 {
+    folder.ok(&format!("build {line} -o built.tamis"));
+    keys(folder, "built.tamis")
+}
+
+#[test]
+fn a_name_with_one_quote_hides_no_row_of_a_table() {
+    let folder = Folder::new();
+    let rows = "1.0.0.1\t\"ISP - Broadcast\n1.0.0.2\tplain\n1.0.0.3\t\"Other\" Inc\n1.0.0.4\tx\n";
+    folder.write("list.tsv", format!("ip\tas\n{rows}"));
+    assert_eq!(built(&folder, "list.tsv --key ip"), 4);
+    folder.write("list.csv", format!("ip,as\n{}", rows.replace('\t', ",")));
+    folder.refused(
+        "build list.csv --key ip -o x.tamis",
+        1,
+        &["list.csv, line 2", "a quoted field opens here", "2 lines below", "--quotes none"],
+    );
+    assert_eq!(built(&folder, "list.csv --key ip --quotes none"), 4);
+    assert_eq!(built(&folder, "list.csv --key ip --no-quotes"), 4);
+    // Quotes in TSV quote where that is said.
+    folder.write("quoted.tsv", "id\tname\n1\t\"a\tb\"\n2\tx\n");
+    folder.refused("build quoted.tsv --key id -o x.tamis", 1, &["line 2", "3 fields", "--quotes csv"]);
+    for how in ["--quotes csv", "--quotes=csv", "--quotes"] {
+        assert_eq!(built(&folder, &format!("quoted.tsv --key name {how}")), 2);
+        assert_eq!(folder.run_words(&["query", "built.tamis", "a\tb"], "").code, 0);
+    }
+}
+
+#[test]
+fn an_agent_of_one_quote_hides_no_line_of_a_log() {
+    let folder = Folder::new();
+    let line =
+        |host: &str, agent: &str| format!("{host} - - [x] \"GET /a HTTP/1.1\" 200 1 \"-\" \"{agent}\"\n");
+    let log =
+        [line("h1", "\\\""), line("h2", "curl, \\\"7\\\""), line("h3", "a \\\\"), line("h4", "")].concat();
+    folder.write("access.log", &log);
+    assert_eq!(built(&folder, "access.log --key 1 --delimiter space"), 4);
+    assert_eq!(built(&folder, "access.log --key 9 --delimiter space --null none"), 4);
+    for agent in ["\"", "curl, \"7\"", "a \\", "none"] {
+        assert_eq!(folder.run_words(&["query", "built.tamis", agent], "").code, 0, "{agent}");
+    }
+    folder.write("torn.log", format!("{log}h5 \"\nh6 x\n"));
+    folder.refused(
+        "build torn.log --key 1 --delimiter space -o x.tamis",
+        1,
+        &["line 5", "does not close in it"],
+    );
+    assert_eq!(built(&folder, "torn.log --key 1 --delimiter space --bad-rows skip"), 5);
+    assert_eq!(built(&folder, "torn.log --key 1 --delimiter space --quotes none"), 6);
+}
+
+#[test]
+fn a_comma_in_a_log_does_not_make_it_a_table() {
+    let folder = Folder::new();
+    folder.write("access.log", "h1 \"Mozilla (a, b; c)\"\nh2 x\n");
+    let offers = ["--delimiter space to read \"h1\"", "--format lines to read"];
+    folder.refused("build access.log --key 1 -o x.tamis", 1, &offers);
+    folder.refused("top access.log --key 1", 1, &offers);
+    assert_eq!(built(&folder, "access.log --key 1 --delimiter space"), 2);
+    // Lines that are one value however they are cut need no declaration.
+    folder.write("plain.txt", "ann\nbob\n");
+    assert_eq!(built(&folder, "plain.txt --key 1"), 2);
+    folder.write("later.txt", "ann\nbob, the second\n");
+    let later = ["later.txt, line 2", "it has a comma", "--format lines"];
+    folder.refused("build later.txt --key 1 -o x.tamis", 1, &later);
+    assert_eq!(built(&folder, "later.txt --key 1 --format lines"), 2);
+}
+
+#[test]
+fn a_pipe_that_pauses_is_read_as_a_file_is() {
+    let folder = Folder::new();
+    let text = "# made today\nid;price\n1;2,5\n2;3,5\n";
+    folder.write("file.csv", text);
+    let line = "build - --key id --comment # -o piped.tamis";
+    let mut program = Command::new(env!("CARGO_BIN_EXE_tamis"));
+    let mut tamis = program
+        .args(line.split(' '))
+        .current_dir(folder.path("."))
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = tamis.stdin.take().unwrap();
+    for part in ["# made", " today\nid;pr", "ice\n1;2", ",5\n", "2;3,5\n"] {
+        stdin.write_all(part.as_bytes()).unwrap();
+        stdin.flush().unwrap();
+        thread::sleep(Duration::from_millis(60));
+    }
+    drop(stdin);
+    assert!(tamis.wait().unwrap().success());
+    folder.ok("build file.csv --key id --comment # -o whole.tamis");
+    assert_eq!(folder.read("piped.tamis"), folder.read("whole.tamis"));
+}
+
+#[test]
+fn comments_are_skipped_counted_and_said() {
+    let folder = Folder::new();
+    folder.write("list.txt", "# a list\nann\n#\nbob\n");
+    let done = folder.run("build list.txt --comment # -o x.tamis");
+    assert!(done.code == 0 && done.err.contains("2 comment lines skipped"), "{}", done.err);
+    assert_eq!(keys(&folder, "x.tamis"), 2);
+    folder.write("t.csv", "# one\nid,x\n# two, \"\n1,2\n");
+    for line in ["build t.csv --key id -o t.tamis", "test t.tamis t.csv", "filter t.tamis t.csv --count"] {
+        let done = folder.run(&format!("{line} --comment #"));
+        assert!(done.code == 0 && done.err.contains("2 comment lines skipped"), "{line}: {}", done.err);
+    }
+    assert_eq!(folder.ok("filter t.tamis t.csv --comment # -q"), "# one\nid,x\n1,2\n");
+    folder.refused("build t.csv --key id -o x.tamis", 1, &["no column"]);
+}
+
+#[test]
+fn runs_of_blanks_separate_where_that_is_said() {
+    let folder = Folder::new();
+    folder.write("ps.txt", "  PID   TTY\n    1\t tty1\n   22 \"tty 2\"  \n");
+    assert_eq!(built(&folder, "ps.txt --key TTY --delimiter whitespace"), 2);
+    assert_eq!(folder.run_words(&["query", "built.tamis", "tty 2"], "").code, 0);
+    assert_eq!(
+        folder.ok("filter built.tamis ps.txt --delimiter whitespace -q"),
+        "  PID   TTY\n    1\t tty1\n   22 \"tty 2\"  \n"
+    );
+}
+
+#[test]
+fn rows_with_more_fields_than_the_header_are_bad() {
+    let folder = Folder::new();
+    folder.write("people.csv", "name,id\nAnn,1\nSmith, John,2\nBob,3,\n");
+    folder.refused("build people.csv --key id -o x.tamis", 1, &["line 3", "3 fields", "the header 2"]);
+    assert_eq!(built(&folder, "people.csv --key id --bad-rows skip"), 2);
+}
+
+#[test]
+fn what_is_not_text_is_refused() {
+    let folder = Folder::new();
+    let program = env!("CARGO_BIN_EXE_tamis");
+    folder.refused(&format!("build {program} -o x.tamis"), 1, &["this is a program"]);
+    let utf16: Vec<u8> = "ann\nbob\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    folder.write("bare.txt", &utf16);
+    folder.refused("build bare.txt -o x.tamis", 1, &["byte 2 is NUL", "UTF-16", "iconv"]);
+    folder.write("marked.txt", [b"\xff\xfe", &utf16[..]].concat());
+    folder.refused("build marked.txt -o x.tamis", 1, &["UTF-16", "iconv"]);
+    folder.write("mac.txt", "ann\rbob\rcid\r");
+    folder.refused("build mac.txt -o x.tamis", 1, &["CR alone", "tr '\\r' '\\n'"]);
+    folder.write("bom.txt", "\u{feff}ann\n");
+    assert_eq!(built(&folder, "bom.txt"), 1);
+    assert_eq!(folder.run("query built.tamis ann").code, 0);
+}
+
+#[test]
+fn what_is_explained_shows_the_lines_around_a_bad_one() {
+    let folder = Folder::new();
+    let rows: String =
+        (1..=50).map(|i| if i == 30 { "30\n".into() } else { format!("{i},x{i}\n") }).collect();
+    folder.write("t.csv", format!("id,name\n{rows}"));
+    let line = "build t.csv --key name --explain";
+    let done = folder.run(line);
+    assert!(done.code == 1 && done.err.contains("t.csv, line 31: this row has 1 field"), "{}", done.err);
+    for shown in ["→    31  30", "     29  28,x28", "     33  32,x32", "\"x1\" x1"] {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&done.out).contains(&words(shown)), "{shown}: {}", done.out);
+    }
+    assert!(!done.out.contains("33,x33"), "{}", done.out);
+    let json: serde_json::Value = serde_json::from_str(&folder.run(&format!("{line} --json")).out).unwrap();
+    assert_eq!(json["around"][2], serde_json::json!({ "line": 31, "text": "30" }));
+    assert_eq!(
+        (json["around"].as_array().unwrap().len(), json["first_rows"].as_array().unwrap().len()),
+        (5, 5)
+    );
+}
+
+#[test]
+fn a_question_longer_than_a_line_may_be_is_refused() {
+    let folder = Folder::new();
+    folder.write("keys.txt", "ann\n");
+    folder.ok("build keys.txt -o keys.tamis");
+    let long = vec![b'x'; 17 << 20];
+    let done = folder.run_with("query keys.tamis", [&b"ann\n"[..], &long].concat());
+    assert!(done.err.contains("line 2: this row is longer than 16 MiB"), "{}", done.err);
+    assert_eq!((done.code, done.out.as_str()), (2, "ann\tyes\n"));
+    let done = folder.run_with("query keys.tamis", vec![b'x'; 16 << 20]);
+    assert_eq!(done.code, 1, "{}", done.err);
+}
+
+#[test]
+fn a_list_that_is_cut_says_how_many_more() {
+    let folder = Folder::new();
+    folder.write("t.csv", (0..50).map(|i| format!("k{i},g{i}\n")).collect::<String>());
+    folder.ok("build t.csv --no-header --key 1 --group 2 -o t.tamis");
+    folder.refused("inspect t.tamis --group none", 1, &["g0, g1", "g26 and 30 more"]);
+}
