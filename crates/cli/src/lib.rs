@@ -99,6 +99,10 @@ fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Er
             let why = format!("--suffix-list {}: {error}", path.display());
             command.error(clap::error::ErrorKind::ValueValidation, why)
         })?;
+        if !SuffixList::is_one(&text) {
+            let why = format!("--suffix-list {}: this is not a public suffix list", path.display());
+            return Err(command.error(clap::error::ErrorKind::ValueValidation, why));
+        }
         SuffixList::add(&text);
     }
     let matches = command.try_get_matches_from_mut(arguments)?;

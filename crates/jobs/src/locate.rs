@@ -64,7 +64,10 @@ impl<'f> Sought<'f> {
             }))
         })?;
         // A group of which a key is asked by chance n times is named with 1 - (1 - rate)^n.
-        let by_chance = |group: usize| -(self.keys as f64 * (-filters.rates_now(group).0).ln_1p()).exp_m1();
+        let by_chance = |group: usize| match self.keys {
+            0 => 0.0,
+            keys => -(keys as f64 * (-filters.rates_now(group).0).ln_1p()).exp_m1(),
+        };
         let order = self.asker.order().iter().copied();
         Ok(Located {
             groups: order.filter(|&group| found[group]).collect(),

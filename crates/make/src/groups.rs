@@ -1,5 +1,6 @@
 //! Groups that come and go: a file gets sketches for new groups, or loses some that it has.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use tamis::arch::map::Words;
@@ -24,29 +25,26 @@ use crate::{opt, parallel};
 #[non_exhaustive]
 pub enum Refusal {
     /// A group that is to be dropped is not there.
-    #[error("has no group {name}{}", hint(near))]
+    #[error("has no group {name}; it has {}", listed(there, *more))]
     NoGroup {
         /// Its name.
         name: Name,
-        /// Names that look like it.
-        near: Vec<Name>,
+        /// Some that are there.
+        there: Vec<Name>,
+        /// How many more there are.
+        more: usize,
     },
     /// Nothing would be left.
     #[error("these are all of its groups, and a file holds at least one")]
     All,
     /// New groups have no size.
-    #[error("its groups have different rates, and a new group would have none")]
+    #[error("its groups do not have one rate, and so a new group has none")]
     NoCommonRate,
 }
 
-fn hint(near: &[Name]) -> String {
-    match near {
-        [] => String::new(),
-        near => {
-            let names: Vec<String> = near.iter().map(Name::to_string).collect();
-            format!("; it has {}", names.join(", "))
-        }
-    }
+fn listed(there: &[Name], more: usize) -> String {
+    let names = there.iter().map(Name::to_string).collect::<Vec<_>>().join(", ");
+    if more == 0 { names } else { format!("{names} and {more} more") }
 }
 
 impl refusal::Refusal for Refusal {
@@ -62,23 +60,33 @@ impl refusal::Refusal for Refusal {
     }
 }
 
+/// Parameters with those of new groups.
+pub(crate) struct New {
+    pub params: Params,
+    /// The names of the new groups.
+    pub names: Vec<Name>,
+    /// Whether their keys were estimated, not counted.
+    pub estimated: bool,
+}
+
 /// The parameters of a file with those of groups that rows have and the file lacks: planned for the keys
-/// of these rows, at the rate of the others. The second are the new names.
+/// of these rows, at the rate of the others.
 pub(crate) fn with_new(
     params: &Params,
     sources: &Sources,
     rules: KeyRules<'_>,
     threads: usize,
     control: &Control,
-) -> Result<(Params, Vec<Name>)> {
+) -> Result<New> {
     let rules = KeyRules { count_keywords: params.common.kind == Kind::Layered, ..rules };
     let counted = count::distinct_keys(sources, rules, EXACT, threads, control)?;
     let is_new = |(name, _): &(Name, u64)| params.find(&name.0).is_none();
     let new: Vec<(Name, u64)> = counted.planned().into_iter().filter(is_new).collect();
     let names: Vec<Name> = new.iter().map(|(name, _)| name.clone()).collect();
-    let Some(first) = params.groups.first().filter(|_| !new.is_empty()) else {
-        return Ok((params.clone(), Vec::new()));
-    };
+    if new.is_empty() {
+        return Ok(New { params: params.clone(), names, estimated: false });
+    }
+    let first = params.groups.first().ok_or(Refusal::NoCommonRate)?;
     let fresh: Vec<GroupParams> = match params.common.kind.counts() {
         true => names.iter().map(|name| GroupParams { group: name.clone(), ..first.clone() }).collect(),
         false => {
@@ -90,7 +98,8 @@ pub(crate) fn with_new(
         }
     };
     let groups = params.groups.iter().cloned().chain(fresh).collect();
-    Ok((Params::new(params.common.clone(), groups)?, names))
+    let params = Params::new(params.common.clone(), groups)?;
+    Ok(New { params, names, estimated: counted.estimating() })
 }
 
 /// What a file holds, laid out for other groups: those that both have keep what they hold.
@@ -138,12 +147,14 @@ pub fn drop_groups(path: &Path, names: &[Name], threads: usize, control: &Contro
     let file = output::open(path)?;
     let old = file.params().clone();
     if let Some(name) = names.iter().find(|name| old.find(&name.0).is_none()) {
-        let mut near: Vec<Name> = old.groups.iter().map(|group| group.group.clone()).collect();
-        near.sort_by(|a, b| a.compare_naturally(b));
-        near.truncate(20);
-        return Err(Error::input(path, Refusal::NoGroup { name: name.clone(), near }));
+        let mut there: Vec<Name> = old.groups.iter().map(|group| group.group.clone()).collect();
+        there.sort_by(|a, b| a.compare_naturally(b));
+        let more = there.len().saturating_sub(20);
+        there.truncate(20);
+        return Err(Error::input(path, Refusal::NoGroup { name: name.clone(), there, more }));
     }
-    let stays = |group: &&GroupParams| !names.contains(&group.group);
+    let dropped: BTreeSet<&Name> = names.iter().collect();
+    let stays = |group: &&GroupParams| !dropped.contains(&group.group);
     let groups: Vec<GroupParams> = old.groups.iter().filter(stays).cloned().collect();
     if groups.is_empty() {
         return Err(Error::input(path, Refusal::All));

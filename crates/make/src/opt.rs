@@ -25,6 +25,8 @@ options! {
     NULL = "null";
     /// Threads.
     THREADS = "threads";
+    /// Rows of groups that a file lacks make new ones.
+    NEW_GROUPS = "new_groups";
     /// The kind.
     KIND = "kind";
     /// The update of counters.

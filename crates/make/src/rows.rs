@@ -5,6 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::Mutex;
 
+use crate::opt;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::params::{Name, Params};
@@ -352,7 +353,11 @@ impl Refusal for Unusable {
     fn help(&self) -> Vec<Help> {
         let mut help = match self.why {
             Keyless::UnknownGroup(_) => {
-                vec![Help::Do("plan over all of the data"), Help::Do("build without the parameters")]
+                vec![
+                    Help::Do("plan over all of the data"),
+                    Help::Do("build without the parameters"),
+                    Help::GiveIf("if rows are added to a file", vec![opt::NEW_GROUPS.into()]),
+                ]
             }
             _ => Vec::new(),
         };

@@ -84,6 +84,11 @@ pub enum NoColumn {
     /// Rows that do not come from a file.
     #[error("these rows have no file, and so no name of it as a column")]
     NoFile,
+    /// A column that is called as the name of the input is.
+    #[error(
+        "it has a column called \"(file)\"; ask for that as '\"(file)\"', with the quotes, or rename it to ask for the name of the file"
+    )]
+    FileIsAColumn,
     /// Messages that are one key each have no columns.
     #[error("each message is one key and has no columns")]
     WholeMessages,

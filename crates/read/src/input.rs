@@ -152,6 +152,13 @@ impl Input {
             }
             Err(why) => Err(Error::input(path.clone(), why)),
         };
+        let rows = match &named {
+            Some(named) if !named.has_name() => Err(Error::input(path.clone(), NoColumn::NoFile)),
+            Some(_) if explained.columns.iter().any(|column| column == "(file)") => {
+                Err(Error::input(path.clone(), NoColumn::FileIsAColumn))
+            }
+            _ => rows,
+        };
         let input = rows.map(|rows| {
             let explained = explained.clone();
             Input {

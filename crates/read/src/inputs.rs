@@ -33,6 +33,14 @@ pub enum NoInput {
     /// A folder without files to read.
     #[error("this folder contains no files (hidden files and files of filters do not count)")]
     EmptyFolder,
+    /// A link to a folder, in a folder.
+    #[error("this is a link to a folder, which is not followed: it may lead back; name that folder itself")]
+    LinkToFolder,
+    /// Something else than a file, in a folder.
+    #[error(
+        "this is neither a file nor a folder (a pipe, or a link that leads nowhere): name the files themselves, or move it away"
+    )]
+    NoFile,
     /// A pattern that cannot be read.
     #[error("no such file, and not a glob that can be read: {0}")]
     BadGlob(#[source] PatternError),
@@ -93,8 +101,14 @@ fn below(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
         let path = entry.path();
         if entry.file_type().map_err(Error::io(&path))?.is_dir() {
             below(&path, paths)?;
-        } else if path.is_file() && !OWN.iter().any(|own| bytes.ends_with(own)) {
+        } else if OWN.iter().any(|own| bytes.ends_with(own)) {
+            continue;
+        } else if path.is_file() {
             paths.push(path);
+        } else {
+            // Not passed over without a word: what it leads to, or brings, would be missing.
+            let why = if path.is_dir() { NoInput::LinkToFolder } else { NoInput::NoFile };
+            return Err(Error::input(path, why));
         }
     }
     Ok(())

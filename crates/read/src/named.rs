@@ -26,6 +26,11 @@ impl Named {
         ((!places.is_empty()).then_some(Named { name, places }), others)
     }
 
+    /// Whether the input has a name.
+    pub(super) fn has_name(&self) -> bool {
+        self.name.is_some()
+    }
+
     /// A sink for rows that lack the name, which gives them to this one with it.
     pub(super) fn before<'n, 's>(&'n self, sink: &'s mut dyn Sink) -> WithName<'n, 's> {
         WithName { named: self, sink }

@@ -85,8 +85,12 @@ pub(super) fn first_row(
             None if whole => (&data[start..], data.len()),
             None => return Ok(None),
         };
+        if dialect.is_comment(line.first()) {
+            start = next;
+            continue;
+        }
         split(line, dialect, &mut spans).map_err(|why| Fault { at: start, why: why.into() })?;
-        if !spans.is_empty() && !line.is_empty() && !dialect.is_comment(line.first()) {
+        if !spans.is_empty() {
             let text = |span: &Span| {
                 let mut text = Vec::new();
                 match span.escaped {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{Field, Recipe};
+use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_make::output;
 use tamis_make::plan::{Counters, Size};
@@ -176,7 +177,13 @@ impl Identity {
         let nanos = |every: Duration| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
         Ok(Identity {
             version: VERSION,
-            file_version: tamis::format::VERSION,
+            file_version: job
+                .counts
+                .iter()
+                .map(|counts| &counts.common)
+                .chain([&job.common])
+                .map(Common::version)
+                .fold(1, u32::max),
             train: stream(Role::Train),
             query: stream(Role::Query),
             remove: stream(Role::Remove),

@@ -84,6 +84,11 @@ impl About {
         *self == About::default()
     }
 
+    /// Whether a file takes it.
+    pub fn fits(&self) -> bool {
+        self.encode().is_ok()
+    }
+
     /// As files have it; no bytes where nothing is recorded.
     ///
     /// # Errors

@@ -33,6 +33,7 @@ pub use self::address::Network;
 pub use self::domain::SuffixList;
 pub use self::keywords::keywords_of;
 pub use self::normal::Unicode;
+use self::pattern::MOST_PATTERNS;
 pub use self::pattern::Pattern;
 pub use self::step::Step;
 use self::step::{apply, check_steps};
@@ -188,9 +189,13 @@ impl Recipe {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let field_is_possible =
             |field: &Field| field.column != Column::Number(0) && check_steps(&field.steps).is_ok();
-        for step in self.fields().flat_map(|field| &field.steps) {
-            step.check()?;
+        let steps = || self.fields().flat_map(|field| &field.steps);
+        if steps().filter(|step| step.is_pattern()).count() > MOST_PATTERNS {
+            return Err(Error::Corrupt(format!(
+                "the recipe has more than {MOST_PATTERNS} regular expressions"
+            )));
         }
+        steps().try_for_each(Step::check)?;
         let keywords = self.of_keywords();
         if self.key.iter().any(|field| field.splitting().is_some() != keywords) {
             return Err(Error::Corrupt(format!(

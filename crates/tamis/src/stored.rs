@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Deref;
 
+use crate::about::About;
 use crate::arch::map::Words;
 use crate::error::{Error, NotOneSet, Result};
 use crate::format::{self, Beside, Container, Extras, Tally};
@@ -36,6 +37,7 @@ pub(crate) struct Stored<'s> {
     pub words: &'s [u64],
     pub rows: u64,
     pub beside: Beside,
+    pub about: &'s About,
 }
 
 impl Stored<'_> {
@@ -43,7 +45,13 @@ impl Stored<'_> {
     pub(crate) fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
         let shape = &self.params.groups[0].shape;
         let tally = format::seal(shape, self.words, self.rows, self.beside);
-        format::write(out, self.params, &[tally], self.words, Extras::default())
+        format::write(
+            out,
+            self.params,
+            &[tally],
+            self.words,
+            Extras { about: Some(self.about), ..Extras::default() },
+        )
     }
 
     /// The bytes of the file of this sketch.
@@ -61,7 +69,16 @@ impl Stored<'_> {
 }
 
 /// The one sketch of a file, verified and copied.
-pub(crate) fn taken<B: Deref<Target = [u8]>>(file: &Container<B>) -> Result<(Params, Tally, Words)> {
+pub(crate) struct Taken {
+    pub params: Params,
+    pub tally: Tally,
+    pub words: Words,
+    /// Kept for the file that is made of it.
+    pub about: About,
+}
+
+/// Takes the one sketch of a file.
+pub(crate) fn taken<B: Deref<Target = [u8]>>(file: &Container<B>) -> Result<Taken> {
     let params = file.params();
     if params.common.recipe.group.is_some() {
         return Err(Error::NotOneSet(NotOneSet::Groups));
@@ -71,7 +88,8 @@ pub(crate) fn taken<B: Deref<Target = [u8]>>(file: &Container<B>) -> Result<(Par
         return Err(Error::NotOneSet(NotOneSet::More));
     }
     file.verify(0)?;
-    Ok((params.clone(), file.tallies()[0], Words::copy_of(file.section(0))?))
+    let words = Words::copy_of(file.section(0))?;
+    Ok(Taken { params: params.clone(), tally: file.tallies()[0], words, about: file.about().clone() })
 }
 
 /// A container of these bytes, which need not begin at a word.

@@ -100,6 +100,10 @@ impl BuildJob {
             }
         };
         refuse_exact(self.exact, sketches.kind())?;
+        let about = About { note: self.note.clone(), source: self.source.clone(), ..About::default() };
+        if !about.fits() {
+            return Err(Refusal::LongNote);
+        }
         let job = Job {
             inputs: self.inputs.clone(),
             options: self.reading.options(),
@@ -107,7 +111,7 @@ impl BuildJob {
             sketches,
             bad_rows: self.reading.bad_rows,
             threads: self.reading.threads()?,
-            about: About { note: self.note.clone(), source: self.source.clone(), ..About::default() },
+            about,
         };
         Ok(Build { job, exact: self.exact.then(|| self.memory.unwrap_or(exact::MEMORY)) })
     }

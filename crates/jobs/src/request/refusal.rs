@@ -115,6 +115,9 @@ pub enum Refusal {
     /// Other steps than the stored ones.
     #[error("the stored steps apply to {0}")]
     StoredSteps(Column),
+    /// More to record than a file takes.
+    #[error("the note and the source of a file may take a mebibyte together")]
+    LongNote,
     /// A file that holds no parameters.
     #[error("invalid parameters ({0}): the file was not written by tamis, or was changed since")]
     BadParameters(String),
@@ -253,7 +256,7 @@ impl refusal::Refusal for Refusal {
             Refusal::Design(refusal) => refusal.help(),
             Refusal::StoredNull => vec![Help::Do("leave it out")],
             Refusal::BadParameters(_) => vec![Help::PlanFirst],
-            Refusal::FiltersAsParameters | Refusal::Size(_) => vec![],
+            Refusal::LongNote | Refusal::FiltersAsParameters | Refusal::Size(_) => vec![],
         }
     }
 }

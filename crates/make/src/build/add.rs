@@ -13,7 +13,7 @@ use tamis_read::error::{Error, Result};
 use super::finish::{finish, gather};
 use super::{Refusal, Report, insert, insert_distinct};
 use crate::count::KeyRules;
-use crate::groups::{self, Moved};
+use crate::groups::{self, Moved, New};
 use crate::rows::BadRows;
 use crate::{count_min, exact, output, parallel};
 
@@ -67,12 +67,12 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     let hash = params.common.hash;
     let rules =
         KeyRules { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows, count_keywords: false };
-    let (params, new_groups) = match addition.new_groups {
+    let New { params, names: new_groups, estimated } = match addition.new_groups {
         true => {
             sources.keep();
             groups::with_new(&params, &sources, rules, addition.threads, control)?
         }
-        false => (params, Vec::new()),
+        false => New { params, names: Vec::new(), estimated: false },
     };
     let Moved { words, tallies: before, heavy } = groups::moved(&container, &params)?;
     let about = container.about().clone();
@@ -105,7 +105,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         params,
         tallies,
         skipped,
-        estimated: false,
+        estimated,
         lone_keywords: false,
         new_groups,
         inputs,

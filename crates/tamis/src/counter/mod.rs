@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::about::About;
 use crate::arch::map::Words;
 use crate::countmin::{CountMin, Update, delta_of};
 use crate::error::{Action, Error, Result};
@@ -14,7 +15,7 @@ use crate::hash::Scheme;
 use crate::params::Params;
 use crate::sizing::Kind;
 use crate::sketch::{Beside, Sketch};
-use crate::stored::{self, Stored};
+use crate::stored::{self, Stored, Taken};
 
 pub use builder::Builder;
 
@@ -41,6 +42,8 @@ pub struct Counter {
     sketch: CountMin<Words>,
     /// How many times something was added.
     rows: u64,
+    /// What is recorded about the file it comes from.
+    about: About,
 }
 
 // Counters are shared between threads.
@@ -75,7 +78,7 @@ impl Counter {
             }
         };
         match Sketch::from_words(kind, group, Beside::TotalWeight(total), words)? {
-            Sketch::CountMin(sketch) => Ok(Counter { params, sketch, rows: 0 }),
+            Sketch::CountMin(sketch) => Ok(Counter { params, sketch, rows: 0, about: About::default() }),
             _ => Err(Error::Cannot { kind, action: Action::Count }),
         }
     }
@@ -116,6 +119,7 @@ impl Counter {
         }
         self.sketch.merge(&other.sketch)?;
         self.rows = self.rows.saturating_add(other.rows);
+        (self.about, _) = About::merged([&self.about, &other.about]);
         Ok(())
     }
 
@@ -172,7 +176,13 @@ impl Counter {
 
     fn stored(&self) -> Stored<'_> {
         let beside = Beside::TotalWeight(self.sketch.total());
-        Stored { params: &self.params, words: self.sketch.words(), rows: self.rows, beside }
+        Stored {
+            params: &self.params,
+            words: self.sketch.words(),
+            rows: self.rows,
+            beside,
+            about: &self.about,
+        }
     }
 
     /// The bytes of the file that [`save`](Self::save) writes.
@@ -213,9 +223,9 @@ impl Counter {
         if !kind.counts() {
             return Err(Error::Cannot { kind, action: Action::Count });
         }
-        let (params, tally, words) = stored::taken(file)?;
+        let Taken { params, tally, words, about } = stored::taken(file)?;
         let counter = Counter::of(params, tally.total_weight(), Some(words))?;
-        Ok(Counter { rows: tally.rows, ..counter })
+        Ok(Counter { rows: tally.rows, about, ..counter })
     }
 }
 

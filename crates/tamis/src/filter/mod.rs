@@ -12,6 +12,7 @@
 
 use std::fmt;
 
+use crate::about::About;
 use crate::arch::map::Words;
 use crate::error::{Action, Error, Result};
 use crate::format::Container;
@@ -19,7 +20,7 @@ use crate::hash::Scheme;
 use crate::params::Params;
 use crate::sizing::{Kind, Shape};
 use crate::sketch::Beside;
-use crate::stored::{self, Stored};
+use crate::stored::{self, Stored, Taken};
 
 pub use builder::{Builder, DEFAULT_RATE};
 use set::{Hashed, Set};
@@ -50,6 +51,8 @@ pub struct Filter {
     /// Keys added, repetitions included, and those removed.
     rows: u64,
     removed: u64,
+    /// What is recorded about the file it comes from.
+    about: About,
 }
 
 // Filters are shared between threads.
@@ -87,7 +90,7 @@ impl Filter {
             }
         };
         let set = Set::new(kind, scheme, group, beside, words)?;
-        Ok(Filter { params, set, rows: 0, removed: 0 })
+        Ok(Filter { params, set, rows: 0, removed: 0, about: About::default() })
     }
 
     /// Adds a key; true where it was not found before, and so is surely new.
@@ -158,6 +161,7 @@ impl Filter {
         }
         self.rows = self.rows.saturating_add(other.rows);
         self.removed = self.removed.saturating_add(other.removed);
+        (self.about, _) = About::merged([&self.about, &other.about]);
         Ok(())
     }
 
@@ -216,7 +220,7 @@ impl Filter {
 
     fn stored(&self) -> Stored<'_> {
         let (words, beside) = (self.set.words(), self.set.beside(self.removed));
-        Stored { params: &self.params, words, rows: self.rows, beside }
+        Stored { params: &self.params, words, rows: self.rows, beside, about: &self.about }
     }
 
     /// The bytes of the file that [`save`](Self::save) writes.
@@ -257,9 +261,9 @@ impl Filter {
         if !matches!(kind, Kind::Blocked | Kind::Bloom | Kind::Counting | Kind::Scalable) {
             return Err(Error::Cannot { kind, action: Action::Insert });
         }
-        let (params, tally, words) = stored::taken(file)?;
+        let Taken { params, tally, words, about } = stored::taken(file)?;
         let filter = Filter::of(params, Some((tally.beside, words)))?;
-        Ok(Filter { rows: tally.rows, removed: tally.removed(), ..filter })
+        Ok(Filter { rows: tally.rows, removed: tally.removed(), about, ..filter })
     }
 }
 

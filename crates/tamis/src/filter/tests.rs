@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::about::About;
 use crate::error::NotOneSet;
 use crate::key::{Recipe, Step};
 
@@ -242,13 +243,25 @@ fn bytes_that_are_damaged_or_hold_more_are_refused() {
 
     let mut params = filter.params.clone();
     params.common.recipe = Recipe { group: Some("a".parse().unwrap()), ..Recipe::lines() };
-    let grouped =
-        Stored { params: &params, words: filter.words(), rows: 100, beside: Beside::Nothing }.to_bytes();
+    let grouped = Stored {
+        params: &params,
+        words: filter.words(),
+        rows: 100,
+        beside: Beside::Nothing,
+        about: &About::default(),
+    }
+    .to_bytes();
     assert!(matches!(Filter::from_bytes(&grouped), Err(Error::NotOneSet(NotOneSet::Groups))));
     params.common.recipe =
         Recipe { key: vec!["a".parse().unwrap(), "b".parse().unwrap()], ..Recipe::lines() };
-    let compound =
-        Stored { params: &params, words: filter.words(), rows: 100, beside: Beside::Nothing }.to_bytes();
+    let compound = Stored {
+        params: &params,
+        words: filter.words(),
+        rows: 100,
+        beside: Beside::Nothing,
+        about: &About::default(),
+    }
+    .to_bytes();
     assert!(matches!(Filter::from_bytes(&compound), Err(Error::NotOneSet(NotOneSet::Columns))));
     let tally = crate::format::seal(&filter.params.groups[0].shape, filter.words(), 100, Beside::Nothing);
     let (mut with_journal, extras) =

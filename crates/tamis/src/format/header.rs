@@ -1,6 +1,7 @@
 //! The fixed-size parts: the header, and an entry of the directory.
 
 use super::{Extents, checksum};
+use crate::about::MOST_BYTES;
 use crate::error::{Error, Result};
 
 /// The first bytes of a file. The high bit and the line end tell when a transfer as text has
@@ -92,6 +93,9 @@ impl Header {
             return Err(Error::Checksum { part: "the header".into() });
         }
         let (about_len, about_sum) = (u32_at(bytes, 12), u64_at(bytes, 112));
+        if about_len as usize > MOST_BYTES {
+            return Err(Error::Corrupt("what is recorded about it is longer than a file may have".into()));
+        }
         if version == 1 && (about_len, about_sum) != (0, 0) {
             return Err(Error::Corrupt("the reserved part of the header is not zero".into()));
         }

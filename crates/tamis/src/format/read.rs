@@ -26,7 +26,7 @@ pub struct Container<B> {
     starts: Vec<usize>,
     heavy: Option<Heavy>,
     about: About,
-    /// The header, and that of the same file without an about part.
+    /// As it stands in the file.
     header: Header,
     /// First byte of the journal.
     journal: usize,

@@ -56,9 +56,7 @@ impl SuffixList {
     /// A list in the form in which public suffix lists are published: a rule in each line, with
     /// comments after `//`.
     pub fn read(text: &str) -> SuffixList {
-        let lines = text.lines().filter(|line| !line.starts_with("//"));
-        let mut rules: Vec<String> =
-            lines.filter_map(|line| line.split_whitespace().next()).map(str::to_lowercase).collect();
+        let mut rules: Vec<String> = SuffixList::rules_of(text).map(str::to_lowercase).collect();
         rules.sort_unstable();
         rules.dedup();
         let mut whole = rules.join("\n");
@@ -70,6 +68,22 @@ impl SuffixList {
         rules.extend(ascii);
         rules.sort_unstable();
         SuffixList { digest, rules: Some(Arc::new(rules)) }
+    }
+
+    /// Whether every line of a text is a rule, a comment or empty, and there is a rule.
+    pub fn is_one(text: &str) -> bool {
+        let mut rules = SuffixList::rules_of(text).peekable();
+        let is_rule = |rule: &str| {
+            let rule = rule.strip_prefix('!').unwrap_or(rule);
+            is_host(rule.strip_prefix("*.").unwrap_or(rule)) || rule == "*"
+        };
+        rules.peek().is_some() && rules.all(is_rule)
+    }
+
+    /// The first word of each line that is no comment.
+    fn rules_of(text: &str) -> impl Iterator<Item = &str> {
+        let lines = text.lines().filter(|line| !line.starts_with("//"));
+        lines.filter_map(|line| line.split_whitespace().next())
     }
 
     /// Makes a list known: recipes that name it by its digest are read from now on, and new ones name it.
@@ -114,7 +128,7 @@ impl SuffixList {
         let rules = self.rules.as_ref()?;
         let host = core::str::from_utf8(host).ok()?;
         let host = host.strip_suffix('.').unwrap_or(host);
-        if host.split('.').any(str::is_empty) || host.parse::<core::net::IpAddr>().is_ok() {
+        if !is_host(host) || host.parse::<core::net::IpAddr>().is_ok() {
             return None;
         }
         let is_lower = |c: char| c.is_ascii() && !c.is_ascii_uppercase();
@@ -126,6 +140,13 @@ impl SuffixList {
             Cow::Owned(host) => Cow::Owned(host[at..].into()),
         })
     }
+}
+
+/// Whether a text can be the name of a host: labels of letters, digits, hyphens and underscores. An address
+/// of a page or of mail is none, and would have a domain that nobody registers.
+fn is_host(text: &str) -> bool {
+    let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_') || !c.is_ascii();
+    text.split('.').all(|label| !label.is_empty() && label.chars().all(belongs))
 }
 
 /// Where the registrable domain of a host begins. An exception wins over all other rules, then the
@@ -157,6 +178,9 @@ fn registrable_at(rules: &[String], host: &str) -> Option<usize> {
 
 /// A rule in the form in which names are sent: each label in Punycode that is not ASCII.
 fn to_ascii(rule: &str) -> Option<String> {
+    if let Some(rule) = rule.strip_prefix('!') {
+        return to_ascii(rule).map(|rule| alloc::format!("!{rule}"));
+    }
     let label = |label: &str| match label.is_ascii() {
         true => Some(label.to_owned()),
         false => punycode(label).map(|code| alloc::format!("xn--{code}")),

@@ -84,13 +84,22 @@ impl Record {
         };
         let at = field.splitting().unwrap_or(0);
         let (before, after) = (&field.steps[..at], &field.steps[at..]);
-        let cell = apply(before, cell)?;
+        let cell = match apply(before, cell) {
+            Err(BadValue::NoMatch { .. }) => {
+                self.push(null.unwrap_or_default().as_bytes());
+                return Ok(());
+            }
+            cell => cell?,
+        };
         let (Some(splitting), after) = (after.first(), after.get(1..).unwrap_or_default()) else {
             return Ok(());
         };
         let mut take = |keyword: &[u8]| -> Result<(), BadValue> {
-            let made = apply(after, keyword)?;
-            self.push(&made);
+            match apply(after, keyword) {
+                // What a step does not find leaves nothing, and no keyword.
+                Err(BadValue::NoMatch { .. }) => {}
+                made => self.push(&made?),
+            }
             Ok(())
         };
         match splitting {

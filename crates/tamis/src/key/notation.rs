@@ -1,8 +1,8 @@
 //! How people write fields and steps: `email:trim,lower`, `agent:extract="bot/([0-9.]+)"`.
 //!
 //! A column, and the argument of a step, may stand in double quotes. Any character stands for itself
-//! there, and a doubled quote for one. Without quotes a column ends at the last colon of the field, and an
-//! argument at the next comma.
+//! there, and a doubled quote for one. Without quotes a column ends at the first colon that the name of a
+//! step follows, and an argument at the next comma.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::format;
@@ -20,7 +20,7 @@ impl FromStr for Field {
     /// Reads `column` or `column:step,step`; an empty column is the whole line (`:trim`), and so
     /// is `(line)`, as which it is shown; `(file)` is the name of the input.
     ///
-    /// What follows the last colon is read as steps; a column whose name holds a colon stands in double
+    /// What follows the first colon before the name of a step is read as steps; a column whose name holds a colon stands in double
     /// quotes (`"xml:lang":lower`), or has one more colon at its end (`xml:lang:`).
     fn from_str(text: &str) -> Result<Self, Error> {
         let (column, steps) = match text.starts_with('"') {
@@ -43,16 +43,16 @@ impl FromStr for Field {
     }
 }
 
-/// Where the steps of a field begin: after the last colon that does not stand in an argument which may
-/// have colons of its own.
+/// Where the steps of a field begin: after the first colon that the name of a step follows; else, so that
+/// what is wrong can be said, after the last one.
 fn cut(text: &str) -> (&str, &str) {
-    let is_open = |at: usize| {
-        let argument = &text[at + 1..];
-        argument.starts_with('"') || text[..at].ends_with(":split") || text[..at].ends_with(",split")
+    let begins_a_step = |&at: &usize| {
+        let rest = &text[at + 1..];
+        Step::is_name(&rest[..rest.find([',', '=']).unwrap_or(rest.len())])
     };
-    let open = text.match_indices('=').map(|(at, _)| at).find(|&at| is_open(at) && text[..at].contains(':'));
-    match text[..open.unwrap_or(text.len())].rsplit_once(':') {
-        Some((column, _)) => (column, &text[column.len() + 1..]),
+    let first = text.match_indices(':').map(|(at, _)| at).find(begins_a_step);
+    match first.or_else(|| text.rfind(':')) {
+        Some(at) => (&text[..at], &text[at + 1..]),
         None => (text, ""),
     }
 }
@@ -129,7 +129,9 @@ pub(super) fn argument<'a>(step: &str, argument: &'a str) -> Cow<'a, str> {
 /// Whether the name of a column would be read as something else without quotes. (One with a colon is read
 /// with a colon after it, too.)
 pub(super) fn needs_quotes(name: &str) -> bool {
-    name.starts_with('"') || name.contains("=\"") || !matches!(column_of(name), Ok(Column::Name(_)))
+    name.starts_with('"')
+        || (name.contains(':') && name.contains('='))
+        || !matches!(column_of(name), Ok(Column::Name(_)))
 }
 
 /// A text in double quotes.

@@ -1,5 +1,6 @@
 //! A pattern that takes a part out of a value: a regular expression, compiled once.
 
+use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 
 use regex::bytes::{Regex, RegexBuilder};
@@ -10,10 +11,21 @@ use crate::error::Error;
 /// Bytes that a compiled pattern may take: a file may hold any pattern.
 const MOST_BYTES: usize = 1 << 20;
 
+/// Patterns that a recipe may have: each is compiled when a file is opened.
+pub(super) const MOST_PATTERNS: usize = 16;
+
 /// A regular expression in the syntax of the crate `regex`: it runs in linear time, whatever it is
-/// asked to look at.
+/// asked to look at. One that comes from a file is compiled when its recipe is checked.
 #[derive(Debug, Clone)]
-pub struct Pattern(Regex);
+pub struct Pattern {
+    text: String,
+    compiled: Once,
+}
+
+#[cfg(feature = "std")]
+type Once = std::sync::OnceLock<Option<Regex>>;
+#[cfg(not(feature = "std"))]
+type Once = core::cell::OnceCell<Option<Regex>>;
 
 impl Pattern {
     /// Compiles a pattern.
@@ -29,7 +41,7 @@ impl Pattern {
             Error::Recipe(alloc::format!("{text:?} is not a regular expression: {why}"))
         })?;
         match pattern.captures_len() {
-            ..=2 => Ok(Pattern(pattern)),
+            ..=2 => Ok(Pattern { text: text.to_owned(), compiled: Once::from(Some(pattern)) }),
             more => Err(Error::Recipe(alloc::format!(
                 "{text:?} has {} groups in parentheses and may have one: write the others as (?:…)",
                 more - 1
@@ -39,23 +51,39 @@ impl Pattern {
 
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
-        self.0.as_str()
+        &self.text
+    }
+
+    /// That it can be compiled.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match self.regex() {
+            Some(_) => Ok(()),
+            None => Pattern::new(&self.text).map(|_| ()),
+        }
+    }
+
+    /// None where it is no regular expression, which a recipe that was checked does not have.
+    fn regex(&self) -> Option<&Regex> {
+        let compile = || Pattern::new(&self.text).ok()?.compiled.into_inner()?;
+        self.compiled.get_or_init(compile).as_ref()
     }
 
     /// What the first match captures: the group in parentheses, or the whole match where there is none.
     pub(super) fn first<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
-        if self.0.captures_len() == 1 {
-            return self.0.find(value).map(|found| found.as_bytes());
+        let regex = self.regex()?;
+        if regex.captures_len() == 1 {
+            return regex.find(value).map(|found| found.as_bytes());
         }
-        captured(self.0.captures(value))
+        captured(regex.captures(value))
     }
 
     /// What the last of all matches, found from the left, captures.
     pub(super) fn last<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
-        if self.0.captures_len() == 1 {
-            return self.0.find_iter(value).last().map(|found| found.as_bytes());
+        let regex = self.regex()?;
+        if regex.captures_len() == 1 {
+            return regex.find_iter(value).last().map(|found| found.as_bytes());
         }
-        captured(self.0.captures_iter(value).last())
+        captured(regex.captures_iter(value).last())
     }
 }
 
@@ -79,6 +107,6 @@ impl Serialize for Pattern {
 
 impl<'d> Deserialize<'d> for Pattern {
     fn deserialize<D: Deserializer<'d>>(from: D) -> Result<Pattern, D::Error> {
-        Pattern::new(&String::deserialize(from)?).map_err(serde::de::Error::custom)
+        Ok(Pattern { text: String::deserialize(from)?, compiled: Once::new() })
     }
 }

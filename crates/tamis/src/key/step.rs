@@ -115,9 +115,13 @@ impl Step {
             "cidr" => Network::parse(argument).map(Step::Cidr),
             "domain" => match argument {
                 None => Ok(Step::Domain(SuffixList::usual())),
-                Some(digest) => SuffixList::of_digest(digest).map(Step::Domain).ok_or_else(|| {
-                    Error::Recipe("domain takes no argument, or the digest of a suffix list".into())
-                }),
+                Some(digest) => {
+                    let wrong =
+                        || Error::Recipe("domain takes no argument, or the digest of a suffix list".into());
+                    let list = SuffixList::of_digest(digest).ok_or_else(wrong)?;
+                    list.check()?;
+                    Ok(Step::Domain(list))
+                }
             },
             "split" => word().map(|text| {
                 Step::Split(match text.as_str() {
@@ -134,6 +138,12 @@ impl Step {
                 "unknown step {name:?}; the steps are {STEP_NAMES} (a column that has a colon in its name stands in double quotes)"
             ))),
         }
+    }
+
+    /// Whether this is the name of a step.
+    pub(super) fn is_name(name: &str) -> bool {
+        let names = STEP_NAMES.split(", ").map(|name| name.trim_start_matches("and for keywords "));
+        names.map(|name| name.split('=').next().unwrap_or(name)).any(|other| other == name)
     }
 
     /// Its name, as in a recipe, and its argument.
@@ -159,7 +169,7 @@ impl Step {
             Step::ExtractLast(pattern) => ("extract-last", text(pattern.as_str())),
             Step::Ip => ("ip", None),
             Step::Cidr(network) => ("cidr", Some(network.to_string().into())),
-            Step::Domain(list) if *list == SuffixList::newest() => ("domain", None),
+            Step::Domain(list) if *list == SuffixList::usual() => ("domain", None),
             Step::Domain(list) => ("domain", Some(list.to_string().into())),
             Step::Split(t) => (
                 "split",
@@ -181,6 +191,11 @@ impl Step {
     /// Whether it makes keywords of a value.
     pub fn splits(&self) -> bool {
         matches!(self, Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole)
+    }
+
+    /// Whether it has a regular expression.
+    pub(super) fn is_pattern(&self) -> bool {
+        matches!(self, Step::Extract(_) | Step::ExtractLast(_))
     }
 
     /// Whether there are values of which it makes nothing.
@@ -210,7 +225,10 @@ impl Step {
             Step::Prefix(n) | Step::Suffix(n) => *n > 0,
             Step::Before(text) | Step::BeforeLast(text) | Step::Split(text) => !text.is_empty(),
             Step::After(text) | Step::AfterFirst(text) => !text.is_empty(),
-            Step::Extract(pattern) | Step::ExtractLast(pattern) => !pattern.as_str().is_empty(),
+            Step::Extract(pattern) | Step::ExtractLast(pattern) if !pattern.as_str().is_empty() => {
+                return pattern.check();
+            }
+            Step::Extract(_) | Step::ExtractLast(_) => false,
             Step::Cidr(network) => network.is_possible(),
             Step::Domain(list) => return list.check(),
             _ => true,
