@@ -19,6 +19,8 @@ options! {
     KEYWORDS = "keywords";
     /// The column of the group.
     GROUP = "group";
+    /// Groups that a file lacks are made.
+    NEW_GROUPS = "new_groups";
     /// The column of what a row counts for.
     WEIGHT = "weight";
     /// What stands for a missing value.

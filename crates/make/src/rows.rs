@@ -11,6 +11,8 @@ use tamis::params::{Name, Params};
 use tamis_read::refusal::{Help, Refusal};
 use tamis_read::{BadRow, Fault, Lines, RowResult, Sink, skip_bad_rows};
 
+use crate::opt;
+
 /// What to do with a row of which no key can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BadRows {
@@ -345,6 +347,30 @@ impl Unusable {
     pub fn new(why: Keyless, values: &[Option<&[u8]>]) -> Unusable {
         let shown: Vec<String> = values.iter().map(|value| show(*value)).collect();
         Unusable { why, values: shown.join(", ") }
+    }
+
+    /// The same row, where groups that are missing could be made; none where it lacks something else.
+    pub(crate) fn of_new_group(&self) -> Option<NotInFile> {
+        match &self.why {
+            Keyless::UnknownGroup(name) => {
+                Some(NotInFile { name: name.clone(), values: self.values.clone() })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A row of a group that a file lacks.
+#[derive(Debug, thiserror::Error)]
+#[error("group {name:?} is not in the file (values {values})")]
+pub(crate) struct NotInFile {
+    name: String,
+    values: String,
+}
+
+impl Refusal for NotInFile {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::GiveTo(opt::NEW_GROUPS.into(), "make new groups"), skip_bad_rows()]
     }
 }
 

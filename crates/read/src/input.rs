@@ -120,7 +120,7 @@ impl Input {
         options: &Options,
         asked: &[Column],
     ) -> Result<Understood> {
-        let (named, asked) = Named::part(&path, asked);
+        let (named, asked) = Named::part(&path, asked).map_err(|why| Error::input(&path, why))?;
         let (origin, compression, seen) =
             origin::open(&path, stdin, |head| look(&path, head, options, &asked))?;
         let Seen { kind, beginning, header, by_look, quotes, comments, names, rows, prelude } = seen;

@@ -1,8 +1,8 @@
 //! How people write fields and steps: `email:trim,lower`, `agent:extract="bot/([0-9.]+)"`.
 //!
 //! A column, and the argument of a step, may stand in double quotes. Any character stands for itself
-//! there, and a doubled quote for one. Without quotes a column ends at the last colon of the field, and an
-//! argument at the next comma.
+//! there, and a doubled quote for one. Without quotes a column ends at the last colon of the field (that
+//! does not stand in the argument of `split` or `extract`), and an argument at the next comma.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::format;
@@ -47,8 +47,9 @@ impl FromStr for Field {
 /// have colons of its own.
 fn cut(text: &str) -> (&str, &str) {
     let is_open = |at: usize| {
-        let argument = &text[at + 1..];
-        argument.starts_with('"') || text[..at].ends_with(":split") || text[..at].ends_with(",split")
+        let ends_with =
+            |step: &str| text[..at].strip_suffix(step).is_some_and(|before| before.ends_with([':', ',']));
+        text[at + 1..].starts_with('"') || ["split", "extract", "extract-last"].into_iter().any(ends_with)
     };
     let open = text.match_indices('=').map(|(at, _)| at).find(|&at| is_open(at) && text[..at].contains(':'));
     match text[..open.unwrap_or(text.len())].rsplit_once(':') {
@@ -129,7 +130,10 @@ pub(super) fn argument<'a>(step: &str, argument: &'a str) -> Cow<'a, str> {
 /// Whether the name of a column would be read as something else without quotes. (One with a colon is read
 /// with a colon after it, too.)
 pub(super) fn needs_quotes(name: &str) -> bool {
-    name.starts_with('"') || name.contains("=\"") || !matches!(column_of(name), Ok(Column::Name(_)))
+    name.starts_with('"')
+        || name.contains("=\"")
+        || (name.contains(':') && cut(&format!("{name}:")) != (name, ""))
+        || !matches!(column_of(name), Ok(Column::Name(_)))
 }
 
 /// A text in double quotes.

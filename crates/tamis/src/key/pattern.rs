@@ -1,6 +1,7 @@
 //! A pattern that takes a part out of a value: a regular expression, compiled once.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -9,6 +10,13 @@ use crate::error::Error;
 
 /// Bytes that a compiled pattern may take: a file may hold any pattern.
 const MOST_BYTES: usize = 1 << 20;
+
+/// Bytes after each match, summed over all matches of a value, up to which the last one is looked for: no
+/// value of up to 16 KiB has more.
+const MOST_AFTER: usize = 1 << 28;
+
+/// So few matches are no trouble, however long the value is.
+const FEW_MATCHES: u32 = 16;
 
 /// A regular expression in the syntax of the crate `regex`: it runs in linear time, whatever it is
 /// asked to look at.
@@ -23,10 +31,8 @@ impl Pattern {
     pub fn new(text: &str) -> Result<Pattern, Error> {
         let compiled = RegexBuilder::new(text).size_limit(MOST_BYTES).dfa_size_limit(MOST_BYTES).build();
         let pattern = compiled.map_err(|error| {
-            // The reason stands in the last line, below a drawing of the place.
-            let why = error.to_string();
-            let why = why.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
-            Error::Recipe(alloc::format!("{text:?} is not a regular expression: {why}"))
+            let error = error.to_string();
+            Error::Recipe(alloc::format!("{text:?} is not a regular expression: {}", reason(&error)))
         })?;
         match pattern.captures_len() {
             ..=2 => Ok(Pattern(pattern)),
@@ -51,11 +57,57 @@ impl Pattern {
     }
 
     /// What the last of all matches, found from the left, captures.
-    pub(super) fn last<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
+    ///
+    /// One search takes linear time, but each may look at all the rest of a value before it settles for a
+    /// short match (`a.*b|a`), and matches may be as many as bytes.
+    ///
+    /// # Errors
+    /// Where all that stands after the matches, summed up, is too much to be looked at.
+    pub(super) fn last<'v>(&self, value: &'v [u8]) -> Result<Option<&'v [u8]>, TooMany> {
+        let (mut matches, mut after) = (0u32, 0);
+        let mut is_too_many = |end: usize| {
+            (matches, after) = (matches.saturating_add(1), after + (value.len() - end));
+            matches > FEW_MATCHES && after > MOST_AFTER
+        };
         if self.0.captures_len() == 1 {
-            return self.0.find_iter(value).last().map(|found| found.as_bytes());
+            let mut last = None;
+            for found in self.0.find_iter(value) {
+                if is_too_many(found.end()) {
+                    return Err(TooMany);
+                }
+                last = Some(found.as_bytes());
+            }
+            return Ok(last);
         }
-        captured(self.0.captures_iter(value).last())
+        let mut last = None;
+        for captures in self.0.captures_iter(value) {
+            if captures.get(0).is_some_and(|all| is_too_many(all.end())) {
+                return Err(TooMany);
+            }
+            last = Some(captures);
+        }
+        Ok(captured(last))
+    }
+}
+
+/// There are too many matches in a long value.
+pub(super) struct TooMany;
+
+/// The reason, which stands in the last line, below the pattern and a mark at the place.
+fn reason(error: &str) -> String {
+    let lines: Vec<&str> = error.lines().collect();
+    let why = lines.last().unwrap_or(&"").trim().trim_start_matches("error: ");
+    // Both are indented alike. A pattern of several lines is drawn otherwise.
+    let place = match lines[..] {
+        [_, pattern, mark, _] => {
+            let indent = pattern.len() - pattern.trim_start().len();
+            mark.find('^').and_then(|at| at.checked_sub(indent.min(4)))
+        }
+        _ => None,
+    };
+    match place {
+        Some(before) => alloc::format!("{why}, at character {}", before + 1),
+        None => why.to_string(),
     }
 }
 
