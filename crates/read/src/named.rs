@@ -125,7 +125,8 @@ mod tests {
             }
         }
         let (line, file) = (Column::Number(1), Column::File);
-        let cases: [(&[&Column], &[Option<&[u8]>], &str); 6] = [
+        type Case<'a> = (&'a [&'a Column], &'a [Option<&'a [u8]>], &'a str);
+        let cases: [Case<'_>; 6] = [
             (&[&file, &line], &[Some(b"1")], "f,1"),
             (&[&line, &file], &[None], "null,f"),
             (&[&file], &[], "f"),

@@ -23,14 +23,14 @@ use crate::show::{self, Output, unless_closed, usage};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tamis build logs/ --format log --key host --group '(file)' -o hosts.tamis    an index over a folder
-  tamis locate hosts.tamis 203.0.113.7                                which files may hold it
-  grep -F 203.0.113.7 $(tamis locate hosts.tamis 203.0.113.7)         only these are read
-  tamis locate hosts.tamis --keys suspects.txt                        the files to read for all of these
-  tamis locate hosts.tamis --keys suspects.txt --by-key               for each key its files
+  tamis build logs/ --key 1 --format lines --group '(file)' --fpr 1e-5 -o hosts.tamis
+  tamis locate hosts.tamis 203.0.113.7                     which files may hold it
+  grep -F 203.0.113.7 $(tamis locate hosts.tamis 203.0.113.7)
+  tamis locate hosts.tamis --keys suspects.txt             the files to read for all of these
+  tamis locate hosts.tamis --keys suspects.txt --by-key    for each key its files
   tamis locate hosts.tamis 203.0.113.7 --print0 | xargs -0 zgrep -F 203.0.113.7
-  tamis add hosts.tamis logs/today.log --format log                   a new file in the index
-  tamis remove-group hosts.tamis logs/2025-11-17.log                  a file that is gone
+  tamis add hosts.tamis logs/today.log                     a new file in the index
+  tamis remove-group hosts.tamis logs/2025-11-17.log       a file that is gone
 
 Prints the groups, one per line; in an index by file (--group '(file)') they are the paths as they were named \
 when the index was built. No file that holds one of the keys is missing; some may be named by chance, and how \

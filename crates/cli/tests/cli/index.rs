@@ -195,7 +195,7 @@ fn parts_of_a_name_are_groups_and_keys() {
     assert_eq!(folder.run_words(&["query", "pairs.tamis", "bob.txt\tz"], "").code, 1);
     // The set of the names themselves.
     folder.ok("build in --key (file) -o files.tamis");
-    assert_eq!(folder.json("inspect files.tamis")["groups"][0]["keys"], 3);
+    assert_eq!(folder.json("inspect files.tamis")["groups"][0]["planned_keys"], 3);
     assert_eq!(folder.run("query files.tamis in/2026/bob.txt").code, 0);
 }
 
