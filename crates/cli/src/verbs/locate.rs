@@ -23,13 +23,13 @@ use crate::show::{self, Output, unless_closed, usage};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tamis build logs/ --key 1 --format lines --group '(file)' --fpr 1e-5 -o hosts.tamis
+  tamis build logs/ --key 1 --delimiter ' ' --group '(file)' --fpr 1e-5 -o hosts.tamis
   tamis locate hosts.tamis 203.0.113.7                     which files may hold it
   grep -F 203.0.113.7 $(tamis locate hosts.tamis 203.0.113.7)
   tamis locate hosts.tamis --keys suspects.txt             the files to read for all of these
   tamis locate hosts.tamis --keys suspects.txt --by-key    for each key its files
   tamis locate hosts.tamis 203.0.113.7 --print0 | xargs -0 zgrep -F 203.0.113.7
-  tamis add hosts.tamis logs/today.log                     a new file in the index
+  tamis add hosts.tamis logs/today.log --delimiter ' '     a new file in the index
   tamis remove-group hosts.tamis logs/2025-11-17.log       a file that is gone
 
 Prints the groups, one per line; in an index by file (--group '(file)') they are the paths as they were named \
