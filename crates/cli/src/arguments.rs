@@ -131,8 +131,11 @@ impl Reading {
 #[command(next_help_heading = "Keys")]
 pub struct Keys {
     /// The column of the key, by name or number, with steps: `email:trim,lower`. Several make a
-    /// compound key. A number beyond the last column is a name (`2024`). Steps: trim, lower, upper, round, floor, ceil, prefix=N, suffix=N,
-    /// before=TEXT, after=TEXT
+    /// compound key. A number beyond the last column is a name (`2024`); `(file)` is the name of the input
+    /// file. Steps: trim, lower, upper, nfc (one form of accents), round, floor, ceil, prefix=N, suffix=N,
+    /// before=TEXT (the first), before-last=TEXT, after=TEXT (the last), after-first=TEXT, extract=REGEX,
+    /// extract-last=REGEX, ip, cidr=24/48, domain (the registrable one). TEXT and REGEX may stand in double
+    /// quotes
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     pub key: Vec<Field>,
     /// A column of keywords, which makes the row a record: `keywords:split=','`. Several columns
@@ -140,7 +143,8 @@ pub struct Keys {
     /// (the value is one keyword, the default), sort. Later steps apply to each keyword
     #[arg(long, value_name = "COLUMN[:STEPS]", conflicts_with = "key")]
     pub keywords: Vec<Field>,
-    /// The column of the group, with steps: `averageRating:round`
+    /// The column of the group, with steps: `averageRating:round`; `(file)` makes a group for each input
+    /// file, an index that tamis locate asks
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     pub group: Option<Field>,
     /// The column of the weight of a row, a non-negative integer: `bytes` [default: each row has

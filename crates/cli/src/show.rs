@@ -163,6 +163,9 @@ pub fn failure(error: &anyhow::Error) -> ExitCode {
 /// What went wrong, with what led to it. Errors of a job say that themselves.
 fn message(error: &anyhow::Error) -> String {
     match error.downcast_ref::<Error>() {
+        Some(Error::File { source: tamis::Error::SuffixList { .. }, .. }) => {
+            format!("{error} (--suffix-list FILE)")
+        }
         Some(error) => error.said(&Flags),
         None => format!("{error:#}"),
     }

@@ -1,6 +1,6 @@
 //! Groups that come and go: a file gets sketches for new groups, or loses some that it has.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::path::Path;
 
 use tamis::arch::map::Words;
@@ -18,22 +18,26 @@ use crate::distinct::EXACT;
 use crate::exact::{self, Gathered};
 use crate::output::{self, Mapped};
 use crate::plan::{self, Size};
-use crate::{opt, parallel};
+use crate::text::group_name;
+use crate::{number, opt, parallel};
 
 /// Why groups are not added or dropped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// A group that is to be dropped is not there.
-    #[error("has no group {name}; it has {}", listed(there, *more))]
+    #[error("has no group {name:?}; it has {}", listed(there, *more))]
     NoGroup {
         /// Its name.
         name: Name,
-        /// Some that are there.
+        /// The names of some groups that are there: those that end like it, or else the first.
         there: Vec<Name>,
-        /// How many more there are.
+        /// How many others there are.
         more: usize,
     },
+    /// There are no groups, of which one could be dropped.
+    #[error("has no groups")]
+    NoGroups,
     /// Nothing would be left.
     #[error("these are all of its groups, and a file holds at least one")]
     All,
@@ -42,15 +46,33 @@ pub enum Refusal {
     NoCommonRate,
 }
 
+/// Names that a message lists.
+const LISTED: usize = 20;
+
 fn listed(there: &[Name], more: usize) -> String {
-    let names = there.iter().map(Name::to_string).collect::<Vec<_>>().join(", ");
-    if more == 0 { names } else { format!("{names} and {more} more") }
+    let names: Vec<String> = there.iter().map(group_name).collect();
+    let more = if more == 0 { String::new() } else { format!(" and {} more", number::count(more as u64)) };
+    names.join(", ") + &more
+}
+
+/// That a group of this name is not there, and which are.
+fn no_group(params: &Params, name: &Name) -> Refusal {
+    let last = |name: &Name| name.0.rsplit(|&byte| byte == b'/').next().map(<[u8]>::to_vec);
+    let names = || params.groups.iter().map(|group| &group.group);
+    let mut there: Vec<Name> = names().filter(|other| last(other) == last(name)).cloned().collect();
+    if there.is_empty() {
+        there = names().cloned().collect();
+    }
+    there.sort_by(|a, b| a.compare_naturally(b));
+    there.truncate(LISTED);
+    Refusal::NoGroup { name: name.clone(), more: params.groups.len() - there.len(), there }
 }
 
 impl refusal::Refusal for Refusal {
     fn help(&self) -> Vec<Help> {
         match self {
             Refusal::NoGroup { .. } => Vec::new(),
+            Refusal::NoGroups => vec![Help::Do("delete the file"), Help::build_with(opt::GROUP)],
             Refusal::All => vec![Help::Do("delete the file")],
             Refusal::NoCommonRate => vec![
                 Help::Do("build the new groups with their own parameters, and merge the files"),
@@ -146,14 +168,13 @@ pub fn drop_groups(path: &Path, names: &[Name], threads: usize, control: &Contro
     output::check(path)?;
     let file = output::open(path)?;
     let old = file.params().clone();
-    if let Some(name) = names.iter().find(|name| old.find(&name.0).is_none()) {
-        let mut there: Vec<Name> = old.groups.iter().map(|group| group.group.clone()).collect();
-        there.sort_by(|a, b| a.compare_naturally(b));
-        let more = there.len().saturating_sub(20);
-        there.truncate(20);
-        return Err(Error::input(path, Refusal::NoGroup { name: name.clone(), there, more }));
+    if old.common.recipe.group.is_none() {
+        return Err(Error::input(path, Refusal::NoGroups));
     }
-    let dropped: BTreeSet<&Name> = names.iter().collect();
+    if let Some(name) = names.iter().find(|name| old.find(&name.0).is_none()) {
+        return Err(Error::input(path, no_group(&old, name)));
+    }
+    let dropped: HashSet<&Name> = names.iter().collect();
     let stays = |group: &&GroupParams| !dropped.contains(&group.group);
     let groups: Vec<GroupParams> = old.groups.iter().filter(stays).cloned().collect();
     if groups.is_empty() {

@@ -19,14 +19,14 @@ options! {
     KEYWORDS = "keywords";
     /// The column of the group.
     GROUP = "group";
+    /// Groups that a file lacks are made.
+    NEW_GROUPS = "new_groups";
     /// The column of what a row counts for.
     WEIGHT = "weight";
     /// What stands for a missing value.
     NULL = "null";
     /// Threads.
     THREADS = "threads";
-    /// Rows of groups that a file lacks make new ones.
-    NEW_GROUPS = "new_groups";
     /// The kind.
     KIND = "kind";
     /// The update of counters.

@@ -12,6 +12,7 @@ use tamis::params::{Name, Params};
 use tamis_read::refusal::{Help, Refusal};
 use tamis_read::{BadRow, Fault, Lines, RowResult, Sink, skip_bad_rows};
 
+
 /// What to do with a row of which no key can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BadRows {
@@ -347,17 +348,37 @@ impl Unusable {
         let shown: Vec<String> = values.iter().map(|value| show(*value)).collect();
         Unusable { why, values: shown.join(", ") }
     }
+
+    /// The same row, where groups that are missing could be made; none where it lacks something else.
+    pub(crate) fn of_new_group(&self) -> Option<NotInFile> {
+        match &self.why {
+            Keyless::UnknownGroup(name) => {
+                Some(NotInFile { name: name.clone(), values: self.values.clone() })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A row of a group that a file lacks.
+#[derive(Debug, thiserror::Error)]
+#[error("group {name:?} is not in the file (values {values})")]
+pub(crate) struct NotInFile {
+    name: String,
+    values: String,
+}
+
+impl Refusal for NotInFile {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::GiveTo(opt::NEW_GROUPS.into(), "make new groups"), skip_bad_rows()]
+    }
 }
 
 impl Refusal for Unusable {
     fn help(&self) -> Vec<Help> {
         let mut help = match self.why {
             Keyless::UnknownGroup(_) => {
-                vec![
-                    Help::Do("plan over all of the data"),
-                    Help::Do("build without the parameters"),
-                    Help::GiveIf("if rows are added to a file", vec![opt::NEW_GROUPS.into()]),
-                ]
+                vec![Help::Do("plan over all of the data"), Help::Do("build without the parameters")]
             }
             _ => Vec::new(),
         };

@@ -17,7 +17,7 @@ use tamis_jobs::filter::apart::{self, Question};
 use tamis_make::spread::{self, Outcome, Rows};
 use tamis_make::{opt, parallel};
 use tamis_read::refusal::{Help, Refusal};
-use tamis_read::{Control, Delimiter, Error, NoColumn, Options as Reading, Quotes, Sources};
+use tamis_read::{Control, Delimiter, Error, Options as Reading, Quotes, Sources};
 
 use crate::errors::{UsedUp, raised, refused, wrong, wrong_job};
 use crate::file::File;
@@ -156,6 +156,24 @@ impl fmt::Display for CommentsFirst {
 impl std::error::Error for CommentsFirst {}
 
 impl Refusal for CommentsFirst {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::leave_out(opt::ON)]
+    }
+}
+
+/// The name of the input as a column: executors are given rows without it.
+#[derive(Debug)]
+struct FileOnSpark;
+
+impl fmt::Display for FileOnSpark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("on Spark rows do not know the file that they come from, and (file) is not a column")
+    }
+}
+
+impl std::error::Error for FileOnSpark {}
+
+impl Refusal for FileOnSpark {
     fn help(&self) -> Vec<Help> {
         vec![Help::leave_out(opt::ON)]
     }
@@ -459,7 +477,7 @@ fn asked_columns(
         Column::Name(name) => Ok(name.into_pyobject(py)?.into_any().unbind()),
         Column::Number(number) => Ok(number.into_pyobject(py)?.into_any().unbind()),
         Column::Line => Ok(py.None()),
-        Column::File => Err(refused(NoColumn::NoFile)),
+        Column::File => Err(refused(FileOnSpark)),
     };
     columns(options, file)?.into_iter().map(column).collect()
 }

@@ -168,8 +168,8 @@ def test_what_is_wrong_is_said(kind: type[Exception], message: str, call: Callab
 
 # Options that messages may name and that no call has: what the command line does with files.
 OF_FILES = {
-    "bits", "chart", "comment", "count", "delimiter", "distinct", "exact", "explain", "format", "memory", "no_header",
-    "missing", "on", "output", "output_format", "own_group", "quotes", "rebuild_above", "rejected", "removed", "share",
+    "bits", "chart", "comment", "count", "delimiter", "distinct", "exact", "explain", "format", "like", "memory",
+    "missing", "new_groups", "no_header", "on", "output", "output_format", "own_group", "quotes", "rebuild_above", "rejected", "removed", "share",
     "state", "strict", "tag",
 }  # fmt: skip
 

@@ -110,6 +110,7 @@ impl Refusal for NoColumn {
                 let formats = ["ndjson", "csv", "tsv"].map(|format| opt::FORMAT.with(format));
                 vec![Help::GiveIf("if messages have columns", formats.to_vec())]
             }
+            NoColumn::NoFile => vec![Help::Do("name files as the input")],
             NoColumn::Keys(_) => vec![Help::leave_out(opt::KEY), Help::Do("give a table")],
             _ => Vec::new(),
         }

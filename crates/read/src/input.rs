@@ -120,7 +120,7 @@ impl Input {
         options: &Options,
         asked: &[Column],
     ) -> Result<Understood> {
-        let (named, asked) = Named::part(&path, asked);
+        let (named, asked) = Named::part(&path, asked).map_err(|why| Error::input(&path, why))?;
         let (origin, compression, seen) =
             origin::open(&path, stdin, |head| look(&path, head, options, &asked))?;
         let Seen { kind, beginning, header, by_look, quotes, comments, names, rows, prelude } = seen;
@@ -153,7 +153,6 @@ impl Input {
             Err(why) => Err(Error::input(path.clone(), why)),
         };
         let rows = match &named {
-            Some(named) if !named.has_name() => Err(Error::input(path.clone(), NoColumn::NoFile)),
             Some(_) if explained.columns.iter().any(|column| column == "(file)") => {
                 Err(Error::input(path.clone(), NoColumn::FileIsAColumn))
             }

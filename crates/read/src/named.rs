@@ -1,40 +1,66 @@
 //! The name of the input as a column: every row of it has the same.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use tamis::key::Column;
 
 use crate::bad_row::BadRow;
+use crate::columns::NoColumn;
+use crate::inputs::STDIN;
 use crate::sink::{RowResult, Sink};
 
 /// Where the name of the input stands among the values that are asked, and what it is.
 pub(super) struct Named {
-    /// None of standard input, which has no name.
-    name: Option<Vec<u8>>,
+    name: Vec<u8>,
     /// In ascending order.
     places: Vec<usize>,
 }
 
 impl Named {
     /// Parts the asked columns: the name of this input where it is asked for, and the columns of its rows.
-    pub(super) fn part(path: &Path, asked: &[Column]) -> (Option<Named>, Vec<Column>) {
+    /// Standard input has no name.
+    pub(super) fn part(path: &Path, asked: &[Column]) -> Result<(Option<Named>, Vec<Column>), NoColumn> {
         let places = |(place, column): (usize, &Column)| (*column == Column::File).then_some(place);
         let places: Vec<usize> = asked.iter().enumerate().filter_map(places).collect();
+        if places.is_empty() {
+            return Ok((None, asked.to_vec()));
+        }
+        if path == Path::new(STDIN) {
+            return Err(NoColumn::NoFile);
+        }
         let others = asked.iter().filter(|column| **column != Column::File).cloned().collect();
-        let name = (path != Path::new("-")).then(|| path.as_os_str().as_encoded_bytes().to_vec());
-        ((!places.is_empty()).then_some(Named { name, places }), others)
-    }
-
-    /// Whether the input has a name.
-    pub(super) fn has_name(&self) -> bool {
-        self.name.is_some()
+        Ok((Some(Named { name: name(path), places }), others))
     }
 
     /// A sink for rows that lack the name, which gives them to this one with it.
     pub(super) fn before<'n, 's>(&'n self, sink: &'s mut dyn Sink) -> WithName<'n, 's> {
         WithName { named: self, sink }
     }
+}
+
+/// The name of a file: its path as it was given, with `/` between its parts, and without those that say
+/// nothing (`logs//a`, `./logs/a` and `logs/a` are one file, and one name). What would look like an option
+/// to other programs begins with `./`.
+fn name(path: &Path) -> Vec<u8> {
+    let mut name = Vec::new();
+    for part in path.components() {
+        if part == Component::CurDir {
+            continue;
+        }
+        if !name.is_empty() && !name.ends_with(b"/") {
+            name.push(b'/');
+        }
+        match part {
+            Component::RootDir if name.ends_with(b"/") => {}
+            Component::RootDir => name.push(b'/'),
+            part => name.extend_from_slice(part.as_os_str().as_encoded_bytes()),
+        }
+    }
+    if name.starts_with(b"-") {
+        name.splice(..0, *b"./");
+    }
+    name
 }
 
 /// Puts the name of the input into every row.
@@ -45,11 +71,17 @@ pub(super) struct WithName<'n, 's> {
 
 impl Sink for WithName<'_, '_> {
     fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
-        let mut all = Vec::with_capacity(values.len() + self.named.places.len());
+        let Named { name, places } = self.named;
+        // A key and a group, as nearly always, need no memory of their own.
+        if let ([at], [value]) = (&places[..], values) {
+            let all = if *at == 0 { [Some(&name[..]), *value] } else { [*value, Some(name)] };
+            return self.sink.row(place, &all);
+        }
+        let mut all = Vec::with_capacity(values.len() + places.len());
         let mut rest = values.iter();
-        for &name in &self.named.places {
-            all.extend(rest.by_ref().take(name - all.len()));
-            all.push(self.named.name.as_deref());
+        for &at in places {
+            all.extend(rest.by_ref().take(at - all.len()));
+            all.push(Some(&name[..]));
         }
         all.extend(rest);
         self.sink.row(place, &all)
@@ -57,5 +89,60 @@ impl Sink for WithName<'_, '_> {
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.sink.bad_row(place, why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_one_name_however_its_folder_is_written() {
+        for path in ["logs/a b", "./logs/a b", "logs//a b", "logs/./a b", ".//logs/a b"] {
+            assert_eq!(name(Path::new(path)), b"logs/a b", "{path}");
+        }
+        for (path, named) in [
+            ("/var//log/x", "/var/log/x"),
+            ("../x", "../x"),
+            ("a/../x", "a/../x"),
+            ("./-rf", "./-rf"),
+            ("-rf", "./-rf"),
+        ] {
+            assert_eq!(name(Path::new(path)), named.as_bytes(), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_name_stands_where_it_is_asked_for() {
+        struct Rows(Vec<String>);
+        impl Sink for Rows {
+            fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
+                let text = |value: &Option<&[u8]>| {
+                    value.map_or("null".into(), |value| String::from_utf8_lossy(value).into_owned())
+                };
+                self.0.push(values.iter().map(text).collect::<Vec<_>>().join(","));
+                Ok(())
+            }
+        }
+        let (line, file) = (Column::Number(1), Column::File);
+        type Case<'a> = (&'a [&'a Column], &'a [Option<&'a [u8]>], &'a str);
+        let cases: [Case<'_>; 6] = [
+            (&[&file, &line], &[Some(b"1")], "f,1"),
+            (&[&line, &file], &[None], "null,f"),
+            (&[&file], &[], "f"),
+            (&[&file, &line, &file], &[Some(b"1")], "f,1,f"),
+            (&[&line, &file, &line], &[Some(b"1"), Some(b"2")], "1,f,2"),
+            // Values that nobody asked for follow: the columns of records that become text.
+            (&[&line, &file], &[Some(b"1"), Some(b"2"), Some(b"3")], "1,f,2,3"),
+        ];
+        for (asked, values, given) in cases {
+            let asked: Vec<Column> = asked.iter().map(|&column| column.clone()).collect();
+            let (named, _) = Named::part(Path::new("f"), &asked).unwrap();
+            let mut rows = Rows(Vec::new());
+            named.unwrap().before(&mut rows).row(0..0, values).unwrap();
+            assert_eq!(rows.0, [given]);
+        }
+        assert!(Named::part(Path::new("-"), &[Column::File]).is_err());
+        assert!(Named::part(Path::new("-"), &[Column::Line]).is_ok());
     }
 }

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use parquet::file::metadata::{
     ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
 };
+use parquet::file::reader::Length;
 use parquet::schema::types::ColumnDescPtr;
 
 use self::bad::{BadParquet, Broken, Undecodable};
@@ -33,11 +34,12 @@ use crate::{Control, Error, Result};
 /// values to stay in the cache until the sink has taken them.
 const BATCH: usize = 4096;
 
-/// A Parquet file. Several threads may scan different row groups of it at once.
+/// A Parquet file. Several threads may scan different row groups of it at once. It is open only while rows
+/// are read: a folder may hold more files than can be open at a time.
 #[derive(Debug)]
 pub(super) struct ParquetFile {
     path: PathBuf,
-    file: Shared,
+    length: u64,
     metadata: ParquetMetaData,
     /// The number of rows before each row group.
     first_rows: Vec<u64>,
@@ -60,7 +62,7 @@ impl ParquetFile {
         .map_err(|_| broken(Broken::Contradiction))?
         .map_err(|error| broken(error.into()))?;
         let first_rows = first_rows(&metadata).map_err(broken)?;
-        Ok(ParquetFile { path: path.to_owned(), file, metadata, first_rows })
+        Ok(ParquetFile { path: path.to_owned(), length: file.len(), metadata, first_rows })
     }
 
     fn descriptors(&self) -> &[ColumnDescPtr] {
@@ -135,10 +137,14 @@ impl ParquetFile {
     fn open_columns(&self, row_group: usize, columns: &[usize]) -> Result<Vec<(usize, Column)>> {
         let group = self.metadata.row_group(row_group);
         let rows = group.num_rows() as usize;
+        let file = File::open(&self.path).and_then(Shared::new).map_err(Error::io(&self.path))?;
+        if file.len() != self.length {
+            return Err(Error::input(&self.path, BadParquet::File(Broken::Changed)));
+        }
         let mut distinct: Vec<(usize, Column)> = Vec::new();
         for &index in columns {
             if distinct.iter().all(|(known, _)| *known != index) {
-                let column = Column::open(&self.file, group.column(index), rows, self.kind(index)?)
+                let column = Column::open(&file, group.column(index), rows, self.kind(index)?)
                     .map_err(|why| self.damaged(index, why))?;
                 distinct.push((index, column));
             }

@@ -94,7 +94,7 @@ pub enum Error {
     /// A step that does not make a key of every value, in a recipe for a [`Filter`](crate::Filter) or a
     /// [`Counter`](crate::Counter).
     #[error(
-        "the step {step} does not make one key of every value; use trim, lower, upper, prefix, suffix, before or after"
+        "the step {step} does not make one key of every value; use trim, lower, upper, prefix, suffix, before, before-last, after or after-first"
     )]
     Step {
         /// The step, as a recipe spells it.

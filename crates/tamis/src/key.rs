@@ -244,6 +244,13 @@ pub enum BadValue {
         /// The value.
         value: String,
     },
+    /// A long value in which a step finds too many matches to look for the last one.
+    ManyMatches {
+        /// The step.
+        step: String,
+        /// The length of the value in bytes.
+        length: usize,
+    },
     /// A value that is no internet address.
     NotAnAddress(String),
     /// An address of a version for which no network was named.
@@ -277,6 +284,9 @@ impl fmt::Display for BadValue {
         match self {
             BadValue::Missing => f.write_str("an empty cell, \\N or null is not a key"),
             BadValue::NoMatch { step, value } => write!(f, "{step} finds nothing in {value:?}"),
+            BadValue::ManyMatches { step, length } => {
+                write!(f, "{step} finds too many matches in a value of {length} bytes to tell the last one")
+            }
             BadValue::NotAnAddress(value) => write!(f, "{value:?} is not an internet address"),
             BadValue::NoNetwork(address) => write!(
                 f,

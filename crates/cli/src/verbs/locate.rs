@@ -1,18 +1,20 @@
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
+use tamis::key::Column;
 use tamis::params::Name;
 use tamis_jobs::locate::Sought;
 use tamis_jobs::query::Asker;
 use tamis_make::output as files;
 use tamis_make::text::printable;
 use tamis_make::{number, parallel};
+use tamis_read::{Flow, Format, Options, RowResult, Sink, Sources};
 
 use crate::progress;
 use crate::show::{self, Output, unless_closed, usage};
@@ -21,14 +23,14 @@ use crate::show::{self, Output, unless_closed, usage};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tamis build logs/ --format log --key host --group '(file)' -o hosts.tamis    an index over a folder
-  tamis locate hosts.tamis 203.0.113.7                                which files may hold it
-  grep -F 203.0.113.7 $(tamis locate hosts.tamis 203.0.113.7)         only these are read
-  tamis locate hosts.tamis --keys suspects.txt                        the files to read for all of these
-  tamis locate hosts.tamis --keys suspects.txt --by-key               for each key its files
+  tamis build logs/ --key 1 --delimiter ' ' --group '(file)' --fpr 1e-5 -o hosts.tamis
+  tamis locate hosts.tamis 203.0.113.7                     which files may hold it
+  grep -F 203.0.113.7 $(tamis locate hosts.tamis 203.0.113.7)
+  tamis locate hosts.tamis --keys suspects.txt             the files to read for all of these
+  tamis locate hosts.tamis --keys suspects.txt --by-key    for each key its files
   tamis locate hosts.tamis 203.0.113.7 --print0 | xargs -0 zgrep -F 203.0.113.7
-  tamis add hosts.tamis logs/today.log --format log                   a new file in the index
-  tamis remove-group hosts.tamis logs/2025-11-17.log                  a file that is gone
+  tamis add hosts.tamis logs/today.log --delimiter ' '     a new file in the index
+  tamis remove-group hosts.tamis logs/2025-11-17.log       a file that is gone
 
 Prints the groups, one per line; in an index by file (--group '(file)') they are the paths as they were named \
 when the index was built. No file that holds one of the keys is missing; some may be named by chance, and how \
@@ -40,7 +42,7 @@ pub struct Locate {
     file: PathBuf,
     /// The keys; parts of a compound key are separated by tabs
     keys: Vec<OsString>,
-    /// A file of keys, one per line; `-` for standard input
+    /// A file of keys, one per line, plain or compressed; `-` for standard input
     #[arg(long = "keys", value_name = "FILE", conflicts_with = "keys")]
     from: Option<PathBuf>,
     /// Say for each key which groups may hold it
@@ -49,6 +51,11 @@ pub struct Locate {
     /// End each name with a null byte, and write it as it is: for xargs -0
     #[arg(long, conflicts_with = "by_key")]
     print0: bool,
+}
+
+/// Which key makes trouble.
+fn refused(key: &[u8]) -> String {
+    format!("key {:?}", String::from_utf8_lossy(&key[..key.len().min(100)]))
 }
 
 impl Locate {
@@ -78,10 +85,9 @@ impl Locate {
             return self.by_key(output, Asker::new(&file)?);
         }
         let mut sought = Sought::new(&file)?;
-        self.each_key(&mut |key| {
-            sought.push(key).with_context(|| format!("key {:?}", String::from_utf8_lossy(key)))?;
-            Ok(true)
-        })?;
+        for key in self.keys(output)? {
+            sought.push(&key).with_context(|| refused(&key))?;
+        }
         let located =
             progress::run(output, "asking", |control| sought.locate(parallel::default_threads(), control))?;
         let names = located.groups.iter().map(|&group| &params.groups[group].group);
@@ -122,21 +128,20 @@ impl Locate {
     fn by_key(&self, output: &Output, mut asker: Asker<'_>) -> Result<bool> {
         let mut out = BufWriter::new(io::stdout().lock());
         let (mut any, mut answers) = (false, Vec::new());
-        self.each_key(&mut |key| {
-            let groups = asker.ask(key).with_context(|| format!("key {:?}", String::from_utf8_lossy(key)))?;
+        'keys: for key in self.keys(output)? {
+            let groups = asker.ask(&key).with_context(|| refused(&key))?;
             any |= !groups.is_empty();
             if output.json {
-                answers.push(json!({ "key": Name(key.to_vec()), "groups": groups }));
-                return Ok(true);
+                answers.push(json!({ "key": Name(key), "groups": groups }));
+                continue;
             }
             for group in groups {
-                let written = writeln!(out, "{}\t{}", printable(key), printable(&group.0));
+                let written = writeln!(out, "{}\t{}", printable(&key), printable(&group.0));
                 if !unless_closed(written)? {
-                    return Ok(false);
+                    break 'keys;
                 }
             }
-            Ok(true)
-        })?;
+        }
         if output.json {
             unless_closed(writeln!(out, "{}", json!(answers)))?;
         }
@@ -144,35 +149,30 @@ impl Locate {
         Ok(any)
     }
 
-    /// Gives the keys one by one, until nobody wants more.
-    fn each_key(&self, take: &mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<()> {
+    /// The keys. Those of a file are its lines, read as all other input is.
+    fn keys(&self, output: &Output) -> Result<Vec<Vec<u8>>> {
         let Some(path) = &self.from else {
             if self.keys.is_empty() {
                 return usage("no keys: give them as arguments, or a file of them with --keys FILE");
             }
-            for key in &self.keys {
-                if !take(key.as_encoded_bytes())? {
-                    break;
-                }
-            }
-            return Ok(());
+            return Ok(self.keys.iter().map(|key| key.as_encoded_bytes().to_vec()).collect());
         };
-        let mut input: Box<dyn BufRead> = match path.as_os_str() == "-" {
-            true => Box::new(io::stdin().lock()),
-            false => {
-                let opened = File::open(path).with_context(|| path.display().to_string())?;
-                Box::new(BufReader::with_capacity(1 << 16, opened))
-            }
-        };
-        let mut line = Vec::new();
-        while input.read_until(b'\n', &mut line).with_context(|| path.display().to_string())? > 0 {
-            let key = line.strip_suffix(b"\n").unwrap_or(&line);
-            let key = key.strip_suffix(b"\r").unwrap_or(key);
-            if !key.is_empty() && !take(key)? {
-                break;
-            }
-            line.clear();
-        }
+        let options = Options { format: Some(Format::Lines), ..Options::default() };
+        let flow = (path.as_os_str() == "-").then(Flow::stdin);
+        let sources = Sources::of(vec![(path.clone(), flow)], &options, &[Column::Line])?;
+        let lists = progress::run(output, "reading keys", |control| {
+            sources.scan_dyn(vec![List(Vec::new())], control) // one thread: in order
+        })?;
+        Ok(lists.into_iter().flat_map(|list| list.0).collect())
+    }
+}
+
+/// Collects keys.
+struct List(Vec<Vec<u8>>);
+
+impl Sink for List {
+    fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
+        self.0.extend(values.iter().copied().flatten().filter(|key| !key.is_empty()).map(<[u8]>::to_vec));
         Ok(())
     }
 }

@@ -240,7 +240,7 @@ fn what_cannot_be_done_is_said() {
     let folder = people();
     folder.write("mail.csv", "id,sender\n1,ann@x.org\n");
     folder.refused("filter allow.tamis mail.csv", 1, &["no column \"email\"", "id, sender", "--key"]);
-    folder.refused("filter allow.tamis mail.csv --key sender:upper", 2, &["stored steps"]);
+    folder.refused("filter allow.tamis mail.csv --key sender:words", 2, &["stored steps"]);
     folder.refused("filter none.tamis mail.csv", 1, &["none.tamis"]);
     folder.refused("filter mail.csv mail.csv", 1, &["not a tamis file"]);
     folder.refused("filter allow.tamis none.csv", 1, &["no such file"]);

@@ -11,7 +11,7 @@ use parquet::schema::parser::parse_message_type;
 use crate::build::{KINDS, RATINGS};
 use crate::support::Folder;
 
-fn gz(bytes: &[u8]) -> Vec<u8> {
+pub fn gz(bytes: &[u8]) -> Vec<u8> {
     let mut to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     to.write_all(bytes).unwrap();
     to.finish().unwrap()

@@ -68,12 +68,12 @@ fn plan_says_what_it_said_before() {
 
 #[test]
 fn add_remove_and_merge_say_what_they_said_before() {
-    ["add", "remove", "merge"].iter().for_each(|verb| said(verb));
+    ["add", "remove", "remove-group", "merge"].iter().for_each(|verb| said(verb));
 }
 
 #[test]
-fn query_test_and_filter_say_what_they_said_before() {
-    ["query", "test", "filter"].iter().for_each(|verb| said(verb));
+fn query_locate_test_and_filter_say_what_they_said_before() {
+    ["query", "locate", "test", "filter"].iter().for_each(|verb| said(verb));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::finish::{finish, gather};
 use super::{Refusal, Report, insert, insert_distinct};
 use crate::count::KeyRules;
 use crate::groups::{self, Moved, New};
-use crate::rows::BadRows;
+use crate::rows::{BadRows, Unusable};
 use crate::{count_min, exact, output, parallel};
 
 /// Rows to be added to filters that exist.
@@ -78,8 +78,11 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     let about = container.about().clone();
     drop(container);
     let mut built = match addition.distinct {
-        true => insert_distinct(&sources, rules, params, Some(words), addition.threads, control)?,
-        false => insert(&sources, rules, params, Some(words), addition.threads, control)?,
+        true => insert_distinct(&sources, rules, params, Some(words), addition.threads, control)
+            .map_err(of_new_group)?,
+        false => {
+            insert(&sources, rules, params, Some(words), addition.threads, control).map_err(of_new_group)?
+        }
     };
     let gathered = match &store {
         Some(_) => Some(gather(&sources, rules, &built, exact::MEMORY, addition.threads, path, control)?),
@@ -113,4 +116,20 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         exact,
         heavy,
     })
+}
+
+/// Says of a row whose group the file lacks that it can be made.
+fn of_new_group(error: Error) -> Error {
+    let found = |why: &dyn tamis_read::refusal::Refusal| why.as_a::<Unusable>()?.of_new_group();
+    match error {
+        Error::Row { path, line, why } => {
+            let why = found(&*why).map_or(why, Into::into);
+            Error::Row { path, line, why }
+        }
+        Error::FileRow { path, row, why } => {
+            let why = found(&*why).map_or(why, Into::into);
+            Error::FileRow { path, row, why }
+        }
+        other => other,
+    }
 }

@@ -46,6 +46,9 @@ pub enum Broken {
     /// The reader says so.
     #[error(transparent)]
     Reader(#[from] ParquetError),
+    /// It has another length than before.
+    #[error("it changed while it was read")]
+    Changed,
     /// Numbers in the footer do not fit together.
     #[error("its footer contradicts itself")]
     Contradiction,

@@ -130,7 +130,7 @@ pub(super) fn argument<'a>(step: &str, argument: &'a str) -> Cow<'a, str> {
 /// with a colon after it, too.)
 pub(super) fn needs_quotes(name: &str) -> bool {
     name.starts_with('"')
-        || (name.contains(':') && name.contains('='))
+        || (name.contains(':') && cut(&format!("{name}:")) != (name, ""))
         || !matches!(column_of(name), Ok(Column::Name(_)))
 }
 

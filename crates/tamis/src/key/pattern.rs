@@ -2,6 +2,7 @@
 
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -13,6 +14,13 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// Patterns that a recipe may have: each is compiled when a file is opened.
 pub(super) const MOST_PATTERNS: usize = 16;
+
+/// Bytes after each match, summed over all matches of a value, up to which the last one is looked for: no
+/// value of up to 16 KiB has more.
+const MOST_AFTER: usize = 1 << 28;
+
+/// So few matches are no trouble, however long the value is.
+const FEW_MATCHES: u32 = 16;
 
 /// A regular expression in the syntax of the crate `regex`: it runs in linear time, whatever it is
 /// asked to look at. One that comes from a file is compiled when its recipe is checked.
@@ -35,10 +43,8 @@ impl Pattern {
     pub fn new(text: &str) -> Result<Pattern, Error> {
         let compiled = RegexBuilder::new(text).size_limit(MOST_BYTES).dfa_size_limit(MOST_BYTES).build();
         let pattern = compiled.map_err(|error| {
-            // The reason stands in the last line, below a drawing of the place.
-            let why = error.to_string();
-            let why = why.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
-            Error::Recipe(alloc::format!("{text:?} is not a regular expression: {why}"))
+            let error = error.to_string();
+            Error::Recipe(alloc::format!("{text:?} is not a regular expression: {}", reason(&error)))
         })?;
         match pattern.captures_len() {
             ..=2 => Ok(Pattern { text: text.to_owned(), compiled: Once::from(Some(pattern)) }),
@@ -78,12 +84,58 @@ impl Pattern {
     }
 
     /// What the last of all matches, found from the left, captures.
-    pub(super) fn last<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
-        let regex = self.regex()?;
+    ///
+    /// One search takes linear time, but each may look at all the rest of a value before it settles for a
+    /// short match (`a.*b|a`), and matches may be as many as bytes.
+    ///
+    /// # Errors
+    /// Where all that stands after the matches, summed up, is too much to be looked at.
+    pub(super) fn last<'v>(&self, value: &'v [u8]) -> Result<Option<&'v [u8]>, TooMany> {
+        let Some(regex) = self.regex() else { return Ok(None) };
+        let (mut matches, mut after) = (0u32, 0);
+        let mut is_too_many = |end: usize| {
+            (matches, after) = (matches.saturating_add(1), after + (value.len() - end));
+            matches > FEW_MATCHES && after > MOST_AFTER
+        };
         if regex.captures_len() == 1 {
-            return regex.find_iter(value).last().map(|found| found.as_bytes());
+            let mut last = None;
+            for found in regex.find_iter(value) {
+                if is_too_many(found.end()) {
+                    return Err(TooMany);
+                }
+                last = Some(found.as_bytes());
+            }
+            return Ok(last);
         }
-        captured(regex.captures_iter(value).last())
+        let mut last = None;
+        for captures in regex.captures_iter(value) {
+            if captures.get(0).is_some_and(|all| is_too_many(all.end())) {
+                return Err(TooMany);
+            }
+            last = Some(captures);
+        }
+        Ok(captured(last))
+    }
+}
+
+/// There are too many matches in a long value.
+pub(super) struct TooMany;
+
+/// The reason, which stands in the last line, below the pattern and a mark at the place.
+fn reason(error: &str) -> String {
+    let lines: Vec<&str> = error.lines().collect();
+    let why = lines.last().unwrap_or(&"").trim().trim_start_matches("error: ");
+    // Both are indented alike. A pattern of several lines is drawn otherwise.
+    let place = match lines[..] {
+        [_, pattern, mark, _] => {
+            let indent = pattern.len() - pattern.trim_start().len();
+            mark.find('^').and_then(|at| at.checked_sub(indent.min(4)))
+        }
+        _ => None,
+    };
+    match place {
+        Some(before) => alloc::format!("{why}, at character {}", before + 1),
+        None => why.to_string(),
     }
 }
 

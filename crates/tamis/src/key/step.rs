@@ -274,7 +274,10 @@ impl Step {
                 Cow::Borrowed(first(value, text).map_or(value, |at| &value[at + text.len()..]))
             }
             Step::Extract(pattern) => found(pattern.first(value))?,
-            Step::ExtractLast(pattern) => found(pattern.last(value))?,
+            Step::ExtractLast(pattern) => {
+                let too_many = |_| BadValue::ManyMatches { step: self.to_string(), length: value.len() };
+                found(pattern.last(value).map_err(too_many)?)?
+            }
             Step::Ip => Cow::Owned(address::canonical(value)?),
             Step::Cidr(network) => Cow::Owned(network.of(value)?),
             Step::Domain(list) => match list.registrable(value) {
@@ -310,8 +313,13 @@ impl fmt::Display for Step {
     }
 }
 
+/// A value in a message: its beginning, where it is long.
 fn lossy(value: &[u8]) -> String {
-    String::from_utf8_lossy(value).into_owned()
+    const SHOWN: usize = 200;
+    match value.get(..SHOWN) {
+        Some(beginning) if value.len() > SHOWN => String::from_utf8_lossy(beginning).into_owned() + "…",
+        _ => String::from_utf8_lossy(value).into_owned(),
+    }
 }
 
 /// Where a text first stands in a value. An empty text stands nowhere.

@@ -308,6 +308,46 @@ fn a_pattern_that_finds_nothing_leaves_no_value() {
     assert!(made("x:extract=a|(b)", "a").is_err());
 }
 
+/// Patterns that other engines need exponential or quadratic time for.
+const SLOW_ELSEWHERE: [&str; 7] =
+    ["(?:a+)+$", "(?:a|aa)+b", "(?:a*)*b", "(?:.*)*x(?:.*)*y", "a.*b|a", "(a)(?:.*b)?", "(?:a?){30}a{30}"];
+
+#[test]
+fn no_pattern_is_slow_on_a_long_value() {
+    let long = "a".repeat(1 << 20);
+    let start = std::time::Instant::now();
+    for pattern in SLOW_ELSEWHERE {
+        for step in ["extract", "extract-last"] {
+            let made = made(&format!("x:{step}=\"{pattern}\""), &long);
+            let refused = matches!(made, Err(BadValue::ManyMatches { length: 1_048_576, .. }));
+            assert!(!refused || step == "extract-last", "{pattern}");
+        }
+    }
+    assert!(made("x:extract-last=\"a.*b|a\"", &long).is_err());
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
+    // Few matches may stand anywhere, and many in a value of a usual length.
+    let ends = "a".to_owned() + &" ".repeat(1 << 20) + "b";
+    assert_eq!(made("x:extract-last=[a-z]", &ends).as_deref(), Ok("b"));
+    assert_eq!(made("x:extract-last=[a-z]", &"az".repeat(8 << 10)).as_deref(), Ok("z"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn nested_repetitions_end_on_any_long_value(
+        pattern in "(\\(\\?:[ab.][*+?]?[ab]?[*+]?\\)[*+]){1,4}[ab$]?",
+        part in "[ab]{1,8}",
+        end in "[abc]{0,3}",
+    ) {
+        let value = part.repeat((256 << 10) / part.len()) + &end;
+        let start = std::time::Instant::now();
+        let _ = made(&format!("x:extract=\"{pattern}\""), &value);
+        let _ = made(&format!("x:extract-last=\"{pattern}\""), &value);
+        prop_assert!(start.elapsed().as_secs() < 30, "{}: {:?}", pattern, start.elapsed());
+    }
+}
+
 #[test]
 fn texts_in_quotes_hold_any_character() {
     for (field, column, steps) in [
@@ -317,6 +357,11 @@ fn texts_in_quotes_hold_any_character() {
         (r#"x:extract="^id=(\d{1,3}):\s""#, "x", &[r#"extract="^id=(\d{1,3}):\s""#]),
         (r#"x:split=", ",lower"#, "x", &["split=, ", "lower"]),
         ("x:split=,", "x", &["split=,"]),
+        ("x:lower,extract=(?:a:b)+", "x", &["lower", r#"extract="(?:a:b)+""#]),
+        ("x:extract-last=a:b,upper", "x", &[r#"extract-last="a:b""#, "upper"]),
+        (r#""x:split=y":lower"#, "x:split=y", &["lower"]),
+        (r#""x:extract=y""#, "x:extract=y", &[]),
+        ("x:re-extract=y:", "x:re-extract=y", &[]),
         ("x:split=::,lower", "x", &["split=::", "lower"]),
         (r#""xml:lang":lower"#, "xml:lang", &["lower"]),
         (r#""xml:lang""#, "xml:lang", &[]),
@@ -335,7 +380,9 @@ fn texts_in_quotes_hold_any_character() {
         (r#"x:before="a"#, "is not closed"),
         (r#"x:before="a"b"#, "follows a closing quote"),
         (r#""x"y"#, "follows a closing quote"),
-        ("x:extract=(", "is not a regular expression: unclosed group"),
+        ("x:extract=(", "is not a regular expression: unclosed group, at character 1"),
+        ("x:extract=  é[b", "is not a regular expression: unclosed character class, at character 4"),
+        ("x:extract=a\n(", "is not a regular expression: unclosed group"),
         ("x:extract=", "takes a regular expression"),
         ("x:extract=(a)(b)", "has 2 groups"),
         ("x:cidr", "cidr=24"),
