@@ -52,6 +52,8 @@ pub enum FormatName {
     Csv,
     Tsv,
     Ndjson,
+    /// access logs, common or combined, as Apache and nginx write them
+    Log,
     Parquet,
 }
 
@@ -62,6 +64,7 @@ impl From<FormatName> for Format {
             FormatName::Csv => Format::Csv,
             FormatName::Tsv => Format::Tsv,
             FormatName::Ndjson => Format::Ndjson,
+            FormatName::Log => Format::Log,
             FormatName::Parquet => Format::Parquet,
         }
     }
