@@ -620,6 +620,45 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_a_log_is_offered_to_be_read_as_one() {
+        let line = "h - - [10/Oct/2025:13:55:36 -0700] \"GET /a,b HTTP/1.1\" 200 1\n";
+        let offered = |asked: Column| {
+            let asked = [asked];
+            let refused = match asked[0] {
+                Column::Name(_) => {
+                    super::by_header(line.as_bytes(), &Options::default(), false, &asked).err()
+                }
+                _ => refuse_undeclared(line.as_bytes(), &Options::default(), &asked).err(),
+            };
+            match refused {
+                Some(BadFormat::Doubt(doubt)) => Some(doubt.choices[0].clone()),
+                _ => None,
+            }
+        };
+        let log = |value: &str| Some((opt::FORMAT.with("log"), value.to_owned()));
+        assert_eq!(offered(Column::Name("host".into())), log("h"));
+        assert_eq!(offered(Column::Name("path".into())), log("/a,b"));
+        assert_eq!(offered(Column::Name("agent".into())), log("-"));
+        assert_eq!(offered(Column::Number(5)), log("GET /a,b HTTP/1.1"));
+        assert_eq!(offered(Column::Name("city".into())), None);
+    }
+
+    #[test]
+    fn what_a_log_cannot_have_is_refused() {
+        let log = Options { format: Some(Format::Log), ..Options::default() };
+        let read = |options: &Options| kind(Path::new("x.csv"), b"a", options, &LINE);
+        assert_eq!(read(&log), Ok(RowFormat::Log));
+        assert_eq!(read(&Options { comment: Some(b'#'), ..log.clone() }), Ok(RowFormat::Log));
+        for (options, option) in [
+            (Options { delimiter: Some(b' '.into()), ..log.clone() }, opt::DELIMITER),
+            (Options { quotes: Some(Quotes::Log), ..log.clone() }, opt::QUOTES),
+            (Options { no_header: true, ..log.clone() }, opt::NO_HEADER),
+        ] {
+            assert!(matches!(read(&options), Err(BadFormat::OfLog(_, given)) if given == option));
+        }
+    }
+
+    #[test]
     fn what_is_not_text_is_refused() {
         let refused = |text: &[u8], whole| refuse_binary(text, whole, None).err();
         assert_eq!(refused(b"ab\0", false), Some(BadFormat::Binary { at: 3 }));

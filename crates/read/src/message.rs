@@ -213,6 +213,18 @@ mod tests {
     }
 
     #[test]
+    fn a_message_may_be_a_line_of_a_log() {
+        let log = Options { format: Some(Format::Log), ..Options::default() };
+        let asked = [Column::Name("host".into()), Column::Name("agent".into())];
+        let line = "h - - [10/Oct/2025:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1 \"-\" \"\\\"\"";
+        let listed = read(&log, &asked, &[line, "x", &format!("{line}\n{line}"), &format!("{line}\r\n")]);
+        assert_eq!(listed.rows, [["h", "\""], ["h", "\""]]);
+        assert_eq!(listed.bad.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [2, 3]);
+        let declared = Options { no_header: true, ..log };
+        assert!(matches!(Messages::new(&declared, &asked), Err(BadMessages::Declared(_))));
+    }
+
+    #[test]
     fn columns_that_messages_cannot_have_are_refused() {
         let refused = |format, column| {
             Messages::new(&Options { format: Some(format), ..Options::default() }, &[column]).unwrap_err()

@@ -12,6 +12,7 @@ mod golden;
 mod groups;
 mod interrupt;
 mod layered;
+mod logs;
 mod merge;
 mod messages;
 mod output;
