@@ -37,6 +37,7 @@ const IDENT: usize = 1;
 const USER: usize = 2;
 const TIME: usize = 3;
 const REQUEST: usize = 4;
+const REFERER: usize = 7;
 
 /// The fields of a line that can be asked for.
 const MOST: usize = 16;
@@ -162,18 +163,19 @@ impl Fields {
         sink: &mut S,
     ) -> RowResult {
         let mut found: [&[u8]; MOST] = [b""; MOST];
-        if let Err(wrong) = self.find(line, &mut found) {
-            return sink.bad_row(place, wrong.into());
-        }
+        let escaped = match self.find(line, &mut found) {
+            Ok(escaped) => escaped,
+            Err(wrong) => return sink.bad_row(place, wrong.into()),
+        };
         match self.picks.len() {
             0..=ON_STACK => {
                 let values = &mut [None; ON_STACK][..self.picks.len()];
-                self.fill(line, &found, made, values);
+                self.fill(line, &found, escaped, made, values);
                 sink.row(place, values)
             }
             many => {
                 let mut values = vec![None; many];
-                self.fill(line, &found, made, &mut values);
+                self.fill(line, &found, escaped, made, &mut values);
                 sink.row(place, &values)
             }
         }
@@ -186,15 +188,16 @@ impl Fields {
         &self,
         line: &'l [u8],
         found: &[&'l [u8]; MOST],
+        escaped: Escaped,
         made: &'l mut Made,
         values: &mut [Option<&'l [u8]>],
     ) {
-        let mut escaped = false;
+        let mut any = false;
         for (pick, value) in self.picks.iter().zip(values.iter_mut()) {
             *value = raw(*pick, line, found);
-            escaped |= *pick != Pick::Line && value.is_some_and(|value| memchr(b'\\', value).is_some());
+            any |= value.is_some_and(|value| escaped.may(*pick, value));
         }
-        if escaped {
+        if any {
             self.unescape(made, values);
         }
     }
@@ -222,31 +225,62 @@ impl Fields {
 
     /// Finds the fields of a line, as far as they are wanted. What is not there stays as it is.
     #[inline(always)]
-    fn find<'l>(&self, line: &'l [u8], found: &mut [&'l [u8]; MOST]) -> Result<(), Wrong> {
+    fn find<'l>(&self, line: &'l [u8], found: &mut [&'l [u8]; MOST]) -> Result<Escaped, Wrong> {
+        let mut escaped = Escaped(0);
         let mut rest = line;
         for field in &mut found[..TIME] {
             (*field, rest) = word(rest);
         }
-        (found[TIME], rest) = match timed(rest) {
+        (found[TIME], rest) = match usually_timed(rest).or_else(|| timed(rest)) {
             Some(time) => time,
             None => after_user(line, rest, found)?,
         };
-        for field in REQUEST..self.wanted {
+        for (field, value) in found.iter_mut().enumerate().take(self.wanted).skip(REQUEST) {
             let wrong = |fault: &'static str| Wrong { field, fault };
-            (found[field], rest) = match rest.first() {
-                Some(b'"') => match quoted(&rest[1..]) {
-                    Some((value, [])) => (value, &[][..]),
-                    Some((value, [b' ', after @ ..])) => (value, after),
-                    Some(_) => return Err(wrong("goes on after its closing quote")),
-                    None => return Err(wrong("opens a quote that does not close in this line")),
-                },
-                None if field >= FIELDS => break,
-                None => return Err(wrong("is missing")),
-                Some(_) if field == REQUEST => return Err(wrong("does not begin with a quote")),
-                Some(_) => word(rest),
+            (*value, rest) = match rest {
+                [b'"', text @ ..] => {
+                    let Some((end, has_escapes)) = quoted(text) else {
+                        return Err(wrong("opens a quote that does not close in this line"));
+                    };
+                    escaped.0 |= u32::from(has_escapes) << field;
+                    match &text[end + 1..] {
+                        [] => (&text[..end], &[][..]),
+                        [b' ', after @ ..] => (&text[..end], after),
+                        _ => return Err(wrong("goes on after its closing quote")),
+                    }
+                }
+                [] if field >= FIELDS => break,
+                [] => return Err(wrong("is missing")),
+                _ if field == REQUEST => return Err(wrong("does not begin with a quote")),
+                _ => {
+                    let (value, after) = word(rest);
+                    // Servers can be told to write any field without quotes.
+                    escaped.0 |= u32::from(field >= REFERER && memchr(b'\\', value).is_some()) << field;
+                    (value, after)
+                }
             };
         }
-        Ok(())
+        Ok(escaped)
+    }
+}
+
+/// Which fields have a backslash in them, a bit each.
+#[derive(Debug, Clone, Copy)]
+struct Escaped(u32);
+
+impl Escaped {
+    /// Whether a value may have one. Fields that are never quoted are short, and looked through.
+    #[inline(always)]
+    fn may(self, pick: Pick, value: &[u8]) -> bool {
+        let field = match pick {
+            Pick::Line => return false,
+            Pick::Field(field) => field,
+            Pick::Request(_) => REQUEST,
+        };
+        match field {
+            REQUEST | REFERER.. => self.0 >> field & 1 == 1,
+            _ => memchr(b'\\', value).is_some(),
+        }
     }
 }
 
@@ -260,6 +294,15 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
         Some(end) => (&text[..end], &text[end + 1..]),
         None => (text, &[]),
     }
+}
+
+/// The same as [`timed`], of a time as it is written unless somebody wants otherwise: it has one length.
+#[inline(always)]
+fn usually_timed(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    const LENGTH: usize = "10/Oct/2025:13:55:36 -0700".len();
+    let (head, _) = text.split_at_checked(LENGTH + 4)?;
+    let usual = head[0] == b'[' && head[3] == b'/' && head[7] == b'/' && head[LENGTH + 1..] == *b"] \"";
+    usual.then(|| (&text[1..=LENGTH], &text[LENGTH + 3..]))
 }
 
 /// A time in brackets, and the request that follows it: up to its quote, which no client can write into a
@@ -312,15 +355,16 @@ fn after_user<'l>(
     }
 }
 
-/// What stands before the next quote that is not escaped, and what stands after it.
+/// Where the next quote is that is not escaped, and whether there is a backslash before it.
 #[inline(always)]
-fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut at = 0;
+fn quoted(text: &[u8]) -> Option<(usize, bool)> {
+    let (mut at, mut escaped) = (0, false);
     loop {
         at += memchr2(b'"', b'\\', text.get(at..)?)?;
         if text[at] == b'"' {
-            return Some((&text[..at], &text[at + 1..]));
+            return Some((at, escaped));
         }
+        escaped = true;
         at += 2; // what is escaped is no quote
     }
 }
