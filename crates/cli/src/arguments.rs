@@ -17,7 +17,8 @@ use crate::show::{Output, usage, wrong};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub struct Reading {
-    /// The format, if it is not recognised correctly
+    /// The format, if it is not recognised correctly; log: access logs as Apache and nginx write them, with
+    /// columns such as host, time, path, status and agent
     #[arg(long, value_enum)]
     pub format: Option<FormatName>,
     /// The delimiter of delimited text: one character, or its name: tab, comma, semicolon, pipe, space;
@@ -52,6 +53,7 @@ pub enum FormatName {
     Csv,
     Tsv,
     Ndjson,
+    Log,
     Parquet,
 }
 
@@ -62,6 +64,7 @@ impl From<FormatName> for Format {
             FormatName::Csv => Format::Csv,
             FormatName::Tsv => Format::Tsv,
             FormatName::Ndjson => Format::Ndjson,
+            FormatName::Log => Format::Log,
             FormatName::Parquet => Format::Parquet,
         }
     }

@@ -10,8 +10,7 @@ use tamis::hash::{Scheme, xxh3};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::params::{Name, Params};
 use tamis_read::refusal::{Help, Refusal};
-use tamis_read::{BadRow, Fault, Lines, RowResult, Sink, skip_bad_rows};
-
+use tamis_read::{BadRow, Fault, Lines, RowResult, Sink, opt, skip_bad_rows};
 
 /// What to do with a row of which no key can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -324,6 +323,9 @@ pub enum Keyless {
         "in the time: not a valid time; write 2026-11-15T12:34:56Z, 2026-11-15 12:34:56 or seconds since 1970"
     )]
     NoMoment,
+    /// A time of a log whose bracket does not close: the zone behind it was cut off.
+    #[error("in the time: its bracket does not close, so its zone is missing")]
+    CutMoment,
 }
 
 /// What is wrong with a value; if there is none, in these words.
@@ -379,6 +381,9 @@ impl Refusal for Unusable {
         let mut help = match self.why {
             Keyless::UnknownGroup(_) => {
                 vec![Help::Do("plan over all of the data"), Help::Do("build without the parameters")]
+            }
+            Keyless::CutMoment => {
+                vec![Help::GiveIf("if this is an access log", vec![opt::FORMAT.with("log")])]
             }
             _ => Vec::new(),
         };

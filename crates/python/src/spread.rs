@@ -17,7 +17,7 @@ use tamis_jobs::filter::apart::{self, Question};
 use tamis_make::spread::{self, Outcome, Rows};
 use tamis_make::{opt, parallel};
 use tamis_read::refusal::{Help, Refusal};
-use tamis_read::{Control, Delimiter, Error, Options as Reading, Quotes, Sources};
+use tamis_read::{Control, Delimiter, Error, Format, Options as Reading, Quotes, Sources};
 
 use crate::errors::{UsedUp, raised, refused, wrong, wrong_job};
 use crate::file::File;
@@ -539,7 +539,8 @@ fn understand<'py>(
         Some(Delimiter::Whitespace) => found.set_item("delimiter", "whitespace")?,
         delimiter => found.set_item("delimiter", delimiter.and_then(Delimiter::byte))?,
     }
-    found.set_item("no_header", !explained.header)?;
+    // Logs never have a header, and nobody says so.
+    found.set_item("no_header", !explained.header && explained.format != Format::Log)?;
     found.set_item("quotes", explained.quotes.map(Quotes::name))?;
     found.set_item("comment", reading.comment)?;
     found.set_item("columns", explained.columns)?;

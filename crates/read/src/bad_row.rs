@@ -71,6 +71,20 @@ pub enum BadRow {
         /// What is wrong there.
         fault: &'static str,
     },
+    /// A line is not one of an access log.
+    #[error(
+        "not a line of an access log: field {field}{} {fault}; such a line is host ident user [time] \
+         \"request\" status bytes, and mostly \"referer\" \"agent\"",
+        name.map_or(String::new(), |name| format!(" ({name})"))
+    )]
+    NotALog {
+        /// The field that is wrong, from 1.
+        field: usize,
+        /// Its name, if it has one.
+        name: Option<&'static str>,
+        /// What is wrong with it.
+        fault: &'static str,
+    },
     /// A path leads to an object or an array.
     #[error("{path:?} is {what}; a key needs a string, a number, true or false")]
     NotOneValue {
@@ -107,6 +121,10 @@ impl Refusal for BadRow {
             BadRow::Doubt(_) => vec![
                 Help::GiveTo(opt::FORMAT.with("lines"), "take whole lines"),
                 Help::GiveTo(opt::DELIMITER.with("DELIMITER"), "take their first field"),
+            ],
+            BadRow::NotALog { .. } => vec![
+                skip_bad_rows(),
+                Help::GiveIf("if all its lines have another form", vec![opt::DELIMITER.with("space")]),
             ],
             // A row whose end is not known cannot be left out.
             BadRow::TooLong { .. } => Vec::new(),

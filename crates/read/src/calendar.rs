@@ -232,12 +232,15 @@ fn compact(text: &[u8]) -> Option<i64> {
     Some(date + time - rest.zone()?)
 }
 
-/// As web servers write it, with its brackets or without.
+/// As web servers write it, with its brackets or without. A bracket that is not closed was cut off, and the
+/// zone with it: that is no moment.
 fn logged(text: &[u8]) -> Option<i64> {
     const MONTHS: [&[u8]; 12] =
         [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
-    let text = text.strip_prefix(b"[").unwrap_or(text);
-    let mut rest = Cursor(text.strip_suffix(b"]").unwrap_or(text));
+    let mut rest = Cursor(match text.strip_prefix(b"[") {
+        Some(text) => text.strip_suffix(b"]")?,
+        None => text,
+    });
     let day = rest.number(2)?;
     let name = rest.eat(b"/").then(|| rest.0.get(..3))??;
     let month = MONTHS.iter().position(|month| *month == name)? as u64 + 1;
@@ -297,8 +300,10 @@ mod tests {
             "1794746096000",
             "1794746096000999",
             "1794746096000999999",
-            "[15/Nov/2026:12:34:56",
+            "[15/Nov/2026:12:34:56]",
             "[15/Nov/2026:13:34:56 +0100]",
+            "15/Nov/2026:13:34:56 +0100",
+            "15/Nov/2026:05:04:56 -0730",
             "15/Nov/2026:12:34:56",
             "20261115123456",
             "20261115T123456Z",
@@ -364,6 +369,9 @@ mod tests {
             "20251001T1234",
             "20251001T246000",
             "15/Nov/2026",
+            "[15/Nov/2026:12:34:56",
+            "[15/Nov/2026:12:34:56 +0100",
+            "15/Nov/2026:12:34:56 +0100]",
             "15/Foo/2026:12:34:56",
             "31/Feb/2026:12:34:56",
             "-2026-11-15",

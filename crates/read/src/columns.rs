@@ -69,6 +69,14 @@ pub enum NoColumn {
         /// The columns there are.
         there: ColumnNames,
     },
+    /// A field of an access log that is too far behind.
+    #[error("the fields of a line of an access log have the numbers 1 to {most}, and {number} is asked for")]
+    NumberInLog {
+        /// The number that is asked for.
+        number: usize,
+        /// The last number that can be.
+        most: usize,
+    },
     /// Lines have no columns.
     #[error("it has one key per line and no column {0}")]
     Lines(Column),
@@ -204,7 +212,8 @@ impl NoColumn {
     }
 }
 
-fn missing(column: &Column, names: &[String]) -> NoColumn {
+/// That there is no such column among these.
+pub(super) fn missing(column: &Column, names: &[String]) -> NoColumn {
     let (near, delimiter) = match column {
         Column::Name(name) => (near(name, names).cloned(), other_delimiter(name, names)),
         _ => (None, None),

@@ -8,13 +8,13 @@ use tamis::key::Column;
 
 use super::delimited;
 use super::dialect::Dialect;
-use super::lines;
 use super::options::{Delimiter, Quotes};
 use super::reader::Compression;
 use super::{Format, Options};
+use super::{lines, log};
 use crate::columns;
 use crate::opt;
-use crate::refusal::{Given, Help, Refusal};
+use crate::refusal::{Given, Help, Opt, Refusal};
 
 /// How the rows of an input are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +33,7 @@ pub(super) enum RowFormat {
     /// Text of which nothing is said, and columns are asked for by number.
     Undeclared,
     Ndjson,
+    Log,
     Parquet,
 }
 
@@ -43,6 +44,7 @@ impl RowFormat {
             RowFormat::Delimited { delimiter: Delimiter::Byte(b'\t'), .. } => Format::Tsv,
             RowFormat::Delimited { .. } | RowFormat::ByHeader { .. } => Format::Csv,
             RowFormat::Ndjson => Format::Ndjson,
+            RowFormat::Log => Format::Log,
             RowFormat::Parquet => Format::Parquet,
         }
     }
@@ -61,6 +63,9 @@ pub enum BadFormat {
     /// Quotes that run over line ends are asked for, with a delimiter of which every line is cut by itself.
     #[error("where runs of blanks and tabs separate values, a quoted value ends in its line")]
     QuotesInLine,
+    /// Something is declared of an access log that no access log has.
+    #[error("an access log has {0}")]
+    OfLog(&'static str, Opt),
     /// The sign of comments is the delimiter, a quote or a line end.
     #[error("{:?} cannot be the sign of comments: it means something else in this text", char::from(*.0))]
     Comment(u8),
@@ -105,6 +110,9 @@ impl Refusal for BadFormat {
             BadFormat::Quote => vec![Help::give(opt::QUOTES.with("none"))],
             BadFormat::QuotesInLine => {
                 vec![Help::GiveOne(vec![opt::QUOTES.with("log"), opt::QUOTES.with("none")])]
+            }
+            BadFormat::OfLog(_, option) => {
+                vec![Help::leave_out(*option), Help::leave_out(opt::FORMAT)]
             }
             BadFormat::Comment(_) => vec![Help::leave_out(opt::COMMENT)],
             BadFormat::Doubt(doubt) => doubt.help(),
@@ -156,6 +164,7 @@ pub(super) fn kind(
         Some(Format::Csv) => Ok(csv),
         Some(Format::Tsv) => Ok(tsv),
         Some(Format::Ndjson) => ndjson(first),
+        Some(Format::Log) => Ok(RowFormat::Log),
         Some(Format::Parquet) => Err(BadFormat::NotParquet),
         None => match extension(path).as_str() {
             "csv" => Ok(csv),
@@ -172,6 +181,9 @@ pub(super) fn kind(
 
 /// Refuses options that contradict each other.
 fn check(options: &Options) -> Result<(), BadFormat> {
+    if options.format == Some(Format::Log) {
+        refuse_of_log(options)?;
+    }
     let quotes = options.quotes.unwrap_or(Quotes::Csv);
     match options.delimiter {
         Some(Delimiter::Byte(b'\n')) => return Err(BadFormat::EndOfLine("LF")),
@@ -193,6 +205,20 @@ fn check(options: &Options) -> Result<(), BadFormat> {
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses to be told how an access log is written: that is known.
+pub(super) fn refuse_of_log(options: &Options) -> Result<(), BadFormat> {
+    let (what, option) = if options.delimiter.is_some() {
+        ("blanks between its fields, and no other delimiter", opt::DELIMITER)
+    } else if options.quotes.is_some() {
+        ("its own quotes, and no others", opt::QUOTES)
+    } else if options.no_header {
+        ("no header, and columns with names all the same", opt::NO_HEADER)
+    } else {
+        return Ok(());
+    };
+    Err(BadFormat::OfLog(what, option))
 }
 
 /// Bytes that tell whether an input is text at all.
@@ -250,6 +276,11 @@ pub(super) fn by_header(
         [only] => Ok(only.into()),
         // Nothing serves: for the message, and for a table of one column.
         [] => {
+            let first = lines::first_but(text, options.comment);
+            if !declared && columns::find(asked, &comma).is_err() && log::first_value(first, asked).is_some()
+            {
+                return Err(BadFormat::Doubt(Doubt::of_line(first, options, asked, &[], false)));
+            }
             let seen = candidates.iter().copied().find(|byte| !declared && splits(byte));
             Ok(seen.filter(|_| columns::find(asked, &comma).is_err()).unwrap_or(b',').into())
         }
@@ -361,6 +392,9 @@ impl Doubt {
         cuts.sort_by_key(|(rank, ..)| *rank);
         cuts.truncate(if lines { 2 } else { 3 });
         let mut choices: Vec<_> = cuts.into_iter().map(|(_, given, value)| (given, value)).collect();
+        if let Some(value) = log::first_value(line, asked) {
+            choices.insert(0, (opt::FORMAT.with("log"), shortened(&value)));
+        }
         if lines {
             choices.push((opt::FORMAT.with("lines"), shortened(line)));
         }
@@ -396,6 +430,7 @@ fn name(format: Format) -> &'static str {
         Format::Csv => "CSV",
         Format::Tsv => "TSV",
         Format::Ndjson => "NDJSON",
+        Format::Log => "an access log",
         Format::Parquet => "Parquet",
     }
 }
@@ -565,8 +600,7 @@ mod tests {
             BadFormat::Doubt(doubt) => doubt.choices,
             other => panic!("{other}"),
         };
-        let choice =
-            |option: crate::refusal::Opt, word: &str, value: &str| (option.with(word), value.to_owned());
+        let choice = |option: Opt, word: &str, value: &str| (option.with(word), value.to_owned());
         let (first, second) = ([Column::Number(1)], [Column::Number(2)]);
         assert_eq!(
             doubt("1.2.3.4 - - \"GET, POST\"\n", &first),
@@ -583,6 +617,45 @@ mod tests {
         assert!(refuse_undeclared(b"\n", &Options::default(), &second).is_ok());
         let long = "x".repeat(100) + ",y";
         assert!(doubt(&long, &first)[0].1.chars().count() == 41);
+    }
+
+    #[test]
+    fn a_line_of_a_log_is_offered_to_be_read_as_one() {
+        let line = "h - - [10/Oct/2025:13:55:36 -0700] \"GET /a,b HTTP/1.1\" 200 1\n";
+        let offered = |asked: Column| {
+            let asked = [asked];
+            let refused = match asked[0] {
+                Column::Name(_) => {
+                    super::by_header(line.as_bytes(), &Options::default(), false, &asked).err()
+                }
+                _ => refuse_undeclared(line.as_bytes(), &Options::default(), &asked).err(),
+            };
+            match refused {
+                Some(BadFormat::Doubt(doubt)) => Some(doubt.choices[0].clone()),
+                _ => None,
+            }
+        };
+        let log = |value: &str| Some((opt::FORMAT.with("log"), value.to_owned()));
+        assert_eq!(offered(Column::Name("host".into())), log("h"));
+        assert_eq!(offered(Column::Name("path".into())), log("/a,b"));
+        assert_eq!(offered(Column::Name("agent".into())), log("-"));
+        assert_eq!(offered(Column::Number(5)), log("GET /a,b HTTP/1.1"));
+        assert_eq!(offered(Column::Name("city".into())), None);
+    }
+
+    #[test]
+    fn what_a_log_cannot_have_is_refused() {
+        let log = Options { format: Some(Format::Log), ..Options::default() };
+        let read = |options: &Options| kind(Path::new("x.csv"), b"a", options, &LINE);
+        assert_eq!(read(&log), Ok(RowFormat::Log));
+        assert_eq!(read(&Options { comment: Some(b'#'), ..log.clone() }), Ok(RowFormat::Log));
+        for (options, option) in [
+            (Options { delimiter: Some(b' '.into()), ..log.clone() }, opt::DELIMITER),
+            (Options { quotes: Some(Quotes::Log), ..log.clone() }, opt::QUOTES),
+            (Options { no_header: true, ..log.clone() }, opt::NO_HEADER),
+        ] {
+            assert!(matches!(read(&options), Err(BadFormat::OfLog(_, given)) if given == option));
+        }
     }
 
     #[test]

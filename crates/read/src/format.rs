@@ -16,13 +16,16 @@ pub enum Format {
     Tsv,
     /// One JSON object per line.
     Ndjson,
+    /// Access logs of web servers, in the common or the combined form.
+    Log,
     /// Apache Parquet.
     Parquet,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 5] = [Format::Lines, Format::Csv, Format::Tsv, Format::Ndjson, Format::Parquet];
+    pub const ALL: [Format; 6] =
+        [Format::Lines, Format::Csv, Format::Tsv, Format::Ndjson, Format::Log, Format::Parquet];
 
     /// Its name in requests.
     pub fn name(self) -> &'static str {
@@ -31,6 +34,7 @@ impl Format {
             Format::Csv => "csv",
             Format::Tsv => "tsv",
             Format::Ndjson => "ndjson",
+            Format::Log => "log",
             Format::Parquet => "parquet",
         }
     }

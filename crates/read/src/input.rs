@@ -8,6 +8,7 @@ use super::chunks::{Beginning, Feed, Sizes};
 use super::delimited::{self, newlines};
 use super::detect::{self, BYTE_ORDER_MARK, BadFormat, RowFormat};
 use super::dialect::{Dialect, Picks};
+use super::log::{self, Fields};
 use super::named::Named;
 use super::options::{Delimiter, Quotes};
 use super::origin::{self, Head, Origin};
@@ -83,6 +84,7 @@ pub(super) enum Rows {
     Delimited(Dialect, Picks),
     /// By these paths.
     Ndjson(Vec<String>),
+    Log(Fields),
     Parquet(ParquetFile, Vec<usize>),
 }
 
@@ -198,11 +200,14 @@ impl Input {
             if wanted.is_some_and(|wanted| wanted != format) {
                 return Err(Error::input(&self.path, BadInput::KeepsFormat));
             }
-            let dialect = self.dialect();
+            let (delimiter, quotes) = match format {
+                Format::Log => (b' ', Quotes::Log),
+                _ => (self.dialect().delimiter.written(), self.dialect().quotes),
+            };
             return Ok(Form {
                 format,
-                delimiter: dialect.delimiter.written(),
-                quotes: dialect.quotes,
+                delimiter,
+                quotes,
                 header: self.explained.header,
                 columns: if self.explained.header { self.explained.columns.clone() } else { Vec::new() },
                 prelude: self.prelude.clone(),
@@ -220,7 +225,7 @@ impl Input {
                 let names: Vec<_> = names.map(|(i, name)| (name.clone(), file.is_bare(i))).collect();
                 (Style::ndjson(&names), Vec::new())
             }
-            Format::Lines | Format::Parquet => {
+            Format::Lines | Format::Log | Format::Parquet => {
                 return Err(Error::input(&self.path, BadInput::NoSuchOutput));
             }
         };
@@ -295,6 +300,10 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
             let names = ndjson::names(first);
             let rows = paths(asked, &names).map(|paths| Some(Rows::Ndjson(paths)));
             Ok(Seen { names, rows, ..seen })
+        }
+        RowFormat::Log => {
+            let rows = Fields::new(asked).map(|fields| Some(Rows::Log(fields)));
+            Ok(Seen { names: log::names(), rows, ..seen })
         }
         RowFormat::Delimited { delimiter, declared } => {
             let header = (declared || by_name) && !options.no_header;

@@ -100,9 +100,15 @@ fn declared() -> impl Strategy<Value = Declared> {
         vec![Column::Name("a".into()), Column::Number(2)],
     ]);
     // By flags; by the name of the file; by nothing.
-    let how = prop::sample::select(vec!["flags", "x.csv", "x.tsv", "-", "x.log"]);
+    let how = prop::sample::select(vec!["flags", "x.csv", "x.tsv", "-", "x.log", "log"]);
     (delimiter, quotes, asked, how, any::<bool>(), any::<bool>()).prop_map(
         |((delimiter, between), quotes, asked, how, comment, no_header)| {
+            if how == "log" {
+                let comment = comment.then_some(b'#');
+                let options = Options { format: Some(Format::Log), comment, ..Options::default() };
+                let asked = vec![Column::Number(9), Column::Name("host".into())];
+                return Declared { name: "x", options, asked, between: LOGGED };
+            }
             let options = Options {
                 delimiter: (how == "flags").then_some(delimiter),
                 format: (how == "flags").then_some(Format::Csv),
@@ -116,6 +122,9 @@ fn declared() -> impl Strategy<Value = Declared> {
     )
 }
 
+/// What stands between the host and the agent of a line of a log, and so marks a log.
+const LOGGED: &str = " - - [10/Oct/2025:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1 \"-\" ";
+
 /// A row of one line, of anything that might mean something.
 fn row() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
@@ -126,7 +135,12 @@ fn row() -> impl Strategy<Value = String> {
 
 /// A row that most dialects can read.
 fn tame_row(between: &'static str) -> impl Strategy<Value = String> {
-    prop::collection::vec("[a-z]{1,4}", 1..4).prop_map(move |fields| fields.join(between))
+    let sent = prop::sample::select(vec!["a", "\"", "\\\"", "\\x22", "\\\\", ",", "\t", "b c"]);
+    let quoted = sent.prop_map(|agent| format!("\"{agent}\""));
+    (prop::collection::vec("[a-z]{1,4}", 1..4), quoted).prop_map(move |(fields, agent)| match between {
+        LOGGED => [&fields[0], LOGGED, &agent].concat(),
+        _ => fields.join(between),
+    })
 }
 
 fn rows(between: &'static str) -> impl Strategy<Value = Vec<String>> {
@@ -164,7 +178,7 @@ fn file(declared: &Declared, rows: &[&String]) -> Vec<u8> {
     if declared.options.comment.is_some() {
         text += "# \"made\",\"today; a|b\n";
     }
-    if !declared.options.no_header {
+    if !declared.options.no_header && declared.between != LOGGED {
         text += &format!("a{0}b{0}c\n", declared.between);
     }
     rows.iter().for_each(|row| text += &format!("{row}\n"));
@@ -185,6 +199,9 @@ fn read_files(declared: &Declared, texts: &[Vec<u8>], chunk: usize) -> std::resu
 
 /// Whether a quote is left open in a row, by any delimiter: it is no row by itself then.
 fn spans(declared: &Declared, rows: &[String]) -> bool {
+    if declared.between == LOGGED {
+        return false;
+    }
     let open = |row: &String| {
         b",\t;| ".iter().any(|&byte| {
             let dialect = declared.options.dialect(byte.into());

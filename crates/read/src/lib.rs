@@ -1,4 +1,4 @@
-//! Where rows come from: text (delimited, or one key per line), NDJSON and Parquet, plain or
+//! Where rows come from: text (delimited, or one key per line), NDJSON, access logs and Parquet, plain or
 //! compressed, from files, folders, globs and standard input; and tables in memory.
 //!
 //! [`Sources`] finds the inputs, recognises the format of each and finds the columns that are asked
@@ -37,7 +37,7 @@
 //!
 //! The path of a row inside: [`Sources`] → an input that was opened (`input`, `origin`, `detect`) → a
 //! piece that a thread takes (`feeder`, `supply`, `chunks`) → fields (`lines`, `delimited`, `ndjson`,
-//! `parquet`) → the sink.
+//! `log`, `parquet`) → the sink.
 
 mod arch;
 mod bad_input;
@@ -61,6 +61,7 @@ mod inputs;
 #[cfg(test)]
 mod law;
 mod lines;
+mod log;
 mod message;
 mod named;
 mod ndjson;

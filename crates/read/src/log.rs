@@ -7,16 +7,20 @@
 //! What clients send stands in quotes, with the quotes in it escaped. A quote that is not closed in its line
 //! is a bad row, so that no client can hide the lines of others.
 
-use memchr::{memchr, memchr2};
+use std::ops::Range;
+
+use memchr::{memchr, memchr2, memmem, memrchr};
 use tamis::key::Column;
 
 use crate::bad_row::BadRow;
-use crate::columns::{ColumnNames, NoColumn};
+use crate::columns::{self, NoColumn};
+use crate::dialect::Dialect;
+use crate::lines::{self, Fault};
+use crate::sink::{RowResult, Sink};
 
 /// The columns of a log, in their order; the first nine have these numbers. Servers may be told to write
 /// more at the end of a line: those are asked for by number.
-pub(super) const NAMES: [&str; 9] =
-    ["host", "ident", "user", "time", "request", "status", "bytes", "referer", "agent"];
+const NAMES: [&str; 9] = ["host", "ident", "user", "time", "request", "status", "bytes", "referer", "agent"];
 
 /// What stands within the request.
 const OF_REQUEST: [(&str, Part); 5] = [
@@ -29,8 +33,17 @@ const OF_REQUEST: [(&str, Part); 5] = [
 
 /// The fields that every line has: up to the number of bytes.
 const FIELDS: usize = 7;
+const IDENT: usize = 1;
+const USER: usize = 2;
 const TIME: usize = 3;
 const REQUEST: usize = 4;
+const REFERER: usize = 7;
+
+/// The fields of a line that can be asked for.
+const MOST: usize = 16;
+
+/// So many values of a row lie on the stack.
+const ON_STACK: usize = 8;
 
 /// A part of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,25 +58,75 @@ enum Part {
 /// A value that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pick {
-    /// The whole line.
+    /// The whole line, as it stands there.
     Line,
     /// The field of this number, from 0.
     Field(usize),
     Request(Part),
 }
 
-/// Takes the asked values from lines, reusing its memory.
+/// Takes the asked values from lines.
 #[derive(Debug, Clone)]
 pub(super) struct Fields {
     picks: Vec<Pick>,
-    /// The fields that must be found: those before are always, as the form of a line.
-    last: usize,
+    /// The fields that are looked for: those that every line has, and up to the last that is asked.
+    wanted: usize,
+}
+
+/// The field of a line that is not as servers write it, and what is wrong with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wrong {
+    field: usize,
+    fault: &'static str,
+}
+
+impl From<Wrong> for BadRow {
+    fn from(wrong: Wrong) -> BadRow {
+        let name = NAMES.get(wrong.field).copied();
+        BadRow::NotALog { field: wrong.field + 1, name, fault: wrong.fault }
+    }
 }
 
 /// All columns that a log has names for.
 pub(super) fn names() -> Vec<String> {
-    let parts = OF_REQUEST.iter().map(|(name, _)| *name);
-    NAMES[..=REQUEST].iter().copied().chain(parts).chain(NAMES[REQUEST + 1..].iter().copied()).map(str::to_owned).collect()
+    let (before, after) = NAMES.split_at(REQUEST + 1);
+    let parts = OF_REQUEST.iter().map(|(name, _)| name);
+    before.iter().chain(parts).chain(after).map(|name| (*name).to_owned()).collect()
+}
+
+/// The first column that is asked for, if this is a line of a log that has them all.
+pub(super) fn first_value(line: &[u8], asked: &[Column]) -> Option<Vec<u8>> {
+    /// Takes one value.
+    struct One(Option<Vec<u8>>);
+
+    impl Sink for One {
+        fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
+            self.0 = Some(values.first().copied().flatten().unwrap_or(b"-").to_vec());
+            Ok(())
+        }
+    }
+
+    let mut one = One(None);
+    Fields::new(asked).ok()?.row(line, 0..0, &mut Made::default(), &mut one).ok()?;
+    one.0
+}
+
+/// Gives the asked values of every line.
+pub(super) fn rows<S: Sink>(
+    data: &[u8],
+    dialect: Dialect,
+    fields: &Fields,
+    sink: &mut S,
+    comments: &mut u64,
+) -> Result<(), Fault> {
+    let mut made = Made::default();
+    lines::each(data, |line, place| {
+        if dialect.is_comment(line.first()) {
+            *comments += 1;
+            return Ok(());
+        }
+        fields.row(line, place, &mut made, sink)
+    })
 }
 
 impl Fields {
@@ -71,99 +134,248 @@ impl Fields {
     pub(super) fn new(asked: &[Column]) -> Result<Fields, NoColumn> {
         let pick = |column: &Column| match column {
             Column::Line => Ok(Pick::Line),
-            Column::Number(number) if *number > 0 => Ok(Pick::Field(number - 1)),
+            Column::Number(number @ 1..=MOST) => Ok(Pick::Field(number - 1)),
+            Column::Number(number) => Err(NoColumn::NumberInLog { number: *number, most: MOST }),
             Column::Name(name) => {
                 let field = NAMES.iter().position(|other| other == name).map(Pick::Field);
-                let part = OF_REQUEST.iter().find(|(other, _)| other == name).map(|(_, part)| Pick::Request(*part));
-                field.or(part).ok_or_else(|| missing(column))
+                let part = OF_REQUEST.iter().find(|(other, _)| other == name);
+                let part = part.map(|(_, part)| Pick::Request(*part));
+                field.or(part).ok_or_else(|| columns::missing(column, &names()))
             }
-            column => Err(missing(column)),
+            Column::File => Err(NoColumn::NoFile),
         };
         let picks: Vec<Pick> = asked.iter().map(pick).collect::<Result<_, _>>()?;
         let last = |pick: &Pick| match pick {
             Pick::Field(field) => field + 1,
             _ => 0,
         };
-        Ok(Fields { last: picks.iter().map(last).max().unwrap_or(0).max(FIELDS), picks })
+        let wanted = picks.iter().map(last).max().unwrap_or(0).max(FIELDS);
+        Ok(Fields { picks, wanted })
     }
 
-    /// Gives the values of a line; a dash stands for one that is missing. Values in which something is
-    /// escaped are made in `made`.
-    pub(super) fn of<'l>(&self, line: &'l [u8], made: &'l mut Made) -> Result<Vec<Option<&'l [u8]>>, BadRow> {
-        let mut found: [&[u8]; 16] = [b"-"; 16];
-        let count = self.find(line, &mut found)?;
-        made.0.clear();
-        let values = self.picks.iter().map(|pick| raw(*pick, line, &found[..count])).collect::<Vec<_>>();
-        // First all that is made, then what points to it: it may move as it grows.
-        let ranges: Vec<_> = values.iter().map(|value| value.and_then(|value| made.unescape(value))).collect();
-        let made: &'l Made = made;
-        let value = |(value, range): (&Option<&'l [u8]>, &Option<std::ops::Range<usize>>)| match range {
-            Some(range) => Some(&made.0[range.clone()]),
-            None => *value,
+    /// Gives the values of a line to the sink, or tells it what is wrong with the line.
+    #[inline(always)]
+    pub(super) fn row<S: Sink>(
+        &self,
+        line: &[u8],
+        place: Range<usize>,
+        made: &mut Made,
+        sink: &mut S,
+    ) -> RowResult {
+        let mut found: [&[u8]; MOST] = [b""; MOST];
+        let escaped = match self.find(line, &mut found) {
+            Ok(escaped) => escaped,
+            Err(wrong) => return sink.bad_row(place, wrong.into()),
         };
-        Ok(values.iter().zip(&ranges).map(value).collect())
+        match self.picks.len() {
+            0..=ON_STACK => {
+                let values = &mut [None; ON_STACK][..self.picks.len()];
+                self.fill(line, &found, escaped, made, values);
+                sink.row(place, values)
+            }
+            many => {
+                let mut values = vec![None; many];
+                self.fill(line, &found, escaped, made, &mut values);
+                sink.row(place, &values)
+            }
+        }
     }
 
-    /// Finds the fields of a line, as far as they are asked for; how many there are.
-    fn find<'l>(&self, line: &'l [u8], found: &mut [&'l [u8]; 16]) -> Result<usize, BadRow> {
+    /// Puts the asked values here; a dash stands for one that is missing. Values in which something is
+    /// escaped are made in `made`.
+    #[inline(always)]
+    fn fill<'l>(
+        &self,
+        line: &'l [u8],
+        found: &[&'l [u8]; MOST],
+        escaped: Escaped,
+        made: &'l mut Made,
+        values: &mut [Option<&'l [u8]>],
+    ) {
+        let mut any = false;
+        for (pick, value) in self.picks.iter().zip(values.iter_mut()) {
+            *value = raw(*pick, line, found);
+            any |= value.is_some_and(|value| escaped.may(*pick, value));
+        }
+        if any {
+            self.unescape(made, values);
+        }
+    }
+
+    /// Takes the escapes from values, all but whole lines.
+    #[cold]
+    fn unescape<'l>(&self, made: &'l mut Made, values: &mut [Option<&'l [u8]>]) {
+        // First all that is made, then what points to it: it may move as it grows.
+        made.text.clear();
+        made.ends.clear();
+        for (pick, value) in self.picks.iter().zip(values.iter()) {
+            if let (true, Some(value)) = (*pick != Pick::Line, value) {
+                unescape(value, &mut made.text);
+            }
+            made.ends.push(made.text.len());
+        }
+        let mut start = 0;
+        for ((pick, value), &end) in self.picks.iter().zip(values).zip(&made.ends) {
+            if *pick != Pick::Line && value.is_some() {
+                *value = Some(&made.text[start..end]);
+            }
+            start = end;
+        }
+    }
+
+    /// Finds the fields of a line, as far as they are wanted. What is not there stays as it is.
+    #[inline(always)]
+    fn find<'l>(&self, line: &'l [u8], found: &mut [&'l [u8]; MOST]) -> Result<Escaped, Wrong> {
+        let mut escaped = Escaped(0);
         let mut rest = line;
-        let mut count = 0;
-        while count < self.last.min(found.len()) {
-            let (field, after) = match rest.first() {
-                None if count >= FIELDS => break,
-                None => return Err(BadRow::NotALog { fields: count }),
-                Some(b'[') if count == TIME => closed(&rest[1..], b']').ok_or(BadRow::NotALog { fields: count })?,
-                _ if count == TIME => return Err(BadRow::NotALog { fields: count }),
-                Some(b'"') => quoted(&rest[1..]).ok_or(BadRow::OpenQuote)?,
-                _ if count == REQUEST => return Err(BadRow::NotALog { fields: count }),
-                Some(_) => {
-                    let end = memchr(b' ', rest).unwrap_or(rest.len());
-                    (&rest[..end], &rest[end..])
+        for field in &mut found[..TIME] {
+            (*field, rest) = word(rest);
+        }
+        (found[TIME], rest) = match usually_timed(rest).or_else(|| timed(rest)) {
+            Some(time) => time,
+            None => after_user(line, rest, found)?,
+        };
+        for (field, value) in found.iter_mut().enumerate().take(self.wanted).skip(REQUEST) {
+            let wrong = |fault: &'static str| Wrong { field, fault };
+            (*value, rest) = match rest {
+                [b'"', text @ ..] => {
+                    let Some((end, has_escapes)) = quoted(text) else {
+                        return Err(wrong("opens a quote that does not close in this line"));
+                    };
+                    escaped.0 |= u32::from(has_escapes) << field;
+                    match &text[end + 1..] {
+                        [] => (&text[..end], &[][..]),
+                        [b' ', after @ ..] => (&text[..end], after),
+                        _ => return Err(wrong("goes on after its closing quote")),
+                    }
+                }
+                [] if field >= FIELDS => break,
+                [] => return Err(wrong("is missing")),
+                _ if field == REQUEST => return Err(wrong("does not begin with a quote")),
+                _ => {
+                    let (value, after) = word(rest);
+                    // Servers can be told to write any field without quotes.
+                    escaped.0 |= u32::from(field >= REFERER && memchr(b'\\', value).is_some()) << field;
+                    (value, after)
                 }
             };
-            found[count] = field;
-            count += 1;
-            rest = match after {
-                [] => after,
-                [b' ', after @ ..] => after,
-                _ => return Err(BadRow::AfterQuote),
-            };
         }
-        Ok(count)
+        Ok(escaped)
     }
 }
 
-fn missing(column: &Column) -> NoColumn {
-    NoColumn::Missing { column: column.clone(), near: None, delimiter: None, there: ColumnNames(names()) }
+/// Which fields have a backslash in them, a bit each.
+#[derive(Debug, Clone, Copy)]
+struct Escaped(u32);
+
+impl Escaped {
+    /// Whether a value may have one. Fields that are never quoted are short, and looked through.
+    #[inline(always)]
+    fn may(self, pick: Pick, value: &[u8]) -> bool {
+        let field = match pick {
+            Pick::Line => return false,
+            Pick::Field(field) => field,
+            Pick::Request(_) => REQUEST,
+        };
+        match field {
+            REQUEST | REFERER.. => self.0 >> field & 1 == 1,
+            _ => memchr(b'\\', value).is_some(),
+        }
+    }
 }
 
-/// What stands before this byte, and what stands after it.
-fn closed(text: &[u8], end: u8) -> Option<(&[u8], &[u8])> {
-    let at = memchr(end, text)?;
-    Some((&text[..at], &text[at + 1..]))
+/// What stands before the next blank, and what stands after it.
+#[inline(always)]
+fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    if let [b'-', b' ', rest @ ..] = text {
+        return (&text[..1], rest);
+    }
+    match memchr(b' ', text) {
+        Some(end) => (&text[..end], &text[end + 1..]),
+        None => (text, &[]),
+    }
 }
 
-/// What stands before the next quote that is not escaped, and what stands after it.
-fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut at = 0;
+/// The same as [`timed`], of a time as it is written unless somebody wants otherwise: it has one length.
+#[inline(always)]
+fn usually_timed(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    const LENGTH: usize = "10/Oct/2025:13:55:36 -0700".len();
+    let (head, _) = text.split_at_checked(LENGTH + 4)?;
+    let usual = head[0] == b'[' && head[3] == b'/' && head[7] == b'/' && head[LENGTH + 1..] == *b"] \"";
+    usual.then(|| (&text[1..=LENGTH], &text[LENGTH + 3..]))
+}
+
+/// A time in brackets, and the request that follows it: up to its quote, which no client can write into a
+/// field before.
+#[inline(always)]
+fn timed(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = text.strip_prefix(b"[")?;
+    let end = memchr(b']', rest)?;
+    let after = rest[end + 1..].strip_prefix(b" ")?;
+    let time = &rest[..end];
+    (after.first() == Some(&b'"') && memchr(b'[', time).is_none()).then_some((time, after))
+}
+
+/// The same of a line with blanks in the name of its user, which a client can send; or what is wrong with it.
+/// Only where `ident` is a dash, as it is everywhere today: otherwise a line with one more field at its
+/// beginning would be read as something else.
+#[cold]
+fn after_user<'l>(
+    line: &'l [u8],
+    rest: &'l [u8],
+    found: &mut [&'l [u8]; MOST],
+) -> Result<(&'l [u8], &'l [u8]), Wrong> {
+    if rest.is_empty() {
+        let field = found[..TIME].iter().position(|field| field.is_empty()).unwrap_or(TIME);
+        return Err(Wrong { field, fault: "is missing" });
+    }
+    let user = found[USER].as_ptr() as usize - line.as_ptr() as usize;
+    let after = &line[user..];
+    // The first quote of a line is that of the request.
+    let time = memmem::find(after, b"] \"").and_then(|close| {
+        let open = memmem::rfind(&after[..close], b" [")?;
+        (found[IDENT] == b"-" && memrchr(b'"', &after[..close]).is_none())
+            .then_some((&after[..open], &after[open + 1..]))
+    });
+    if let Some((name, time)) = time {
+        found[USER] = name;
+        if let Some(timed) = timed(time) {
+            return Ok(timed);
+        }
+    }
+    let wrong = |field, fault| Err(Wrong { field, fault });
+    match rest.first() {
+        Some(b'[') => match memchr(b']', rest).map(|end| &rest[end + 1..]) {
+            None => wrong(TIME, "does not end with ]"),
+            Some([] | [b' ']) => wrong(REQUEST, "is missing"),
+            Some([b' ', ..]) => wrong(REQUEST, "does not begin with a quote"),
+            Some(_) => wrong(TIME, "goes on after its closing ]"),
+        },
+        _ => wrong(TIME, "does not begin with ["),
+    }
+}
+
+/// Where the next quote is that is not escaped, and whether there is a backslash before it.
+#[inline(always)]
+fn quoted(text: &[u8]) -> Option<(usize, bool)> {
+    let (mut at, mut escaped) = (0, false);
     loop {
-        at += memchr2(b'"', b'\\', &text[at..])?;
+        at += memchr2(b'"', b'\\', text.get(at..)?)?;
         if text[at] == b'"' {
-            return Some((&text[..at], &text[at + 1..]));
+            return Some((at, escaped));
         }
+        escaped = true;
         at += 2; // what is escaped is no quote
-        if at > text.len() {
-            return None;
-        }
     }
 }
 
 /// The value of a pick, as it stands there.
-fn raw<'l>(pick: Pick, line: &'l [u8], found: &[&'l [u8]]) -> Option<&'l [u8]> {
+#[inline(always)]
+fn raw<'l>(pick: Pick, line: &'l [u8], found: &[&'l [u8]; MOST]) -> Option<&'l [u8]> {
     let value = match pick {
         Pick::Line => line,
-        Pick::Field(field) => found.get(field)?,
-        Pick::Request(part) => request(part, found.get(REQUEST)?)?,
+        Pick::Field(field) => found[field],
+        Pick::Request(part) => request(part, found[REQUEST])?,
     };
     (value != b"-" && !value.is_empty()).then_some(value)
 }
@@ -172,14 +384,14 @@ fn raw<'l>(pick: Pick, line: &'l [u8], found: &[&'l [u8]]) -> Option<&'l [u8]> {
 fn request(part: Part, request: &[u8]) -> Option<&[u8]> {
     let (method, rest) = request.split_at_checked(memchr(b' ', request)?)?;
     let rest = &rest[1..];
-    let is_method = method.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'-');
-    let (target, protocol) = match rest.iter().rposition(|&byte| byte == b' ') {
-        Some(at) if rest[at + 1..].starts_with(b"HTTP/") => (&rest[..at], Some(&rest[at + 1..])),
-        _ => (rest, None), // HTTP 0.9 had none
-    };
+    let is_method = method.iter().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_'));
     if !is_method || method.is_empty() {
         return None;
     }
+    let (target, protocol) = match memrchr(b' ', rest) {
+        Some(at) if rest[at + 1..].starts_with(b"HTTP/") => (&rest[..at], Some(&rest[at + 1..])),
+        _ => (rest, None), // HTTP 0.9 had none
+    };
     let question = memchr(b'?', target);
     match part {
         Part::Method => Some(method),
@@ -190,25 +402,24 @@ fn request(part: Part, request: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Memory for values in which something is escaped.
+/// Memory for the values of a row in which something is escaped.
 #[derive(Debug, Default)]
-pub(super) struct Made(Vec<u8>);
+pub(super) struct Made {
+    text: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+}
 
-impl Made {
-    /// Puts the value here without escapes; none where it has none.
-    fn unescape(&mut self, value: &[u8]) -> Option<std::ops::Range<usize>> {
-        memchr(b'\\', value)?;
-        let start = self.0.len();
-        let mut rest = value;
-        while let Some(at) = memchr(b'\\', rest) {
-            self.0.extend_from_slice(&rest[..at]);
-            let (byte, len) = escaped(&rest[at..]);
-            self.0.push(byte);
-            rest = &rest[at + len..];
-        }
-        self.0.extend_from_slice(rest);
-        Some(start..self.0.len())
+/// Appends a value without its escapes.
+fn unescape(value: &[u8], to: &mut Vec<u8>) {
+    let mut rest = value;
+    while let Some(at) = memchr(b'\\', rest) {
+        to.extend_from_slice(&rest[..at]);
+        let (byte, len) = escaped(&rest[at..]);
+        to.push(byte);
+        rest = &rest[at + len..];
     }
+    to.extend_from_slice(rest);
 }
 
 /// The byte that an escape stands for, and how long it is: `\"`, `\\`, `\n`, `\x1f`. Of another one, the
@@ -235,16 +446,46 @@ fn escaped(text: &[u8]) -> (u8, usize) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const LINE: &str = r#"203.0.113.7 - ann [10/Oct/2025:13:55:36 -0700] "GET /a?b=1 HTTP/1.1" 200 2326 "https://x.org/" "Mozilla/5.0 (a \"b\")""#;
 
-    fn of(line: &str, columns: &[&str]) -> Result<Vec<Option<String>>, BadRow> {
+    /// Takes the values of one line, or what is wrong with it.
+    #[derive(Default)]
+    struct Taken(Option<Result<Vec<Option<Vec<u8>>>, BadRow>>);
+
+    impl Sink for Taken {
+        fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
+            self.0 = Some(Ok(values.iter().map(|value| value.map(<[u8]>::to_vec)).collect()));
+            Ok(())
+        }
+
+        fn bad_row(&mut self, _: Range<usize>, why: BadRow) -> RowResult {
+            self.0 = Some(Err(why));
+            Ok(())
+        }
+    }
+
+    fn bytes_of(line: &[u8], columns: &[&str]) -> Result<Vec<Option<Vec<u8>>>, BadRow> {
         let asked: Vec<Column> =
             columns.iter().map(|name| name.parse::<tamis::key::Field>().unwrap().column).collect();
-        let mut made = Made::default();
-        let values = Fields::new(&asked).unwrap().of(line.as_bytes(), &mut made)?;
-        Ok(values.iter().map(|value| value.map(|text| String::from_utf8_lossy(text).into_owned())).collect())
+        let (mut made, mut taken) = (Made::default(), Taken::default());
+        Fields::new(&asked).unwrap().row(line, 0..line.len(), &mut made, &mut taken).unwrap();
+        taken.0.unwrap()
+    }
+
+    fn of(line: &str, columns: &[&str]) -> Result<Vec<Option<String>>, BadRow> {
+        let text = |value: Vec<u8>| String::from_utf8(value).unwrap();
+        Ok(bytes_of(line.as_bytes(), columns)?.into_iter().map(|value| value.map(text)).collect())
+    }
+
+    fn wrong(line: &str) -> (usize, &'static str) {
+        match of(line, &["host", "agent"]) {
+            Err(BadRow::NotALog { field, fault, .. }) => (field, fault),
+            other => panic!("{line}: {other:?}"),
+        }
     }
 
     #[test]
@@ -265,7 +506,7 @@ mod tests {
             ("referer", "https://x.org/"),
             ("agent", "Mozilla/5.0 (a \"b\")"),
             ("9", "Mozilla/5.0 (a \"b\")"),
-            (":trim", LINE.replace("\\\"b\\\"", "\"b\"").as_str()),
+            (":trim", LINE), // a whole line stays as it is
         ] {
             let got = of(LINE, &[column, "host"]).unwrap();
             assert_eq!(got, [Some(value.to_owned()), Some("203.0.113.7".into())], "{column}");
@@ -275,7 +516,27 @@ mod tests {
         assert_eq!(of(common, &["status", "agent"]).unwrap(), [Some("200".into()), None]);
         let longer = format!("{LINE} 0.012 \"10.0.0.1\"");
         assert_eq!(of(&longer, &["10", "11"]).unwrap(), [Some("0.012".into()), Some("10.0.0.1".into())]);
-        assert!(Fields::new(&[Column::Name("nothing".into())]).is_err());
+        assert_eq!(of(&longer, &["12", "16"]).unwrap(), [None, None]);
+    }
+
+    #[test]
+    fn more_values_than_lie_on_the_stack_are_given_too() {
+        let columns = ["agent", "host", ":trim", "9", "agent", "user", "status", "agent", "time", "request"];
+        let got = of(LINE, &columns).unwrap();
+        assert_eq!(got.len(), 10);
+        for (column, value) in columns.iter().zip(got) {
+            assert_eq!(of(LINE, &[column]).unwrap(), [value], "{column}");
+        }
+    }
+
+    #[test]
+    fn columns_that_no_log_has_are_refused() {
+        let refused = |column: Column| Fields::new(&[column]).unwrap_err();
+        for number in [0, 17, usize::MAX] {
+            assert_eq!(refused(Column::Number(number)), NoColumn::NumberInLog { number, most: MOST });
+        }
+        let why = refused(Column::Name("Agent".into())).to_string();
+        assert!(why.contains("did you mean \"agent\"?") && why.contains("14 columns"), "{why}");
     }
 
     #[test]
@@ -286,6 +547,8 @@ mod tests {
             (r"\x22\x09x", "\"\tx"),
             (r"\t\n", "\t\n"),
             (r"\q\x2", r"\q\x2"),
+            (r#"\""#, "\""),
+            ("a,b\tc", "a,b\tc"),
         ] {
             let line = LINE.replace(r#"Mozilla/5.0 (a \"b\")"#, agent);
             assert_eq!(of(&line, &["agent"]).unwrap(), [Some(value.to_owned())], "{agent}");
@@ -293,24 +556,109 @@ mod tests {
     }
 
     #[test]
-    fn what_no_server_writes_is_a_bad_row() {
-        for line in [
-            "",
-            "a,b,c",
-            "203.0.113.7 - - nothing",
-            "203.0.113.7 - - [10/Oct/2025",
-            r#"203.0.113.7 - - [10/Oct/2025:13:55:36 -0700] GET / 200 1"#,
-            r#"203.0.113.7 - - [10/Oct/2025:13:55:36 -0700] "GET / 200 1"#,
-            r#"203.0.113.7 - - [10/Oct/2025:13:55:36 -0700] "GET /"x 200 1"#,
-            r#"203.0.113.7 - - [10/Oct/2025:13:55:36 -0700] "GET /\"#,
-            r#"203.0.113.7 - - [10/Oct/2025:13:55:36 -0700] "GET /" 200"#,
+    fn what_no_server_writes_is_a_bad_row_that_says_which_field_is_wrong() {
+        let timed = "203.0.113.7 - - [10/Oct/2025:13:55:36 -0700]";
+        for (line, field, fault) in [
+            ("", 1, "is missing"),
+            ("a,b,c", 2, "is missing"),
+            ("203.0.113.7 - -", 4, "is missing"),
+            ("203.0.113.7 - - nothing", 4, "does not begin with ["),
+            ("203.0.113.7 - - [10/Oct/2025", 4, "does not end with ]"),
+            ("203.0.113.7 - - [10/Oct/2025]x", 4, "goes on after its closing ]"),
+            (timed, 5, "is missing"),
+            (&format!("{timed} GET / 200 1"), 5, "does not begin with a quote"),
+            (&format!("{timed} \"GET / 200 1"), 5, "opens a quote that does not close in this line"),
+            (&format!("{timed} \"GET /\"x 200 1"), 5, "goes on after its closing quote"),
+            (&format!("{timed} \"GET /\\"), 5, "opens a quote that does not close in this line"),
+            (&format!("{timed} \"GET /\" 200"), 7, "is missing"),
+            (&format!("{timed} \"GET /\" 200 1 \"-\" \"\"\""), 9, "goes on after its closing quote"),
+            (
+                &format!("{timed} \"GET /\" 200 1 \"-\" \""),
+                9,
+                "opens a quote that does not close in this line",
+            ),
+            // One more field at the beginning, as some servers write for several names.
+            (&format!("x.org:80 {timed} \"GET /\" 200 1"), 4, "does not begin with ["),
         ] {
-            assert!(of(line, &["host"]).is_err(), "{line}");
+            assert_eq!(wrong(line), (field, fault), "{line}");
         }
         // What clients send as a request need not be one.
         let line = LINE.replace("GET /a?b=1 HTTP/1.1", r"\x16\x03\x01");
         assert_eq!(of(&line, &["method", "request"]).unwrap(), [None, Some("\u{16}\u{3}\u{1}".into())]);
-        let line = LINE.replace("GET /a?b=1 HTTP/1.1", "-");
-        assert_eq!(of(&line, &["path", "request"]).unwrap(), [None, None]);
+        for nothing in ["-", ""] {
+            let line = LINE.replace("GET /a?b=1 HTTP/1.1", nothing);
+            assert_eq!(of(&line, &["path", "request", "status"]).unwrap(), [None, None, Some("200".into())]);
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_user_may_have_blanks_and_brackets() {
+        for user in ["ann lee", "a [b", "a [10/Oct/2024:00:00:00 +0000]", "a [b] c", "] [", " ", "a "] {
+            let line = LINE.replace("ann", user);
+            let got = of(&line, &["user", "time", "status"]).unwrap();
+            let wanted = [user, "10/Oct/2025:13:55:36 -0700", "200"];
+            assert_eq!(got, wanted.map(|text| Some(text.to_owned())), "{user:?}");
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_line_is_the_moment_with_its_zone() {
+        let time = bytes_of(LINE.as_bytes(), &["time"]).unwrap();
+        let moment = crate::calendar::moment(time[0].as_ref().unwrap(), None);
+        assert_eq!(moment, crate::calendar::moment(b"2025-10-10T20:55:36Z", None));
+        assert!(moment.is_some());
+    }
+
+    /// As Apache writes what clients send.
+    fn by_apache(text: &[u8]) -> Vec<u8> {
+        let escape = |&byte: &u8| match byte {
+            b'"' => b"\\\"".to_vec(),
+            b'\\' => b"\\\\".to_vec(),
+            b'\n' => b"\\n".to_vec(),
+            b'\r' => b"\\r".to_vec(),
+            b'\t' => b"\\t".to_vec(),
+            8 => b"\\b".to_vec(),
+            11 => b"\\v".to_vec(),
+            32..127 => vec![byte],
+            _ => format!("\\x{byte:02x}").into_bytes(),
+        };
+        text.iter().flat_map(escape).collect()
+    }
+
+    /// As nginx does.
+    fn by_nginx(text: &[u8]) -> Vec<u8> {
+        let escape = |&byte: &u8| match byte {
+            b'"' | b'\\' | 0..32 | 127.. => format!("\\x{byte:02X}").into_bytes(),
+            _ => vec![byte],
+        };
+        text.iter().flat_map(escape).collect()
+    }
+
+    fn agent() -> impl Strategy<Value = Vec<u8>> {
+        let odd = prop::sample::select(&b"\"\\xn[] \t\n-,'2\xff"[..]);
+        prop::collection::vec(prop_oneof![odd, any::<u8>()], 0..40)
+    }
+
+    proptest! {
+        #[test]
+        fn what_clients_send_comes_back(agent in agent(), referer in agent()) {
+            for escape in [by_apache, by_nginx] {
+                let mut line = LINE.split(" \"https").next().unwrap().as_bytes().to_vec();
+                for sent in [&referer, &agent] {
+                    line.extend_from_slice(b" \"");
+                    line.extend(escape(sent));
+                    line.push(b'"');
+                }
+                let value = |sent: &Vec<u8>| (!sent.is_empty() && sent != b"-").then(|| sent.clone());
+                let got = bytes_of(&line, &["agent", "host", "referer"]).unwrap();
+                prop_assert_eq!(got, vec![value(&agent), Some(b"203.0.113.7".to_vec()), value(&referer)]);
+            }
+        }
+
+        #[test]
+        fn any_line_is_read_or_refused(line in prop::collection::vec(any::<u8>(), 0..80), cut in 0..150usize) {
+            let _ = bytes_of(&line, &["agent", "path", "16"]);
+            let _ = bytes_of(&LINE.as_bytes()[..cut.min(LINE.len())], &["agent", "query", "16"]);
+        }
     }
 }

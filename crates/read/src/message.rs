@@ -6,10 +6,12 @@ use memchr::memchr;
 use tamis::key::Column;
 
 use super::delimited;
+use super::detect::BadFormat;
 use super::dialect::{Dialect, Picks};
 use super::lines::without_return;
+use super::log::{Fields, Made};
 use super::ndjson::Extractor;
-use super::{Format, Options, columns};
+use super::{Format, Options, columns, detect};
 use crate::columns::NoColumn;
 use crate::refusal::{Help, Refusal};
 use crate::sink::{RowResult, Sink};
@@ -22,6 +24,9 @@ pub enum BadMessages {
     /// Parquet is asked for, of which each file has many rows.
     #[error("a message is one row, and Parquet is a format of whole tables")]
     Parquet,
+    /// What is declared contradicts their format.
+    #[error(transparent)]
+    Declared(#[from] BadFormat),
     /// A column that they do not have.
     #[error(transparent)]
     NoColumn(#[from] NoColumn),
@@ -31,9 +36,10 @@ impl Refusal for BadMessages {
     fn help(&self) -> Vec<Help> {
         match self {
             BadMessages::Parquet => {
-                let formats = ["lines", "ndjson", "csv", "tsv"];
+                let formats = ["lines", "ndjson", "csv", "tsv", "log"];
                 vec![Help::GiveOne(formats.map(|format| opt::FORMAT.with(format)).to_vec())]
             }
+            BadMessages::Declared(why) => why.help(),
             BadMessages::NoColumn(why) => why.help(),
         }
     }
@@ -50,6 +56,7 @@ enum Way {
     Lines(usize),
     Delimited(Dialect, Picks),
     Ndjson(Extractor),
+    Log(Fields, Made),
 }
 
 impl Messages {
@@ -83,6 +90,10 @@ impl Messages {
                 let paths: Vec<String> = asked.iter().map(path).collect::<Result<_, _>>()?;
                 Ok(Messages(Way::Ndjson(Extractor::new(&paths))))
             }
+            Format::Log => {
+                detect::refuse_of_log(options)?;
+                Ok(Messages(Way::Log(Fields::new(asked)?, Made::default())))
+            }
             Format::Csv | Format::Tsv => {
                 let usual = if format == Format::Csv { b',' } else { b'\t' };
                 let dialect = options.dialect(options.delimiter.unwrap_or(usual.into()));
@@ -115,6 +126,8 @@ impl Messages {
                     Err(why) => sink.bad_row(place, *why),
                 },
             },
+            Way::Log(..) if memchr(b'\n', text).is_some() => sink.bad_row(place, BadRow::SecondRow),
+            Way::Log(fields, made) => fields.row(text, place, made, sink),
             Way::Delimited(dialect, picks) => {
                 let quoted = memchr(b'"', text).is_some();
                 let mut only = Only { sink, place, rows: 0 };
@@ -197,6 +210,18 @@ mod tests {
         assert_eq!(listed.bad.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [3, 4]);
         let semicolon = Options { delimiter: Some(b';'.into()), ..Options::default() };
         assert_eq!(read(&semicolon, &asked, &["a;b"]).rows, [["b", "a"]]);
+    }
+
+    #[test]
+    fn a_message_may_be_a_line_of_a_log() {
+        let log = Options { format: Some(Format::Log), ..Options::default() };
+        let asked = [Column::Name("host".into()), Column::Name("agent".into())];
+        let line = "h - - [10/Oct/2025:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1 \"-\" \"\\\"\"";
+        let listed = read(&log, &asked, &[line, "x", &format!("{line}\n{line}"), &format!("{line}\r\n")]);
+        assert_eq!(listed.rows, [["h", "\""], ["h", "\""]]);
+        assert_eq!(listed.bad.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [2, 3]);
+        let declared = Options { no_header: true, ..log };
+        assert!(matches!(Messages::new(&declared, &asked), Err(BadMessages::Declared(_))));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::input::{Input, Rows};
 use super::lines::Fault;
 use super::render::Style;
 use super::sink::{Position, Sink};
-use super::{delimited, detect, lines, ndjson};
+use super::{delimited, detect, lines, log, ndjson};
 use crate::{BadRow, Control, Error, Result};
 
 /// Inputs that were opened, to be read in chunks of these sizes.
@@ -228,6 +228,7 @@ fn text<S: Sink>(
                 },
             })
         }
+        Rows::Log(fields) => log::rows(data, dialect, fields, sink, comments),
         Rows::Parquet(..) => Ok(()),
     }
 }

@@ -43,12 +43,13 @@ pub(super) fn name_of(format: Format) -> &'static str {
         Format::Csv => "csv",
         Format::Tsv => "tsv",
         Format::Ndjson => "ndjson",
+        Format::Log => "log",
         Format::Parquet => "parquet",
     }
 }
 
 /// Those that text which comes live can have.
-const LIVE: [Format; 4] = [Format::Lines, Format::Csv, Format::Tsv, Format::Ndjson];
+const LIVE: [Format; 5] = [Format::Lines, Format::Csv, Format::Tsv, Format::Ndjson, Format::Log];
 
 impl Understood {
     /// How an input was understood.
@@ -72,7 +73,9 @@ impl Understood {
             Some(Ok(byte)) => Delimiter::Byte(byte),
             _ => Delimiter::Whitespace,
         });
-        let (no_header, undeclared) = (!self.header, self.undeclared);
+        // Logs never have a header, and nobody says so.
+        let no_header = !self.header && format != Some(Format::Log);
+        let undeclared = self.undeclared;
         Options { format, delimiter, no_header, undeclared, quotes: given.quotes, comment: given.comment }
     }
 }

@@ -47,6 +47,7 @@ impl Clock<'_> {
         let text = self.maker.key(&values[self.at..=self.at]).map_err(|bad| Box::new(Keyless::Time(bad)))?;
         calendar::moment(text, self.unit).ok_or_else(|| match self.unit {
             Some(_) => Box::new(Keyless::NumberOfNoMoment),
+            None if text.starts_with(b"[") && !text.ends_with(b"]") => Box::new(Keyless::CutMoment),
             None => Box::new(Keyless::NoMoment),
         })
     }

@@ -33,13 +33,13 @@ Examples:
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
   tamis build allow.csv --key email:trim,lower --exact -o allow.tamis  keeps the keys, too
   tamis build users.csv --key email --kind counting -o users.tamis     keys can be removed
-  tamis build access.log --kind count-min --key 1 --delimiter ' ' -o hits.tamis
+  tamis build access.log --format log --kind count-min --key host -o hits.tamis
   tamis build flows.csv --kind count-min --key src --weight bytes --heavy 0.001 -o bytes.tamis
   tamis build 's3a://logs/*.parquet' --key user --on spark://master:7077 -o users.tamis
 
 Distinct keys are counted, so the number of keys need not be known: exactly up to 2^24, beyond \
 that by an estimate with a margin (the input is then read twice). Reads CSV, TSV, one key per \
-line, NDJSON and Parquet, plain or as gz, zst, bz2 or xz.")]
+line, NDJSON, access logs and Parquet, plain or as gz, zst, bz2 or xz.")]
 pub struct Build {
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]

@@ -20,7 +20,7 @@ use crate::{notes, progress};
 #[command(after_help = "\
 Examples:
   tamis dedup events.ndjson --key id -o unique.ndjson
-  tail -f access.log | tamis dedup - --key 1 --delimiter ' '
+  tail -f access.log | tamis dedup - --format log --key host
   tamis dedup today.csv --key id --state seen.tamis -o today-unique.csv     remembers between runs
   tamis dedup events.csv --key id --strict -o unique.csv                    none dropped wrongly
   tamis dedup huge.txt --size 1GB -o unique.txt                             in bounded memory

@@ -44,6 +44,7 @@ fn format(input: &Explained) -> &'static str {
         Format::Csv => "csv",
         Format::Tsv => "tsv",
         Format::Ndjson => "ndjson",
+        Format::Log => "log",
         Format::Parquet => "parquet",
     }
 }

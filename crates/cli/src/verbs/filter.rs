@@ -25,7 +25,7 @@ use crate::{notes, progress};
 Examples:
   tamis filter allow.tamis mail.csv --key sender -o admitted.csv
   tamis filter seen.tamis new.txt --invert > unseen.txt
-  tail -f access.log | tamis filter seen.tamis - --key 1 --delimiter ' '
+  tail -f access.log | tamis filter seen.tamis - --format log --key host
   tamis filter people.tamis people.txt --count              numbers only
   tamis filter ratings.tamis titles.tsv --key id --group 8  in one group
   tamis filter ratings.tamis titles.tsv --key id --tag      which groups, as one more column

@@ -30,14 +30,14 @@ use crate::{notes, progress};
 Examples:
   tamis stream --train train.txt --query ask.txt --batch 100000 --state run/ -o seen.txt
   tamis stream --train train.txt --query ask.txt --keys 2M --fpr 0.001 -o seen.txt
-  tamis stream --train access.log --follow --key 1 --delimiter ' ' --state run/
+  tamis stream --train access.log --follow --format log --key host --state run/
   tamis stream --train tcp://127.0.0.1:7001 --query tcp://127.0.0.1:7002 --every 1s --state run/
   tamis stream --train tcp-listen://0.0.0.0:7001 --query - --every 500ms --metrics 127.0.0.1:9100
   tamis stream --train train.txt --query ask.txt --kind count-min -o hits.txt
   tamis stream --train kafka://b:9092/logins --query kafka://b:9092/asks -o seen.txt --state run/
   tamis stream --train train.txt --query ask.txt -o seen.txt --counts hits.txt --epsilon 1e-5
   tamis stream --from users.tamis --query mail.csv --query-key sender    ask a file, learn nothing
-  tamis stream --train access.log --follow --key 1 --delimiter ' ' --window 24h --state run/
+  tamis stream --train access.log --follow --format log --key host --window 24h --time time --state run/
   tamis stream --train logins.csv --key user --keys 1M --window 7d --time at --state run/
   tamis stream --train joined.txt --remove left.txt --query ask.txt --kind counting --keys 1M
   tamis query run/filter.tamis 203.0.113.7                               ask what was learned so far

@@ -29,10 +29,10 @@ const SHARE: f64 = 0.001;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tamis top access.log --key 1 --delimiter ' ' --share 0.001
+  tamis top access.log --format log --key host --share 0.001
   tamis top flows.csv --key src --weight bytes --share 1% --count 20
   tamis top flows.csv --key src --group day --share 0.01
-  tamis build access.log --kind count-min --key 1 --delimiter ' ' --heavy 0.001 -o hits.tamis
+  tamis build access.log --kind count-min --format log --key host --heavy 0.001 -o hits.tamis
   tamis top hits.tamis                                    the keys that --heavy kept
 
 No key above the share is missing. A listed key may be slightly below it: an estimate is never below the \

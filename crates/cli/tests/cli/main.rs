@@ -14,6 +14,7 @@ mod index;
 mod interrupt;
 mod key_steps;
 mod layered;
+mod logs;
 mod merge;
 mod messages;
 mod output;

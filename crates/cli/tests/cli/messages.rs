@@ -16,7 +16,7 @@ use crate::filter::write_parquet;
 use crate::support::{Done, Folder};
 
 /// Files that all commands find.
-const INPUTS: [(&str, &str); 27] = [
+const INPUTS: [(&str, &str); 28] = [
     ("keys.txt", "ann\nbob\ncid\n"),
     ("more.txt", "bob\ndan\n"),
     ("empty.txt", ""),
@@ -32,6 +32,10 @@ const INPUTS: [(&str, &str); 27] = [
     ("long.csv", "id,name\n1,Smith, John\n"),
     ("places.csv", "id,1\n7,x\n"),
     ("access.log", "1.2.3.4 - - \"GET /a,b\" \"\n"),
+    (
+        "web.log",
+        "1.2.3.4 - - [10/Oct/2025:13:55:36 -0700] \"GET /a HTTP/1.1\" 200 7 \"-\" \"curl\"\nx.org 1.2.3.5 - - [\n",
+    ),
     ("rows.tsv", "id\tname\n1\t\"x\ty\"\n"),
     ("mac.txt", "ann\rbob\r"),
     ("later.txt", "ann\nbob,cid\n"),

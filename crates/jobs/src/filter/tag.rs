@@ -87,13 +87,15 @@ impl<'a> Tag<'a> {
             Quotes::None => out.extend_from_slice(printable(value).as_bytes()),
             // One that is empty, or has blanks, must be seen as one.
             Quotes::Log => {
-                out.push(b'"');
-                for &byte in printable(value).as_bytes() {
-                    if byte == b'"' {
-                        out.push(b'\\');
+                let mut escaped = Vec::new();
+                for &byte in value {
+                    if matches!(byte, b'"' | b'\\') {
+                        escaped.push(b'\\');
                     }
-                    out.push(byte);
+                    escaped.push(byte);
                 }
+                out.push(b'"');
+                out.extend_from_slice(printable(&escaped).as_bytes());
                 out.push(b'"');
             }
         }
@@ -126,7 +128,7 @@ mod tests {
         let delimiter = if format == Format::Tsv { b'\t' } else { b',' };
         let form =
             Form { format, delimiter, quotes, header: true, columns: Vec::new(), prelude: b"a\r\n".into() };
-        let names = [Name::from("x"), Name::from("y \"z\""), Name::from("t\tu")];
+        let names = [Name::from("x"), Name::from("y \"z\""), Name::from("t\tu"), Name::from("v\\")];
         let tag = Tag::new(&form, "groups", names.iter().collect());
         let mut out = Vec::new();
         tag.record(record.as_bytes(), 0..record.len(), groups.iter().copied(), &mut out);
@@ -150,6 +152,7 @@ mod tests {
     fn in_logs_they_are_quoted() {
         assert_eq!(tagged(Format::Csv, Quotes::Log, "k 1\n", &[]), "k 1,\"\"\n");
         assert_eq!(tagged(Format::Csv, Quotes::Log, "k\n", &[1]), "k,\"y \\\"z\\\"\"\n");
+        assert_eq!(tagged(Format::Csv, Quotes::Log, "k\n", &[3]), "k,\"v\\\\\"\n");
     }
 
     #[test]

@@ -115,6 +115,10 @@ def _parsed(source: Source, df: Any) -> Any:
     lines = df.select(line).select(F.regexp_replace("value", "\r$", "").alias("value"))
     if text["format"] == "lines":
         return lines
+    if text["format"] == "log":
+        raise tamis.Error(
+            "Spark cannot cut access logs into columns: leave out --output-format, or leave out --on"
+        )
     if text["format"] == "ndjson":
         values = F.from_json("value", _inferred(source))
     else:
