@@ -73,7 +73,17 @@ impl Understood {
             _ => Delimiter::Whitespace,
         });
         let (no_header, undeclared) = (!self.header, self.undeclared);
-        Options { format, delimiter, no_header, undeclared, quotes: given.quotes, comment: given.comment }
+        // What it was taken for is no longer in question.
+        let recorded = false;
+        Options {
+            format,
+            delimiter,
+            no_header,
+            with_header: self.header,
+            undeclared,
+            recorded,
+            ..given.clone()
+        }
     }
 }
 
