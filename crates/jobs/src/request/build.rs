@@ -107,9 +107,15 @@ impl BuildJob {
             sketches,
             bad_rows: self.reading.bad_rows,
             threads: self.reading.threads()?,
-            about: About { note: self.note.clone(), source: self.source.clone(), ..About::default() },
+            about: self.about(),
         };
         Ok(Build { job, exact: self.exact.then(|| self.memory.unwrap_or(exact::MEMORY)) })
+    }
+
+    /// What is recorded about the file.
+    pub fn about(&self) -> About {
+        let (note, source) = (self.note.clone(), self.source.clone());
+        About { note, source, dialect: self.reading.declared(), ..About::default() }
     }
 
     /// Refuses what works on one machine only, with other options that were given and do, too.

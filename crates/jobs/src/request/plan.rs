@@ -50,7 +50,7 @@ pub struct PlanJob {
 #[derive(Debug, Clone)]
 pub enum Plan {
     /// For a table.
-    Table(Job),
+    Table(Box<Job>),
     /// Parameters that follow from numbers alone: of counters, and of layered filters.
     Parameters(Params),
     /// What kinds make of numbers, and the parameters to save.
@@ -77,7 +77,7 @@ impl PlanJob {
             return Err(Refusal::Chart);
         }
         if table {
-            return self.of_table().map(Plan::Table);
+            return Ok(Plan::Table(Box::new(self.of_table()?)));
         }
         match kind {
             Kind::Layered => self.of_layers().map(Plan::Parameters),
