@@ -176,7 +176,8 @@ impl Identity {
         let nanos = |every: Duration| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
         Ok(Identity {
             version: VERSION,
-            file_version: tamis::format::VERSION,
+            // Of the files that it writes: a program that knows more versions goes on all the same.
+            file_version: job.common.version(),
             train: stream(Role::Train),
             query: stream(Role::Query),
             remove: stream(Role::Remove),

@@ -106,7 +106,7 @@ pub struct Common {
 
 impl Common {
     /// The first version of the format that has all that stands in it.
-    pub(crate) fn version(&self) -> u32 {
+    pub fn version(&self) -> u32 {
         self.recipe.version()
     }
 }
