@@ -112,6 +112,8 @@ struct Dialect {
     format: Option<String>,
     delimiter: Option<String>,
     header: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    with_header: bool,
     /// `true` where nothing was said, `false` where they are ordinary characters, else their name.
     quotes: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,6 +203,7 @@ impl Identity {
                     Delimiter::Whitespace => "whitespace".to_owned(),
                 }),
                 header: !job.options.no_header,
+                with_header: job.options.with_header,
                 quotes: match job.options.quotes {
                     None => true.into(),
                     Some(Quotes::None) => false.into(),
@@ -235,7 +238,7 @@ pub struct Difference {
 
 /// The fields, in the order in which differences are named (what others follow from comes first), each
 /// with the words of the command line for it.
-const FIELDS: [(&str, &str); 48] = [
+const FIELDS: [(&str, &str); 49] = [
     ("version", "the version of the state"),
     ("file_version", "the version of .tamis files"),
     ("train", "the training stream"),
@@ -283,6 +286,7 @@ const FIELDS: [(&str, &str); 48] = [
     ("dialect.delimiter", "the delimiter"),
     ("dialect.header", "the header"),
     ("dialect.quotes", "quotes"),
+    ("dialect.with_header", "whether there is a header line"),
     ("dialect.comment", "the sign of comments"),
 ];
 
