@@ -37,7 +37,8 @@ fn probe(file: &[u8]) {
     make(&params.common.recipe);
 
     let mut again = Vec::new();
-    let extras = Extras { heavy: container.heavy(), journal: container.journal() };
+    let about = Some(container.about());
+    let extras = Extras { heavy: container.heavy(), about, journal: container.journal() };
     write(&mut again, params, tallies, container.data(), extras).expect("a vector takes all");
     let again = Aligned::from(&again[..]);
     let twin = Container::open(&again[..]).expect("what is written is read back");
@@ -45,6 +46,7 @@ fn probe(file: &[u8]) {
     assert_eq!(twin.data(), container.data());
     assert_eq!(twin.journal(), container.journal());
     assert_eq!(twin.heavy(), container.heavy());
+    assert_eq!(twin.about(), container.about());
 }
 
 /// A recipe from a file is not one that was parsed from text: it may hold anything.
@@ -82,19 +84,23 @@ fn seal(file: &mut [u8]) {
         put(file, sum, xxh3(&file[start..end], 0));
     }
     // What remains is data, and a journal of less than a line of it; or, where there are heavy keys, data
-    // of the length that is said, and those.
+    // of the length that is said, and those; or, in version 2, data and what is recorded about the file.
     if let Some(rest) = end.checked_next_multiple_of(64).and_then(|start| file.len().checked_sub(start)) {
         let data = usize::try_from(field(file, 48)).unwrap_or(usize::MAX);
         let heavy = if field(file, 96) > 0 { rest.saturating_sub(data) } else { 0 };
-        let journal = if heavy > 0 { 0 } else { rest % 64 };
+        let said = u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize;
+        let about = if file[8] == 2 && said > 0 && heavy == 0 { rest.saturating_sub(data) } else { 0 };
+        let journal = if heavy + about > 0 { 0 } else { rest % 64 };
         let sum =
             |file: &[u8], bytes: usize| if bytes == 0 { 0 } else { xxh3(&file[file.len() - bytes..], 0) };
-        let sums = (sum(file, journal), sum(file, heavy));
-        put(file, 48, (rest - journal - heavy) as u64);
+        let sums = (sum(file, journal), sum(file, heavy), sum(file, about));
+        put(file, 48, (rest - journal - heavy - about) as u64);
         put(file, 80, journal as u64);
         put(file, 88, sums.0);
         put(file, 96, heavy as u64);
         put(file, 104, sums.1);
+        file[12..16].copy_from_slice(&(about as u32).to_le_bytes());
+        put(file, 112, sums.2);
     }
     let sum = xxh3(&file[..120], 0);
     put(file, 120, sum);

@@ -9,7 +9,7 @@ pub use tamis_jobs::request::time::duration;
 use tamis_jobs::request::{self, MOST_THREADS};
 use tamis_make::exact::LEAST_MEMORY;
 use tamis_make::rows::BadRows;
-use tamis_read::{Delimiter, Format, Options, Quotes};
+use tamis_read::{Delimiter, Format, Quotes};
 
 use crate::show::{Output, usage, wrong};
 
@@ -28,6 +28,10 @@ pub struct Reading {
     /// Delimited text has no header line; columns go by number
     #[arg(long)]
     pub no_header: bool,
+    /// Delimited text has a header line, also where columns go by number or the file of filters says
+    /// otherwise
+    #[arg(long, conflicts_with = "no_header")]
+    pub with_header: bool,
     /// What a quote at the beginning of a field means: csv (up to the next quote, over line ends; `""`
     /// is a quote), log (up to the next quote in the line; `\"` is a quote), none (an ordinary
     /// character). [default: none for TSV, log where blanks separate, csv otherwise; `--quotes` alone: csv]
@@ -100,6 +104,8 @@ impl Reading {
             format: self.format.map(Format::from),
             delimiter: self.delimiter,
             no_header: self.no_header,
+            with_header: self.with_header,
+            recorded: false,
             quotes: match self.no_quotes {
                 true => Some(Quotes::None),
                 false => self.quotes.map(Quotes::from),
@@ -111,11 +117,6 @@ impl Reading {
             },
             threads: self.threads,
         }
-    }
-
-    /// What the source layer needs.
-    pub fn options(&self) -> Options {
-        self.request().options()
     }
 
     /// What to do with rows without a key.

@@ -4,6 +4,7 @@
 //! arguments of its process.
 
 mod arguments;
+mod asked;
 mod interrupt;
 mod notes;
 mod progress;

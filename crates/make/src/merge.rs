@@ -120,10 +120,12 @@ struct Joined {
     heavy: Option<Heavy>,
 }
 
-/// The same for containers that are open, of these names; the result stays in memory.
+/// The same for containers that are open, of these names; the result stays in memory. This is recorded
+/// about it, or what all of them share.
 pub fn merge_in_memory(
     files: &[&Mapped],
     names: &[PathBuf],
+    about: Option<&About>,
     threads: usize,
     control: &Control,
 ) -> Result<Mapped> {
@@ -131,8 +133,8 @@ pub fn merge_in_memory(
         return Err(Refusal::Nothing.into());
     }
     let Joined { params, rows, seeds, data, heavy } = join(files, names, threads, control)?;
-    let (about, _) = About::merged(files.iter().map(|file| file.about()));
-    let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
+    let (shared, _) = About::merged(files.iter().map(|file| file.about()));
+    let extras = Extras { heavy: heavy.as_ref(), about: about.or(Some(&shared)), journal: b"" };
     output::in_memory(&params, (&rows, &seeds), &data, extras, threads)
 }
 

@@ -1,6 +1,8 @@
 //! The options of requests. Each name is that of the field; front ends spell it in their own way.
 
-pub use tamis_read::opt::{BAD_ROWS, COMMENT, DELIMITER, FORMAT, KEY, NO_HEADER, OUTPUT_FORMAT, QUOTES};
+pub use tamis_read::opt::{
+    BAD_ROWS, COMMENT, DELIMITER, FORMAT, KEY, NO_HEADER, OUTPUT_FORMAT, QUOTES, WITH_HEADER,
+};
 use tamis_read::refusal::Opt;
 
 /// Defines the options, and the list of all of them with those of reading.
@@ -10,7 +12,7 @@ macro_rules! options {
 
         /// All of them, those of reading among them.
         pub const ALL: &[Opt] =
-            &[BAD_ROWS, COMMENT, DELIMITER, FORMAT, KEY, NO_HEADER, OUTPUT_FORMAT, QUOTES, $($name),*];
+            &[BAD_ROWS, COMMENT, DELIMITER, FORMAT, KEY, NO_HEADER, OUTPUT_FORMAT, QUOTES, WITH_HEADER, $($name),*];
     };
 }
 

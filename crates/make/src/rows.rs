@@ -10,7 +10,7 @@ use tamis::hash::{Scheme, xxh3};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::params::{Name, Params};
 use tamis_read::refusal::{Help, Refusal};
-use tamis_read::{BadRow, Fault, Lines, RowResult, Sink, opt, skip_bad_rows};
+use tamis_read::{BadRow, Fault, Lines, RowResult, Sink, skip_bad_rows};
 
 /// What to do with a row of which no key can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -9,6 +9,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use tamis::about::About;
 use tamis::key::{BadValue, Column, keywords_of};
 use tamis::params::{GroupParams, Name};
 use tamis::sizing::Kind;
@@ -170,6 +171,17 @@ impl File {
     #[getter]
     fn params(&self) -> String {
         self.file.params().to_json()
+    }
+
+    /// What is recorded about it, as JSON.
+    #[getter]
+    fn about(&self) -> String {
+        serde_json::to_string(self.file.about()).expect("what was read from JSON")
+    }
+
+    #[getter]
+    fn format_version(&self) -> u32 {
+        self.file.version()
     }
 
     fn inspect(&self, py: Python<'_>) -> PyResult<String> {
@@ -490,9 +502,20 @@ pub fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<File> {
         .map_err(|error| Failure::new_err(format!("these bytes: {error}")))
 }
 
-/// Merges sketches.
+/// What is recorded about some sketches and not about all of them: what their merge does not have.
 #[pyfunction]
-pub fn merge_files(py: Python<'_>, files: Vec<Py<File>>, on: Option<usize>) -> PyResult<File> {
+pub fn not_shared(files: Vec<Py<File>>) -> Vec<String> {
+    About::merged(files.iter().map(|file| file.get().file.about())).1
+}
+
+/// Merges sketches. What is recorded about them is kept where they share it, or that of the first is.
+#[pyfunction]
+pub fn merge_files(
+    py: Python<'_>,
+    files: Vec<Py<File>>,
+    on: Option<usize>,
+    about_first: bool,
+) -> PyResult<File> {
     let on = threads(on)?;
     let files: Vec<&File> = files.iter().map(Py::get).collect();
     let called = |(i, file): (usize, &&File)| {
@@ -501,5 +524,7 @@ pub fn merge_files(py: Python<'_>, files: Vec<Py<File>>, on: Option<usize>) -> P
     let names: Vec<PathBuf> = files.iter().enumerate().map(called).collect();
     let inner: Vec<&Mapped> = files.iter().map(|file| &file.file).collect();
     let rows = inner.iter().map(|file| file.bytes().len() as u64).sum();
-    patience::run(py, rows, |control| merge::merge_in_memory(&inner, &names, on, control)).map(File::kept)
+    let about = inner.first().filter(|_| about_first).map(|file| file.about());
+    patience::run(py, rows, |control| merge::merge_in_memory(&inner, &names, about, on, control))
+        .map(File::kept)
 }

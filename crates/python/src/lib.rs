@@ -64,5 +64,6 @@ fn _tamis(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(file::take_over, module)?)?;
     module.add_function(wrap_pyfunction!(file::from_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(file::merge_files, module)?)?;
+    module.add_function(wrap_pyfunction!(file::not_shared, module)?)?;
     spread::register(module)
 }

@@ -337,6 +337,15 @@ impl Assembly {
         Ok(Assembly(Held::new(assembly)))
     }
 
+    /// Records what these options say about the file.
+    fn record(&self, py: Python<'_>, options: Bound<'_, PyDict>) -> PyResult<()> {
+        let about = Options(options).request()?.about();
+        self.0.with(py, |assembly| {
+            assembly.record(about);
+            Ok(())
+        })
+    }
+
     /// Begins with what a file has.
     fn begin(&self, py: Python<'_>, file: &File) -> PyResult<()> {
         self.0.with(py, |assembly| assembly.begin(&file.file))

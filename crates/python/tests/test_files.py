@@ -169,8 +169,8 @@ def test_what_is_wrong_is_said(kind: type[Exception], message: str, call: Callab
 # Options that messages may name and that no call has: what the command line does with files.
 OF_FILES = {
     "bits", "chart", "comment", "count", "delimiter", "distinct", "exact", "explain", "format", "like", "memory",
-    "missing", "new_groups", "no_header", "on", "output", "output_format", "own_group", "quotes", "rebuild_above", "rejected", "removed", "share",
-    "state", "strict", "tag",
+    "missing", "new_groups", "no_header", "on", "output", "output_format", "own_group", "quotes", "rebuild_above",
+    "rejected", "removed", "share", "state", "strict", "tag", "with_header",
 }  # fmt: skip
 
 
@@ -285,3 +285,18 @@ def test_parameters_may_lie_in_a_file(tmp_path: Path, cli: Callable[..., str]) -
         tamis.build(["ann"], params=tmp_path / "x.tamis")
     with pytest.raises(FileNotFoundError, match="none.json"):
         tamis.build(["ann"], params="none.json")
+
+
+def test_what_is_recorded_about_a_file_is_told_and_kept() -> None:
+    plain = tamis.build(["ann", "bob"], keys=10)
+    noted = tamis.build(["ann", "bob"], keys=10, note="of March", source="crawl")
+    assert (plain.about, plain.format_version) == ({}, 1)
+    assert (noted.about, noted.format_version) == ({"note": "of March", "source": "crawl"}, 2)
+    assert noted.params == plain.params and noted.add(["eve"]).about == noted.about
+    assert tamis.from_bytes(noted.to_bytes()).about == noted.about
+    other = tamis.build(["eve"], keys=10, note="of April", source="crawl")
+    with pytest.warns(UserWarning, match="differ in it: note"):
+        assert (noted | other).about == {"source": "crawl"}
+    builder = tamis.Builder(plain.params, note="of March")
+    builder.add(["ann"])
+    assert builder.finish().about == {"note": "of March"}

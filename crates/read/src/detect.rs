@@ -72,6 +72,17 @@ pub enum BadFormat {
     /// What was declared can be read in more than one way.
     #[error("{0}")]
     Doubt(Doubt),
+    /// Text that is not written as the file that is asked records.
+    #[error(
+        "the delimiter recorded in the file that is asked, {recorded}, is not in its first line, and {} cuts \
+         it into columns", .others.first().map_or(String::new(), Delimiter::to_string)
+    )]
+    Contradicted {
+        /// What the file says.
+        recorded: Delimiter,
+        /// What serves here.
+        others: Vec<Delimiter>,
+    },
     /// A Parquet file, where another format is asked for.
     #[error("this is a Parquet file, not {}", name(*.0))]
     IsParquet(Format),
@@ -116,6 +127,10 @@ impl Refusal for BadFormat {
             }
             BadFormat::Comment(_) => vec![Help::leave_out(opt::COMMENT)],
             BadFormat::Doubt(doubt) => doubt.help(),
+            BadFormat::Contradicted { recorded, others } => {
+                let all = others.iter().chain([recorded]).filter_map(|delimiter| delimiter.name());
+                vec![Help::GiveOne(all.map(|name| opt::DELIMITER.with(name)).collect())]
+            }
             BadFormat::Binary { .. } => vec![Help::Do(
                 "if it is text in UTF-16, convert it first (iconv -f UTF-16LE -t UTF-8); if it is text with such \
                  bytes in it, take them out (tr -d '\\0')",
@@ -142,6 +157,8 @@ pub(super) fn kind(
     columns: &[Column],
 ) -> Result<RowFormat, BadFormat> {
     check(options)?;
+    // What is recorded of tables does not hold for keys that are whole lines.
+    let delimiter = options.delimiter.filter(|_| !(options.recorded && only_lines(columns)));
     if head.starts_with(b"PAR1") {
         return match options.format {
             None | Some(Format::Parquet) => Ok(RowFormat::Parquet),
@@ -153,8 +170,8 @@ pub(super) fn kind(
     }
     let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let first = lines::first_but(text, options.comment);
-    let tsv = RowFormat::Delimited { delimiter: options.delimiter.unwrap_or(b'\t'.into()), declared: true };
-    let csv = match options.delimiter {
+    let tsv = RowFormat::Delimited { delimiter: delimiter.unwrap_or(b'\t'.into()), declared: true };
+    let csv = match delimiter {
         Some(delimiter) => RowFormat::Delimited { delimiter, declared: true },
         None => RowFormat::ByHeader { declared: true },
     };
@@ -171,10 +188,9 @@ pub(super) fn kind(
             "tsv" | "tab" => Ok(tsv),
             "ndjson" | "jsonl" | "json" => ndjson(first),
             "parquet" => Err(BadFormat::NotParquetAsNamed),
-            "txt" | "log" | "list" if only_lines(columns) && options.delimiter.is_none() => {
-                Ok(RowFormat::Lines)
-            }
-            _ => Ok(by_look(first, options.delimiter, columns)),
+            "txt" | "log" | "list" if only_lines(columns) && delimiter.is_none() => Ok(RowFormat::Lines),
+            _ if options.recorded && is_object(first) => Ok(RowFormat::Ndjson),
+            _ => Ok(by_look(first, delimiter, columns)),
         },
     }
 }
@@ -292,6 +308,33 @@ pub(super) fn by_header(
             false,
         ))),
     }
+}
+
+/// Refuses text of which the recorded delimiter does not make what is asked, and another does.
+pub(super) fn refuse_contradicted(
+    text: &[u8],
+    options: &Options,
+    recorded: Delimiter,
+    asked: &[Column],
+) -> Result<(), BadFormat> {
+    let serves = |delimiter: Delimiter| {
+        let line = lines::first_but(text, options.comment);
+        let fields = match delimited::first_row(line, options.dialect(delimiter), true, &mut 0) {
+            Ok(Some((fields, _))) => fields,
+            _ => return false,
+        };
+        let names = fields.iter().enumerate().map(|(i, field)| match options.no_header {
+            true => (i + 1).to_string(),
+            false => String::from_utf8_lossy(field).into_owned(),
+        });
+        fields.len() > 1 && columns::find(asked, &names.collect::<Vec<_>>()).is_ok()
+    };
+    if serves(recorded) {
+        return Ok(());
+    }
+    let others = CANDIDATES[..4].iter().map(|byte| Delimiter::Byte(*byte));
+    let others: Vec<Delimiter> = others.filter(|other| *other != recorded && serves(*other)).collect();
+    if others.is_empty() { Ok(()) } else { Err(BadFormat::Contradicted { recorded, others }) }
 }
 
 /// Refuses rows without a header, which are called CSV, that may have another delimiter.
@@ -456,12 +499,17 @@ fn ndjson(first: &[u8]) -> Result<RowFormat, BadFormat> {
     Ok(RowFormat::Ndjson)
 }
 
+/// Whether a line begins as a JSON object does.
+fn is_object(first: &[u8]) -> bool {
+    first.trim_ascii_start().starts_with(b"{")
+}
+
 /// What a text is whose name says nothing, by its first line and the columns that are asked.
 fn by_look(first: &[u8], delimiter: Option<Delimiter>, columns: &[Column]) -> RowFormat {
     if let Some(delimiter) = delimiter {
         return RowFormat::Delimited { delimiter, declared: false };
     }
-    if first.trim_ascii_start().starts_with(b"{") {
+    if is_object(first) {
         return RowFormat::Ndjson;
     }
     if columns.iter().any(|c| matches!(c, Column::Name(_))) {

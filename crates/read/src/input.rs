@@ -16,7 +16,7 @@ use super::pace::Flow;
 use super::parquet::ParquetFile;
 use super::reader::Compression;
 use super::render::Style;
-use super::{Form, Format, Options, columns, lines, ndjson};
+use super::{Form, Format, Options, Watch, columns, lines, ndjson};
 use crate::bad_input::BadInput;
 use crate::columns::{ColumnNames, NoColumn};
 use crate::refusal::Refusal;
@@ -62,6 +62,8 @@ pub(super) struct Input {
     pub(super) prelude: Vec<u8>,
     /// Lines that begin with this byte are no rows.
     pub(super) comment: Option<u8>,
+    /// What is told of quotes, where nobody said what they mean.
+    pub(super) watch: Option<Watch>,
     /// How rows become records, where they have no text of their own.
     pub(super) style: Option<Style>,
     /// Nothing of it is to be sifted: that was done before.
@@ -172,6 +174,7 @@ impl Input {
                 named,
                 prelude,
                 comment: options.comment,
+                watch: options.watch.clone().filter(|_| options.quotes.is_none()),
                 style: None,
                 left_out: false,
             }
@@ -306,8 +309,12 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
             Ok(Seen { names: log::names(), rows, ..seen })
         }
         RowFormat::Delimited { delimiter, declared } => {
-            let header = (declared || by_name) && !options.no_header;
+            let header = options.header(declared || by_name);
             let dialect = options.dialect(delimiter);
+            if options.recorded {
+                detect::refuse_contradicted(&head.bytes[mark..], options, delimiter, asked)
+                    .map_err(refused)?;
+            }
             let seen = Seen { header, quotes: Some(dialect.quotes), ..seen };
             look_at_table(path, head, seen, dialect, asked)
         }

@@ -81,6 +81,7 @@ mod supply;
 pub mod table;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use arch::text::Places;
 pub use bad_row::{BadRow, skip_bad_rows};
@@ -99,3 +100,4 @@ pub use reader::Compression;
 pub use sink::{Next, Position, RowResult, Sift, Sink};
 pub use sources::Sources;
 pub use table::{Cells, Table};
+pub use watch::Watch;

@@ -12,6 +12,8 @@ pub const FORMAT: Opt = Opt("format");
 pub const KEY: Opt = Opt("key");
 /// Whether the first line names the columns.
 pub const NO_HEADER: Opt = Opt("no_header");
+/// That the first line names the columns.
+pub const WITH_HEADER: Opt = Opt("with_header");
 /// What quotes mean.
 pub const QUOTES: Opt = Opt("quotes");
 /// The sign with which lines begin that are no rows.

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::delimited;
 use crate::dialect::Dialect;
 use crate::format::Format;
+use crate::watch::Watch;
 
 /// What the user said about the input; everything else is recognised.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +16,9 @@ pub struct Options {
     pub delimiter: Option<Delimiter>,
     /// Delimited text has no header line.
     pub no_header: bool,
+    /// Delimited text has a header line, even where its columns are asked by number and its name says
+    /// nothing.
+    pub with_header: bool,
     /// What quotes mean, if it is not what is usual with that delimiter.
     pub quotes: Option<Quotes>,
     /// Lines that begin with this byte are no rows.
@@ -22,6 +26,11 @@ pub struct Options {
     /// That text is one key per line was not said, but seen in its first line: a line that could also be
     /// cut into columns is refused.
     pub undeclared: bool,
+    /// The delimiter is not said of this input, but recorded in the file that is asked: text that
+    /// contradicts it is refused, and what is no delimited text has nothing to do with it.
+    pub recorded: bool,
+    /// Where it is told that a field began with a quote, and nobody said what quotes mean.
+    pub watch: Option<Watch>,
 }
 
 /// What separates the values of delimited text.
@@ -113,6 +122,11 @@ impl Quotes {
 }
 
 impl Options {
+    /// Whether delimited text has a header line; `usual` where nothing is said.
+    pub(crate) fn header(&self, usual: bool) -> bool {
+        self.with_header || (usual && !self.no_header)
+    }
+
     /// How text with this delimiter is written.
     pub(crate) fn dialect(&self, delimiter: Delimiter) -> Dialect {
         let quotes = self.quotes.unwrap_or(Quotes::usual(delimiter));

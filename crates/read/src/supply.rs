@@ -161,6 +161,9 @@ fn give<S: Sink>(
         (Piece::Text(chunk), rows) => {
             let data = buffer.data();
             let (dialect, mut comments) = (input.dialect(), 0);
+            if let (Some(watch), Rows::Delimited(..)) = (&input.watch, rows) {
+                watch.look(data, dialect);
+            }
             let done = text(rows, dialect, *chunk, data, sink, &mut comments);
             control.add_comments(&input.path, comments);
             done.map_err(|fault| chunk.trouble(data, fault))

@@ -76,7 +76,17 @@ impl Understood {
         // Logs never have a header, and nobody says so.
         let no_header = !self.header && format != Some(Format::Log);
         let undeclared = self.undeclared;
-        Options { format, delimiter, no_header, undeclared, quotes: given.quotes, comment: given.comment }
+        // What it was taken for is no longer in question.
+        let recorded = false;
+        Options {
+            format,
+            delimiter,
+            no_header,
+            with_header: self.header,
+            undeclared,
+            recorded,
+            ..given.clone()
+        }
     }
 }
 

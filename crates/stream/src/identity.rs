@@ -113,6 +113,8 @@ struct Dialect {
     format: Option<String>,
     delimiter: Option<String>,
     header: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    with_header: bool,
     /// `true` where nothing was said, `false` where they are ordinary characters, else their name.
     quotes: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,6 +179,7 @@ impl Identity {
         let nanos = |every: Duration| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
         Ok(Identity {
             version: VERSION,
+            // Of the files that it writes: a program that knows more versions goes on all the same.
             file_version: job
                 .counts
                 .iter()
@@ -207,6 +210,7 @@ impl Identity {
                     Delimiter::Whitespace => "whitespace".to_owned(),
                 }),
                 header: !job.options.no_header,
+                with_header: job.options.with_header,
                 quotes: match job.options.quotes {
                     None => true.into(),
                     Some(Quotes::None) => false.into(),
@@ -241,7 +245,7 @@ pub struct Difference {
 
 /// The fields, in the order in which differences are named (what others follow from comes first), each
 /// with the words of the command line for it.
-const FIELDS: [(&str, &str); 48] = [
+const FIELDS: [(&str, &str); 49] = [
     ("version", "the version of the state"),
     ("file_version", "the version of .tamis files"),
     ("train", "the training stream"),
@@ -289,6 +293,7 @@ const FIELDS: [(&str, &str); 48] = [
     ("dialect.delimiter", "the delimiter"),
     ("dialect.header", "the header"),
     ("dialect.quotes", "quotes"),
+    ("dialect.with_header", "whether there is a header line"),
     ("dialect.comment", "the sign of comments"),
 ];
 

@@ -295,3 +295,49 @@ fn the_record_of_the_specification_is_what_is_written() {
         ),
     );
 }
+
+/// A golden file of version 2, found and cut by what sections 2, 3 and 13f say.
+#[test]
+fn the_about_part_lies_where_the_specification_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/v2/about.tamis");
+    let bytes = std::fs::read(path).unwrap();
+    let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let pad = |at: u64| at.next_multiple_of(64);
+    assert_eq!((u32_at(8), u64_at(16)), (2, bytes.len() as u64));
+    let directory = pad(128 + u64_at(24));
+    let names = pad(directory + 96 * u64_at(32));
+    let data = pad(names + u64_at(40));
+    let about = pad(data + u64_at(48) + u64_at(96));
+    let (start, length) = (about as usize, u32_at(12) as usize);
+    assert_eq!(start + length, bytes.len(), "no journal");
+    let part = &bytes[start..];
+    assert_eq!((u64_at(112), u64_at(120)), (xxh3(part, 0), xxh3(&bytes[..120], 0)));
+    let text = concat!(
+        r#"{"note":"Keys, 100 of them: \"früh\"","source":"made up","#,
+        r##""dialect":{"delimiter":";","quotes":"none","header":false,"comment":"#"}}"##
+    );
+    assert_eq!(std::str::from_utf8(part).unwrap(), text);
+
+    let mut words = vec![0u64; bytes.len().div_ceil(8)];
+    bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(&bytes);
+    let container = Container::open(&bytemuck::cast_slice::<u64, u8>(&words)[..bytes.len()]).unwrap();
+    container.verify(0).unwrap();
+    assert_eq!(
+        (container.version(), container.about().note.as_deref()),
+        (2, Some("Keys, 100 of them: \"früh\""))
+    );
+    for key in 0..100 {
+        assert!(container.sketch(0).unwrap().contains_hash(xxh3(format!("key {key}").as_bytes(), 0)));
+    }
+    // The same file without it is one of version 1, byte for byte up to where it lies.
+    let mut plain = Vec::new();
+    let (params, tallies) = (container.params(), container.tallies());
+    write(&mut plain, params, tallies, container.data(), Extras::default()).unwrap();
+    assert_eq!(plain[8], 1);
+    assert_eq!(plain[128..], bytes[128..plain.len()]);
+    let mut again = Vec::new();
+    let extras = Extras { about: Some(container.about()), ..Extras::default() };
+    write(&mut again, params, tallies, container.data(), extras).unwrap();
+    assert!(again == bytes, "what is read is written again");
+}

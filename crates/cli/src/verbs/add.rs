@@ -11,6 +11,7 @@ use tamis_make::{number, rebuild};
 
 use super::inspect::{self, Listed};
 use crate::arguments::{self, Columns, Reading, replace_weight};
+use crate::asked::Asked;
 use crate::show::Output;
 use crate::{notes, progress};
 
@@ -57,23 +58,27 @@ pub struct Add {
 impl Add {
     /// Adds them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let mut recipe = self.columns.applied(&files::open(&self.file)?.params().common.recipe)?;
+        let file = files::open(&self.file)?;
+        let mut recipe = self.columns.applied(&file.params().common.recipe)?;
+        let asked = Asked::of(output, &self.file, &file, self.reading.request())?;
+        drop(file);
         replace_weight(&mut recipe, self.weight.as_ref())?;
         let by_file = recipe.group.as_ref().is_some_and(|group| group.column == Column::File);
-        let addition = Addition {
+        let mut addition = Addition {
             inputs: self.inputs,
-            options: self.reading.options(),
+            options: asked.reading.options(),
             recipe,
             bad_rows: self.reading.bad_rows(),
             distinct: self.distinct,
             new_groups: self.new_groups || by_file,
             threads: self.reading.threads(),
         };
+        asked.watch(&mut addition.options);
         if let Some(above) = self.rebuild_above {
             rebuild::check(&self.file, above)?;
         }
-        let mut report =
-            progress::run(output, "adding", |control| build::add(&self.file, &addition, control))?;
+        let report = progress::run(output, "adding", |control| build::add(&self.file, &addition, control));
+        let mut report = asked.done(output, report)?;
         if let Some(above) = self.rebuild_above {
             let threads = addition.threads;
             let rebuilt = progress::run(output, "rebuilding filters", |control| {

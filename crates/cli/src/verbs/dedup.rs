@@ -12,6 +12,7 @@ use tamis_make::outlet::Destination;
 
 use super::filter::OutputFormat;
 use crate::arguments::{self, Reading, refuse_json};
+use crate::asked::Asked;
 use crate::show::{Output, Sheet, refused};
 use crate::{notes, progress};
 
@@ -80,12 +81,21 @@ pub struct Dedup {
 impl Dedup {
     /// Frees them of repetitions.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let request = self.request();
+        let mut request = self.request();
         let to_stdout = request.destination() == Destination::Stdout;
         let stored = request.stored()?;
         refuse_json(to_stdout, output)?;
-        let job = request.resolve(stored.as_ref()).map_err(refused)?;
-        let report = progress::run(output, "sieving", |control| dedup::dedup(&job, control))?;
+        let asked = match (&request.state, &stored) {
+            (Some(path), Some(file)) => Asked::of(output, path, file, request.reading)?,
+            _ => Asked::nothing(request.reading),
+        };
+        request.reading = asked.reading.clone();
+        let recipe = stored.as_ref().map(|file| &file.params().common.recipe);
+        let mut job = request.resolve(recipe).map_err(refused)?;
+        drop(stored);
+        asked.watch(&mut job.options);
+        let report = progress::run(output, "sieving", |control| dedup::dedup(&job, control));
+        let report = asked.done(output, report)?;
         notes::inputs(output, &report.inputs);
         if report.resumed {
             output.note("resumed where the last run ended");

@@ -15,6 +15,7 @@ use tamis_make::output as files;
 use tamis_read::Format;
 
 use crate::arguments::{Reading, memory, refuse_json};
+use crate::asked::Asked;
 use crate::show::{Output, Sheet, wrong};
 use crate::spark::{self, On};
 use crate::{notes, progress};
@@ -115,13 +116,22 @@ impl Filter {
     /// Sieves them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let request = self.request();
+        let to_stdout = request.destination() == Destination::Stdout;
+        if self.on.is_given() {
+            request.refuse_spread().map_err(wrong)?;
+        } else {
+            refuse_json(to_stdout, output)?;
+        }
+        let file = files::open(&self.file)?;
+        let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;
+        let request = FilterJob { reading: asked.reading.clone(), ..request };
         if self.on.is_given() {
             return self.on_spark(request, output);
         }
-        let to_stdout = request.destination() == Destination::Stdout;
-        refuse_json(to_stdout, output)?;
-        let stored = files::open(&self.file)?.params().common.recipe.clone();
-        let job = request.resolve(&stored).map_err(wrong)?;
+        let stored = file.params().common.recipe.clone();
+        drop(file);
+        let mut job = request.resolve(&stored).map_err(wrong)?;
+        asked.watch(&mut job.options);
         let steps_of =
             |recipe: &Recipe| recipe.key.iter().map(|field| field.steps.clone()).collect::<Vec<_>>();
         if steps_of(&job.recipe) != steps_of(&stored) {
@@ -134,7 +144,8 @@ impl Filter {
                 "keys are made here by steps of their own ({here}); those of the file were made as {there}"
             ));
         }
-        let report = progress::run(output, "sieving", |control| filter::filter(&job, control))?;
+        let report = progress::run(output, "sieving", |control| filter::filter(&job, control));
+        let report = asked.done(output, report)?;
         notes::inputs(output, &report.inputs);
         warn_of_keyless(output, &report);
         if !to_stdout {
@@ -171,7 +182,6 @@ impl Filter {
 
     /// Sieves them elsewhere.
     fn on_spark(self, request: FilterJob, output: &Output) -> Result<ExitCode> {
-        request.refuse_spread().map_err(wrong)?;
         let to = match &self.output {
             Some(path) => Some(spark::inputs(&[path.to_string_lossy().into_owned()])?.remove(0).into()),
             None => None,

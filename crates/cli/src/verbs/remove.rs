@@ -9,6 +9,7 @@ use tamis_make::remove::{self, Missing, Removal};
 
 use super::inspect::{self, Listed, More};
 use crate::arguments::{Columns, Reading};
+use crate::asked::Asked;
 use crate::show::Output;
 use crate::{notes, progress};
 
@@ -64,9 +65,10 @@ impl Remove {
         let file = files::open(&self.file)?;
         // Before anything is said of columns that do not matter then.
         remove::refuse(&self.file, file.params().common.kind)?;
-        let removal = Removal {
+        let asked = Asked::of(output, &self.file, &file, self.reading.request())?;
+        let mut removal = Removal {
             inputs: self.inputs,
-            options: self.reading.options(),
+            options: asked.reading.options(),
             recipe: self.columns.applied(&file.params().common.recipe)?,
             bad_rows: self.reading.bad_rows(),
             missing: match self.missing {
@@ -77,8 +79,10 @@ impl Remove {
             threads: self.reading.threads(),
         };
         drop(file);
+        asked.watch(&mut removal.options);
         let report =
-            progress::run(output, "removing", |control| remove::remove(&self.file, &removal, control))?;
+            progress::run(output, "removing", |control| remove::remove(&self.file, &removal, control));
+        let report = asked.done(output, report)?;
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.skipped);
         let (removed, missing) = (report.removed(), report.missing());

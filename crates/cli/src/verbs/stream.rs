@@ -11,6 +11,7 @@ use serde_json::json;
 use tamis::key::Field;
 use tamis_jobs::request::NoMore;
 use tamis_make::number;
+use tamis_make::output as files;
 use tamis_read::refusal::say;
 use tamis_stream::kafka::{self, Lost, Property};
 use tamis_stream::metrics::Door;
@@ -20,6 +21,7 @@ use tamis_stream::{ByRole, Job, Report, Role, Sizing, Status, Target, Watch};
 use super::counters;
 use super::windows::{self, Windows};
 use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes};
+use crate::asked::Asked;
 use crate::show::{self, Output, Sheet, refused, usage};
 use crate::words::Flags;
 use crate::{notes, progress};
@@ -181,7 +183,16 @@ impl Stream {
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let log = self.log;
         let door = self.metrics.as_deref().map(Door::open).transpose()?;
-        let job = self.request().resolve(&mut |note| tell(output, note)).map_err(refused)?;
+        let mut request = self.request();
+        let asked = match &request.from {
+            Some(path) => Asked::of(output, path, &files::open(path)?, request.reading)?,
+            None => Asked::nothing(request.reading),
+        };
+        request.reading = asked.reading.clone();
+        let mut job = request.resolve(&mut |note| tell(output, note)).map_err(refused)?;
+        for role in [Role::Train, Role::Query, Role::Remove] {
+            job.inputs[role].iter_mut().for_each(|input| asked.watch(&mut input.options));
+        }
         let to_stdout = job.output == Target::Stdout;
         if to_stdout && output.json {
             return usage("the answers go to standard output: --json goes with -o FILE");
@@ -199,7 +210,8 @@ impl Stream {
                 || line.text(&watch.status()),
                 |control| tamis_stream::stream(&job, control, &watch),
             )
-        })?;
+        });
+        let report = asked.done(output, report)?;
         say_what_happened(output, &job, &report);
         if to_stdout {
             output.note(format!(

@@ -13,6 +13,7 @@ use tamis_make::output as files;
 use tamis_report::{Page, Section};
 
 use crate::arguments::{self, Columns, Reading};
+use crate::asked::Asked;
 use crate::show::{FEW, Output, Sheet, few, wrong};
 use crate::spark::{self, On};
 use crate::words::Flags;
@@ -82,15 +83,24 @@ impl Test {
             let filters = [Some(&self.file), self.removed.as_ref()].into_iter().flatten();
             files::check_is_no_input(path, read.chain(filters.map(PathBuf::as_path)))?;
         }
-        let common = files::open(&self.file)?.params().common.clone();
+        let file = files::open(&self.file)?;
+        let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;
+        let request = TestJob { reading: asked.reading.clone(), ..request };
+        let common = file.params().common.clone();
+        drop(file);
         if self.on.is_given() {
             request.refuse_spread(&common).map_err(wrong)?;
             return self.on_spark(request, output);
         }
         match request.resolve(&common).map_err(wrong)? {
-            request::Test::Counts(job) => self.of_counts(&job, output),
-            request::Test::Filters(job) => {
-                let report = progress::run(output, "testing", |control| check::check(&job, control))?;
+            request::Test::Counts(mut job) => {
+                asked.watch(&mut job.options);
+                self.of_counts(&job, &asked, output)
+            }
+            request::Test::Filters(mut job) => {
+                asked.watch(&mut job.options);
+                let report = progress::run(output, "testing", |control| check::check(&job, control));
+                let report = asked.done(output, report)?;
                 notes::inputs(output, &report.inputs);
                 finish(output, &report, self.report.as_deref(), &job.filters, &job.inputs)
             }
@@ -151,8 +161,9 @@ fn finish(
 
 impl Test {
     /// Tests sketches that count.
-    fn of_counts(self, job: &rank::Job, output: &Output) -> Result<ExitCode> {
-        let report = progress::run(output, "testing", |control| rank::check(job, control))?;
+    fn of_counts(self, job: &rank::Job, asked: &Asked, output: &Output) -> Result<ExitCode> {
+        let report = progress::run(output, "testing", |control| rank::check(job, control));
+        let report = asked.done(output, report)?;
         notes::inputs(output, &report.inputs);
         notes::skipped(output, report.skipped);
         let mut groups: Vec<&rank::GroupResult> = report.groups.iter().collect();

@@ -1,5 +1,5 @@
 //! Results that must not change: the published scheme, computed by another program, and files of
-//! the first version of the format.
+//! each version of the format.
 
 use std::path::PathBuf;
 
@@ -136,4 +136,58 @@ fn files_of_version_1_are_built_again_byte_for_byte_and_stay_readable() {
         folder.ok(&format!("build ratings.tsv {recipe} {how} --fpr 0.01 -o today.tamis"));
         assert!(folder.read("today.tamis") == golden, "{name}: the bytes have changed");
     }
+}
+
+/// The inputs of the files of version 2, as testdata/README.md tells them.
+fn inputs_of_version_2() -> Folder {
+    let folder = Folder::new();
+    let lines = |line: &dyn Fn(u32) -> String| (0..100).map(line).collect::<String>();
+    folder.write("rows.txt", format!("# made up\n{}", lines(&|i| format!("key {i};\"{i}\n"))));
+    let url = |i| format!("https://www{i}.site{}.co.uk/p/{i}\n", i % 40);
+    folder.write("urls.csv", format!("url\n{}", lines(&url)));
+    for day in 0..3 {
+        let hosts: String = (day..100).step_by(3).map(|i| format!("host {i}\n")).collect();
+        folder.write(&format!("logs/day{day}.txt"), hosts);
+    }
+    folder
+}
+
+#[test]
+fn files_of_version_2_are_built_again_byte_for_byte_and_stay_readable() {
+    let folder = inputs_of_version_2();
+    let note = "Keys, 100 of them: \"früh\"";
+    let about = [
+        ["--key", "1", "--delimiter", ";", "--quotes", "none", "--no-header", "--comment", "#"].as_slice(),
+        ["--note", note, "--source", "made up"].as_slice(),
+    ]
+    .concat();
+    let steps = ["--key", "url:extract=//([^/]+),domain"];
+    let files = ["--group", "(file):after=/,before=."];
+    for (name, input, how, members) in [
+        ("about", "rows.txt", &about[..], &["key 0", "key 99"][..]),
+        ("steps", "urls.csv", &steps, &["//x.site0.co.uk", "http://site39.co.uk/"]),
+        ("files", "logs", &files, &["host 0", "host 1", "host 2"]),
+    ] {
+        let golden = std::fs::read(root().join(format!("testdata/v2/{name}.tamis"))).unwrap();
+        folder.write("golden.tamis", &golden);
+        folder.ok("verify golden.tamis");
+        assert_eq!(folder.json("inspect golden.tamis")["format_version"], 2, "{name}");
+        let test = folder.json(&format!("test golden.tamis {input}"));
+        assert_eq!((&test["false_negatives"], &test["passed"]), (&0.into(), &true.into()), "{name}");
+        for member in members {
+            assert_eq!(folder.run_words(&["query", "golden.tamis", member], "").code, 0, "{name}: {member}");
+        }
+        let words = [&["build", input, "-o", "today.tamis"], how].concat();
+        folder.run_words(&words, "").succeeded(name);
+        assert!(folder.read("today.tamis") == golden, "{name}: the bytes have changed");
+    }
+    folder.write("golden.tamis", std::fs::read(root().join("testdata/v2/about.tamis")).unwrap());
+    let recorded = serde_json::json!({
+        "note": note, "source": "made up",
+        "dialect": { "delimiter": ";", "quotes": "none", "header": false, "comment": "#" },
+    });
+    assert_eq!(folder.json("inspect golden.tamis")["about"], recorded);
+    folder.write("golden.tamis", std::fs::read(root().join("testdata/v2/files.tamis")).unwrap());
+    let located = folder.run_words(&["locate", "golden.tamis", "host 4"], "").succeeded("locate");
+    assert!(located.contains("day1"), "{located}");
 }

@@ -5,6 +5,7 @@ mod bad_input;
 mod build;
 mod counts;
 mod damage;
+mod declared;
 mod dedup;
 mod filter;
 mod formats;

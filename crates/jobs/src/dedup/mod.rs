@@ -14,6 +14,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tamis::about::About;
 use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::Common;
@@ -44,6 +45,8 @@ pub struct Job {
     pub options: tamis_read::Options,
     /// How keys are made, with the columns of these inputs.
     pub recipe: Recipe,
+    /// What is recorded about the state, where there is none yet.
+    pub about: About,
     /// How keys are hashed, where there is no state yet.
     pub hash: Scheme,
     /// The highest probability that a first occurrence is dropped; that of the state where none is
@@ -257,7 +260,7 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     output::check(path)?;
     let lock = Lock::at(&PathBuf::from(format!("{}.lock", path.display())), path)?;
     if !path.exists() {
-        let state = State::new(path, common(job.hash, &job.recipe), 0, lock);
+        let state = State::new(path, common(job.hash, &job.recipe), job.about.clone(), 0, lock);
         return Ok((Seen::new(room, fpr)?, Some(state), None, job.hash));
     }
     let file = output::open(path)?;
@@ -284,8 +287,8 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
         return refused(StateRefusal::Size { stored, asked });
     }
     // The stored recipe, whatever the columns of these inputs are called.
-    let state =
-        State::new(path, common(params.common.hash, &params.common.recipe), file.tallies()[0].rows, lock);
+    let common = common(params.common.hash, &params.common.recipe);
+    let state = State::new(path, common, file.about().clone(), file.tallies()[0].rows, lock);
     Ok((seen, Some(state), journal, params.common.hash))
 }
 

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tamis::about::About;
 use tamis::format::{self, Beside, Extras};
 use tamis::params::{Common, Params};
 use tamis_read::error::{Error, Result};
@@ -181,6 +182,8 @@ pub(super) fn go_on(journal: &Journal, places: &mut [Place], output: Option<&Pat
 pub(super) struct State {
     path: PathBuf,
     common: Common,
+    /// What is recorded about it.
+    about: About,
     /// Rows added in all runs.
     pub(super) rows: u64,
     _lock: Lock,
@@ -188,8 +191,8 @@ pub(super) struct State {
 
 impl State {
     /// For this file, which need not exist yet; nobody else may use it meanwhile.
-    pub(super) fn new(path: &Path, common: Common, rows: u64, lock: Lock) -> State {
-        State { path: path.into(), common, rows, _lock: lock }
+    pub(super) fn new(path: &Path, common: Common, about: About, rows: u64, lock: Lock) -> State {
+        State { path: path.into(), common, about, rows, _lock: lock }
     }
 
     /// Writes keys and journal, together or not at all.
@@ -209,7 +212,7 @@ impl State {
         let (words, newest) = seen.words();
         let tally =
             format::seal(&params.groups[0].shape, words, self.rows, Beside::from_number(kind, newest));
-        let extras = Extras { heavy: None, about: None, journal: &journal };
+        let extras = Extras { heavy: None, about: Some(&self.about), journal: &journal };
         output::write_whole(&self.path, |mut out| {
             format::write(&mut out, &params, &[tally], words, extras)?;
             reach("dedup/half-written");

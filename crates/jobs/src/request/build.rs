@@ -100,7 +100,7 @@ impl BuildJob {
             }
         };
         refuse_exact(self.exact, sketches.kind())?;
-        let about = About { note: self.note.clone(), source: self.source.clone(), ..About::default() };
+        let about = self.about();
         if !about.fits() {
             return Err(Refusal::LongNote);
         }
@@ -114,6 +114,12 @@ impl BuildJob {
             about,
         };
         Ok(Build { job, exact: self.exact.then(|| self.memory.unwrap_or(exact::MEMORY)) })
+    }
+
+    /// What is recorded about the file.
+    pub fn about(&self) -> About {
+        let (note, source) = (self.note.clone(), self.source.clone());
+        About { note, source, dialect: self.reading.declared(), ..About::default() }
     }
 
     /// Refuses what works on one machine only, with other options that were given and do, too.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tamis::about::About;
 use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis_read::Format;
@@ -11,8 +12,9 @@ use tamis_read::error::Result;
 
 use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, time};
 use crate::dedup::{self, Job, Kept, Remember, Room};
+use tamis_make::exact;
 use tamis_make::outlet::Destination;
-use tamis_make::{exact, output};
+use tamis_make::output::{self, Mapped};
 
 /// How often a state is written, where nothing is said.
 const COMMIT_EVERY: Duration = Duration::from_secs(10);
@@ -66,10 +68,10 @@ impl DedupJob {
         destination(self.output.as_deref(), self.count)
     }
 
-    /// The recipe of the state, if there is one already.
-    pub fn stored(&self) -> Result<Option<Recipe>> {
+    /// The state, if there is one already.
+    pub fn stored(&self) -> Result<Option<Mapped>> {
         let state = self.state.as_deref().filter(|state| state.exists());
-        state.map(|state| Ok(output::open(state)?.params().common.recipe.clone())).transpose()
+        state.map(output::open).transpose()
     }
 
     /// The job that follows from it, beside a state with this recipe.
@@ -78,6 +80,7 @@ impl DedupJob {
             recipe: self.recipe(stored)?,
             inputs: self.inputs.clone(),
             options: self.reading.options(),
+            about: About { dialect: self.reading.declared(), ..About::default() },
             hash: Scheme::DEFAULT,
             fpr: self.fpr,
             remember: self.remember()?,

@@ -6,6 +6,7 @@
 //! says why there is none. A request that goes to another machine goes as its JSON.
 
 mod build;
+mod declared;
 mod dedup;
 mod filter;
 pub mod json;
@@ -28,6 +29,7 @@ use tamis_make::outlet::Destination;
 pub use tamis_make::opt;
 
 pub use self::build::{Build, BuildJob, refuse_fixed};
+pub use self::declared::Beside;
 pub use self::dedup::DedupJob;
 pub use self::filter::FilterJob;
 pub use self::json::{Malformed, NoMore, read};

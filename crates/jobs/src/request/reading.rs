@@ -23,11 +23,15 @@ pub struct Reading {
     pub delimiter: Option<Delimiter>,
     /// Delimited text has no header line.
     pub no_header: bool,
+    /// Delimited text has a header line, whatever is recorded or usual.
+    pub with_header: bool,
     /// What quotes mean, if it is not what is usual with that delimiter.
     #[serde(with = "quotes")]
     pub quotes: Option<Quotes>,
     /// Lines that begin with this byte are no rows.
     pub comment: Option<u8>,
+    /// Whether the delimiter is not given, but recorded in the file that is asked.
+    pub recorded: bool,
     /// Rows without a key.
     #[serde(serialize_with = "named", deserialize_with = "bad_rows")]
     pub bad_rows: BadRows,
@@ -42,9 +46,12 @@ impl Reading {
             format: self.format,
             delimiter: self.delimiter,
             no_header: self.no_header,
+            with_header: self.with_header,
             quotes: self.quotes,
             comment: self.comment,
             undeclared: false,
+            recorded: self.recorded,
+            watch: None,
         }
     }
 

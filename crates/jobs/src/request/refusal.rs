@@ -3,7 +3,7 @@
 use tamis::key::Column;
 use tamis::layered::MOST_LAYERS;
 use tamis::sizing::Kind;
-use tamis_read::refusal::{self, Help, Opt, Voice};
+use tamis_read::refusal::{self, Given, Help, Opt, Voice};
 
 use super::MOST_THREADS;
 use tamis_make::opt;
@@ -127,6 +127,9 @@ pub enum Refusal {
     /// The state of a dedup stands for missing values in another way.
     #[error("the state was made with another text for missing values")]
     StoredNull,
+    /// What is recorded of the text that was read, and is not known.
+    #[error("the file records {} of its text, which this program does not know", recorded(.0))]
+    UnknownDialect(Given),
     /// A second output of records, on one machine.
     #[error(
         "rows that are spread over machines cannot have this; a second run that inverts gives the rejected records"
@@ -182,6 +185,10 @@ pub enum Refusal {
     /// A size that no sketch has.
     #[error(transparent)]
     Size(#[from] tamis::Error),
+}
+
+fn recorded(given: &Given) -> String {
+    format!("the {} {:?}", given.option.0, given.value.as_deref().unwrap_or_default())
 }
 
 fn columns(given: usize) -> String {
@@ -254,6 +261,7 @@ impl refusal::Refusal for Refusal {
             Refusal::Plan(refusal) => refusal.help(),
             Refusal::Spread(refusal) => refusal.help(),
             Refusal::Design(refusal) => refusal.help(),
+            Refusal::UnknownDialect(given) => vec![Help::give(given.option.with("VALUE"))],
             Refusal::StoredNull => vec![Help::Do("leave it out")],
             Refusal::BadParameters(_) => vec![Help::PlanFirst],
             Refusal::LongNote | Refusal::FiltersAsParameters | Refusal::Size(_) => vec![],

@@ -124,7 +124,7 @@ proptest! {
         let built = |rows: &[(u8, u16)]| build(&job, Texts::of(rows, 70), &Control::default()).unwrap().file;
         let parts = [built(&rows[..cut]), built(&rows[cut..])];
         let names = ["a".into(), "b".into()];
-        let merged = merge_in_memory(&[&parts[1], &parts[0]], &names, 2, &Control::default()).unwrap();
+        let merged = merge_in_memory(&[&parts[1], &parts[0]], &names, None, 2, &Control::default()).unwrap();
         prop_assert!(merged.bytes() == built(&rows).bytes());
     }
 

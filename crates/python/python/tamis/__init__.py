@@ -54,6 +54,8 @@ def build(
     null: Optional[str] = None,
     bad_rows: str = "fail",
     threads: Optional[int] = None,
+    note: Optional[str] = None,
+    source: Optional[str] = None,
 ) -> Sketch:
     """Builds filters or counts of a table, one or one per group: the bytes are those of ``tamis build`` with
     the same rows and options.
@@ -84,6 +86,8 @@ def build(
     `width` and `depth`), has counters of `counter_bits` 64 or 32, counts with less error but in one order if
     `conservative`, and keeps the keys whose share is at least `heavy`. `hash` is ``"xxh3"`` (with a `seed`) or
     ``"murmur3"``.
+
+    `note` and `source` are recorded about the file, for people: what it is, and where the rows come from.
 
     >>> import tamis
     >>> ratings = {"title": ["tt1", "tt2", "tt3"], "rating": [6.5, 7.5, 8.1]}

@@ -199,6 +199,24 @@ class Sketch:
         return params
 
     @property
+    def about(self) -> dict[str, Any]:
+        """What is recorded about the file and no lookup depends on: `note` and `source` as `build` was given them,
+        and what else there is; ``dialect`` is what ``tamis build`` was told about the text that it read. Empty where
+        nothing is recorded.
+
+        >>> import tamis
+        >>> tamis.build(["ann"], note="of March").about
+        {'note': 'of March'}
+        """
+        about: dict[str, Any] = json.loads(self._file.about)
+        return about
+
+    @property
+    def format_version(self) -> int:
+        """The version of the file: 1, or 2 where it has something that version 1 cannot hold."""
+        return self._file.format_version
+
+    @property
     def group_names(self) -> list[Any]:
         """The names of the groups."""
         return self._file.group_names()
@@ -270,13 +288,13 @@ class Sketch:
         options = {name: value for name, value in locals().items() if name not in ("self", "data")}
         file = self._file
         more = _tamis.build(as_rows(data), {**options, "params": file.params, "heavy": file.heavy_share})
-        return warned(Sketch(_tamis.merge_files([file, more], threads)))
+        return warned(Sketch(_tamis.merge_files([file, more], threads, True)))
 
     def __or__(self, other: object) -> Sketch:
         """Both together, as `tamis.merge` has it."""
         if not isinstance(other, Sketch):
             return NotImplemented
-        return warned(Sketch(_tamis.merge_files([self._file, other._file], None)))
+        return warned(_merged([self._file, other._file], None))
 
     def __eq__(self, other: object) -> bool:
         """Whether both hold the same, byte for byte."""
@@ -336,6 +354,8 @@ class Builder:
         weight: Optional[str] = None,
         bad_rows: str = "fail",
         threads: Optional[int] = None,
+        note: Optional[str] = None,
+        source: Optional[str] = None,
     ) -> None:
         options = {name: value for name, value in locals().items() if name not in ("self", "params")}
         self._builder = _tamis.Builder({**options, "params": params_as_json(params)})
@@ -386,7 +406,16 @@ def merge(*sketches: Union[Sketch, Iterable[Sketch]], threads: Optional[int] = N
         all_of.extend([one] if isinstance(one, Sketch) else one)
     if not all(isinstance(one, Sketch) for one in all_of):
         raise TypeError("sketches are merged with sketches: open files with tamis.open first")
-    return warned(Sketch(_tamis.merge_files([one._file for one in all_of], threads)))
+    return warned(_merged([one._file for one in all_of], threads))
+
+
+def _merged(files: list[_tamis.File], threads: Optional[int]) -> Sketch:
+    """All of them; who called `merge` hears of what is not recorded about the result, since they differ in it."""
+    sketch = Sketch(_tamis.merge_files(files, threads, False))
+    dropped = _tamis.not_shared(files)
+    if dropped:
+        warnings.warn(f"not recorded about the merged sketch, since they differ in it: {', '.join(dropped)}", stacklevel=3)
+    return sketch
 
 
 def warned(sketch: Sketch) -> Sketch:

@@ -94,6 +94,8 @@ def build(
     params: Union[Mapping[str, Any], Sketch, str, os.PathLike[str], None] = None,
     null: Optional[str] = None,
     bad_rows: str = "fail",
+    note: Optional[str] = None,
+    source: Optional[str] = None,
     path: Union[str, os.PathLike[str], None] = None,
     range_bytes: int = _tamis.RANGE_BYTES,
 ) -> Sketch:
@@ -135,7 +137,7 @@ def build_source(
             params = found.get("params")
         if params is not None:
             with_params = {**_of_rows(options), "params": params}
-            said["skipped"] = _put_together(source, rows, with_params, params, range_bytes, place)
+            said["skipped"] = _put_together(options, rows, with_params, params, range_bytes, place)
     opened = _tamis.open if path is not None else _tamis.take_over
     return Sketch(opened(place, said["skipped"])), said
 
@@ -185,10 +187,12 @@ def _counted(source: Source, rows: Any, options: dict[str, Any]) -> _tamis.Count
 
 
 def _put_together(
-    source: Source, rows: Any, options: dict[str, Any], params: str, range_bytes: int, path: str
+    given: dict[str, Any], rows: Any, options: dict[str, Any], params: str, range_bytes: int, path: str
 ) -> int:
-    """Writes the file of ranges that executors brought together; returns the rows left out."""
+    """Writes the file of ranges that executors brought together; returns the rows left out. What was given is
+    recorded about it."""
     assembly = _tamis.Assembly(params, range_bytes, path)
+    assembly.record(given)
     merged = merged_ranges(rows, options, params, range_bytes)
     for _, data in local_parts(merged, _tamis.data_bytes(params)):
         assembly.put(data)

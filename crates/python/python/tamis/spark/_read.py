@@ -14,7 +14,7 @@ from tamis.spark._batch import Source
 from tamis.spark._inputs import Found, find, head, refuse_output
 from tamis.spark._tasks import plain
 
-_READING = ("format", "delimiter", "no_header", "quotes", "comment")
+_READING = ("format", "delimiter", "recorded", "no_header", "with_header", "quotes", "comment")
 
 
 def _understood(
