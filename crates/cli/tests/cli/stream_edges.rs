@@ -134,7 +134,7 @@ fn a_build_without_kafka_says_how_to_have_one_with_it() {
         "stream --train kafka://127.0.0.1:9092/t --keys 10 --state state",
         "stream --train a.txt --query a.txt --keys 10 -o kafka://127.0.0.1:9092/t --state state",
     ] {
-        folder.refused(line, 1, &["127.0.0.1:9092/t", "without Kafka", "--features kafka"]);
+        folder.refused(line, 1, &["127.0.0.1:9092/t", "without Kafka", "the feature kafka"]);
         assert!(!folder.path("state").exists());
     }
 }

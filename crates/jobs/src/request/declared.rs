@@ -44,7 +44,8 @@ impl Reading {
         if matches!(self.format, Some(Format::Parquet | Format::Ndjson)) {
             return Ok(beside);
         }
-        let lines = self.format == Some(Format::Lines);
+        // Neither has fields that could be declared.
+        let lines = matches!(self.format, Some(Format::Lines | Format::Log));
         let reading = &mut beside.reading;
         let mut settled = Settled { taken: &mut beside.taken, contradicted: &mut beside.contradicted };
         if !lines {

@@ -169,7 +169,9 @@ impl Step {
             Step::ExtractLast(pattern) => ("extract-last", text(pattern.as_str())),
             Step::Ip => ("ip", None),
             Step::Cidr(network) => ("cidr", Some(network.to_string().into())),
-            Step::Domain(list) if *list == SuffixList::usual() => ("domain", None),
+            Step::Domain(list) if *list == SuffixList::newest() && *list == SuffixList::usual() => {
+                ("domain", None)
+            }
             Step::Domain(list) => ("domain", Some(list.to_string().into())),
             Step::Split(t) => (
                 "split",
