@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use tamis_jobs::request;
-use tamis_make::output::Mapped;
+use tamis_make::files::Mapped;
 use tamis_read::refusal::{Given, Voice};
 use tamis_read::{Options, Quotes, Watch};
 

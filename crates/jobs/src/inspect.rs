@@ -9,8 +9,8 @@ use tamis::sketch::Sketch;
 use tamis_read::error::Result;
 
 use tamis_make::count_min::Promise;
+use tamis_make::files::Mapped;
 use tamis_make::health::{Health, of_sketch};
-use tamis_make::output::Mapped;
 
 /// All that `tamis inspect --json` tells of a file but its path.
 pub fn file(file: &Mapped) -> Result<Value> {

@@ -7,7 +7,7 @@ use tamis_read::error::Result;
 use crate::ask::{Answers, Filters, TILE};
 use crate::query::Asker;
 use tamis_make::batch::KeyBatch;
-use tamis_make::output::Mapped;
+use tamis_make::files::Mapped;
 use tamis_make::parallel;
 
 /// Keys that are sought in all groups of a file.

@@ -10,7 +10,7 @@ use tamis_read::{Control, Fault};
 
 use crate::ask::{Answers, Filters};
 use tamis_make::batch::{Keeps, KeyBatch};
-use tamis_make::output::Mapped;
+use tamis_make::files::Mapped;
 use tamis_make::parallel;
 use tamis_make::rows::{BadRows, Key, Keyless, Take, Unusable};
 

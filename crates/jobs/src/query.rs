@@ -9,7 +9,7 @@ use crate::ask::{Answers, Filters};
 use crate::removed_keys::RemovedKeys;
 use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::count_min::Promise;
-use tamis_make::output::Mapped;
+use tamis_make::files::Mapped;
 use tamis_make::rows::{Key, Take};
 
 /// Answers which groups a key may be in.

@@ -19,7 +19,7 @@ use tamis_jobs::statistics::wilson;
 use tamis_make::count_min::rank;
 use tamis_make::plan::Counters;
 use tamis_make::rows::BadRows;
-use tamis_make::{number, output};
+use tamis_make::{files, number};
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal;
 use tamis_read::{Control, Options};
@@ -194,7 +194,7 @@ fn measure(
 ) -> Result<Data> {
     let [train, ask] = &["train.txt", "ask.txt"].map(|name| folder.join(name));
     for (path, rows, seed) in [(train, job.rows, job.seed), (ask, job.queries, job.seed + 1)] {
-        output::write_whole(path, |out| generate(out, rows, seed))?;
+        files::write_whole(path, |out| generate(out, rows, seed))?;
     }
     let states = [0, 1, 2, 3].map(|number| folder.join(format!("run-{number}")));
     let learned = |name: &str| Some(states[0].join(name));
@@ -245,7 +245,7 @@ fn run(
     let (kind, sizing) = match &from {
         None => (Kind::Scalable, Sizing::Growing(FIRST_KEYS, job.fpr)),
         Some(path) => {
-            let params = output::open(path)?.params().clone();
+            let params = files::open(path)?.params().clone();
             let kind = params.common.kind;
             let grown = (kind == Kind::Scalable).then_some(Sizing::Growing(FIRST_KEYS, job.fpr));
             (kind, grown.unwrap_or(Sizing::Params(params)))

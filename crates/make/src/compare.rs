@@ -11,9 +11,9 @@ use tamis::sketch::estimated_keys;
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 
+use crate::files::Mapped;
 use crate::merge::{mergeable, names_of_both};
-use crate::output::Mapped;
-use crate::{opt, output, parallel};
+use crate::{files, opt, parallel};
 
 /// What two filters of one group tell about their sets. All numbers are estimates.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +63,7 @@ impl refusal::Refusal for Refusal {
 
 /// Compares two files, group by group; a group that only one has is compared with none.
 pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overlap>> {
-    let (a, b) = (output::open(a_path)?, output::open(b_path)?);
+    let (a, b) = (files::open(a_path)?, files::open(b_path)?);
     for file in [&a, &b] {
         let kind = file.params().common.kind;
         if kind.counts() {

@@ -16,7 +16,7 @@ use crate::arena::Placing;
 use crate::count::{self, KeyRules};
 use crate::distinct::EXACT;
 use crate::exact::{self, Gathered};
-use crate::output::{self, Mapped};
+use crate::files::{self, Mapped};
 use crate::plan::{self, Size};
 use crate::text::group_name;
 use crate::{number, opt, parallel};
@@ -165,8 +165,8 @@ pub struct Left {
 
 /// Drops groups from a file, which is replaced whole.
 pub fn drop_groups(path: &Path, names: &[Name], threads: usize, control: &Control) -> Result<Left> {
-    output::check(path)?;
-    let file = output::open(path)?;
+    files::check(path)?;
+    let file = files::open(path)?;
     let old = file.params().clone();
     if old.common.recipe.group.is_none() {
         return Err(Error::input(path, Refusal::NoGroups));
@@ -194,7 +194,7 @@ pub fn drop_groups(path: &Path, names: &[Name], threads: usize, control: &Contro
         tallies.iter().map(|tally| (tally.rows, tally.beside.number())).unzip();
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
     let (mut draft, tallies) =
-        output::draft_container(path, &params, (&rows, &seeds), &words, extras, threads)?;
+        files::draft_container(path, &params, (&rows, &seeds), &words, extras, threads)?;
     let mut exact = None;
     if let Some(store) = &store {
         let none = Gathered::none(exact::MEMORY);

@@ -17,8 +17,8 @@ use tamis_read::{Control, Sources, Table};
 
 use crate::arena::Placing;
 use crate::build::{self, Job, Putting, Sketches};
+use crate::files::{self, Mapped};
 use crate::opt;
-use crate::output::{self, Mapped};
 
 /// What was built.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ pub fn build(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Repo
     let heavy = built.heavy.as_ref();
     let extras = Extras { heavy, about: Some(&built.about), journal: b"" };
     let file =
-        output::in_memory(&built.params, (&built.rows, &built.seeds), &built.arena, extras, job.threads)?;
+        files::in_memory(&built.params, (&built.rows, &built.seeds), &built.arena, extras, job.threads)?;
     let (skipped, estimated) = (built.skipped, built.estimated);
     Ok(Report { file, skipped, estimated, heavy: heavy.map(Heavy::keys) })
 }
@@ -131,7 +131,7 @@ impl Builder {
         let arena = self.arena.ok_or_else(Builder::broken)?;
         let extras = Extras { about: Some(&self.job.about), ..Extras::default() };
         let file =
-            output::in_memory(&self.params, (&self.rows, &self.seeds), &arena, extras, self.job.threads)?;
+            files::in_memory(&self.params, (&self.rows, &self.seeds), &arena, extras, self.job.threads)?;
         Ok(Report { file, skipped: self.skipped, estimated: false, heavy: None })
     }
 

@@ -15,7 +15,7 @@ use tamis_read::refusal::{self, Help};
 
 use crate::arena::{self, Placing};
 use crate::exact::{self, Gathered, Store};
-use crate::output::{self, Mapped};
+use crate::files::{self, Mapped};
 use crate::{count_min, opt, parallel};
 
 /// What was merged.
@@ -86,8 +86,8 @@ impl refusal::Refusal for Refusal {
 /// Merges files group by group; groups that only some have are kept. What goes in is verified:
 /// damage would come out under a checksum that matches.
 pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -> Result<Merged> {
-    output::check(to)?;
-    let files = output::open_all(inputs)?;
+    files::check(to)?;
+    let files = files::open_all(inputs)?;
     let Joined { params, rows, seeds, data, heavy } =
         join(&files.iter().collect::<Vec<_>>(), inputs, threads, control)?;
     let twice = repeated(&files, inputs);
@@ -96,7 +96,7 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
     let stores: Option<Vec<Store>> = stores.collect::<Result<_>>()?;
     let (about, dropped) = About::merged(files.iter().map(|file| file.about()));
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
-    let (mut draft, tallies) = output::draft_container(to, &params, (&rows, &seeds), &data, extras, threads)?;
+    let (mut draft, tallies) = files::draft_container(to, &params, (&rows, &seeds), &data, extras, threads)?;
     drop(data);
     let mut kept = None;
     if let Some(stores) = stores {
@@ -135,7 +135,7 @@ pub fn merge_in_memory(
     let Joined { params, rows, seeds, data, heavy } = join(files, names, threads, control)?;
     let (shared, _) = About::merged(files.iter().map(|file| file.about()));
     let extras = Extras { heavy: heavy.as_ref(), about: about.or(Some(&shared)), journal: b"" };
-    output::in_memory(&params, (&rows, &seeds), &data, extras, threads)
+    files::in_memory(&params, (&rows, &seeds), &data, extras, threads)
 }
 
 fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control) -> Result<Joined> {

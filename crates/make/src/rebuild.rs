@@ -11,9 +11,9 @@ use tamis_read::refusal::{self, Help};
 
 use crate::arena::{Placing, Private};
 use crate::exact::{self, Gathered, Store};
+use crate::files::{self, Mapped};
 use crate::health::{Health, health};
 use crate::opt;
-use crate::output::{self, Mapped};
 use crate::plan::{self, Size};
 use crate::rows::Take;
 
@@ -67,7 +67,7 @@ impl refusal::Refusal for Refusal {
 
 /// Refuses what cannot be rebuilt, before anything is done.
 pub fn check(path: &Path, above: f64) -> Result<()> {
-    let file = output::open(path)?;
+    let file = files::open(path)?;
     let params = file.params();
     if !matches!(params.common.kind, Kind::Blocked | Kind::Bloom) {
         return Err(Error::input(path, Refusal::Kind { kind: params.common.kind }));
@@ -85,7 +85,7 @@ pub fn check(path: &Path, above: f64) -> Result<()> {
 /// for twice their keys; nothing if there are none. The file, and that of its keys, is replaced
 /// whole.
 pub fn from_keys(path: &Path, above: f64, threads: usize, control: &Control) -> Result<Option<Rebuilt>> {
-    let file = output::open(path)?;
+    let file = files::open(path)?;
     let old = file.params().clone();
     let states = healths(&file);
     let over = |state: &Health| state.rate > above;
@@ -110,7 +110,7 @@ pub fn from_keys(path: &Path, above: f64, threads: usize, control: &Control) -> 
     let about = file.about().clone();
     drop(file);
     let extras = Extras { about: Some(&about), ..Extras::default() };
-    let (mut draft, _) = output::draft_container(path, &params, (&rows, &seeds), &arena, extras, threads)?;
+    let (mut draft, _) = files::draft_container(path, &params, (&rows, &seeds), &arena, extras, threads)?;
     drop(arena);
     let none = Gathered::none(exact::MEMORY);
     let (kept, _) = exact::write(path, draft.digest()?, &params, none, &[(&store, &old)], control)?;
@@ -118,7 +118,7 @@ pub fn from_keys(path: &Path, above: f64, threads: usize, control: &Control) -> 
     kept.finish()?;
     draft.finish()?;
     let highest = |states: &[Health]| states.iter().map(|state| state.rate).fold(0.0, f64::max);
-    let after = highest(&healths(&output::open(path)?));
+    let after = highest(&healths(&files::open(path)?));
     let groups = states.iter().filter(|state| over(state)).count() as u64;
     Ok(Some(Rebuilt { groups, before: highest(&states), after }))
 }

@@ -20,7 +20,7 @@ use crate::arena::{self, Placing};
 use crate::count::KeyRules;
 use crate::hashes::{self, Wanted};
 use crate::rows::BadRows;
-use crate::{opt, output, parallel};
+use crate::{files, opt, parallel};
 
 /// What to do with keys that are surely not in the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -148,8 +148,8 @@ pub fn refuse(path: &Path, kind: Kind) -> Result<()> {
 /// Removes the keys of rows from a file of filters, which is replaced whole.
 pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Report> {
     let start = Instant::now();
-    output::check(path)?;
-    let container = output::open(path)?;
+    files::check(path)?;
+    let container = files::open(path)?;
     let params = container.params().clone();
     refuse(path, params.common.kind)?;
     // Damage would come out under a checksum that matches.
@@ -158,7 +158,7 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     })?;
     let sources = Sources::open(&removal.inputs, &removal.options, &removal.recipe.columns())?;
     let inputs = sources.explain();
-    output::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
+    files::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
     let rules = KeyRules {
         recipe: &removal.recipe,
         hash: params.common.hash,
@@ -204,7 +204,7 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     let gone: Vec<u64> = gone.zip(&rows).map(|(gone, rows)| gone.min(*rows)).collect();
     let extras = Extras { about: Some(&about), ..Extras::default() };
     let (draft, tallies) =
-        output::draft_container(path, &report.params, (&rows, &gone), &words, extras, removal.threads)?;
+        files::draft_container(path, &report.params, (&rows, &gone), &words, extras, removal.threads)?;
     draft.finish()?;
     report.tallies = tallies;
     report.time = start.elapsed();

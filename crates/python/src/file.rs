@@ -16,8 +16,8 @@ use tamis::sizing::Kind;
 use tamis_jobs::inspect;
 use tamis_jobs::lookup::{self, Lookup};
 use tamis_make::count_min::{Promise, top_of_open};
+use tamis_make::files::{self, Mapped};
 use tamis_make::health::{Health, health, of_sketch};
-use tamis_make::output::{self, Mapped};
 use tamis_make::rows::{BadRows, Keyless};
 use tamis_make::{memory, merge};
 use tamis_read::table::Asked;
@@ -417,7 +417,7 @@ impl File {
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let written = py.detach(|| output::write_whole(&path, |out| out.write_all(self.file.bytes())));
+        let written = py.detach(|| files::write_whole(&path, |out| out.write_all(self.file.bytes())));
         written.map_err(raised)
     }
 
@@ -481,7 +481,7 @@ impl Builder {
 #[pyfunction]
 #[pyo3(signature = (path, skipped=0))]
 pub fn open(py: Python<'_>, path: PathBuf, skipped: u64) -> PyResult<File> {
-    let file = py.detach(|| output::open(&path)).map_err(raised)?;
+    let file = py.detach(|| files::open(&path)).map_err(raised)?;
     Ok(File { path: Some(path), skipped, ..File::kept(file) })
 }
 
@@ -497,7 +497,7 @@ pub fn take_over(py: Python<'_>, path: PathBuf, skipped: u64) -> PyResult<File> 
 /// Sketches of the bytes that `to_bytes` gave.
 #[pyfunction]
 pub fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<File> {
-    py.detach(|| output::from_bytes(bytes))
+    py.detach(|| files::from_bytes(bytes))
         .map(File::kept)
         .map_err(|error| Failure::new_err(format!("these bytes: {error}")))
 }

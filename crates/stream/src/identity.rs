@@ -19,7 +19,7 @@ use tamis::hash::{Scheme, xxh3};
 use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
-use tamis_make::output;
+use tamis_make::files;
 use tamis_make::plan::{Counters, Size};
 use tamis_make::resume::named;
 use tamis_read::error::{Error, Result};
@@ -171,7 +171,7 @@ impl Identity {
     /// That of a job.
     pub(super) fn of(job: &Job) -> Result<Identity> {
         let from = match &job.from {
-            Some(path) => Some(format!("{:032x}", output::open(path)?.digest())),
+            Some(path) => Some(format!("{:032x}", files::open(path)?.digest())),
             None => None,
         };
         let stream = |role| job.inputs[role].as_ref().map(|input| StoredStream::of(&input.named));

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use tamis::hash::Scheme;
 use tamis::params::{Common, Params};
-use tamis_make::output;
+use tamis_make::files;
 use tamis_make::rows::Names;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
@@ -91,7 +91,7 @@ impl Resumed {
             let committed = committed.map(|(name, state)| state.path(name));
             let sizing = self.begin.keys.map_or_else(|| sizing.clone(), |keys| sizing.for_keys(keys));
             match committed.as_ref().or(from) {
-                Some(path) => Learned::load(common, &sizing, &output::open(path)?, path),
+                Some(path) => Learned::load(common, &sizing, &files::open(path)?, path),
                 None => Learned::new(common, &sizing),
             }
         };
@@ -242,7 +242,7 @@ pub(super) fn check_places(job: &Job, streams: &Opened<'_>) -> Result<()> {
     let outputs = [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)];
     let outputs = outputs.into_iter().flatten().map(Target::regular);
     let paths: Vec<PathBuf> = streams.values().flatten().flat_map(|stream| stream.source.paths()).collect();
-    output::check_outputs(outputs, paths.iter().chain(&job.from).collect::<Vec<_>>())?;
+    files::check_outputs(outputs, paths.iter().chain(&job.from).collect::<Vec<_>>())?;
     if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
         let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
         if let Some(path) = paths.iter().find(below) {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use tamis::params::{Common, Name};
-use tamis_make::output;
+use tamis_make::files;
 use tamis_read::error::Result;
 
 use super::learned::{Learned, Sizing};
@@ -39,7 +39,7 @@ impl Panes {
         let mut panes = BTreeMap::new();
         for (number, name) in files {
             let path = path(name);
-            let learned = Learned::load(common, sizing, &output::open(&path)?, &path)?;
+            let learned = Learned::load(common, sizing, &files::open(&path)?, &path)?;
             panes.insert(number, Pane { learned, changed: 0, file: Some(name.clone()) });
         }
         Ok(Panes(panes))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tamis_make::resume::Appended;
-use tamis_make::{outlet, output};
+use tamis_make::{destination, files};
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
@@ -102,7 +102,7 @@ impl Target {
         if path.extension().is_some_and(packed) {
             return Err(Error::input(path, Impossible::Appended));
         }
-        output::check(path)
+        files::check(path)
     }
 
     /// Opens it; a file is cut to its length.
@@ -114,7 +114,7 @@ impl Target {
         let Continued { job, name, length, begun } = begin;
         Ok(match self {
             Target::Nowhere => Box::new(Direct { out: Box::new(io::sink()), name: self.name() }),
-            Target::Stdout => Box::new(Direct { out: outlet::stdout(), name: "standard output".into() }),
+            Target::Stdout => Box::new(Direct { out: destination::stdout(), name: "standard output".into() }),
             Target::Socket(address) => {
                 let peers = Peers::new(address, job.reconnect)?;
                 Box::new(ToPeers { peers, peer: None, control })

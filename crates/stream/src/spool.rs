@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use memchr::memrchr;
-use tamis_make::output;
+use tamis_make::files;
 use tamis_read::error::{Error, Result};
 
 use super::refusal::CannotResume;
@@ -82,7 +82,7 @@ impl Spool {
             fs::remove_file(&path).map_err(Error::io(&path))?;
         }
         if !beyond.is_empty() {
-            output::sync_folder(&self.folder)?; // or they might follow what comes now
+            files::sync_folder(&self.folder)?; // or they might follow what comes now
         }
         if let Some(&start) = self.starts.last() {
             let path = self.path(start);
@@ -153,7 +153,7 @@ impl Spool {
     /// Makes sure that all of it is on disk.
     pub(super) fn sync(&mut self) -> Result<()> {
         self.sync_segments().map_err(|(path, source)| Error::Io { path, source })?;
-        output::sync_folder(&self.folder)?;
+        files::sync_folder(&self.folder)?;
         if self.starts.last().is_some_and(|start| self.end - start >= SYNCED_SEGMENT) {
             self.last = None; // so that it can be removed before it is full
         }

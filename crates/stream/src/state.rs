@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tamis::sizing::Kind;
 use tamis_make::failpoint::reach;
-use tamis_make::output;
+use tamis_make::files;
 use tamis_make::resume::{Digest, Lock};
 use tamis_read::error::{Error, Result};
 
@@ -220,14 +220,14 @@ impl State {
     pub(super) fn commit(&mut self, mut commit: Commit) -> Result<()> {
         commit.version = VERSION;
         let text = seal(&to_json(&commit)?);
-        output::write_whole(&self.path("commit.json"), |out| {
+        files::write_whole(&self.path("commit.json"), |out| {
             out.write_all(text.as_bytes())?;
             reach("stream/half-written");
             Ok(())
         })?;
         reach("stream/renamed");
         // What the commit before needs is there until this one is sure to last.
-        output::sync_folder(&self.folder)?;
+        files::sync_folder(&self.folder)?;
         reach("stream/lasting");
         // Batches of an earlier run that are still to be run again stand in the log alone.
         if commit.batch >= self.logged {
@@ -272,7 +272,7 @@ fn make(folder: &Path) -> Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(Error::io(folder)(error)),
         _ => {}
     }
-    output::sync_folder(parent)
+    files::sync_folder(parent)
 }
 
 /// Cuts a log that is appended to.
@@ -321,7 +321,7 @@ fn strangers(folder: &Path) -> Result<Vec<String>> {
 }
 
 fn write_job(path: &Path, job: &str) -> Result<()> {
-    output::write_whole(path, |out| out.write_all(seal(job).as_bytes()))
+    files::write_whole(path, |out| out.write_all(seal(job).as_bytes()))
 }
 
 /// Whether anything was done that a later run could go on with.

@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use tamis::key::{Column, Field};
 use tamis_make::build::{self, Addition};
-use tamis_make::output as files;
+use tamis_make::files;
 use tamis_make::text::group_name;
 use tamis_make::{number, rebuild};
 

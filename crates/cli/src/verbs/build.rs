@@ -7,8 +7,8 @@ use serde_json::json;
 use tamis::params::Params;
 use tamis_jobs::request::{self, BuildJob, NoMore, opt, read_params};
 use tamis_make::build::{self, Job, Sketches};
+use tamis_make::files;
 use tamis_make::number;
-use tamis_make::output as files;
 use tamis_make::spread;
 use tamis_read::Error;
 

@@ -7,8 +7,8 @@ use clap::Args;
 use tamis::key::Field;
 use tamis_jobs::dedup;
 use tamis_jobs::request::{DedupJob, NoMore};
+use tamis_make::destination::Destination;
 use tamis_make::number;
-use tamis_make::outlet::Destination;
 
 use super::filter::OutputFormat;
 use crate::arguments::{self, Reading, refuse_json};

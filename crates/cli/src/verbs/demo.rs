@@ -9,7 +9,7 @@ use tamis_jobs::check;
 use tamis_lab::generate;
 use tamis_lab::ratings::recipe;
 use tamis_make::build::{self, Bits, FilterSizing, Sketches};
-use tamis_make::output as files;
+use tamis_make::files;
 use tamis_make::plan::Size;
 use tamis_make::rows::BadRows;
 use tamis_make::{number, parallel};

@@ -9,9 +9,9 @@ use tamis::key::{Field, Recipe};
 use tamis::params::Name;
 use tamis_jobs::filter::{self, Report, Sieved};
 use tamis_jobs::request::{FilterJob, NoMore};
+use tamis_make::destination::Destination;
+use tamis_make::files;
 use tamis_make::number;
-use tamis_make::outlet::Destination;
-use tamis_make::output as files;
 use tamis_read::Format;
 
 use crate::arguments::{Reading, memory, refuse_json};

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tamis_lab::generate;
-use tamis_make::{number, output};
+use tamis_make::{files, number};
 
 use crate::arguments;
 use crate::show::{Output, unless_closed, usage};
@@ -144,7 +144,7 @@ impl Generate {
             unless_closed(make(&mut out, seed).and_then(|()| out.flush()))?;
             return Ok(ExitCode::SUCCESS);
         }
-        output::write_whole(&path, |out| make(out, seed))?;
+        files::write_whole(&path, |out| make(out, seed))?;
         if output.json {
             let mut made = json!({ "path": path, "rows": rows, "seed": seed });
             if let Some(counts) = counts {

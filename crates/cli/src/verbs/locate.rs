@@ -11,7 +11,7 @@ use tamis::key::Column;
 use tamis::params::Name;
 use tamis_jobs::locate::Sought;
 use tamis_jobs::query::Asker;
-use tamis_make::output as files;
+use tamis_make::files;
 use tamis_make::text::printable;
 use tamis_make::{number, parallel};
 use tamis_read::{Flow, Format, Options, RowResult, Sink, Sources};

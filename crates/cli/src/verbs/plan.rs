@@ -10,8 +10,8 @@ use tamis::sizing::Kind;
 use tamis_jobs::request::{self, NoMore, PlanJob};
 use tamis_make::build::{self, Job, Planned};
 use tamis_make::design::{self, Design, Offer, Wishes};
+use tamis_make::files;
 use tamis_make::number;
-use tamis_make::output as files;
 use tamis_make::text::group_name;
 use tamis_report::{Column, Table, plot, stacked_svg};
 

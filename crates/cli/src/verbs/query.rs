@@ -11,7 +11,7 @@ use tamis::params::Name;
 use tamis::sizing::Kind;
 use tamis_jobs::query::Asker;
 use tamis_jobs::removed_keys::RemovedKeys;
-use tamis_make::output as files;
+use tamis_make::files;
 use tamis_make::text::listed_name;
 use tamis_make::text::printable;
 use tamis_read::{BadRow, Error};

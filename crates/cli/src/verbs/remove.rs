@@ -3,8 +3,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use tamis_make::files;
 use tamis_make::number;
-use tamis_make::output as files;
 use tamis_make::remove::{self, Missing, Removal};
 
 use super::inspect::{self, Listed, More};

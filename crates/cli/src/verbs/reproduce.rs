@@ -10,8 +10,8 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use tamis_lab::ratings::{self, Run};
 use tamis_lab::{design, generate};
+use tamis_make::files;
 use tamis_make::leftovers::TemporaryFolder;
-use tamis_make::output as files;
 use tamis_make::parallel;
 use tamis_report::Page;
 

@@ -8,8 +8,8 @@ use serde_json::json;
 use tamis_jobs::check::{self, FilterResult, GroupResult, Report, With};
 use tamis_jobs::request::{self, NoMore, TestJob};
 use tamis_make::count_min::rank;
+use tamis_make::files;
 use tamis_make::number;
-use tamis_make::output as files;
 use tamis_report::{Page, Section};
 
 use crate::arguments::{self, Columns, Reading};

@@ -11,7 +11,7 @@ use tamis_read::error::Result;
 use super::tile;
 use crate::removed_keys::RemovedKeys;
 use tamis_make::batch::{KeyBatch, Needs};
-use tamis_make::output::Mapped;
+use tamis_make::files::Mapped;
 
 /// The filters of all groups, or of some; all threads share them.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::removed_keys::RemovedKeys;
 use crate::request::at_rate;
 use tamis_make::batch::{Keeps, KeyBatch, Needs};
 use tamis_make::build::{self, Sketches};
-use tamis_make::output::{self, Mapped};
+use tamis_make::files::{self, Mapped};
 use tamis_make::plan::Counters;
 use tamis_make::rows::{BadRows, Key, Take};
 
@@ -64,7 +64,7 @@ fn build(folder: &Path, name: &str, kind: Kind, hash: Scheme, keys: impl Iterato
     };
     let path = folder.join(format!("{name}.tamis"));
     build::build(&job, &path, &Control::default()).unwrap();
-    output::open(&path).unwrap()
+    files::open(&path).unwrap()
 }
 
 /// A row: the number of its key, if it has one, and that of its group.
@@ -165,7 +165,7 @@ proptest! {
             build(folder.path(), "gone", kind, hash, (0..300).step_by(3));
             let path = folder.path().join("gone.tamis");
             let removed = RemovedKeys::open(&path, file.params()).unwrap();
-            let gone = output::open(&path).unwrap();
+            let gone = files::open(&path).unwrap();
             let pairs = Filters::of_file(&file).unwrap().without(&removed).unwrap();
             let (keys, bytes) = batch(&file, pairs.needs(), &rows);
             check(&pairs, &keys, &model(&file, Some(&gone), &rows, &bytes), &asked);

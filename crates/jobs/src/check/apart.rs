@@ -19,7 +19,7 @@ use super::judge::{Found, PartJudge, add_hits};
 use super::run::{gather_random, key_rows};
 use crate::ask::Filters;
 use tamis_make::batch::Needs;
-use tamis_make::output::Mapped;
+use tamis_make::files::Mapped;
 use tamis_make::rows::{BadRows, Names};
 use tamis_make::spread::Rows;
 use tamis_make::spread::wire::{Content, Reader, Writer, damaged};

@@ -11,8 +11,8 @@ use super::report::{FilterResult, GroupResult, Lost, Report};
 use crate::ask::Filters;
 use crate::removed_keys::RemovedKeys;
 use crate::statistics::surprise;
+use tamis_make::files::Mapped;
 use tamis_make::health;
-use tamis_make::output::Mapped;
 use tamis_make::parallel;
 
 /// The numbers that a test comes to: sums over keys that were looked at anywhere.

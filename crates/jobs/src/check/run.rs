@@ -20,7 +20,7 @@ use super::{Findings, Job, Report};
 use crate::ask::Filters;
 use crate::removed_keys::RemovedKeys;
 use tamis_make::count_min;
-use tamis_make::output::{self, Mapped};
+use tamis_make::files::{self, Mapped};
 use tamis_make::parallel;
 use tamis_make::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
 
@@ -76,7 +76,7 @@ pub(super) fn check_holding(job: &Job, held: usize, control: &Control) -> Result
 /// Opens the filters, and those of what was removed since; reads all of both, since damage would be
 /// blamed on the data.
 fn open(job: &Job) -> Result<(Mapped, Option<RemovedKeys>)> {
-    let container = output::open(&job.filters)?;
+    let container = files::open(&job.filters)?;
     count_min::refuse(&job.filters, container.params(), count_min::OfSets::Test)?;
     parallel::each(job.threads, container.params().groups.len(), |group| {
         container.verify(group).map_err(Error::file(&job.filters))

@@ -28,8 +28,8 @@ use self::seen::Seen;
 use self::state::{Journal, State};
 use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::count_min;
-use tamis_make::outlet::Destination;
-use tamis_make::output;
+use tamis_make::destination::Destination;
+use tamis_make::files;
 use tamis_make::resume::Lock;
 use tamis_make::rows::{BadRows, Groups, KeyRows};
 use tamis_read::Control;
@@ -257,13 +257,13 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     let Some(Kept { path, .. }) = job.kept() else {
         return Ok((Seen::new(room, fpr)?, None, None, job.hash));
     };
-    output::check(path)?;
+    files::check(path)?;
     let lock = Lock::at(&PathBuf::from(format!("{}.lock", path.display())), path)?;
     if !path.exists() {
         let state = State::new(path, common(job.hash, &job.recipe), job.about.clone(), 0, lock);
         return Ok((Seen::new(room, fpr)?, Some(state), None, job.hash));
     }
-    let file = output::open(path)?;
+    let file = files::open(path)?;
     let params = file.params();
     let refused = |why: StateRefusal| Err(Error::input(path, why));
     count_min::refuse(path, params, count_min::OfSets::Remember)?;
@@ -300,7 +300,7 @@ fn usual_format(job: &Job) -> Format {
 /// Refuses to write over what is read, or a compressed file that would have to be continued.
 fn check_outputs<'a>(job: &'a Job, inputs: impl Iterator<Item = &'a PathBuf> + Clone) -> Result<()> {
     let state = job.kept().map(|kept| &*kept.path);
-    output::check_outputs([job.output.path(), job.rejected.as_deref(), state], inputs)?;
+    files::check_outputs([job.output.path(), job.rejected.as_deref(), state], inputs)?;
     let packed = |path: &&Path| Compression::of_name(path).is_some();
     if let (Some(_), Some(path)) = (state, job.output.path().filter(packed)) {
         return Err(Error::input(path, Refusal::Packed));

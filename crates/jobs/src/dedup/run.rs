@@ -10,9 +10,9 @@ use tamis_read::{Explained, Position, Sources};
 use super::seen::Seen;
 use super::state::{Journal, Place, State, go_on};
 use super::{Batch, Job, Report};
+use tamis_make::destination::{Destination, Outlet};
 use tamis_make::failpoint::reach;
-use tamis_make::outlet::{Destination, Outlet};
-use tamis_make::output;
+use tamis_make::files;
 use tamis_make::resume::Appended;
 
 /// Where the first occurrences go.
@@ -77,7 +77,7 @@ impl<'j> Run<'j> {
         let resumed = journal.and_then(|journal| go_on(journal, &mut places, file));
         let to = match (&state, file) {
             (Some(state), Some(path)) => {
-                output::check(path)?;
+                files::check(path)?;
                 if resumed.is_none() {
                     // From here on the output belongs to this run, whatever becomes of it.
                     let fresh = Appended::open(path, 0)?;

@@ -11,8 +11,8 @@ use tamis::sketch::Sketch;
 use tamis_read::error::{Error, Result};
 
 use super::{Refusal, StateRefusal};
+use tamis_make::files::Mapped;
 use tamis_make::health;
-use tamis_make::output::Mapped;
 
 /// Keys for which a growing filter begins.
 const FIRST_KEYS: u64 = 1 << 20;

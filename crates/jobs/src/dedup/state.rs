@@ -18,7 +18,7 @@ use tamis_read::{Explained, Format};
 use super::StateRefusal;
 use super::seen::Seen;
 use tamis_make::failpoint::reach;
-use tamis_make::output::{self, Mapped};
+use tamis_make::files::{self, Mapped};
 use tamis_make::resume::{Appended, Digest, Lock, Mark, named};
 
 /// Of the journal; that of the container around it is another.
@@ -213,7 +213,7 @@ impl State {
         let tally =
             format::seal(&params.groups[0].shape, words, self.rows, Beside::from_number(kind, newest));
         let extras = Extras { heavy: None, about: Some(&self.about), journal: &journal };
-        output::write_whole(&self.path, |mut out| {
+        files::write_whole(&self.path, |mut out| {
             format::write(&mut out, &params, &[tally], words, extras)?;
             reach("dedup/half-written");
             Ok(())

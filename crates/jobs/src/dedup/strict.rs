@@ -19,8 +19,8 @@ use tamis_read::{Control, Next, Sources};
 
 use super::seen::{Room, Seen};
 use super::{Batch, DEFAULT_RATE, Job, Report, Sifter, check_outputs, usual_format};
+use tamis_make::destination::{Destination, Outlet};
 use tamis_make::leftovers::TemporaryFolder;
-use tamis_make::outlet::{Destination, Outlet};
 
 /// Parts that keys are cut into at a time, by this many bits of their hash.
 const PART_BITS: u32 = 6;

@@ -10,7 +10,7 @@ use tamis_read::{Control, Next};
 use super::Sieved;
 use super::sieve::{Asked, Sieve, Sieving};
 use crate::ask::Filters;
-use tamis_make::output::Mapped;
+use tamis_make::files::Mapped;
 use tamis_make::rows::{BadRows, Groups};
 use tamis_make::spread::Rows;
 

@@ -26,10 +26,10 @@ use self::strict::Strict;
 use self::tag::Tag;
 use crate::ask::Filters;
 use crate::removed_keys::RemovedKeys;
+use tamis_make::destination::{Destination, Outlet};
 use tamis_make::exact::Store;
+use tamis_make::files::{self, Mapped};
 use tamis_make::health::of_sketch;
-use tamis_make::outlet::{Destination, Outlet};
-use tamis_make::output::{self, Mapped};
 use tamis_make::rows::{BadRows, Groups};
 use tamis_make::{count_min, opt, parallel};
 
@@ -132,7 +132,7 @@ pub fn filter(job: &Job, control: &Control) -> Result<Report> {
 /// The same, reading this much at a time: the result does not depend on it.
 fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Result<Report> {
     let start = Instant::now();
-    let file = output::open(&job.filters)?;
+    let file = files::open(&job.filters)?;
     let params = file.params();
     refuse(job, params)?;
     let removed = job.removed.as_ref().map(|path| RemovedKeys::open(path, params)).transpose()?;
@@ -261,7 +261,7 @@ fn open_outlets(job: &Job, sources: &Sources) -> Result<[Outlet; 2]> {
     let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
     let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
     let read = inputs.iter().chain([&job.filters]).chain(&job.removed);
-    output::check_outputs([job.output.path(), rejected.path()], read)?;
+    files::check_outputs([job.output.path(), rejected.path()], read)?;
     Ok([Outlet::open(&job.output)?, Outlet::open(&rejected)?])
 }
 
@@ -382,7 +382,7 @@ pub struct Sieved {
 
 /// What follows from numbers of records that asked all groups, or the one of this name.
 pub fn conclude(filters: &Path, group: Option<&Name>, sieved: Sieved, threads: usize) -> Result<Report> {
-    let file = output::open(filters)?;
+    let file = files::open(filters)?;
     let (params, filters) = (file.params(), Filters::of_file(&file)?);
     let groups: Vec<usize> = match group {
         None => (0..params.groups.len()).collect(),

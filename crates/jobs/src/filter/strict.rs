@@ -12,8 +12,8 @@ use tamis_read::error::Result;
 
 use super::sieve::Sieving;
 use super::tape::{Suspects, Tape};
+use tamis_make::destination::Outlet;
 use tamis_make::exact::{ANY_GROUP, Answers, Questions, Store};
-use tamis_make::outlet::Outlet;
 
 /// A stream is answered at least this often.
 const SOON: Duration = Duration::from_millis(200);

@@ -108,7 +108,7 @@ fn row() -> impl Strategy<Value = Row> {
 
 /// What the job should write: what passes, and what does not.
 fn oracle(job: &Job, rows: &[Row]) -> [String; 2] {
-    let file = output::open(&job.filters).unwrap();
+    let file = files::open(&job.filters).unwrap();
     let removed = job.removed.as_ref().map(|path| RemovedKeys::open(path, file.params()).unwrap());
     let mut asker = Asker::new(&file).unwrap();
     if let Some(removed) = &removed {
@@ -192,7 +192,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let filters = build(folder.path(), kind, hash);
-        let file = output::open(&filters).unwrap();
+        let file = files::open(&filters).unwrap();
         let ask = group.map_or(Ask::Any, |name| Ask::Group(Name(name.into())));
         let job = Job { ask, invert, ..job(folder.path(), "none") };
         let question = apart::Question {

@@ -12,9 +12,9 @@ use tamis_read::error::Result;
 
 use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, time};
 use crate::dedup::{self, Job, Kept, Remember, Room};
+use tamis_make::destination::Destination;
 use tamis_make::exact;
-use tamis_make::outlet::Destination;
-use tamis_make::output::{self, Mapped};
+use tamis_make::files::{self, Mapped};
 
 /// How often a state is written, where nothing is said.
 const COMMIT_EVERY: Duration = Duration::from_secs(10);
@@ -71,7 +71,7 @@ impl DedupJob {
     /// The state, if there is one already.
     pub fn stored(&self) -> Result<Option<Mapped>> {
         let state = self.state.as_deref().filter(|state| state.exists());
-        state.map(output::open).transpose()
+        state.map(files::open).transpose()
     }
 
     /// The job that follows from it, beside a state with this recipe.

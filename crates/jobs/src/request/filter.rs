@@ -10,7 +10,7 @@ use tamis_read::Format;
 use super::sizes::chosen;
 use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, with_steps};
 use crate::filter::{Ask, Job};
-use tamis_make::outlet::Destination;
+use tamis_make::destination::Destination;
 use tamis_make::{exact, opt, spread};
 
 /// What is asked of a filter of records.

@@ -24,7 +24,7 @@ pub mod time;
 
 use std::path::Path;
 
-use tamis_make::outlet::Destination;
+use tamis_make::destination::Destination;
 
 pub use tamis_make::opt;
 

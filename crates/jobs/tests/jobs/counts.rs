@@ -16,7 +16,7 @@ use tamis_make::build::{self, Addition, Job};
 use tamis_make::count_min::{self, rank};
 use tamis_make::plan::Counters;
 use tamis_make::rows::BadRows;
-use tamis_make::{merge, output};
+use tamis_make::{files, merge};
 use tamis_read::{Control, Options};
 
 use crate::tables::{self, AnySizing};
@@ -100,7 +100,7 @@ proptest! {
         let turned = table(&path("turned.csv"), &turned);
         prop_assert!(one == built(&job(vec![turned], Kind::CountMin, sizing, 3), &path("turned.tamis")));
 
-        let params = output::open(&path("one.tamis")).unwrap().params().clone();
+        let params = files::open(&path("one.tamis")).unwrap().params().clone();
         let given = || AnySizing::Params(params.clone());
         let cut = (at * rows.len() as f64) as usize;
         let parts = [table(&path("a.csv"), &rows[..cut]), table(&path("b.csv"), &rows[cut..])];
@@ -123,7 +123,7 @@ proptest! {
         let sizing = AnySizing::Counters(counters(40, 3, 64));
         let one = built(&job(vec![whole.clone()], kind, sizing.clone(), 1), &path("one.tamis"));
         prop_assert!(one == built(&job(vec![whole.clone()], kind, sizing, 4), &path("four.tamis")));
-        let params = output::open(&path("one.tamis")).unwrap().params().clone();
+        let params = files::open(&path("one.tamis")).unwrap().params().clone();
         let cut = (at * rows.len() as f64) as usize;
         let parts = [table(&path("a.csv"), &rows[..cut]), table(&path("b.csv"), &rows[cut..])];
         built(&job(vec![parts[0].clone()], kind, AnySizing::Params(params.clone()), 2), &path("a.tamis"));
@@ -133,7 +133,7 @@ proptest! {
         // Never below the truth, and never above the plain ones.
         let plain = Params { common: Common { kind: Kind::CountMin, ..params.common.clone() }, ..params };
         built(&job(vec![whole], Kind::CountMin, AnySizing::Params(plain), 2), &path("plain.tamis"));
-        let (one, plain) = (output::open(&path("one.tamis")).unwrap(), output::open(&path("plain.tamis")).unwrap());
+        let (one, plain) = (files::open(&path("one.tamis")).unwrap(), files::open(&path("plain.tamis")).unwrap());
         let (mut conservative, mut plain) = (Asker::new(&one).unwrap(), Asker::new(&plain).unwrap());
         for ((group, key), weight) in truth(&rows).0 {
             let (key, group) = (format!("k{key}"), Name::from(group.to_string().as_str()));
@@ -168,7 +168,7 @@ proptest! {
             prop_assert!(a.keys.is_sorted_by_key(|hit| std::cmp::Reverse(hit.estimate)));
         }
 
-        let params = output::open(&path("one.tamis")).unwrap().params().clone();
+        let params = files::open(&path("one.tamis")).unwrap().params().clone();
         let cut = (at * rows.len() as f64) as usize;
         let parts = [table(&path("a.csv"), &rows[..cut]), table(&path("b.csv"), &rows[cut..])];
         for (part, name) in parts.iter().zip(["a.tamis", "b.tamis"]) {
@@ -198,7 +198,7 @@ fn add(to: &Path, input: &str, threads: usize) {
 
 /// Asserts that the list of a file has every key of this share, and none whose estimate has not.
 fn complete(path: &Path, rows: &[(u8, u16, u64)], share: f64) {
-    let file = output::open(path).unwrap();
+    let file = files::open(path).unwrap();
     let Heavy { share: kept, groups } = file.heavy().expect("keys are kept");
     assert_eq!(*kept, share);
     let (keys, totals) = truth(rows);

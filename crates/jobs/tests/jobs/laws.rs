@@ -13,7 +13,7 @@ use tamis_jobs::query::Asker;
 use tamis_make::build::{self, Addition, Job};
 use tamis_make::plan::Size;
 use tamis_make::rows::BadRows;
-use tamis_make::{merge, output};
+use tamis_make::{files, merge};
 use tamis_read::{Control, Options};
 
 use crate::tables::{AnySizing, Rows, job, recipe, table};
@@ -93,8 +93,8 @@ proptest! {
         }
         // And merging a file with itself changes no bit, only the count of rows.
         merge::merge(&[merged.clone(), merged.clone()], &merged, threads, &Control::default()).unwrap();
-        let again = output::open(&merged).unwrap();
-        let before = output::open(&folder.path().join("union.tamis")).unwrap();
+        let again = files::open(&merged).unwrap();
+        let before = files::open(&folder.path().join("union.tamis")).unwrap();
         prop_assert_eq!(again.data(), before.data());
     }
 
@@ -104,7 +104,7 @@ proptest! {
         let input = table(&folder.path().join("t.csv"), &rows);
         let path = folder.path().join("out.tamis");
         build::build(&job(vec![input], SCHEMES[scheme], AnySizing::Count(Size::Fpr(0.01)), threads), &path, &Control::default()).unwrap();
-        let file = output::open(&path).unwrap();
+        let file = files::open(&path).unwrap();
         let mut asker = Asker::new(&file).unwrap();
         let mut truth: HashMap<u8, HashSet<u16>> = HashMap::new();
         for (group, key) in &rows {

@@ -11,9 +11,9 @@ use tamis::sizing::Kind;
 use tamis_jobs::lookup::{Lookup, contains_one};
 use tamis_jobs::request::{Counting, Sizes, sketches};
 use tamis_make::build::{self, Given, Job, Sketches};
+use tamis_make::files;
 use tamis_make::memory::{Builder, build, plan};
 use tamis_make::merge::merge_in_memory;
-use tamis_make::output;
 use tamis_make::rows::BadRows;
 use tamis_read::refusal::Refusal;
 use tamis_read::table::Asked;
@@ -111,7 +111,7 @@ proptest! {
         build::build(&job, &file, &Control::default()).unwrap();
         let kept = build(&job, Texts::of(&rows, part), &Control::default()).unwrap().file;
         prop_assert!(kept.bytes() == std::fs::read(&file).unwrap());
-        prop_assert!(output::from_bytes(kept.bytes()).unwrap().bytes() == kept.bytes());
+        prop_assert!(files::from_bytes(kept.bytes()).unwrap().bytes() == kept.bytes());
     }
 
     #[test]

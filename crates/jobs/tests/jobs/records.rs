@@ -16,7 +16,7 @@ use tamis_jobs::query::Asker;
 use tamis_make::build::{self, Addition, Job};
 use tamis_make::plan::Size;
 use tamis_make::rows::BadRows;
-use tamis_make::{merge, output};
+use tamis_make::{files, merge};
 use tamis_read::{Control, Options};
 
 use crate::tables::{self, AnySizing};
@@ -87,7 +87,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let input = table(&folder.path().join("t.csv"), &rows);
         let path = built(&job(vec![input.clone()], AnySizing::Count(Size::Fpr(0.05)), asked, threads), folder.path(), "a.tamis");
-        let file = output::open(&path).unwrap();
+        let file = files::open(&path).unwrap();
         let all: usize = rows.iter().map(|(_, tags)| keywords(tags).len()).sum();
         let k = 4; // the best at 0.05
         let from_data = (all as f64 / rows.len() as f64 / f64::from(k)).round_ties_even().max(1.0) as u32;
@@ -203,7 +203,7 @@ fn other_kinds_hold_a_record_as_one_key() {
     let sketches = AnySizing::Count(Size::Fpr(0.001)).of(&common, None, None, false);
     let job = tables::job_of(vec![input], &common, sketches, 1);
     let path = built(&job, folder.path(), "x.tamis");
-    let file = output::open(&path).unwrap();
+    let file = files::open(&path).unwrap();
     assert_eq!(file.params().groups[0].keys(), 3);
     let mut asker = Asker::new(&file).unwrap();
     let mut has = |tags: &str| !asker.ask(tags.as_bytes()).unwrap().is_empty();

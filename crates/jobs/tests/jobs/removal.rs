@@ -13,7 +13,7 @@ use tamis_jobs::check;
 use tamis_jobs::query::Asker;
 use tamis_jobs::removed_keys::RemovedKeys;
 use tamis_make::build::{self, Addition, Bits, Job, Sketches};
-use tamis_make::output;
+use tamis_make::files;
 use tamis_make::plan::Size;
 use tamis_make::remove::{self, Missing, Removal};
 use tamis_make::rows::BadRows;
@@ -64,7 +64,7 @@ proptest! {
         let folder = folder.path();
         let (all, rest_file) = (folder.join("all.tamis"), folder.join("rest.tamis"));
         build_to(&all, &job(vec![table(&folder.join("all.csv"), &rows)], Kind::Counting, AnySizing::Count(Size::Fpr(0.01))));
-        let params = output::open(&all).unwrap().params().clone();
+        let params = files::open(&all).unwrap().params().clone();
         let mut left: HashMap<(u8, u16), i32> = HashMap::new();
         rows.iter().for_each(|row| *left.entry(*row).or_default() += 1);
         gone.iter().for_each(|row| *left.entry(*row).or_default() -= 1);
@@ -73,7 +73,7 @@ proptest! {
 
         let report = remove::remove(&all, &removal(cut(folder, &gone, at), Missing::Fail, threads), &Control::default()).unwrap();
         prop_assert_eq!((report.removed(), report.missing()), (gone.len() as u64, 0));
-        let (all, rest) = (output::open(&all).unwrap(), output::open(&rest_file).unwrap());
+        let (all, rest) = (files::open(&all).unwrap(), files::open(&rest_file).unwrap());
         prop_assert_eq!(all.data(), rest.data());
         for (tally, other) in all.tallies().iter().zip(rest.tallies()) {
             prop_assert_eq!(tally.held(), other.rows);
@@ -115,7 +115,7 @@ proptest! {
         let sizing = AnySizing::Count(Size::Fpr(0.01));
         build_to(&path, &job(vec![table(&folder.join("set.csv"), &set)], Kind::Counting, sizing.clone()));
         let as_set = fs::read(&path).unwrap();
-        let params = output::open(&path).unwrap().params().clone();
+        let params = files::open(&path).unwrap().params().clone();
         for sizing in [sizing, AnySizing::Params(params.clone())] {
             let common = Common { kind: Kind::Counting, hash: Scheme::DEFAULT, recipe: recipe() };
             build_to(&path, &tables::job_of(cut(folder, &rows, at), &common, sizing.of(&common, None, None, true), 2));
@@ -130,7 +130,7 @@ proptest! {
 
         let removal = Removal { distinct: true, ..removal(all, Missing::Fail, 2) };
         remove::remove(&path, &removal, &Control::default()).unwrap();
-        let file = output::open(&path).unwrap();
+        let file = files::open(&path).unwrap();
         prop_assert!(file.data().iter().all(|word| *word == 0));
         prop_assert!(file.tallies().iter().all(|tally| tally.held() == 0));
     }
@@ -145,7 +145,7 @@ proptest! {
         let sizing = AnySizing::Count(Size::Fpr(0.2));
         build_to(&one, &job(vec![table(&folder.join("one.csv"), &rows)], kinds.0, sizing.clone()));
         build_to(&two, &job(vec![table(&folder.join("two.csv"), &gone)], kinds.1, sizing));
-        let (first, second) = (output::open(&one).unwrap(), output::open(&two).unwrap());
+        let (first, second) = (files::open(&one).unwrap(), files::open(&two).unwrap());
         let removed = RemovedKeys::open(&two, first.params()).unwrap();
         let mut pair = Asker::new(&first).unwrap().without(&removed).unwrap();
         let (mut a, mut b) = (Asker::new(&first).unwrap(), Asker::new(&second).unwrap());
@@ -188,7 +188,7 @@ fn a_test_of_a_pair_counts_what_the_second_filter_makes_it_miss() {
     let report = check::check(&job, &Control::default()).unwrap();
     let (lost, expected) = report.lost().unwrap();
     // Counted by hand.
-    let (first, second) = (output::open(&one).unwrap(), output::open(&two).unwrap());
+    let (first, second) = (files::open(&one).unwrap(), files::open(&two).unwrap());
     let (mut a, mut b) = (Asker::new(&first).unwrap(), Asker::new(&second).unwrap());
     let mut found = |key: u32| {
         let key = format!("k{key}");
@@ -212,7 +212,7 @@ fn filters_that_make_other_keys_are_no_pair() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let (one, ..) = pair(folder);
-    let first = output::open(&one).unwrap();
+    let first = files::open(&one).unwrap();
     let input = table(&folder.join("c.csv"), &[(1, 1), (1, 2)]);
     let other = |name: &str, change: &dyn Fn(&mut Job)| {
         let path = folder.join(name);
@@ -230,6 +230,6 @@ fn filters_that_make_other_keys_are_no_pair() {
     says(other("seed", &|job| job.sketches = seeded.clone()), "seed=");
     says(other("steps", &|job| job.recipe.key = vec!["key:lower".parse().unwrap()]), "same steps");
     let ungrouped = folder.join("all");
-    let grouped = RemovedKeys::open(&one, output::open(&ungrouped).unwrap().params());
+    let grouped = RemovedKeys::open(&one, files::open(&ungrouped).unwrap().params());
     assert!(grouped.unwrap_err().to_string().contains("has groups"));
 }

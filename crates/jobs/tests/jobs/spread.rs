@@ -230,7 +230,7 @@ proptest! {
         // Some rows are those of groups without a filter.
         let asked: Vec<(u8, u16)> = rows.iter().copied().chain(more.iter().map(|(group, key)| (group + 3, *key))).collect();
         fs::write(&others, text(&asked)).unwrap();
-        let file = tamis_make::output::open(&path).unwrap();
+        let file = tamis_make::files::open(&path).unwrap();
         let recipe = file.params().common.recipe.clone();
         let whole = check::check(&check::Job {
             filters: path.clone(),

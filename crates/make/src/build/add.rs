@@ -15,7 +15,7 @@ use super::{Refusal, Report, insert, insert_distinct};
 use crate::count::KeyRules;
 use crate::groups::{self, Moved, New};
 use crate::rows::{BadRows, Unusable};
-use crate::{count_min, exact, output, parallel};
+use crate::{count_min, exact, files, parallel};
 
 /// Rows to be added to filters that exist.
 #[derive(Debug, Clone)]
@@ -39,8 +39,8 @@ pub struct Addition {
 /// Adds rows to a file of filters, which is replaced whole.
 pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report> {
     let start = Instant::now();
-    output::check(path)?;
-    let container = output::open(path)?;
+    files::check(path)?;
+    let container = files::open(path)?;
     let params = container.params().clone();
     if params.common.kind == Kind::Scalable {
         return Err(Error::input(path, Refusal::AddToScalable));
@@ -55,10 +55,10 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     })?;
     let mut sources = Sources::open(&addition.inputs, &addition.options, &addition.recipe.columns())?;
     let inputs = sources.explain();
-    output::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
+    files::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
     let store = exact::beside(path, &container)?.map(|store| (store, params.clone()));
     if store.is_some() {
-        output::check(&exact::path_beside(path))?;
+        files::check(&exact::path_beside(path))?;
         sources.keep();
     }
     if container.heavy().is_some() {

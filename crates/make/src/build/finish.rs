@@ -10,7 +10,7 @@ use tamis_read::{Control, Sources};
 use super::{Built, Refusal};
 use crate::count::KeyRules;
 use crate::exact::{self, Gathered, Store};
-use crate::output;
+use crate::files;
 
 /// Collects the keys of rows that went into filters.
 pub(super) fn gather(
@@ -42,7 +42,7 @@ pub(super) fn finish(
     let Built { params, rows, seeds, arena, heavy, about, .. } = built;
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
     let (mut draft, tallies) =
-        output::draft_container(output, &params, (&rows, &seeds), &arena, extras, threads)?;
+        files::draft_container(output, &params, (&rows, &seeds), &arena, extras, threads)?;
     drop(arena);
     let mut pairs = None;
     if let Some(gathered) = gathered {

@@ -35,7 +35,7 @@ pub(crate) use self::sketches::{Need, Putting};
 use crate::count::{self, Counted, KeyRules};
 use crate::distinct::EXACT;
 use crate::rows::BadRows;
-use crate::{count_min, exact, output, plan};
+use crate::{count_min, exact, files, plan};
 
 /// Sketches to be built from a table.
 #[derive(Debug, Clone)]
@@ -158,15 +158,15 @@ pub fn build_exact(job: &Job, memory: u64, output: &Path, control: &Control) -> 
 
 fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control) -> Result<Report> {
     let start = Instant::now();
-    output::check(output)?;
+    files::check(output)?;
     refuse_exact(exact.is_some(), job.sketches.kind())?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
-    output::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
+    files::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
     if exact.is_some() {
         let keys = exact::path_beside(output);
-        output::check(&keys)?;
-        output::check_is_no_input(&keys, inputs.iter().map(|input| &input.path))?;
+        files::check(&keys)?;
+        files::check_is_no_input(&keys, inputs.iter().map(|input| &input.path))?;
         sources.keep(); // a pass of its own collects the keys
     }
     let mut phases = vec![("open", start.elapsed())];

@@ -20,7 +20,7 @@ use tamis_read::{Control, Sources};
 use super::{Refusal, sketches};
 use crate::build::Built;
 use crate::count::KeyRules;
-use crate::output::Mapped;
+use crate::files::Mapped;
 use crate::rows::{Groups, Key, Take};
 
 /// Keys that are looked at together.

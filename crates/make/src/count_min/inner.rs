@@ -8,9 +8,9 @@ use tamis::sketch::Sketch;
 use tamis_read::error::{Error, Result};
 
 use super::{OfCounts, Promise, Refusal, refuse_filters};
+use crate::files::Mapped;
 use crate::merge::{mergeable, names_of_both};
-use crate::output::Mapped;
-use crate::{output, parallel};
+use crate::{files, parallel};
 
 /// The inner product of one group's streams: the sum over all keys of the product of their weights.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,14 +35,14 @@ pub struct Product {
 /// Multiplies the sketches of two files, group by group; a group that only one has is multiplied with
 /// none. The same file twice: the size of the self-join.
 pub fn inner_product(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Product>> {
-    let (a, b) = (output::open(a_path)?, output::open(b_path)?);
+    let (a, b) = (files::open(a_path)?, files::open(b_path)?);
     for (file, path) in [(&a, a_path), (&b, b_path)] {
         refuse_filters(path, file.params(), OfCounts::InnerProduct)?;
         if file.params().common.kind == Kind::CountMinConservative {
             return Err(Error::input(path, Refusal::Conservative));
         }
     }
-    let itself = output::same_file(a_path, b_path); // whose counters are not counted twice
+    let itself = files::same_file(a_path, b_path); // whose counters are not counted twice
     mergeable(&a, a_path, &b, b_path)?;
     let names = names_of_both(&a, &b);
     parallel::each(threads, names.len(), |i| {

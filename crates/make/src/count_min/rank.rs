@@ -13,7 +13,7 @@ use tamis_read::{Control, Explained, Sources};
 
 use super::{OfCounts, Promise, refuse_filters, sketches};
 use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
-use crate::{output, parallel};
+use crate::{files, parallel};
 
 /// Sketches to be tested.
 #[derive(Debug, Clone)]
@@ -129,7 +129,7 @@ impl Take for Exact {
 /// Tests sketches with the data that they were built from. Takes 24 bytes of memory for each distinct
 /// key, and up to twice that.
 pub fn check(job: &Job, control: &Control) -> Result<Report> {
-    let file = output::open(&job.sketches)?;
+    let file = files::open(&job.sketches)?;
     refuse_filters(&job.sketches, file.params(), OfCounts::Test)?;
     parallel::each(job.threads, file.params().groups.len(), |group| {
         file.verify(group).map_err(Error::file(&job.sketches))

@@ -10,8 +10,8 @@ use tamis_read::{Control, Explained, Sources};
 
 use super::{OfCounts, Promise, Refusal, refuse_filters, sketches};
 use crate::build::{self, Job};
-use crate::output;
-use crate::output::Mapped;
+use crate::files;
+use crate::files::Mapped;
 
 /// A key of a large share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +75,7 @@ fn listing(params: &Params, sketches: &[CountMin<&[u64]>], heavy: &Heavy, share:
 
 /// The heavy keys that are kept in a file: all of at least this share, or of the one that is kept.
 pub fn top_of_file(path: &Path, share: Option<f64>) -> Result<Listing> {
-    top_of_open(&output::open(path)?, path, share)
+    top_of_open(&files::open(path)?, path, share)
 }
 
 /// The same of a file that is open, of this name.

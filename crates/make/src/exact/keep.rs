@@ -11,7 +11,7 @@ use super::path_beside;
 use super::runs::{Record, Run, Sorter};
 use super::store::{Store, StoreRecords, Writer};
 use crate::count::KeyRules;
-use crate::output::{Draft, Mapped};
+use crate::files::{Draft, Mapped};
 use crate::rows::{Groups, Key, KeyRows, Take};
 
 /// Keys on their way to a file.

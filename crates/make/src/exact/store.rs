@@ -10,7 +10,7 @@ use tamis_read::error::{Error, Result};
 use super::layout::{Block, ENTRY, Entry, HEADER, Header, OpenBlock, index};
 use super::runs::{Record, read_exact_at};
 use super::{Broken, Refusal, path_beside};
-use crate::output::{Draft, Mapped};
+use crate::files::{Draft, Mapped};
 
 /// The exact keys of a file of filters.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use super::merge::{Source, merge, readers};
 use super::runs::{Record, Sorter};
 use super::store::{Store, Writer};
 use super::*;
-use crate::output::{self, Mapped};
+use crate::files::{self, Mapped};
 
 /// An empty file of filters with this many groups, to which keys can belong.
 fn filters(folder: &Path, groups: u32) -> (PathBuf, Mapped) {
@@ -29,8 +29,8 @@ fn filters(folder: &Path, groups: u32) -> (PathBuf, Mapped) {
     let path = folder.join("f.tamis");
     let zeros = vec![0; groups as usize];
     let arena = vec![0; params.layout().1];
-    output::write_container(&path, &params, &zeros, &zeros, &arena, 1).unwrap();
-    let container = output::open(&path).unwrap();
+    files::write_container(&path, &params, &zeros, &zeros, &arena, 1).unwrap();
+    let container = files::open(&path).unwrap();
     (path, container)
 }
 

@@ -13,7 +13,7 @@ use tamis_read::error::{Error, Result};
 use super::Refusal;
 use super::partial::{Layout, Tallies, range_of};
 use super::wire::{Content, Reader, damaged};
-use crate::output::{self, Draft, Mapped};
+use crate::files::{self, Draft, Mapped};
 use crate::parallel;
 
 /// A container in the making: its data area lies on disk, and one range at a time in memory.
@@ -33,7 +33,7 @@ pub struct Assembly {
 impl Assembly {
     /// A file with these parameters, in which nothing is set.
     pub fn new(params: Params, range_bytes: usize, path: &Path) -> Result<Assembly> {
-        output::check(path)?;
+        files::check(path)?;
         let layout = Layout::new(&params, range_bytes)?;
         let mut draft = Draft::new(path)?;
         let none = vec![Tally::default(); params.groups.len()];

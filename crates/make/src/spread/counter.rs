@@ -16,8 +16,8 @@ use super::{MOST_PARTS, Refusal, Rows};
 use crate::build::{self, Job, Need, Putting};
 use crate::count::{Counted, Keywords, See};
 use crate::distinct::{Counts, Piece, pieces};
+use crate::files;
 use crate::opt;
-use crate::output;
 use crate::rows::{Groups, Ignore, Names, Take};
 
 /// What cannot be spread is refused before anything is read.
@@ -228,8 +228,7 @@ impl Counter {
         let (built, path) = built;
         let extras = Extras { about: Some(&job.about), ..Extras::default() };
         let numbers = (&built.rows[..], &built.seeds[..]);
-        let (draft, _) =
-            output::draft_container(path, &built.params, numbers, &built.arena, extras, threads)?;
+        let (draft, _) = files::draft_container(path, &built.params, numbers, &built.arena, extras, threads)?;
         draft.finish()?;
         Ok(Outcome::Built { skipped: built.skipped })
     }

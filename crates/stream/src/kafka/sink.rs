@@ -11,7 +11,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerGroupMetadata};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
-use tamis_make::output;
+use tamis_make::files;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
@@ -168,8 +168,8 @@ fn identity(folder: &Path) -> Result<String> {
             // Keyed by the system's randomness, each again.
             let word = || RandomState::new().build_hasher().finish();
             let id = format!("{:016x}{:016x}", word(), word());
-            output::write_whole(&path, |out| writeln!(out, "{id}"))?;
-            output::sync_folder(folder)?;
+            files::write_whole(&path, |out| writeln!(out, "{id}"))?;
+            files::sync_folder(folder)?;
             Ok(id)
         }
         Err(error) => Err(Error::Io { path, source: error }),

@@ -18,7 +18,7 @@ use tamis::sketch::{Beside, Sketch};
 use tamis_jobs::ask::Filters;
 use tamis_make::arena::Placing;
 use tamis_make::batch::Needs;
-use tamis_make::output::{self, Mapped};
+use tamis_make::files::{self, Mapped};
 use tamis_make::plan::{self, Counters, Size};
 use tamis_read::error::{Error, Result};
 
@@ -248,7 +248,7 @@ impl Learned {
         match &self.kept {
             Kept::Fixed { params, words } => {
                 // Zeros, where sketches do not count, and nothing was removed.
-                output::write_container(path, params, &self.rows, &self.totals, words, threads)?;
+                files::write_container(path, params, &self.rows, &self.totals, words, threads)?;
             }
             Kept::Growing(filters) => {
                 let groups = filters.iter().map(|(name, filter)| params_of(name, filter));
@@ -261,7 +261,7 @@ impl Learned {
                 }
                 // Layers have whole lines: one filter lies in memory as it does in the file.
                 if let [(_, filter)] = &filters[..] {
-                    output::write_container(path, &params, &rows, &seeds, filter.words(), threads)?;
+                    files::write_container(path, &params, &rows, &seeds, filter.words(), threads)?;
                     return Ok(());
                 }
                 let mut arena = Placing::new(&params).empty()?;
@@ -269,7 +269,7 @@ impl Learned {
                 for entry in filters {
                     arena[places[place(entry)].clone()].copy_from_slice(entry.1.words());
                 }
-                output::write_container(path, &params, &rows, &seeds, &arena, threads)?;
+                files::write_container(path, &params, &rows, &seeds, &arena, threads)?;
             }
         }
         Ok(())

@@ -18,7 +18,7 @@ use tamis::key::{Column, Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_jobs::request::{Counting, Keys, Kinds, NoMore, Reading, Sizes, json, replace_columns, time};
-use tamis_make::output;
+use tamis_make::files;
 use tamis_read::error::Result;
 use tamis_read::{Format, Options};
 
@@ -182,7 +182,7 @@ impl StreamJob {
         };
         for name in [&self.output, &self.counts].into_iter().flatten() {
             if let Target::File(path) = Target::of(name)? {
-                output::check_is_no_input(&path, &self.params)?;
+                files::check_is_no_input(&path, &self.params)?;
             }
         }
         Ok(target)

@@ -4,7 +4,7 @@ use tamis::key::Recipe;
 use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
 use tamis_jobs::request::{Counting, Keys, Kinds, Sizes, read_params, refuse_fixed, refuse_mixed};
-use tamis_make::output;
+use tamis_make::files;
 use tamis_make::plan::Size;
 use tamis_read::error::Result;
 
@@ -103,7 +103,7 @@ fn given(request: &StreamJob, tell: &mut dyn FnMut(&Note)) -> Result<Option<Para
     match (&request.params, &request.from) {
         (Some(path), _) => read_params(path).map(Some),
         (_, Some(path)) => {
-            let file = output::open(path)?;
+            let file = files::open(path)?;
             if file.heavy().is_some() {
                 tell(&Note::ListDropped(path.clone()));
             }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use tamis::key::{Column, Field};
 use tamis_lab::{layers, search};
-use tamis_make::output as files;
+use tamis_make::files;
 
 use crate::show::Output;
 use crate::{arguments, progress};

@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use tamis_lab::speedup::{self, Phases};
-use tamis_make::output as files;
+use tamis_make::files;
 
 use super::write_page;
 use crate::show::Output;

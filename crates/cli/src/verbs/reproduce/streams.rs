@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use tamis_lab::{generate, streams};
+use tamis_make::files;
 use tamis_make::leftovers::TemporaryFolder;
-use tamis_make::output as files;
 use tamis_make::parallel;
 
 use super::write_page;

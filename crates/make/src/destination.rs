@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tamis_read::Compression;
 use tamis_read::error::{Error, Result};
 
-use crate::output::Draft;
+use crate::files::Draft;
 
 /// Where records go.
 #[derive(Debug, Clone, PartialEq, Eq)]
