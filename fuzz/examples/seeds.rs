@@ -78,6 +78,7 @@ fn keys(table: &str) -> Vec<u8> {
         },
         bad_rows: Default::default(),
         threads: 1,
+        about: Default::default(),
     };
     build::build_exact(&job, exact::MEMORY, &output, &Default::default()).unwrap();
     fs::read(exact::path_beside(&output)).unwrap()
@@ -146,7 +147,7 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
     let listed = vec![vec![b"a".to_vec(), b"bc".to_vec()], vec![], vec![b"".to_vec()]];
     let heavy = (kind == Kind::CountMin && sizes.len() == 3).then(|| Heavy { share: 0.1, groups: listed });
     let mut bytes = Vec::new();
-    let extras = Extras { heavy: heavy.as_ref(), journal: b"" };
+    let extras = Extras { heavy: heavy.as_ref(), about: None, journal: b"" };
     write(&mut bytes, &params, &tallies, &data, extras).unwrap();
     bytes
 }
