@@ -107,7 +107,7 @@ fn is_number(text: &str) -> bool {
     text.parse::<usize>().is_ok_and(|number| number.to_string() == text)
 }
 
-/// As [`from_str`](Field::from_str) reads it.
+/// As [`from_str`](core::str::FromStr::from_str) reads it.
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.column {
