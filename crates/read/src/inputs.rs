@@ -33,9 +33,6 @@ pub enum NoInput {
     /// A folder without files to read.
     #[error("this folder contains no files (hidden files and files of filters do not count)")]
     EmptyFolder,
-    /// A link to a folder, in a folder.
-    #[error("this is a link to a folder, which is not followed: it may lead back; name that folder itself")]
-    LinkToFolder,
     /// Something else than a file, in a folder.
     #[error(
         "this is neither a file nor a folder (a pipe, or a link that leads nowhere): name the files themselves, or move it away"
@@ -105,10 +102,9 @@ fn below(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
             continue;
         } else if path.is_file() {
             paths.push(path);
-        } else {
-            // Not passed over without a word: what it leads to, or brings, would be missing.
-            let why = if path.is_dir() { NoInput::LinkToFolder } else { NoInput::NoFile };
-            return Err(Error::input(path, why));
+        } else if !path.is_dir() {
+            // Not passed over without a word: what it should bring would be missing.
+            return Err(Error::input(path, NoInput::NoFile));
         }
     }
     Ok(())
