@@ -51,6 +51,7 @@ mod cursor;
 mod delimited;
 mod detect;
 mod dialect;
+mod doubt;
 pub mod error;
 mod feeder;
 mod format;

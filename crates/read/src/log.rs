@@ -42,7 +42,7 @@ const REFERER: usize = 7;
 /// The fields of a line that can be asked for.
 const MOST: usize = 16;
 
-/// So many values of a row lie on the stack.
+/// Up to this many values of a row lie on the stack.
 const ON_STACK: usize = 8;
 
 /// A part of the request.

@@ -75,7 +75,8 @@ impl SuffixList {
         let mut rules = SuffixList::rules_of(text).peekable();
         let is_rule = |rule: &str| {
             let rule = rule.strip_prefix('!').unwrap_or(rule);
-            is_host(rule.strip_prefix("*.").unwrap_or(rule)) || rule == "*"
+            let is_name = is_host(rule.strip_prefix("*.").unwrap_or(rule)) || rule == "*";
+            is_name && rule.parse::<core::net::IpAddr>().is_err() // a log begins with addresses
         };
         rules.peek().is_some() && rules.all(is_rule)
     }

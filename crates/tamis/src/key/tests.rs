@@ -472,6 +472,10 @@ fn released_lists_stay_what_they_are() {
     let field = Field { column: Column::Line, steps: vec![Step::Domain(list)] };
     let recipe = Recipe { key: vec![field], ..Recipe::lines() };
     assert_eq!(key(&recipe, &[Some(b"a.b.example.com")]).as_deref(), Ok(&b"b.example.com"[..]));
+    assert!(SuffixList::is_one("// a list\ncom\n*.ck\n!www.ck\n"));
+    for other in ["", "// nothing\n", "<html>\n", "203.0.113.7 - - [10/Oct/2025]\n"] {
+        assert!(!SuffixList::is_one(other), "{other}");
+    }
     let unknown: Recipe =
         serde_json::from_str(r#"{"key":[{"column":"line","steps":[{"domain":"0123456789abcdef"}]}]}"#)
             .unwrap();
