@@ -16,6 +16,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use super::cursor::{Cursor, Quotes as Marks, closing_quote};
 use super::dialect::{Dialect, Picks};
 use super::lines::Fault;
+use super::listed::listed;
 use super::options::{Delimiter, Quotes};
 use super::{Sink, spaced};
 use crate::BadRow;
@@ -46,49 +47,21 @@ pub(super) fn rows<S: Sink>(
     }
 }
 
-/// How much is looked through at a time: a list of its delimiters fits in the nearest cache.
-const WINDOW: usize = 16 << 10;
-
-/// Rows longer than this are not worth a list, which takes eight times their memory.
-const LONGEST_LISTED: usize = 1 << 20;
-
 /// Rows in which every delimiter and every newline is one.
-///
-/// The ends of fields and rows are listed first, a window at a time, then walked through: so
-/// neither loop has a branch that goes another way for each row.
 fn plain_rows<S: Sink>(data: &[u8], delimiter: u8, picks: &Picks, sink: &mut S) -> Result<(), Fault> {
-    let mut ends = Ends::default();
-    let mut start = 0;
-    let mut size = WINDOW;
-    while start < data.len() {
-        let window = &data[start..data.len().min(start + size)];
-        ends.find(window, delimiter);
-        if start + window.len() == data.len() && !window.ends_with(b"\n") {
-            ends.push_last(window);
-        }
-        // What begins after the last row is for the next window.
-        let Some(last) = ends.last() else {
-            size *= 2;
-            if size <= LONGEST_LISTED {
-                continue;
-            }
-            let dialect = Dialect { delimiter: delimiter.into(), quotes: Quotes::None, comment: None };
-            return any_rows(data, start, delimiter, dialect, picks, sink, &mut 0);
-        };
+    let walked = listed(data, [delimiter; 2], |window, start, ends| {
         // Few columns are the rule; with their number known, the loop over them is unrolled.
-        let walked = match picks.fields[..] {
-            [a] => walk(window, start, &ends, picks, &[a], &mut [None; 1], sink),
-            [a, b] => walk(window, start, &ends, picks, &[a, b], &mut [None; 2], sink),
+        match picks.fields[..] {
+            [a] => walk(window, start, ends, picks, &[a], &mut [None; 1], sink),
+            [a, b] => walk(window, start, ends, picks, &[a, b], &mut [None; 2], sink),
             _ => {
                 let mut values = vec![None; picks.fields.len()];
-                walk(window, start, &ends, picks, &picks.fields, &mut values, sink)
+                walk(window, start, ends, picks, &picks.fields, &mut values, sink)
             }
-        };
-        walked?;
-        start += last + 1;
-        size = WINDOW;
-    }
-    Ok(())
+        }
+    })?;
+    let dialect = Dialect { delimiter: delimiter.into(), quotes: Quotes::None, comment: None };
+    any_rows(data, walked, delimiter, dialect, picks, sink, &mut 0)
 }
 
 /// Gives the rows of a window, which begins at `base` of the text.
@@ -428,6 +401,7 @@ pub(super) fn newlines(data: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::listed::{LONGEST, WINDOW};
     use crate::sink::RowResult;
 
     const CSV: Dialect = Dialect { delimiter: Delimiter::Byte(b','), quotes: Quotes::Csv, comment: None };
@@ -550,7 +524,7 @@ mod tests {
 
     #[test]
     fn rows_longer_than_a_window_are_read() {
-        for len in [WINDOW - 3, 3 * WINDOW + 5, LONGEST_LISTED + 7] {
+        for len in [WINDOW - 3, 3 * WINDOW + 5, LONGEST + 7] {
             let long = "x".repeat(len);
             let text = format!("a,b\n{long},{long}\nc,{long}\nd\n");
             let fault = read(&text, CSV, &[1]).unwrap_err();

@@ -62,6 +62,7 @@ mod inputs;
 #[cfg(test)]
 mod law;
 mod lines;
+mod listed;
 mod log;
 mod message;
 mod named;

@@ -9,7 +9,7 @@ use super::delimited;
 use super::detect::BadFormat;
 use super::dialect::{Dialect, Picks};
 use super::lines::without_return;
-use super::log::{Fields, Made};
+use super::log::{Fields, Made, Marks};
 use super::ndjson::Extractor;
 use super::{Format, Options, columns, detect};
 use crate::columns::NoColumn;
@@ -127,7 +127,7 @@ impl Messages {
                 },
             },
             Way::Log(..) if memchr(b'\n', text).is_some() => sink.bad_row(place, BadRow::SecondRow),
-            Way::Log(fields, made) => fields.row(text, place, made, sink),
+            Way::Log(fields, made) => fields.row(text, Marks::default(), place, made, sink),
             Way::Delimited(dialect, picks) => {
                 let quoted = memchr(b'"', text).is_some();
                 let mut only = Only { sink, place, rows: 0 };
