@@ -541,9 +541,12 @@ mod tests {
 
     const LINE: &str = r#"203.0.113.7 - ann [10/Oct/2025:13:55:36 -0700] "GET /a?b=1 HTTP/1.1" 200 2326 "https://x.org/" "Mozilla/5.0 (a \"b\")""#;
 
+    /// The values of a line, or what is wrong with it.
+    type Values = Result<Vec<Option<Vec<u8>>>, BadRow>;
+
     /// Takes the values of one line, or what is wrong with it.
     #[derive(Default)]
-    struct Taken(Option<Result<Vec<Option<Vec<u8>>>, BadRow>>);
+    struct Taken(Option<Values>);
 
     impl Sink for Taken {
         fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
@@ -559,7 +562,7 @@ mod tests {
 
     /// Takes all lines: where each is, and its values or what is wrong with it.
     #[derive(Default)]
-    struct All(Vec<(Range<usize>, Result<Vec<Option<Vec<u8>>>, BadRow>)>);
+    struct All(Vec<(Range<usize>, Values)>);
 
     impl Sink for All {
         fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
@@ -574,7 +577,7 @@ mod tests {
         }
     }
 
-    fn bytes_of(line: &[u8], columns: &[&str]) -> Result<Vec<Option<Vec<u8>>>, BadRow> {
+    fn bytes_of(line: &[u8], columns: &[&str]) -> Values {
         let asked: Vec<Column> =
             columns.iter().map(|name| name.parse::<tamis::key::Field>().unwrap().column).collect();
         let (mut made, mut taken) = (Made::default(), Taken::default());
