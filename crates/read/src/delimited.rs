@@ -49,7 +49,7 @@ pub(super) fn rows<S: Sink>(
 
 /// Rows in which every delimiter and every newline is one.
 fn plain_rows<S: Sink>(data: &[u8], delimiter: u8, picks: &Picks, sink: &mut S) -> Result<(), Fault> {
-    let walked = listed(data, [delimiter; 2], |window, start, ends| {
+    let walked = listed(data, [delimiter], |window, start, ends| {
         // Few columns are the rule; with their number known, the loop over them is unrolled.
         match picks.fields[..] {
             [a] => walk(window, start, ends, picks, &[a], &mut [None; 1], sink),

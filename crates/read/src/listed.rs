@@ -13,9 +13,9 @@ pub(super) const LONGEST: usize = 1 << 20;
 /// Gives window after window: its text, where that begins, and the ends of the rows that end in it. Returns how far it
 /// came: to the end of the text, or to a row that is too long.
 #[inline(always)]
-pub(super) fn listed<'t>(
+pub(super) fn listed<'t, const N: usize>(
     data: &'t [u8],
-    delimiters: [u8; 2],
+    delimiters: [u8; N],
     mut walk: impl FnMut(&'t [u8], usize, &Ends) -> Result<(), Fault>,
 ) -> Result<usize, Fault> {
     let mut ends = Ends::default();

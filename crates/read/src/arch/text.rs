@@ -171,12 +171,11 @@ pub struct Ends {
 const BEFORE: u32 = u32::MAX;
 
 impl Ends {
-    /// Lists where fields and rows end: at delimiters and newlines, and at newlines. Where there is one delimiter, it
-    /// is named twice.
+    /// Lists where fields and rows end: at any of the delimiters and at newlines, and at newlines.
     ///
     /// # Panics
     /// Where the text is longer than 2 GiB.
-    pub fn find(&mut self, text: &[u8], delimiters: [u8; 2]) {
+    pub fn find<const N: usize>(&mut self, text: &[u8], delimiters: [u8; N]) {
         assert!(text.len() < 1 << 31);
         // A block writes up to 64 ends, whatever it has; and one more may be pushed.
         let room = text.len().next_multiple_of(BLOCK) + 2;
@@ -190,7 +189,10 @@ impl Ends {
             unsafe { self.list_avx2(text, delimiters) };
             return;
         }
-        self.list(text, |block| (mask(block, b'\n'), of_both(delimiters, |byte| mask(block, byte))));
+        self.list(text, |block| {
+            let found = delimiters.into_iter().fold(0, |found, byte| found | mask(block, byte));
+            (mask(block, b'\n'), found)
+        });
     }
 
     /// Adds the end of the text as that of a last field and row.
@@ -223,10 +225,15 @@ impl Ends {
     /// The machine must have AVX2, BMI1 and POPCNT.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,popcnt")]
-    unsafe fn list_avx2(&mut self, text: &[u8], delimiters: [u8; 2]) {
+    unsafe fn list_avx2<const N: usize>(&mut self, text: &[u8], delimiters: [u8; N]) {
         self.list(text, |block| {
-            // SAFETY: AVX2 is there.
-            unsafe { (avx2(block, b'\n'), of_both(delimiters, |byte| avx2(block, byte))) }
+            let mut found = 0;
+            for byte in delimiters {
+                // SAFETY: AVX2 is there.
+                found |= unsafe { avx2(block, byte) };
+            }
+            // SAFETY: the same.
+            (unsafe { avx2(block, b'\n') }, found)
         });
     }
 
@@ -247,12 +254,6 @@ impl Ends {
         }
         (self.fields_len, self.rows_len) = listed;
     }
-}
-
-/// The bits of two bytes; of one that is named twice, with half the work.
-#[inline(always)]
-fn of_both([one, other]: [u8; 2], mask: impl Fn(u8) -> u64) -> u64 {
-    if one == other { mask(one) } else { mask(one) | mask(other) }
 }
 
 /// Writes a few more ends than there are, as [`list_places`] does.
@@ -353,9 +354,9 @@ mod tests {
             ends.find(&text, delimiters);
             prop_assert_eq!(rows(&ends), model(&text, delimiters));
             prop_assert_eq!(ends.last(), text.iter().rposition(|&byte| byte == b'\n'));
-            ends.list(&text, |block| (scalar(block, b'\n'), of_both(delimiters, |byte| scalar(block, byte))));
+            ends.list(&text, |block| (scalar(block, b'\n'), scalar(block, one) | scalar(block, other)));
             prop_assert_eq!(rows(&ends), model(&text, delimiters));
-            ends.list(&text, |block| (mask(block, b'\n'), of_both(delimiters, |byte| mask(block, byte))));
+            ends.list(&text, |block| (mask(block, b'\n'), mask(block, one) | mask(block, other)));
             prop_assert_eq!(rows(&ends), model(&text, delimiters));
             ends.push_last(&text);
             prop_assert_eq!(ends.rows().last().unwrap().last(), Some(&(text.len() as u32)));
@@ -366,8 +367,8 @@ mod tests {
     fn blocks_of_nothing_but_ends_are_listed() {
         for len in [1, 63, 64, 65, 128, 1000] {
             let mut ends = Ends::default();
-            ends.find(&vec![b'\n'; len], [b','; 2]);
-            assert_eq!(rows(&ends), model(&vec![b'\n'; len], [b','; 2]));
+            ends.find(&vec![b'\n'; len], [b',', b',']);
+            assert_eq!(rows(&ends), model(&vec![b'\n'; len], [b',', b',']));
             ends.push_last(&vec![b'\n'; len]);
             assert_eq!(ends.rows().count(), len + 1);
         }
