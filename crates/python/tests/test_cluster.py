@@ -19,7 +19,7 @@ import pytest
 
 import tamis
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 
 class Cluster:
@@ -156,7 +156,6 @@ def test_build_test_and_filter_do_on_a_cluster_what_they_do_here(
     assert sorted(line for line in written if line != header) == sorted(records)
 
 
-@pytest.mark.full
 def test_what_is_wrong_is_said_in_the_words_of_the_command_line(
     cluster: Cluster, program: str, tmp_path: Path
 ) -> None:
@@ -179,7 +178,6 @@ def test_what_is_wrong_is_said_in_the_words_of_the_command_line(
     assert not output.exists()
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("keys", [None, 60_000], ids=["while counting", "while building"])
 def test_a_worker_that_is_killed_changes_nothing(cluster: Cluster, tmp_path: Path, keys: Optional[int]) -> None:
     """In a process of its own, since one has one session."""
@@ -243,7 +241,6 @@ tamis.spark.build(df, key="key", keys=int(keys) or None, range_bytes=4096, path=
 """
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("kind", ["bloom", "count-min"])
 def test_a_stream_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path: Path, kind: str) -> None:
     inputs, state, script = tmp_path / "in", tmp_path / "state", tmp_path / "learn.py"
