@@ -57,7 +57,7 @@ pub enum Refusal {
     #[error("two numbers fix the rest, and there are more")]
     TooMany(Vec<Opt>),
     /// A rate and the bits for each key: one follows from the other.
-    #[error("the rate follows from the bits for each key, and the number of keys from neither")]
+    #[error("the rate follows from the bits per key; the number of keys is missing")]
     Twice,
     /// The published filter is made for keys and a rate.
     #[error("murmur3 has the published numbers of bits and hashes, which follow from the keys and the rate")]

@@ -23,7 +23,7 @@ pub enum Refusal {
     #[error("is an input and would be overwritten")]
     IsInput,
     /// Two outputs have its name.
-    #[error("is named twice, for two things")]
+    #[error("is used for two outputs")]
     NamedTwice,
     /// The name that means standard output elsewhere.
     #[error("the result cannot go to standard output")]

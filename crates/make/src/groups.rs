@@ -42,7 +42,7 @@ pub enum Refusal {
     #[error("these are all of its groups, and a file holds at least one")]
     All,
     /// New groups have no size.
-    #[error("its groups do not have one rate, and so a new group has none")]
+    #[error("its groups have different rates, so a new group has none")]
     NoCommonRate,
 }
 

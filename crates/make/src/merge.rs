@@ -53,8 +53,8 @@ pub enum Refusal {
     Fuse,
     /// Counters that depend on the order of rows.
     #[error(
-        "what a conservative count-min sketch holds depends on the order of its rows, so the sum of two is not \
-         that of both"
+        "what a conservative count-min sketch holds depends on the order of its rows, so two \
+         cannot be merged"
     )]
     Conservative,
     /// Two files that were built with different parameters.

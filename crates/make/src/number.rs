@@ -122,7 +122,7 @@ fn with_unit(number: String, unit: &str) -> String {
 }
 
 /// A number to this many significant digits, without trailing zeros; the digits of the integer part
-/// all stand. Very small and very large ones are written as `9.8e-7`, what is no number as a dash.
+/// all stand. Very small and very large ones are written as `9.8e-7`, what is not a number as a dash.
 pub fn significant(value: f64, digits: usize) -> String {
     if value.is_nan() {
         return "–".to_owned();

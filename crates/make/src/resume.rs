@@ -167,7 +167,7 @@ pub fn named(path: &Path) -> String {
 
 /// Another process has a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("another process works with this state")]
+#[error("the state is in use by another process")]
 pub struct Locked;
 
 impl Refusal for Locked {

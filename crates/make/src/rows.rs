@@ -310,7 +310,7 @@ pub enum Keyless {
     #[error("group {0:?} is not in the parameters")]
     UnknownGroup(String),
     /// There is no weight.
-    #[error("in the weight: {}", or_missing(.0, "an empty cell, \\N or null is no number"))]
+    #[error("in the weight: {}", or_missing(.0, "an empty cell, \\N or null is not a number"))]
     Weight(BadValue),
     /// There is no time.
     #[error("in the time: {}", or_missing(.0, "an empty cell, \\N or null is not a time"))]

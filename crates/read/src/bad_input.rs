@@ -32,10 +32,10 @@ pub enum BadInput {
         source: io::Error,
     },
     /// Records of text are asked for in another format.
-    #[error("its records leave as they came")]
+    #[error("its records are written unchanged")]
     KeepsFormat,
     /// Records of Parquet are asked for in a format that is not written.
-    #[error("its records can leave as CSV, TSV or NDJSON")]
+    #[error("its records can be written as CSV, TSV or NDJSON")]
     NoSuchOutput,
     /// Records that cannot follow those of the first input in one file.
     #[error("its format or its columns are not those of {}", .0.display())]

@@ -41,7 +41,7 @@ pub enum BadRow {
     #[error("a quoted field opens in this line and does not close in it")]
     OpenInLine,
     /// A line of an undeclared text that could be cut into columns.
-    #[error("nothing says whether this line is one value: {0}")]
+    #[error("it cannot be told whether this line is one value: {0}")]
     Doubt(&'static str),
     /// A quoted field runs to the end of the text.
     #[error("a quoted field opens here and never closes")]

@@ -15,7 +15,7 @@ const LISTED: usize = 30;
 #[non_exhaustive]
 pub enum NoColumn {
     /// Rows have columns, and none of them is asked for.
-    #[error("its rows have columns, and none is chosen as the key; {there}")]
+    #[error("its rows have columns, and no key column is given; {there}")]
     NotChosen {
         /// The columns there are.
         there: ColumnNames,
@@ -90,7 +90,7 @@ pub enum NoColumn {
     #[error("messages have no header: ask for column {0} by its number, from 1")]
     NameInMessages(Column),
     /// Rows that do not come from a file.
-    #[error("these rows have no file, and so no name of it as a column")]
+    #[error("(file) is not available: these rows come from no file")]
     NoFile,
     /// A column that is called as the name of the input is.
     #[error(

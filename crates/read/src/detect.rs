@@ -224,11 +224,11 @@ fn check(options: &Options) -> Result<(), BadFormat> {
 /// Refuses to be told how an access log is written: that is known.
 pub(super) fn refuse_of_log(options: &Options) -> Result<(), BadFormat> {
     let (what, option) = if options.delimiter.is_some() {
-        ("blanks between its fields, and no other delimiter", opt::DELIMITER)
+        ("blanks as its only delimiter", opt::DELIMITER)
     } else if options.quotes.is_some() {
         ("its own quotes, and no others", opt::QUOTES)
     } else if options.no_header {
-        ("no header, and columns with names all the same", opt::NO_HEADER)
+        ("no header: its columns have fixed names", opt::NO_HEADER)
     } else {
         return Ok(());
     };

@@ -35,7 +35,7 @@ pub enum NoInput {
     EmptyFolder,
     /// Something else than a file, in a folder.
     #[error(
-        "this is neither a file nor a folder (a pipe, or a link that leads nowhere): name the files themselves, or move it away"
+        "this is neither a file nor a folder (a pipe, or a broken link): name the files themselves, or remove it"
     )]
     NoFile,
     /// A pattern that cannot be read.

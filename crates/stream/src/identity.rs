@@ -107,7 +107,7 @@ struct Counted {
     size: StoredSize,
 }
 
-/// What was declared of the text of the inputs; `null` where it is recognised.
+/// The dialect that was declared of the inputs; `null` where it is recognised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Dialect {
     format: Option<String>,

@@ -73,13 +73,13 @@ pub enum Impossible {
     #[error("the keys of a file have no time, and belong to no window")]
     WindowOfFile,
     /// Nothing is learned.
-    #[error("a window holds what was learned lately, and nothing is learned")]
+    #[error("a window needs a training stream")]
     WindowOfNothing,
     /// Removals without a pane.
     #[error("a key that is removed does not say which pane it was in; a window forgets by itself")]
     WindowRemoval,
     /// Batches that may take long.
-    #[error("rows have the time of their batch, and a batch without a time limit may wait for long")]
+    #[error("rows have the time of their batch, and a batch without a time limit may wait forever")]
     WindowWaits,
     /// A stream among other inputs.
     #[error("{0} is a stream of its own and cannot stand beside other inputs")]
@@ -312,7 +312,7 @@ impl Refusal for CannotResume {
 #[derive(Debug, Error)]
 pub enum Failed {
     /// A thread that is gone.
-    #[error("the thread that reads a stream ended by a fault of the program")]
+    #[error("the thread that reads a stream crashed: this is a bug in tamis")]
     Reader,
     /// A value that has no JSON.
     #[error("a state cannot be written: {0}")]

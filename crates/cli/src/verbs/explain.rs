@@ -54,7 +54,7 @@ fn inputs_table(inputs: &[Explained]) -> Table {
         .map(Column::left)
         .to_vec();
     let row = |input: &Explained| {
-        let by_look = if input.delimiter_by_look { ", by its look" } else { "" };
+        let by_look = if input.delimiter_by_look { ", detected" } else { "" };
         vec![
             input.path.display().to_string(),
             format(input).into(),

@@ -141,7 +141,7 @@ impl Filter {
                 Recipe { key: stored.key, ..Recipe::lines() },
             );
             output.note(format!(
-                "keys are made here by steps of their own ({here}); those of the file were made as {there}"
+                "this run makes keys by other steps than the file ({here}); those of the file were made as {there}"
             ));
         }
         let report = progress::run(output, "sieving", |control| filter::filter(&job, control));

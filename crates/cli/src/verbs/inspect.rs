@@ -123,7 +123,7 @@ impl More {
         .filter_map(|(name, value)| Some(format!("{name} {:?}", value.as_ref()?)))
         .collect();
         if !shown.is_empty() {
-            lines.push(format!("declared of the text: {}", shown.join(", ")));
+            lines.push(format!("declared dialect: {}", shown.join(", ")));
         }
         let mut json = json!({ "format_version": file.version() });
         if !about.is_empty() {

@@ -80,7 +80,9 @@ impl Top {
             || self.conservative
             || self.keys.recipe()? != Recipe::lines()
         {
-            return usage("the file knows its keys and its error: leave out all but --share and --count");
+            return usage(
+                "its keys and its error are fixed by the file: leave out all but --share and --count",
+            );
         }
         Ok(count_min::top_of_file(path, self.share)?)
     }

@@ -281,7 +281,7 @@ fn a_csv_that_has_other_delimiters_than_commas_is_recognised_and_that_is_said() 
         );
         assert!(folder.read("other.tamis") == folder.read("comma.tamis"), "{shown}");
         let explained = folder.ok("build other.csv --key id --explain");
-        assert!(explained.contains(&format!("{shown}, by its look")), "{explained}");
+        assert!(explained.contains(&format!("{shown}, detected")), "{explained}");
         let explained = folder.json("build other.csv --key id --explain");
         assert_eq!(explained["inputs"][0]["delimiter_by_look"], true);
         for line in ["plan other.csv --key id", "test comma.tamis other.csv", "add comma.tamis other.csv"] {

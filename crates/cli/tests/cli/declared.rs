@@ -28,7 +28,7 @@ fn what_is_declared_is_recorded_and_what_is_recognised_is_not() {
     let folder = declared();
     assert_eq!(about(&folder, "people.tamis"), json!({ "dialect": { "delimiter": ";" } }));
     assert_eq!(folder.json("inspect people.tamis")["format_version"], 2);
-    assert!(folder.ok("inspect people.tamis").contains("declared of the text: delimiter \";\""));
+    assert!(folder.ok("inspect people.tamis").contains("declared dialect: delimiter \";\""));
     folder.write("odd.txt", "# x\na;b\n");
     folder.ok("build odd.txt --key 1 --delimiter ; --no-header --quotes none --comment # -o odd.tamis");
     let all = json!({ "delimiter": ";", "quotes": "none", "header": false, "comment": "#" });
@@ -180,7 +180,7 @@ fn what_files_share_survives_a_merge_and_the_rest_is_dropped_with_a_word() {
     );
     assert_eq!(about(&folder, "ab.tamis"), json!({ "source": "crawl", "dialect": { "delimiter": ";" } }));
     let shown = folder.ok("inspect a.tamis");
-    for line in ["note: monday", "source: crawl", "declared of the text: delimiter \";\", quotes \"none\""] {
+    for line in ["note: monday", "source: crawl", "declared dialect: delimiter \";\", quotes \"none\""] {
         assert!(shown.contains(line), "{shown}");
     }
     // Nothing is left to record: version 1 again, byte for byte.

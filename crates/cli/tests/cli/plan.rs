@@ -140,7 +140,7 @@ fn the_keys_of_a_table_are_counted() {
     let keys = |group: usize| plan["groups"][group]["keys"].as_u64().unwrap();
     assert_eq!((keys(0), keys(1)), (2, 1));
     folder.refused("plan t.csv --key k --keys 10", 2, &["counted"]);
-    folder.refused("plan t.csv --key k --fpr 0.1 --size 1MB", 2, &["one size fixes the others"]);
+    folder.refused("plan t.csv --key k --fpr 0.1 --size 1MB", 2, &["sizes exclude each other"]);
     folder.refused("plan t.csv --key k --chart x.svg", 2, &["--chart"]);
     folder.refused("plan t.csv --key k", 1, &["t.csv, line 6"]);
     folder.write("none.csv", "k,g\n");

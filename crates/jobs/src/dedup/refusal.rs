@@ -10,7 +10,7 @@ use tamis_make::opt;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The keys themselves, and a state.
-    #[error("the keys themselves are kept for this run alone, and a state is for later runs")]
+    #[error("exact keys are kept for one run only, and a state is for later runs")]
     StrictState,
     /// The keys themselves, and a fixed size.
     #[error("the keys themselves take as much room as they need, and no size can be given")]

@@ -10,9 +10,7 @@ use tamis_make::opt;
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// The keys beside the filters, and filters of removed keys.
-    #[error(
-        "the keys beside the filters are those that were added, among them those that were removed since"
-    )]
+    #[error("the exact keys beside the filters still contain the removed ones")]
     RemovedStrict,
     /// Groups, if there are none.
     #[error("these filters have no groups")]

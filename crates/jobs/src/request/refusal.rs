@@ -51,10 +51,10 @@ pub enum Refusal {
         given: Vec<Opt>,
     },
     /// Several sizes.
-    #[error("one size fixes the others")]
+    #[error("sizes exclude each other")]
     SeveralSizes(Vec<Opt>),
     /// An option in place of another one, and that one.
-    #[error("one of two options stands in place of the other")]
+    #[error("these options exclude each other")]
     InPlaceOf(Opt, Opt),
     /// A number that is not between 0 and 1.
     #[error("{what} lies between 0 and 1, both excluded, and {share} does not")]
@@ -110,7 +110,7 @@ pub enum Refusal {
     #[error("these filters have no groups")]
     NoGroups,
     /// A weight, if there is none.
-    #[error("every row counts for 1 here")]
+    #[error("this file has no weights")]
     NoWeight,
     /// Other steps than the stored ones.
     #[error("the stored steps apply to {0}")]
@@ -132,7 +132,7 @@ pub enum Refusal {
     UnknownDialect(Given),
     /// A second output of records, on one machine.
     #[error(
-        "rows that are spread over machines cannot have this; a second run that inverts gives the rejected records"
+        "this is not available on a cluster; a second run with the selection inverted gives the rejected records"
     )]
     RejectedOnOneMachine(Vec<Opt>),
     /// A test of counts, on one machine.

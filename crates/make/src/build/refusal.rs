@@ -17,27 +17,25 @@ pub enum Refusal {
     #[error("group {0} is not in the parameters")]
     UnknownGroup(Name),
     /// A static filter is made of all keys, and there is only an estimate of them.
-    #[error("the keys were estimated, and a static filter is made of all of them")]
+    #[error("a static filter needs the exact keys, and these were only estimated")]
     Estimated,
     /// The second pass read other rows than the first.
     #[error("the input changed while it was read, and its keys are not those of the filters")]
     Changed,
     /// The filter grows in the order of its keys.
-    #[error("what a scalable filter holds depends on the order of its keys, and several threads have none")]
+    #[error("a scalable filter depends on the order of its keys, which several threads do not keep")]
     AddToScalable,
     /// The filter is static.
     #[error("a fuse filter is static and takes no more keys")]
     AddToFuse,
     /// The filter grows, and a build knows its keys.
-    #[error(
-        "a scalable filter is for keys that cannot be counted first, as dedup has them, and these can be"
-    )]
+    #[error("a scalable filter is for keys whose number is unknown, and these can be counted")]
     Scalable,
     /// Keys of a share, where nothing is counted.
-    #[error("a {0} filter does not count, and knows no shares")]
+    #[error("a {0} filter has no counts, and so no shares")]
     Heavy(Kind),
     /// A share of which no keys can be kept.
-    #[error("a share of {share:?} cannot be told from the error, which is up to {epsilon:?} of the total")]
+    #[error("a share of {share:?} is within the error, which is up to {epsilon:?} of the total")]
     SmallShare {
         /// The share.
         share: f64,
@@ -45,10 +43,10 @@ pub enum Refusal {
         epsilon: f64,
     },
     /// Each key once, where every occurrence matters.
-    #[error("sketches that count are told how often keys come")]
+    #[error("counts need every row, not each key once")]
     DistinctCounts,
     /// Each key once, where that changes nothing.
-    #[error("a {0} filter holds each key once, however often it comes")]
+    #[error("a {0} filter holds each key once, however often it occurs")]
     DistinctFilter(Kind),
     /// Exact keys beside what counts.
     #[error("exact keys are for filters, and these sketches count")]
@@ -69,7 +67,7 @@ impl refusal::Refusal for Refusal {
             Refusal::Estimated => vec![Help::Do("let the same version count on all machines")],
             Refusal::Changed => vec![Help::Do("build again")],
             Refusal::AddToScalable => {
-                vec![Help::Do("add to it with the verb that made it, dedup, and its state")]
+                vec![Help::Do("add to it by removing duplicates with its state")]
             }
             Refusal::AddToFuse => vec![
                 Help::Do("build it again from all of the data"),

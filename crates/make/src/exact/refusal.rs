@@ -22,9 +22,7 @@ pub enum Refusal {
         filters: PathBuf,
     },
     /// The disk does not take more.
-    #[error(
-        "no temporary file can be written there ({error}); nothing is lost, and nothing was put in its place"
-    )]
+    #[error("no temporary file can be written there ({error}); nothing was changed")]
     NoTemporary {
         /// What the operating system said.
         error: io::Error,

@@ -10,15 +10,13 @@ use crate::opt;
 #[non_exhaustive]
 pub enum Refusal {
     /// Options that work on one machine.
-    #[error("rows that are spread over machines cannot have this")]
+    #[error("this is not available on a cluster")]
     OneMachine(Vec<Opt>),
     /// Counts that depend on the order of rows.
-    #[error(
-        "conservative counts depend on the order of the rows, and rows that are spread over machines have none"
-    )]
+    #[error("conservative counts depend on the order of rows, which a cluster does not keep")]
     Ordered,
     /// A kind that is not built of parts.
-    #[error("a {kind} filter is built from all keys at once, not of parts")]
+    #[error("a {kind} filter is built from all keys at once and cannot be put together from parts")]
     Kind {
         /// The kind.
         kind: Kind,

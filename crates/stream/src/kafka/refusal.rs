@@ -186,7 +186,7 @@ pub enum BadTopic {
     AnswerField,
     /// A broker that forgot.
     #[error(
-        "the broker no longer knows that answers up to batch {0} were written (it forgets after offsets.retention.minutes): answers of later batches that had begun could be written twice"
+        "the broker no longer knows that answers up to batch {0} were written (it forgets after offsets.retention.minutes): answers of later batches may be duplicated"
     )]
     Forgotten(u64),
     /// A state that is a copy.

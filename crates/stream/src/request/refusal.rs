@@ -57,7 +57,7 @@ impl refusal::Refusal for Refusal {
             Refusal::NothingLearned => "nothing is learned".into(),
             Refusal::NothingAsked(_) => format!("without {} nothing is answered", option(&opt::QUERY)),
             Refusal::Needs(one, other) => format!("{} goes with {}", option(one), option(other)),
-            Refusal::InPlaceOf(..) => "one of two options stands in place of the other".into(),
+            Refusal::InPlaceOf(..) => "these options exclude each other".into(),
             Refusal::NoTime => format!("{} takes a time above zero", option(&opt::EVERY)),
             Refusal::Window(why) => why.to_string(),
             Refusal::HashOfCounts => "counts need xxh3".into(),
