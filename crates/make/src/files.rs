@@ -1,9 +1,9 @@
 //! Files that appear whole or not at all, and containers on disk.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
-use std::path::{Path, PathBuf, absolute};
+use std::path::{Path, PathBuf};
 
 use tamis::Container;
 use tamis::arch::map::{Map, Words};
@@ -15,6 +15,7 @@ use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 
 use crate::parallel;
+use crate::place::{self, Place};
 
 /// Why a file is not written, or not opened.
 #[derive(Debug, thiserror::Error)]
@@ -133,25 +134,10 @@ fn refused(whole::Error { path, reason }: whole::Error) -> Error {
 
 /// Refuses an output that is one of the inputs.
 pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<Item = P>) -> Result<()> {
-    if inputs.into_iter().any(|input| same_file(path, input.as_ref())) {
+    if inputs.into_iter().any(|input| place::is_one_file(path, input.as_ref())) {
         return Err(Error::input(path, Refusal::IsInput));
     }
     Ok(())
-}
-
-/// Whether two names, links or not, lead to one file; false if there is none.
-pub(crate) fn same_file(one: &Path, other: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let number = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
-        number(one).is_some_and(|one| number(other) == Some(one))
-    }
-    #[cfg(not(unix))]
-    {
-        let place = |path: &Path| fs::canonicalize(path).ok();
-        place(one).is_some_and(|one| place(other) == Some(one))
-    }
 }
 
 /// Refuses outputs of which one is an input, or two are the same file.
@@ -162,7 +148,8 @@ pub fn check_outputs<'p>(
     let mut places = Vec::new();
     for path in outputs.into_iter().flatten() {
         check_is_no_input(path, inputs.clone())?;
-        let place = absolute(path).unwrap_or_else(|_| path.to_owned());
+        // Many may write to a device.
+        let Some(place) = Place::of(path) else { continue };
         if places.contains(&place) {
             return Err(Error::input(path, Refusal::NamedTwice));
         }

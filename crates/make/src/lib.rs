@@ -27,6 +27,7 @@ pub mod merge;
 pub mod number;
 pub mod opt;
 pub mod parallel;
+pub mod place;
 pub mod plan;
 pub mod rebuild;
 pub mod remove;

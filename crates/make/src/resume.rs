@@ -11,6 +11,8 @@ use tamis::hash::xxh3;
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{Help, Refusal};
 
+use crate::place::number;
+
 /// A digest of some bytes, in JSON a string of 16 hexadecimal digits: many readers of JSON keep no more
 /// than 53 bits of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -143,20 +145,6 @@ impl Trace {
             && File::open(path)
                 .and_then(|file| Trace::of(&file, self.first_length))
                 .is_ok_and(|now| now == *self)
-    }
-}
-
-/// The numbers by which the system knows a file.
-fn number(file: &fs::Metadata) -> Option<(u64, u64)> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        Some((file.dev(), file.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        None
     }
 }
 

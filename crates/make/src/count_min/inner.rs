@@ -10,7 +10,7 @@ use tamis_read::error::{Error, Result};
 use super::{OfCounts, Promise, Refusal, refuse_filters};
 use crate::files::Mapped;
 use crate::merge::{mergeable, names_of_both};
-use crate::{files, parallel};
+use crate::{files, parallel, place};
 
 /// The inner product of one group's streams: the sum over all keys of the product of their weights.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +42,7 @@ pub fn inner_product(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec
             return Err(Error::input(path, Refusal::Conservative));
         }
     }
-    let itself = files::same_file(a_path, b_path); // whose counters are not counted twice
+    let itself = place::is_one_file(a_path, b_path); // whose counters are not counted twice
     mergeable(&a, a_path, &b, b_path)?;
     let names = names_of_both(&a, &b);
     parallel::each(threads, names.len(), |i| {
