@@ -1,6 +1,7 @@
 //! Design before there is data: what keys, bits and rates make of each other.
 
 use tamis::bloom;
+use tamis::error::SizeFault;
 use tamis::hash::Scheme;
 use tamis::sizing::{Kind, Shape};
 use tamis_read::refusal::{self, Help, Opt};
@@ -164,9 +165,7 @@ fn most_keys(kind: Kind, bits: u64, fpr: f64) -> tamis::Result<(u64, Shape)> {
         if fits(middle) { low = middle } else { high = middle }
     }
     if low == 0 {
-        return Err(tamis::Error::Shape(format!(
-            "{bits} bits are too few for one key of a {kind} filter at {fpr}"
-        )));
+        return Err(SizeFault::NotOneKey { bits, kind, fpr }.into());
     }
     Ok((low, kind.shape_for_rate(low, fpr)?))
 }

@@ -6,9 +6,9 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf, absolute};
 
 use tamis::Container;
-use tamis::arch::map::{Map, Words};
 use tamis::file::{self, NoMap};
 use tamis::format::{self, Beside, Extras, Tally};
+use tamis::memory::{Map, Words};
 use tamis::params::Params;
 use tamis::whole::{self, Reason};
 use tamis_read::error::{Error, Result};

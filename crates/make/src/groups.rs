@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use tamis::arch::map::Words;
 use tamis::countmin::Heavy;
 use tamis::format::{Extras, Tally};
+use tamis::memory::Words;
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};

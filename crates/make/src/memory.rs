@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use tamis::arch::map::Words;
 use tamis::countmin::Heavy;
 use tamis::format::Extras;
+use tamis::memory::Words;
 use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};

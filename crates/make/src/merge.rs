@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use tamis::about::About;
-use tamis::arch::map::Words;
 use tamis::countmin::Heavy;
+use tamis::error::Difference;
 use tamis::format::{Extras, Tally};
+use tamis::memory::Words;
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::Control;
@@ -37,7 +38,7 @@ pub struct Merged {
 }
 
 /// Why files are not merged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// None were given.
     #[error("nothing to merge")]
@@ -65,7 +66,7 @@ pub enum Refusal {
         /// The other one.
         b: PathBuf,
         /// How they differ, as the library says it.
-        difference: String,
+        difference: Difference,
     },
 }
 

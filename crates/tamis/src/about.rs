@@ -1,14 +1,13 @@
 //! What is recorded about a file that no lookup and no merge depends on: a note, where it comes from, what
 //! was declared about the text that was read.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 
 /// Bytes that it may take in a file.
 pub const MOST_BYTES: usize = 1 << 20;
@@ -97,12 +96,9 @@ impl About {
         if self.is_empty() {
             return Ok(Vec::new());
         }
-        let bytes = serde_json::to_vec(self).map_err(|error| Error::Shape(error.to_string()))?;
+        let bytes = serde_json::to_vec(self).expect("texts and JSON are plain data");
         if bytes.len() > MOST_BYTES {
-            return Err(Error::Shape(format!(
-                "what is recorded about the file takes {} bytes and may take {MOST_BYTES}: shorten the note",
-                bytes.len()
-            )));
+            return Err(Error::LongAbout { bytes: bytes.len() });
         }
         Ok(bytes)
     }
@@ -110,11 +106,10 @@ impl About {
     /// Reads the bytes of a file.
     pub(crate) fn decode(bytes: &[u8]) -> Result<About> {
         let read: Result<About, _> = serde_json::from_slice(bytes);
-        let about = read
-            .map_err(|error| Error::Corrupt(format!("what is recorded about it cannot be read ({error})")))?;
+        let about = read.map_err(|error| Error::Corrupt(Damage::About(error.into())))?;
         match about.classes.is_sorted_by(|a, b| a < b) && !about.is_empty() {
             true => Ok(about),
-            false => Err(Error::Corrupt("what is recorded about it is not in its form".into())),
+            false => Err(Error::Corrupt(Damage::AboutForm)),
         }
     }
 

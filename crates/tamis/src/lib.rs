@@ -30,7 +30,7 @@
 //! | keep a set in memory, add to it, save it | [`Filter`] |
 //! | count keys in memory, save the counts | [`Counter`] |
 //! | ask a file of any kind, also with groups or of several columns | [`File`] |
-//! | hash yourself, ask many keys at a time, lay sketches out in your own memory | the modules [`blocked`], [`bloom`], [`fuse`], [`counting`], [`scalable`], [`layered`], [`countmin`] |
+//! | hash yourself, ask many keys at a time, lay sketches out in your own memory | the modules [`blocked`], [`bloom`], [`fuse`], [`counting`], [`scalable`], [`layered`], [`countmin`], [`memory`] |
 //! | write or read containers with groups | [`format`](mod@format), [`Container`], [`Params`] |
 //!
 //! # Which kind
@@ -138,7 +138,7 @@ extern crate alloc;
 
 #[cfg(feature = "serde")]
 pub mod about;
-pub mod arch;
+mod arch;
 pub mod blocked;
 pub mod bloom;
 mod chunks;
@@ -158,6 +158,7 @@ pub mod hash;
 #[cfg(feature = "serde")]
 pub mod key;
 pub mod layered;
+pub mod memory;
 #[cfg(feature = "serde")]
 pub mod params;
 pub mod real;

@@ -4,7 +4,7 @@ use crate::blocked::Blocked;
 use crate::bloom::Bloom;
 use crate::counting::Counting;
 use crate::countmin::{CountMin, Update};
-use crate::error::{Error, Result};
+use crate::error::{Result, ShapeFault};
 use crate::fuse::Fuse;
 use crate::hash::{Scheme, murmur3};
 use crate::key::keywords_of;
@@ -12,7 +12,6 @@ use crate::layered::Layered;
 use crate::params::GroupParams;
 use crate::scalable::Scalable;
 use crate::sizing::{Kind, Shape};
-use alloc::format;
 use alloc::vec::Vec;
 
 pub use crate::sizing::estimated_keys;
@@ -88,7 +87,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
     /// The sketch of a group, in these words, with what its kind keeps beside them.
     ///
     /// # Errors
-    /// [`Error::Shape`] where these are not of one kind, or no such sketch.
+    /// [`Error::Shape`](crate::Error::Shape) where these are not of one kind, or no such sketch.
     pub fn from_words(kind: Kind, group: &GroupParams, beside: Beside, words: W) -> Result<Self> {
         let count_min = |shape, update, total, words| {
             CountMin::from_words(words, shape, update, total).map(Sketch::CountMin)
@@ -119,9 +118,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             (Kind::CountMinConservative, shape, Beside::TotalWeight(total)) => {
                 count_min(shape, Update::Conservative, total, words)
             }
-            (kind, shape, beside) => {
-                Err(Error::Shape(format!("{shape:?} with {beside:?} beside it is not a {kind} sketch")))
-            }
+            (kind, shape, beside) => Err(ShapeFault::Kind { kind, shape, beside }.into()),
         }
     }
 

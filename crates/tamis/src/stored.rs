@@ -6,11 +6,11 @@ use std::io::Write;
 use std::ops::Deref;
 
 use crate::about::About;
-use crate::arch::map::Words;
 use crate::error::{Error, NotOneSet, Result};
 use crate::format::{self, Beside, Container, Extras, Tally};
 use crate::hash::Scheme;
 use crate::key::{Field, Recipe};
+use crate::memory::Words;
 use crate::params::{Common, Goal, GroupParams, Name, Params};
 use crate::sizing::{Kind, Shape};
 

@@ -1,7 +1,7 @@
 //! Keys on their way into sketches whose parameters are known: row by row, or each different key once.
 
-use tamis::arch::map::Words;
 use tamis::counting::Counting;
+use tamis::memory::Words;
 use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis_read::error::Result;

@@ -15,10 +15,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tamis::about::About;
-use tamis::arch::map::Words;
 use tamis::countmin::Heavy;
 use tamis::format::Tally;
 use tamis::key::Recipe;
+use tamis::memory::Words;
 use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::error::Result;

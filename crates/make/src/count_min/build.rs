@@ -2,8 +2,8 @@
 
 use std::ops::{ControlFlow, Range};
 
-use tamis::arch::map::Words;
 use tamis::countmin::{CountMin, Update};
+use tamis::memory::Words;
 use tamis::params::Params;
 use tamis_read::error::Result;
 use tamis_read::{BadRow, Control, Next, RowResult, Sift, Sink, Sources};

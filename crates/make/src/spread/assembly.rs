@@ -5,8 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tamis::about::About;
-use tamis::arch::map::Map;
 use tamis::format::{self, Beside, Extras, Tally};
+use tamis::memory::Map;
 use tamis::params::Params;
 use tamis_read::error::{Error, Result};
 

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-use tamis::arch::map::Words;
+use tamis::memory::Words;
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::scalable::{self, Scalable};
 use tamis::sizing::Kind;

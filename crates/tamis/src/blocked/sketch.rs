@@ -1,12 +1,12 @@
 //! The filter itself, over words that it owns or borrows.
 
 use super::params::{self, LINE_BITS};
-use crate::arch::cpu::{Vectored, prefetch, vectored};
-use crate::arch::map::Words;
+use crate::arch::cpu::{Vectored, vectored};
 use crate::chunks::{chunks, chunks_mut};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ShapeFault};
 use crate::hash::fold;
-use alloc::format;
+use crate::memory::{Words, prefetch};
+use crate::sizing::Kind;
 use alloc::vec::Vec;
 
 const C1: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -142,7 +142,7 @@ pub struct Blocked<W> {
 impl Blocked<Words> {
     /// An empty filter for this many keys at this rate.
     pub fn for_rate(keys: u64, fpr: f64) -> Result<Self> {
-        let shape = crate::sizing::Kind::Blocked.shape_for_rate(keys, fpr)?;
+        let shape = Kind::Blocked.shape_for_rate(keys, fpr)?;
         Self::zeroed(shape.slots() / LINE_BITS, shape.hashes())
     }
 
@@ -159,9 +159,7 @@ impl<W: AsRef<[u64]>> Blocked<W> {
     pub fn from_words(words: W, hashes: u32) -> Result<Self> {
         let len = words.as_ref().len();
         if len == 0 || len % 8 != 0 || !(hashes.is_power_of_two() && hashes <= 32) {
-            return Err(Error::Shape(format!(
-                "{len} words and {hashes} hashes are not a valid blocked filter"
-            )));
+            return Err(ShapeFault::Lines { kind: Kind::Blocked, words: len, hashes }.into());
         }
         Ok(Blocked { lines: len as u64 / 8, words, hashes })
     }

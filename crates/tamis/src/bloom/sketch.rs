@@ -2,12 +2,10 @@
 
 use super::params::{self, MOST_HASHES};
 use super::ranges::{CACHED, Scratch, Touches};
-use crate::arch::cpu::prefetch;
-use crate::arch::map::Words;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ShapeFault};
 use crate::hash::fold;
+use crate::memory::{Words, prefetch};
 use crate::real::power;
-use alloc::format;
 use alloc::vec::Vec;
 
 const STEP: u64 = 0xa076_1d64_78bd_642f;
@@ -76,9 +74,7 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     pub fn from_words(words: W, bits: u64, hashes: u32) -> Result<Self> {
         let len = words.as_ref().len();
         if bits == 0 || len as u64 != bits.div_ceil(64) || hashes == 0 || hashes > MOST_HASHES {
-            return Err(Error::Shape(format!(
-                "{len} words, {bits} bits and {hashes} hashes are not a valid Bloom filter"
-            )));
+            return Err(ShapeFault::Bloom { words: len, bits, hashes }.into());
         }
         Ok(Bloom { words, bits, hashes })
     }

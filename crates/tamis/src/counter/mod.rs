@@ -7,11 +7,11 @@
 use std::fmt;
 
 use crate::about::About;
-use crate::arch::map::Words;
 use crate::countmin::{CountMin, Update, delta_of};
 use crate::error::{Action, Error, Result};
 use crate::format::Container;
 use crate::hash::Scheme;
+use crate::memory::Words;
 use crate::params::Params;
 use crate::sizing::Kind;
 use crate::sketch::{Beside, Sketch};

@@ -1,13 +1,13 @@
 //! The filter itself, over words that it owns or borrows.
 
-use crate::arch::cpu::{Vectored, prefetch, vectored};
-use crate::arch::map::Words;
+use crate::arch::cpu::{Vectored, vectored};
 use crate::blocked::{
     AHEAD, Ahead, Blocked, LINE_BITS, Mask, Unit, covers, expected_rate, line_of, mask, ones_in, with_hashes,
 };
 use crate::chunks::{chunks, chunks_mut};
-use crate::error::{Error, Result};
-use alloc::format;
+use crate::error::{Difference, Error, Result, ShapeFault};
+use crate::memory::{Words, prefetch};
+use crate::sizing::Kind;
 
 /// Bits of a counter.
 pub const COUNTER_BITS: u32 = 4;
@@ -163,7 +163,7 @@ pub struct Counting<W> {
 impl Counting<Words> {
     /// An empty filter for this many keys at this rate.
     pub fn for_rate(keys: u64, fpr: f64) -> Result<Self> {
-        let shape = crate::sizing::Kind::Counting.shape_for_rate(keys, fpr)?;
+        let shape = Kind::Counting.shape_for_rate(keys, fpr)?;
         Self::zeroed(shape.slots() / LINE_BITS, shape.hashes())
     }
 
@@ -180,9 +180,7 @@ impl<W: AsRef<[u64]>> Counting<W> {
     pub fn from_words(words: W, hashes: u32) -> Result<Self> {
         let len = words.as_ref().len();
         if len == 0 || len % BLOCK_WORDS != 0 || !(hashes.is_power_of_two() && hashes <= 32) {
-            return Err(Error::Shape(format!(
-                "{len} words and {hashes} hashes are not a valid counting filter"
-            )));
+            return Err(ShapeFault::Lines { kind: Kind::Counting, words: len, hashes }.into());
         }
         Ok(Counting { blocks: (len / BLOCK_WORDS) as u64, words, hashes })
     }
@@ -293,10 +291,8 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Counting<W> {
     /// Adds what another filter of the same parameters holds: the result is the filter of both.
     pub fn merge<V: AsRef<[u64]>>(&mut self, other: &Counting<V>) -> Result<()> {
         if (self.blocks, self.hashes) != (other.blocks, other.hashes) {
-            return Err(Error::Different(format!(
-                "one filter has {} blocks and {} hashes, the other {} and {}",
-                self.blocks, self.hashes, other.blocks, other.hashes
-            )));
+            let both = [(self.blocks, self.hashes), (other.blocks, other.hashes)];
+            return Err(Error::Different(Difference::Blocks(both)));
         }
         add_counters(self.words.as_mut(), other.words());
         Ok(())

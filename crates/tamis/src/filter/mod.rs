@@ -13,10 +13,10 @@
 use std::fmt;
 
 use crate::about::About;
-use crate::arch::map::Words;
 use crate::error::{Action, Error, Result};
 use crate::format::Container;
 use crate::hash::Scheme;
+use crate::memory::Words;
 use crate::params::Params;
 use crate::sizing::{Kind, Shape};
 use crate::sketch::Beside;

@@ -1,13 +1,12 @@
 //! The filter itself, over words that it owns or borrows.
 
-use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::params::{Layer, layer};
-use crate::arch::map::Words;
 use crate::blocked::Blocked;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ShapeFault};
+use crate::memory::Words;
 
 /// Keys that are looked up in one layer after the other before any is added.
 const BATCH: usize = 1024;
@@ -125,10 +124,10 @@ impl<W: AsRef<[u64]>> Scalable<W> {
             Some(last) if last.words.end == words.as_ref().len() && newest <= last.layer.keys => {
                 Ok(Scalable { words, keys, fpr, layers: places, newest })
             }
-            _ => Err(Error::Shape(format!(
-                "{} words and {layers} layers with {newest} keys in the newest are not a valid scalable filter",
-                words.as_ref().len()
-            ))),
+            _ => {
+                let words = words.as_ref().len();
+                Err(ShapeFault::Scalable { words, layers, newest }.into())
+            }
         }
     }
 
