@@ -54,8 +54,9 @@
 //! - **A counter gives too much**, never too little: at most ε times the total too much, except for a
 //!   probability of δ.
 //! - **Sizing, merging, reading and writing** return [`Error`], which says what to do. Nothing panics on
-//!   what it is given or reads. Only memory that runs out does, in functions that cannot return an
-//!   error, as in every collection; each says so.
+//!   keys, numbers, or what it reads. Panics are left for two cases, and each function says so: memory
+//!   that runs out where no error can be returned, as in every collection; and, in the sketches' functions
+//!   for many keys at a time, slices that do not have one item for each key.
 //!
 //! # Three examples
 //!

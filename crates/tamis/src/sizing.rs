@@ -310,13 +310,19 @@ pub const MOST_BITS_PER_KEY: f64 = 10_000.0;
 /// No sketch has more bits than this: 8 PiB.
 pub const MOST_BITS: u64 = 1 << 56;
 
-fn check(keys: u64, fpr: f64) -> Result<()> {
+/// That there are keys, and a rate.
+pub(crate) fn check_given(keys: u64, fpr: f64) -> Result<()> {
     if keys == 0 {
         return Err(Error::NoKeys);
     }
     if !(fpr > 0.0 && fpr < 1.0) {
         return Err(Error::Rate(fpr));
     }
+    Ok(())
+}
+
+fn check(keys: u64, fpr: f64) -> Result<()> {
+    check_given(keys, fpr)?;
     // No filter has fewer bits than this.
     let bits = keys as f64 * (-real::log(fpr) / core::f64::consts::LN_2).max(1.0);
     if bits > MOST_BITS as f64 {

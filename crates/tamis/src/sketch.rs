@@ -154,7 +154,11 @@ impl<W: AsRef<[u64]>> Sketch<W> {
     }
 
     /// The same for many keys, in `found`, one for each hash.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+        assert_eq!(hashes.len(), found.len());
         match self {
             Sketch::Blocked(filter) => filter.contains_hashes(hashes, found),
             Sketch::Counting(filter) => filter.contains_hashes(hashes, found),

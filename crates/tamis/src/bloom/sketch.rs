@@ -112,6 +112,9 @@ impl<W: AsRef<[u64]>> Bloom<W> {
 
     /// Whether the key with these murmur3 hashes (seeds 0, 1, …; at least k of them) may be in
     /// the set.
+    ///
+    /// # Panics
+    /// Where there are fewer.
     #[inline]
     pub fn contains_lanes(&self, lanes: &[u32]) -> bool {
         lane_positions(&lanes[..self.hashes as usize], self.bits).all(|position| self.has(position))
@@ -122,11 +125,17 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     /// The more keys at a time, the better: with millions of them, a filter beyond the cache is
     /// gone through in order, if most keys are in it. This takes memory for a while, at most
     /// half as much as the filter.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         self.contains_hashes_with(&mut Scratch::default(), hashes, found);
     }
 
     /// The same, in memory that is used again and again.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn contains_hashes_with(&self, scratch: &mut Scratch, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
         let Some(mut touches) = Touches::new(scratch, hashes.len(), self.bits, self.hashes) else {
@@ -261,6 +270,9 @@ impl Positions {
     }
 
     /// Those of the keys with these murmur3 hashes (seeds 0, 1, …; at least k of each key).
+    ///
+    /// # Panics
+    /// Where there are fewer.
     pub fn of_lanes(&mut self, lanes: &[&[u32]], bits: u64, hash_count: u32) {
         self.begin(lanes.len());
         for number in 0..hash_count as usize {
@@ -327,6 +339,9 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Bloom<W> {
     }
 
     /// Adds the key with these murmur3 hashes (seeds 0, 1, …; at least k of them).
+    ///
+    /// # Panics
+    /// Where there are fewer.
     #[inline]
     pub fn insert_lanes(&mut self, lanes: &[u32]) {
         for position in lane_positions(&lanes[..self.hashes as usize], self.bits) {

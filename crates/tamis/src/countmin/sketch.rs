@@ -373,6 +373,9 @@ impl<W: AsRef<[u64]>> CountMin<W> {
     }
 
     /// The same for many keys, in `estimates`, one for each hash.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn estimates(&self, hashes: &[u64], estimates: &mut [u64]) {
         assert_eq!(hashes.len(), estimates.len());
         match self.rows.counter_bits {
@@ -467,6 +470,9 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
     }
 
     /// Adds many keys, each with its weight.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn add_weighted(&mut self, hashes: &[u64], weights: &[u64]) {
         assert_eq!(hashes.len(), weights.len());
         self.add_with(hashes, |key| weights[key]);

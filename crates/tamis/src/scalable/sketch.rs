@@ -68,6 +68,9 @@ impl Scalable<Words> {
     }
 
     /// Adds many keys, one after the other, and tells for each whether it was not found before.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn insert_hashes(&mut self, hashes: &[u64], fresh: &mut [bool]) -> Result<()> {
         assert_eq!(hashes.len(), fresh.len());
         let mut done = 0;
@@ -169,6 +172,9 @@ impl<W: AsRef<[u64]>> Scalable<W> {
     }
 
     /// The same for many keys, in `found`, one for each hash.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
         found.fill(false);
