@@ -44,6 +44,36 @@ impl Beside {
         }
     }
 
+    /// That of an empty sketch of this kind.
+    pub fn empty(kind: Kind) -> Beside {
+        Beside::from_number(kind, 0)
+    }
+
+    /// That of a sketch of this kind that has just taken rows of this total weight. (A `fuse` and a
+    /// `scalable` know their own.)
+    pub fn of_weight(kind: Kind, total: u64) -> Beside {
+        if kind.counts() { Beside::TotalWeight(total) } else { Beside::empty(kind) }
+    }
+
+    /// That of the sketch of both: what counts rows or weights sums up.
+    pub fn plus(self, other: Beside) -> Beside {
+        match (self, other) {
+            (Beside::RemovedRows(a), Beside::RemovedRows(b)) => Beside::RemovedRows(a.saturating_add(b)),
+            (Beside::TotalWeight(a), Beside::TotalWeight(b)) => Beside::TotalWeight(a.saturating_add(b)),
+            _ => self,
+        }
+    }
+
+    /// Rows removed from a `counting`; none of others.
+    pub fn removed(self) -> u64 {
+        if let Beside::RemovedRows(rows) = self { rows } else { 0 }
+    }
+
+    /// The total weight in a `count-min`; none in others.
+    pub fn total_weight(self) -> u64 {
+        if let Beside::TotalWeight(weight) = self { weight } else { 0 }
+    }
+
     /// The number as it stands in a file: the `seed` of the directory.
     pub fn number(self) -> u64 {
         match self {

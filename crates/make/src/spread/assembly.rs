@@ -108,7 +108,7 @@ impl Assembly {
             parallel::each(threads, self.params.groups.len(), |group| {
                 let shape = &self.params.groups[group].shape;
                 let section = &data[starts[group]..starts[group] + shape.words() as usize];
-                let beside = Beside::from_number(self.params.common.kind, self.tallies.seeds[group]);
+                let beside = Beside::of_weight(self.params.common.kind, self.tallies.weights[group]);
                 Ok(format::seal(shape, section, self.tallies.rows[group], beside))
             })?
         };

@@ -297,9 +297,11 @@ fn a_filter_shown_for_debugging_says_what_it_holds() {
 #[test]
 fn a_file_with_as_much_recorded_as_it_takes_is_written_again() {
     let mut filter = Filter::with_rate(10, 0.01).unwrap();
-    let full = |classes: &str| {
-        let later = "1e15,".repeat(crate::about::MOST_BYTES / 5 - 10);
-        serde_json::from_str::<About>(&format!(r#"{{"classes":["{classes}"],"later":[{later}1]}}"#)).unwrap()
+    let full = |class: &str| {
+        let later = "1e15,".repeat(200_000);
+        let text = |note: &str| format!(r#"{{"note":"{note}","classes":["{class}"],"later":[{later}1]}}"#);
+        let note = "x".repeat(crate::about::MOST_BYTES - text("").len());
+        serde_json::from_str::<About>(&text(&note)).unwrap()
     };
     filter.about = full("date");
     let bytes = filter.to_bytes();

@@ -29,7 +29,7 @@ pub struct Tally {
 impl Tally {
     /// Rows removed from a `counting`; none of others.
     pub fn removed(&self) -> u64 {
-        if let Beside::RemovedRows(rows) = self.beside { rows } else { 0 }
+        self.beside.removed()
     }
 
     /// Rows added and not removed.
@@ -39,7 +39,7 @@ impl Tally {
 
     /// The total weight in a `count-min`; none in others.
     pub fn total_weight(&self) -> u64 {
-        if let Beside::TotalWeight(weight) = self.beside { weight } else { 0 }
+        self.beside.total_weight()
     }
 }
 
