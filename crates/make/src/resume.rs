@@ -304,7 +304,7 @@ mod tests {
         let names = paths.map(|path| named(Path::new(OsStr::from_bytes(path))));
         assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), 4);
         assert_eq!(names[2..], ["/log/\u{fffd}", "/log/a"]);
-        assert_eq!(names[0], "/log/\u{fffd}\02f6c6f672fff");
+        assert_eq!(names[0], "/log/\u{fffd}\u{0}2f6c6f672fff");
     }
 
     #[test]

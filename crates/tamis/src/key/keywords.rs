@@ -174,7 +174,7 @@ fn json(
                 return Err(bad(ListFault::Element(number + 1)));
             }
             None => {
-                return Err(bad(ListFault::NoMember(number + 1, member.to_owned())));
+                return Err(bad(ListFault::NoMember(number + 1, member.into())));
             }
         }
     }
