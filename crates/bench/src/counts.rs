@@ -6,8 +6,8 @@ use std::hint::black_box;
 
 use foldhash::fast::FixedState;
 use serde_json::{Value, json};
-use tamis::arch::map::Words;
 use tamis::countmin::{CountMin, Update, shape_by_hand};
+use tamis::memory::Words;
 use tamis_lab::generate::Zipf;
 use tamis_make::number;
 use tamis_report::{Column, Table};

@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use tamis::arch::map::Words;
 use tamis::bloom::{self, Bloom};
 use tamis::hash::xxh3;
 use tamis::key::Recipe;
+use tamis::memory::Words;
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::sizing::Kind;
 use tamis::sizing::Shape;

@@ -8,11 +8,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tamis::arch::map::Words;
 use tamis::bloom::{self, Bloom};
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{Column, Field, Recipe, keywords_of};
 use tamis::layered::{self, Layered};
+use tamis::memory::Words;
 use tamis::sizing::Shape;
 use tamis_jobs::statistics::wilson;
 use tamis_make::opt;

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tamis::arch::map::Words;
 use tamis::bloom::Bloom;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{Column, Field, Maker, Recipe, Step, keywords_of};
 use tamis::layered::{self, Layered};
+use tamis::memory::Words;
 use tamis_make::number;
 use tamis_make::rows::{BadRows, Groups, Key, KeyRows, Take};
 use tamis_read::error::{Error, Result};

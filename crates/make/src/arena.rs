@@ -12,8 +12,6 @@
 
 use std::sync::Mutex;
 
-use tamis::arch::cpu::prefetch;
-use tamis::arch::map::Words;
 use tamis::blocked::{LINE_BITS, line_of, set_lines};
 use tamis::bloom::positions;
 use tamis::counting::{self, BLOCK_WORDS, add_to_blocks};
@@ -21,6 +19,7 @@ use tamis::countmin::{add_counters, places};
 use tamis::hash::{Scheme, murmur3};
 use tamis::key::keywords_of;
 use tamis::layered;
+use tamis::memory::{Words, prefetch};
 use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis::sketch::or_words;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use tamis::arch::map::Words;
 use tamis::blocked::Blocked;
 use tamis::counting::Counting;
+use tamis::memory::Words;
 use tamis::params::Name;
 use tamis::sizing::Kind;
 use tamis::sketch::estimated_keys;

@@ -1,6 +1,7 @@
 //! Design before there is data: what keys, bits and rates make of each other.
 
 use tamis::bloom;
+use tamis::error::SizeFault;
 use tamis::hash::Scheme;
 use tamis::sizing::{Kind, Shape};
 use tamis_read::refusal::{self, Help, Opt};
@@ -61,7 +62,7 @@ pub enum Refusal {
     Twice,
     /// The published filter is made for keys and a rate.
     #[error("murmur3 has the published numbers of bits and hashes, which follow from the keys and the rate")]
-    Document,
+    Published,
     /// No kind has such a shape.
     #[error(transparent)]
     Shape(#[from] tamis::Error),
@@ -76,7 +77,7 @@ impl refusal::Refusal for Refusal {
             }
             Refusal::TooMany(given) => vec![Help::LeaveOutOne(given.clone())],
             Refusal::Twice => vec![any(&[opt::KEYS, opt::BITS, opt::SIZE])],
-            Refusal::Document => vec![Help::Give(vec![opt::KEYS.into(), opt::FPR.into()])],
+            Refusal::Published => vec![Help::Give(vec![opt::KEYS.into(), opt::FPR.into()])],
             Refusal::Shape(_) => vec![],
         }
     }
@@ -107,7 +108,7 @@ impl Wishes {
             return Err(Refusal::TooMany(given));
         }
         if matches!(self.only, Some((_, Scheme::Murmur3))) && (self.keys.is_none() || self.fpr.is_none()) {
-            return Err(Refusal::Document);
+            return Err(Refusal::Published);
         }
         match (self.keys, self.fpr, self.bits, self.bits_per_key) {
             (Some(keys), Some(fpr), ..) => Ok(Fixed::KeysAndRate(keys, fpr)),
@@ -132,7 +133,7 @@ pub fn design(wishes: Wishes) -> Result<Design, Refusal> {
     for kind in kinds {
         let option = match fixed {
             Fixed::KeysAndRate(keys, fpr) if murmur => {
-                bloom::document_shape(keys, fpr).map(|shape| (keys, shape))
+                bloom::published_shape(keys, fpr).map(|shape| (keys, shape))
             }
             Fixed::KeysAndRate(keys, fpr) => kind.shape_for_rate(keys, fpr).map(|shape| (keys, shape)),
             Fixed::KeysAndBits(keys, bits) => kind.shape_for_bits(keys, bits).map(|shape| (keys, shape)),
@@ -164,9 +165,7 @@ fn most_keys(kind: Kind, bits: u64, fpr: f64) -> tamis::Result<(u64, Shape)> {
         if fits(middle) { low = middle } else { high = middle }
     }
     if low == 0 {
-        return Err(tamis::Error::Shape(format!(
-            "{bits} bits are too few for one key of a {kind} filter at {fpr}"
-        )));
+        return Err(SizeFault::NotOneKey { bits, kind, fpr }.into());
     }
     Ok((low, kind.shape_for_rate(low, fpr)?))
 }

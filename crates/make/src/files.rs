@@ -6,9 +6,9 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use tamis::Container;
-use tamis::arch::map::{Map, Words};
 use tamis::file::{self, NoMap};
 use tamis::format::{self, Beside, Extras, Tally};
+use tamis::memory::{Map, Words};
 use tamis::params::Params;
 use tamis::whole::{self, Reason};
 use tamis_read::error::{Error, Result};
@@ -158,17 +158,17 @@ pub fn check_outputs<'p>(
     Ok(())
 }
 
-/// Seals the sections of an arena and writes the container. `rows` and `seeds` stand in the
+/// Seals the sections of an arena and writes the container. `rows` and `beside` stand in the
 /// order of the groups.
 pub fn write_container(
     path: &Path,
     params: &Params,
     rows: &[u64],
-    seeds: &[u64],
+    beside: &[Beside],
     arena: &[u64],
     threads: usize,
 ) -> Result<Vec<Tally>> {
-    let (draft, tallies) = draft_container(path, params, (rows, seeds), arena, Extras::default(), threads)?;
+    let (draft, tallies) = draft_container(path, params, (rows, beside), arena, Extras::default(), threads)?;
     draft.finish()?;
     Ok(tallies)
 }
@@ -177,12 +177,12 @@ pub fn write_container(
 pub fn draft_container(
     path: &Path,
     params: &Params,
-    (rows, seeds): (&[u64], &[u64]),
+    (rows, beside): (&[u64], &[Beside]),
     arena: &[u64],
     extras: Extras<'_>,
     threads: usize,
 ) -> Result<(Draft, Vec<Tally>)> {
-    let tallies = seal(params, (rows, seeds), arena, threads)?;
+    let tallies = seal(params, (rows, beside), arena, threads)?;
     let mut draft = Draft::new(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
     let written = format::write(&mut out, params, &tallies, arena, extras).and_then(|()| out.flush());
@@ -194,7 +194,7 @@ pub fn draft_container(
 /// What the sections of an arena say of themselves.
 fn seal(
     params: &Params,
-    (rows, seeds): (&[u64], &[u64]),
+    (rows, beside): (&[u64], &[Beside]),
     arena: &[u64],
     threads: usize,
 ) -> Result<Vec<Tally>> {
@@ -202,8 +202,7 @@ fn seal(
     parallel::each(threads, params.groups.len(), |group| {
         let shape = &params.groups[group].shape;
         let section = &arena[starts[group]..starts[group] + shape.words() as usize];
-        let beside = Beside::from_number(params.common.kind, seeds[group]);
-        Ok(format::seal(shape, section, rows[group], beside))
+        Ok(format::seal(shape, section, rows[group], beside[group]))
     })
 }
 
@@ -252,12 +251,12 @@ impl Held {
 /// Seals the sections of an arena and makes a container of them that stays in memory.
 pub fn in_memory(
     params: &Params,
-    (rows, seeds): (&[u64], &[u64]),
+    (rows, beside): (&[u64], &[Beside]),
     arena: &[u64],
     extras: Extras<'_>,
     threads: usize,
 ) -> Result<Mapped> {
-    let tallies = seal(params, (rows, seeds), arena, threads)?;
+    let tallies = seal(params, (rows, beside), arena, threads)?;
     let mut length = Length(0);
     let written = format::write(&mut length, params, &tallies, arena, extras);
     written.map_err(|error| Refusal::NoContainer { error })?;

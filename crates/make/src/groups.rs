@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use tamis::arch::map::Words;
 use tamis::countmin::Heavy;
 use tamis::format::{Extras, Tally};
+use tamis::memory::Words;
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
@@ -190,11 +190,10 @@ pub fn drop_groups(path: &Path, names: &[Name], threads: usize, control: &Contro
     let Moved { words, tallies, heavy } = moved(&file, &params)?;
     let (about, store) = (file.about().clone(), exact::beside(path, &file)?);
     drop(file);
-    let (rows, seeds): (Vec<u64>, Vec<u64>) =
-        tallies.iter().map(|tally| (tally.rows, tally.beside.number())).unzip();
+    let (rows, beside): (Vec<_>, Vec<_>) = tallies.iter().map(|tally| (tally.rows, tally.beside)).unzip();
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
     let (mut draft, tallies) =
-        files::draft_container(path, &params, (&rows, &seeds), &words, extras, threads)?;
+        files::draft_container(path, &params, (&rows, &beside), &words, extras, threads)?;
     let mut exact = None;
     if let Some(store) = &store {
         let none = Gathered::none(exact::MEMORY);

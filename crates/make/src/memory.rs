@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use tamis::arch::map::Words;
 use tamis::countmin::Heavy;
-use tamis::format::Extras;
+use tamis::format::{Beside, Extras};
+use tamis::memory::Words;
 use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
@@ -71,7 +71,7 @@ pub fn build(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Repo
     let heavy = built.heavy.as_ref();
     let extras = Extras { heavy, about: Some(&built.about), journal: b"" };
     let file =
-        files::in_memory(&built.params, (&built.rows, &built.seeds), &built.arena, extras, job.threads)?;
+        files::in_memory(&built.params, (&built.rows, &built.beside), &built.arena, extras, job.threads)?;
     let (skipped, estimated) = (built.skipped, built.estimated);
     Ok(Report { file, skipped, estimated, heavy: heavy.map(Heavy::keys) })
 }
@@ -91,7 +91,7 @@ pub struct Builder {
     /// What was added so far; nothing once a table could not be added.
     arena: Option<Words>,
     rows: Vec<u64>,
-    seeds: Vec<u64>,
+    beside: Vec<Beside>,
     skipped: u64,
 }
 
@@ -106,7 +106,8 @@ impl Builder {
         };
         let (params, groups) = (params.clone(), params.groups.len());
         let arena = Some(Placing::new(&params).empty()?);
-        Ok(Builder { job, params, arena, rows: vec![0; groups], seeds: vec![0; groups], skipped: 0 })
+        let beside = vec![Beside::empty(params.common.kind); groups];
+        Ok(Builder { job, params, arena, rows: vec![0; groups], beside, skipped: 0 })
     }
 
     /// Adds the rows of a table. After an error only part of them may be there, so that nothing more
@@ -116,11 +117,8 @@ impl Builder {
         let arena = Some(self.arena.take().ok_or_else(Builder::broken)?);
         let (rules, params) = (self.job.rules(), self.params.clone());
         let built = build::insert(&sources, rules, params, arena, self.job.threads, control)?;
-        let sum = |all: &mut [u64], more: &[u64]| {
-            all.iter_mut().zip(more).for_each(|(all, more)| *all = all.saturating_add(*more));
-        };
-        sum(&mut self.rows, &built.rows);
-        sum(&mut self.seeds, &built.seeds);
+        self.rows.iter_mut().zip(&built.rows).for_each(|(all, more)| *all = all.saturating_add(*more));
+        self.beside.iter_mut().zip(&built.beside).for_each(|(all, more)| *all = all.plus(*more));
         self.skipped += built.skipped;
         self.arena = Some(built.arena);
         Ok(())
@@ -131,7 +129,7 @@ impl Builder {
         let arena = self.arena.ok_or_else(Builder::broken)?;
         let extras = Extras { about: Some(&self.job.about), ..Extras::default() };
         let file =
-            files::in_memory(&self.params, (&self.rows, &self.seeds), &arena, extras, self.job.threads)?;
+            files::in_memory(&self.params, (&self.rows, &self.beside), &arena, extras, self.job.threads)?;
         Ok(Report { file, skipped: self.skipped, estimated: false, heavy: None })
     }
 

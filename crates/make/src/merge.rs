@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use tamis::about::About;
-use tamis::arch::map::Words;
 use tamis::countmin::Heavy;
-use tamis::format::{Extras, Tally};
+use tamis::error::Difference;
+use tamis::format::{Beside, Extras, Tally};
+use tamis::memory::Words;
 use tamis::params::{GroupParams, Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::Control;
@@ -37,7 +38,7 @@ pub struct Merged {
 }
 
 /// Why files are not merged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// None were given.
     #[error("nothing to merge")]
@@ -65,7 +66,7 @@ pub enum Refusal {
         /// The other one.
         b: PathBuf,
         /// How they differ, as the library says it.
-        difference: String,
+        difference: Difference,
     },
 }
 
@@ -88,7 +89,7 @@ impl refusal::Refusal for Refusal {
 pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -> Result<Merged> {
     files::check(to)?;
     let files = files::open_all(inputs)?;
-    let Joined { params, rows, seeds, data, heavy } =
+    let Joined { params, rows, beside, data, heavy } =
         join(&files.iter().collect::<Vec<_>>(), inputs, threads, control)?;
     let twice = repeated(&files, inputs);
     // Keys are kept if those of all files are.
@@ -96,7 +97,7 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
     let stores: Option<Vec<Store>> = stores.collect::<Result<_>>()?;
     let (about, dropped) = About::merged(files.iter().map(|file| file.about()));
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
-    let (mut draft, tallies) = files::draft_container(to, &params, (&rows, &seeds), &data, extras, threads)?;
+    let (mut draft, tallies) = files::draft_container(to, &params, (&rows, &beside), &data, extras, threads)?;
     drop(data);
     let mut kept = None;
     if let Some(stores) = stores {
@@ -115,7 +116,7 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
 struct Joined {
     params: Params,
     rows: Vec<u64>,
-    seeds: Vec<u64>,
+    beside: Vec<Beside>,
     data: Words,
     heavy: Option<Heavy>,
 }
@@ -132,10 +133,10 @@ pub fn merge_in_memory(
     if files.is_empty() {
         return Err(Refusal::Nothing.into());
     }
-    let Joined { params, rows, seeds, data, heavy } = join(files, names, threads, control)?;
+    let Joined { params, rows, beside, data, heavy } = join(files, names, threads, control)?;
     let (shared, _) = About::merged(files.iter().map(|file| file.about()));
     let extras = Extras { heavy: heavy.as_ref(), about: about.or(Some(&shared)), journal: b"" };
-    files::in_memory(&params, (&rows, &seeds), &data, extras, threads)
+    files::in_memory(&params, (&rows, &beside), &data, extras, threads)
 }
 
 fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control) -> Result<Joined> {
@@ -173,22 +174,22 @@ fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control)
     let sums = parallel::each(threads, sections.len(), |group| {
         control.check()?;
         let mut section = sections[group].lock().expect("no holder panics");
-        let (mut rows, mut total) = (0u64, 0u64);
+        let (mut rows, mut beside) = (0u64, Beside::empty(params.common.kind));
         for (file, path) in files.iter().zip(names) {
             if let Some(at) = file.params().find(&params.groups[group].group.0) {
                 file.verify(at).map_err(Error::file(path))?;
                 placing.join(&mut section, file.section(at));
                 rows = rows.saturating_add(file.tallies()[at].rows);
-                total = total.saturating_add(file.tallies()[at].beside.number());
+                beside = beside.plus(file.tallies()[at].beside);
             }
         }
         control.advance(1);
-        Ok((rows, total))
+        Ok((rows, beside))
     })?;
     drop(sections);
-    let (rows, seeds): (Vec<u64>, Vec<u64>) = sums.into_iter().unzip();
-    let heavy = count_min::merged_heavy(files, &params, &data, &seeds)?;
-    Ok(Joined { params, rows, seeds, data, heavy })
+    let (rows, beside): (Vec<u64>, Vec<Beside>) = sums.into_iter().unzip();
+    let heavy = count_min::merged_heavy(files, &params, &data, &beside)?;
+    Ok(Joined { params, rows, beside, data, heavy })
 }
 
 /// Files that are equal to one before them. Their sections were verified, so equal checksums say it.

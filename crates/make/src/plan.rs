@@ -177,7 +177,7 @@ fn refuse_murmur(common: &Common, size: Opt) -> Result<()> {
 
 fn at_rate(common: &Common, counts: &[(Name, u64)], fpr: f64, layers: u32) -> Result<Vec<Shape>> {
     match common.hash {
-        Scheme::Murmur3 => shaped(counts, |keys| bloom::document_shape(keys, fpr)),
+        Scheme::Murmur3 => shaped(counts, |keys| bloom::published_shape(keys, fpr)),
         Scheme::Xxh3 { .. } => {
             let sizes = common.kind.at_rate(fpr)?;
             shaped(counts, |keys| match common.kind {

@@ -105,12 +105,12 @@ pub fn from_keys(path: &Path, above: f64, threads: usize, control: &Control) -> 
     let mut filters = Private::new(&placing)?;
     exact::each(&store, control, |key| filters.take(key))?;
     let arena = filters.finish();
-    let (rows, seeds): (Vec<u64>, Vec<u64>) =
-        file.tallies().iter().map(|tally| (tally.rows, tally.beside.number())).unzip();
+    let (rows, beside): (Vec<_>, Vec<_>) =
+        file.tallies().iter().map(|tally| (tally.rows, tally.beside)).unzip();
     let about = file.about().clone();
     drop(file);
     let extras = Extras { about: Some(&about), ..Extras::default() };
-    let (mut draft, _) = files::draft_container(path, &params, (&rows, &seeds), &arena, extras, threads)?;
+    let (mut draft, _) = files::draft_container(path, &params, (&rows, &beside), &arena, extras, threads)?;
     drop(arena);
     let none = Gathered::none(exact::MEMORY);
     let (kept, _) = exact::write(path, draft.digest()?, &params, none, &[(&store, &old)], control)?;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tamis::counting::Counting;
-use tamis::format::{Extras, Tally};
+use tamis::format::{Beside, Extras, Tally};
 use tamis::key::Recipe;
 use tamis::params::Params;
 use tamis::sizing::Kind;
@@ -201,10 +201,11 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     let rows: Vec<u64> = before.iter().map(|tally| tally.rows).collect();
     let gone =
         before.iter().zip(&report.removed).map(|(tally, removed)| tally.removed().saturating_add(*removed));
-    let gone: Vec<u64> = gone.zip(&rows).map(|(gone, rows)| gone.min(*rows)).collect();
+    let beside: Vec<Beside> =
+        gone.zip(&rows).map(|(gone, rows)| Beside::RemovedRows(gone.min(*rows))).collect();
     let extras = Extras { about: Some(&about), ..Extras::default() };
     let (draft, tallies) =
-        files::draft_container(path, &report.params, (&rows, &gone), &words, extras, removal.threads)?;
+        files::draft_container(path, &report.params, (&rows, &beside), &words, extras, removal.threads)?;
     draft.finish()?;
     report.tallies = tallies;
     report.time = start.elapsed();

@@ -148,9 +148,18 @@ impl Trace {
     }
 }
 
-/// A path as states remember it.
+/// A path as states remember it: a text of its own for every path. What is not UTF-8 is said by its bytes,
+/// after a character that no path has.
 pub fn named(path: &Path) -> String {
-    absolute(path).unwrap_or_else(|_| path.into()).to_string_lossy().into_owned()
+    let path = absolute(path).unwrap_or_else(|_| path.into());
+    match path.to_str() {
+        Some(text) => text.into(),
+        None => {
+            let bytes = path.as_os_str().as_encoded_bytes().iter();
+            let hex: String = bytes.map(|byte| format!("{byte:02x}")).collect();
+            format!("{}\0{hex}", path.display())
+        }
+    }
 }
 
 /// Another process has a state.
@@ -270,6 +279,20 @@ mod tests {
         assert_ne!(Mark::of(&path, 4).unwrap().trace, mark.trace);
         fs::write(&path, "1\n5\n3\n").unwrap();
         assert!(!mark.holds(&path));
+    }
+
+    /// Two such paths were once one text, and one was taken for the other.
+    #[test]
+    #[cfg(unix)]
+    fn paths_that_are_not_utf_8_have_names_of_their_own() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+
+        let paths: [&[u8]; 4] = [b"/log/\xff", b"/log/\xfe", "/log/\u{fffd}".as_bytes(), b"/log/a"];
+        let names = paths.map(|path| named(Path::new(OsStr::from_bytes(path))));
+        assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), 4);
+        assert_eq!(names[2..], ["/log/\u{fffd}", "/log/a"]);
+        assert_eq!(names[0], "/log/\u{fffd}\u{0}2f6c6f672fff");
     }
 
     #[test]

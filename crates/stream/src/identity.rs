@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{Field, Recipe};
-use tamis::params::Common;
+use tamis::params::{Common, Goal, GroupParams, Name, Params};
 use tamis::sizing::Kind;
 use tamis_make::files;
 use tamis_make::plan::{Counters, Size};
@@ -135,13 +135,50 @@ impl StoredStream {
     }
 }
 
+/// Parameters as their digest has them: field by field, so that a field which parameters have one day
+/// does not make another job of those that lack it.
+#[derive(Serialize)]
+struct Digested<'a> {
+    kind: Kind,
+    hash: Scheme,
+    recipe: &'a Recipe,
+    groups: Vec<DigestedGroup<'a>>,
+}
+
+#[derive(Serialize)]
+struct DigestedGroup<'a> {
+    group: &'a Name,
+    keys: u64,
+    /// The rate; in sketches that count, the error.
+    fpr: f64,
+    slots: u64,
+    width: u32,
+    hashes: u32,
+}
+
+impl<'a> Digested<'a> {
+    fn of(params: &'a Params) -> Digested<'a> {
+        let Common { kind, hash, ref recipe } = params.common;
+        let digested = |GroupParams { group, goal, shape }: &'a GroupParams| {
+            let (keys, fpr) = match *goal {
+                Goal::Rate { keys, fpr } => (keys, fpr),
+                Goal::Error { epsilon } => (0, epsilon),
+            };
+            let (slots, width, hashes) = (shape.slots(), shape.width(), shape.hashes());
+            DigestedGroup { group, keys, fpr, slots, width, hashes }
+        };
+        Digested { kind, hash, recipe, groups: params.groups.iter().map(digested).collect() }
+    }
+
+    fn digest(&self) -> Result<String> {
+        Ok(format!("{:016x}", xxh3(&serde_json::to_vec(self).map_err(unwritable)?, 0)))
+    }
+}
+
 impl StoredSize {
     fn of(sizing: &Sizing) -> Result<StoredSize> {
         Ok(match *sizing {
-            Sizing::Params(ref params) => {
-                let params = serde_json::to_vec(params).map_err(unwritable)?;
-                StoredSize::Parameters { digest: format!("{:016x}", xxh3(&params, 0)) }
-            }
+            Sizing::Params(ref params) => StoredSize::Parameters { digest: Digested::of(params).digest()? },
             Sizing::Keys(keys, Size::Fpr(rate)) => StoredSize::Rate { keys, rate },
             Sizing::Keys(keys, Size::BitsPerKey(bits)) => StoredSize::BitsPerKey { keys, bits },
             Sizing::Keys(keys, Size::Total(bytes)) => StoredSize::Bytes { keys, bytes },
@@ -244,7 +281,7 @@ pub struct Difference {
 }
 
 /// The fields, in the order in which differences are named (what others follow from comes first), each
-/// with the words of the command line for it.
+/// with what people call it, in the words of no front end.
 const FIELDS: [(&str, &str); 49] = [
     ("version", "the version of the state"),
     ("file_version", "the version of .tamis files"),
@@ -508,6 +545,25 @@ pub(super) mod tests {
     fn said(stored: &Job, asked: &Job) -> Vec<String> {
         let value = |job| serde_json::to_value(Identity::of(job).unwrap()).unwrap();
         differences(&value(stored), &value(asked)).iter().map(ToString::to_string).collect()
+    }
+
+    /// As state folders have had it: of the text of the parameters, in which nothing else may come to stand.
+    #[test]
+    fn the_digest_of_parameters_stays_what_it_was() {
+        let recipe = Recipe { group: Some("g".parse().unwrap()), ..Recipe::lines() };
+        let name = |bytes: &[u8]| Name(bytes.to_vec());
+        let shape = Kind::Blocked.shape_for_rate(1000, 0.01).unwrap();
+        let filters = vec![GroupParams::filter(name(b"a"), 1000, 0.01, shape)];
+        let common = Common { kind: Kind::Blocked, hash: Scheme::DEFAULT, recipe: recipe.clone() };
+        let filters = Params::new(common, filters).unwrap();
+        let shape = tamis::countmin::shape(0.01, 0.1, 32).unwrap();
+        let goal = Goal::Error { epsilon: 0.01 };
+        let counts = [b"a".as_slice(), b"\xff"].map(|group| GroupParams { group: name(group), goal, shape });
+        let common = Common { kind: Kind::CountMin, hash: Scheme::Xxh3 { seed: 7 }, recipe };
+        let counts = Params::new(common, counts.to_vec()).unwrap();
+        for (params, digest) in [(filters, "09014d191e86cfcd"), (counts, "761a13bd0610324d")] {
+            assert_eq!(Digested::of(&params).digest().unwrap(), digest);
+        }
     }
 
     #[test]

@@ -48,7 +48,7 @@ use tamis_read::{Control, Explained};
 pub use self::job::{Counts, Input, Job};
 pub use self::learned::{Fill, Sizing};
 pub use self::net::Address;
-pub use self::refusal::{BadWindow, CannotResume, Failed, Impossible, News};
+pub use self::refusal::{BadTimeColumn, BadWindow, CannotResume, Failed, Impossible, News};
 pub use self::role::{ByRole, Role};
 pub use self::sink::{AnswerSink, Target};
 pub use self::source::{Cut, Place, Reached, Records, Source};

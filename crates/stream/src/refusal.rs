@@ -143,6 +143,17 @@ impl Refusal for Impossible {
     }
 }
 
+/// A text that is no column of times.
+#[derive(Debug, Error)]
+pub enum BadTimeColumn {
+    /// It is no column with steps.
+    #[error(transparent)]
+    Field(#[from] tamis::Error),
+    /// Its steps make keywords.
+    #[error("a time cannot be made of keywords")]
+    Keywords,
+}
+
 /// A window that cannot be.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadWindow {

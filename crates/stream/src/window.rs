@@ -20,7 +20,7 @@ use tamis_read::error::Result;
 use tamis_read::refusal::Opt;
 
 use super::opt;
-use super::refusal::BadWindow;
+use super::refusal::{BadTimeColumn, BadWindow};
 use super::source::Records;
 
 /// More panes are refused: each is a sketch of its own.
@@ -96,10 +96,10 @@ pub struct TimeColumn {
 }
 
 impl FromStr for TimeColumn {
-    type Err = tamis::Error;
+    type Err = BadTimeColumn;
 
     /// Reads a column as [`Field`] does; the last step may be a unit: s, ms, us, ns.
-    fn from_str(text: &str) -> tamis::Result<Self> {
+    fn from_str(text: &str) -> Result<Self, BadTimeColumn> {
         let at = text.rfind([':', ',']);
         let unit = at.and_then(|at| Unit::of(&text[at + 1..]).map(|unit| (at, unit)));
         let field: Field = match unit {
@@ -107,7 +107,7 @@ impl FromStr for TimeColumn {
             None => text.parse()?,
         };
         if field.splitting().is_some() {
-            return Err(tamis::Error::Recipe("a time cannot be made of keywords".into()));
+            return Err(BadTimeColumn::Keywords);
         }
         let recipe = Recipe { key: vec![field], ..Recipe::lines() };
         Ok(TimeColumn { recipe, unit: unit.map(|(_, unit)| unit) })

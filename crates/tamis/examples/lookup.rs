@@ -10,7 +10,7 @@ use std::fs::File;
 use std::time::Instant;
 
 use tamis::Container;
-use tamis::arch::map::Map;
+use tamis::memory::Map;
 
 const BATCH: usize = 4096;
 

@@ -1,65 +1,155 @@
 //! What is recorded about a file that no lookup and no merge depends on: a note, where it comes from, what
 //! was declared about the text that was read.
 
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 
 /// Bytes that it may take in a file.
 pub const MOST_BYTES: usize = 1 << 20;
 
 /// What is recorded about a file. Two files of one set may differ in this and in nothing else.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct About {
     /// What somebody wrote about the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Where its rows came from, as somebody wrote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// What was declared about the text that was read.
-    #[serde(default, skip_serializing_if = "Declared::is_empty")]
+    #[serde(skip_serializing_if = "Declared::is_empty")]
     pub dialect: Declared,
     /// The classes of values that keys were made from; none where all were text.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,
     /// The other system's file that this one was made from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub origin: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Kept>,
     /// What a later version records: kept, not understood.
     #[serde(flatten)]
-    pub others: Map<String, Value>,
+    pub others: Kept,
 }
 
 /// How text is cut into rows and fields, as far as somebody declared it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Declared {
     /// One character, whose number is the byte; or `whitespace`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delimiter: Option<String>,
     /// `csv`, `log` or `none`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quotes: Option<String>,
     /// Whether there is a header line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<bool>,
     /// Lines that begin with it are no rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// What a later version records.
     #[serde(flatten)]
-    pub others: Map<String, Value>,
+    pub others: Kept,
 }
 
 impl Declared {
     /// Whether nothing was declared.
     pub fn is_empty(&self) -> bool {
         *self == Declared::default()
+    }
+}
+
+/// Members of a JSON object that are not understood, and kept as they were written: a number read and
+/// written again could be another one, or longer.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(transparent)]
+pub struct Kept(BTreeMap<String, Box<RawValue>>);
+
+impl Kept {
+    /// Takes out the member of this name, which is understood.
+    fn take<T: DeserializeOwned + Default, E: serde::de::Error>(&mut self, name: &str) -> Result<T, E> {
+        let Some(value) = self.0.remove(name) else { return Ok(T::default()) };
+        serde_json::from_str(value.get()).map_err(|error| E::custom(format!("{name}: {error}")))
+    }
+
+    /// Reads an object. The members of these names stand in it once at most.
+    fn read<'de, D: Deserializer<'de>>(from: D, once: &'static [&'static str]) -> Result<Kept, D::Error> {
+        struct Members(&'static [&'static str]);
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = Kept;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Kept, M::Error> {
+                let mut kept = Kept::default();
+                while let Some((name, value)) = map.next_entry::<String, _>()? {
+                    if let Some(name) = self.0.iter().find(|once| **once == name) {
+                        if kept.0.contains_key(*name) {
+                            return Err(M::Error::duplicate_field(name));
+                        }
+                    }
+                    kept.0.insert(name, value);
+                }
+                Ok(kept)
+            }
+        }
+        from.deserialize_map(Members(once))
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|value| value.get())
+    }
+}
+
+impl PartialEq for Kept {
+    fn eq(&self, other: &Kept) -> bool {
+        self.0.len() == other.0.len() && self.0.keys().all(|name| self.get(name) == other.get(name))
+    }
+}
+
+impl Eq for Kept {}
+
+impl<'de> Deserialize<'de> for Kept {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Kept, D::Error> {
+        Kept::read(from, &[])
+    }
+}
+
+impl<'de> Deserialize<'de> for About {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<About, D::Error> {
+        let mut members = Kept::read(from, &["note", "source", "dialect", "classes", "origin"])?;
+        Ok(About {
+            note: members.take("note")?,
+            source: members.take("source")?,
+            dialect: members.take("dialect")?,
+            classes: members.take("classes")?,
+            origin: members.take("origin")?,
+            others: members,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Declared {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Declared, D::Error> {
+        let mut members = Kept::read(from, &["delimiter", "quotes", "header", "comment"])?;
+        Ok(Declared {
+            delimiter: members.take("delimiter")?,
+            quotes: members.take("quotes")?,
+            header: members.take("header")?,
+            comment: members.take("comment")?,
+            others: members,
+        })
     }
 }
 
@@ -89,7 +179,8 @@ impl About {
         self.encode().is_ok()
     }
 
-    /// As files have it; no bytes where nothing is recorded.
+    /// As files have it; no bytes where nothing is recorded. What was read from a file is not longer when
+    /// it is written again.
     ///
     /// # Errors
     /// Where it is too long.
@@ -97,12 +188,9 @@ impl About {
         if self.is_empty() {
             return Ok(Vec::new());
         }
-        let bytes = serde_json::to_vec(self).map_err(|error| Error::Shape(error.to_string()))?;
+        let bytes = serde_json::to_vec(self).expect("texts and JSON are plain data");
         if bytes.len() > MOST_BYTES {
-            return Err(Error::Shape(format!(
-                "what is recorded about the file takes {} bytes and may take {MOST_BYTES}: shorten the note",
-                bytes.len()
-            )));
+            return Err(Error::LongAbout { bytes: bytes.len() });
         }
         Ok(bytes)
     }
@@ -110,11 +198,10 @@ impl About {
     /// Reads the bytes of a file.
     pub(crate) fn decode(bytes: &[u8]) -> Result<About> {
         let read: Result<About, _> = serde_json::from_slice(bytes);
-        let about = read
-            .map_err(|error| Error::Corrupt(format!("what is recorded about it cannot be read ({error})")))?;
+        let about = read.map_err(|error| Error::Corrupt(Damage::About(error.into())))?;
         match about.classes.is_sorted_by(|a, b| a < b) && !about.is_empty() {
             true => Ok(about),
-            false => Err(Error::Corrupt("what is recorded about it is not in its form".into())),
+            false => Err(Error::Corrupt(Damage::AboutForm)),
         }
     }
 
@@ -163,15 +250,11 @@ fn keep_shared<T: PartialEq>(
     }
 }
 
-fn keep_shared_members(
-    ours: &mut Map<String, Value>,
-    theirs: &Map<String, Value>,
-    dropped: &mut Vec<String>,
-) {
-    let differ = |name: &&String| ours.get(*name) != theirs.get(*name);
-    let names: Vec<String> = ours.keys().chain(theirs.keys()).filter(differ).cloned().collect();
+fn keep_shared_members(ours: &mut Kept, theirs: &Kept, dropped: &mut Vec<String>) {
+    let differ = |name: &&String| ours.get(name) != theirs.get(name);
+    let names: Vec<String> = ours.0.keys().chain(theirs.0.keys()).filter(differ).cloned().collect();
     for name in names {
-        ours.remove(&name);
+        ours.0.remove(&name);
         drop_name(&name, dropped);
     }
 }
@@ -202,5 +285,34 @@ mod tests {
         let (merged, dropped) = About::merged([&About::default(), &one, &one]);
         assert!(merged.is_empty());
         assert_eq!(dropped, ["note", "source", "header", "comment", "new"]);
+    }
+
+    /// Numbers once grew when they were written again: a file that could be opened could not be saved.
+    #[test]
+    fn what_is_not_understood_is_written_again_to_the_byte() {
+        let numbers = "[1e15,18446744073709551617,0.10]";
+        let text = format!(
+            r#"{{"note":"a","dialect":{{"header":true,"later":{numbers}}},"origin":{{"b":1E3,"a":{numbers}}},"later":{numbers}}}"#
+        );
+        let about = About::decode(text.as_bytes()).unwrap();
+        let again = String::from_utf8(about.encode().unwrap()).unwrap();
+        assert_eq!(
+            again,
+            text.replace(
+                r#"{"b":1E3,"a":[1e15,18446744073709551617,0.10]}"#,
+                r#"{"a":[1e15,18446744073709551617,0.10],"b":1E3}"#
+            )
+        );
+        assert_eq!(About::decode(again.as_bytes()).unwrap(), about);
+        let full = format!(r#"{{"later":[{}1]}}"#, "1e15,".repeat(MOST_BYTES / 5 - 10));
+        assert_eq!(About::decode(full.as_bytes()).unwrap().encode().unwrap(), full.as_bytes());
+    }
+
+    #[test]
+    fn members_that_are_understood_stand_once() {
+        for text in [r#"{"note":"a","note":"b"}"#, r#"{"dialect":{"header":true,"header":true}}"#, "[]", "{}"]
+        {
+            assert!(About::decode(text.as_bytes()).is_err(), "{text}");
+        }
     }
 }

@@ -1,9 +1,25 @@
 //! What can go wrong in the library, each with what to do about it.
 
 use alloc::string::String;
+#[cfg(feature = "serde")]
+use alloc::string::ToString;
 use core::fmt;
 
 use crate::sizing::Kind;
+
+#[cfg(feature = "serde")]
+mod damage;
+mod difference;
+#[cfg(feature = "serde")]
+mod recipe;
+mod size;
+
+#[cfg(feature = "serde")]
+pub use damage::{Damage, ParamsFault, Part};
+pub use difference::Difference;
+#[cfg(feature = "serde")]
+pub use recipe::{ImpossibleRecipe, RecipeFault, StepOrder, Takes};
+pub use size::{Conservative, ShapeFault, SizeFault};
 
 /// The library's result.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -13,8 +29,9 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A recipe that cannot be read.
-    #[error("{0}")]
-    Recipe(String),
+    #[cfg(feature = "serde")]
+    #[error(transparent)]
+    Recipe(#[from] RecipeFault),
     /// A rate that is no probability between 0 and 1.
     #[error("the false-positive rate must be above 0 and below 1, not {0}")]
     Rate(f64),
@@ -30,12 +47,21 @@ pub enum Error {
         /// The bits asked for.
         bits: u64,
     },
+    /// A kind that there is not.
+    #[error("unknown kind {0:?}; choose one of {names}", names = Kind::ALL.map(Kind::name).join(", "))]
+    UnknownKind(String),
+    /// A size that no sketch has.
+    #[error(transparent)]
+    Size(#[from] SizeFault),
     /// Words and parameters that do not belong together.
-    #[error("{0}")]
-    Shape(String),
+    #[error(transparent)]
+    Shape(#[from] ShapeFault),
     /// Sketches whose parameters differ cannot be merged or compared.
     #[error("{0}")]
-    Different(String),
+    Different(Difference),
+    /// Something that conservative counters cannot do.
+    #[error(transparent)]
+    Conservative(#[from] Conservative),
     /// A file that is no tamis file.
     #[error("is not a tamis file (it does not begin with the magic bytes)")]
     Magic,
@@ -66,17 +92,29 @@ pub enum Error {
         got: u64,
     },
     /// A part of a file whose checksum does not match.
+    #[cfg(feature = "serde")]
     #[error("{part} is damaged (its checksum does not match): build the file again or copy it again")]
     Checksum {
         /// The part.
-        part: String,
+        part: Part,
     },
     /// A file whose parts contradict each other though their checksums match.
+    #[cfg(feature = "serde")]
     #[error("{0}: the file was not written by tamis, or was changed since")]
-    Corrupt(String),
+    Corrupt(Damage),
     /// Parameters that cannot be read as JSON: why.
     #[error("invalid parameters ({0}): the file was not written by tamis, or was changed since")]
-    Params(String),
+    Params(ParserMessage),
+    /// More to record about a file than it takes.
+    #[cfg(feature = "serde")]
+    #[error(
+        "what is recorded about the file takes {bytes} bytes and may take {}: shorten the note",
+        crate::about::MOST_BYTES
+    )]
+    LongAbout {
+        /// What it takes.
+        bytes: usize,
+    },
     /// Memory that the system does not give.
     #[error("not enough memory for {bytes} bytes")]
     Memory {
@@ -136,6 +174,37 @@ pub enum Error {
         /// The seeds that were tried.
         seeds: u64,
     },
+}
+
+/// What the parser of another library (of JSON, of regular expressions) says of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParserMessage(pub(crate) String);
+
+impl fmt::Display for ParserMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<serde_json::Error> for ParserMessage {
+    fn from(error: serde_json::Error) -> Self {
+        ParserMessage(error.to_string())
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<ParamsFault> for Error {
+    fn from(fault: ParamsFault) -> Self {
+        Error::Corrupt(fault.into())
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<ImpossibleRecipe> for Error {
+    fn from(fault: ImpossibleRecipe) -> Self {
+        Error::Corrupt(fault.into())
+    }
 }
 
 /// What a sketch of some kind cannot do.

@@ -19,7 +19,6 @@
 //! ```
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -27,14 +26,15 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, ImpossibleRecipe, ParserMessage};
 
 pub use self::address::Network;
 pub use self::domain::SuffixList;
 pub use self::keywords::keywords_of;
 pub use self::normal::Unicode;
-use self::pattern::MOST_PATTERNS;
+pub(crate) use self::pattern::MOST_PATTERNS;
 pub use self::pattern::Pattern;
+pub(crate) use self::step::STEP_NAMES;
 pub use self::step::Step;
 use self::step::{apply, check_steps};
 
@@ -191,25 +191,21 @@ impl Recipe {
             |field: &Field| field.column != Column::Number(0) && check_steps(&field.steps).is_ok();
         let steps = || self.fields().flat_map(|field| &field.steps);
         if steps().filter(|step| step.is_pattern()).count() > MOST_PATTERNS {
-            return Err(Error::Corrupt(format!(
-                "the recipe has more than {MOST_PATTERNS} regular expressions"
-            )));
+            return Err(ImpossibleRecipe::Patterns.into());
         }
         steps().try_for_each(Step::check)?;
-        let keywords = self.of_keywords();
+        let (keywords, all) = (self.of_keywords(), || Box::new(self.clone()));
         if self.key.iter().any(|field| field.splitting().is_some() != keywords) {
-            return Err(Error::Corrupt(format!(
-                "some parts of the key make keywords and others do not ({self})"
-            )));
+            return Err(ImpossibleRecipe::MixedKey(all()).into());
         }
         if self.group.as_ref().is_some_and(|group| group.splitting().is_some()) {
-            return Err(Error::Corrupt(format!("a group cannot be made of keywords ({self})")));
+            return Err(ImpossibleRecipe::GroupOfKeywords(all()).into());
         }
         if self.weight.as_ref().is_some_and(|weight| weight.splitting().is_some()) {
-            return Err(Error::Corrupt(format!("a weight cannot be made of keywords ({self})")));
+            return Err(ImpossibleRecipe::WeightOfKeywords(all()).into());
         }
         if self.key.is_empty() || !self.fields().all(field_is_possible) {
-            return Err(Error::Corrupt(format!("the recipe is impossible ({self})")));
+            return Err(ImpossibleRecipe::Fields(all()).into());
         }
         Ok(())
     }
@@ -275,8 +271,29 @@ pub enum BadValue {
         /// Its column.
         column: String,
         /// What is wrong.
-        why: String,
+        why: ListFault,
     },
+}
+
+/// Why a cell holds no list of keywords.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListFault {
+    /// It is not the JSON of a list: what the parser says.
+    NotJson(ParserMessage),
+    /// An element, counted from 1, is neither a string nor an integer.
+    Element(usize),
+    /// An element, counted from 1, lacks a member.
+    NoMember(usize, String),
+}
+
+impl fmt::Display for ListFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ListFault::NotJson(why) => write!(f, "not a JSON list ({why})"),
+            ListFault::Element(number) => write!(f, "element {number} is neither a string nor an integer"),
+            ListFault::NoMember(number, member) => write!(f, "element {number} has no member {member:?}"),
+        }
+    }
 }
 
 impl fmt::Display for BadValue {

@@ -30,7 +30,7 @@
 //! | keep a set in memory, add to it, save it | [`Filter`] |
 //! | count keys in memory, save the counts | [`Counter`] |
 //! | ask a file of any kind, also with groups or of several columns | [`File`] |
-//! | hash yourself, ask many keys at a time, lay sketches out in your own memory | the modules [`blocked`], [`bloom`], [`fuse`], [`counting`], [`scalable`], [`layered`], [`countmin`] |
+//! | hash yourself, ask many keys at a time, lay sketches out in your own memory | the modules [`blocked`], [`bloom`], [`fuse`], [`counting`], [`scalable`], [`layered`], [`countmin`], [`memory`] |
 //! | write or read containers with groups | [`format`](mod@format), [`Container`], [`Params`] |
 //!
 //! # Which kind
@@ -54,8 +54,9 @@
 //! - **A counter gives too much**, never too little: at most ε times the total too much, except for a
 //!   probability of δ.
 //! - **Sizing, merging, reading and writing** return [`Error`], which says what to do. Nothing panics on
-//!   what it is given or reads. Only memory that runs out does, in functions that cannot return an
-//!   error, as in every collection; each says so.
+//!   keys, numbers, or what it reads. Panics are left for two cases, and each function says so: memory
+//!   that runs out where no error can be returned, as in every collection; and, in the sketches' functions
+//!   for many keys at a time, slices that do not have one item for each key.
 //!
 //! # Three examples
 //!
@@ -138,7 +139,7 @@ extern crate alloc;
 
 #[cfg(feature = "serde")]
 pub mod about;
-pub mod arch;
+mod arch;
 pub mod blocked;
 pub mod bloom;
 mod chunks;
@@ -158,6 +159,7 @@ pub mod hash;
 #[cfg(feature = "serde")]
 pub mod key;
 pub mod layered;
+pub mod memory;
 #[cfg(feature = "serde")]
 pub mod params;
 pub mod real;

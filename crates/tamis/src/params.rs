@@ -1,5 +1,6 @@
 //! Parameters as a value: what two sketches must share to be merged.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bloom::MOST_HASHES;
 use crate::countmin;
-use crate::error::{Error, Result};
+use crate::error::{Difference, Error, ParamsFault, Result};
 use crate::fuse;
 use crate::hash::Scheme;
 use crate::key::Recipe;
@@ -273,7 +274,7 @@ impl Params {
     /// Reads parameters that [`to_json`](Self::to_json) wrote.
     pub fn from_json(text: &str) -> Result<Params> {
         let ParamsInJson { kind, hash, recipe, groups } =
-            serde_json::from_str(text).map_err(|error| Error::Params(error.to_string()))?;
+            serde_json::from_str(text).map_err(|error| Error::Params(error.into()))?;
         let numbers = |GroupInJson { group, keys, fpr, slots, width, hashes }| {
             (group, Numbers { keys, fpr, slots, width, hashes })
         };
@@ -325,21 +326,21 @@ impl Params {
 
     /// Why this and the other cannot be merged; `None` if they can. Groups that only one side
     /// has do no harm.
-    pub fn difference(&self, other: &Params) -> Option<String> {
+    pub fn difference(&self, other: &Params) -> Option<Difference> {
         let (a, b) = (&self.common, &other.common);
         if a.kind != b.kind {
-            return Some(format!("one is {}, the other {}", a.kind, b.kind));
+            return Some(Difference::Kinds([a.kind, b.kind]));
         }
         if a.hash != b.hash {
-            return Some(format!("one hashes with {}, the other with {}", a.hash, b.hash));
+            return Some(Difference::Hashes([a.hash, b.hash]));
         }
         if a.recipe != b.recipe {
-            return Some(format!("one has the recipe ({}), the other ({})", a.recipe, b.recipe));
+            return Some(Difference::Recipes(Box::new([a.recipe.clone(), b.recipe.clone()])));
         }
         let width = |params: &Params| params.groups.first().map(|group| group.shape.width());
         match (width(self), width(other)) {
             (Some(one), Some(two)) if a.kind.counts() && one != two => {
-                return Some(format!("one has counters of {one} bits, the other of {two}"));
+                return Some(Difference::CounterBits([one, two]));
             }
             _ => {}
         }
@@ -347,19 +348,7 @@ impl Params {
             let Some(at) = other.find(&group.group.0) else { continue };
             let twin = &other.groups[at];
             if group != twin {
-                let of =
-                    if group.group.0.is_empty() { String::new() } else { format!("group {}: ", group.group) };
-                let say = |GroupParams { goal, shape, .. }: &GroupParams| match goal {
-                    Goal::Error { epsilon } => {
-                        let (row, depth, width) = (shape.row(), shape.hashes(), shape.width());
-                        format!("{depth} rows of {row} counters of {width} bits (epsilon {epsilon})")
-                    }
-                    Goal::Rate { keys, fpr } => {
-                        let (bits, hashes) = (shape.bits(), shape.hashes());
-                        format!("{bits} bits and {hashes} hashes for {keys} keys at {fpr}")
-                    }
-                };
-                return Some(format!("{of}one has {}, the other {}", say(group), say(twin)));
+                return Some(Difference::Groups(Box::new([group.clone(), twin.clone()])));
             }
         }
         None
@@ -388,25 +377,25 @@ fn check<'n>(
     common.recipe.check()?;
     let kind = common.kind;
     if common.hash == Scheme::Murmur3 && kind != Kind::Bloom {
-        return Err(Error::Corrupt(format!("murmur3 goes with bloom, not with {kind}")));
+        return Err(ParamsFault::Murmur3(kind).into());
     }
     if kind == Kind::Layered && !common.recipe.of_keywords() {
-        return Err(Error::Corrupt("a layered filter goes with a recipe that makes keywords".into()));
+        return Err(ParamsFault::NoKeywords.into());
     }
     if common.recipe.weight.is_some() && !kind.counts() {
-        return Err(Error::Corrupt(format!("weights go with count-min, not with {kind}")));
+        return Err(ParamsFault::Weights(kind).into());
     }
     let widths = || groups.clone().map(|(_, numbers)| numbers.width);
     if kind.counts() && widths().min() != widths().max() {
-        return Err(Error::Corrupt("the counters of all groups must have as many bits".into()));
+        return Err(ParamsFault::CounterBits.into());
     }
     let names = || groups.clone().map(|(name, _)| name);
     let named_none = names().len() == 1 && names().all(|name| name.0.is_empty());
     if common.recipe.group.is_none() && !named_none {
-        return Err(Error::Corrupt("a recipe without groups goes with one group without a name".into()));
+        return Err(ParamsFault::NoGroups.into());
     }
     if names().zip(names().skip(1)).any(|(name, next)| name >= next) {
-        return Err(Error::Corrupt("a group occurs twice, or out of order".into()));
+        return Err(ParamsFault::Order.into());
     }
     let mut total = 0u64;
     for (name, numbers) in groups {
@@ -419,10 +408,8 @@ fn check<'n>(
 }
 
 fn impossible(group: &Name, numbers: &Numbers) -> Error {
-    let Numbers { fpr, slots, width, hashes, .. } = numbers;
-    Error::Corrupt(format!(
-        "group {group:?} has impossible parameters (Shape {{ slots: {slots}, width: {width}, hashes: {hashes} }}, rate {fpr})"
-    ))
+    let &Numbers { fpr, slots, width, hashes, .. } = numbers;
+    ParamsFault::Group { group: group.clone(), slots, width, hashes, fpr }.into()
 }
 
 #[cfg(test)]

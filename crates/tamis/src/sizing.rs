@@ -9,7 +9,6 @@
 //! # Ok::<(), tamis::Error>(())
 //! ```
 
-use alloc::format;
 use core::fmt;
 use core::str::FromStr;
 
@@ -19,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::blocked::{self, LINE_BITS};
 use crate::bloom;
 use crate::counting::COUNTER_BITS;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SizeFault};
 use crate::fuse;
 use crate::layered;
 use crate::real;
@@ -90,9 +89,7 @@ impl Kind {
     }
 
     fn has_no_rate(self) -> Error {
-        Error::Shape(format!(
-            "a {self} sketch counts and has no rate of false positives; it is sized by epsilon and delta"
-        ))
+        SizeFault::NoRate(self).into()
     }
 }
 
@@ -107,10 +104,7 @@ impl FromStr for Kind {
 
     fn from_str(name: &str) -> Result<Self> {
         let found = Kind::ALL.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| {
-            let names = Kind::ALL.map(Kind::name).join(", ");
-            Error::Shape(format!("unknown kind {name:?}; choose one of {names}"))
-        })
+        found.ok_or_else(|| Error::UnknownKind(name.into()))
     }
 }
 
@@ -316,13 +310,19 @@ pub const MOST_BITS_PER_KEY: f64 = 10_000.0;
 /// No sketch has more bits than this: 8 PiB.
 pub const MOST_BITS: u64 = 1 << 56;
 
-fn check(keys: u64, fpr: f64) -> Result<()> {
+/// That there are keys, and a rate.
+pub(crate) fn check_given(keys: u64, fpr: f64) -> Result<()> {
     if keys == 0 {
         return Err(Error::NoKeys);
     }
     if !(fpr > 0.0 && fpr < 1.0) {
         return Err(Error::Rate(fpr));
     }
+    Ok(())
+}
+
+fn check(keys: u64, fpr: f64) -> Result<()> {
+    check_given(keys, fpr)?;
     // No filter has fewer bits than this.
     let bits = keys as f64 * (-real::log(fpr) / core::f64::consts::LN_2).max(1.0);
     if bits > MOST_BITS as f64 {
@@ -385,11 +385,7 @@ impl Kind {
         let (hashes, per_key) = match self {
             Kind::Blocked | Kind::Counting => blocked::best_for_rate(fpr),
             Kind::Bloom | Kind::Layered => bloom::best_for_rate(fpr),
-            Kind::Fuse => {
-                let too_low =
-                    || Error::Shape(format!("the lowest rate of a fuse filter is 2^-32; {fpr} is below it"));
-                (fuse::width_for(fpr).ok_or_else(too_low)?, 0.0)
-            }
+            Kind::Fuse => (fuse::width_for(fpr).ok_or(SizeFault::FuseRate(fpr))?, 0.0),
             Kind::Scalable => (1, 0.0),
             Kind::CountMin | Kind::CountMinConservative => return Err(self.has_no_rate()),
         };
@@ -407,7 +403,7 @@ impl Kind {
         if bits > MOST_BITS {
             return Err(Error::TooLarge { bits });
         }
-        let too_few = || Error::Shape(format!("{bits} bits are too few for a {self} filter of {keys} keys"));
+        let too_few = || Error::from(SizeFault::FewBits { bits, kind: self, keys });
         let bits_per_key = bits as f64 / keys as f64;
         match self {
             Kind::Blocked if bits < LINE_BITS => Err(too_few()),
@@ -432,9 +428,7 @@ impl Kind {
                 }
             }
             Kind::Layered => layered::shape_for_bits(keys, bits, 1),
-            Kind::Scalable => Err(Error::Shape(
-                "a scalable filter grows with its keys and cannot be given a size; give it a rate".into(),
-            )),
+            Kind::Scalable => Err(SizeFault::Grows.into()),
             Kind::CountMin | Kind::CountMinConservative => Err(self.has_no_rate()),
         }
     }

@@ -4,7 +4,7 @@ use crate::blocked::Blocked;
 use crate::bloom::Bloom;
 use crate::counting::Counting;
 use crate::countmin::{CountMin, Update};
-use crate::error::{Error, Result};
+use crate::error::{Result, ShapeFault};
 use crate::fuse::Fuse;
 use crate::hash::{Scheme, murmur3};
 use crate::key::keywords_of;
@@ -12,7 +12,6 @@ use crate::layered::Layered;
 use crate::params::GroupParams;
 use crate::scalable::Scalable;
 use crate::sizing::{Kind, Shape};
-use alloc::format;
 use alloc::vec::Vec;
 
 pub use crate::sizing::estimated_keys;
@@ -43,6 +42,36 @@ impl Beside {
             Kind::Counting => Beside::RemovedRows(number),
             Kind::CountMin | Kind::CountMinConservative => Beside::TotalWeight(number),
         }
+    }
+
+    /// That of an empty sketch of this kind.
+    pub fn empty(kind: Kind) -> Beside {
+        Beside::from_number(kind, 0)
+    }
+
+    /// That of a sketch of this kind that has just taken rows of this total weight. (A `fuse` and a
+    /// `scalable` know their own.)
+    pub fn of_weight(kind: Kind, total: u64) -> Beside {
+        if kind.counts() { Beside::TotalWeight(total) } else { Beside::empty(kind) }
+    }
+
+    /// That of the sketch of both: what counts rows or weights sums up.
+    pub fn plus(self, other: Beside) -> Beside {
+        match (self, other) {
+            (Beside::RemovedRows(a), Beside::RemovedRows(b)) => Beside::RemovedRows(a.saturating_add(b)),
+            (Beside::TotalWeight(a), Beside::TotalWeight(b)) => Beside::TotalWeight(a.saturating_add(b)),
+            _ => self,
+        }
+    }
+
+    /// Rows removed from a `counting`; none of others.
+    pub fn removed(self) -> u64 {
+        if let Beside::RemovedRows(rows) = self { rows } else { 0 }
+    }
+
+    /// The total weight in a `count-min`; none in others.
+    pub fn total_weight(self) -> u64 {
+        if let Beside::TotalWeight(weight) = self { weight } else { 0 }
     }
 
     /// The number as it stands in a file: the `seed` of the directory.
@@ -88,7 +117,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
     /// The sketch of a group, in these words, with what its kind keeps beside them.
     ///
     /// # Errors
-    /// [`Error::Shape`] where these are not of one kind, or no such sketch.
+    /// [`Error::Shape`](crate::Error::Shape) where these are not of one kind, or no such sketch.
     pub fn from_words(kind: Kind, group: &GroupParams, beside: Beside, words: W) -> Result<Self> {
         let count_min = |shape, update, total, words| {
             CountMin::from_words(words, shape, update, total).map(Sketch::CountMin)
@@ -119,9 +148,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             (Kind::CountMinConservative, shape, Beside::TotalWeight(total)) => {
                 count_min(shape, Update::Conservative, total, words)
             }
-            (kind, shape, beside) => {
-                Err(Error::Shape(format!("{shape:?} with {beside:?} beside it is not a {kind} sketch")))
-            }
+            (kind, shape, beside) => Err(ShapeFault::Kind { kind, shape, beside }.into()),
         }
     }
 
@@ -157,7 +184,11 @@ impl<W: AsRef<[u64]>> Sketch<W> {
     }
 
     /// The same for many keys, in `found`, one for each hash.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+        assert_eq!(hashes.len(), found.len());
         match self {
             Sketch::Blocked(filter) => filter.contains_hashes(hashes, found),
             Sketch::Counting(filter) => filter.contains_hashes(hashes, found),

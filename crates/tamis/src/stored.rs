@@ -6,11 +6,11 @@ use std::io::Write;
 use std::ops::Deref;
 
 use crate::about::About;
-use crate::arch::map::Words;
 use crate::error::{Error, NotOneSet, Result};
 use crate::format::{self, Beside, Container, Extras, Tally};
 use crate::hash::Scheme;
 use crate::key::{Field, Recipe};
+use crate::memory::Words;
 use crate::params::{Common, Goal, GroupParams, Name, Params};
 use crate::sizing::{Kind, Shape};
 
@@ -57,7 +57,7 @@ impl Stored<'_> {
     /// The bytes of the file of this sketch.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        self.write(&mut bytes).expect("the parameters were checked, and memory takes all");
+        self.write(&mut bytes).expect("what is written was checked, and memory takes all");
         bytes
     }
 
@@ -66,6 +66,15 @@ impl Stored<'_> {
     pub(crate) fn save(&self, path: &std::path::Path) -> Result<()> {
         Ok(crate::whole::write(path, |mut out| self.write(&mut out))?)
     }
+}
+
+/// What is recorded about the file of two that are merged.
+///
+/// # Errors
+/// Where a file does not take it: two of nearly the most may have more classes of values together.
+pub(crate) fn merged_about(one: &About, other: &About) -> Result<About> {
+    let (merged, _) = About::merged([one, other]);
+    merged.encode().map(|_| merged)
 }
 
 /// The one sketch of a file, verified and copied.

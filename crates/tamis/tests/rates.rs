@@ -1,9 +1,9 @@
 //! Measured rates against the formulas, over the whole range that is promised. Takes a while:
 //! `./check --full` runs it.
 
-use tamis::arch::map::Words;
 use tamis::fuse::Fuse;
 use tamis::hash::xxh3;
+use tamis::memory::Words;
 use tamis::params::{GroupParams, Name};
 use tamis::sizing::Kind;
 use tamis::sketch::{Beside, Sketch};

@@ -2,7 +2,7 @@
 
 use tamis::Container;
 use tamis::blocked::Blocked;
-use tamis::bloom::{Bloom, document_shape, positions};
+use tamis::bloom::{Bloom, positions, published_shape};
 use tamis::counting::Counting;
 use tamis::countmin::{self, CountMin, Heavy, Update};
 use tamis::format::{Beside, Extras, seal, write};
@@ -37,7 +37,7 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
     };
     let group = Name(Maker::new(&recipe).group(Some(b"9.3")).unwrap().to_vec());
     let shape = match hash {
-        Scheme::Murmur3 => document_shape(1, 0.01).unwrap(),
+        Scheme::Murmur3 => published_shape(1, 0.01).unwrap(),
         Scheme::Xxh3 { .. } => kind.shape_for_rate(1, 0.01).unwrap(),
     };
     let group = GroupParams::filter(group, 1, 0.01, shape);

@@ -3,8 +3,7 @@
 use std::hint::black_box;
 use std::ops::Range;
 
-use tamis::arch::cpu::prefetch;
-use tamis::arch::map::Words;
+use tamis::memory::{Words, prefetch};
 use tamis::sizing::Kind;
 
 use super::{Contestant, RATE, key};

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use tamis::arch::map::Words;
 use tamis::blocked::Blocked;
 use tamis::bloom::{self, Bloom};
 use tamis::counting::Counting;
 use tamis::fuse::{Fuse, width_for};
+use tamis::memory::Words;
 
 use super::{Contestant, RATE, Takes, hash};
 

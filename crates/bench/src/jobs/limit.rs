@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tamis::arch::map::Words;
+use tamis::memory::Words;
 use tamis::sizing::Kind;
 
 use crate::contestants::{RATE, touch_lines};

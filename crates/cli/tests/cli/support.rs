@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tamis::arch::map::Map;
 use tamis::format::Container;
+use tamis::memory::Map;
 use tempfile::TempDir;
 
 /// The program.

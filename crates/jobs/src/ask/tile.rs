@@ -1,9 +1,9 @@
 //! Keys against one sketch: the only place that knows what each kind of sketch is asked with.
 
-use tamis::arch::map::Words;
 use tamis::blocked::{Blocked, Mask};
 use tamis::bloom::Positions;
 use tamis::layered::Answer;
+use tamis::memory::Words;
 use tamis::sketch::Sketch;
 
 use tamis_make::batch::{KeyBatch, Needs};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tamis::arch::map::Words;
 use tamis::blocked::{Blocked, LINE_BITS};
+use tamis::memory::Words;
 use tamis::params::{GroupParams, Name};
 use tamis::scalable::{self, Scalable};
 use tamis::sizing::{Kind, Shape};

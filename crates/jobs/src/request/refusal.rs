@@ -1,5 +1,6 @@
 //! Why a request cannot be served.
 
+use tamis::error::ParserMessage;
 use tamis::key::Column;
 use tamis::layered::MOST_LAYERS;
 use tamis::sizing::Kind;
@@ -120,7 +121,7 @@ pub enum Refusal {
     LongNote,
     /// A file that holds no parameters.
     #[error("invalid parameters ({0}): the file was not written by tamis, or was changed since")]
-    BadParameters(String),
+    BadParameters(ParserMessage),
     /// Filters in place of saved parameters.
     #[error("this is a file of filters, not of parameters")]
     FiltersAsParameters,

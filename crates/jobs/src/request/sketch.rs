@@ -24,7 +24,7 @@ use tamis_make::plan::{PerKey, Size};
 pub enum HashName {
     /// The default.
     Xxh3,
-    /// The documents'.
+    /// That of the published filter.
     Murmur3,
 }
 
@@ -131,7 +131,7 @@ pub fn sketches(
     refuse_mixed(kind, sizes.given(), counting.given())?;
     refuse_distinct(distinct, kind)?;
     refuse_heavy(heavy, kind)?;
-    let Scheme::Xxh3 { seed } = common.hash else { return document(sizes) };
+    let Scheme::Xxh3 { seed } = common.hash else { return published(sizes) };
     let bits = |kind| Ok(Sketches::Bits { kind, seed, sizing: sizing(sizes, common)? });
     let counts = |update| {
         let heavy = heavy.map(|heavy| share("a share", opt::HEAVY, heavy)).transpose()?;
@@ -178,13 +178,13 @@ fn sizing(sizes: &Sizes, common: &Common) -> Result<FilterSizing, Refusal> {
     }
 }
 
-fn document(sizes: &Sizes) -> Result<Sketches, Refusal> {
+fn published(sizes: &Sizes) -> Result<Sketches, Refusal> {
     let rate = match at(sizes, Kind::Bloom)? {
         Size::Fpr(fpr) => Rate(fpr),
         Size::BitsPerKey(_) => return Err(tamis_make::plan::Refusal::PublishedSize(opt::BITS_PER_KEY).into()),
         Size::Total(_) => return Err(tamis_make::plan::Refusal::PublishedSize(opt::SIZE).into()),
     };
-    Ok(Sketches::Document(match sizes.keys()? {
+    Ok(Sketches::Published(match sizes.keys()? {
         None => FilterSizing::Counted(rate),
         Some(keys) => FilterSizing::Planned(keys, rate),
     }))

@@ -147,8 +147,8 @@ fn each_kind_is_made_with_what_goes_with_it() {
     assert!(bits(Bits::Blocked, 0, planned)(&made(json!({"keys": 9, "bits_per_key": 8}))));
     let total = FilterSizing::Counted(Size::Total(2000));
     assert!(bits(Bits::Blocked, 0, total)(&made(json!({"size": "2KB"}))));
-    let document = made(json!({"hash": "murmur3", "fpr": 0.5}));
-    assert!(matches!(document, Sketches::Document(FilterSizing::Counted(Rate(fpr))) if fpr == 0.5));
+    let published = made(json!({"hash": "murmur3", "fpr": 0.5}));
+    assert!(matches!(published, Sketches::Published(FilterSizing::Counted(Rate(fpr))) if fpr == 0.5));
     let layered = made(json!({"kind": "layered", "keywords": "t:split=,", "bits_per_key": 5}));
     let Sketches::Layered { sizing: Layering::Following(each), .. } = layered else { panic!("{layered:?}") };
     assert_eq!(each, PerKey::Bits(5.0));

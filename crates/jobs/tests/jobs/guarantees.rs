@@ -9,6 +9,7 @@ use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
+use tamis::sketch::Beside;
 use tamis_jobs::verify;
 use tamis_make::arena::{Placing, Private, Ranges, Shared};
 use tamis_make::build::{self, Addition};
@@ -97,7 +98,7 @@ fn file(path: &Path, params: &Params, keys: &[(u32, u64)]) {
     let mut rows = BTreeMap::from([(0u32, 0u64), (1, 0), (2, 0)]);
     keys.iter().for_each(|(group, _)| *rows.get_mut(group).unwrap() += 1);
     let rows: Vec<u64> = rows.into_values().collect();
-    write_container(path, params, &rows, &[0; 3], &plain(params, keys), 2).unwrap();
+    write_container(path, params, &rows, &[Beside::Nothing; 3], &plain(params, keys), 2).unwrap();
 }
 
 fn some_keys(start: u64, count: u64) -> Keys {

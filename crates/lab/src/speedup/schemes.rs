@@ -1,8 +1,8 @@
 //! The two filters that are measured: Collodi and Ghera's and ours.
 
-use tamis::arch::map::Words;
 use tamis::blocked::{Blocked, LINE_BITS};
 use tamis::hash::xxh3;
+use tamis::memory::Words;
 use tamis::sketch::or_words;
 use tamis_read::error::Result;
 

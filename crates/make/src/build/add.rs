@@ -95,10 +95,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     }
     for (group, before) in before.iter().enumerate() {
         built.rows[group] = built.rows[group].saturating_add(before.rows);
-        let kind = built.params.common.kind;
-        if kind.counts() || kind == Kind::Counting {
-            built.seeds[group] = built.seeds[group].saturating_add(before.beside.number());
-        }
+        built.beside[group] = built.beside[group].plus(before.beside);
     }
     built.about = about;
     let heavy = built.heavy.as_ref().map(Heavy::keys);

@@ -39,10 +39,10 @@ pub(super) fn finish(
     threads: usize,
     control: &Control,
 ) -> Result<(Params, Vec<Tally>, Option<u64>)> {
-    let Built { params, rows, seeds, arena, heavy, about, .. } = built;
+    let Built { params, rows, beside, arena, heavy, about, .. } = built;
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
     let (mut draft, tallies) =
-        files::draft_container(output, &params, (&rows, &seeds), &arena, extras, threads)?;
+        files::draft_container(output, &params, (&rows, &beside), &arena, extras, threads)?;
     drop(arena);
     let mut pairs = None;
     if let Some(gathered) = gathered {

@@ -6,6 +6,7 @@ use tamis::counting::Counting;
 use tamis::fuse::{self, Fuse};
 use tamis::params::{GroupParams, Params};
 use tamis::sizing::Shape;
+use tamis::sketch::Beside;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
@@ -49,8 +50,8 @@ pub(crate) fn from_logs(
         OfHashes::Counting => counted.counts.groups().iter().map(Distinct::planned).collect(),
         OfHashes::Bits(_) => counted.groups.iter().map(|(_, rows)| *rows).collect(),
     };
-    let seeds = vec![0; params.groups.len()];
-    Ok(Built { skipped: counted.skipped, ..Built::new(params, rows, seeds, arena) })
+    let beside = vec![Beside::empty(params.common.kind); params.groups.len()];
+    Ok(Built { skipped: counted.skipped, ..Built::new(params, rows, beside, arena) })
 }
 
 /// Static filters, from the sets of all groups.
@@ -59,16 +60,16 @@ pub(crate) fn static_filters(job: &Job, counted: &Counted, control: &Control) ->
     let logs = counted.counts.logs().ok_or(Refusal::Estimated)?;
     let mut arena = Placing::new(&params).empty()?;
     let sections = arena::sections(&params, &mut arena);
-    let seeds = parallel::each(job.threads, sections.len(), |group| {
+    let beside = parallel::each(job.threads, sections.len(), |group| {
         control.check()?;
         let mut hashes = logs[group].hashes().to_vec();
         let built = Fuse::build(&mut hashes, params.groups[group].shape.width())?;
         sections[group].lock().expect("no holder panics").copy_from_slice(built.words());
-        Ok(built.seed())
+        Ok(Beside::Seed(built.seed()))
     })?;
     drop(sections);
     let rows = counted.groups.iter().map(|(_, rows)| *rows).collect();
-    Ok(Built { skipped: counted.skipped, ..Built::new(params, rows, seeds, arena) })
+    Ok(Built { skipped: counted.skipped, ..Built::new(params, rows, beside, arena) })
 }
 
 /// The parameters that follow from what was counted.

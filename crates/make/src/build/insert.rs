@@ -1,9 +1,10 @@
 //! Keys on their way into sketches whose parameters are known: row by row, or each different key once.
 
-use tamis::arch::map::Words;
 use tamis::counting::Counting;
+use tamis::memory::Words;
 use tamis::params::Params;
 use tamis::sizing::Kind;
+use tamis::sketch::Beside;
 use tamis_read::error::Result;
 use tamis_read::{Control, Sources};
 
@@ -53,8 +54,8 @@ pub(crate) fn insert(
         (all, taken)
     };
     let Taken { rows, totals, skipped } = taken;
-    let seeds = if params.common.kind.counts() { totals } else { vec![0; params.groups.len()] };
-    Ok(Built { skipped, ..Built::new(params, rows, seeds, arena) })
+    let beside = totals.into_iter().map(|total| Beside::of_weight(params.common.kind, total)).collect();
+    Ok(Built { skipped, ..Built::new(params, rows, beside, arena) })
 }
 
 /// The same into `counting` filters, equal keys of a group once.
@@ -79,8 +80,8 @@ pub(crate) fn insert_distinct(
     })?;
     drop(sections);
     let rows = hashes.groups.iter().map(|hashes| hashes.len() as u64).collect();
-    let (seeds, skipped) = (vec![0; params.groups.len()], hashes.skipped);
-    Ok(Built { skipped, ..Built::new(params, rows, seeds, arena) })
+    let beside = vec![Beside::empty(params.common.kind); params.groups.len()];
+    Ok(Built { skipped: hashes.skipped, ..Built::new(params, rows, beside, arena) })
 }
 
 /// What was taken, summed over threads.

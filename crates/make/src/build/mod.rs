@@ -15,10 +15,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tamis::about::About;
-use tamis::arch::map::Words;
 use tamis::countmin::Heavy;
-use tamis::format::Tally;
+use tamis::format::{Beside, Tally};
 use tamis::key::Recipe;
+use tamis::memory::Words;
 use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::error::Result;
@@ -118,8 +118,8 @@ pub struct Report {
 pub(crate) struct Built {
     pub params: Params,
     pub rows: Vec<u64>,
-    /// What stands as the seed in the directory: of sketches that count, the total weights.
-    pub seeds: Vec<u64>,
+    /// What the sketches keep beside their words.
+    pub beside: Vec<Beside>,
     pub arena: Words,
     pub skipped: u64,
     pub estimated: bool,
@@ -131,11 +131,11 @@ pub(crate) struct Built {
 
 impl Built {
     /// Sketches of which there is nothing else to tell.
-    pub fn new(params: Params, rows: Vec<u64>, seeds: Vec<u64>, arena: Words) -> Built {
+    pub fn new(params: Params, rows: Vec<u64>, beside: Vec<Beside>, arena: Words) -> Built {
         Built {
             params,
             rows,
-            seeds,
+            beside,
             arena,
             skipped: 0,
             estimated: false,
@@ -143,6 +143,11 @@ impl Built {
             heavy: None,
             about: About::default(),
         }
+    }
+
+    /// The total weights of sketches that count.
+    pub fn totals(&self) -> impl Iterator<Item = u64> {
+        self.beside.iter().map(|beside| beside.total_weight())
     }
 }
 

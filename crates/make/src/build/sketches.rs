@@ -25,9 +25,9 @@ pub enum Sketches {
         /// How large.
         sizing: FilterSizing,
     },
-    /// The classic filter as the documents have it: their hash, and their numbers of bits and hashes,
+    /// The classic filter as it was published: with its hash, and its numbers of bits and hashes,
     /// which follow from the keys and the rate.
-    Document(FilterSizing<Rate>),
+    Published(FilterSizing<Rate>),
     /// Static filters, whose size follows from their own keys.
     Fuse {
         /// The seed of the hash.
@@ -241,7 +241,7 @@ impl Sketches {
     pub fn kind(&self) -> Kind {
         match self {
             Sketches::Bits { kind: Bits::Blocked, .. } => Kind::Blocked,
-            Sketches::Bits { kind: Bits::Bloom, .. } | Sketches::Document(_) => Kind::Bloom,
+            Sketches::Bits { kind: Bits::Bloom, .. } | Sketches::Published(_) => Kind::Bloom,
             Sketches::Fuse { .. } => Kind::Fuse,
             Sketches::Layered { .. } => Kind::Layered,
             Sketches::Counting { .. } => Kind::Counting,
@@ -254,7 +254,7 @@ impl Sketches {
     /// The hash.
     pub fn hash(&self) -> Scheme {
         match self {
-            Sketches::Document(_) => Scheme::Murmur3,
+            Sketches::Published(_) => Scheme::Murmur3,
             Sketches::Given(given) => given.params.common.hash,
             Sketches::Bits { seed, .. }
             | Sketches::Fuse { seed, .. }
@@ -291,7 +291,7 @@ impl Sketches {
         };
         match self {
             Sketches::Bits { sizing, .. } | Sketches::Counting { sizing, .. } => filters(*sizing, 0),
-            Sketches::Document(sizing) => filters(sizing.general(), 0),
+            Sketches::Published(sizing) => filters(sizing.general(), 0),
             Sketches::Fuse { size, .. } => filters(FilterSizing::Counted(*size), 0),
             Sketches::Layered { sizing: Layering::Fixed(layers, sizing), .. } => filters(*sizing, *layers),
             Sketches::Layered { sizing: Layering::Following(each), .. } => {
@@ -306,7 +306,7 @@ impl Sketches {
     /// How keys get into them.
     pub(crate) fn putting(&self) -> Putting {
         match self {
-            Sketches::Bits { .. } | Sketches::Document(_) | Sketches::Layered { .. } => Putting::Rows,
+            Sketches::Bits { .. } | Sketches::Published(_) | Sketches::Layered { .. } => Putting::Rows,
             Sketches::Counting { distinct: false, .. } => Putting::Rows,
             Sketches::Counting { distinct: true, .. } => Putting::Distinct,
             Sketches::Fuse { .. } => Putting::Static,

@@ -2,8 +2,9 @@
 
 use std::ops::{ControlFlow, Range};
 
-use tamis::arch::map::Words;
 use tamis::countmin::{CountMin, Update};
+use tamis::format::Beside;
+use tamis::memory::Words;
 use tamis::params::Params;
 use tamis_read::error::Result;
 use tamis_read::{BadRow, Control, Next, RowResult, Sift, Sink, Sources};
@@ -84,5 +85,6 @@ pub(crate) fn in_order(
     drop(sketches);
     let sinks = sifters.into_iter().map(|sifter| sifter.0).collect();
     let (_, Taken { rows, totals, skipped }) = taken(sinks, params.groups.len());
-    Ok(Built { skipped, ..Built::new(params, rows, totals, words) })
+    let beside = totals.into_iter().map(Beside::TotalWeight).collect();
+    Ok(Built { skipped, ..Built::new(params, rows, beside, words) })
 }

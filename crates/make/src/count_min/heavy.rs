@@ -12,7 +12,7 @@
 use std::collections::HashSet;
 
 use tamis::countmin::{CountMin, Heavy};
-use tamis::format::Tally;
+use tamis::format::{Beside, Tally};
 use tamis::params::Params;
 use tamis_read::error::Result;
 use tamis_read::{Control, Sources};
@@ -98,7 +98,7 @@ impl Take for Finder<'_> {
 /// The totals of what was built and of what was there before.
 fn totals(built: &Built, before: &[Tally]) -> Vec<u64> {
     let before = before.iter().map(|tally| tally.total_weight()).chain(std::iter::repeat(0));
-    built.seeds.iter().zip(before).map(|(total, before)| total.saturating_add(before)).collect()
+    built.totals().zip(before).map(|(total, before)| total.saturating_add(before)).collect()
 }
 
 /// Reads the input once more, and lists the keys that have this share of all that was built,
@@ -173,7 +173,7 @@ pub(crate) fn merged_heavy(
     files: &[&Mapped],
     params: &Params,
     arena: &[u64],
-    totals: &[u64],
+    beside: &[Beside],
 ) -> Result<Option<Heavy>> {
     let mut lists = Vec::new();
     for file in files {
@@ -186,5 +186,6 @@ pub(crate) fn merged_heavy(
         }
         lists.push(Heavy { share: heavy.share, groups });
     }
-    Ok(Some(joined(params, arena, totals, &lists)?))
+    let totals: Vec<u64> = beside.iter().map(|beside| beside.total_weight()).collect();
+    Ok(Some(joined(params, arena, &totals, &lists)?))
 }

@@ -97,7 +97,8 @@ pub fn top_of_data(job: &Job, control: &Control) -> Result<Listing> {
     let built = build::make(job, &mut sources, &mut |_, _| {}, control)?;
     let heavy = built.heavy.as_ref().ok_or(Refusal::ShareMissing)?;
     let share = heavy.share;
-    let sketches = sketches(&built.params, &built.arena, &built.seeds)?;
+    let totals: Vec<u64> = built.totals().collect();
+    let sketches = sketches(&built.params, &built.arena, &totals)?;
     let listing = listing(&built.params, &sketches, heavy, share);
     Ok(Listing { skipped: built.skipped, inputs: sources.explain(), ..listing })
 }

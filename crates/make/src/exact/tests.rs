@@ -10,6 +10,7 @@ use tamis::hash::{Scheme, xxh3};
 use tamis::key::Recipe;
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::sizing::Kind;
+use tamis::sketch::Beside;
 use tamis_read::{Control, Error, Result};
 
 use super::join::{ANY_GROUP, Questions};
@@ -27,9 +28,9 @@ fn filters(folder: &Path, groups: u32) -> (PathBuf, Mapped) {
     let group = |i| GroupParams::filter(Name(format!("{i:03}").into_bytes()), 10, 0.01, shape);
     let params = Params::new(common, (0..groups).map(group).collect()).unwrap();
     let path = folder.join("f.tamis");
-    let zeros = vec![0; groups as usize];
+    let (zeros, beside) = (vec![0; groups as usize], vec![Beside::Nothing; groups as usize]);
     let arena = vec![0; params.layout().1];
-    files::write_container(&path, &params, &zeros, &zeros, &arena, 1).unwrap();
+    files::write_container(&path, &params, &zeros, &beside, &arena, 1).unwrap();
     let container = files::open(&path).unwrap();
     (path, container)
 }

@@ -5,8 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tamis::about::About;
-use tamis::arch::map::Map;
 use tamis::format::{self, Beside, Extras, Tally};
+use tamis::memory::Map;
 use tamis::params::Params;
 use tamis_read::error::{Error, Result};
 
@@ -108,7 +108,7 @@ impl Assembly {
             parallel::each(threads, self.params.groups.len(), |group| {
                 let shape = &self.params.groups[group].shape;
                 let section = &data[starts[group]..starts[group] + shape.words() as usize];
-                let beside = Beside::from_number(self.params.common.kind, self.tallies.seeds[group]);
+                let beside = Beside::of_weight(self.params.common.kind, self.tallies.weights[group]);
                 Ok(format::seal(shape, section, self.tallies.rows[group], beside))
             })?
         };

@@ -227,7 +227,7 @@ impl Counter {
         };
         let (built, path) = built;
         let extras = Extras { about: Some(&job.about), ..Extras::default() };
-        let numbers = (&built.rows[..], &built.seeds[..]);
+        let numbers = (&built.rows[..], &built.beside[..]);
         let (draft, _) = files::draft_container(path, &built.params, numbers, &built.arena, extras, threads)?;
         draft.finish()?;
         Ok(Outcome::Built { skipped: built.skipped })

@@ -25,33 +25,33 @@ pub const TALLY: i64 = -1;
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Tallies {
     pub rows: Vec<u64>,
-    pub seeds: Vec<u64>,
+    pub weights: Vec<u64>,
     pub skipped: u64,
 }
 
 impl Tallies {
     pub fn new(groups: usize) -> Tallies {
-        Tallies { rows: vec![0; groups], seeds: vec![0; groups], skipped: 0 }
+        Tallies { rows: vec![0; groups], weights: vec![0; groups], skipped: 0 }
     }
 
-    pub fn add(&mut self, group: usize, rows: u64, seed: u64) -> Result<()> {
-        let (Some(all), Some(seeds)) = (self.rows.get_mut(group), self.seeds.get_mut(group)) else {
+    pub fn add(&mut self, group: usize, rows: u64, weight: u64) -> Result<()> {
+        let (Some(all), Some(weights)) = (self.rows.get_mut(group), self.weights.get_mut(group)) else {
             return Err(damaged());
         };
         *all = all.saturating_add(rows);
-        *seeds = seeds.saturating_add(seed);
+        *weights = weights.saturating_add(weight);
         Ok(())
     }
 
     pub fn absorb(&mut self, part: &mut Reader<'_>) -> Result<()> {
         self.skipped = self.skipped.saturating_add(part.u64()?);
         while !part.is_done() {
-            let (group, rows, seed) = (part.u32()?, part.u64()?, part.u64()?);
+            let (group, rows, weight) = (part.u32()?, part.u64()?, part.u64()?);
             // Weight comes with rows. A group without rows is written by nobody, and would be lost by `drain`.
             if rows == 0 {
                 return Err(damaged());
             }
-            self.add(group as usize, rows, seed)?;
+            self.add(group as usize, rows, weight)?;
         }
         Ok(())
     }
@@ -66,7 +66,7 @@ impl Tallies {
             for &group in some {
                 out.u32(group as u32);
                 out.u64(take(&mut self.rows[group]));
-                out.u64(take(&mut self.seeds[group]));
+                out.u64(take(&mut self.weights[group]));
             }
             parts.push((TALLY, out.finish()));
         }

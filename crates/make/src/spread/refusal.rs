@@ -1,12 +1,13 @@
 //! Why parts of a job are not put together.
 
+use tamis::error::Difference;
 use tamis::sizing::Kind;
 use tamis_read::refusal::{self, Help, Opt};
 
 use crate::opt;
 
 /// What is wrong with parts of a job, or with how it is cut into them.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// Options that work on one machine.
@@ -40,7 +41,7 @@ pub enum Refusal {
     #[error("a file to begin with has other parameters: {difference}")]
     Different {
         /// How they differ, as the library says it.
-        difference: String,
+        difference: Difference,
     },
     /// A part that cannot be read.
     #[error("a part of the job is damaged, or comes from another version of tamis")]

@@ -41,8 +41,7 @@ impl Learned {
     /// How full it is. Reads all of it.
     pub(crate) fn fill(&self) -> Result<Fill> {
         let (mut fill, mut ones, mut slots) = (Fill::default(), 0, 0);
-        let mut see = |kind: Kind, group: &GroupParams, words: &[u64], rows: u64, seed: u64| {
-            let beside = Beside::from_number(kind, seed);
+        let mut see = |kind: Kind, group: &GroupParams, words: &[u64], rows: u64, beside: Beside| {
             let tally = Tally { rows, beside, ones: format::used(&group.shape, words), sum: 0 };
             let health = health::health(kind, group, &tally);
             fill.keys += health.keys;
@@ -57,12 +56,13 @@ impl Learned {
         match &self.kept {
             Kept::Fixed { params, words } => {
                 for (number, (group, at)) in params.groups.iter().zip(sections(params)).enumerate() {
-                    see(params.common.kind, group, &words[at], self.rows[number], self.totals[number]);
+                    see(params.common.kind, group, &words[at], self.rows[number], self.beside[number]);
                 }
             }
             Kept::Growing(filters) => {
                 for ((name, filter), rows) in filters.iter().zip(&self.rows) {
-                    see(Kind::Scalable, &params_of(name, filter)?, filter.words(), *rows, filter.newest());
+                    let newest = Beside::NewestKeys(filter.newest());
+                    see(Kind::Scalable, &params_of(name, filter)?, filter.words(), *rows, newest);
                 }
             }
         }

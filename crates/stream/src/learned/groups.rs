@@ -2,6 +2,8 @@
 
 use tamis::params::{Name, Params};
 use tamis::scalable::Scalable;
+use tamis::sizing::Kind;
+use tamis::sketch::Beside;
 use tamis_make::arena::Placing;
 use tamis_make::plan;
 use tamis_read::error::Result;
@@ -48,7 +50,7 @@ impl Learned {
                     self.places.insert(name.clone(), filters.len());
                     filters.push((name, Scalable::new(*keys, *fpr)?));
                     self.rows.push(0);
-                    self.totals.push(0);
+                    self.beside.push(Beside::empty(Kind::Scalable));
                 }
             }
             (Kept::Fixed { params, .. }, sizing) if !names.is_empty() => {
@@ -83,7 +85,7 @@ impl Learned {
             let Some(at) = params.find(&theirs.groups[group].group.0) else { continue };
             placing.join(&mut words[places[at].clone()], &others[section]);
             self.rows[at] = self.rows[at].saturating_add(other.rows[group]);
-            self.totals[at] = self.totals[at].saturating_add(other.totals[group]);
+            self.beside[at] = self.beside[at].plus(other.beside[group]);
         }
         Ok(())
     }
@@ -99,15 +101,16 @@ impl Learned {
     fn lay_out(&mut self, all: Params) -> Result<()> {
         let Kept::Fixed { params, words } = &self.kept else { return Ok(()) };
         let mut more = Placing::new(&all).empty()?;
-        let (mut rows, mut totals) = (vec![0; all.groups.len()], vec![0; all.groups.len()]);
+        let mut rows = vec![0; all.groups.len()];
+        let mut beside = vec![Beside::empty(all.common.kind); all.groups.len()];
         let places = sections(&all);
         for (group, section) in sections(params).into_iter().enumerate() {
             let Some(at) = all.find(&params.groups[group].group.0) else { continue };
             more[places[at].clone()].copy_from_slice(&words[section]);
-            (rows[at], totals[at]) = (self.rows[group], self.totals[group]);
+            (rows[at], beside[at]) = (self.rows[group], self.beside[group]);
         }
         self.kept = Kept::Fixed { params: all, words: more };
-        (self.rows, self.totals) = (rows, totals);
+        (self.rows, self.beside) = (rows, beside);
         Ok(())
     }
 

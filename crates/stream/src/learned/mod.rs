@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-use tamis::arch::map::Words;
+use tamis::memory::Words;
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::scalable::{self, Scalable};
 use tamis::sizing::Kind;
@@ -61,8 +61,8 @@ pub(super) struct Learned {
     kept: Kept,
     /// Rows added to each group, in the order of what is kept.
     rows: Vec<u64>,
-    /// Their weights, where sketches count; where keys can be removed, rows that were.
-    totals: Vec<u64>,
+    /// What those of a fixed size keep beside their words. (What grows knows its own.)
+    beside: Vec<Beside>,
     /// Where the groups are kept that the source has numbered.
     numbered: Vec<usize>,
     /// Where those are that grow.
@@ -123,8 +123,8 @@ impl Learned {
             Kept::Fixed { params: params.clone(), words }
         };
         let rows = file.tallies().iter().map(|tally| tally.rows).collect();
-        let totals = file.tallies().iter().map(|tally| tally.beside.number()).collect();
-        Ok(Learned::with(common, sizing, kept, rows, totals))
+        let beside = file.tallies().iter().map(|tally| tally.beside).collect();
+        Ok(Learned::with(common, sizing, kept, rows, beside))
     }
 
     fn with(
@@ -132,15 +132,15 @@ impl Learned {
         sizing: &Sizing,
         kept: Kept,
         mut rows: Vec<u64>,
-        mut totals: Vec<u64>,
+        mut beside: Vec<Beside>,
     ) -> Learned {
         rows.resize(kept.names().count(), 0);
-        totals.resize(rows.len(), 0);
+        beside.resize(rows.len(), Beside::empty(common.kind));
         let known = knows_groups(common, sizing);
         let numbered = if known { (0..rows.len()).collect() } else { Vec::new() };
         let places = kept.names().cloned().zip(0..).collect();
         let (common, sizing) = (common.clone(), sizing.clone());
-        Learned { common, sizing, kept, rows, totals, numbered, places, fresh: Vec::new() }
+        Learned { common, sizing, kept, rows, beside, numbered, places, fresh: Vec::new() }
     }
 
     /// The same with nothing in it.
@@ -210,11 +210,9 @@ impl Learned {
         let mut sketches = Vec::new();
         match &self.kept {
             Kept::Fixed { params, words } => {
-                for ((group, section), total) in params.groups.iter().zip(sections(params)).zip(&self.totals)
+                for ((group, section), beside) in params.groups.iter().zip(sections(params)).zip(&self.beside)
                 {
-                    let kind = params.common.kind;
-                    let beside = Beside::from_number(kind, *total);
-                    let sketch = Sketch::from_words(kind, group, beside, &words[section])?;
+                    let sketch = Sketch::from_words(params.common.kind, group, *beside, &words[section])?;
                     sketches.push((&group.group, sketch));
                 }
             }
@@ -247,21 +245,22 @@ impl Learned {
     pub(super) fn write(&self, path: &Path, threads: usize) -> Result<()> {
         match &self.kept {
             Kept::Fixed { params, words } => {
-                // Zeros, where sketches do not count, and nothing was removed.
-                files::write_container(path, params, &self.rows, &self.totals, words, threads)?;
+                files::write_container(path, params, &self.rows, &self.beside, words, threads)?;
             }
             Kept::Growing(filters) => {
                 let groups = filters.iter().map(|(name, filter)| params_of(name, filter));
                 let common = Common { kind: Kind::Scalable, ..self.common.clone() };
                 let params = Params::new(common, groups.collect::<Result<_>>()?)?;
                 let place = |(name, _): &(Name, _)| params.find(&name.0).unwrap_or(0);
-                let (mut rows, mut seeds) = (vec![0; filters.len()], vec![0; filters.len()]);
+                let mut rows = vec![0; filters.len()];
+                let mut beside = vec![Beside::empty(Kind::Scalable); filters.len()];
                 for (entry, count) in filters.iter().zip(&self.rows) {
-                    (rows[place(entry)], seeds[place(entry)]) = (*count, entry.1.newest());
+                    rows[place(entry)] = *count;
+                    beside[place(entry)] = Beside::NewestKeys(entry.1.newest());
                 }
                 // Layers have whole lines: one filter lies in memory as it does in the file.
                 if let [(_, filter)] = &filters[..] {
-                    files::write_container(path, &params, &rows, &seeds, filter.words(), threads)?;
+                    files::write_container(path, &params, &rows, &beside, filter.words(), threads)?;
                     return Ok(());
                 }
                 let mut arena = Placing::new(&params).empty()?;
@@ -269,7 +268,7 @@ impl Learned {
                 for entry in filters {
                     arena[places[place(entry)].clone()].copy_from_slice(entry.1.words());
                 }
-                files::write_container(path, &params, &rows, &seeds, &arena, threads)?;
+                files::write_container(path, &params, &rows, &beside, &arena, threads)?;
             }
         }
         Ok(())
@@ -279,9 +278,9 @@ impl Learned {
 #[cfg(test)]
 impl Learned {
     /// All that makes up its file.
-    pub(super) fn contents(&self) -> (Vec<Name>, Vec<u64>, Vec<u64>, Vec<u64>) {
+    pub(super) fn contents(&self) -> (Vec<Name>, Vec<u64>, Vec<u64>, Vec<Beside>) {
         let Kept::Fixed { words, .. } = &self.kept else { panic!("it grows") };
-        (self.kept.names().cloned().collect(), words.to_vec(), self.rows.clone(), self.totals.clone())
+        (self.kept.names().cloned().collect(), words.to_vec(), self.rows.clone(), self.beside.clone())
     }
 }
 

@@ -4,6 +4,7 @@ use tamis::counting::Counting;
 use tamis::countmin::{CountMin, Update};
 use tamis::params::Name;
 use tamis::sizing::Kind;
+use tamis::sketch::Beside;
 use tamis_make::arena::{Placing, Private};
 use tamis_make::batch::KeyBatch;
 use tamis_make::rows::{Key, Take};
@@ -26,12 +27,12 @@ impl Learned {
                 // In their order: the conservative update depends on it.
                 let parts = by_group(keys, params.groups.len(), group);
                 for (at, section) in sections(params).into_iter().enumerate() {
-                    let (shape, total) = (params.groups[at].shape, &mut self.totals[at]);
+                    let (shape, total) = (params.groups[at].shape, self.beside[at].total_weight());
                     let update = match params.common.kind {
                         Kind::CountMinConservative => Update::Conservative,
                         _ => Update::Plain,
                     };
-                    let mut sketch = CountMin::from_words(&mut words[section], shape, update, *total)?;
+                    let mut sketch = CountMin::from_words(&mut words[section], shape, update, total)?;
                     let (hashes, weights) = match &parts {
                         Some(parts) => (&parts[at].0[..], &parts[at].1[..]),
                         None => (keys.hashes(), keys.weights()),
@@ -40,7 +41,7 @@ impl Learned {
                         true => sketch.add_hashes(hashes),
                         false => sketch.add_weighted(hashes, weights),
                     }
-                    *total = sketch.total();
+                    self.beside[at] = Beside::TotalWeight(sketch.total());
                 }
             }
             Kept::Fixed { params, words } => {
@@ -95,7 +96,8 @@ impl Learned {
             let mut filter = Counting::from_words(&mut words[section], params.groups[at].shape.hashes())?;
             let gone = filter.remove_hashes(hashes);
             // Full counters let more be removed than was added; what is noted is never more than that.
-            self.totals[at] = self.totals[at].saturating_add(gone).min(self.rows[at]);
+            let before = self.beside[at].removed();
+            self.beside[at] = Beside::RemovedRows(before.saturating_add(gone).min(self.rows[at]));
             removed += gone;
         }
         Ok(removed)

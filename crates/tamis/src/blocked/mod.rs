@@ -37,10 +37,11 @@
 
 mod params;
 mod sketch;
+pub(crate) mod unit;
 
 pub use params::{LINE_BITS, best_for_rate, expected_rate, hashes_for_bits_per_key};
-pub(crate) use sketch::{AHEAD, Ahead, Unit, covers, mask, ones_in, with_hashes};
 pub use sketch::{Blocked, Mask, line_of, set_lines};
+pub(crate) use sketch::{covers, mask, ones_in, with_hashes};
 
 #[cfg(test)]
 mod tests;

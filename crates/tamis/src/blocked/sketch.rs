@@ -1,19 +1,17 @@
 //! The filter itself, over words that it owns or borrows.
 
 use super::params::{self, LINE_BITS};
-use crate::arch::cpu::{Vectored, prefetch, vectored};
-use crate::arch::map::Words;
+use super::unit::{Ahead, Contains, CountMasks, Insert, PutAt, Unit, units_in, words_of};
+use crate::arch::cpu::{Vectored, vectored};
 use crate::chunks::{chunks, chunks_mut};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::hash::fold;
-use alloc::format;
+use crate::memory::{Words, prefetch};
+use crate::sizing::Kind;
 use alloc::vec::Vec;
 
 const C1: u64 = 0x9e37_79b9_7f4a_7c15;
 const C2: u64 = 0xd1b5_4a32_d192_ed03;
-
-/// How many keys ahead the line of a key is asked for.
-pub(crate) const AHEAD: usize = 32;
 
 /// The bits of a line.
 pub type Mask = [u64; 8];
@@ -84,42 +82,12 @@ macro_rules! with_hashes {
 }
 pub(crate) use with_hashes;
 
-/// Sets the bits of a key in its line.
-#[inline(always)]
-fn set_line<const K: usize>(line: &mut Mask, hash: u64) {
-    for (word, bits) in line.iter_mut().zip(mask::<K>(hash)) {
-        *word |= bits;
-    }
-}
-
 /// Sets the bits of keys in lines that were found for them already, asking for lines ahead of
 /// their use. Each key is the number of its line and its hash; `first` is the number of the
 /// first of these lines.
 pub fn set_lines(words: &mut [u64], first: usize, keys: &[(usize, u64)], hashes: u32) {
-    let lines = chunks_mut(words);
-    with_hashes!(hashes, K => vectored(SetLines::<K> { lines, first, keys }));
-}
-
-struct SetLines<'a, const K: usize> {
-    lines: &'a mut [Mask],
-    first: usize,
-    keys: &'a [(usize, u64)],
-}
-
-impl<const K: usize> Vectored for SetLines<'_, K> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for &(line, _) in self.keys.iter().take(AHEAD) {
-            prefetch(self.lines, line - self.first);
-        }
-        for (i, &(line, hash)) in self.keys.iter().enumerate() {
-            let (ahead, _) = self.keys[(i + AHEAD).min(self.keys.len() - 1)];
-            prefetch(self.lines, ahead - self.first);
-            set_line::<K>(&mut self.lines[line - self.first], hash);
-        }
-    }
+    let units: &mut [Mask] = chunks_mut(words);
+    with_hashes!(hashes, K => vectored(PutAt::<K, _> { units, first, keys }));
 }
 
 #[inline(always)]
@@ -142,28 +110,21 @@ pub struct Blocked<W> {
 impl Blocked<Words> {
     /// An empty filter for this many keys at this rate.
     pub fn for_rate(keys: u64, fpr: f64) -> Result<Self> {
-        let shape = crate::sizing::Kind::Blocked.shape_for_rate(keys, fpr)?;
+        let shape = Kind::Blocked.shape_for_rate(keys, fpr)?;
         Self::zeroed(shape.slots() / LINE_BITS, shape.hashes())
     }
 
     /// An empty filter of this many lines.
     pub fn zeroed(lines: u64, hashes: u32) -> Result<Self> {
-        let words = usize::try_from(lines).ok().and_then(|lines| lines.checked_mul(8));
-        let words = words.ok_or(Error::TooLarge { bits: u64::MAX })?;
-        Blocked::from_words(Words::new(words)?, hashes)
+        Blocked::from_words(Words::new(words_of::<Mask>(lines)?)?, hashes)
     }
 }
 
 impl<W: AsRef<[u64]>> Blocked<W> {
     /// A filter whose lines are these words.
     pub fn from_words(words: W, hashes: u32) -> Result<Self> {
-        let len = words.as_ref().len();
-        if len == 0 || len % 8 != 0 || !(hashes.is_power_of_two() && hashes <= 32) {
-            return Err(Error::Shape(format!(
-                "{len} words and {hashes} hashes are not a valid blocked filter"
-            )));
-        }
-        Ok(Blocked { lines: len as u64 / 8, words, hashes })
+        let lines = units_in::<Mask>(Kind::Blocked, words.as_ref().len(), hashes)?;
+        Ok(Blocked { lines, words, hashes })
     }
 
     fn lines(&self) -> &[Mask] {
@@ -193,6 +154,9 @@ impl<W: AsRef<[u64]>> Blocked<W> {
     }
 
     /// The same for many keys, in `found`, one for each hash: asks for lines ahead of their use.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
         let mut found = found.iter_mut();
@@ -207,14 +171,14 @@ impl<W: AsRef<[u64]>> Blocked<W> {
     /// them then takes no time of its own where memory is waited for.
     #[inline]
     pub fn contains_all(&self, hashes: impl Iterator<Item = u64>, found: impl FnMut(bool)) {
-        let lines = self.lines();
-        with_hashes!(self.hashes, K => vectored(Contains::<K, _, _> { lines, hashes, found }));
+        let units = self.lines();
+        with_hashes!(self.hashes, K => vectored(Contains::<K, _, _, _> { units, hashes, found }));
     }
 
     /// How many of these keys may be in the set. `masks` come from [`masks`](Self::masks) and
     /// serve all filters with the same number of hashes.
     pub fn count_masks(&self, hashes: &[u64], masks: &[Mask]) -> usize {
-        vectored(CountMasks { lines: self.lines(), hashes, masks })
+        vectored(CountMasks { units: self.lines(), hashes, masks })
     }
 
     /// The bits of each key in its line.
@@ -262,8 +226,8 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
     #[inline]
     pub fn insert_hash(&mut self, hash: u64) {
         let line = line_of(hash, self.lines);
-        let line = &mut chunks_mut(self.words.as_mut())[line];
-        with_hashes!(self.hashes, K => set_line::<K>(line, hash));
+        let line: &mut Mask = &mut chunks_mut(self.words.as_mut())[line];
+        with_hashes!(self.hashes, K => line.put(&mask::<K>(hash)));
     }
 
     /// Adds many keys, asking for lines ahead of their use.
@@ -275,69 +239,36 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
     /// where memory is waited for.
     #[inline]
     pub fn insert_all(&mut self, hashes: impl Iterator<Item = u64>) {
-        let lines = chunks_mut(self.words.as_mut());
-        with_hashes!(self.hashes, K => vectored(Insert::<K, _> { lines, hashes }));
+        let units: &mut [Mask] = chunks_mut(self.words.as_mut());
+        with_hashes!(self.hashes, K => vectored(Insert::<K, _, _> { units, hashes }));
     }
 }
 
-/// What a key has all its bits in, asked for ahead of its use.
-pub(crate) trait Unit: Sized {
-    /// Asks for the one of this number.
-    fn ask(all: &[Self], at: usize);
-}
-
 impl Unit for Mask {
+    const WORDS: usize = 8;
+
     #[inline(always)]
     fn ask(all: &[Self], at: usize) {
         prefetch(all, at);
     }
-}
 
-/// Hashes on their way: the line of each is asked for when it comes in, and it goes out, in
-/// order, when this many others have come in after it.
-pub(crate) struct Ahead<H> {
-    hashes: H,
-    ring: [u64; AHEAD],
-    /// The place of the oldest.
-    oldest: usize,
-    /// How many are on their way.
-    waiting: usize,
-}
-
-impl<H: Iterator<Item = u64>> Ahead<H> {
     #[inline(always)]
-    pub(crate) fn new<L: Unit>(mut hashes: H, lines: &[L]) -> Self {
-        let mut ring = [0; AHEAD];
-        let mut waiting = 0;
-        while waiting < AHEAD {
-            let Some(hash) = hashes.next() else { break };
-            L::ask(lines, line_of(hash, lines.len() as u64));
-            ring[waiting] = hash;
-            waiting += 1;
-        }
-        Ahead { hashes, ring, oldest: 0, waiting }
+    fn put(&mut self, mask: &Mask) {
+        self.iter_mut().zip(mask).for_each(|(word, bits)| *word |= bits);
     }
 
-    /// The oldest, and another comes in.
     #[inline(always)]
-    pub(crate) fn next<L: Unit>(&mut self, lines: &[L]) -> Option<u64> {
-        let oldest = self.ring[self.oldest];
-        match self.hashes.next() {
-            Some(hash) => {
-                L::ask(lines, line_of(hash, lines.len() as u64));
-                self.ring[self.oldest] = hash;
-            }
-            None if self.waiting == 0 => return None,
-            None => self.waiting -= 1,
-        }
-        self.oldest = (self.oldest + 1) % AHEAD;
-        Some(oldest)
+    fn covers(&self, mask: &Mask) -> bool {
+        covers(self, mask)
     }
 }
 
 impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
     /// Of the keys that are marked `fresh`, adds those that are not found, one after the other,
     /// and takes the mark from the others. Gives the number of those added.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn insert_fresh(&mut self, hashes: &[u64], fresh: &mut [bool]) -> u64 {
         assert_eq!(hashes.len(), fresh.len());
         let lines = chunks_mut(self.words.as_mut());
@@ -365,64 +296,10 @@ impl<const K: usize> Vectored for InsertFresh<'_, K> {
             let mask = mask::<K>(hash);
             *fresh &= !covers(line, &mask);
             if *fresh {
-                line.iter_mut().zip(mask).for_each(|(word, bits)| *word |= bits);
+                line.put(&mask);
                 added += 1;
             }
         }
         added
-    }
-}
-
-struct Insert<'a, const K: usize, H> {
-    lines: &'a mut [Mask],
-    hashes: H,
-}
-
-impl<const K: usize, H: Iterator<Item = u64>> Vectored for Insert<'_, K, H> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let count = self.lines.len() as u64;
-        let mut ahead = Ahead::new(self.hashes, self.lines);
-        while let Some(hash) = ahead.next(self.lines) {
-            set_line::<K>(&mut self.lines[line_of(hash, count)], hash);
-        }
-    }
-}
-
-struct Contains<'a, const K: usize, H, F> {
-    lines: &'a [Mask],
-    hashes: H,
-    found: F,
-}
-
-impl<const K: usize, H: Iterator<Item = u64>, F: FnMut(bool)> Vectored for Contains<'_, K, H, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(mut self) {
-        let count = self.lines.len() as u64;
-        let mut ahead = Ahead::new(self.hashes, self.lines);
-        while let Some(hash) = ahead.next(self.lines) {
-            (self.found)(covers(&self.lines[line_of(hash, count)], &mask::<K>(hash)));
-        }
-    }
-}
-
-struct CountMasks<'a> {
-    lines: &'a [Mask],
-    hashes: &'a [u64],
-    masks: &'a [Mask],
-}
-
-impl Vectored for CountMasks<'_> {
-    type Output = usize;
-
-    #[inline(always)]
-    fn run(self) -> usize {
-        let count = self.lines.len() as u64;
-        let hit = |(&hash, mask): (&u64, &Mask)| usize::from(covers(&self.lines[line_of(hash, count)], mask));
-        self.hashes.iter().zip(self.masks).map(hit).sum()
     }
 }

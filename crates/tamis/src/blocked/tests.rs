@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::arch::map::Words;
+use crate::memory::Words;
 use crate::testing::{assert_rate, hashes};
 
 /// The definition, bit by bit, as docs/format.md has it.

@@ -1,9 +1,8 @@
 //! Sizing: exact, and the same on every machine.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, SizeFault};
 use crate::real::{exp, expm1, log, log1p, pow, power, round_ties_even};
-use crate::sizing::Shape;
-use alloc::format;
+use crate::sizing::{Shape, check_given};
 use alloc::vec;
 
 /// More hashes than this never help: their rate is below one in 10¹⁹.
@@ -71,19 +70,12 @@ pub fn hashes_for_bits_per_key(bits_per_key: f64) -> u32 {
 
 /// m = round(−n ln p / (ln 2)²), k = round((m/n) ln 2), as the first phase of the MapReduce
 /// program computes them (rounding as Python does, half to even).
-pub fn document_shape(keys: u64, fpr: f64) -> Result<Shape> {
-    if keys == 0 {
-        return Err(Error::NoKeys);
-    }
-    if !(fpr > 0.0 && fpr < 1.0) {
-        return Err(Error::Rate(fpr));
-    }
+pub fn published_shape(keys: u64, fpr: f64) -> Result<Shape> {
+    check_given(keys, fpr)?;
     let ln2 = core::f64::consts::LN_2;
     let bits = round_ties_even(-((keys as f64 * log(fpr)) / (ln2 * ln2))).max(1.0);
     if bits > (1u64 << 32) as f64 {
-        return Err(Error::Shape(format!(
-            "murmur3 gives 32 bits and cannot reach {bits} positions; the default hash, xxh3, can"
-        )));
+        return Err(SizeFault::Murmur3(bits).into());
     }
     let hashes = round_ties_even((bits / keys as f64) * ln2).clamp(1.0, f64::from(MOST_HASHES));
     Ok(Shape::Bloom { bits: bits as u64, hashes: hashes as u32 })

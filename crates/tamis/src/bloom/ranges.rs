@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 
 use super::sketch::position;
-use crate::arch::map::Words;
+use crate::memory::Words;
 
 /// In filters smaller than this, in words, most positions are in the cache anyway.
 pub(super) const CACHED: usize = (32 << 20) / 8;

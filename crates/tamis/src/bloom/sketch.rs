@@ -2,12 +2,10 @@
 
 use super::params::{self, MOST_HASHES};
 use super::ranges::{CACHED, Scratch, Touches};
-use crate::arch::cpu::prefetch;
-use crate::arch::map::Words;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ShapeFault};
 use crate::hash::fold;
+use crate::memory::{Words, prefetch};
 use crate::real::power;
-use alloc::format;
 use alloc::vec::Vec;
 
 const STEP: u64 = 0xa076_1d64_78bd_642f;
@@ -76,9 +74,7 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     pub fn from_words(words: W, bits: u64, hashes: u32) -> Result<Self> {
         let len = words.as_ref().len();
         if bits == 0 || len as u64 != bits.div_ceil(64) || hashes == 0 || hashes > MOST_HASHES {
-            return Err(Error::Shape(format!(
-                "{len} words, {bits} bits and {hashes} hashes are not a valid Bloom filter"
-            )));
+            return Err(ShapeFault::Bloom { words: len, bits, hashes }.into());
         }
         Ok(Bloom { words, bits, hashes })
     }
@@ -116,6 +112,9 @@ impl<W: AsRef<[u64]>> Bloom<W> {
 
     /// Whether the key with these murmur3 hashes (seeds 0, 1, …; at least k of them) may be in
     /// the set.
+    ///
+    /// # Panics
+    /// Where there are fewer.
     #[inline]
     pub fn contains_lanes(&self, lanes: &[u32]) -> bool {
         lane_positions(&lanes[..self.hashes as usize], self.bits).all(|position| self.has(position))
@@ -126,11 +125,17 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     /// The more keys at a time, the better: with millions of them, a filter beyond the cache is
     /// gone through in order, if most keys are in it. This takes memory for a while, at most
     /// half as much as the filter.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         self.contains_hashes_with(&mut Scratch::default(), hashes, found);
     }
 
     /// The same, in memory that is used again and again.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn contains_hashes_with(&self, scratch: &mut Scratch, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
         let Some(mut touches) = Touches::new(scratch, hashes.len(), self.bits, self.hashes) else {
@@ -265,6 +270,9 @@ impl Positions {
     }
 
     /// Those of the keys with these murmur3 hashes (seeds 0, 1, …; at least k of each key).
+    ///
+    /// # Panics
+    /// Where there are fewer.
     pub fn of_lanes(&mut self, lanes: &[&[u32]], bits: u64, hash_count: u32) {
         self.begin(lanes.len());
         for number in 0..hash_count as usize {
@@ -331,6 +339,9 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Bloom<W> {
     }
 
     /// Adds the key with these murmur3 hashes (seeds 0, 1, …; at least k of them).
+    ///
+    /// # Panics
+    /// Where there are fewer.
     #[inline]
     pub fn insert_lanes(&mut self, lanes: &[u32]) {
         for position in lane_positions(&lanes[..self.hashes as usize], self.bits) {

@@ -83,11 +83,11 @@ fn the_expected_rate_of_small_filters_is_their_mean() {
 }
 
 #[test]
-fn the_document_s_parameters_are_reproduced() {
-    let shape = document_shape(1385, 0.01).unwrap();
+fn the_published_parameters_are_reproduced() {
+    let shape = published_shape(1385, 0.01).unwrap();
     assert_eq!((shape.slots(), shape.hashes()), (13275, 7));
-    assert!(document_shape(1 << 40, 0.01).is_err());
-    assert!(document_shape(0, 0.01).is_err());
+    assert!(published_shape(1 << 40, 0.01).is_err());
+    assert!(published_shape(0, 0.01).is_err());
 }
 
 #[test]

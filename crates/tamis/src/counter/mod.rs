@@ -7,11 +7,11 @@
 use std::fmt;
 
 use crate::about::About;
-use crate::arch::map::Words;
 use crate::countmin::{CountMin, Update, delta_of};
 use crate::error::{Action, Error, Result};
 use crate::format::Container;
 use crate::hash::Scheme;
+use crate::memory::Words;
 use crate::params::Params;
 use crate::sizing::Kind;
 use crate::sketch::{Beside, Sketch};
@@ -108,8 +108,9 @@ impl Counter {
     /// Takes in all that another counter counted: the result is the counter of both.
     ///
     /// # Errors
-    /// Where the parameters differ ([`Error::Different`] names the difference), or they are
-    /// conservative, which cannot be merged. Nothing has changed then.
+    /// Where the parameters differ ([`Error::Different`] names the difference), they are conservative,
+    /// which cannot be merged, or a file does not take what is recorded about both. Nothing has changed
+    /// then.
     pub fn merge(&mut self, other: &Counter) -> Result<()> {
         if let Some(difference) = self.params.difference(&other.params) {
             return Err(Error::Different(difference));
@@ -117,9 +118,10 @@ impl Counter {
         if self.sketch.update() == Update::Conservative {
             return Err(Error::Cannot { kind: self.kind(), action: Action::Merge });
         }
+        let about = stored::merged_about(&self.about, &other.about)?;
         self.sketch.merge(&other.sketch)?;
         self.rows = self.rows.saturating_add(other.rows);
-        (self.about, _) = About::merged([&self.about, &other.about]);
+        self.about = about;
         Ok(())
     }
 

@@ -91,7 +91,7 @@ fn collecting_counts_each_key_once_with_the_default_error() {
 #[test]
 fn what_makes_no_counter_is_refused() {
     for (epsilon, delta) in [(0.0, 0.1), (1.0, 0.1), (f64::NAN, 0.1), (0.1, 0.0), (0.1, 1.5), (0.1, 1e-300)] {
-        assert!(matches!(Counter::with_error(epsilon, delta), Err(Error::Shape(_))), "{epsilon} {delta}");
+        assert!(matches!(Counter::with_error(epsilon, delta), Err(Error::Size(_))), "{epsilon} {delta}");
     }
     assert!(matches!(Counter::with_error(1e-300, 0.1), Err(Error::TooLarge { .. })));
     assert!(Counter::builder().counter_bits(8).build().is_err());

@@ -1,13 +1,12 @@
 //! The filter itself, over words that it owns or borrows.
 
-use crate::arch::cpu::{Vectored, prefetch, vectored};
-use crate::arch::map::Words;
-use crate::blocked::{
-    AHEAD, Ahead, Blocked, LINE_BITS, Mask, Unit, covers, expected_rate, line_of, mask, ones_in, with_hashes,
-};
+use crate::arch::cpu::{Vectored, vectored};
+use crate::blocked::unit::{Ahead, Contains, CountMasks, Insert, PutAt, Unit, units_in, words_of};
+use crate::blocked::{Blocked, LINE_BITS, Mask, covers, expected_rate, line_of, mask, ones_in, with_hashes};
 use crate::chunks::{chunks, chunks_mut};
-use crate::error::{Error, Result};
-use alloc::format;
+use crate::error::{Difference, Error, Result};
+use crate::memory::{Words, prefetch};
+use crate::sizing::Kind;
 
 /// Bits of a counter.
 pub const COUNTER_BITS: u32 = 4;
@@ -24,10 +23,22 @@ pub const BLOCK_WORDS: usize = 8 * PLANES;
 type Block = [Mask; PLANES];
 
 impl Unit for Block {
+    const WORDS: usize = BLOCK_WORDS;
+
     #[inline(always)]
     fn ask(all: &[Self], at: usize) {
         let lines = all.as_flattened();
         (0..PLANES).for_each(|plane| prefetch(lines, at * PLANES + plane));
+    }
+
+    #[inline(always)]
+    fn put(&mut self, mask: &Mask) {
+        raise(self, mask);
+    }
+
+    #[inline(always)]
+    fn covers(&self, mask: &Mask) -> bool {
+        covers(&used(self), mask)
     }
 }
 
@@ -117,30 +128,8 @@ fn ones(mask: &Mask) -> u64 {
 /// Adds keys to blocks that were found for them already, asking for blocks ahead of their use. Each
 /// key is the number of its block and its hash; `first` is the number of the first of these blocks.
 pub fn add_to_blocks(words: &mut [u64], first: usize, keys: &[(usize, u64)], hashes: u32) {
-    let blocks = blocks_mut(words);
-    with_hashes!(hashes, K => vectored(AddToBlocks::<K> { blocks, first, keys }));
-}
-
-struct AddToBlocks<'a, const K: usize> {
-    blocks: &'a mut [Block],
-    first: usize,
-    keys: &'a [(usize, u64)],
-}
-
-impl<const K: usize> Vectored for AddToBlocks<'_, K> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for &(block, _) in self.keys.iter().take(AHEAD) {
-            Block::ask(self.blocks, block - self.first);
-        }
-        for (i, &(block, hash)) in self.keys.iter().enumerate() {
-            let (ahead, _) = self.keys[(i + AHEAD).min(self.keys.len() - 1)];
-            Block::ask(self.blocks, ahead - self.first);
-            raise(&mut self.blocks[block - self.first], &mask::<K>(hash));
-        }
-    }
+    let units = blocks_mut(words);
+    with_hashes!(hashes, K => vectored(PutAt::<K, _> { units, first, keys }));
 }
 
 /// What the counters hold, as a whole.
@@ -163,28 +152,21 @@ pub struct Counting<W> {
 impl Counting<Words> {
     /// An empty filter for this many keys at this rate.
     pub fn for_rate(keys: u64, fpr: f64) -> Result<Self> {
-        let shape = crate::sizing::Kind::Counting.shape_for_rate(keys, fpr)?;
+        let shape = Kind::Counting.shape_for_rate(keys, fpr)?;
         Self::zeroed(shape.slots() / LINE_BITS, shape.hashes())
     }
 
     /// An empty filter of this many blocks.
     pub fn zeroed(blocks: u64, hashes: u32) -> Result<Self> {
-        let words = usize::try_from(blocks).ok().and_then(|blocks| blocks.checked_mul(BLOCK_WORDS));
-        let words = words.ok_or(Error::TooLarge { bits: u64::MAX })?;
-        Counting::from_words(Words::new(words)?, hashes)
+        Counting::from_words(Words::new(words_of::<Block>(blocks)?)?, hashes)
     }
 }
 
 impl<W: AsRef<[u64]>> Counting<W> {
     /// A filter whose blocks are these words.
     pub fn from_words(words: W, hashes: u32) -> Result<Self> {
-        let len = words.as_ref().len();
-        if len == 0 || len % BLOCK_WORDS != 0 || !(hashes.is_power_of_two() && hashes <= 32) {
-            return Err(Error::Shape(format!(
-                "{len} words and {hashes} hashes are not a valid counting filter"
-            )));
-        }
-        Ok(Counting { blocks: (len / BLOCK_WORDS) as u64, words, hashes })
+        let blocks = units_in::<Block>(Kind::Counting, words.as_ref().len(), hashes)?;
+        Ok(Counting { blocks, words, hashes })
     }
 
     fn blocks(&self) -> &[Block] {
@@ -209,21 +191,30 @@ impl<W: AsRef<[u64]>> Counting<W> {
     /// Whether the key with this hash may be in the set.
     #[inline]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        let line = used(&self.blocks()[line_of(hash, self.blocks)]);
-        with_hashes!(self.hashes, K => covers(&line, &mask::<K>(hash)))
+        let block = &self.blocks()[line_of(hash, self.blocks)];
+        with_hashes!(self.hashes, K => Unit::covers(block, &mask::<K>(hash)))
     }
 
     /// The same for many keys, in `found`, one for each hash: asks for blocks ahead of their use.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
-        let blocks = self.blocks();
-        with_hashes!(self.hashes, K => vectored(Contains::<K> { blocks, hashes, found }));
+        let (units, mut found) = (self.blocks(), found.iter_mut());
+        let found = |hit| {
+            if let Some(found) = found.next() {
+                *found = hit;
+            }
+        };
+        let hashes = hashes.iter().copied();
+        with_hashes!(self.hashes, K => vectored(Contains::<K, _, _, _> { units, hashes, found }));
     }
 
     /// How many of these keys may be in the set. `masks` come from [`Blocked::masks`] and serve all
     /// filters with the same number of hashes.
     pub fn count_masks(&self, hashes: &[u64], masks: &[Mask]) -> usize {
-        vectored(CountMasks { blocks: self.blocks(), hashes, masks })
+        vectored(CountMasks { units: self.blocks(), hashes, masks })
     }
 
     /// The filter without its counters: what a `blocked` of as many lines would be that has the keys
@@ -272,8 +263,8 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Counting<W> {
 
     /// Adds many keys, asking for blocks ahead of their use.
     pub fn insert_hashes(&mut self, hashes: &[u64]) {
-        let blocks = blocks_mut(self.words.as_mut());
-        with_hashes!(self.hashes, K => vectored(Insert::<K> { blocks, hashes }));
+        let (units, hashes) = (blocks_mut(self.words.as_mut()), hashes.iter().copied());
+        with_hashes!(self.hashes, K => vectored(Insert::<K, _, _> { units, hashes }));
     }
 
     /// Removes the key with this hash. False where it is surely not there; then nothing changes.
@@ -293,31 +284,11 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Counting<W> {
     /// Adds what another filter of the same parameters holds: the result is the filter of both.
     pub fn merge<V: AsRef<[u64]>>(&mut self, other: &Counting<V>) -> Result<()> {
         if (self.blocks, self.hashes) != (other.blocks, other.hashes) {
-            return Err(Error::Different(format!(
-                "one filter has {} blocks and {} hashes, the other {} and {}",
-                self.blocks, self.hashes, other.blocks, other.hashes
-            )));
+            let both = [(self.blocks, self.hashes), (other.blocks, other.hashes)];
+            return Err(Error::Different(Difference::Blocks(both)));
         }
         add_counters(self.words.as_mut(), other.words());
         Ok(())
-    }
-}
-
-struct Insert<'a, const K: usize> {
-    blocks: &'a mut [Block],
-    hashes: &'a [u64],
-}
-
-impl<const K: usize> Vectored for Insert<'_, K> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let count = self.blocks.len() as u64;
-        let mut ahead = Ahead::new(self.hashes.iter().copied(), self.blocks);
-        while let Some(hash) = ahead.next(self.blocks) {
-            raise(&mut self.blocks[line_of(hash, count)], &mask::<K>(hash));
-        }
     }
 }
 
@@ -338,44 +309,5 @@ impl<const K: usize> Vectored for Remove<'_, K> {
             removed += u64::from(take::<K>(&mut self.blocks[line_of(hash, count)], hash));
         }
         removed
-    }
-}
-
-struct Contains<'a, const K: usize> {
-    blocks: &'a [Block],
-    hashes: &'a [u64],
-    found: &'a mut [bool],
-}
-
-impl<const K: usize> Vectored for Contains<'_, K> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let count = self.blocks.len() as u64;
-        let mut ahead = Ahead::new(self.hashes.iter().copied(), self.blocks);
-        let mut found = self.found.iter_mut();
-        while let (Some(hash), Some(found)) = (ahead.next(self.blocks), found.next()) {
-            *found = covers(&used(&self.blocks[line_of(hash, count)]), &mask::<K>(hash));
-        }
-    }
-}
-
-struct CountMasks<'a> {
-    blocks: &'a [Block],
-    hashes: &'a [u64],
-    masks: &'a [Mask],
-}
-
-impl Vectored for CountMasks<'_> {
-    type Output = usize;
-
-    #[inline(always)]
-    fn run(self) -> usize {
-        let count = self.blocks.len() as u64;
-        let hit = |(&hash, mask): (&u64, &Mask)| {
-            usize::from(covers(&used(&self.blocks[line_of(hash, count)]), mask))
-        };
-        self.hashes.iter().zip(self.masks).map(hit).sum()
     }
 }

@@ -3,9 +3,9 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::arch::map::Words;
 use crate::blocked::Blocked;
 use crate::hash::xxh3;
+use crate::memory::Words;
 use crate::testing::{assert_rate, hashes};
 
 /// A counter as docs/format.md has it: bit j of counter i is bit i of line j of its block.

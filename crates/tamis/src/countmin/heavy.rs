@@ -1,9 +1,7 @@
 //! Keys of a large share, kept beside a sketch, which itself cannot list any.
 
-use alloc::format;
 use alloc::vec::Vec;
 
-use crate::error::{Error, Result};
 use crate::real::ceil;
 
 /// The keys of each group whose estimate is at least a share of the group's total weight, and
@@ -14,6 +12,23 @@ pub struct Heavy {
     pub share: f64,
     /// For each group, in their order, the bytes of its keys, ascending.
     pub groups: Vec<Vec<Vec<u8>>>,
+}
+
+/// What is wrong with the bytes of such a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum HeavyFault {
+    /// There are fewer than it says.
+    #[error("it ends too early")]
+    Short,
+    /// There are more.
+    #[error("it continues after its last key")]
+    Long,
+    /// Its share is none.
+    #[error("its share is not between 0 and 1")]
+    Share,
+    /// Its keys are not sorted.
+    #[error("a key occurs twice, or out of order")]
+    Order,
 }
 
 /// The least estimate of a key that is listed: this share of the total, rounded up, and at least
@@ -42,13 +57,12 @@ impl Heavy {
     }
 
     /// Reads what [`encode`](Self::encode) wrote for this many groups.
-    pub fn decode(bytes: &[u8], groups: usize) -> Result<Heavy> {
-        let broken = |what: &str| Error::Corrupt(format!("the list of heavy keys: {what}"));
-        let short = || broken("it ends too early");
+    pub fn decode(bytes: &[u8], groups: usize) -> Result<Heavy, HeavyFault> {
+        let short = || HeavyFault::Short;
         let (share, mut rest) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
         let share = f64::from_le_bytes(*share);
         if !(share > 0.0 && share <= 1.0) {
-            return Err(broken("its share is not between 0 and 1"));
+            return Err(HeavyFault::Share);
         }
         let mut lists = Vec::with_capacity(groups);
         for _ in 0..groups {
@@ -60,7 +74,7 @@ impl Heavy {
                 let length = u32::from_le_bytes(*length) as usize;
                 let (key, after) = after.split_at_checked(length).ok_or_else(short)?;
                 if keys.last().is_some_and(|last| last.as_slice() >= key) {
-                    return Err(broken("a key occurs twice, or out of order"));
+                    return Err(HeavyFault::Order);
                 }
                 keys.push(key.to_vec());
                 rest = after;
@@ -68,7 +82,7 @@ impl Heavy {
             lists.push(keys);
         }
         if !rest.is_empty() {
-            return Err(broken("it continues after its last key"));
+            return Err(HeavyFault::Long);
         }
         Ok(Heavy { share, groups: lists })
     }

@@ -55,7 +55,7 @@ mod heavy;
 mod params;
 mod sketch;
 
-pub use heavy::{Heavy, least};
+pub use heavy::{Heavy, HeavyFault, least};
 pub(crate) use params::possible;
 pub use params::{DEFAULT_DELTA, DEFAULT_EPSILON, MOST_DEPTH, delta_of, epsilon_of, shape, shape_by_hand};
 pub(crate) use sketch::counters_used;

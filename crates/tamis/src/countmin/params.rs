@@ -1,9 +1,8 @@
 //! Sizing: rows and their counters from the error and its probability, and back.
 
-use alloc::format;
 use core::f64::consts::E;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SizeFault};
 use crate::real::{ceil, exp, log};
 use crate::sizing::{MOST_BITS, Shape};
 
@@ -18,10 +17,11 @@ pub const MOST_DEPTH: u32 = 64;
 
 /// w = ⌈e/ε⌉ counters of this many bits (64 or 32) in each of d = ⌈ln(1/δ)⌉ rows.
 pub fn shape(epsilon: f64, delta: f64, bits: u32) -> Result<Shape> {
-    for (name, value) in [("epsilon", epsilon), ("delta", delta)] {
-        if !(value > 0.0 && value < 1.0) {
-            return Err(Error::Shape(format!("{name} must be above 0 and below 1, not {value:?}")));
-        }
+    if !(epsilon > 0.0 && epsilon < 1.0) {
+        return Err(SizeFault::Epsilon(epsilon).into());
+    }
+    if !(delta > 0.0 && delta < 1.0) {
+        return Err(SizeFault::Delta(delta).into());
     }
     let row = ceil(E / epsilon);
     if row > MOST_BITS as f64 {
@@ -29,10 +29,7 @@ pub fn shape(epsilon: f64, delta: f64, bits: u32) -> Result<Shape> {
     }
     let depth = ceil(-log(delta)).max(1.0);
     if depth > f64::from(MOST_DEPTH) {
-        return Err(Error::Shape(format!(
-            "a delta of {delta:?} needs {depth} rows, more than the limit of {MOST_DEPTH}: give at least {:e}",
-            exp(-f64::from(MOST_DEPTH))
-        )));
+        return Err(SizeFault::LowDelta { delta, depth }.into());
     }
     shape_by_hand(row as u64, depth as u32, bits)
 }
@@ -40,9 +37,7 @@ pub fn shape(epsilon: f64, delta: f64, bits: u32) -> Result<Shape> {
 /// This many counters of this many bits (64 or 32) in each of this many rows.
 pub fn shape_by_hand(row: u64, depth: u32, bits: u32) -> Result<Shape> {
     if row == 0 || !(1..=MOST_DEPTH).contains(&depth) || !matches!(bits, 32 | 64) {
-        return Err(Error::Shape(format!(
-            "{depth} rows of {row} counters of {bits} bits are not a valid count-min sketch: it has 1 to {MOST_DEPTH} rows of at least 1 counter of 32 or 64 bits"
-        )));
+        return Err(SizeFault::Rows { depth, row, bits }.into());
     }
     let slots = row.checked_mul(u64::from(depth)).filter(|slots| *slots <= MOST_BITS / u64::from(bits));
     match slots {

@@ -1,15 +1,13 @@
 //! The sketch itself, over words that it owns or borrows.
 
-use alloc::format;
 use core::ops::Range;
 
 use bytemuck::Pod;
 
 use super::params::{self, MOST_DEPTH, epsilon_of};
-use crate::arch::cpu::prefetch;
-use crate::arch::map::Words;
 use crate::bloom::position;
-use crate::error::{Error, Result};
+use crate::error::{Conservative, Difference, Error, Result, ShapeFault};
+use crate::memory::{Words, prefetch};
 use crate::sizing::Shape;
 
 /// How a weight is added.
@@ -293,12 +291,7 @@ impl<W: AsRef<[u64]>> CountMin<W> {
             {
                 Ok(CountMin { words, rows: Rows { row, depth, counter_bits }, update, total })
             }
-            _ => Err(Error::Shape(format!(
-                "{len} words are not a valid count-min sketch of {} rows and {} counters of {} bits",
-                shape.hashes(),
-                shape.slots(),
-                shape.width()
-            ))),
+            _ => Err(ShapeFault::CountMin { words: len, shape }.into()),
         }
     }
 
@@ -380,6 +373,9 @@ impl<W: AsRef<[u64]>> CountMin<W> {
     }
 
     /// The same for many keys, in `estimates`, one for each hash.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn estimates(&self, hashes: &[u64], estimates: &mut [u64]) {
         assert_eq!(hashes.len(), estimates.len());
         match self.rows.counter_bits {
@@ -435,10 +431,7 @@ impl<W: AsRef<[u64]>> CountMin<W> {
     pub fn inner_product<V: AsRef<[u64]>>(&self, other: &CountMin<V>) -> Result<u128> {
         self.same(other)?;
         if self.update == Update::Conservative {
-            return Err(Error::Different(
-                "conservative counters hold less than the sum of their keys, so their products may be below the truth"
-                    .into(),
-            ));
+            return Err(Conservative::InnerProduct.into());
         }
         let row = self.rows.row;
         let product = |number: u64| {
@@ -449,19 +442,12 @@ impl<W: AsRef<[u64]>> CountMin<W> {
     }
 
     /// That two sketches have the same parameters.
-    fn same<V>(&self, other: &CountMin<V>) -> Result<()> {
+    fn same<V: AsRef<[u64]>>(&self, other: &CountMin<V>) -> Result<()> {
         if (self.rows, self.update) == (other.rows, other.update) {
             return Ok(());
         }
-        let say = |rows: Rows, update: Update| {
-            let Rows { row, depth, counter_bits } = rows;
-            format!("{depth} rows of {row} counters of {counter_bits} bits ({update:?} update)")
-        };
-        Err(Error::Different(format!(
-            "one sketch has {}, the other {}",
-            say(self.rows, self.update),
-            say(other.rows, other.update)
-        )))
+        let both = [(self.shape(), self.update), (other.shape(), other.update)];
+        Err(Error::Different(Difference::Counters(both)))
     }
 }
 
@@ -484,6 +470,9 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
     }
 
     /// Adds many keys, each with its weight.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn add_weighted(&mut self, hashes: &[u64], weights: &[u64]) {
         assert_eq!(hashes.len(), weights.len());
         self.add_with(hashes, |key| weights[key]);
@@ -507,10 +496,7 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
     pub fn merge<V: AsRef<[u64]>>(&mut self, other: &CountMin<V>) -> Result<()> {
         self.same(other)?;
         if self.update == Update::Conservative {
-            return Err(Error::Different(
-                "conservative sketches depend on the order of their rows and cannot be merged; build one from all of the data, or plain ones"
-                    .into(),
-            ));
+            return Err(Conservative::Merge.into());
         }
         add_counters(self.words.as_mut(), other.words(), self.rows.counter_bits);
         self.total = self.total.saturating_add(other.total);

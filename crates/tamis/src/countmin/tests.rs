@@ -56,7 +56,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
         .prop_map(|(row, depth, wide)| shape_by_hand(row, depth, if wide { 64 } else { 32 }).unwrap())
 }
 
-fn filled(shape: Shape, update: Update, rows: &[(u64, u64)]) -> CountMin<crate::arch::map::Words> {
+fn filled(shape: Shape, update: Update, rows: &[(u64, u64)]) -> CountMin<crate::memory::Words> {
     let mut sketch = CountMin::zeroed(shape, update).unwrap();
     let (hashes, weights): (Vec<u64>, Vec<u64>) = rows.iter().copied().unzip();
     sketch.add_weighted(&hashes, &weights);

@@ -10,10 +10,10 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::arch::map::Map;
 use crate::error::{Error, Result};
 use crate::format::Container;
 use crate::key::{BadValue, Recipe};
+use crate::memory::Map;
 use crate::params::{Name, Params};
 use crate::sizing::Kind;
 use crate::sketch::Sketch;

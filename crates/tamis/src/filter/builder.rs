@@ -125,7 +125,7 @@ impl Builder {
             return Err(Error::Cannot { kind, action: Action::Insert });
         }
         let (shape, fpr) = match (size, hash) {
-            (Size::Rate(fpr), Scheme::Murmur3) => (bloom::document_shape(keys, fpr)?, fpr),
+            (Size::Rate(fpr), Scheme::Murmur3) => (bloom::published_shape(keys, fpr)?, fpr),
             (Size::Rate(fpr), Scheme::Xxh3 { .. }) => (kind.shape_for_rate(keys, fpr)?, fpr),
             (Size::BitsPerKey(_), Scheme::Murmur3) => {
                 return Err(Error::Cannot { kind, action: Action::BitsPerKey });

@@ -13,10 +13,10 @@
 use std::fmt;
 
 use crate::about::About;
-use crate::arch::map::Words;
 use crate::error::{Action, Error, Result};
 use crate::format::Container;
 use crate::hash::Scheme;
+use crate::memory::Words;
 use crate::params::Params;
 use crate::sizing::{Kind, Shape};
 use crate::sketch::Beside;
@@ -147,7 +147,8 @@ impl Filter {
     ///
     /// # Errors
     /// Where the parameters differ ([`Error::Different`] names the difference), or the kind is
-    /// `scalable`, which cannot be merged. Nothing has changed then.
+    /// `scalable`, which cannot be merged, or a file does not take what is recorded about both. Nothing
+    /// has changed then.
     pub fn merge(&mut self, other: &Filter) -> Result<()> {
         let kind = self.kind();
         if kind == Kind::Scalable && other.kind() == kind {
@@ -156,12 +157,13 @@ impl Filter {
         if let Some(difference) = self.params.difference(&other.params) {
             return Err(Error::Different(difference));
         }
+        let about = stored::merged_about(&self.about, &other.about)?;
         if !self.set.merge(&other.set) {
             return Err(Error::Cannot { kind, action: Action::Merge });
         }
         self.rows = self.rows.saturating_add(other.rows);
         self.removed = self.removed.saturating_add(other.removed);
-        (self.about, _) = About::merged([&self.about, &other.about]);
+        self.about = about;
         Ok(())
     }
 

@@ -1,11 +1,11 @@
 //! The sketch in a filter: one of the kinds that take keys one by one.
 
-use crate::arch::map::Words;
 use crate::blocked::Blocked;
 use crate::bloom::Bloom;
 use crate::counting::Counting;
 use crate::error::{Action, Error, Result};
 use crate::hash::{Scheme, murmur3};
+use crate::memory::Words;
 use crate::params::GroupParams;
 use crate::scalable::Scalable;
 use crate::sizing::{Kind, estimated_keys};

@@ -292,3 +292,25 @@ fn a_filter_shown_for_debugging_says_what_it_holds() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
 }
+
+/// A file whose about part grew when it was written again made `to_bytes` panic.
+#[test]
+fn a_file_with_as_much_recorded_as_it_takes_is_written_again() {
+    let mut filter = Filter::with_rate(10, 0.01).unwrap();
+    let full = |class: &str| {
+        let later = "1e15,".repeat(200_000);
+        let text = |note: &str| format!(r#"{{"note":"{note}","classes":["{class}"],"later":[{later}1]}}"#);
+        let note = "x".repeat(crate::about::MOST_BYTES - text("").len());
+        serde_json::from_str::<About>(&text(&note)).unwrap()
+    };
+    filter.about = full("date");
+    let bytes = filter.to_bytes();
+    let mut again = Filter::from_bytes(&bytes).unwrap();
+    assert!(again.to_bytes() == bytes);
+    // Together they have one class more than there is room for.
+    let mut other = Filter::with_rate(10, 0.01).unwrap();
+    other.about = full("time");
+    other.insert("ann");
+    assert!(matches!(again.merge(&other), Err(Error::LongAbout { .. })));
+    assert!(again.to_bytes() == bytes, "nothing has changed");
+}

@@ -2,7 +2,7 @@
 
 use super::{Extents, checksum};
 use crate::about::MOST_BYTES;
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Part, Result};
 
 /// The first bytes of a file. The high bit and the line end tell when a transfer as text has
 /// changed it.
@@ -90,14 +90,14 @@ impl Header {
             return Err(Error::Version { newest: VERSION, got: version });
         }
         if u64_at(bytes, 120) != checksum(&bytes[..120]) {
-            return Err(Error::Checksum { part: "the header".into() });
+            return Err(Error::Checksum { part: Part::Header });
         }
         let (about_len, about_sum) = (u32_at(bytes, 12), u64_at(bytes, 112));
         if about_len as usize > MOST_BYTES {
-            return Err(Error::Corrupt("what is recorded about it is longer than a file may have".into()));
+            return Err(Error::Corrupt(Damage::AboutLength));
         }
         if version == 1 && (about_len, about_sum) != (0, 0) {
-            return Err(Error::Corrupt("the reserved part of the header is not zero".into()));
+            return Err(Error::Corrupt(Damage::Reserved));
         }
         let field = |i: usize| u64_at(bytes, 16 + 8 * i);
         Ok(Header {

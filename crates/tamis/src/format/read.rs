@@ -1,6 +1,5 @@
 //! Opening a container.
 
-use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Deref;
 
@@ -9,7 +8,7 @@ use super::{ENTRY_BYTES, Extents, HEADER_BYTES, Tally, checksum};
 use crate::about::About;
 use crate::chunks::chunks;
 use crate::countmin::Heavy;
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Part, Result, ShapeFault};
 use crate::params::{Common, Name, Numbers, Params};
 use crate::sizing::Kind;
 use crate::sketch::{Beside, Sketch};
@@ -37,13 +36,10 @@ impl<B: Deref<Target = [u8]>> Container<B> {
     pub fn open(bytes: B) -> Result<Container<B>> {
         let Parts { header, extents, description, directory, names, heavy, about } = Parts::of(&bytes)?;
         let common: Common = serde_json::from_slice(description)
-            .map_err(|error| Error::Corrupt(format!("the description cannot be read ({error})")))?;
+            .map_err(|error| Error::Corrupt(Damage::Description(error.into())))?;
         if header.version < common.version() {
-            return Err(Error::Corrupt(format!(
-                "its recipe is one of version {}, and the file is of version {}",
-                common.version(),
-                header.version
-            )));
+            let (recipe, file) = (common.version(), header.version);
+            return Err(Error::Corrupt(Damage::RecipeVersion { recipe, file }));
         }
         let about = about.map(About::decode).transpose()?.unwrap_or_default();
         let Directory { groups, tallies, places } = Directory::decode(directory, names, common.kind)?;
@@ -51,19 +47,18 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let starts = sections_at(&params, &places, extents.data)?;
         let kind = params.common.kind;
         if heavy.is_some() && !kind.counts() {
-            return Err(Error::Corrupt("only sketches that count have heavy keys, not filters".into()));
+            return Err(Error::Corrupt(Damage::HeavyFilter));
         }
-        let heavy = heavy.map(|bytes| Heavy::decode(bytes, params.groups.len())).transpose()?;
+        let heavy = heavy.map(|bytes| Heavy::decode(bytes, params.groups.len())).transpose();
+        let heavy = heavy.map_err(|fault| Error::Corrupt(Damage::Heavy(fault)))?;
         let data = (extents.data.0 as usize, (extents.data.1 - extents.data.0) as usize);
         if bytemuck::try_cast_slice::<u8, u64>(&bytes[data.0..data.0 + data.1]).is_err() {
-            return Err(Error::Shape(
-                "the bytes of a container must begin at a multiple of 8 in memory".into(),
-            ));
+            return Err(ShapeFault::Unaligned.into());
         }
         let journal = extents.journal.0 as usize;
         let container = Container { bytes, params, tallies, data, starts, heavy, about, header, journal };
         if container.tallies.iter().any(|tally| tally.removed() > tally.rows) {
-            return Err(Error::Corrupt("more rows were removed than added".into()));
+            return Err(Error::Corrupt(Damage::Removed));
         }
         if kind == Kind::Scalable {
             container.sketches()?; // the keys of the newest layer stand outside the parameters
@@ -149,7 +144,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let (least, scheme) = (sketch.least(heavy.share), self.params.common.hash);
         match heavy.groups[group].iter().all(|key| sketch.estimate_hash(scheme.identity(key)) >= least) {
             true => Ok(()),
-            false => Err(Error::Corrupt("a heavy key does not have the share that it is kept for".into())),
+            false => Err(Error::Corrupt(Damage::HeavyShare)),
         }
     }
 
@@ -159,25 +154,21 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let name = &self.params.groups[group].group;
         let (kind, shape) = (self.params.common.kind, &self.params.groups[group].shape);
         if super::seal(shape, section, tally.rows, tally.beside) != tally {
-            let what = if kind.counts() { "the sketch" } else { "the filter" };
-            let part = if name.0.is_empty() { what.into() } else { format!("{what} of group {name}") };
-            return Err(Error::Checksum { part });
+            return Err(Error::Checksum { part: Part::Sketch { kind, group: name.clone() } });
         }
         let beyond = shape.bits() % 64;
         if (kind == Kind::Bloom || kind.counts())
             && beyond > 0
             && section.last().is_some_and(|last| last >> beyond != 0)
         {
-            return Err(Error::Corrupt(format!("bits are set beyond the filter of group {name:?}")));
+            return Err(Error::Corrupt(Damage::BitsBeyond(name.clone())));
         }
         if matches!(self.sketch(group)?, Sketch::CountMin(sketch) if !sketch.is_consistent()) {
-            return Err(Error::Corrupt(format!(
-                "the counters of group {name:?} do not sum up to its total weight"
-            )));
+            return Err(Error::Corrupt(Damage::Sums(name.clone())));
         }
         let next = self.starts.get(group + 1).copied().unwrap_or(self.data().len());
         if self.data()[self.starts[group] + section.len()..next].iter().any(|&word| word != 0) {
-            return Err(Error::Corrupt(format!("the padding after group {name:?} is not zero")));
+            return Err(Error::Corrupt(Damage::GroupPadding(name.clone())));
         }
         Ok(())
     }
@@ -205,24 +196,24 @@ impl<'f> Parts<'f> {
         let extents = header
             .extents()
             .filter(|extents| extents.journal.1 == header.file_len)
-            .ok_or_else(|| Error::Corrupt("the lengths in the header do not add up".into()))?;
+            .ok_or_else(|| Error::Corrupt(Damage::Lengths))?;
         // From here on every extent lies within the file.
         let part = |(start, end): (u64, u64)| &file[start as usize..end as usize];
-        let sealed = |extent, sum, name: &str| match part(extent) {
+        let sealed = |extent, sum, name: Part| match part(extent) {
             bytes if checksum(bytes) == sum => Ok(bytes),
-            _ => Err(Error::Checksum { part: name.into() }),
+            _ => Err(Error::Checksum { part: name }),
         };
-        let description = sealed(extents.description, header.description_sum, "the description")?;
-        let directory = sealed(extents.directory, header.directory_sum, "the directory")?;
-        let names = sealed(extents.names, header.names_sum, "the list of group names")?;
+        let description = sealed(extents.description, header.description_sum, Part::Description)?;
+        let directory = sealed(extents.directory, header.directory_sum, Part::Directory)?;
+        let names = sealed(extents.names, header.names_sum, Part::Names)?;
         // A part that is not there has no checksum.
         let optional = |extent: (u64, u64), sum, name| match extent.0 == extent.1 && sum == 0 {
             true => Ok(None),
             false => sealed(extent, sum, name).map(Some),
         };
-        let heavy = optional(extents.heavy, header.heavy_sum, "the list of heavy keys")?;
-        let about = optional(extents.about, header.about_sum, "what is recorded about it")?;
-        optional(extents.journal, header.journal_sum, "the journal")?;
+        let heavy = optional(extents.heavy, header.heavy_sum, Part::HeavyKeys)?;
+        let about = optional(extents.about, header.about_sum, Part::About)?;
+        optional(extents.journal, header.journal_sum, Part::Journal)?;
         let gaps = [
             (extents.description.1, extents.directory.0),
             (extents.directory.1, extents.names.0),
@@ -231,7 +222,7 @@ impl<'f> Parts<'f> {
             (extents.about.1, extents.journal.0),
         ];
         if gaps.into_iter().any(|gap| part(gap).iter().any(|&byte| byte != 0)) {
-            return Err(Error::Corrupt("the padding between the parts is not zero".into()));
+            return Err(Error::Corrupt(Damage::Padding));
         }
         Ok(Parts { header, extents, description, directory, names, heavy, about })
     }
@@ -254,14 +245,13 @@ impl Directory {
         // Names follow each other: were they to share bytes, a small file could ask for much memory.
         let mut named = 0u64;
         for bytes in chunks::<_, ENTRY_BYTES>(directory).0 {
-            let broken =
-                |what: &str| Error::Corrupt(format!("entry {} of the directory: {what}", groups.len()));
-            let entry = Entry::decode(bytes).ok_or_else(|| broken("the reserved part is not zero"))?;
+            let number = groups.len();
+            let entry = Entry::decode(bytes).ok_or_else(|| Error::Corrupt(Damage::EntryReserved(number)))?;
             let name = names
                 .get(named as usize..)
                 .and_then(|rest| rest.get(..entry.name_len as usize))
                 .filter(|_| entry.name_offset == named)
-                .ok_or_else(|| broken("its name is not where it should be in the list of names"))?;
+                .ok_or_else(|| Error::Corrupt(Damage::EntryName(number)))?;
             named += u64::from(entry.name_len);
             let Entry { keys, fpr, slots, width, hashes, rows, ones, seed, sum, .. } = entry;
             groups.push((Name(name.to_vec()), Numbers { keys, fpr, slots, width, hashes }));
@@ -269,7 +259,7 @@ impl Directory {
             places.push((entry.offset, entry.len));
         }
         if named != names.len() as u64 {
-            return Err(Error::Corrupt("the list of names is longer than the names".into()));
+            return Err(Error::Corrupt(Damage::Names));
         }
         Ok(Directory { groups, tallies, places })
     }
@@ -279,11 +269,11 @@ impl Directory {
 fn sections_at(params: &Params, places: &[(u64, u64)], data: (u64, u64)) -> Result<Vec<usize>> {
     let (starts, words) = params.layout();
     if 8 * words as u64 != data.1 - data.0 {
-        return Err(Error::Corrupt("the sections do not fill the data area".into()));
+        return Err(Error::Corrupt(Damage::Sections));
     }
     for (i, group) in params.groups.iter().enumerate() {
         if places[i] != (data.0 + 8 * starts[i] as u64, 8 * group.shape.words()) {
-            return Err(Error::Corrupt(format!("section {i} is not where its parameters put it")));
+            return Err(Error::Corrupt(Damage::Section(i)));
         }
     }
     Ok(starts)

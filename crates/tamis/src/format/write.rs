@@ -8,7 +8,7 @@ use super::{ALIGN, Extents, checksum};
 use crate::about::About;
 use crate::counting;
 use crate::countmin::{Heavy, counters_used};
-use crate::error::Error;
+use crate::error::{Error, ShapeFault};
 use crate::params::{Numbers, Params};
 use crate::sizing::Shape;
 use crate::sketch::Beside;
@@ -29,7 +29,7 @@ pub struct Tally {
 impl Tally {
     /// Rows removed from a `counting`; none of others.
     pub fn removed(&self) -> u64 {
-        if let Beside::RemovedRows(rows) = self.beside { rows } else { 0 }
+        self.beside.removed()
     }
 
     /// Rows added and not removed.
@@ -39,7 +39,7 @@ impl Tally {
 
     /// The total weight in a `count-min`; none in others.
     pub fn total_weight(&self) -> u64 {
-        if let Beside::TotalWeight(weight) = self.beside { weight } else { 0 }
+        self.beside.total_weight()
     }
 }
 
@@ -136,13 +136,13 @@ fn missing_padding(params: &Params, data: &[u64]) -> io::Result<usize> {
         _ => 0,
     };
     if !(last..=words).contains(&data.len()) {
-        return Err(unfit(format!("{} words are not the {words} of the data area", data.len())));
+        return Err(unfit(ShapeFault::Data { expected: words, got: data.len() }));
     }
     Ok(words - data.len())
 }
 
 /// What was given does not belong together.
-fn unfit(what: String) -> io::Error {
+fn unfit(what: ShapeFault) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, Error::Shape(what))
 }
 
@@ -167,11 +167,7 @@ fn head_before(params: &Params, tallies: &[Tally], after: &After<'_>) -> io::Res
     params.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     let (starts, words) = params.layout();
     if tallies.len() != params.groups.len() {
-        return Err(unfit(format!(
-            "{} tallies are not those of {} groups",
-            tallies.len(),
-            params.groups.len()
-        )));
+        return Err(unfit(ShapeFault::Tallies { tallies: tallies.len(), groups: params.groups.len() }));
     }
     let description = serde_json::to_vec(&params.common)?;
     let names: Vec<u8> = params.groups.iter().flat_map(|group| group.group.0.iter().copied()).collect();

@@ -66,9 +66,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-use alloc::format;
-
-use crate::error::{Error, Result};
+use crate::error::{Result, ShapeFault};
 use place::{Placer, mask, peek};
 pub use shape::{MAX_KEYS, MAX_WIDTH, Shape, rate, shape, width_for, words_needed};
 
@@ -98,9 +96,7 @@ impl<W: AsRef<[u64]>> Fuse<W> {
         let expected = words_needed(keys, width)?;
         let got = words.as_ref().len();
         if got != expected {
-            return Err(Error::Shape(format!(
-                "a fuse filter of {keys} keys, {width} bits each, has {expected} words, not {got}"
-            )));
+            return Err(ShapeFault::Fuse { keys, width, expected, got }.into());
         }
         let shape = shape(keys)?;
         let placer = Placer::new(&shape, width, seed);

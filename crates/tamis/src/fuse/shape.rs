@@ -1,7 +1,6 @@
 //! How large a filter is: pure formulas over the number of keys and the width.
 
-use crate::error::{Error, Result};
-use alloc::format;
+use crate::error::{Result, SizeFault};
 
 /// The most keys that a filter is specified for.
 pub const MAX_KEYS: u64 = 1 << 40;
@@ -50,9 +49,7 @@ pub struct Shape {
 /// every length of segment.
 pub fn shape(keys: u64) -> Result<Shape> {
     if keys > MAX_KEYS {
-        return Err(Error::Shape(format!(
-            "{keys} keys are more than a fuse filter can have (2^40): split the set into groups"
-        )));
+        return Err(SizeFault::FuseKeys(keys).into());
     }
     let log = 1 + MOST_KEYS.iter().take_while(|&&most| most < keys).count();
     let segment = 1 << log;
@@ -72,16 +69,14 @@ pub fn words_needed(keys: u64, width: u32) -> Result<usize> {
     }
     // No overflow: there are fewer than 2^41 slots of at most 32 bits.
     let words = (slots * u64::from(width)).div_ceil(64) + 1;
-    usize::try_from(words).map_err(|_| {
-        Error::Shape(format!("{words} words of a fuse filter are more than this machine can address"))
-    })
+    usize::try_from(words).map_err(|_| SizeFault::FuseWords(words).into())
 }
 
 pub(super) fn check_width(width: u32) -> Result<()> {
     if (1..=MAX_WIDTH).contains(&width) {
         return Ok(());
     }
-    Err(Error::Shape(format!("the fingerprints of a fuse filter have 1 to {MAX_WIDTH} bits, not {width}")))
+    Err(SizeFault::FuseWidth(width).into())
 }
 
 /// The narrowest fingerprint whose rate is at most `fpr`: ⌈log2(1/fpr)⌉ bits. None where `fpr`

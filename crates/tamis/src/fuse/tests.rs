@@ -214,7 +214,7 @@ fn a_set_that_fails_for_all_seeds_is_an_error_and_keeps_its_hashes() {
     let keys = (1..).map(|count| hashes(10, count)).find(|keys| built(keys, 8).seed() > 0).unwrap();
     let mut tried = keys.clone();
     let error = build::build_within(1, &mut tried, 8).unwrap_err();
-    assert!(matches!(error, Error::Seeds { seeds: 1, .. }), "{error}");
+    assert!(matches!(error, crate::Error::Seeds { seeds: 1, .. }), "{error}");
     tried.sort_unstable();
     assert_eq!(tried, BTreeSet::from_iter(keys).into_iter().collect::<Vec<_>>());
 }

@@ -8,7 +8,6 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 
 use super::BadValue;
-use crate::error::Error;
 
 /// How many leading bits make a network, by version of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +23,7 @@ pub struct Network {
 
 impl Network {
     /// Reads `24` (addresses of version 4), `24/48` (both) or `/48` (version 6).
-    pub(super) fn parse(text: Option<&str>) -> Result<Network, Error> {
+    pub(super) fn parse(text: Option<&str>) -> Option<Network> {
         let bits = |digits: &str| match digits {
             "" => Some(None),
             digits => digits.parse().ok().map(Some),
@@ -32,12 +31,7 @@ impl Network {
         let text = text.unwrap_or_default();
         let (v4, v6) = text.split_once('/').unwrap_or((text, ""));
         let network = bits(v4).zip(bits(v6)).map(|(v4, v6)| Network { v4, v6 });
-        network.filter(|network| network.is_possible()).ok_or_else(|| {
-            Error::Recipe(
-                "cidr takes the bits of a network: cidr=24, with those of version 6 cidr=24/48, or cidr=/48"
-                    .into(),
-            )
-        })
+        network.filter(|network| network.is_possible())
     }
 
     /// Whether it says something, and nothing that addresses do not have.

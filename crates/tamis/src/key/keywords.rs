@@ -5,14 +5,13 @@
 //! back from the bytes.
 
 use alloc::collections::BTreeSet;
-use alloc::format;
-use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use serde_json::Value;
 
-use super::{BadValue, Column, Field, Step, apply, present};
+use super::{BadValue, Column, Field, ListFault, Step, apply, present};
+use crate::error::ParserMessage;
 
 /// The keywords of a record in the making, one after the other.
 #[derive(Debug, Default)]
@@ -153,11 +152,11 @@ fn json(
     column: &Column,
     mut take: impl FnMut(&[u8]) -> Result<(), BadValue>,
 ) -> Result<(), BadValue> {
-    let bad = |why: String| BadValue::NotAList { column: column.to_string(), why };
+    let bad = |why: ListFault| BadValue::NotAList { column: column.to_string(), why };
     let list: Vec<Value> = serde_json::from_slice(cell).map_err(|error| {
         // Within the cell, which is line 1: only the place of the character says something.
         let what = error.to_string().replace("at line 1 column", "at character");
-        bad(format!("not a JSON list ({what})"))
+        bad(ListFault::NotJson(ParserMessage(what)))
     })?;
     for (number, element) in list.iter().enumerate() {
         let value = match (member, element) {
@@ -172,10 +171,10 @@ fn json(
             }
             Some(Value::Null) => {}
             Some(_) => {
-                return Err(bad(format!("element {} is neither a string nor an integer", number + 1)));
+                return Err(bad(ListFault::Element(number + 1)));
             }
             None => {
-                return Err(bad(format!("element {} has no member {member:?}", number + 1)));
+                return Err(bad(ListFault::NoMember(number + 1, member.into())));
             }
         }
     }

@@ -12,7 +12,7 @@ use core::str::FromStr;
 
 use super::step::check_steps;
 use super::{Column, Field, Step, is_number};
-use crate::error::Error;
+use crate::error::{Error, RecipeFault};
 
 impl FromStr for Field {
     type Err = Error;
@@ -38,7 +38,7 @@ impl FromStr for Field {
             }
         };
         let steps = if steps.is_empty() { Vec::new() } else { self::steps(steps)? };
-        check_steps(&steps).map_err(|why| Error::Recipe(why.into()))?;
+        check_steps(&steps).map_err(RecipeFault::Order)?;
         Ok(Field { column, steps })
     }
 }
@@ -60,7 +60,7 @@ fn cut(text: &str) -> (&str, &str) {
 fn column_of(text: &str) -> Result<Column, Error> {
     // `007` and `+7` are names: they would not be written so.
     Ok(match text.parse::<usize>().ok().filter(|_| is_number(text)) {
-        Some(0) => return Err(Error::Recipe("columns are numbered from 1".into())),
+        Some(0) => return Err(RecipeFault::ColumnZero.into()),
         Some(number) => Column::Number(number),
         None if matches!(text, "" | "(line)") => Column::Line,
         None if text == "(file)" => Column::File,
@@ -109,13 +109,11 @@ fn quoted(text: &str) -> Result<(String, &str), Error> {
             None => return Ok((inside, after)),
         }
     }
-    Err(Error::Recipe(format!(
-        "the quote that begins {text:?} is not closed (in quotes, \"\" stands for one quote)"
-    )))
+    Err(RecipeFault::OpenQuote(text.to_owned()).into())
 }
 
 fn after_quote(rest: &str) -> Error {
-    Error::Recipe(format!("{rest:?} follows a closing quote (in quotes, \"\" stands for one quote)"))
+    RecipeFault::AfterQuote(rest.to_owned()).into()
 }
 
 /// The argument of a step as it is read: in quotes, where it would end early without them.

@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::error::Error;
+use crate::error::{Error, ParserMessage, RecipeFault};
 
 /// Bytes that a compiled pattern may take: a file may hold any pattern.
 const MOST_BYTES: usize = 1 << 20;
 
 /// Patterns that a recipe may have: each is compiled when a file is opened.
-pub(super) const MOST_PATTERNS: usize = 16;
+pub(crate) const MOST_PATTERNS: usize = 16;
 
 /// Bytes after each match, summed over all matches of a value, up to which the last one is looked for: no
 /// value of up to 16 KiB has more.
@@ -43,15 +43,12 @@ impl Pattern {
     pub fn new(text: &str) -> Result<Pattern, Error> {
         let compiled = RegexBuilder::new(text).size_limit(MOST_BYTES).dfa_size_limit(MOST_BYTES).build();
         let pattern = compiled.map_err(|error| {
-            let error = error.to_string();
-            Error::Recipe(alloc::format!("{text:?} is not a regular expression: {}", reason(&error)))
+            let why = ParserMessage(reason(&error.to_string()));
+            RecipeFault::Pattern { pattern: text.to_owned(), why }
         })?;
         match pattern.captures_len() {
             ..=2 => Ok(Pattern { text: text.to_owned(), compiled: Once::from(Some(pattern)) }),
-            more => Err(Error::Recipe(alloc::format!(
-                "{text:?} has {} groups in parentheses and may have one: write the others as (?:…)",
-                more - 1
-            ))),
+            more => Err(RecipeFault::Captures { pattern: text.to_owned(), groups: more - 1 }.into()),
         }
     }
 

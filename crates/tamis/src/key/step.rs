@@ -1,7 +1,6 @@
 //! The steps that turn the text of a value into what its key is made of.
 
 use alloc::borrow::{Cow, ToOwned};
-use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 use core::str::FromStr;
@@ -13,7 +12,7 @@ use super::domain::SuffixList;
 use super::normal::Unicode;
 use super::pattern::Pattern;
 use super::{BadValue, decimal};
-use crate::error::Error;
+use crate::error::{Error, ImpossibleRecipe, RecipeFault, StepOrder, Takes};
 
 /// One change made to the text of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,33 +66,24 @@ pub enum Step {
     Sort,
 }
 
-const STEP_NAMES: &str = "trim, lower, upper, nfc, round, floor, ceil, prefix=N, suffix=N, before=TEXT, \
+pub(crate) const STEP_NAMES: &str = "trim, lower, upper, nfc, round, floor, ceil, prefix=N, suffix=N, before=TEXT, \
      before-last=TEXT, after=TEXT, after-first=TEXT, extract=REGEX, extract-last=REGEX, ip, cidr=N, domain, \
      and for keywords split=TEXT, words, json=MEMBER, whole, sort";
 
 impl Step {
     /// The step of this name, with its argument, if it has one.
     pub(super) fn new(name: &str, argument: Option<&str>) -> Result<Self, Error> {
+        let wrong = |takes: Takes| Error::from(RecipeFault::Argument { step: name.to_owned(), takes });
         let count = || -> Result<usize, Error> {
-            argument
-                .and_then(|digits| digits.parse().ok())
-                .filter(|&n| n > 0)
-                .ok_or_else(|| Error::Recipe(format!("{name} takes a positive integer: {name}=3")))
+            let count = argument.and_then(|digits| digits.parse().ok()).filter(|&n| n > 0);
+            count.ok_or_else(|| wrong(Takes::PositiveInteger))
         };
-        let word = || -> Result<String, Error> {
-            argument
-                .filter(|word| !word.is_empty())
-                .map(str::to_owned)
-                .ok_or_else(|| Error::Recipe(format!("{name} takes a text: {name}=@")))
-        };
-        let pattern = || {
-            let missing =
-                || Error::Recipe(format!("{name} takes a regular expression: {name}=\"id=([0-9]+)\""));
-            Pattern::new(argument.filter(|pattern| !pattern.is_empty()).ok_or_else(missing)?)
-        };
+        let given = |takes| argument.filter(|text| !text.is_empty()).ok_or_else(|| wrong(takes));
+        let word = || given(Takes::Text).map(str::to_owned);
+        let pattern = || Pattern::new(given(Takes::Pattern)?);
         let plain = |step: Step| match argument {
             None => Ok(step),
-            Some(_) => Err(Error::Recipe(format!("{name} takes no argument"))),
+            Some(_) => Err(wrong(Takes::Nothing)),
         };
         match name {
             "trim" => plain(Step::Trim),
@@ -112,13 +102,11 @@ impl Step {
             "extract" => pattern().map(Step::Extract),
             "extract-last" => pattern().map(Step::ExtractLast),
             "ip" => plain(Step::Ip),
-            "cidr" => Network::parse(argument).map(Step::Cidr),
+            "cidr" => Network::parse(argument).map(Step::Cidr).ok_or_else(|| wrong(Takes::Network)),
             "domain" => match argument {
                 None => Ok(Step::Domain(SuffixList::usual())),
                 Some(digest) => {
-                    let wrong =
-                        || Error::Recipe("domain takes no argument, or the digest of a suffix list".into());
-                    let list = SuffixList::of_digest(digest).ok_or_else(wrong)?;
+                    let list = SuffixList::of_digest(digest).ok_or_else(|| wrong(Takes::SuffixList))?;
                     list.check()?;
                     Ok(Step::Domain(list))
                 }
@@ -134,9 +122,7 @@ impl Step {
             "json" => Ok(Step::Json(argument.unwrap_or_default().to_owned())),
             "whole" => plain(Step::Whole),
             "sort" => plain(Step::Sort),
-            _ => Err(Error::Recipe(format!(
-                "unknown step {name:?}; the steps are {STEP_NAMES} (a column that has a colon in its name stands in double quotes)"
-            ))),
+            _ => Err(RecipeFault::UnknownStep(name.to_owned()).into()),
         }
     }
 
@@ -235,7 +221,7 @@ impl Step {
             Step::Domain(list) => return list.check(),
             _ => true,
         };
-        if possible { Ok(()) } else { Err(Error::Corrupt(format!("the step {self} is impossible"))) }
+        if possible { Ok(()) } else { Err(ImpossibleRecipe::Step(self.clone()).into()) }
     }
 
     /// What it makes of a value.
@@ -300,7 +286,7 @@ impl FromStr for Step {
     fn from_str(text: &str) -> Result<Self, Error> {
         match &super::notation::steps(text)?[..] {
             [step] => Ok(step.clone()),
-            _ => Err(Error::Recipe(format!("{text:?} is not one step"))),
+            _ => Err(RecipeFault::NotOneStep(text.to_owned()).into()),
         }
     }
 }
@@ -350,16 +336,14 @@ pub(super) fn apply<'a>(steps: &[Step], value: &'a [u8]) -> Result<Cow<'a, [u8]>
 }
 
 /// That the steps for keywords stand where they mean something.
-pub(super) fn check_steps(steps: &[Step]) -> Result<(), &'static str> {
+pub(super) fn check_steps(steps: &[Step]) -> Result<(), StepOrder> {
     match steps.iter().filter(|step| step.splits()).count() {
-        2.. => return Err("one of split, words, json and whole makes the keywords: leave out the others"),
-        0 if steps.contains(&Step::Sort) => {
-            return Err("sort orders keywords: put split, words or json before it");
-        }
+        2.. => return Err(StepOrder::SplitTwice),
+        0 if steps.contains(&Step::Sort) => return Err(StepOrder::NothingToSort),
         _ => {}
     }
     match steps.iter().position(|step| *step == Step::Sort) {
-        Some(at) if at + 1 < steps.len() => Err("sort must be the last step"),
+        Some(at) if at + 1 < steps.len() => Err(StepOrder::AfterSort),
         _ => Ok(()),
     }
 }

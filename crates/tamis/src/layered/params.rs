@@ -1,10 +1,9 @@
 //! Sizing: one m, a power of two, and one k for all layers.
 
 use crate::bloom;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SizeFault};
 use crate::real::{power, round_ties_even};
 use crate::sizing::{Kind, MOST_BITS, Shape};
-use alloc::format;
 
 /// More layers than this are never made.
 pub const MOST_LAYERS: u32 = 256;
@@ -23,7 +22,7 @@ fn check(layers: u32) -> Result<()> {
     if (1..=MOST_LAYERS).contains(&layers) {
         return Ok(());
     }
-    Err(Error::Shape(format!("a layered filter has 1 to {MOST_LAYERS} layers, not {layers}")))
+    Err(SizeFault::Layers(layers).into())
 }
 
 /// The smallest shape in which a layer that holds this many items has at most this rate.
@@ -45,9 +44,7 @@ pub fn shape_for_bits(items: u64, bits: u64, layers: u32) -> Result<Shape> {
     }
     if each < LEAST_BITS {
         let least = LEAST_BITS * (u64::from(layers) + 1);
-        return Err(Error::Shape(format!(
-            "{bits} bits are too few for {layers} layers and the XOR layer: {least} are needed at least"
-        )));
+        return Err(SizeFault::FewBitsForLayers { bits, layers, least }.into());
     }
     let bits = 1 << each.ilog2();
     let hashes = bloom::hashes_for_bits_per_key(bits as f64 / items as f64);

@@ -1,12 +1,11 @@
 //! The filter itself, over words that it owns or borrows.
 
 use super::params::{self, LEAST_BITS, MOST_LAYERS};
-use crate::arch::map::Words;
 use crate::bloom::{MOST_HASHES, positions};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ShapeFault};
+use crate::memory::Words;
 use crate::real::power;
 use crate::sizing::{Shape, estimated_keys};
-use alloc::format;
 use alloc::vec::Vec;
 
 /// What a filter knows of a list of keywords.
@@ -87,7 +86,7 @@ impl<W: AsRef<[u64]>> Layered<W> {
             {
                 Ok(Layered { words, bits, layers, hashes })
             }
-            _ => Err(Error::Shape(format!("{len} words and {shape:?} are not a valid layered filter"))),
+            _ => Err(ShapeFault::Layered { words: len, shape }.into()),
         }
     }
 

@@ -178,7 +178,7 @@ fn rates_agree_with_the_formulas_for_one_to_eight_layers() {
 }
 
 #[test]
-fn the_number_of_layers_is_that_of_the_document() {
+fn the_number_of_layers_is_the_published_one() {
     for (keywords, records, k, layers) in [
         (7_500, 1000, 4, 2),  // 1.875
         (1000, 1000, 4, 1),   // 0.25: at least one

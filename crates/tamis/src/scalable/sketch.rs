@@ -1,13 +1,12 @@
 //! The filter itself, over words that it owns or borrows.
 
-use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::params::{Layer, layer};
-use crate::arch::map::Words;
 use crate::blocked::Blocked;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ShapeFault};
+use crate::memory::Words;
 
 /// Keys that are looked up in one layer after the other before any is added.
 const BATCH: usize = 1024;
@@ -69,6 +68,9 @@ impl Scalable<Words> {
     }
 
     /// Adds many keys, one after the other, and tells for each whether it was not found before.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn insert_hashes(&mut self, hashes: &[u64], fresh: &mut [bool]) -> Result<()> {
         assert_eq!(hashes.len(), fresh.len());
         let mut done = 0;
@@ -125,10 +127,10 @@ impl<W: AsRef<[u64]>> Scalable<W> {
             Some(last) if last.words.end == words.as_ref().len() && newest <= last.layer.keys => {
                 Ok(Scalable { words, keys, fpr, layers: places, newest })
             }
-            _ => Err(Error::Shape(format!(
-                "{} words and {layers} layers with {newest} keys in the newest are not a valid scalable filter",
-                words.as_ref().len()
-            ))),
+            _ => {
+                let words = words.as_ref().len();
+                Err(ShapeFault::Scalable { words, layers, newest }.into())
+            }
         }
     }
 
@@ -170,6 +172,9 @@ impl<W: AsRef<[u64]>> Scalable<W> {
     }
 
     /// The same for many keys, in `found`, one for each hash.
+    ///
+    /// # Panics
+    /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
         found.fill(false);

@@ -1,0 +1,159 @@
+//! The loops over many keys of which each has all its bits in one place: a line of a `blocked`, a block
+//! of a `counting`. What is needed is asked for ahead of its use.
+
+use super::sketch::{Mask, line_of, mask};
+use crate::arch::cpu::Vectored;
+use crate::error::{Error, Result, ShapeFault};
+use crate::sizing::Kind;
+
+/// How many keys ahead the place of a key is asked for.
+const AHEAD: usize = 32;
+
+/// What a key has all its bits in.
+pub(crate) trait Unit: Sized {
+    /// Words that it takes.
+    const WORDS: usize;
+    /// Asks for the one of this number.
+    fn ask(all: &[Self], at: usize);
+    /// Adds the key with these bits.
+    fn put(&mut self, mask: &Mask);
+    /// Whether it has all of these bits.
+    fn covers(&self, mask: &Mask) -> bool;
+}
+
+/// The words of this many units.
+pub(crate) fn words_of<U: Unit>(units: u64) -> Result<usize> {
+    let words = usize::try_from(units).ok().and_then(|units| units.checked_mul(U::WORDS));
+    words.ok_or(Error::TooLarge { bits: u64::MAX })
+}
+
+/// The units in this many words of a filter with this many hashes.
+pub(crate) fn units_in<U: Unit>(kind: Kind, words: usize, hashes: u32) -> Result<u64> {
+    if words == 0 || words % U::WORDS != 0 || !(hashes.is_power_of_two() && hashes <= 32) {
+        return Err(ShapeFault::Lines { kind, words, hashes }.into());
+    }
+    Ok((words / U::WORDS) as u64)
+}
+
+/// Hashes on their way: the unit of each is asked for when it comes in, and it goes out, in
+/// order, when this many others have come in after it.
+pub(crate) struct Ahead<H> {
+    hashes: H,
+    ring: [u64; AHEAD],
+    /// The place of the oldest.
+    oldest: usize,
+    /// How many are on their way.
+    waiting: usize,
+}
+
+impl<H: Iterator<Item = u64>> Ahead<H> {
+    #[inline(always)]
+    pub(crate) fn new<U: Unit>(mut hashes: H, units: &[U]) -> Self {
+        let mut ring = [0; AHEAD];
+        let mut waiting = 0;
+        while waiting < AHEAD {
+            let Some(hash) = hashes.next() else { break };
+            U::ask(units, line_of(hash, units.len() as u64));
+            ring[waiting] = hash;
+            waiting += 1;
+        }
+        Ahead { hashes, ring, oldest: 0, waiting }
+    }
+
+    /// The oldest, and another comes in.
+    #[inline(always)]
+    pub(crate) fn next<U: Unit>(&mut self, units: &[U]) -> Option<u64> {
+        let oldest = self.ring[self.oldest];
+        match self.hashes.next() {
+            Some(hash) => {
+                U::ask(units, line_of(hash, units.len() as u64));
+                self.ring[self.oldest] = hash;
+            }
+            None if self.waiting == 0 => return None,
+            None => self.waiting -= 1,
+        }
+        self.oldest = (self.oldest + 1) % AHEAD;
+        Some(oldest)
+    }
+}
+
+/// Adds keys to units that were found for them already. Each key is the number of its unit and its hash;
+/// `first` is the number of the first of these units.
+pub(crate) struct PutAt<'a, const K: usize, U> {
+    pub units: &'a mut [U],
+    pub first: usize,
+    pub keys: &'a [(usize, u64)],
+}
+
+impl<const K: usize, U: Unit> Vectored for PutAt<'_, K, U> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for &(unit, _) in self.keys.iter().take(AHEAD) {
+            U::ask(self.units, unit - self.first);
+        }
+        for (i, &(unit, hash)) in self.keys.iter().enumerate() {
+            let (ahead, _) = self.keys[(i + AHEAD).min(self.keys.len() - 1)];
+            U::ask(self.units, ahead - self.first);
+            self.units[unit - self.first].put(&mask::<K>(hash));
+        }
+    }
+}
+
+/// Adds keys.
+pub(crate) struct Insert<'a, const K: usize, U, H> {
+    pub units: &'a mut [U],
+    pub hashes: H,
+}
+
+impl<const K: usize, U: Unit, H: Iterator<Item = u64>> Vectored for Insert<'_, K, U, H> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let count = self.units.len() as u64;
+        let mut ahead = Ahead::new(self.hashes, self.units);
+        while let Some(hash) = ahead.next(self.units) {
+            self.units[line_of(hash, count)].put(&mask::<K>(hash));
+        }
+    }
+}
+
+/// Tells of keys, in their order, whether they may be there.
+pub(crate) struct Contains<'a, const K: usize, U, H, F> {
+    pub units: &'a [U],
+    pub hashes: H,
+    pub found: F,
+}
+
+impl<const K: usize, U: Unit, H: Iterator<Item = u64>, F: FnMut(bool)> Vectored for Contains<'_, K, U, H, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        let count = self.units.len() as u64;
+        let mut ahead = Ahead::new(self.hashes, self.units);
+        while let Some(hash) = ahead.next(self.units) {
+            (self.found)(self.units[line_of(hash, count)].covers(&mask::<K>(hash)));
+        }
+    }
+}
+
+/// Counts keys, whose bits are given, that may be there.
+pub(crate) struct CountMasks<'a, U> {
+    pub units: &'a [U],
+    pub hashes: &'a [u64],
+    pub masks: &'a [Mask],
+}
+
+impl<U: Unit> Vectored for CountMasks<'_, U> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let count = self.units.len() as u64;
+        let hit = |(&hash, mask): (&u64, &Mask)| usize::from(self.units[line_of(hash, count)].covers(mask));
+        self.hashes.iter().zip(self.masks).map(hit).sum()
+    }
+}
