@@ -19,7 +19,8 @@ use tamis_make::count_min::{Promise, top_of_open};
 use tamis_make::files::{self, Mapped};
 use tamis_make::health::{Health, health, of_sketch};
 use tamis_make::rows::{BadRows, Keyless};
-use tamis_make::{memory, merge};
+use tamis_make::text::listed_names;
+use tamis_make::{groups, memory, merge};
 use tamis_read::table::Asked;
 use tamis_read::{Control, Error, Table};
 use tamis_report::health::overfull_text;
@@ -54,21 +55,14 @@ impl File {
     pub fn group(&self, name: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
         let Some(name) = name else { return Ok(None) };
         let params = self.file.params();
-        let (found, shown) = with_text(name, |text| {
-            let text = text.unwrap_or_default();
-            (params.find(text), Name(text.to_vec()))
-        })?;
-        if found.is_none() {
-            let mut names: Vec<&Name> = params.groups.iter().map(|group| &group.group).collect();
-            names.sort_by(|a, b| a.compare_naturally(b));
-            let some: Vec<String> = names.iter().take(20).map(|name| format!("{name:?}")).collect();
-            let message = match params.common.recipe.group {
-                None => format!("there is no group {shown:?}: these have no groups; leave out group"),
-                Some(_) => format!("there is no group {shown:?}; there are {}", some.join(", ")),
-            };
-            return Err(PyValueError::new_err(message));
-        }
-        Ok(found)
+        let name = with_text(name, |text| Name(text.unwrap_or_default().to_vec()))?;
+        let found = groups::find(params, &name).map_err(|refusal| match refusal {
+            groups::Refusal::NoGroup { there, more, .. } if params.common.recipe.group.is_some() => {
+                format!("there is no group {name:?}; there are {}", listed_names(&there, more))
+            }
+            _ => format!("there is no group {name:?}: these have no groups; leave out group"),
+        });
+        found.map(Some).map_err(PyValueError::new_err)
     }
 
     /// Refuses a question that this kind cannot answer.

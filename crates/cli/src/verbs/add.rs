@@ -6,10 +6,10 @@ use clap::Args;
 use tamis::key::{Column, Field};
 use tamis_make::build::{self, Addition};
 use tamis_make::files;
-use tamis_make::text::group_name;
+use tamis_make::text::listed_names;
 use tamis_make::{number, rebuild};
 
-use super::inspect::{self, Listed};
+use super::inspect;
 use crate::arguments::{self, Columns, Reading, replace_weight};
 use crate::asked::Asked;
 use crate::show::Output;
@@ -78,7 +78,7 @@ impl Add {
             rebuild::check(&self.file, above)?;
         }
         let report = progress::run(output, "adding", |control| build::add(&self.file, &addition, control));
-        let mut report = asked.done(output, report)?;
+        let report = asked.done(output, report)?;
         if let Some(above) = self.rebuild_above {
             let threads = addition.threads;
             let rebuilt = progress::run(output, "rebuilding filters", |control| {
@@ -92,21 +92,17 @@ impl Add {
                     number::counted(rebuilt.groups, "filter"),
                     number::rate(rebuilt.after)
                 ));
-                let file = files::open(&self.file)?;
-                (report.params, report.tallies) = (file.params().clone(), file.tallies().to_vec());
             }
         }
         notes::inputs(output, &report.inputs);
         if !report.new_groups.is_empty() {
-            let names: Vec<String> = report.new_groups.iter().take(5).map(group_name).collect();
-            let more = report.new_groups.len().saturating_sub(names.len());
-            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            let (shown, others) = report.new_groups.split_at(report.new_groups.len().min(5));
             let new = number::counted(report.new_groups.len() as u64, "new group");
-            output.note(format!("{new}: {}{more}", names.join(", ")));
+            output.note(format!("{new}: {}", listed_names(shown, others.len())));
         }
         notes::skipped(output, report.skipped);
         notes::exact(output, &self.file, report.exact);
         notes::heavy(output, report.heavy, None);
-        inspect::summary(output, &self.file, &report.params, &report.tallies, Listed::Largest)
+        inspect::written(output, &self.file)
     }
 }

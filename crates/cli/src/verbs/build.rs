@@ -12,8 +12,7 @@ use tamis_make::number;
 use tamis_make::spread;
 use tamis_read::Error;
 
-use super::explain;
-use super::inspect::{self, Listed};
+use super::{explain, inspect};
 use crate::arguments::{Counting, Keys, Kinds, Reading, Sizes, memory, share};
 use crate::show::{Output, wrong};
 use crate::spark::{self, On};
@@ -130,7 +129,7 @@ impl Build {
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
         notes::exact(output, &path, report.exact);
         notes::heavy(output, report.heavy, self.heavy);
-        inspect::summary(output, &path, &report.params, &report.tallies, Listed::Largest)
+        inspect::written(output, &path)
     }
 
     /// What is asked for.
@@ -173,8 +172,7 @@ impl Build {
         notes::skipped(output, told["skipped"].as_u64().unwrap_or(0));
         notes::lone_keywords(output, told["lone_keywords"] == true);
         output.note(format!("{}: {}", path.display(), spark::phases(&told)));
-        let file = files::open(&path)?;
-        inspect::summary(output, &path, file.params(), file.tallies(), Listed::Largest)
+        inspect::written(output, &path)
     }
 }
 

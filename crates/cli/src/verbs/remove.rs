@@ -7,7 +7,7 @@ use tamis_make::files;
 use tamis_make::number;
 use tamis_make::remove::{self, Missing, Removal};
 
-use super::inspect::{self, Listed, More};
+use super::inspect;
 use crate::arguments::{Columns, Reading};
 use crate::asked::Asked;
 use crate::show::Output;
@@ -101,13 +101,6 @@ impl Remove {
             "removed": removed, "missing": missing, "skipped_rows": report.skipped,
             "seconds": report.time.as_secs_f64(),
         });
-        inspect::summary_with(
-            output,
-            &self.file,
-            &report.params,
-            &report.tallies,
-            Listed::Largest,
-            More { json: more, ..More::default() },
-        )
+        inspect::written_with(output, &self.file, more)
     }
 }
