@@ -23,6 +23,9 @@ pub enum BadRows {
 }
 
 impl BadRows {
+    /// All of them.
+    pub const ALL: [BadRows; 2] = [BadRows::Fail, BadRows::Skip];
+
     /// Its name in requests.
     pub fn name(self) -> &'static str {
         match self {

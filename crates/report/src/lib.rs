@@ -10,6 +10,7 @@ mod crowd;
 pub mod dedup;
 pub mod design;
 pub mod explain;
+mod facts;
 pub mod filter;
 pub mod health;
 pub mod inspect;

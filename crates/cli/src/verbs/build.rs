@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 use tamis::params::Params;
-use tamis_jobs::request::{self, BuildJob, NoMore, opt, read_params};
+use tamis_jobs::request::{self, BuildJob, NoMore, OtherColumns, opt, read_params};
 use tamis_make::build::{self, Job, Sketches};
 use tamis_make::files;
 use tamis_make::number;
@@ -179,13 +179,9 @@ impl Build {
 /// Tells that keys come from other columns than the file will name.
 fn warn_of_other_columns(output: &Output, job: &Job) {
     if let Sketches::Given(given) = &job.sketches
-        && given.params().common.recipe != job.recipe
+        && let Some(other) = OtherColumns::of(&job.recipe, &given.params().common.recipe)
     {
-        output.warn(format!(
-            "the keys come from other columns ({}) than those in the parameters; the file will record ({})",
-            job.recipe,
-            given.params().common.recipe
-        ));
+        output.warn(other);
     }
 }
 

@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Args;
+use clap::builder::Resettable;
+use clap::{Arg, Args};
 use tamis::params::{GroupParams, Params};
 use tamis_jobs::request::{self, NoMore, PlanJob};
 use tamis_make::build::{self, Job, Planned};
@@ -13,12 +14,25 @@ use tamis_make::number;
 use tamis_report::plan::{self, Counters};
 use tamis_report::{plot, stacked_svg};
 
-use crate::arguments::{self, Counting, Keys, Kinds, Reading};
+use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes};
 use crate::show::{FEW, Output, Sheet, few, wrong};
 use crate::{notes, progress};
 
+/// The sizes as a plan has them: two of them fix the rest, and so they go together.
+fn together(arg: Arg) -> Arg {
+    let help = match arg.get_id().as_str() {
+        "fpr" => "The rate of false positives",
+        "bits_per_key" => "Bits per key",
+        "size" => "Bytes in all: 64MB, 1GiB",
+        "keys" => "Keys",
+        _ => return arg,
+    };
+    arg.help(help).conflicts_with(Resettable::Reset)
+}
+
 /// Compute sizes and rates from numbers or from a table; -o saves the parameters
 #[derive(Debug, Args)]
+#[command(mut_args(together))]
 #[command(after_help = "\
 Examples:
   tamis plan --keys 1e9 --fpr 0.01                     what each kind needs
@@ -35,21 +49,11 @@ Filters that are built with the same saved parameters can be merged.")]
 pub struct Plan {
     /// A table whose keys are counted: files, globs, folders, or `-`
     inputs: Vec<String>,
-    /// Keys
-    #[arg(long = "keys", value_parser = arguments::count, value_name = "N", help_heading = "Size")]
-    count: Option<u64>,
-    /// The rate of false positives
-    #[arg(long, value_parser = arguments::rate, help_heading = "Size")]
-    fpr: Option<f64>,
+    #[command(flatten)]
+    sizes: Sizes,
     /// Bits in all
     #[arg(long, value_parser = arguments::count, value_name = "N", help_heading = "Size", conflicts_with = "size")]
     bits: Option<u64>,
-    /// Bits per key
-    #[arg(long, value_parser = arguments::positive, value_name = "B", help_heading = "Size")]
-    bits_per_key: Option<f64>,
-    /// Bytes in all: 64MB, 1GiB
-    #[arg(long, value_parser = arguments::bytes, help_heading = "Size")]
-    size: Option<u64>,
     /// Save the parameters
     #[arg(long, short, value_name = "FILE.json")]
     output: Option<PathBuf>,
@@ -87,12 +91,7 @@ impl Plan {
             reading: self.reading.request(),
             key: self.keys.request(),
             kinds: self.kinds.request(),
-            sizes: request::Sizes {
-                fpr: self.fpr,
-                bits_per_key: self.bits_per_key,
-                size: self.size,
-                keys: self.count,
-            },
+            sizes: self.sizes.request(),
             bits: self.bits,
             counting: self.counting.request(),
             chart: self.chart.clone(),
