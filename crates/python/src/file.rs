@@ -97,6 +97,30 @@ impl File {
     }
 }
 
+/// Many keys, and how they are asked.
+struct Question {
+    asked: Asked,
+    group: Option<usize>,
+    bad: BadRows,
+    threads: usize,
+}
+
+impl File {
+    /// What is asked of sketches that count, or of filters.
+    fn question(
+        &self,
+        counts: bool,
+        keys: &Bound<'_, PyAny>,
+        group: Option<&Bound<'_, PyAny>>,
+        bad: Option<String>,
+        on: Option<usize>,
+    ) -> PyResult<Question> {
+        self.refuse(counts)?;
+        let group = if counts { Some(self.one_group(group)?) } else { self.group(group)? };
+        Ok(Question { asked: self.asked(keys)?, group, bad: bad_rows(bad)?, threads: threads(on)? })
+    }
+}
+
 /// The name of a group: a str, or bytes where it is no text.
 fn name_of<'py>(py: Python<'py>, name: &Name) -> Bound<'py, PyAny> {
     text_of(py, &name.0)
@@ -215,11 +239,9 @@ impl File {
         bad: Option<String>,
         on: Option<usize>,
     ) -> PyResult<Answers> {
-        self.refuse(false)?;
-        let (asked, group) = (self.asked(keys)?, self.group(group)?);
-        let (bad, on) = (bad_rows(bad)?, threads(on)?);
+        let Question { asked, group, bad, threads } = self.question(false, keys, group, bad, on)?;
         let bits = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, group)?.contains(&asked, bad, on, control)
+            Lookup::new(&self.file, group)?.contains(&asked, bad, threads, control)
         })?;
         let part = |(part, bits): (usize, Vec<u64>)| -> ArrayRef {
             let bits = BooleanBuffer::new(Buffer::from_vec(bits), 0, asked.rows_of(part));
@@ -237,8 +259,7 @@ impl File {
         group: Option<&Bound<'_, PyAny>>,
         bad: Option<String>,
     ) -> PyResult<Answers> {
-        self.refuse(false)?;
-        let (asked, group, bad) = (self.asked(keys)?, self.group(group)?, bad_rows(bad)?);
+        let Question { asked, group, bad, .. } = self.question(false, keys, group, bad, Some(1))?;
         let found = py.detach(|| Lookup::new(&self.file, group)?.codes(&asked, bad, 1, &Control::default()));
         let part = |codes: Vec<i8>| -> ArrayRef { Arc::new(Int8Array::new(ScalarBuffer::from(codes), None)) };
         let parts = found.map_err(raised)?.into_iter().map(part).collect();
@@ -275,11 +296,9 @@ impl File {
         bad: Option<String>,
         on: Option<usize>,
     ) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
-        self.refuse(false)?;
-        let asked = self.asked(keys)?;
-        let (bad, on) = (bad_rows(bad)?, threads(on)?);
+        let Question { asked, group, bad, threads } = self.question(false, keys, None, bad, on)?;
         let found = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, None)?.groups(&asked, bad, on, control)
+            Lookup::new(&self.file, group)?.groups(&asked, bad, threads, control)
         })?;
         let groups = &self.file.params().groups;
         let order = self.file.params().natural_order();
@@ -316,12 +335,9 @@ impl File {
         bad: Option<String>,
         on: Option<usize>,
     ) -> PyResult<Answers> {
-        self.refuse(true)?;
-        let group = Some(self.one_group(group)?);
-        let asked = self.asked(keys)?;
-        let (bad, on) = (bad_rows(bad)?, threads(on)?);
+        let Question { asked, group, bad, threads } = self.question(true, keys, group, bad, on)?;
         let found = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, group)?.estimates(&asked, bad, on, control)
+            Lookup::new(&self.file, group)?.estimates(&asked, bad, threads, control)
         })?;
         let part =
             |numbers: Vec<u64>| -> ArrayRef { Arc::new(UInt64Array::new(ScalarBuffer::from(numbers), None)) };
