@@ -123,8 +123,7 @@ mod tests {
     /// A state that was written stays readable.
     #[test]
     fn the_names_of_formats_lie_on_disk() {
-        let formats =
-            [Format::Lines, Format::Csv, Format::Tsv, Format::Ndjson, Format::Log, Format::Parquet];
+        let formats = [Format::Lines, Format::Csv, Format::Tsv, Format::Ndjson, Format::Log, Format::Parquet];
         assert_eq!(formats.map(Format::name), ["lines", "csv", "tsv", "ndjson", "log", "parquet"]);
     }
 }

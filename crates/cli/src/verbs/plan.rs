@@ -49,17 +49,17 @@ Filters that are built with the same saved parameters can be merged.")]
 pub struct Plan {
     /// A table whose keys are counted: files, globs, folders, or `-`
     inputs: Vec<String>,
-    #[command(flatten)]
-    sizes: Sizes,
-    /// Bits in all
-    #[arg(long, value_parser = arguments::count, value_name = "N", help_heading = "Size", conflicts_with = "size")]
-    bits: Option<u64>,
     /// Save the parameters
     #[arg(long, short, value_name = "FILE.json")]
     output: Option<PathBuf>,
     /// Draw the rate against hashes and against bits per key
     #[arg(long, value_name = "FILE.svg")]
     chart: Option<PathBuf>,
+    #[command(flatten)]
+    sizes: Sizes,
+    /// Bits in all
+    #[arg(long, value_parser = arguments::count, value_name = "N", help_heading = "Size", conflicts_with = "size")]
+    bits: Option<u64>,
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]

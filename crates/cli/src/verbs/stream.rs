@@ -35,8 +35,8 @@ occur)";
 
 /// The number of keys as streams have it: they cannot count first.
 const KEYS: &str = "\
-Plan for N keys in each group; with --window, for N distinct keys in a window [default: unknown, so that \
-filters grow]";
+Plan each group for N keys; with --window, for N distinct keys in a window [default: unknown: filters grow, \
+and those of a window are planned for 1048576 keys, or 16384 in each group]";
 
 /// Learn one stream and answer another, in small batches; survives `kill -9`
 #[derive(Debug, Args)]
