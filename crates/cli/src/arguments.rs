@@ -1,17 +1,28 @@
 //! Arguments that several verbs share: their syntax, then what they mean.
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tamis::key::{Field, Recipe};
 use tamis::sizing::Kind;
 pub use tamis_jobs::request::bytes;
 pub use tamis_jobs::request::time::duration;
-use tamis_jobs::request::{self, MOST_THREADS};
+use tamis_jobs::request::{self, HashName, MOST_THREADS};
 use tamis_make::exact::LEAST_MEMORY;
 use tamis_make::rows::BadRows;
 use tamis_read::{Delimiter, Format, Quotes};
 
 use crate::show::{Output, usage, wrong};
+
+/// One of these values, by its name.
+pub fn one_of<T: Copy + Send + Sync + 'static>(
+    all: impl IntoIterator<Item = T>,
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let all: Vec<T> = all.into_iter().collect();
+    let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
+    names.map(move |given| *all.iter().find(|one| name(**one) == given).expect("it is one of the names"))
+}
 
 /// How input is read.
 #[derive(Debug, Args)]
@@ -19,8 +30,8 @@ use crate::show::{Output, usage, wrong};
 pub struct Reading {
     /// The format, if it is not recognised correctly; log: access logs as Apache and nginx write them, with
     /// columns such as host, time, path, status and agent
-    #[arg(long, value_enum)]
-    pub format: Option<FormatName>,
+    #[arg(long, value_parser = one_of(Format::ALL, Format::name))]
+    pub format: Option<Format>,
     /// The delimiter of delimited text: one character, or its name: tab, comma, semicolon, pipe, space;
     /// or whitespace: runs of blanks and tabs
     #[arg(long, value_parser = delimiter)]
@@ -35,8 +46,9 @@ pub struct Reading {
     /// What a quote at the beginning of a field means: csv (up to the next quote, over line ends; `""`
     /// is a quote), log (up to the next quote in the line; `\"` is a quote), none (an ordinary
     /// character). [default: none for TSV, log where blanks separate, csv otherwise; `--quotes` alone: csv]
-    #[arg(long, value_enum, value_name = "STYLE", num_args = 0..=1, default_missing_value = "csv")]
-    pub quotes: Option<QuotesName>,
+    #[arg(long, value_parser = one_of(Quotes::ALL, Quotes::name), value_name = "STYLE", num_args = 0..=1)]
+    #[arg(default_missing_value = "csv")]
+    pub quotes: Option<Quotes>,
     /// The same as --quotes none
     #[arg(long, hide = true, conflicts_with = "quotes")]
     pub no_quotes: bool,
@@ -44,84 +56,30 @@ pub struct Reading {
     #[arg(long, value_name = "SIGN", value_parser = comment)]
     pub comment: Option<u8>,
     /// What to do with rows that have no key or cannot be read: fail, or skip and count them
-    #[arg(long, value_enum, default_value = "fail")]
-    pub bad_rows: BadRowsName,
+    #[arg(long, value_parser = one_of(BadRows::ALL, BadRows::name), default_value = "fail")]
+    pub bad_rows: BadRows,
     /// Threads [default: all cores]
     #[arg(long, value_parser = threads)]
     pub threads: Option<usize>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum FormatName {
-    Lines,
-    Csv,
-    Tsv,
-    Ndjson,
-    Log,
-    Parquet,
-}
-
-impl From<FormatName> for Format {
-    fn from(name: FormatName) -> Format {
-        match name {
-            FormatName::Lines => Format::Lines,
-            FormatName::Csv => Format::Csv,
-            FormatName::Tsv => Format::Tsv,
-            FormatName::Ndjson => Format::Ndjson,
-            FormatName::Log => Format::Log,
-            FormatName::Parquet => Format::Parquet,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum QuotesName {
-    Csv,
-    Log,
-    None,
-}
-
-impl From<QuotesName> for Quotes {
-    fn from(name: QuotesName) -> Quotes {
-        match name {
-            QuotesName::Csv => Quotes::Csv,
-            QuotesName::Log => Quotes::Log,
-            QuotesName::None => Quotes::None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum BadRowsName {
-    Fail,
-    Skip,
 }
 
 impl Reading {
     /// The request.
     pub fn request(&self) -> request::Reading {
         request::Reading {
-            format: self.format.map(Format::from),
+            format: self.format,
             delimiter: self.delimiter,
             no_header: self.no_header,
             with_header: self.with_header,
             recorded: false,
             quotes: match self.no_quotes {
                 true => Some(Quotes::None),
-                false => self.quotes.map(Quotes::from),
+                false => self.quotes,
             },
             comment: self.comment,
-            bad_rows: match self.bad_rows {
-                BadRowsName::Fail => BadRows::Fail,
-                BadRowsName::Skip => BadRows::Skip,
-            },
+            bad_rows: self.bad_rows,
             threads: self.threads,
         }
-    }
-
-    /// What to do with rows without a key.
-    pub fn bad_rows(&self) -> BadRows {
-        self.request().bad_rows
     }
 
     /// Threads to use.
@@ -195,11 +153,6 @@ impl Columns {
     pub fn request(&self) -> request::Columns {
         request::Columns { key: self.key.clone(), group: self.group.clone() }
     }
-
-    /// The stored recipe with these columns.
-    pub fn applied(&self, stored: &Recipe) -> Result<Recipe> {
-        self.request().applied(stored).map_err(wrong)
-    }
 }
 
 /// Refuses a report on standard output where the records go there.
@@ -208,11 +161,6 @@ pub fn refuse_json(to_stdout: bool, output: &Output) -> Result<()> {
         return usage("the records go to standard output: --json goes with --count or -o FILE");
     }
     Ok(())
-}
-
-/// The stored recipe with another column for the weight.
-pub fn replace_weight(recipe: &mut Recipe, with: Option<&Field>) -> Result<()> {
-    request::replace_weight(recipe, with).map_err(wrong)
 }
 
 /// The kind of filter and its hash.
@@ -233,27 +181,17 @@ pub struct Kinds {
     pub layers: Option<u32>,
     /// The hash: xxh3 (default), or murmur3 with the positions of Python's mmh3 and the textbook's
     /// m and k (implies bloom)
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = one_of(HashName::ALL, HashName::name))]
     pub hash: Option<HashName>,
     /// The seed of xxh3: a number, or `random` to protect against chosen keys [default: 0]
     #[arg(long, value_parser = seed)]
     pub seed: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum HashName {
-    Xxh3,
-    Murmur3,
-}
-
 impl Kinds {
     /// The request.
     pub fn request(&self) -> request::Kinds {
-        let hash = self.hash.map(|name| match name {
-            HashName::Xxh3 => request::HashName::Xxh3,
-            HashName::Murmur3 => request::HashName::Murmur3,
-        });
-        let Kinds { kind, conservative, layers, seed, .. } = *self;
+        let Kinds { kind, conservative, layers, hash, seed } = *self;
         request::Kinds { kind, conservative, layers, hash, seed }
     }
 }
@@ -323,13 +261,23 @@ fn counter_bits(text: &str) -> Result<u32, String> {
 
 /// A share of the whole, or a probability.
 pub fn share(text: &str) -> Result<f64, String> {
-    let share = match text.strip_suffix('%') {
+    part(text, "must be above 0 and below 1")
+}
+
+/// A rate of false positives.
+pub fn rate(text: &str) -> Result<f64, String> {
+    part(text, "a rate lies between 0 and 1, both excluded")
+}
+
+/// A part of one, also in per cent; and what is said of another number.
+fn part(text: &str, otherwise: &str) -> Result<f64, String> {
+    let part = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
         None => text.parse(),
     };
-    match share {
-        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
-        Ok(_) => Err("must be above 0 and below 1".into()),
+    match part {
+        Ok(part) if part > 0.0 && part < 1.0 => Ok(part),
+        Ok(_) => Err(otherwise.into()),
         Err(_) => Err("not a number".into()),
     }
 }
@@ -369,16 +317,6 @@ pub fn threads(text: &str) -> Result<usize, String> {
         Ok(threads @ 1..=MOST_THREADS) => Ok(threads),
         _ => Err(format!("a number of threads lies between 1 and {MOST_THREADS}")),
     }
-}
-
-/// A rate of false positives.
-pub fn rate(text: &str) -> Result<f64, String> {
-    let rate: f64 = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
-        None => text.parse(),
-    }
-    .map_err(|_| "not a number".to_owned())?;
-    if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err("a rate lies between 0 and 1, both excluded".into()) }
 }
 
 /// A number above zero.

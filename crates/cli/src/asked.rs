@@ -6,10 +6,11 @@ use anyhow::Result;
 use tamis_jobs::request;
 use tamis_make::files::Mapped;
 use tamis_read::refusal::{Given, Voice};
-use tamis_read::{Options, Quotes, Watch};
+use tamis_read::{Control, Explained, Options, Quotes, Watch};
 
 use crate::show::{Output, wrong};
 use crate::words::Flags;
+use crate::{notes, progress};
 
 /// A file that is asked, and what is to be said of how text is read then.
 pub struct Asked {
@@ -42,6 +43,19 @@ impl Asked {
     /// Reads by these options so that what is to be said is found.
     pub fn watch(&self, options: &mut Options) {
         options.watch.clone_from(&self.watch);
+    }
+
+    /// Runs a job on the text, and says what should be known of it, also of how its inputs were understood.
+    pub fn run<T>(
+        &self,
+        output: &Output,
+        doing: &'static str,
+        job: impl FnOnce(&Control) -> tamis_read::Result<T>,
+        inputs: impl FnOnce(&T) -> &[Explained],
+    ) -> Result<T> {
+        let report = self.done(output, progress::run(output, doing, job))?;
+        notes::inputs(output, inputs(&report));
+        Ok(report)
     }
 
     /// Says what should be known of a job that has ended, well or not.

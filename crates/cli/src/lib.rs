@@ -20,6 +20,7 @@ use std::process::ExitCode;
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use tamis::key::SuffixList;
+use tamis_read::Error;
 
 use crate::verbs::Verb;
 
@@ -42,7 +43,7 @@ struct Cli {
     output: show::Output,
     /// A public suffix list for the step `domain`, in place of the one in the program; also for files that
     /// were made with it
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = show::GENERAL)]
     suffix_list: Option<PathBuf>,
     #[command(subcommand)]
     verb: Verb,
@@ -97,7 +98,7 @@ fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Er
     if let Some(path) = suffix_list(&arguments) {
         // Before all else: columns are understood with it.
         let text = fs::read_to_string(&path).map_err(|error| {
-            let why = format!("--suffix-list {}: {error}", path.display());
+            let why = format!("--suffix-list {}", Error::io(&path)(error));
             command.error(clap::error::ErrorKind::ValueValidation, why)
         })?;
         if !SuffixList::is_one(&text) {

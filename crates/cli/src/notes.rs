@@ -3,17 +3,28 @@
 use std::path::Path;
 use std::time::SystemTime;
 
+use anyhow::Result;
 use tamis_make::exact::path_beside;
-use tamis_make::number;
+use tamis_make::{files, number};
 use tamis_read::{Delimiter, Explained, calendar};
-use tamis_report::Section;
+use tamis_report::{Page, Section};
 
 use crate::show::Output;
 
-/// By what and when a page was made. Pages alone have a date: everything else is the same every time.
-pub fn made() -> Section {
+/// Writes a page, and says what is there.
+pub fn write_page(output: &Output, path: &Path, page: Page, what: &str) -> Result<()> {
+    write_page_silently(path, page)?;
+    output.note(format!("{}: {what}", path.display()));
+    Ok(())
+}
+
+/// Writes a page, which says by what and when it was made. Pages alone have a date: everything else is the
+/// same every time.
+pub fn write_page_silently(path: &Path, mut page: Page) -> Result<()> {
     let day = calendar::day(SystemTime::now());
-    Section::Text(format!("Made by tamis {} on {day}.", env!("CARGO_PKG_VERSION")))
+    page.sections.push(Section::Text(format!("Made by tamis {} on {day}.", env!("CARGO_PKG_VERSION"))));
+    files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
+    Ok(())
 }
 
 /// How the inputs were understood, where that may not be what was meant.

@@ -14,14 +14,17 @@ use tamis_report::Table;
 use crate::interrupt;
 use crate::words::Flags;
 
+/// Where the help of a verb lists the options that all verbs have: after those of its own.
+pub const GENERAL: &str = "General";
+
 /// How results are shown.
 #[derive(Debug, Args)]
 pub struct Output {
     /// Print the result as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GENERAL)]
     pub json: bool,
     /// Print no notes and no progress
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = GENERAL)]
     pub quiet: bool,
 }
 
@@ -142,6 +145,18 @@ pub fn refused(error: Error) -> anyhow::Error {
     match error {
         Error::Refused(why) if is_usage(&*why) => Usage(say(&*why, &Flags)).into(),
         other => other.into(),
+    }
+}
+
+/// The exit codes of grep: 0 where something was found, 1 where nothing was, 2 on every error.
+pub fn as_grep(found: Result<bool>) -> Result<ExitCode> {
+    match found {
+        Ok(true) => Ok(ExitCode::SUCCESS),
+        Ok(false) => Ok(ExitCode::FAILURE),
+        Err(error) => {
+            failure(&error);
+            Ok(ExitCode::from(2))
+        }
     }
 }
 

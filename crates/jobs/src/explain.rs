@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use tamis::key::Maker;
+use tamis::hash::Scheme;
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::Refusal;
 use tamis_read::{BadRow, Control, Explained, RowResult, Sink, Sources};
 
 use tamis_make::build::Job;
-use tamis_make::rows::{BadRows, Keyless, Unusable};
+use tamis_make::rows::{BadRows, Groups, Key, KeyRows, Names, Take, Unusable};
 
 /// How a job understands its inputs.
 #[derive(Debug)]
@@ -51,11 +51,28 @@ pub struct Made {
     pub weight: Option<u64>,
 }
 
+/// The last key that was made.
+#[derive(Default)]
+struct Last {
+    group: u32,
+    key: Vec<u8>,
+    weight: u64,
+}
+
+impl Take for Last {
+    fn take(&mut self, key: Key<'_>) {
+        self.group = key.group;
+        self.key.clear();
+        self.key.extend_from_slice(key.bytes);
+        self.weight = key.weight;
+    }
+}
+
 /// Keeps the first rows and the keys that are made of them.
 struct Explaining<'a> {
-    maker: Maker<'a>,
-    parts: usize,
-    weight_at: Option<usize>,
+    /// Makes keys as every job does. It stops at each row without one.
+    keys: KeyRows<'a, Last>,
+    weighted: bool,
     bad_rows: BadRows,
     most: usize,
     /// Rows that are still to be read.
@@ -65,13 +82,14 @@ struct Explaining<'a> {
 }
 
 impl Explaining<'_> {
-    fn make(&mut self, values: &[Option<&[u8]>]) -> Result<Made, Keyless> {
-        let group = values.get(self.parts).copied().flatten();
-        let group = self.maker.group(group).map_err(Keyless::Group)?.to_vec();
-        let weight =
-            self.weight_at.map(|at| self.maker.weight(values[at]).map_err(Keyless::Weight)).transpose()?;
-        let key = self.maker.key(&values[..self.parts]).map_err(Keyless::Key)?.to_vec();
-        Ok(Made { group, key, weight })
+    /// What was made of the last row.
+    fn made(&self) -> Made {
+        let Last { group, key, weight } = &self.keys.take;
+        Made {
+            group: self.keys.group_name(*group).to_vec(),
+            key: key.clone(),
+            weight: self.weighted.then_some(*weight),
+        }
     }
 
     fn keep(&mut self, values: &[Option<&[u8]>], made: Result<Made, String>) -> RowResult {
@@ -95,10 +113,13 @@ struct Enough;
 impl Refusal for Enough {}
 
 impl Sink for Explaining<'_> {
-    fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
-        match self.make(values) {
-            Err(why) if self.bad_rows == BadRows::Fail => Err(Unusable::new(why, values).into()),
-            made => self.keep(values, made.map_err(|why| why.to_string())),
+    fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
+        match self.keys.row(place, values) {
+            Ok(()) => self.keep(values, Ok(self.made())),
+            Err(why) => match why.as_a::<Unusable>() {
+                Some(row) if self.bad_rows == BadRows::Skip => self.keep(values, Err(row.why().to_string())),
+                _ => Err(why),
+            },
         }
     }
 
@@ -115,10 +136,10 @@ pub fn explain(job: &Job, most: usize, control: &Control) -> Result<Explanation>
     let recipe = &job.recipe;
     let (inputs, sources) = Sources::look(&job.inputs, &job.options, &recipe.columns())?;
     let rows = Mutex::new(Vec::new());
+    let groups = Groups::Discover(Names::default());
     let sink = Explaining {
-        maker: Maker::new(recipe),
-        parts: recipe.key.len(),
-        weight_at: recipe.weight_at(),
+        keys: KeyRows::new(recipe, Scheme::DEFAULT, BadRows::Fail, groups, Last::default()),
+        weighted: recipe.weight.is_some(),
         bad_rows: job.bad_rows,
         most,
         left: READ,

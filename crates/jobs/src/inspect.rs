@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tamis::countmin::Census;
 use tamis::format::Tally;
-use tamis::params::GroupParams;
+use tamis::params::{Common, GroupParams};
 use tamis::sizing::{Kind, Shape};
 use tamis::sketch::Sketch;
 use tamis_read::error::Result;
@@ -12,45 +12,131 @@ use tamis_make::count_min::Promise;
 use tamis_make::files::Mapped;
 use tamis_make::health::{Health, of_sketch};
 
+/// What a file holds: what all of its groups share, and the state of each.
+#[derive(Debug)]
+pub struct Summary<'a> {
+    /// What they share.
+    pub common: &'a Common,
+    /// The groups, in the order in which people read them.
+    pub groups: Vec<Group<'a>>,
+    /// The share from which keys are kept, where they are.
+    pub heavy_share: Option<f64>,
+}
+
+/// A group and its state.
+#[derive(Debug)]
+pub struct Group<'a> {
+    /// Its parameters.
+    pub params: &'a GroupParams,
+    /// What its sketch says of itself.
+    pub tally: &'a Tally,
+    /// What follows from that.
+    pub state: State,
+}
+
+/// The state of a sketch.
+#[derive(Debug)]
+pub enum State {
+    /// Of a filter.
+    Filter(Health),
+    /// Of one that counts.
+    Counts(Counts),
+}
+
+/// The state of a sketch that counts.
+#[derive(Debug)]
+pub struct Counts {
+    /// What is promised of estimates.
+    pub promise: Promise,
+    /// What its counters hold.
+    pub census: Census,
+    /// How many heavy keys are kept beside it, where they are.
+    pub heavy: Option<u64>,
+}
+
+impl<'a> Summary<'a> {
+    /// Of a file: of all its groups, or of one alone.
+    pub fn of(file: &'a Mapped, only: Option<usize>) -> Result<Summary<'a>> {
+        let params = file.params();
+        let order = only.map_or_else(|| params.natural_order(), |at| vec![at]);
+        let groups = order.into_iter().map(|at| Group::of(file, at)).collect::<Result<_>>()?;
+        Ok(Summary { common: &params.common, groups, heavy_share: file.heavy().map(|heavy| heavy.share) })
+    }
+
+    /// The bytes of all sketches.
+    pub fn bytes(&self) -> u64 {
+        self.groups.iter().map(|group| bytes(self.common.kind, &group.params.shape)).sum()
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let mut json = json!({
+            "kind": self.common.kind, "hash": self.common.hash, "recipe": self.common.recipe,
+            "bytes": self.bytes(), "groups": self.groups.iter().map(Group::json).collect::<Vec<_>>(),
+        });
+        if self.common.kind.counts() {
+            json["heavy_share"] = json!(self.heavy_share);
+        }
+        json
+    }
+}
+
+impl<'a> Group<'a> {
+    fn of(file: &'a Mapped, at: usize) -> Result<Group<'a>> {
+        let (params, tally) = (&file.params().groups[at], &file.tallies()[at]);
+        let state = match &file.sketch(at)? {
+            Sketch::CountMin(sketch) => State::Counts(Counts {
+                promise: Promise::of(params, tally.total_weight()),
+                census: sketch.census(),
+                heavy: file.heavy().map(|heavy| heavy.groups[at].len() as u64),
+            }),
+            sketch => State::Filter(of_sketch(file.params().common.kind, params, tally, sketch)),
+        };
+        Ok(Group { params, tally, state })
+    }
+
+    /// How large it is beside others: by the keys that it is planned for, or by the weight that it counted.
+    pub fn size(&self) -> u64 {
+        match &self.state {
+            State::Filter(_) => self.params.keys(),
+            State::Counts(counts) => counts.promise.total,
+        }
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        match &self.state {
+            State::Filter(health) => filter(self.params, self.tally, health),
+            State::Counts(counts) => self::counts(self.params, self.tally, counts),
+        }
+    }
+}
+
 /// All that `tamis inspect --json` tells of a file but its path.
 pub fn file(file: &Mapped) -> Result<Value> {
-    let common = &file.params().common;
-    let (order, params) = (file.params().natural_order(), &file.params().groups);
-    let mut groups = Vec::with_capacity(order.len());
-    for at in order {
-        let (group, tally, sketch) = (&params[at], &file.tallies()[at], file.sketch(at)?);
-        groups.push(match &sketch {
-            Sketch::CountMin(sketch) => {
-                let heavy = file.heavy().map(|heavy| heavy.groups[at].len() as u64);
-                counts(group, tally, &sketch.census(), heavy)
-            }
-            _ => filter(group, tally, &of_sketch(common.kind, group, tally, &sketch)),
-        });
-    }
-    let bytes: u64 = params.iter().map(|group| bytes(common.kind, group)).sum();
-    let mut json = json!({
-        "kind": common.kind, "hash": common.hash, "recipe": common.recipe, "bytes": bytes, "groups": groups,
-    });
-    json["format_version"] = file.version().into();
-    if !file.about().is_empty() {
-        json["about"] = json!(file.about());
-    }
-    if common.kind.counts() {
-        json["heavy_share"] = json!(file.heavy().map(|heavy| heavy.share));
-    }
+    let mut json = Summary::of(file, None)?.json();
+    extend(&mut json, about(file));
     Ok(json)
 }
 
-/// The bytes of a group's sketch.
-pub fn bytes(kind: Kind, group: &GroupParams) -> u64 {
+/// What is recorded about a file, as fields of an object.
+pub fn about(file: &Mapped) -> Value {
+    let mut json = json!({ "format_version": file.version() });
+    if !file.about().is_empty() {
+        json["about"] = json!(file.about());
+    }
+    json
+}
+
+/// The bytes of a sketch.
+pub fn bytes(kind: Kind, shape: &Shape) -> u64 {
     match kind.counts() {
-        true => group.shape.bits().div_ceil(64) * 8,
-        false => group.shape.words() * 8,
+        true => shape.bits().div_ceil(64) * 8,
+        false => shape.words() * 8,
     }
 }
 
-/// The state of a filter.
-pub fn filter(group: &GroupParams, tally: &Tally, health: &Health) -> Value {
+fn filter(group: &GroupParams, tally: &Tally, health: &Health) -> Value {
     let mut json = json!({
         "group": group.group, "rows": tally.rows, "planned_keys": group.keys(),
         "estimated_keys": health.keys.is_finite().then_some(health.keys),
@@ -70,16 +156,16 @@ pub fn filter(group: &GroupParams, tally: &Tally, health: &Health) -> Value {
     json
 }
 
-/// The state of a sketch that counts, and how many heavy keys are kept beside it.
-pub fn counts(group: &GroupParams, tally: &Tally, census: &Census, heavy: Option<u64>) -> Value {
+fn counts(group: &GroupParams, tally: &Tally, counts: &Counts) -> Value {
+    let Counts { promise, census, heavy } = counts;
     let mut json = json!({
         "group": group.group, "rows": tally.rows,
         "counters_used": census.used, "largest": census.largest, "counters_full": census.saturated,
     });
     extend(&mut json, shape_json(&group.shape));
-    extend(&mut json, promise_json(&Promise::of(group, tally.total_weight())));
+    extend(&mut json, promise_json(promise));
     if let Some(heavy) = heavy {
-        json["heavy_keys"] = heavy.into();
+        json["heavy_keys"] = (*heavy).into();
     }
     json
 }
@@ -89,6 +175,15 @@ pub fn promise_json(promise: &Promise) -> Value {
     json!({
         "total": promise.total, "total_full": promise.total_is_full(), "epsilon": promise.epsilon,
         "delta": promise.delta, "bound": (!promise.total_is_full()).then(|| promise.bound()),
+    })
+}
+
+/// What is known of the weight of a key.
+pub fn estimate_json(promise: &Promise, counter: u64, full: bool) -> Value {
+    let estimate = (!full).then_some(counter);
+    json!({
+        "estimate": estimate, "full": full, "at_least": promise.at_least(counter),
+        "at_most": promise.at_most(estimate),
     })
 }
 

@@ -16,11 +16,11 @@ use tamis::memory::Words;
 use tamis::sizing::Shape;
 use tamis_jobs::statistics::wilson;
 use tamis_make::opt;
-use tamis_make::rows::{BadRows, Groups, Key, KeyRows, Take};
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 use tamis_read::{Control, Options, Sources};
 
+use crate::distinct::Distinct;
 use crate::generate::Random;
 
 /// The rate that Sharma takes for his filters.
@@ -61,20 +61,6 @@ fn identity(record: &[u64]) -> u64 {
     record.iter().fold(0, |seed, word| xxh3(&word.to_le_bytes(), seed))
 }
 
-#[derive(Default)]
-struct Collect {
-    records: Vec<Vec<u64>>,
-    seen: HashSet<u64>,
-}
-
-impl Take for Collect {
-    fn take(&mut self, key: Key<'_>) {
-        if self.seen.insert(key.hash) {
-            self.records.push(keywords_of(key.bytes).map(|word| Scheme::DEFAULT.identity(word)).collect());
-        }
-    }
-}
-
 /// Why a table is not used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -105,14 +91,12 @@ impl refusal::Refusal for Refusal {
 pub fn read(path: &str, fields: Vec<Field>, control: &Control) -> Result<DataSet> {
     let fields: Vec<Field> = fields.into_iter().map(Field::of_keywords).collect();
     let recipe = Recipe { key: fields, group: None, weight: None, null: None };
-    let sources = Sources::open(&[path.into()], &Options::default(), &recipe.columns())?;
-    let sink = KeyRows::new(&recipe, Scheme::DEFAULT, BadRows::Skip, Groups::One(0), Collect::default());
-    let mut sinks = sources.scan_dyn(vec![sink], control)?;
-    let sink = sinks.remove(0);
+    let Distinct { keys, skipped } = Distinct::of_table(path, &recipe, control)?;
+    let hashed = |record: &[u8]| keywords_of(record).map(|word| Scheme::DEFAULT.identity(word)).collect();
+    let records: Vec<Vec<u64>> = keys.iter().map(hashed).collect();
     let file = std::path::Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
     let shown: Vec<String> = recipe.key.iter().map(Field::to_string).collect();
     let name = format!("{file} {}", shown.join(" + "));
-    let (records, skipped) = (sink.take.records, sink.skipped);
     if records.len() < 4 {
         return Err(Refusal::TooFew { name }.into());
     }

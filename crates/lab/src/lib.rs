@@ -11,6 +11,7 @@
 //! [`generate`] makes the data, from a seed.
 
 pub mod design;
+mod distinct;
 pub mod generate;
 pub mod layers;
 mod layers_report;

@@ -6,18 +6,19 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tamis::bloom::Bloom;
-use tamis::hash::{Scheme, xxh3};
+use tamis::hash::xxh3;
 use tamis::key::{Column, Field, Maker, Recipe, Step, keywords_of};
 use tamis::layered::{self, Layered};
 use tamis::memory::Words;
 use tamis_make::number;
-use tamis_make::rows::{BadRows, Groups, Key, KeyRows, Take};
+use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::Refusal;
-use tamis_read::{Control, Options, Sources};
 use tamis_report::{Axis, Chart, Column as TableColumn, Figure, Format, Mark, Page, Section, Table};
 
 use super::layers_report::quoted;
+use crate::distinct::Distinct;
+pub use crate::distinct::Texts;
 use crate::generate::Random;
 
 /// Queries in a round: half of them for records that are in.
@@ -60,58 +61,6 @@ impl Way {
     }
 }
 
-/// Records of text, one after the other.
-#[derive(Debug, Default, Clone)]
-pub struct Texts {
-    bytes: Vec<u8>,
-    ends: Vec<u64>,
-}
-
-impl Texts {
-    fn push(&mut self, text: &[u8]) {
-        self.bytes.extend_from_slice(text);
-        self.ends.push(self.bytes.len() as u64);
-    }
-
-    fn get(&self, at: usize) -> &[u8] {
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        &self.bytes[start as usize..self.ends[at] as usize]
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.len()).map(|at| self.get(at))
-    }
-
-    /// The bytes that they take.
-    fn memory(&self) -> u64 {
-        (self.bytes.len() + 8 * self.ends.len()) as u64
-    }
-}
-
-#[derive(Default)]
-struct Collect {
-    texts: Texts,
-    seen: HashSet<u64>,
-}
-
-impl Take for Collect {
-    fn take(&mut self, key: Key<'_>) {
-        if self.seen.insert(key.hash) {
-            self.texts.push(key.bytes);
-        }
-    }
-}
-
 /// A table without keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no keys in {key}")]
@@ -125,9 +74,7 @@ impl Refusal for NoKeys {}
 /// The different keys of a table.
 pub fn read(path: &str, key: &Field, control: &Control) -> Result<Texts> {
     let recipe = Recipe { key: vec![key.clone()], group: None, weight: None, null: None };
-    let sources = Sources::open(&[path.into()], &Options::default(), &recipe.columns())?;
-    let sink = KeyRows::new(&recipe, Scheme::DEFAULT, BadRows::Skip, Groups::One(0), Collect::default());
-    let texts = sources.scan_dyn(vec![sink], control)?.remove(0).take.texts;
+    let Distinct { keys: texts, .. } = Distinct::of_table(path, &recipe, control)?;
     if texts.is_empty() {
         return Err(Error::input(path, NoKeys { key: key.to_string() }));
     }

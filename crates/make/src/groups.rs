@@ -18,15 +18,15 @@ use crate::distinct::EXACT;
 use crate::exact::{self, Gathered};
 use crate::files::{self, Mapped};
 use crate::plan::{self, Size};
-use crate::text::group_name;
-use crate::{number, opt, parallel};
+use crate::text::listed_names;
+use crate::{opt, parallel};
 
-/// Why groups are not added or dropped.
+/// Why groups are not found, added or dropped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// A group that is to be dropped is not there.
-    #[error("has no group {name:?}; it has {}", listed(there, *more))]
+    /// A group is not there.
+    #[error("has no group {name:?}; it has {}", listed_names(there, *more))]
     NoGroup {
         /// Its name.
         name: Name,
@@ -49,13 +49,11 @@ pub enum Refusal {
 /// Names that a message lists.
 const LISTED: usize = 20;
 
-fn listed(there: &[Name], more: usize) -> String {
-    let names: Vec<String> = there.iter().map(group_name).collect();
-    let more = if more == 0 { String::new() } else { format!(" and {} more", number::count(more as u64)) };
-    names.join(", ") + &more
+/// The place of a group of this name; or that it is not there, and which are.
+pub fn find(params: &Params, name: &Name) -> Result<usize, Refusal> {
+    params.find(&name.0).ok_or_else(|| no_group(params, name))
 }
 
-/// That a group of this name is not there, and which are.
 fn no_group(params: &Params, name: &Name) -> Refusal {
     let last = |name: &Name| name.0.rsplit(|&byte| byte == b'/').next().map(<[u8]>::to_vec);
     let names = || params.groups.iter().map(|group| &group.group);
@@ -171,8 +169,8 @@ pub fn drop_groups(path: &Path, names: &[Name], threads: usize, control: &Contro
     if old.common.recipe.group.is_none() {
         return Err(Error::input(path, Refusal::NoGroups));
     }
-    if let Some(name) = names.iter().find(|name| old.find(&name.0).is_none()) {
-        return Err(Error::input(path, no_group(&old, name)));
+    for name in names {
+        find(&old, name).map_err(|refusal| Error::input(path, refusal))?;
     }
     let dropped: HashSet<&Name> = names.iter().collect();
     let stays = |group: &&GroupParams| !dropped.contains(&group.group);

@@ -32,6 +32,19 @@ pub enum Missing {
     Skip,
 }
 
+impl Missing {
+    /// All of them.
+    pub const ALL: [Missing; 2] = [Missing::Fail, Missing::Skip];
+
+    /// Its name in requests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Missing::Fail => "fail",
+            Missing::Skip => "skip",
+        }
+    }
+}
+
 /// Rows whose keys are to be removed.
 #[derive(Debug, Clone)]
 pub struct Removal {

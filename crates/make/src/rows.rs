@@ -23,6 +23,9 @@ pub enum BadRows {
 }
 
 impl BadRows {
+    /// All of them.
+    pub const ALL: [BadRows; 2] = [BadRows::Fail, BadRows::Skip];
+
     /// Its name in requests.
     pub fn name(self) -> &'static str {
         match self {
@@ -198,6 +201,14 @@ impl<'a, T: Take> KeyRows<'a, T> {
         (names, self.rows, self.take)
     }
 
+    /// The name of a group that was discovered, by its number; the empty one where there are no groups.
+    pub fn group_name(&self, number: u32) -> &[u8] {
+        match &self.groups {
+            Groups::Discover(names) => names.list.get(number as usize).map_or(&[], |name| &name.0),
+            _ => &[],
+        }
+    }
+
     /// What is kept from one table to the next that has the same recipe: names that were
     /// discovered, what took the keys, and the rows of each group.
     pub(crate) fn into_state(self) -> (Option<Names>, Vec<u64>, T) {
@@ -349,6 +360,11 @@ impl Unusable {
     pub fn new(why: Keyless, values: &[Option<&[u8]>]) -> Unusable {
         let shown: Vec<String> = values.iter().map(|value| show(*value)).collect();
         Unusable { why, values: shown.join(", ") }
+    }
+
+    /// Why there is no key.
+    pub fn why(&self) -> &Keyless {
+        &self.why
     }
 
     /// The same row, where groups that are missing could be made; none where it lacks something else.

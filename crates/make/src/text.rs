@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 use tamis::params::Name;
 
+use crate::number;
+
 /// The text of arbitrary bytes: what is not UTF-8 is shown as `\xff`, control characters likewise.
 pub fn printable(bytes: &[u8]) -> String {
     let mut out = String::new();
@@ -20,6 +22,13 @@ pub fn printable(bytes: &[u8]) -> String {
 /// The name of a group for people; `(all)` where there are no groups.
 pub fn group_name(name: &Name) -> String {
     if name.0.is_empty() { "(all)".into() } else { printable(&name.0) }
+}
+
+/// Names of groups, and how many more there are.
+pub fn listed_names(names: &[Name], more: usize) -> String {
+    let names: Vec<String> = names.iter().map(group_name).collect();
+    let more = if more == 0 { String::new() } else { format!(" and {} more", number::count(more as u64)) };
+    names.join(", ") + &more
 }
 
 /// The name of a group in a list of names: what separates them is escaped, and so is what escapes.

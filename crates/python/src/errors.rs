@@ -54,6 +54,39 @@ fn with_marks(error: PyErr, marked: String) -> PyErr {
     error
 }
 
+/// The options that are arguments of some function or method of this package: no others are advised.
+pub const ARGUMENTS: [&str; 29] = [
+    "bad_rows",
+    "bits_per_key",
+    "conservative",
+    "count",
+    "counter_bits",
+    "delta",
+    "depth",
+    "epsilon",
+    "fpr",
+    "group",
+    "hash",
+    "heavy",
+    "invert",
+    "key",
+    "keys",
+    "keywords",
+    "kind",
+    "layers",
+    "negatives",
+    "null",
+    "params",
+    "random",
+    "seed",
+    "share",
+    "size",
+    "state",
+    "threads",
+    "weight",
+    "width",
+];
+
 /// Spells options as arguments of a call: `kind="count-min"`.
 struct Arguments;
 
@@ -72,6 +105,10 @@ impl Voice for Arguments {
 
     fn plan_first(&self) -> String {
         "plan first (params = tamis.plan(...)), and build each part with params=params".to_owned()
+    }
+
+    fn has(&self, option: Opt) -> bool {
+        ARGUMENTS.contains(&option.0)
     }
 }
 

@@ -19,7 +19,8 @@ use tamis_make::count_min::{Promise, top_of_open};
 use tamis_make::files::{self, Mapped};
 use tamis_make::health::{Health, health, of_sketch};
 use tamis_make::rows::{BadRows, Keyless};
-use tamis_make::{memory, merge};
+use tamis_make::text::listed_names;
+use tamis_make::{groups, memory, merge};
 use tamis_read::table::Asked;
 use tamis_read::{Control, Error, Table};
 use tamis_report::health::overfull_text;
@@ -54,21 +55,14 @@ impl File {
     pub fn group(&self, name: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
         let Some(name) = name else { return Ok(None) };
         let params = self.file.params();
-        let (found, shown) = with_text(name, |text| {
-            let text = text.unwrap_or_default();
-            (params.find(text), Name(text.to_vec()))
-        })?;
-        if found.is_none() {
-            let mut names: Vec<&Name> = params.groups.iter().map(|group| &group.group).collect();
-            names.sort_by(|a, b| a.compare_naturally(b));
-            let some: Vec<String> = names.iter().take(20).map(|name| format!("{name:?}")).collect();
-            let message = match params.common.recipe.group {
-                None => format!("there is no group {shown:?}: these have no groups; leave out group"),
-                Some(_) => format!("there is no group {shown:?}; there are {}", some.join(", ")),
-            };
-            return Err(PyValueError::new_err(message));
-        }
-        Ok(found)
+        let name = with_text(name, |text| Name(text.unwrap_or_default().to_vec()))?;
+        let found = groups::find(params, &name).map_err(|refusal| match refusal {
+            groups::Refusal::NoGroup { there, more, .. } if params.common.recipe.group.is_some() => {
+                format!("there is no group {name:?}; there are {}", listed_names(&there, more))
+            }
+            _ => format!("there is no group {name:?}: these have no groups; leave out group"),
+        });
+        found.map(Some).map_err(PyValueError::new_err)
     }
 
     /// Refuses a question that this kind cannot answer.
@@ -100,6 +94,30 @@ impl File {
             ));
         }
         Asked::new(Arc::new(table), &columns).map_err(raised)
+    }
+}
+
+/// Many keys, and how they are asked.
+struct Question {
+    asked: Asked,
+    group: Option<usize>,
+    bad: BadRows,
+    threads: usize,
+}
+
+impl File {
+    /// What is asked of sketches that count, or of filters.
+    fn question(
+        &self,
+        counts: bool,
+        keys: &Bound<'_, PyAny>,
+        group: Option<&Bound<'_, PyAny>>,
+        bad: Option<String>,
+        on: Option<usize>,
+    ) -> PyResult<Question> {
+        self.refuse(counts)?;
+        let group = if counts { Some(self.one_group(group)?) } else { self.group(group)? };
+        Ok(Question { asked: self.asked(keys)?, group, bad: bad_rows(bad)?, threads: threads(on)? })
     }
 }
 
@@ -221,11 +239,9 @@ impl File {
         bad: Option<String>,
         on: Option<usize>,
     ) -> PyResult<Answers> {
-        self.refuse(false)?;
-        let (asked, group) = (self.asked(keys)?, self.group(group)?);
-        let (bad, on) = (bad_rows(bad)?, threads(on)?);
+        let Question { asked, group, bad, threads } = self.question(false, keys, group, bad, on)?;
         let bits = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, group)?.contains(&asked, bad, on, control)
+            Lookup::new(&self.file, group)?.contains(&asked, bad, threads, control)
         })?;
         let part = |(part, bits): (usize, Vec<u64>)| -> ArrayRef {
             let bits = BooleanBuffer::new(Buffer::from_vec(bits), 0, asked.rows_of(part));
@@ -243,8 +259,7 @@ impl File {
         group: Option<&Bound<'_, PyAny>>,
         bad: Option<String>,
     ) -> PyResult<Answers> {
-        self.refuse(false)?;
-        let (asked, group, bad) = (self.asked(keys)?, self.group(group)?, bad_rows(bad)?);
+        let Question { asked, group, bad, .. } = self.question(false, keys, group, bad, Some(1))?;
         let found = py.detach(|| Lookup::new(&self.file, group)?.codes(&asked, bad, 1, &Control::default()));
         let part = |codes: Vec<i8>| -> ArrayRef { Arc::new(Int8Array::new(ScalarBuffer::from(codes), None)) };
         let parts = found.map_err(raised)?.into_iter().map(part).collect();
@@ -281,11 +296,9 @@ impl File {
         bad: Option<String>,
         on: Option<usize>,
     ) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
-        self.refuse(false)?;
-        let asked = self.asked(keys)?;
-        let (bad, on) = (bad_rows(bad)?, threads(on)?);
+        let Question { asked, group, bad, threads } = self.question(false, keys, None, bad, on)?;
         let found = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, None)?.groups(&asked, bad, on, control)
+            Lookup::new(&self.file, group)?.groups(&asked, bad, threads, control)
         })?;
         let groups = &self.file.params().groups;
         let order = self.file.params().natural_order();
@@ -322,12 +335,9 @@ impl File {
         bad: Option<String>,
         on: Option<usize>,
     ) -> PyResult<Answers> {
-        self.refuse(true)?;
-        let group = Some(self.one_group(group)?);
-        let asked = self.asked(keys)?;
-        let (bad, on) = (bad_rows(bad)?, threads(on)?);
+        let Question { asked, group, bad, threads } = self.question(true, keys, group, bad, on)?;
         let found = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, group)?.estimates(&asked, bad, on, control)
+            Lookup::new(&self.file, group)?.estimates(&asked, bad, threads, control)
         })?;
         let part =
             |numbers: Vec<u64>| -> ArrayRef { Arc::new(UInt64Array::new(ScalarBuffer::from(numbers), None)) };

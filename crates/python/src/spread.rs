@@ -1,6 +1,5 @@
 //! Jobs that are spread over machines: what the executors of an engine and its driver are asked to do.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +18,7 @@ use tamis_make::{opt, parallel};
 use tamis_read::refusal::{Help, Refusal};
 use tamis_read::{Control, Delimiter, Error, Format, Options as Reading, Quotes, Sources};
 
-use crate::errors::{UsedUp, raised, refused, wrong, wrong_job};
+use crate::errors::{ARGUMENTS, UsedUp, raised, refused, wrong, wrong_job};
 use crate::file::File;
 use crate::options::Options;
 use crate::patience;
@@ -94,88 +93,41 @@ fn push_lines(column: &dyn Array, reading: &Reading, lines: &mut Vec<u8>) -> PyR
         other => return Err(wrong(format!("lines of text are strings, not {other}"))),
     }
     match open {
-        Some(line) => Err(raised(Error::input(Rows::somewhere(), OpenQuote(line)))),
+        Some(line) => Err(raised(Error::input(Rows::somewhere(), Elsewhere::OpenQuote(line)))),
         None => Ok(()),
     }
 }
 
-/// A quoted value that goes on in the next line.
-#[derive(Debug)]
-struct OpenQuote(String);
-
-impl fmt::Display for OpenQuote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:?} opens a quoted value that does not end in its line, and on Spark a quoted value cannot hold a line end \
-             (quotes may be ordinary characters in this file)",
-            self.0
-        )
-    }
+/// Text that lines on executors cannot say, or do not.
+#[derive(Debug, thiserror::Error)]
+enum Elsewhere {
+    /// A quoted value that goes on in the next line.
+    #[error(
+        "{0:?} opens a quoted value that does not end in its line, and on Spark a quoted value cannot hold a line end \
+         (quotes may be ordinary characters in this file)"
+    )]
+    OpenQuote(String),
+    /// Text of which nobody said that each line is one key. Executors would take that for said.
+    #[error("nothing says what separates its columns")]
+    Undeclared,
+    /// Comments before a header, which executors look for in the first line of a file.
+    #[error("comments stand before its header, and on Spark the header must be the first line")]
+    CommentsFirst,
+    /// The name of the input as a column: executors are given rows without it.
+    #[error("on Spark rows do not know the file that they come from, and (file) is not a column")]
+    File,
 }
 
-impl std::error::Error for OpenQuote {}
-
-impl Refusal for OpenQuote {
+impl Refusal for Elsewhere {
     fn help(&self) -> Vec<Help> {
-        vec![Help::leave_out(opt::ON), Help::give(opt::QUOTES.with("none"))]
-    }
-}
-
-/// Text of which nobody said that each line is one key. Executors would take that for said.
-#[derive(Debug)]
-struct Undeclared;
-
-impl fmt::Display for Undeclared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("nothing says what separates its columns")
-    }
-}
-
-impl std::error::Error for Undeclared {}
-
-impl Refusal for Undeclared {
-    fn help(&self) -> Vec<Help> {
-        vec![
-            Help::GiveTo(opt::FORMAT.with("lines"), "take whole lines"),
-            Help::GiveTo(opt::DELIMITER.with("DELIMITER"), "take their first field"),
-        ]
-    }
-}
-
-/// Comments before a header, which executors look for in the first line of a file.
-#[derive(Debug)]
-struct CommentsFirst;
-
-impl fmt::Display for CommentsFirst {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("comments stand before its header, and on Spark the header must be the first line")
-    }
-}
-
-impl std::error::Error for CommentsFirst {}
-
-impl Refusal for CommentsFirst {
-    fn help(&self) -> Vec<Help> {
-        vec![Help::leave_out(opt::ON)]
-    }
-}
-
-/// The name of the input as a column: executors are given rows without it.
-#[derive(Debug)]
-struct FileOnSpark;
-
-impl fmt::Display for FileOnSpark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("on Spark rows do not know the file that they come from, and (file) is not a column")
-    }
-}
-
-impl std::error::Error for FileOnSpark {}
-
-impl Refusal for FileOnSpark {
-    fn help(&self) -> Vec<Help> {
-        vec![Help::leave_out(opt::ON)]
+        match self {
+            Elsewhere::OpenQuote(_) => vec![Help::leave_out(opt::ON), Help::give(opt::QUOTES.with("none"))],
+            Elsewhere::Undeclared => vec![
+                Help::GiveTo(opt::FORMAT.with("lines"), "take whole lines"),
+                Help::GiveTo(opt::DELIMITER.with("DELIMITER"), "take their first field"),
+            ],
+            Elsewhere::CommentsFirst | Elsewhere::File => vec![Help::leave_out(opt::ON)],
+        }
     }
 }
 
@@ -486,7 +438,7 @@ fn asked_columns(
         Column::Name(name) => Ok(name.into_pyobject(py)?.into_any().unbind()),
         Column::Number(number) => Ok(number.into_pyobject(py)?.into_any().unbind()),
         Column::Line => Ok(py.None()),
-        Column::File => Err(refused(FileOnSpark)),
+        Column::File => Err(refused(Elsewhere::File)),
     };
     columns(options, file)?.into_iter().map(column).collect()
 }
@@ -537,10 +489,10 @@ fn understand<'py>(
     let understood = Sources::understand_text(&name, head, &reading, &columns);
     let (explained, prelude) = understood.map_err(raised)?;
     if explained.undeclared {
-        return Err(raised(Error::input(name, Undeclared)));
+        return Err(raised(Error::input(name, Elsewhere::Undeclared)));
     }
     if explained.header && explained.comments > 0 {
-        return Err(raised(Error::input(name, CommentsFirst)));
+        return Err(raised(Error::input(name, Elsewhere::CommentsFirst)));
     }
     let found = PyDict::new(py);
     found.set_item("format", explained.format.name())?;
@@ -574,6 +526,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(understand, module)?)?;
     module.add_function(wrap_pyfunction!(data_bytes, module)?)?;
     module.add("RANGE_BYTES", spread::RANGE_BYTES)?;
+    module.add("ARGUMENTS", ARGUMENTS)?;
     module.add("OPTIONS", opt::ALL.iter().map(|option| option.0).collect::<Vec<_>>())?;
     Ok(())
 }

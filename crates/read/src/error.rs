@@ -80,6 +80,8 @@ fn plain(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound if error.raw_os_error().is_some() => "no such file or folder".into(),
         io::ErrorKind::PermissionDenied if error.raw_os_error().is_some() => "permission denied".into(),
+        io::ErrorKind::AlreadyExists if error.raw_os_error().is_some() => "already exists".into(),
+        io::ErrorKind::NotADirectory if error.raw_os_error().is_some() => "not a folder".into(),
         _ => error.to_string(),
     }
 }

@@ -27,7 +27,7 @@ impl Format {
     pub const ALL: [Format; 6] =
         [Format::Lines, Format::Csv, Format::Tsv, Format::Ndjson, Format::Log, Format::Parquet];
 
-    /// Its name in requests.
+    /// Its name in requests, and on disk in the states of streams.
     pub fn name(self) -> &'static str {
         match self {
             Format::Lines => "lines",

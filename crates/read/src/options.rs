@@ -99,7 +99,7 @@ pub enum Quotes {
 
 impl Quotes {
     /// All of them.
-    pub const ALL: [Quotes; 3] = [Quotes::None, Quotes::Csv, Quotes::Log];
+    pub const ALL: [Quotes; 3] = [Quotes::Csv, Quotes::Log, Quotes::None];
 
     /// Its name in requests.
     pub fn name(self) -> &'static str {

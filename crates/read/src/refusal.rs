@@ -163,6 +163,12 @@ pub trait Voice {
 
     /// How parameters are saved and then used.
     fn plan_first(&self) -> String;
+
+    /// Whether this front end has the option: advice that needs another one helps nobody, and is not given.
+    fn has(&self, option: Opt) -> bool {
+        let _ = option;
+        true
+    }
 }
 
 /// Spells options as the fields of a request: for logs and for whoever has no other way.
@@ -196,8 +202,40 @@ pub fn say(refusal: &dyn Refusal, voice: &dyn Voice) -> String {
 
 /// What would help, as one clause; nothing where nothing would.
 pub fn advice(help: &[Help], voice: &dyn Voice) -> Option<String> {
-    let clauses: Vec<String> = help.iter().map(|help| clause(help, voice)).collect();
+    let clauses: Vec<String> =
+        help.iter().filter_map(|help| had(help, voice)).map(|help| clause(&help, voice)).collect();
     listed(&clauses, "or", true)
+}
+
+/// Advice as far as it can be followed: of options of which one is enough, those that there are; nothing
+/// where one is missing that is needed.
+fn had(help: &Help, voice: &dyn Voice) -> Option<Help> {
+    let has = |option: &Opt| voice.has(*option);
+    let some = |options: &[Opt]| -> Option<Vec<Opt>> {
+        let found: Vec<Opt> = options.iter().copied().filter(has).collect();
+        (!found.is_empty()).then_some(found)
+    };
+    let some_given = |given: &[Given]| -> Option<Vec<Given>> {
+        let found: Vec<Given> = given.iter().filter(|given| has(&given.option)).cloned().collect();
+        (!found.is_empty()).then_some(found)
+    };
+    let all_given = |given: &[Given]| given.iter().all(|given| has(&given.option));
+    let followed = match help {
+        Help::LeaveOutOne(options) => return some(options).map(Help::LeaveOutOne),
+        Help::GiveMore(options) => return some(options).map(Help::GiveMore),
+        Help::GiveLess(options) => return some(options).map(Help::GiveLess),
+        Help::GiveOne(given) => return some_given(given).map(Help::GiveOne),
+        Help::GiveIf(case, given) => return some_given(given).map(|given| Help::GiveIf(case, given)),
+        Help::LeaveOut(options) | Help::BuildWithout(options) => options.iter().all(has),
+        Help::Give(given) | Help::BuildWith(given) | Help::DoWith(_, given) => all_given(given),
+        Help::GiveTo(given, _) | Help::GiveFor(given, _) => has(&given.option),
+        Help::Clause(words) => words.iter().all(|word| match word {
+            Word::Text(_) => true,
+            Word::Option(given) => has(&given.option),
+        }),
+        Help::PlanFirst | Help::Do(_) => true,
+    };
+    followed.then(|| help.clone())
 }
 
 fn clause(help: &Help, voice: &dyn Voice) -> String {
@@ -287,6 +325,41 @@ mod tests {
     fn a_clause_of_its_own_has_options_in_it() {
         let words = vec!["let it grow (".into(), Opt("kind").with("scalable").into(), ")".into()];
         assert_eq!(advice(&[Help::Clause(words)], &Fields).unwrap(), "let it grow (kind=scalable)");
+    }
+
+    /// Speaks for a front end with few options.
+    struct Few;
+
+    impl Voice for Few {
+        fn option(&self, option: Opt) -> String {
+            Fields.option(option)
+        }
+
+        fn with(&self, option: Opt, value: &str) -> String {
+            Fields.with(option, value)
+        }
+
+        fn plan_first(&self) -> String {
+            Fields.plan_first()
+        }
+
+        fn has(&self, option: Opt) -> bool {
+            ["fpr", "size"].contains(&option.0)
+        }
+    }
+
+    #[test]
+    fn advice_that_cannot_be_followed_is_not_given() {
+        assert_eq!(
+            say(&Shared, &Few),
+            "the keys of each group share a total size: give fpr, or build each group by itself"
+        );
+        let needs =
+            |options: &[&'static str]| Help::Give(options.iter().map(|name| Opt(name).into()).collect());
+        assert_eq!(advice(&[needs(&["fpr", "on"])], &Few), None);
+        assert_eq!(advice(&[needs(&["fpr", "size"])], &Few).as_deref(), Some("give fpr and size"));
+        assert_eq!(advice(&[Help::leave_out(Opt("on"))], &Few), None);
+        assert_eq!(advice(&[Help::Clause(vec!["let it ".into(), Opt("on").into()])], &Few), None);
     }
 
     #[test]

@@ -4,28 +4,26 @@ use serde_json::{Value, json};
 use tamis_jobs::dedup::Report;
 use tamis_make::number;
 
+use crate::Table;
 use crate::check::phases_json;
-use crate::{Column, Table};
+use crate::facts::Facts;
 
 /// For people.
 pub fn table(report: &Report) -> Table {
-    let mut rows = Vec::new();
-    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
-    row("records", number::count(report.records));
-    row("first occurrences", number::count(report.first));
-    row("repetitions", number::count(report.repeated()));
+    let mut facts = Facts::default();
+    facts.push("records", number::count(report.records));
+    facts.push("first occurrences", number::count(report.first));
+    facts.push("repetitions", number::count(report.repeated()));
     if report.keyless > 0 {
-        row("skipped: without a key", number::count(report.keyless));
+        facts.push("skipped: without a key", number::count(report.keyless));
     }
     match report.rescued {
-        Some(rescued) => row("rescued by the check", number::count(rescued)),
-        None => row("expected wrongly dropped", format!("{:.2}", report.dropped)),
+        Some(rescued) => facts.push("rescued by the check", number::count(rescued)),
+        None => facts.push("expected wrongly dropped", format!("{:.2}", report.dropped)),
     }
-    row("keys remembered", number::count(report.keys));
-    row("in", number::bytes(report.bytes));
-    for (name, time) in &report.phases {
-        row(&format!("time to {name}"), number::duration(*time));
-    }
+    facts.push("keys remembered", number::count(report.keys));
+    facts.push("in", number::bytes(report.bytes));
+    facts.phases(&report.phases);
     let notes = match report.rescued {
         Some(_) => "rescued: first occurrences that the filter took for repetitions; none was dropped".into(),
         None => format!(
@@ -33,8 +31,7 @@ pub fn table(report: &Report) -> Table {
             number::rate(report.fpr)
         ),
     };
-    let columns = vec![Column::left("what"), Column::right("how much")];
-    Table { columns, rows, notes: vec![notes], ..Table::default() }
+    facts.table(vec![notes])
 }
 
 /// For programs.

@@ -4,18 +4,18 @@ use serde_json::{Value, json};
 use tamis_jobs::filter::Report;
 use tamis_make::number;
 
+use crate::Table;
 use crate::check::phases_json;
-use crate::{Column, Table};
+use crate::facts::Facts;
 
 /// For people.
 pub fn table(report: &Report) -> Table {
-    let mut rows = Vec::new();
-    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    let mut facts = Facts::default();
     let (fewest, most) = report.hashes;
     let hashes = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
-    row("filters", format!("{} ({})", number::count(report.filters), report.kind));
-    row("hash functions", hashes);
-    row("bits", number::count(report.bits));
+    facts.push("filters", format!("{} ({})", number::count(report.filters), report.kind));
+    facts.push("hash functions", hashes);
+    facts.push("bits", number::count(report.bits));
     let keys = report.keys.map_or("unknown: a filter is full".into(), |keys| {
         format!(
             "about {} keys (planned for {})",
@@ -23,29 +23,27 @@ pub fn table(report: &Report) -> Table {
             number::count(report.planned)
         )
     });
-    row("size of the set", keys);
-    row("records analysed", number::count(report.records));
-    row("admitted", share(report, report.admitted));
-    row("rejected", share(report, report.rejected()));
+    facts.push("size of the set", keys);
+    facts.push("records analysed", number::count(report.records));
+    facts.push("admitted", share(report, report.admitted));
+    facts.push("rejected", share(report, report.rejected()));
     if report.keyless > 0 {
-        row("  without a key", share(report, report.keyless));
+        facts.push("  without a key", share(report, report.keyless));
     }
     if let Some(refuted) = report.refuted {
-        row("false positives removed", number::count(refuted));
+        facts.push("false positives removed", number::count(refuted));
     }
     if let (Some(rate), Some(expected)) = (report.rate, report.false_admissions) {
-        row("rate of false positives", number::rate(rate));
+        facts.push("rate of false positives", number::rate(rate));
         // Those that were removed are rejected, too, and should be.
         let most = if report.lost.is_some() { ", at most" } else { "" };
-        row(&format!("expected false admissions{most}"), number::count(expected.round() as u64));
+        facts.push(format!("expected false admissions{most}"), number::count(expected.round() as u64));
     }
     if let Some((rate, expected)) = report.lost {
-        row("rate of false negatives", number::rate(rate));
-        row("expected false rejections", number::count(expected.round() as u64));
+        facts.push("rate of false negatives", number::rate(rate));
+        facts.push("expected false rejections", number::count(expected.round() as u64));
     }
-    for (name, time) in &report.phases {
-        row(&format!("time to {name}"), number::duration(*time));
-    }
+    facts.phases(&report.phases);
     let mut notes = vec![
         "false admissions: a share r (the rate) of the records not in the set passes; so r / (1 − r) are expected for each rejected record with a key".to_owned(),
     ];
@@ -53,7 +51,7 @@ pub fn table(report: &Report) -> Table {
         notes.push("false rejections: the filters of removed keys also match other keys, at their rate g; so g / (1 − g) are expected for each admitted record".into());
     }
     let notes = if report.rate.is_some() { notes } else { Vec::new() };
-    Table { columns: vec![Column::left("what"), Column::right("how much")], rows, notes, ..Table::default() }
+    facts.table(notes)
 }
 
 fn share(report: &Report, part: u64) -> String {

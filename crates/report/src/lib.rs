@@ -9,9 +9,13 @@ pub mod check;
 mod crowd;
 pub mod dedup;
 pub mod design;
+pub mod explain;
+mod facts;
 pub mod filter;
 pub mod health;
+pub mod inspect;
 mod page;
+pub mod plan;
 pub mod rank;
 pub mod stream;
 mod svg;
@@ -19,6 +23,7 @@ mod table;
 mod terminal;
 #[cfg(test)]
 mod tests;
+pub mod top;
 
 pub use axis::{Axis, Format, Scale};
 pub use chart::{CROWD, Chart, Mark};

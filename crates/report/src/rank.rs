@@ -5,7 +5,7 @@ use tamis_make::count_min::rank::{GroupResult, Rank, Report};
 use tamis_make::number;
 use tamis_make::text::group_name;
 
-use crate::{Axis, Chart, Column, Format, Mark, Table};
+use crate::{Axis, Chart, Column, Format, Mark, Page, Section, Table};
 
 /// The error against the rank, of one sketch or several of the same data, beside the true weights
 /// and the bound.
@@ -126,6 +126,15 @@ pub fn table_of(groups: &[&GroupResult]) -> Table {
         ]
     };
     Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
+}
+
+/// A page of all of it.
+pub fn page(report: &Report, title: &str, subtitle: &str) -> Page {
+    let groups: Vec<&GroupResult> = report.groups.iter().collect();
+    let mut sections: Vec<Section> = verdict(report).into_iter().map(Section::Text).collect();
+    sections.push(Section::Table(table_of(&groups)));
+    sections.push(Section::Charts(vec![chart(report)]));
+    Page { title: title.into(), subtitle: subtitle.into(), sections }
 }
 
 /// All of it for programs.

@@ -5,7 +5,8 @@ use tamis_make::number;
 use tamis_read::calendar;
 use tamis_stream::{Batch, Judged, Report, Status};
 
-use crate::{Column, Table};
+use crate::Table;
+use crate::facts::Facts;
 
 /// Rows and queries per second.
 fn speed(report: &Report) -> f64 {
@@ -16,47 +17,45 @@ fn speed(report: &Report) -> f64 {
 /// For people.
 pub fn table(report: &Report) -> Table {
     let Status { rows: trained, queries, distinct, answers, batches, commits, .. } = report.status;
-    let mut rows = Vec::new();
-    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
-    row("rows trained", number::count(trained));
+    let mut facts = Facts::default();
+    facts.push("rows trained", number::count(trained));
     if report.status.removed + report.status.missing > 0 {
-        row("rows removed", number::count(report.status.removed));
-        row("rows to be removed that were not there", number::count(report.status.missing));
+        facts.push("rows removed", number::count(report.status.removed));
+        facts.push("rows to be removed that were not there", number::count(report.status.missing));
     }
-    row("queries", number::count(queries));
-    row("distinct in their batches", number::count(distinct));
-    row("answered", number::count(answers));
-    row("batches", number::count(batches));
+    facts.push("queries", number::count(queries));
+    facts.push("distinct in their batches", number::count(distinct));
+    facts.push("answered", number::count(answers));
+    facts.push("batches", number::count(batches));
     if report.status.replayed > 0 {
-        row("of them run again", number::count(report.status.replayed));
+        facts.push("of them run again", number::count(report.status.replayed));
     }
-    row("commits", number::count(commits));
+    facts.push("commits", number::count(commits));
     if report.status.enlarged > 0 {
-        row("filters made larger", number::count(report.status.enlarged));
+        facts.push("filters made larger", number::count(report.status.enlarged));
     }
     if let Some(window) = &report.status.window {
-        row("live panes with rows", format!("{} of {}", window.panes, window.most));
+        facts.push("live panes with rows", format!("{} of {}", window.panes, window.most));
         if let (Some(begin), Some(newest)) = (window.begin, window.newest) {
-            row("window", format!("{} to {}", calendar::stamp(begin), calendar::stamp(newest)));
+            facts.push("window", format!("{} to {}", calendar::stamp(begin), calendar::stamp(newest)));
         }
         if let Some(Judged { late, expired, ahead }) = window.judged {
-            row(if window.takes_late { "late, taken" } else { "late, left out" }, number::count(late));
-            row("expired, left out", number::count(expired));
-            row("ahead, left out", number::count(ahead));
+            facts.push(if window.takes_late { "late, taken" } else { "late, left out" }, number::count(late));
+            facts.push("expired, left out", number::count(expired));
+            facts.push("ahead, left out", number::count(ahead));
         }
     }
     if let Some(fill) = report.status.fill {
         if !fill.rate.is_nan() {
-            row("keys, estimated", number::count(fill.keys.round() as u64));
-            row("rate now", number::rate(fill.rate));
+            facts.push("keys, estimated", number::count(fill.keys.round() as u64));
+            facts.push("rate now", number::rate(fill.rate));
         }
-        row("fill", format!("{:.1} %", 100.0 * fill.fill));
-        row("in", number::bytes(fill.bytes));
+        facts.push("fill", format!("{:.1} %", 100.0 * fill.fill));
+        facts.push("in", number::bytes(fill.bytes));
     }
-    row("time", number::duration(report.time));
-    row("rows and queries per second", number::count(speed(report) as u64));
-    let columns = vec![Column::left("what"), Column::right("how much")];
-    Table { columns, rows, ..Table::default() }
+    facts.push("time", number::duration(report.time));
+    facts.push("rows and queries per second", number::count(speed(report) as u64));
+    facts.table(Vec::new())
 }
 
 /// For programs.

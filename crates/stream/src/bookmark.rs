@@ -36,18 +36,6 @@ pub(super) struct Understood {
     undeclared: bool,
 }
 
-/// How states name formats.
-pub(super) fn name_of(format: Format) -> &'static str {
-    match format {
-        Format::Lines => "lines",
-        Format::Csv => "csv",
-        Format::Tsv => "tsv",
-        Format::Ndjson => "ndjson",
-        Format::Log => "log",
-        Format::Parquet => "parquet",
-    }
-}
-
 /// Those that text which comes live can have.
 const LIVE: [Format; 5] = [Format::Lines, Format::Csv, Format::Tsv, Format::Ndjson, Format::Log];
 
@@ -56,7 +44,7 @@ impl Understood {
     pub(super) fn of(explained: &Explained, prelude: &[u8]) -> Understood {
         Understood {
             prelude: Name(prelude.to_vec()),
-            format: name_of(explained.format).into(),
+            format: explained.format.name().into(),
             delimiter: explained.delimiter.map(|delimiter| match delimiter {
                 Delimiter::Byte(byte) => byte.into(),
                 Delimiter::Whitespace => "whitespace".into(),
@@ -68,7 +56,7 @@ impl Understood {
 
     /// The options by which it is understood so again.
     pub(super) fn options(&self, given: &Options) -> Options {
-        let format = LIVE.into_iter().find(|format| name_of(*format) == self.format);
+        let format = LIVE.into_iter().find(|format| format.name() == self.format);
         let delimiter = self.delimiter.as_ref().map(|value| match value.as_u64().map(u8::try_from) {
             Some(Ok(byte)) => Delimiter::Byte(byte),
             _ => Delimiter::Whitespace,
@@ -125,5 +113,17 @@ pub(super) fn refuse_half_line(path: &Path, offset: u64) -> Result<()> {
             Err(Error::input(path, CannotResume::HalfLine))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A state that was written stays readable.
+    #[test]
+    fn the_names_of_formats_lie_on_disk() {
+        let formats = [Format::Lines, Format::Csv, Format::Tsv, Format::Ndjson, Format::Log, Format::Parquet];
+        assert_eq!(formats.map(Format::name), ["lines", "csv", "tsv", "ndjson", "log", "parquet"]);
     }
 }

@@ -25,7 +25,6 @@ use tamis_make::resume::named;
 use tamis_read::error::{Error, Result};
 use tamis_read::{Delimiter, Quotes};
 
-use super::bookmark::name_of;
 use super::job::{Counts, Job};
 use super::learned::Sizing;
 use super::refusal::Failed;
@@ -241,7 +240,7 @@ impl Identity {
             every_ns: job.every.map(nanos),
             rebuild_above: job.rebuild_above,
             dialect: Dialect {
-                format: job.options.format.map(|format| name_of(format).to_owned()),
+                format: job.options.format.map(|format| format.name().to_owned()),
                 delimiter: job.options.delimiter.map(|delimiter| match delimiter {
                     Delimiter::Byte(byte) => char::from(byte).to_string(),
                     Delimiter::Whitespace => "whitespace".to_owned(),

@@ -78,8 +78,11 @@ pub enum Late {
 }
 
 impl Late {
-    /// How states name it.
-    fn name(self) -> &'static str {
+    /// All of them.
+    pub const ALL: [Late; 2] = [Late::Take, Late::Drop];
+
+    /// How requests and states name it.
+    pub fn name(self) -> &'static str {
         match self {
             Late::Drop => "drop",
             Late::Take => "take",

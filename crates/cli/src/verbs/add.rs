@@ -3,16 +3,18 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tamis::key::{Column, Field};
-use tamis_make::build::{self, Addition};
+use tamis::key::Field;
+use tamis_jobs::request::{self, AddJob, NoMore};
+use tamis_make::build;
 use tamis_make::files;
-use tamis_make::text::group_name;
+use tamis_make::text::listed_names;
 use tamis_make::{number, rebuild};
+use tamis_read::Control;
 
-use super::inspect::{self, Listed};
-use crate::arguments::{self, Columns, Reading, replace_weight};
+use super::inspect;
+use crate::arguments::{self, Columns, Reading};
 use crate::asked::Asked;
-use crate::show::Output;
+use crate::show::{Output, wrong};
 use crate::{notes, progress};
 
 /// Add rows to existing filters
@@ -59,27 +61,27 @@ impl Add {
     /// Adds them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let file = files::open(&self.file)?;
-        let mut recipe = self.columns.applied(&file.params().common.recipe)?;
         let asked = Asked::of(output, &self.file, &file, self.reading.request())?;
-        drop(file);
-        replace_weight(&mut recipe, self.weight.as_ref())?;
-        let by_file = recipe.group.as_ref().is_some_and(|group| group.column == Column::File);
-        let mut addition = Addition {
+        let request = AddJob {
             inputs: self.inputs,
-            options: asked.reading.options(),
-            recipe,
-            bad_rows: self.reading.bad_rows(),
+            reading: asked.reading.clone(),
+            columns: self.columns.request(),
+            weight: self.weight,
             distinct: self.distinct,
-            new_groups: self.new_groups || by_file,
-            threads: self.reading.threads(),
+            new_groups: self.new_groups,
+            rebuild_above: self.rebuild_above,
+            no_more: NoMore,
         };
+        let stored = file.params().common.recipe.clone();
+        drop(file);
+        let request::Add { mut addition, rebuild_above } = request.resolve(&stored).map_err(wrong)?;
         asked.watch(&mut addition.options);
-        if let Some(above) = self.rebuild_above {
+        if let Some(above) = rebuild_above {
             rebuild::check(&self.file, above)?;
         }
-        let report = progress::run(output, "adding", |control| build::add(&self.file, &addition, control));
-        let mut report = asked.done(output, report)?;
-        if let Some(above) = self.rebuild_above {
+        let add = |control: &Control| build::add(&self.file, &addition, control);
+        let report = asked.run(output, "adding", add, |report| &report.inputs)?;
+        if let Some(above) = rebuild_above {
             let threads = addition.threads;
             let rebuilt = progress::run(output, "rebuilding filters", |control| {
                 rebuild::from_keys(&self.file, above, threads, control)
@@ -92,21 +94,16 @@ impl Add {
                     number::counted(rebuilt.groups, "filter"),
                     number::rate(rebuilt.after)
                 ));
-                let file = files::open(&self.file)?;
-                (report.params, report.tallies) = (file.params().clone(), file.tallies().to_vec());
             }
         }
-        notes::inputs(output, &report.inputs);
         if !report.new_groups.is_empty() {
-            let names: Vec<String> = report.new_groups.iter().take(5).map(group_name).collect();
-            let more = report.new_groups.len().saturating_sub(names.len());
-            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            let (shown, others) = report.new_groups.split_at(report.new_groups.len().min(5));
             let new = number::counted(report.new_groups.len() as u64, "new group");
-            output.note(format!("{new}: {}{more}", names.join(", ")));
+            output.note(format!("{new}: {}", listed_names(shown, others.len())));
         }
         notes::skipped(output, report.skipped);
         notes::exact(output, &self.file, report.exact);
         notes::heavy(output, report.heavy, None);
-        inspect::summary(output, &self.file, &report.params, &report.tallies, Listed::Largest)
+        inspect::written(output, &self.file)
     }
 }

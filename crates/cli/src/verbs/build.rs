@@ -5,15 +5,14 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 use tamis::params::Params;
-use tamis_jobs::request::{self, BuildJob, NoMore, opt, read_params};
+use tamis_jobs::request::{self, BuildJob, NoMore, OtherColumns, opt, read_params};
 use tamis_make::build::{self, Job, Sketches};
 use tamis_make::files;
 use tamis_make::number;
 use tamis_make::spread;
 use tamis_read::Error;
 
-use super::explain;
-use super::inspect::{self, Listed};
+use super::{explain, inspect};
 use crate::arguments::{Counting, Keys, Kinds, Reading, Sizes, memory, share};
 use crate::show::{Output, wrong};
 use crate::spark::{self, On};
@@ -130,7 +129,7 @@ impl Build {
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
         notes::exact(output, &path, report.exact);
         notes::heavy(output, report.heavy, self.heavy);
-        inspect::summary(output, &path, &report.params, &report.tallies, Listed::Largest)
+        inspect::written(output, &path)
     }
 
     /// What is asked for.
@@ -173,21 +172,16 @@ impl Build {
         notes::skipped(output, told["skipped"].as_u64().unwrap_or(0));
         notes::lone_keywords(output, told["lone_keywords"] == true);
         output.note(format!("{}: {}", path.display(), spark::phases(&told)));
-        let file = files::open(&path)?;
-        inspect::summary(output, &path, file.params(), file.tallies(), Listed::Largest)
+        inspect::written(output, &path)
     }
 }
 
 /// Tells that keys come from other columns than the file will name.
 fn warn_of_other_columns(output: &Output, job: &Job) {
     if let Sketches::Given(given) = &job.sketches
-        && given.params().common.recipe != job.recipe
+        && let Some(other) = OtherColumns::of(&job.recipe, &given.params().common.recipe)
     {
-        output.warn(format!(
-            "the keys come from other columns ({}) than those in the parameters; the file will record ({})",
-            job.recipe,
-            given.params().common.recipe
-        ));
+        output.warn(other);
     }
 }
 

@@ -9,12 +9,12 @@ use tamis_jobs::dedup;
 use tamis_jobs::request::{DedupJob, NoMore};
 use tamis_make::destination::Destination;
 use tamis_make::number;
+use tamis_read::{Control, Format};
 
-use super::filter::OutputFormat;
+use super::filter::WRITTEN;
 use crate::arguments::{self, Reading, refuse_json};
 use crate::asked::Asked;
 use crate::show::{Output, Sheet, refused};
-use crate::{notes, progress};
 
 /// Pass each record whose key occurs for the first time; drop repetitions
 #[derive(Debug, Args)]
@@ -72,8 +72,8 @@ pub struct Dedup {
     #[arg(long, value_name = "TIME", value_parser = arguments::duration, default_value = "10s", requires = "state")]
     commit_every: Duration,
     /// How records of Parquet are written [default: by the name of the output, or CSV]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    output_format: Option<OutputFormat>,
+    #[arg(long, value_parser = arguments::one_of(WRITTEN, Format::name), value_name = "FORMAT")]
+    output_format: Option<Format>,
     #[command(flatten)]
     reading: Reading,
 }
@@ -94,9 +94,8 @@ impl Dedup {
         let mut job = request.resolve(recipe).map_err(refused)?;
         drop(stored);
         asked.watch(&mut job.options);
-        let report = progress::run(output, "sieving", |control| dedup::dedup(&job, control));
-        let report = asked.done(output, report)?;
-        notes::inputs(output, &report.inputs);
+        let sieve = |control: &Control| dedup::dedup(&job, control);
+        let report = asked.run(output, "sieving", sieve, |report| &report.inputs)?;
         if report.resumed {
             output.note("resumed where the last run ended");
         }
@@ -146,7 +145,7 @@ impl Dedup {
             count: self.count,
             output: self.output,
             rejected: self.rejected,
-            output_format: self.output_format.map(OutputFormat::format),
+            output_format: self.output_format,
             no_more: NoMore,
         }
     }

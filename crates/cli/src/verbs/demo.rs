@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use tamis_jobs::check;
 use tamis_lab::generate;
@@ -13,7 +13,7 @@ use tamis_make::files;
 use tamis_make::plan::Size;
 use tamis_make::rows::BadRows;
 use tamis_make::{number, parallel};
-use tamis_read::Options;
+use tamis_read::{Error, Options};
 
 use crate::show::Output;
 use crate::words::Flags;
@@ -42,7 +42,7 @@ pub struct Demo {
 impl Demo {
     /// Does it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
+        fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder))?;
         let data = self.folder.join("ratings.tsv");
         let filters = self.folder.join("ratings.tamis");
         let page = self.folder.join("report.html");
@@ -76,10 +76,9 @@ impl Demo {
             "Ten blocked Bloom filters of {} generated film ratings, p = 0.01",
             number::count(self.rows)
         );
-        let mut report_page = tamis_report::check::page(&report, "tamis demo", &subtitle, &phases, &Flags);
-        report_page.sections.push(notes::made());
+        let report_page = tamis_report::check::page(&report, "tamis demo", &subtitle, &phases, &Flags);
         phases.push(("test", start.elapsed()));
-        files::write_whole(&page, |out| out.write_all(report_page.html().as_bytes()))?;
+        notes::write_page_silently(&page, report_page)?;
 
         let code = super::test::show(output, &report)?;
         let times: Vec<String> =

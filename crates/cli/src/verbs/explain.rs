@@ -3,16 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde_json::{Value, json};
-use tamis::params::Name;
-use tamis_jobs::explain::{self, Explanation, Made, Row};
 use tamis_make::build::Job;
-use tamis_make::rows;
-use tamis_make::text::printable;
-use tamis_read::{Error, Explained, Format, Quotes};
-use tamis_report::{Column, Table};
+use tamis_report::explain;
 
-use super::inspect::key_text;
 use crate::show::{self, Output};
 use crate::words::Flags;
 use crate::{notes, progress};
@@ -22,130 +15,18 @@ const ROWS: usize = 5;
 
 /// Explains a job. What would stop it is shown after all that was understood before: exit code 1.
 pub fn show(output: &Output, job: &Job) -> Result<ExitCode> {
-    let found = progress::run(output, "reading", |control| explain::explain(job, ROWS, control))?;
-    let mut text = inputs_table(&found.inputs).text();
+    let found = progress::run(output, "reading", |control| tamis_jobs::explain::explain(job, ROWS, control))?;
+    let mut text = explain::inputs_table(&found.inputs).text();
     if !found.rows.is_empty() {
-        text += &format!("\n{}\n\n{}", job.recipe, rows_table(job, &found.rows).text());
+        text += &format!("\n{}\n\n{}", job.recipe, explain::rows_table(job, &found.rows).text());
     }
     if !found.around.is_empty() {
-        text += &format!("\n{}", around_table(&found).text());
+        text += &format!("\n{}", explain::around_table(&found).text());
     }
-    output.result(text, as_json(job, &found))?;
+    output.result(text, explain::json(job, &found, &Flags))?;
     notes::inputs(output, &found.inputs);
     Ok(match found.fault {
         Some(fault) => show::failure(&fault.into()),
         None => ExitCode::SUCCESS,
-    })
-}
-
-fn format(input: &Explained) -> &'static str {
-    match input.format {
-        Format::Lines => "one key per line",
-        Format::Csv => "csv",
-        Format::Tsv => "tsv",
-        Format::Ndjson => "ndjson",
-        Format::Log => "log",
-        Format::Parquet => "parquet",
-    }
-}
-
-fn inputs_table(inputs: &[Explained]) -> Table {
-    let columns = ["input", "format", "compression", "delimiter", "quotes", "header", "columns"]
-        .map(Column::left)
-        .to_vec();
-    let row = |input: &Explained| {
-        let by_look = if input.delimiter_by_look { ", detected" } else { "" };
-        vec![
-            input.path.display().to_string(),
-            format(input).into(),
-            input.compression.unwrap_or("-").into(),
-            input.delimiter.map_or("-".into(), |delimiter| format!("{delimiter}{by_look}")),
-            input.quotes.map_or("-", Quotes::name).into(),
-            if input.header { "yes" } else { "no" }.into(),
-            input.columns.join(", "),
-        ]
-    };
-    Table { columns, rows: inputs.iter().map(row).collect(), ..Table::default() }
-}
-
-/// The lines around the one that would stop the job, as they stand in the file.
-fn around_table(found: &Explanation) -> Table {
-    let bad = match &found.fault {
-        Some(Error::Row { line, .. }) => *line,
-        _ => 0,
-    };
-    let row = |(number, text): &(u64, Vec<u8>)| {
-        let mark = if *number == bad { "→" } else { "" };
-        vec![mark.to_owned(), number.to_string(), printable(text)]
-    };
-    let columns = vec![Column::left(""), Column::right("line"), Column::left("as it stands there")];
-    Table { columns, rows: found.around.iter().map(row).collect(), ..Table::default() }
-}
-
-/// The values of the asked columns as they stand there, and what is made of them.
-fn rows_table(job: &Job, rows: &[Row]) -> Table {
-    let recipe = &job.recipe;
-    let mut columns: Vec<Column> =
-        recipe.columns().iter().map(|column| Column::left(column.to_string())).collect();
-    let width = columns.len();
-    columns.push(Column::left("→ key"));
-    if recipe.group.is_some() {
-        columns.push(Column::left("→ group"));
-    }
-    if recipe.weight.is_some() {
-        columns.push(Column::right("→ weight"));
-    }
-    let row = |row: &Row| {
-        let mut cells: Vec<String> = row.values.iter().map(|value| rows::show(value.as_deref())).collect();
-        cells.resize(width, String::new());
-        match &row.made {
-            Ok(Made { group, key, weight }) => {
-                cells.push(key_text(recipe, key));
-                cells.extend(recipe.group.is_some().then(|| printable(group)));
-                cells.extend(weight.map(|weight| weight.to_string()));
-            }
-            Err(why) => cells.push(format!("none: {why}")),
-        }
-        cells
-    };
-    Table { columns, rows: rows.iter().map(row).collect(), ..Table::default() }
-}
-
-fn as_json(job: &Job, found: &Explanation) -> Value {
-    let input = |input: &Explained| {
-        json!({
-            "path": input.path, "format": format(input), "compression": input.compression,
-            "delimiter": input.delimiter.map(|delimiter| match delimiter.byte() {
-                Some(byte) => char::from(byte).to_string(),
-                None => delimiter.to_string(),
-            }),
-            "quotes": input.quotes.map(Quotes::name),
-            "delimiter_by_look": input.delimiter_by_look,
-            "header": input.header, "columns": input.columns,
-        })
-    };
-    let bytes = |bytes: &[u8]| Name(bytes.to_vec());
-    let row = |row: &Row| {
-        let values: Vec<Option<Name>> = row.values.iter().map(|value| value.as_deref().map(bytes)).collect();
-        match &row.made {
-            Ok(Made { group, key, weight }) => {
-                let mut made = json!({ "values": values, "key": bytes(key) });
-                if job.recipe.group.is_some() {
-                    made["group"] = json!(bytes(group));
-                }
-                if let Some(weight) = weight {
-                    made["weight"] = json!(weight);
-                }
-                made
-            }
-            Err(why) => json!({ "values": values, "bad": why }),
-        }
-    };
-    json!({
-        "inputs": found.inputs.iter().map(input).collect::<Vec<_>>(),
-        "recipe": job.recipe,
-        "first_rows": found.rows.iter().map(row).collect::<Vec<_>>(),
-        "around": found.around.iter().map(|(line, text)| json!({ "line": line, "text": bytes(text) })).collect::<Vec<_>>(),
-        "error": found.fault.as_ref().map(|fault| fault.said(&Flags)),
     })
 }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 use tamis::key::{Field, Recipe};
 use tamis::params::Name;
@@ -12,13 +12,12 @@ use tamis_jobs::request::{FilterJob, NoMore};
 use tamis_make::destination::Destination;
 use tamis_make::files;
 use tamis_make::number;
-use tamis_read::Format;
+use tamis_read::{Control, Format};
 
-use crate::arguments::{Reading, memory, refuse_json};
+use crate::arguments::{Reading, memory, one_of, refuse_json};
 use crate::asked::Asked;
 use crate::show::{Output, Sheet, wrong};
 use crate::spark::{self, On};
-use crate::{notes, progress};
 
 /// Pass the records whose key may be in the set, unchanged and in order
 #[derive(Debug, Args)]
@@ -84,33 +83,17 @@ pub struct Filter {
     key: Vec<Field>,
     /// How records of Parquet are written: csv, tsv, ndjson, or with --on parquet [default: by the name
     /// of the output, or CSV]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    output_format: Option<OutputFormat>,
+    #[arg(long, value_parser = one_of(WRITTEN.into_iter().chain([Format::Parquet]), Format::name))]
+    #[arg(value_name = "FORMAT")]
+    output_format: Option<Format>,
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
     on: On,
 }
 
-/// How records of Parquet are written.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum OutputFormat {
-    Csv,
-    Tsv,
-    Ndjson,
-    Parquet,
-}
-
-impl OutputFormat {
-    pub fn format(self) -> Format {
-        match self {
-            OutputFormat::Csv => Format::Csv,
-            OutputFormat::Tsv => Format::Tsv,
-            OutputFormat::Ndjson => Format::Ndjson,
-            OutputFormat::Parquet => Format::Parquet,
-        }
-    }
-}
+/// The formats in which records of Parquet are written on one machine.
+pub const WRITTEN: [Format; 3] = [Format::Csv, Format::Tsv, Format::Ndjson];
 
 impl Filter {
     /// Sieves them.
@@ -144,9 +127,8 @@ impl Filter {
                 "this run makes keys by other steps than the file ({here}); those of the file were made as {there}"
             ));
         }
-        let report = progress::run(output, "sieving", |control| filter::filter(&job, control));
-        let report = asked.done(output, report)?;
-        notes::inputs(output, &report.inputs);
+        let sieve = |control: &Control| filter::filter(&job, control);
+        let report = asked.run(output, "sieving", sieve, |report| &report.inputs)?;
         warn_of_keyless(output, &report);
         if !to_stdout {
             output.result(
@@ -173,7 +155,7 @@ impl Filter {
             count: self.count,
             output: self.output.clone(),
             rejected: self.rejected.clone(),
-            output_format: self.output_format.map(OutputFormat::format),
+            output_format: self.output_format,
             strict: self.strict,
             memory: self.strict.then_some(self.memory),
             no_more: NoMore,

@@ -9,8 +9,8 @@ use tamis_make::text::group_name;
 use tamis_make::{number, parallel};
 use tamis_report::{Column, Table};
 
-use super::counters::total;
 use crate::show::{Output, Sheet};
+use tamis_report::inspect::total;
 
 /// Estimate the inner product of two streams from their counts
 #[derive(Debug, Args)]

@@ -61,14 +61,7 @@ fn refused(key: &[u8]) -> String {
 impl Locate {
     /// Locates them. Every error is exit code 2, as grep has it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        match self.locate(output) {
-            Ok(true) => Ok(ExitCode::SUCCESS),
-            Ok(false) => Ok(ExitCode::FAILURE),
-            Err(error) => {
-                show::failure(&error);
-                Ok(ExitCode::from(2))
-            }
-        }
+        show::as_grep(self.locate(output))
     }
 
     /// Whether any group may hold a key.

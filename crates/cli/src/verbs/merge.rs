@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use tamis_make::{merge, parallel};
 
-use super::inspect::{self, Listed};
+use super::inspect;
 use crate::show::Output;
 use crate::{notes, progress};
 
@@ -50,6 +50,6 @@ impl Merge {
         }
         notes::exact(output, &self.output, merged.exact);
         notes::heavy(output, merged.heavy, None);
-        inspect::summary(output, &self.output, &merged.params, &merged.tallies, Listed::Largest)
+        inspect::written(output, &self.output)
     }
 }

@@ -3,25 +3,36 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Args;
-use serde_json::{Value, json};
+use clap::builder::Resettable;
+use clap::{Arg, Args};
 use tamis::params::{GroupParams, Params};
-use tamis::sizing::Kind;
 use tamis_jobs::request::{self, NoMore, PlanJob};
 use tamis_make::build::{self, Job, Planned};
-use tamis_make::design::{self, Design, Offer, Wishes};
+use tamis_make::design::{self, Wishes};
 use tamis_make::files;
 use tamis_make::number;
-use tamis_make::text::group_name;
-use tamis_report::{Column, Table, plot, stacked_svg};
+use tamis_report::plan::{self, Counters};
+use tamis_report::{plot, stacked_svg};
 
-use super::counters;
-use crate::arguments::{self, Counting, Keys, Kinds, Reading};
+use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes};
 use crate::show::{FEW, Output, Sheet, few, wrong};
 use crate::{notes, progress};
 
+/// The sizes as a plan has them: two of them fix the rest, and so they go together.
+fn together(arg: Arg) -> Arg {
+    let help = match arg.get_id().as_str() {
+        "fpr" => "The rate of false positives",
+        "bits_per_key" => "Bits per key",
+        "size" => "Bytes in all: 64MB, 1GiB",
+        "keys" => "Keys",
+        _ => return arg,
+    };
+    arg.help(help).conflicts_with(Resettable::Reset)
+}
+
 /// Compute sizes and rates from numbers or from a table; -o saves the parameters
 #[derive(Debug, Args)]
+#[command(mut_args(together))]
 #[command(after_help = "\
 Examples:
   tamis plan --keys 1e9 --fpr 0.01                     what each kind needs
@@ -38,27 +49,17 @@ Filters that are built with the same saved parameters can be merged.")]
 pub struct Plan {
     /// A table whose keys are counted: files, globs, folders, or `-`
     inputs: Vec<String>,
-    /// Keys
-    #[arg(long = "keys", value_parser = arguments::count, value_name = "N", help_heading = "Size")]
-    count: Option<u64>,
-    /// The rate of false positives
-    #[arg(long, value_parser = arguments::rate, help_heading = "Size")]
-    fpr: Option<f64>,
-    /// Bits in all
-    #[arg(long, value_parser = arguments::count, value_name = "N", help_heading = "Size", conflicts_with = "size")]
-    bits: Option<u64>,
-    /// Bits per key
-    #[arg(long, value_parser = arguments::positive, value_name = "B", help_heading = "Size")]
-    bits_per_key: Option<f64>,
-    /// Bytes in all: 64MB, 1GiB
-    #[arg(long, value_parser = arguments::bytes, help_heading = "Size")]
-    size: Option<u64>,
     /// Save the parameters
     #[arg(long, short, value_name = "FILE.json")]
     output: Option<PathBuf>,
     /// Draw the rate against hashes and against bits per key
     #[arg(long, value_name = "FILE.svg")]
     chart: Option<PathBuf>,
+    #[command(flatten)]
+    sizes: Sizes,
+    /// Bits in all
+    #[arg(long, value_parser = arguments::count, value_name = "N", help_heading = "Size", conflicts_with = "size")]
+    bits: Option<u64>,
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
@@ -90,12 +91,7 @@ impl Plan {
             reading: self.reading.request(),
             key: self.keys.request(),
             kinds: self.kinds.request(),
-            sizes: request::Sizes {
-                fpr: self.fpr,
-                bits_per_key: self.bits_per_key,
-                size: self.size,
-                keys: self.count,
-            },
+            sizes: self.sizes.request(),
             bits: self.bits,
             counting: self.counting.request(),
             chart: self.chart.clone(),
@@ -115,17 +111,17 @@ impl Plan {
         if let Some(params) = save {
             self.save(output, &params)?;
         }
-        let mut text = Sheet { table: kinds_table(&design), lines: Vec::new() }.to_string();
+        let mut text = Sheet { table: plan::kinds_table(&design), lines: Vec::new() }.to_string();
         for (kind, reason) in &design.refused {
             text += &format!("{kind}: {reason}\n");
         }
         if wishes.fpr.is_none() && !design.by_hashes.is_empty() {
-            text += &format!("\n{}", hashes_table(&design).text());
+            text += &format!("\n{}", plan::hashes_table(&design).text());
         }
         for chart in &charts {
             text += &format!("\n{}", plot(chart, 72, 14));
         }
-        output.result(text, design_json(&design))?;
+        output.result(text, plan::design_json(&design))?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -160,138 +156,24 @@ impl Plan {
 
     fn show(&self, output: &Output, params: &Params) -> Result<ExitCode> {
         if !params.common.kind.counts() {
-            return show(output, params);
+            show_filters(output, params)?;
+            return Ok(ExitCode::SUCCESS);
         }
         let counting = self.counting.request();
         let by_error = counting.by_error().then(|| counting.error(None));
-        counters::show_plan(output, params, by_error)
+        if let Some(counters) = Counters::of(params, by_error) {
+            output.result(Sheet { table: counters.table(), lines: counters.lines() }, counters.json())?;
+        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
-fn design_json(design: &Design) -> Value {
-    let kind = |offer: &Offer| {
-        json!({
-            "kind": offer.kind, "keys": offer.keys, "bits": offer.shape.bits(), "hashes": offer.shape.hashes(),
-            "width": offer.shape.width(), "bytes": offer.shape.words() * 8,
-            "bits_per_key": offer.shape.bits() as f64 / offer.keys as f64, "fpr": offer.rate,
-        })
-    };
-    let by_hashes = |(hashes, rate): &(u32, f64)| json!({ "hashes": hashes, "fpr": rate });
-    json!({
-        "kinds": design.options.iter().map(kind).collect::<Vec<_>>(),
-        "by_hashes": design.by_hashes.iter().map(by_hashes).collect::<Vec<_>>(),
-    })
-}
-
-fn show(output: &Output, params: &Params) -> Result<ExitCode> {
+fn show_filters(output: &Output, params: &Params) -> Result<()> {
     let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
     let cut = few(&mut groups, |group| Reverse(group.keys()));
     let cut = cut
         .map(|all| format!("These are the {FEW} largest of {} groups; --json has all.", number::count(all)));
-    let table = groups_table(params.common.kind, &groups);
-    let mut json = serde_json::to_value(params)?;
-    if params.common.kind == Kind::Layered
-        && let Some(groups) = json["groups"].as_array_mut()
-    {
-        for (json, group) in groups.iter_mut().zip(&params.groups) {
-            let (layer, whole) = layered_rates(group);
-            json["layers"] = group.shape.layers().into();
-            json["fpr_layer"] = layer.into();
-            json["fpr_random_records"] = whole.into();
-        }
-    }
-    output.result(Sheet { table, lines: cut.into_iter().collect() }, json)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The expected rate of a layer, which is that for recombined records too, and that of the whole
-/// for random ones.
-fn layered_rates(group: &GroupParams) -> (f64, f64) {
-    let layer = group.shape.expected_rate(group.keys());
-    (layer, tamis::layered::whole_rate(layer, group.shape.layers()))
-}
-
-fn kinds_table(design: &Design) -> Table {
-    let mut columns = vec![Column::left("kind")];
-    columns.extend(
-        ["keys", "bits", "bits/key", "hashes", "width", "memory", "expected rate"].map(Column::right),
-    );
-    let row = |offer: &Offer| {
-        vec![
-            offer.kind.to_string(),
-            number::count(offer.keys),
-            number::count(offer.shape.bits()),
-            format!("{:.3}", offer.shape.bits() as f64 / offer.keys as f64),
-            offer.shape.hashes().to_string(),
-            offer.shape.width().to_string(),
-            number::bytes(offer.shape.words() * 8),
-            number::rate(offer.rate),
-        ]
-    };
-    Table { columns, rows: design.options.iter().map(row).collect(), ..Table::default() }
-}
-
-fn hashes_table(design: &Design) -> Table {
-    let best = design.by_hashes.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(hashes, _)| *hashes);
-    let columns = vec![Column::right("hashes"), Column::right("rate (bloom)"), Column::left("")];
-    let row = |(hashes, rate): &(u32, f64)| {
-        let mark = if Some(*hashes) == best { "best" } else { "" };
-        vec![hashes.to_string(), number::rate(*rate), mark.into()]
-    };
-    Table { columns, rows: design.by_hashes.iter().map(row).collect(), ..Table::default() }
-}
-
-fn groups_table(kind: Kind, groups: &[&GroupParams]) -> Table {
-    let mut columns = vec![Column::left("group")];
-    if kind == Kind::Layered {
-        return layers_table(groups, columns);
-    }
-    columns.extend(["keys", "bits", "bits/key", "hashes", "memory", "expected rate"].map(Column::right));
-    let row = |group: &&GroupParams| {
-        vec![
-            group_name(&group.group),
-            number::count(group.keys()),
-            number::count(group.shape.bits()),
-            format!("{:.3}", group.shape.bits() as f64 / group.keys() as f64),
-            group.shape.hashes().to_string(),
-            number::bytes(group.shape.words() * 8),
-            number::rate(group.shape.expected_rate(group.keys())),
-        ]
-    };
-    Table { columns, rows: groups.iter().map(row).collect(), ..Table::default() }
-}
-
-fn layers_table(groups: &[&GroupParams], mut columns: Vec<Column>) -> Table {
-    let names = [
-        "most in a layer",
-        "layers",
-        "bits of a layer",
-        "hashes",
-        "memory",
-        "rate of a layer",
-        "random records",
-        "recombined",
-    ];
-    columns.extend(names.map(Column::right));
-    let row = |group: &&GroupParams| {
-        let (layer, whole) = layered_rates(group);
-        vec![
-            group_name(&group.group),
-            number::count(group.keys()),
-            format!("{} + XOR", group.shape.layers()),
-            number::count(group.shape.slots()),
-            group.shape.hashes().to_string(),
-            number::bytes(group.shape.words() * 8),
-            number::rate(layer),
-            number::rate(whole),
-            number::rate(layer),
-        ]
-    };
-    let notes = vec![
-        "Rates at most, for records of one keyword in each layer: random ones must pass all layers, those recombined \
-         from members' keywords the XOR layer alone."
-            .into(),
-    ];
-    Table { columns, rows: groups.iter().map(row).collect(), notes, ..Table::default() }
+    let table = plan::groups_table(params.common.kind, &groups);
+    output.result(Sheet { table, lines: cut.into_iter().collect() }, plan::params_json(params))
 }

@@ -71,13 +71,8 @@ impl Query {
     /// Asks. Every error is exit code 2, as grep has it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         match self.ask(output) {
-            Ok(Asked { bad: true, .. }) => Ok(ExitCode::from(2)),
-            Ok(Asked { any: true, .. }) => Ok(ExitCode::SUCCESS),
-            Ok(_) => Ok(ExitCode::FAILURE),
-            Err(error) => {
-                show::failure(&error);
-                Ok(ExitCode::from(2))
-            }
+            Ok(Asked { bad: true, .. }) => Ok(ExitCode::from(2)), // and said
+            found => show::as_grep(found.map(|asked| asked.any)),
         }
     }
 

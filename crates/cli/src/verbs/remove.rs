@@ -2,16 +2,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use tamis_jobs::request::{NoMore, RemoveJob};
 use tamis_make::files;
 use tamis_make::number;
-use tamis_make::remove::{self, Missing, Removal};
+use tamis_make::remove::{self, Missing};
+use tamis_read::Control;
 
-use super::inspect::{self, Listed, More};
-use crate::arguments::{Columns, Reading};
+use super::inspect;
+use crate::arguments::{Columns, Reading, one_of};
 use crate::asked::Asked;
-use crate::show::Output;
-use crate::{notes, progress};
+use crate::notes;
+use crate::show::{Output, wrong};
 
 /// Remove the keys of rows from counting filters
 #[derive(Debug, Args)]
@@ -42,8 +44,8 @@ pub struct Remove {
     #[arg(required = true)]
     inputs: Vec<String>,
     /// What to do with keys that are certainly not in the filter: fail and change nothing, or skip them
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfMissing::Fail)]
-    missing: IfMissing,
+    #[arg(long, value_parser = one_of(Missing::ALL, Missing::name), value_name = "WHAT", default_value = "fail")]
+    missing: Missing,
     /// Remove each different key of these inputs once, however often it occurs
     #[arg(long)]
     distinct: bool,
@@ -53,12 +55,6 @@ pub struct Remove {
     reading: Reading,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum IfMissing {
-    Fail,
-    Skip,
-}
-
 impl Remove {
     /// Removes them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
@@ -66,24 +62,19 @@ impl Remove {
         // Before anything is said of columns that do not matter then.
         remove::refuse(&self.file, file.params().common.kind)?;
         let asked = Asked::of(output, &self.file, &file, self.reading.request())?;
-        let mut removal = Removal {
+        let request = RemoveJob {
             inputs: self.inputs,
-            options: asked.reading.options(),
-            recipe: self.columns.applied(&file.params().common.recipe)?,
-            bad_rows: self.reading.bad_rows(),
-            missing: match self.missing {
-                IfMissing::Fail => Missing::Fail,
-                IfMissing::Skip => Missing::Skip,
-            },
+            reading: asked.reading.clone(),
+            columns: self.columns.request(),
+            missing: self.missing,
             distinct: self.distinct,
-            threads: self.reading.threads(),
+            no_more: NoMore,
         };
+        let mut removal = request.resolve(&file.params().common.recipe).map_err(wrong)?;
         drop(file);
         asked.watch(&mut removal.options);
-        let report =
-            progress::run(output, "removing", |control| remove::remove(&self.file, &removal, control));
-        let report = asked.done(output, report)?;
-        notes::inputs(output, &report.inputs);
+        let remove = |control: &Control| remove::remove(&self.file, &removal, control);
+        let report = asked.run(output, "removing", remove, |report| &report.inputs)?;
         notes::skipped(output, report.skipped);
         let (removed, missing) = (report.removed(), report.missing());
         output.note(format!(
@@ -101,13 +92,6 @@ impl Remove {
             "removed": removed, "missing": missing, "skipped_rows": report.skipped,
             "seconds": report.time.as_secs_f64(),
         });
-        inspect::summary_with(
-            output,
-            &self.file,
-            &report.params,
-            &report.tallies,
-            Listed::Largest,
-            More { json: more, ..More::default() },
-        )
+        inspect::written_with(output, &self.file, more)
     }
 }

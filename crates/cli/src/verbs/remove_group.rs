@@ -7,7 +7,7 @@ use clap::Args;
 use tamis::params::Name;
 use tamis_make::{groups, parallel};
 
-use super::inspect::{self, Listed};
+use super::inspect;
 use crate::show::Output;
 use crate::{notes, progress};
 
@@ -37,6 +37,6 @@ impl RemoveGroup {
             groups::drop_groups(&self.file, &names, parallel::default_threads(), control)
         })?;
         notes::exact(output, &self.file, left.exact);
-        inspect::summary(output, &self.file, &left.params, &left.tallies, Listed::Largest)
+        inspect::written(output, &self.file)
     }
 }

@@ -117,12 +117,8 @@ impl Design {
 }
 
 /// Writes a page, and says so.
-fn write_page(path: &Path, mut page: Page, output: &Output) -> Result<()> {
-    page.sections.push(notes::made());
-    let html = page.html();
-    files::write_whole(path, |out| out.write_all(html.as_bytes()))?;
-    output.note(format!("{}: the same as a page, with charts", path.display()));
-    Ok(())
+fn write_page(path: &Path, page: Page, output: &Output) -> Result<()> {
+    notes::write_page(output, path, page, "the same as a page, with charts")
 }
 
 impl Reproduce {

@@ -26,8 +26,21 @@ use crate::show::{self, Output, Sheet, refused, usage};
 use crate::words::Flags;
 use crate::{notes, progress};
 
+/// The kinds as streams have them: those that grow, too.
+const KIND: &str = "\
+The kind: scalable (grows; default where the number of keys is unknown), blocked (fastest, default \
+otherwise), bloom (classic), counting (keys can be removed; four times the memory), layered (records of \
+several keywords; --fpr is then the rate of a single layer), count-min (not a filter: counts how often keys \
+occur)";
+
+/// The number of keys as streams have it: they cannot count first.
+const KEYS: &str = "\
+Plan each group for N keys; with --window, for N distinct keys in a window [default: unknown: filters grow, \
+and those of a window are planned for 1048576 keys, or 16384 in each group]";
+
 /// Learn one stream and answer another, in small batches; survives `kill -9`
 #[derive(Debug, Args)]
+#[command(mut_arg("kind", |arg| arg.help(KIND)), mut_arg("keys", |arg| arg.help(KEYS)))]
 #[command(after_help = "\
 Examples:
   tamis stream --train train.txt --query ask.txt --batch 100000 --state run/ -o seen.txt
@@ -39,7 +52,7 @@ Examples:
   tamis stream --train kafka://b:9092/logins --query kafka://b:9092/asks -o seen.txt --state run/
   tamis stream --train train.txt --query ask.txt -o seen.txt --counts hits.txt --epsilon 1e-5
   tamis stream --from users.tamis --query mail.csv --query-key sender    ask a file, learn nothing
-  tamis stream --train access.log --follow --format log --key host --window 24h --time time --state run/
+  tamis stream --train access.log --format log --key host --window 24h --time time --state run/
   tamis stream --train logins.csv --key user --keys 1M --window 7d --time at --state run/
   tamis stream --train joined.txt --remove left.txt --query ask.txt --kind counting --keys 1M
   tamis query run/filter.tamis 203.0.113.7                               ask what was learned so far
@@ -130,8 +143,9 @@ pub struct Stream {
     kafka_timeout: Duration,
     /// What to do when messages are gone before they were read (retention, a recreated topic): stop,
     /// or go on with the earliest that is left
-    #[arg(long, value_enum, value_name = "WHAT", default_value = "stop", help_heading = "Kafka")]
-    lost: LostName,
+    #[arg(long, value_parser = arguments::one_of(Lost::ALL, Lost::name), value_name = "WHAT")]
+    #[arg(default_value = "stop", help_heading = "Kafka")]
+    lost: Lost,
     /// Parameters that `tamis plan … -o` saved
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     params: Option<PathBuf>,
@@ -165,12 +179,6 @@ pub struct Stream {
     /// Write a line for each batch to standard error
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Watching")]
     log: Option<Log>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum LostName {
-    Stop,
-    GoOn,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -237,10 +245,6 @@ impl Stream {
         inputs[Role::Train] = given(self.train);
         inputs[Role::Query] = given(self.query);
         inputs[Role::Remove] = given(self.remove);
-        let lost = match self.lost {
-            LostName::Stop => Lost::Stop,
-            LostName::GoOn => Lost::GoOn,
-        };
         StreamJob {
             inputs,
             follow: self.follow,
@@ -256,7 +260,7 @@ impl Stream {
                 kafka: self.kafka,
                 kafka_config: self.kafka_config,
                 kafka_timeout: Some(self.kafka_timeout),
-                lost: Some(lost),
+                lost: Some(self.lost),
             },
             params: self.params,
             from: self.from,

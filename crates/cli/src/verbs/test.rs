@@ -10,14 +10,14 @@ use tamis_jobs::request::{self, NoMore, TestJob};
 use tamis_make::count_min::rank;
 use tamis_make::files;
 use tamis_make::number;
-use tamis_report::{Page, Section};
+use tamis_read::Control;
 
 use crate::arguments::{self, Columns, Reading};
 use crate::asked::Asked;
+use crate::notes;
 use crate::show::{FEW, Output, Sheet, few, wrong};
 use crate::spark::{self, On};
 use crate::words::Flags;
-use crate::{notes, progress};
 
 /// Test filters (exact false positives and negatives) or counts (estimates against the truth)
 #[derive(Debug, Args)]
@@ -99,9 +99,8 @@ impl Test {
             }
             request::Test::Filters(mut job) => {
                 asked.watch(&mut job.options);
-                let report = progress::run(output, "testing", |control| check::check(&job, control));
-                let report = asked.done(output, report)?;
-                notes::inputs(output, &report.inputs);
+                let test = |control: &Control| check::check(&job, control);
+                let report = asked.run(output, "testing", test, |report| &report.inputs)?;
                 finish(output, &report, self.report.as_deref(), &job.filters, &job.inputs)
             }
         }
@@ -151,10 +150,8 @@ fn finish(
 ) -> Result<ExitCode> {
     if let Some(path) = page {
         let subtitle = format!("{} tested with {}", filters.display(), inputs.join(", "));
-        let mut page = tamis_report::check::page(report, "How well the filters work", &subtitle, &[], &Flags);
-        page.sections.push(notes::made());
-        files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
-        output.note(format!("{}: the report", path.display()));
+        let page = tamis_report::check::page(report, "How well the filters work", &subtitle, &[], &Flags);
+        notes::write_page(output, path, page, "the report")?;
     }
     show(output, report)
 }
@@ -162,20 +159,14 @@ fn finish(
 impl Test {
     /// Tests sketches that count.
     fn of_counts(self, job: &rank::Job, asked: &Asked, output: &Output) -> Result<ExitCode> {
-        let report = progress::run(output, "testing", |control| rank::check(job, control));
-        let report = asked.done(output, report)?;
-        notes::inputs(output, &report.inputs);
+        let test = |control: &Control| rank::check(job, control);
+        let report = asked.run(output, "testing", test, |report| &report.inputs)?;
         notes::skipped(output, report.skipped);
         let mut groups: Vec<&rank::GroupResult> = report.groups.iter().collect();
         if let Some(path) = &self.report {
             let subtitle = format!("{} tested with {}", job.sketches.display(), job.inputs.join(", "));
-            let mut page = Page { title: "How well the counts work".into(), subtitle, ..Page::default() };
-            page.sections.extend(tamis_report::rank::verdict(&report).into_iter().map(Section::Text));
-            page.sections.push(Section::Table(tamis_report::rank::table_of(&groups)));
-            page.sections.push(Section::Charts(vec![tamis_report::rank::chart(&report)]));
-            page.sections.push(notes::made());
-            files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
-            output.note(format!("{}: the report", path.display()));
+            let page = tamis_report::rank::page(&report, "How well the counts work", &subtitle);
+            notes::write_page(output, path, page, "the report")?;
         }
         let mut lines = tamis_report::rank::verdict(&report);
         if let Some(all) = few(&mut groups, |group| Reverse((!group.passed(), group.over))) {

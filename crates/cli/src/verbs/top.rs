@@ -5,19 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::{Value, json};
 use tamis::format::MAGIC;
-use tamis::key::{Recipe, keywords_of};
-use tamis::params::Name;
+use tamis::key::Recipe;
 use tamis::sizing::Kind;
 use tamis_jobs::request::{BuildJob, Kinds};
-use tamis_make::count_min::{self, Hit, Listing, TopGroup};
+use tamis_make::count_min::{self, Listing};
 use tamis_make::number;
-use tamis_make::text::group_name;
-use tamis_report::{Column, Table};
 
-use super::counters::{self, FULL};
-use super::inspect::key_text;
 use crate::arguments::{self, Counting, Keys, Reading};
 use crate::show::{Output, Sheet, usage, wrong};
 use crate::{notes, progress};
@@ -113,24 +107,8 @@ fn is_container(path: &Path) -> bool {
 }
 
 fn show(output: &Output, listing: &Listing, most: Option<u64>) -> Result<()> {
-    let grouped = listing.common.recipe.group.is_some();
     let most = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
-    let mut columns = Vec::new();
-    columns.extend(grouped.then(|| Column::left("group")));
-    columns.push(Column::left("key"));
-    columns.extend(["estimate", "at least", "share"].map(Column::right));
-    let mut rows = Vec::new();
-    for group in &listing.groups {
-        for hit in group.keys.iter().take(most) {
-            let mut row = Vec::new();
-            row.extend(grouped.then(|| group_name(&group.group)));
-            row.push(key_text(&listing.common.recipe, &hit.key));
-            row.push(if hit.full { FULL.into() } else { number::count(hit.estimate) });
-            row.push(number::count(group.promise.at_least(hit.estimate)));
-            row.push(number::percent(share(group, hit).unwrap_or(f64::NAN)));
-            rows.push(row);
-        }
-    }
+    let table = tamis_report::top::table(listing, most);
     let listed: u64 = listing.groups.iter().map(|group| group.keys.len() as u64).sum();
     let full = listing.groups.iter().flat_map(|group| &group.keys).filter(|hit| hit.full).count() as u64;
     let mut lines = vec![format!(
@@ -138,11 +116,15 @@ fn show(output: &Output, listing: &Listing, most: Option<u64>) -> Result<()> {
         number::counted(listed, "key"),
         number::percent(listing.share),
         if full > 0 { ", or with full counters" } else { "" },
-        if rows.len() as u64 == listed { "" } else { " (--count limits the list to the most frequent)" }
+        if table.rows.len() as u64 == listed {
+            ""
+        } else {
+            " (--count limits the list to the most frequent)"
+        }
     )];
     if let [only] = &listing.groups[..] {
         let promise = &only.promise;
-        let total = counters::total(promise.total);
+        let total = tamis_report::inspect::total(promise.total);
         lines.push(match promise.total_is_full() {
             true => format!("Total weight {total}; truth ≤ estimate, with an unknown difference."),
             false => format!(
@@ -158,38 +140,5 @@ fn show(output: &Output, listing: &Listing, most: Option<u64>) -> Result<()> {
             number::counted(full, "key")
         ));
     }
-    let table = Table { columns, rows, ..Table::default() };
-    output.result(Sheet { table, lines }, as_json(listing, most))
-}
-
-/// The estimated share of a key, where there is one.
-fn share(group: &TopGroup, hit: &Hit) -> Option<f64> {
-    if hit.full { None } else { group.promise.share(hit.estimate) }
-}
-
-/// A key for programs: its text, or the list of its parts.
-fn key_json(recipe: &Recipe, key: &[u8]) -> Value {
-    if recipe.of_keywords() || recipe.key.len() > 1 {
-        return keywords_of(key).map(|part| json!(Name(part.to_vec()))).collect();
-    }
-    json!(Name(key.to_vec()))
-}
-
-fn as_json(listing: &Listing, most: usize) -> Value {
-    let group = |group: &TopGroup| {
-        let hit = |hit: &Hit| {
-            let mut json = json!({
-                "key": key_json(&listing.common.recipe, &hit.key), "share": share(group, hit),
-            });
-            counters::extend(&mut json, counters::estimate_json(&group.promise, hit.estimate, hit.full));
-            json
-        };
-        let mut json = json!({
-            "group": group.group, "listed": group.keys.len(),
-            "keys": group.keys.iter().take(most).map(hit).collect::<Vec<_>>(),
-        });
-        counters::extend(&mut json, counters::promise_json(&group.promise));
-        json
-    };
-    json!({ "share": listing.share, "groups": listing.groups.iter().map(group).collect::<Vec<_>>() })
+    output.result(Sheet { table, lines }, tamis_report::top::json(listing, most))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use tamis_make::number;
 use tamis_stream::{Judged, Late, TimeColumn, Windowed, request};
 
@@ -28,27 +28,17 @@ pub struct Windows {
     #[arg(long, value_parser = arguments::duration, value_name = "TIME", requires = "time")]
     lateness: Option<Duration>,
     /// Whether to take or drop rows that are late but within the window [default: take]
-    #[arg(long, value_enum, requires = "time")]
-    late: Option<LateName>,
+    #[arg(long, value_parser = arguments::one_of(Late::ALL, Late::name), requires = "time")]
+    late: Option<Late>,
     /// How far ahead of this machine's clock the time of a row may be [default: --slide, at least 1m]
     #[arg(long, value_parser = arguments::duration, value_name = "TIME", requires = "time")]
     ahead: Option<Duration>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum LateName {
-    Take,
-    Drop,
-}
-
 impl Windows {
     /// The request.
     pub fn request(&self) -> request::Windows {
-        let late = self.late.map(|late| match late {
-            LateName::Take => Late::Take,
-            LateName::Drop => Late::Drop,
-        });
-        let Windows { window, slide, lateness, ahead, .. } = *self;
+        let Windows { window, slide, lateness, late, ahead, .. } = *self;
         request::Windows { window, slide, time: self.time.clone(), lateness, late, ahead }
     }
 }

@@ -29,6 +29,7 @@ use crate::removed_keys::RemovedKeys;
 use tamis_make::destination::{Destination, Outlet};
 use tamis_make::exact::Store;
 use tamis_make::files::{self, Mapped};
+use tamis_make::groups;
 use tamis_make::health::of_sketch;
 use tamis_make::rows::{BadRows, Groups};
 use tamis_make::{count_min, opt, parallel};
@@ -269,14 +270,10 @@ fn asked(job: &Job, params: &Params) -> Result<Asked> {
     match &job.ask {
         Ask::Any => Ok(Asked::Any((0..params.groups.len()).collect())),
         Ask::Own => Ok(Asked::Own),
-        Ask::Group(name) => match params.find(&name.0) {
-            Some(at) => Ok(Asked::Any(vec![at])),
-            None => {
-                let groups = params.natural_order().into_iter().take(20);
-                let groups = groups.map(|at| params.groups[at].group.clone()).collect();
-                Err(Error::input(&job.filters, Refusal::NoGroup { name: name.clone(), groups }))
-            }
-        },
+        Ask::Group(name) => {
+            let at = groups::find(params, name).map_err(|refusal| Error::input(&job.filters, refusal))?;
+            Ok(Asked::Any(vec![at]))
+        }
     }
 }
 

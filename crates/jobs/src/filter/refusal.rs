@@ -1,7 +1,6 @@
 //! Why records are not sieved.
 
 use tamis::key::Recipe;
-use tamis::params::Name;
 use tamis_read::refusal::{self, Help, Opt};
 
 use tamis_make::opt;
@@ -18,14 +17,6 @@ pub enum Refusal {
         /// The option that asks for them.
         option: Opt,
     },
-    /// A group that is not there.
-    #[error("has no group {name:?}; it has {}", listed(groups))]
-    NoGroup {
-        /// Its name.
-        name: Name,
-        /// Those that are there, or the first of them.
-        groups: Vec<Name>,
-    },
     /// Inputs that lack the columns of the filters.
     #[error("{why}. The filters were built with ({recipe})")]
     Columns {
@@ -41,14 +32,9 @@ impl refusal::Refusal for Refusal {
         match self {
             Refusal::RemovedStrict => vec![Help::LeaveOutOne(vec![opt::REMOVED, opt::STRICT])],
             Refusal::NoGroups { option } => vec![Help::leave_out(*option)],
-            Refusal::NoGroup { .. } => Vec::new(),
             Refusal::Columns { .. } => {
                 vec![Help::DoWith("name another column for the key", vec![opt::KEY.into()])]
             }
         }
     }
-}
-
-fn listed(names: &[Name]) -> String {
-    names.iter().map(Name::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -73,6 +73,24 @@ impl Columns {
     }
 }
 
+/// Keys that come from other columns than the file will name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the keys come from other columns ({used}) than those in the parameters; the file will record ({recorded})"
+)]
+pub struct OtherColumns {
+    used: String,
+    recorded: String,
+}
+
+impl OtherColumns {
+    /// Where keys are made by one recipe and the file records another.
+    pub fn of(used: &Recipe, recorded: &Recipe) -> Option<OtherColumns> {
+        let other = || OtherColumns { used: used.to_string(), recorded: recorded.to_string() };
+        (used != recorded).then(other)
+    }
+}
+
 /// The stored recipe with other columns; steps cannot be changed, or keys would differ.
 pub fn replace_columns(stored: &Recipe, key: &[Field], group: Option<&Field>) -> Result<Recipe, Refusal> {
     let mut recipe = stored.clone();

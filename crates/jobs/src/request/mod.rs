@@ -5,6 +5,7 @@
 //! of that is a job in which options that contradict each other cannot be written, or a [`Refusal`] that
 //! says why there is none. A request that goes to another machine goes as its JSON.
 
+mod add;
 mod build;
 mod declared;
 mod dedup;
@@ -28,13 +29,14 @@ use tamis_make::destination::Destination;
 
 pub use tamis_make::opt;
 
+pub use self::add::{Add, AddJob, RemoveJob};
 pub use self::build::{Build, BuildJob, refuse_fixed};
 pub use self::declared::Beside;
 pub use self::dedup::DedupJob;
 pub use self::filter::FilterJob;
 pub use self::json::{Malformed, NoMore, read};
 pub(crate) use self::keys::with_steps;
-pub use self::keys::{Columns, Keys, replace_columns, replace_weight};
+pub use self::keys::{Columns, Keys, OtherColumns, replace_columns, replace_weight};
 pub use self::params::read_params;
 pub use self::plan::{Plan, PlanJob};
 pub use self::reading::{MOST_THREADS, Reading, threads};

@@ -80,7 +80,7 @@ fn named<S: Serializer>(bad_rows: &BadRows, serializer: S) -> Result<S::Ok, S::E
 }
 
 fn bad_rows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BadRows, D::Error> {
-    let words = [BadRows::Fail, BadRows::Skip].map(|one| (one.name(), one));
+    let words = BadRows::ALL.map(|one| (one.name(), one));
     word(&String::deserialize(deserializer)?, &words)
 }
 

@@ -28,9 +28,22 @@ pub enum HashName {
     Murmur3,
 }
 
+impl HashName {
+    /// All of them.
+    pub const ALL: [HashName; 2] = [HashName::Xxh3, HashName::Murmur3];
+
+    /// Its name in requests.
+    pub fn name(self) -> &'static str {
+        match self {
+            HashName::Xxh3 => "xxh3",
+            HashName::Murmur3 => "murmur3",
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for HashName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let words = [("xxh3", HashName::Xxh3), ("murmur3", HashName::Murmur3)];
+        let words = HashName::ALL.map(|hash| (hash.name(), hash));
         word(&String::deserialize(deserializer)?, &words)
     }
 }

@@ -41,6 +41,7 @@ fn params(kind: &str) -> Value {
 
 /// Options that no build has together, and what is said of them.
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
     let layered = |more: Value| {
         let mut options = map(json!({"kind": "layered", "keywords": "tags:split=,"}));

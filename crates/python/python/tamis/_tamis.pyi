@@ -79,6 +79,7 @@ def not_shared(files: list[File]) -> list[str]: ...
 
 RANGE_BYTES: int
 OPTIONS: list[str]
+ARGUMENTS: list[str]
 
 class Counter:
     """Counts keys, and what other counters saw."""

@@ -89,6 +89,19 @@ pub enum Lost {
     GoOn,
 }
 
+impl Lost {
+    /// All of them.
+    pub const ALL: [Lost; 2] = [Lost::Stop, Lost::GoOn];
+
+    /// Its name in requests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lost::Stop => "stop",
+            Lost::GoOn => "go-on",
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings { properties: Vec::new(), timeout: Duration::from_secs(30), lost: Lost::Stop }

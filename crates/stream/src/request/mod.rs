@@ -167,7 +167,7 @@ impl StreamJob {
             return Err(Refusal::Needs(opt::REMOVE_KEY, opt::REMOVE).into());
         }
         if self.params.is_some() && self.from.is_some() {
-            return Err(Refusal::InPlaceOf(opt::PARAMS, opt::FROM).into());
+            return Err(tamis_jobs::request::Refusal::InPlaceOf(opt::PARAMS, opt::FROM).into());
         }
         Ok(named)
     }

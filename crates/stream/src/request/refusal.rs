@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use tamis::sizing::Kind;
+use tamis_jobs::request::OtherColumns;
 use tamis_make::number;
 use tamis_read::refusal::{self, Fields, Help, Opt, Voice};
 
@@ -24,8 +25,6 @@ pub enum Refusal {
     NothingAsked(Opt),
     /// An option that goes with another, which is missing.
     Needs(Opt, Opt),
-    /// Options that exclude each other.
-    InPlaceOf(Opt, Opt),
     /// A batch of no time.
     NoTime,
     /// A window that cannot be.
@@ -57,7 +56,6 @@ impl refusal::Refusal for Refusal {
             Refusal::NothingLearned => "nothing is learned".into(),
             Refusal::NothingAsked(_) => format!("without {} nothing is answered", option(&opt::QUERY)),
             Refusal::Needs(one, other) => format!("{} goes with {}", option(one), option(other)),
-            Refusal::InPlaceOf(..) => "these options exclude each other".into(),
             Refusal::NoTime => format!("{} takes a time above zero", option(&opt::EVERY)),
             Refusal::Window(why) => why.to_string(),
             Refusal::HashOfCounts => "counts need xxh3".into(),
@@ -99,7 +97,6 @@ impl refusal::Refusal for Refusal {
             }
             Refusal::NothingAsked(option) => return vec![Help::leave_out(*option)],
             Refusal::Needs(one, _) => return vec![Help::leave_out(*one)],
-            Refusal::InPlaceOf(one, other) => return vec![Help::LeaveOutOne(vec![*one, *other])],
             Refusal::Window(why) => return why.help(),
             Refusal::StdinTwice | Refusal::NoTime => return Vec::new(),
         };
@@ -125,12 +122,7 @@ pub enum Note {
         grouped: bool,
     },
     /// Keys of other columns than the file will name.
-    OtherColumns {
-        /// How keys are made.
-        used: String,
-        /// How the file says they are.
-        named: String,
-    },
+    OtherColumns(OtherColumns),
 }
 
 impl Note {
@@ -169,9 +161,7 @@ impl refusal::Refusal for Note {
                 if *grouped { " in each group" } else { "" },
                 voice.with(opt::KEYS, "N")
             ),
-            Note::OtherColumns { used, named } => format!(
-                "the keys come from other columns ({used}) than the parameters name, and the file will name ({named})"
-            ),
+            Note::OtherColumns(other) => other.to_string(),
         }
     }
 }

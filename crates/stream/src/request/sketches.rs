@@ -3,7 +3,9 @@
 use tamis::key::Recipe;
 use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
-use tamis_jobs::request::{Counting, Keys, Kinds, Sizes, read_params, refuse_fixed, refuse_mixed};
+use tamis_jobs::request::{
+    Counting, Keys, Kinds, OtherColumns, Sizes, read_params, refuse_fixed, refuse_mixed,
+};
 use tamis_make::files;
 use tamis_make::plan::Size;
 use tamis_read::error::Result;
@@ -51,9 +53,8 @@ impl Wanted {
             Some(params) => self.with(params)?,
             None => self.alone(tell)?,
         };
-        if planned.common.recipe != planned.recipe {
-            let (used, named) = (planned.recipe.to_string(), planned.common.recipe.to_string());
-            tell(&Note::OtherColumns { used, named });
+        if let Some(other) = OtherColumns::of(&planned.recipe, &planned.common.recipe) {
+            tell(&Note::OtherColumns(other));
         }
         Ok(planned)
     }

@@ -24,7 +24,7 @@ Examples:
   tamis reproduce speedup --records 0                         without the 100 million
   tamis reproduce speedup --sizes 1M --threads 1,2,4,8 --repeats 20")]
 pub(super) struct Speedup {
-    /// Words of each data set [default: the published sizes]
+    /// Words of each data set
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = arguments::count)]
     #[arg(default_values_t = speedup::PRINTED.map(|printed| printed.records))]
     sizes: Vec<u64>,

@@ -136,16 +136,29 @@ def train_stream(
     if not df.isStreaming:
         raise ValueError("this DataFrame is no stream: tamis.spark.build builds of it")
     source = Source(df)
-    chosen = params_as_json(params)
-    options = source.options({**given, "params": chosen})
-    if chosen:
+    options, planned = _planned(source.options({**given, "params": params_as_json(params)}))
+    source.rows(options)  # says which columns are missing
+    place = f"{state.rstrip('/')}/checkpoint" if checkpoint is None else checkpoint
+    known = _State(spark, state, create=True)
+    last = known.last()
+    if last is not None and last[2]:
+        _refuse_other(state, known.folder.open(last[2]), planned)
+    learning = _Learning(known, Folder(spark, place), options, planned, range_bytes)
+    writer = df.writeStream.foreachBatch(learning.learn).option("checkpointLocation", place)
+    return _started(writer, trigger, name)
+
+
+def _planned(options: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The options of a stream, with a number of keys where nobody gave one, and the parameters that follow."""
+    params = options.get("params")
+    if params:
         _tamis.planned_without_rows(options)  # says what is wrong with it
-    called = kind or (json.loads(chosen)["kind"] if chosen else "blocked")
+    called = options.get("kind") or (json.loads(params)["kind"] if params else "blocked")
     if called in ("fuse", "scalable"):
         raise ValueError(f'a {called} filter cannot be made of parts of a stream: use kind="blocked" and keys=N')
     planned = _tamis.planned_without_rows(options)
-    if planned is None and group is None:
-        warnings.warn(f"this {called} filter is planned for {_KEYS:,} keys: keys=N plans it for others", stacklevel=2)
+    if planned is None and options.get("group") is None:
+        warnings.warn(f"this {called} filter is planned for {_KEYS:,} keys: keys=N plans it for others", stacklevel=3)
         options = {**options, "keys": _KEYS}
         planned = _tamis.planned_without_rows(options)
     if planned is None:
@@ -153,58 +166,75 @@ def train_stream(
             "the groups of a stream are not known first: give params= that have them all, such as tamis.spark.plan of "
             "a sample, with keys=N"
         )
-    with_params = {**_of_rows(options), "params": planned}
-    source.rows(options)  # says which columns are missing
-    place = f"{state.rstrip('/')}/checkpoint" if checkpoint is None else checkpoint
-    known = _State(spark, state, create=True)
-    last = known.last()
-    if last is not None and last[2]:
-        _refuse_other(state, known.folder.open(last[2]), planned)
-    marks = Folder(spark, place)
-    mine: list[str] = []
-    warned: list[str] = []
+    return options, planned
 
-    def learn(batch: Any, number: int) -> None:
-        if not mine:
-            mine.append(_query_of(marks))
-        last = known.last()
-        if last is not None and last[1] != mine[0]:
+
+class _Learning:
+    """A query that learns, batch after batch."""
+
+    def __init__(
+        self, known: _State, checkpoint: Folder, options: dict[str, Any], planned: str, range_bytes: int
+    ) -> None:
+        self.known = known
+        self.checkpoint = checkpoint
+        self.options = options
+        self.planned = planned
+        self.range_bytes = range_bytes
+        self.query: Optional[str] = None
+        self.warned = False
+
+    def learn(self, batch: Any, number: int) -> None:
+        """Learns a batch, unless the state has it."""
+        if self.query is None:
+            self.query = _query_of(self.checkpoint)
+        last = self.known.last()
+        if last is not None and last[1] != self.query:
             raise tamis.Error(
-                f"{state}: this state was learned by another query than that of {place}: name its checkpoint, or "
-                "another state"
+                f"{self.state}: this state was learned by another query than that of {self.checkpoint.uri}: name its "
+                "checkpoint, or another state"
             )
         if last is not None and number == last[0]:
             return  # it is in there
         following, before = (0, "") if last is None else (last[0] + 1, last[2])
         if number != following:
             raise tamis.Error(
-                f"{state}: batch {number} is the next by the checkpoint {place}, and batch {following} by this state: "
-                "rows would be missing. Bring back the state that belongs to the checkpoint, or start over with an "
-                "empty state and another checkpoint"
+                f"{self.state}: batch {number} is the next by the checkpoint {self.checkpoint.uri}, and batch {following} "
+                "by this state: rows would be missing. Bring back the state that belongs to the checkpoint, or start over "
+                "with an empty state and another checkpoint"
             )
         with explained():
-            rows = Source(batch).rows(options)
             path = temporary_file(f"batch-{os.urandom(8).hex()}.tamis")
-            assembly = _tamis.Assembly(planned, range_bytes, path)
-            changed = False
-            merged = merged_ranges(rows, with_params, planned, range_bytes)
-            for _, part in local_parts(merged, _tamis.data_bytes(planned)):
-                if not changed and before:
-                    assembly.begin(known.folder.open(before)._file)
-                changed = True
-                assembly.put(part)
-            if changed:
-                assembly.finish()
-                known.put(mine[0], number, path)
-                if not warned and (too_full := tamis.open(path)._file.overfull()):
-                    warnings.warn(f"{state}: {too_full}; start over with a larger keys=", stacklevel=1)
-                    warned.append(too_full)
-                os.unlink(path)
-            else:
-                known.put_empty(mine[0], number, before)
+            if not self._put_together(batch, before, path):
+                self.known.put_empty(self.query, number, before)
+                return
+            self.known.put(self.query, number, path)
+            self._warn(path)
+            os.unlink(path)
 
-    writer = df.writeStream.foreachBatch(learn).option("checkpointLocation", place)
-    return _started(writer, trigger, name)
+    @property
+    def state(self) -> str:
+        return self.known.folder.uri
+
+    def _put_together(self, batch: Any, before: str, path: str) -> bool:
+        """Writes what is known after a batch, unless it brings nothing."""
+        with_params = {**_of_rows(self.options), "params": self.planned}
+        assembly = _tamis.Assembly(self.planned, self.range_bytes, path)
+        changed = False
+        merged = merged_ranges(Source(batch).rows(self.options), with_params, self.planned, self.range_bytes)
+        for _, part in local_parts(merged, _tamis.data_bytes(self.planned)):
+            if not changed and before:
+                assembly.begin(self.known.folder.open(before)._file)
+            changed = True
+            assembly.put(part)
+        if changed:
+            assembly.finish()
+        return changed
+
+    def _warn(self, path: str) -> None:
+        """Says once that there are more keys than were planned for."""
+        if not self.warned and (too_full := tamis.open(path)._file.overfull()):
+            warnings.warn(f"{self.state}: {too_full}; start over with a larger keys=", stacklevel=1)
+            self.warned = True
 
 
 def _query_of(checkpoint: Folder) -> str:

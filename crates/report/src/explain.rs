@@ -1,0 +1,124 @@
+//! How a job understands its inputs, as tables and as JSON.
+
+use serde_json::{Value, json};
+use tamis::params::Name;
+use tamis_jobs::explain::{Explanation, Made, Row};
+use tamis_make::build::Job;
+use tamis_make::rows;
+use tamis_make::text::printable;
+use tamis_read::refusal::Voice;
+use tamis_read::{Error, Explained, Format, Quotes};
+
+use crate::inspect::key_text;
+use crate::{Column, Table};
+
+/// What a format is called here: of the one without columns, what its lines are.
+fn format(format: Format) -> &'static str {
+    match format {
+        Format::Lines => "one key per line",
+        format => format.name(),
+    }
+}
+
+/// What each input was taken for.
+pub fn inputs_table(inputs: &[Explained]) -> Table {
+    let columns = ["input", "format", "compression", "delimiter", "quotes", "header", "columns"]
+        .map(Column::left)
+        .to_vec();
+    let row = |input: &Explained| {
+        let by_look = if input.delimiter_by_look { ", detected" } else { "" };
+        vec![
+            input.path.display().to_string(),
+            format(input.format).into(),
+            input.compression.unwrap_or("-").into(),
+            input.delimiter.map_or("-".into(), |delimiter| format!("{delimiter}{by_look}")),
+            input.quotes.map_or("-", Quotes::name).into(),
+            if input.header { "yes" } else { "no" }.into(),
+            input.columns.join(", "),
+        ]
+    };
+    Table { columns, rows: inputs.iter().map(row).collect(), ..Table::default() }
+}
+
+/// The lines around the one that would stop the job, as they stand in the file.
+pub fn around_table(found: &Explanation) -> Table {
+    let bad = match &found.fault {
+        Some(Error::Row { line, .. }) => *line,
+        _ => 0,
+    };
+    let row = |(number, text): &(u64, Vec<u8>)| {
+        let mark = if *number == bad { "→" } else { "" };
+        vec![mark.to_owned(), number.to_string(), printable(text)]
+    };
+    let columns = vec![Column::left(""), Column::right("line"), Column::left("as it stands there")];
+    Table { columns, rows: found.around.iter().map(row).collect(), ..Table::default() }
+}
+
+/// The values of the asked columns as they stand there, and what is made of them.
+pub fn rows_table(job: &Job, rows: &[Row]) -> Table {
+    let recipe = &job.recipe;
+    let mut columns: Vec<Column> =
+        recipe.columns().iter().map(|column| Column::left(column.to_string())).collect();
+    let width = columns.len();
+    columns.push(Column::left("→ key"));
+    if recipe.group.is_some() {
+        columns.push(Column::left("→ group"));
+    }
+    if recipe.weight.is_some() {
+        columns.push(Column::right("→ weight"));
+    }
+    let row = |row: &Row| {
+        let mut cells: Vec<String> = row.values.iter().map(|value| rows::show(value.as_deref())).collect();
+        cells.resize(width, String::new());
+        match &row.made {
+            Ok(Made { group, key, weight }) => {
+                cells.push(key_text(recipe, key));
+                cells.extend(recipe.group.is_some().then(|| printable(group)));
+                cells.extend(weight.map(|weight| weight.to_string()));
+            }
+            Err(why) => cells.push(format!("none: {why}")),
+        }
+        cells
+    };
+    Table { columns, rows: rows.iter().map(row).collect(), ..Table::default() }
+}
+
+/// For programs.
+pub fn json(job: &Job, found: &Explanation, voice: &dyn Voice) -> Value {
+    let input = |input: &Explained| {
+        json!({
+            "path": input.path, "format": format(input.format), "compression": input.compression,
+            "delimiter": input.delimiter.map(|delimiter| match delimiter.byte() {
+                Some(byte) => char::from(byte).to_string(),
+                None => delimiter.to_string(),
+            }),
+            "quotes": input.quotes.map(Quotes::name),
+            "delimiter_by_look": input.delimiter_by_look,
+            "header": input.header, "columns": input.columns,
+        })
+    };
+    let bytes = |bytes: &[u8]| Name(bytes.to_vec());
+    let row = |row: &Row| {
+        let values: Vec<Option<Name>> = row.values.iter().map(|value| value.as_deref().map(bytes)).collect();
+        match &row.made {
+            Ok(Made { group, key, weight }) => {
+                let mut made = json!({ "values": values, "key": bytes(key) });
+                if job.recipe.group.is_some() {
+                    made["group"] = json!(bytes(group));
+                }
+                if let Some(weight) = weight {
+                    made["weight"] = json!(weight);
+                }
+                made
+            }
+            Err(why) => json!({ "values": values, "bad": why }),
+        }
+    };
+    json!({
+        "inputs": found.inputs.iter().map(input).collect::<Vec<_>>(),
+        "recipe": job.recipe,
+        "first_rows": found.rows.iter().map(row).collect::<Vec<_>>(),
+        "around": found.around.iter().map(|(line, text)| json!({ "line": line, "text": bytes(text) })).collect::<Vec<_>>(),
+        "error": found.fault.as_ref().map(|fault| fault.said(voice)),
+    })
+}

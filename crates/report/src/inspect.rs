@@ -1,0 +1,194 @@
+//! What a file holds: the state of its groups as a table, and what is said of it.
+
+use std::path::Path;
+
+use tamis::format::Tally;
+use tamis::key::{Recipe, keywords_of};
+use tamis::params::GroupParams;
+use tamis::sizing::{Kind, Shape};
+use tamis_jobs::inspect::{Counts, Group, State, Summary};
+use tamis_make::count_min::Promise;
+use tamis_make::health::Health;
+use tamis_make::number;
+use tamis_make::text::{group_name, printable};
+
+use crate::health::{keys_text, overfull_text};
+use crate::{Column, Table};
+
+/// What a file holds, in a line.
+pub fn headline(path: &Path, summary: &Summary<'_>) -> String {
+    let common = summary.common;
+    format!(
+        "{}: {}, hash {}, {}; {} in {}",
+        path.display(),
+        common.kind,
+        common.hash,
+        common.recipe,
+        number::bytes(summary.bytes()),
+        number::counted(summary.groups.len() as u64, "group")
+    )
+}
+
+/// A table of these groups.
+pub fn table(kind: Kind, groups: &[Group<'_>]) -> Table {
+    let columns = vec![Column::left("group")];
+    match kind {
+        Kind::CountMin => counts_table(columns, groups),
+        Kind::Layered => layers_table(columns, groups),
+        _ => filters_table(kind, columns, groups),
+    }
+}
+
+/// Warnings about filters that hold more than they were planned for.
+pub fn overfull<'a>(groups: &'a [Group<'_>]) -> impl Iterator<Item = String> + 'a {
+    let too_full = filters(groups).filter(|(.., health)| health.overfull);
+    too_full.map(|(group, _, health)| overfull_text(health, &group.group, group.fpr(), health.rate))
+}
+
+/// The filters among the groups.
+fn filters<'a>(groups: &'a [Group<'_>]) -> impl Iterator<Item = (&'a GroupParams, &'a Tally, &'a Health)> {
+    groups.iter().filter_map(|group| match &group.state {
+        State::Filter(health) => Some((group.params, group.tally, health)),
+        State::Counts(_) => None,
+    })
+}
+
+/// A key for people: the keywords of a record, or the parts of a compound key, separated by bars.
+pub fn key_text(recipe: &Recipe, key: &[u8]) -> String {
+    if !recipe.of_keywords() && recipe.key.len() == 1 {
+        return printable(key);
+    }
+    keywords_of(key).map(printable).collect::<Vec<_>>().join(" | ")
+}
+
+/// In place of an estimate if there is none, because all counters of the key are full.
+pub const FULL: &str = "full";
+
+/// A total for people: one that ran full may be more.
+pub fn total(total: u64) -> String {
+    if total == u64::MAX { format!("at least {}", number::count(total)) } else { number::count(total) }
+}
+
+/// The bound for people: not known where the total is not.
+pub fn bound(promise: &Promise) -> String {
+    if promise.total_is_full() { "unknown".into() } else { number::count(promise.bound()) }
+}
+
+fn counters(shape: &Shape) -> String {
+    format!("{} × {}", shape.hashes(), number::count(shape.row()))
+}
+
+fn filters_table(kind: Kind, mut columns: Vec<Column>, groups: &[Group<'_>]) -> Table {
+    let size = match kind {
+        Kind::Fuse => "width",
+        Kind::Scalable => "layers",
+        _ => "k",
+    };
+    let names =
+        ["rows", "planned keys", "estimated keys", "bits", size, "fill", "rate now", "target", "room for"];
+    columns.extend(names.map(Column::right));
+    if kind == Kind::Counting {
+        columns.insert(2, Column::right("removed"));
+        columns.push(Column::right("full counters"));
+    }
+    let row = |(group, tally, health): (&GroupParams, &Tally, &Health)| {
+        let mut row = vec![
+            group_name(&group.group),
+            number::count(tally.rows),
+            number::count(group.keys()),
+            keys_text(health),
+            number::count(group.shape.bits()),
+            if kind == Kind::Fuse { group.shape.width() } else { group.shape.hashes() }.to_string(),
+            number::percent(health.fill),
+            number::rate(health.rate),
+            number::rate(group.fpr()),
+            match health.capacity {
+                Some(capacity) => number::count((capacity as f64 - health.keys).max(0.0) as u64),
+                None if kind == Kind::Scalable => "any".into(),
+                None => "static".into(),
+            },
+        ];
+        if kind == Kind::Counting {
+            row.insert(2, number::count(tally.removed()));
+            row.push(health.full.map_or("-".into(), number::count));
+        }
+        row
+    };
+    Table { columns, rows: filters(groups).map(row).collect(), ..Table::default() }
+}
+
+fn layers_table(mut columns: Vec<Column>, groups: &[Group<'_>]) -> Table {
+    let names = [
+        "rows",
+        "estimated records",
+        "planned per layer",
+        "layers",
+        "bits of a layer",
+        "k",
+        "fullest layer",
+        "its rate now",
+        "target",
+        "whole, random records",
+    ];
+    columns.extend(names.map(Column::right));
+    let row = |(group, tally, health): (&GroupParams, &Tally, &Health)| {
+        vec![
+            group_name(&group.group),
+            number::count(tally.rows),
+            keys_text(health),
+            number::count(group.keys()),
+            format!("{} + XOR", group.shape.layers()),
+            number::count(group.shape.slots()),
+            group.shape.hashes().to_string(),
+            number::percent(health.fill),
+            number::rate(health.rate),
+            number::rate(group.fpr()),
+            number::rate(health.whole.unwrap_or(1.0)),
+        ]
+    };
+    Table { columns, rows: filters(groups).map(row).collect(), ..Table::default() }
+}
+
+fn counts_table(mut columns: Vec<Column>, groups: &[Group<'_>]) -> Table {
+    let counts = || {
+        groups.iter().filter_map(|group| match &group.state {
+            State::Counts(counts) => Some((group.params, group.tally, counts)),
+            State::Filter(_) => None,
+        })
+    };
+    let names =
+        ["rows", "total weight", "counters", "bits", "used", "largest", "full", "epsilon", "delta", "bound"];
+    columns.extend(names.map(Column::right));
+    if counts().any(|(.., counts)| counts.heavy.is_some()) {
+        columns.push(Column::right("heavy keys"));
+    }
+    let row = |(group, tally, counts): (&GroupParams, &Tally, &Counts)| {
+        let Counts { promise, census, heavy } = counts;
+        let (width, slots) = (group.shape.width(), group.shape.slots());
+        let mut row = vec![
+            group_name(&group.group),
+            number::count(tally.rows),
+            total(promise.total),
+            counters(&group.shape),
+            width.to_string(),
+            number::percent(census.used as f64 / slots as f64),
+            number::count(census.largest),
+            number::count(census.saturated),
+            number::rate(promise.epsilon),
+            number::rate(promise.delta),
+            bound(promise),
+        ];
+        row.extend(heavy.map(number::count));
+        row
+    };
+    let mut notes = vec![
+        "An estimate is never below the truth; it exceeds the truth by more than the bound with a probability of at most delta.".into(),
+    ];
+    if counts().any(|(.., counts)| counts.census.saturated > 0) {
+        notes.push("If all counters of a key are full, it has no estimate.".into());
+    }
+    if counts().any(|(.., counts)| counts.promise.total_is_full()) {
+        notes.push("A total that ran full may be more, and so may the bound that follows from it.".into());
+    }
+    Table { columns, rows: counts().map(row).collect(), notes, ..Table::default() }
+}

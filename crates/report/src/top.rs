@@ -1,0 +1,67 @@
+//! The most frequent keys, as a table and as JSON.
+
+use serde_json::{Value, json};
+use tamis::key::{Recipe, keywords_of};
+use tamis::params::Name;
+use tamis_jobs::inspect::{estimate_json, extend, promise_json};
+use tamis_make::count_min::{Hit, Listing, TopGroup};
+use tamis_make::number;
+use tamis_make::text::group_name;
+
+use crate::inspect::{FULL, key_text};
+use crate::{Column, Table};
+
+/// For people: of each group at most this many keys.
+pub fn table(listing: &Listing, most: usize) -> Table {
+    let grouped = listing.common.recipe.group.is_some();
+    let mut columns = Vec::new();
+    columns.extend(grouped.then(|| Column::left("group")));
+    columns.push(Column::left("key"));
+    columns.extend(["estimate", "at least", "share"].map(Column::right));
+    let mut rows = Vec::new();
+    for group in &listing.groups {
+        for hit in group.keys.iter().take(most) {
+            let mut row = Vec::new();
+            row.extend(grouped.then(|| group_name(&group.group)));
+            row.push(key_text(&listing.common.recipe, &hit.key));
+            row.push(if hit.full { FULL.into() } else { number::count(hit.estimate) });
+            row.push(number::count(group.promise.at_least(hit.estimate)));
+            row.push(number::percent(share(group, hit).unwrap_or(f64::NAN)));
+            rows.push(row);
+        }
+    }
+    Table { columns, rows, ..Table::default() }
+}
+
+/// The estimated share of a key, where there is one.
+fn share(group: &TopGroup, hit: &Hit) -> Option<f64> {
+    if hit.full { None } else { group.promise.share(hit.estimate) }
+}
+
+/// A key for programs: its text, or the list of its parts.
+fn key_json(recipe: &Recipe, key: &[u8]) -> Value {
+    if recipe.of_keywords() || recipe.key.len() > 1 {
+        return keywords_of(key).map(|part| json!(Name(part.to_vec()))).collect();
+    }
+    json!(Name(key.to_vec()))
+}
+
+/// For programs: of each group at most this many keys.
+pub fn json(listing: &Listing, most: usize) -> Value {
+    let group = |group: &TopGroup| {
+        let hit = |hit: &Hit| {
+            let mut json = json!({
+                "key": key_json(&listing.common.recipe, &hit.key), "share": share(group, hit),
+            });
+            extend(&mut json, estimate_json(&group.promise, hit.estimate, hit.full));
+            json
+        };
+        let mut json = json!({
+            "group": group.group, "listed": group.keys.len(),
+            "keys": group.keys.iter().take(most).map(hit).collect::<Vec<_>>(),
+        });
+        extend(&mut json, promise_json(&group.promise));
+        json
+    };
+    json!({ "share": listing.share, "groups": listing.groups.iter().map(group).collect::<Vec<_>>() })
+}
