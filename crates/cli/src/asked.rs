@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use tamis_jobs::request;
 use tamis_make::files::Mapped;
+use tamis_make::number;
+use tamis_make::opt;
 use tamis_read::refusal::{Given, Voice};
-use tamis_read::{Options, Quotes, Watch};
+use tamis_read::{Explained, Options, Quotes, Watch};
 
+use crate::notes;
 use crate::show::{Output, wrong};
 use crate::words::Flags;
 
@@ -17,7 +20,7 @@ pub struct Asked {
     /// How the text is read: as is given and, where nothing is, as the file records.
     pub reading: request::Reading,
     taken: Vec<Given>,
-    /// Of a file that cannot say how its own text was read.
+    /// Of a file that cannot say how its own text was read, or that says that quotes mean nothing.
     watch: Option<Watch>,
 }
 
@@ -31,7 +34,8 @@ impl Asked {
             let (path, recorded, given) = (path.display(), said(recorded), said(given));
             output.warn(format!("{path} was made with {recorded}, and this is read with {given}"));
         }
-        Ok(Asked { path: path.into(), reading, taken, watch: silent.then(Watch::default) })
+        let watched = silent || taken.contains(&opt::QUOTES.with(Quotes::None.name()));
+        Ok(Asked { path: path.into(), reading, taken, watch: watched.then(Watch::default) })
     }
 
     /// Of nothing: no file is asked.
@@ -44,6 +48,23 @@ impl Asked {
         options.watch.clone_from(&self.watch);
     }
 
+    /// Says what should be known of these inputs.
+    pub fn inputs(&self, output: &Output, inputs: &[Explained]) {
+        notes::inputs(output, inputs);
+        let mut unnamed = inputs.iter().filter(|input| input.table && !input.header);
+        if let Some(input) = unnamed.next().filter(|_| self.taken.contains(&opt::NO_HEADER.into())) {
+            output.note(format!(
+                "{}{} read without a header, as {} records; --with-header reads the first line as names",
+                input.path.display(),
+                match unnamed.count() {
+                    0 => " was".to_owned(),
+                    more => format!(" and {} were", number::counted(more as u64, "other input")),
+                },
+                self.path.display()
+            ));
+        }
+    }
+
     /// Says what should be known of a job that has ended, well or not.
     pub fn done<T>(&self, output: &Output, result: Result<T>) -> Result<T> {
         let path = self.path.display();
@@ -52,6 +73,13 @@ impl Asked {
             output.note(format!("text was read as {path} records, with {}", taken.join(" ")));
         }
         let saw = |quotes| self.watch.as_ref().is_some_and(|watch| watch.saw(quotes));
+        if self.reading.quotes == Some(Quotes::None) && saw(Quotes::None) {
+            output.note(format!(
+                "a field begins with a quote, and quotes are ordinary characters here, as {path} records; \
+                 --quotes csv reads them as quotes"
+            ));
+            return result;
+        }
         let way = if saw(Quotes::None) {
             "in TSV quotes are ordinary characters now; --quotes csv reads as before"
         } else if saw(Quotes::Log) {

@@ -25,6 +25,13 @@ pub fn inputs(output: &Output, inputs: &[Explained]) {
             input.delimiter.unwrap_or(Delimiter::Byte(b','))
         ));
     }
+    for input in inputs.iter().filter(|input| input.quotes_by_look) {
+        output.note(format!(
+            "{}: its fields stand in quotes, and with this delimiter these are ordinary characters; --quotes csv \
+             reads them as quotes",
+            input.path.display(),
+        ));
+    }
     for input in inputs.iter().filter(|input| numbers_for_names(input)) {
         output.warn(format!(
             "{}: its first line ({}) was read as column names; --no-header reads it as data",

@@ -58,6 +58,12 @@ pub enum BadRow {
         /// How long a row may be.
         mib: usize,
     },
+    /// A byte that no text has stands in it.
+    #[error("a NUL byte stands in this row, and no text has it")]
+    Nul,
+    /// It cannot be written as TSV, which has no quotes.
+    #[error("a value with a tab or a line end cannot be written as TSV")]
+    NotTsv,
     /// A line of NDJSON is something else than an object.
     #[error("not a JSON object; each line must be one, such as {{\"id\": 1}}")]
     NotAnObject,
@@ -128,6 +134,11 @@ impl Refusal for BadRow {
             ],
             // A row whose end is not known cannot be left out.
             BadRow::TooLong { .. } => Vec::new(),
+            BadRow::Nul => vec![skip_bad_rows(), Help::Do("take such bytes out first (tr -d '\\0')")],
+            BadRow::NotTsv => {
+                let others = ["csv", "ndjson"].map(|format| opt::OUTPUT_FORMAT.with(format));
+                vec![Help::GiveOne(others.to_vec())]
+            }
             BadRow::LongDecimal { .. } => vec![Help::Do("choose another column")],
             _ => vec![skip_bad_rows()],
         }

@@ -17,6 +17,7 @@ use super::delimited::{Cut, cut, newlines};
 use super::detect::{self, BadFormat};
 use super::dialect::Dialect;
 use super::lines::Fault;
+use super::options::Quotes;
 use super::origin::{Counted, Origin, damaged};
 use super::pace::Pace;
 use super::reader::{Bytes, Compression, fill, fill_until};
@@ -30,9 +31,13 @@ pub(super) struct Sizes {
     pub(super) row: usize,
 }
 
+/// How long a row may be, in bytes: the one bound for all who read rows or keys. A key that can be learned
+/// can be asked for.
+pub const LONGEST_ROW: usize = 1 << 30;
+
 impl Default for Sizes {
     fn default() -> Self {
-        Sizes { chunk: 256 << 10, row: 1 << 30 }
+        Sizes { chunk: 256 << 10, row: LONGEST_ROW }
     }
 }
 
@@ -147,6 +152,8 @@ pub(super) struct Feed {
     ended: bool,
     /// If rows must not wait until a chunk is full: whether more can be read now.
     pace: Option<Pace>,
+    /// How lines end in what is looked through.
+    ends: LineEnds,
 }
 
 impl Feed {
@@ -183,6 +190,7 @@ impl Feed {
             carry: Vec::new(),
             ended: false,
             pace: None,
+            ends: LineEnds::default(),
         })
     }
 
@@ -250,12 +258,20 @@ impl Feed {
 
     /// Refuses what is not text, by the same first bytes of it however they come: the look at the input
     /// saw no more of a slow stream than its first line.
-    fn refuse_binary(&self, path: &Path, data: &[u8]) -> Result<()> {
+    fn refuse_binary(&mut self, path: &Path, data: &[u8]) -> Result<()> {
         let left = (detect::LOOKED_THROUGH as u64).saturating_sub(self.start);
         let looked = &data[..data.len().min(left as usize)];
-        match detect::nul(looked, Some(self.dialect.delimiter)) {
-            Some(at) => Err(Error::input(path, BadFormat::Binary { at: self.start + at as u64 + 1 })),
-            None => Ok(()),
+        if let Some(at) = detect::nul(looked, Some(self.dialect.delimiter)) {
+            return Err(Error::input(path, BadFormat::Binary { at: self.start + at as u64 + 1 }));
+        }
+        if looked.is_empty() {
+            return Ok(());
+        }
+        self.ends.count(looked, self.dialect.quotes);
+        let all = self.ended || data.len() as u64 >= left;
+        match all && self.ends.are_mostly_returns() {
+            true => Err(Error::input(path, BadFormat::OnlyReturns)),
+            false => Ok(()),
         }
     }
 
@@ -267,6 +283,38 @@ impl Feed {
         };
         let chunk = Chunk { start: self.start, line: self.line, quoted: true, read: 0 };
         chunk.trouble(buffer.data(), Fault { at: open.unwrap_or(0), why })
+    }
+}
+
+/// How many lines end at LF, and how often CR stands alone where a line could end.
+#[derive(Debug, Default)]
+pub(super) struct LineEnds {
+    feeds: u64,
+    returns: u64,
+}
+
+impl LineEnds {
+    /// Counts them in whole rows. What stands in quotes ends no line.
+    pub(super) fn count(&mut self, rows: &[u8], quotes: Quotes) {
+        if memchr(b'\r', rows).is_none() {
+            self.feeds += newlines(rows);
+            return;
+        }
+        let mut quoted = false;
+        for (at, &byte) in rows.iter().enumerate() {
+            match byte {
+                b'"' if quotes == Quotes::Csv => quoted = !quoted,
+                b'\n' if !quoted => self.feeds += 1,
+                // The last byte may be half of a line end.
+                b'\r' if !quoted => self.returns += u64::from(!matches!(rows.get(at + 1), None | Some(b'\n'))),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether more lines would end at CR than do at LF.
+    pub(super) fn are_mostly_returns(&self) -> bool {
+        self.returns > self.feeds
     }
 }
 

@@ -44,6 +44,10 @@ impl Doubt {
             Column::Number(number) => number.checked_sub(1),
             _ => None,
         });
+        let named = asked.iter().find_map(|column| match column {
+            Column::Name(name) => Some(name.as_bytes()),
+            _ => None,
+        });
         let fields = |delimiter: Delimiter| -> Option<Vec<Vec<u8>>> {
             let dialect = options.dialect(delimiter);
             // A quote that is left open is for later.
@@ -58,7 +62,8 @@ impl Doubt {
         };
         let choice = |delimiter: Delimiter| {
             let fields = fields(delimiter)?;
-            let value = shortened(fields.get(number.unwrap_or(0))?);
+            let place = number.or_else(|| fields.iter().position(|field| named == Some(&field[..])));
+            let value = shortened(fields.get(place.unwrap_or(0))?);
             let first = fields.first().map_or(0, Vec::len);
             Some(((Reverse(fields.len()), first), opt::DELIMITER.with(delimiter.name()?), value))
         };

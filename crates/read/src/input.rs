@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tamis::key::Column;
 
-use super::chunks::{Beginning, Feed, Sizes};
+use super::chunks::{Beginning, Feed, LineEnds, Sizes};
 use super::delimited::{self, newlines};
 use super::detect::{self, BYTE_ORDER_MARK, BadFormat, RowFormat};
 use super::dialect::{Dialect, Picks};
@@ -33,10 +33,15 @@ pub struct Explained {
     pub compression: Option<&'static str>,
     /// The delimiter of delimited text.
     pub delimiter: Option<Delimiter>,
-    /// Whether the header told the delimiter, in a file that is called CSV and has no commas in it.
+    /// Whether the header told the delimiter, in a file that is called CSV: it has no commas in it, or
+    /// another delimiter as well.
     pub delimiter_by_look: bool,
     /// What quotes mean in delimited text.
     pub quotes: Option<Quotes>,
+    /// Whether each field of the first row stands in quotes, and nobody said that they mean nothing here.
+    pub quotes_by_look: bool,
+    /// Whether its name or a flag says that it is a table.
+    pub table: bool,
     /// Comments before the first row.
     pub comments: u64,
     /// Whether nobody said that each line is one key: [`Options::undeclared`].
@@ -98,6 +103,7 @@ struct Seen {
     /// Whether the delimiter is not the one that the name of the format says.
     by_look: bool,
     quotes: Option<Quotes>,
+    quotes_by_look: bool,
     comments: u64,
     names: Vec<String>,
     /// None where that is not told by the head; an error where columns are asked that it has not.
@@ -127,10 +133,12 @@ impl Input {
         let (named, asked) = Named::part(&path, asked).map_err(|why| Error::input(&path, why))?;
         let (origin, compression, seen) =
             origin::open(&path, stdin, |head| look(&path, head, options, &asked))?;
-        let Seen { kind, beginning, header, by_look, quotes, comments, names, rows, prelude } = seen;
-        let delimiter = match kind {
-            RowFormat::Delimited { delimiter, .. } => Some(delimiter),
-            _ => None,
+        let Seen {
+            kind, beginning, header, by_look, quotes, quotes_by_look, comments, names, rows, prelude
+        } = seen;
+        let (delimiter, table) = match kind {
+            RowFormat::Delimited { delimiter, declared } => (Some(delimiter), declared),
+            _ => (None, false),
         };
         let mut explained = Explained {
             path: path.clone(),
@@ -139,6 +147,8 @@ impl Input {
             delimiter,
             delimiter_by_look: by_look,
             quotes,
+            quotes_by_look,
+            table,
             comments,
             undeclared: kind == RowFormat::Undeclared,
             header,
@@ -174,7 +184,7 @@ impl Input {
                 named,
                 prelude,
                 comment: options.comment,
-                watch: options.watch.clone().filter(|_| options.quotes.is_none()),
+                watch: options.watch.clone(),
                 style: None,
                 left_out: false,
             }
@@ -222,7 +232,8 @@ impl Input {
             file.check(column)?;
         }
         let (style, prelude) = match format {
-            Format::Csv | Format::Tsv => Style::delimited(&self.explained.columns, delimiter),
+            Format::Csv | Format::Tsv => Style::delimited(&self.explained.columns, delimiter)
+                .ok_or_else(|| Error::input(&self.path, BadRow::NotTsv))?,
             Format::Ndjson => {
                 let names = self.explained.columns.iter().enumerate();
                 let names: Vec<_> = names.map(|(i, name)| (name.clone(), file.is_bare(i))).collect();
@@ -235,7 +246,7 @@ impl Input {
         columns.extend(0..self.explained.columns.len());
         self.style = Some(style);
         let header = format != Format::Ndjson;
-        let quotes = Quotes::Csv;
+        let quotes = Quotes::usual(delimiter.into());
         Ok(Form { format, delimiter, quotes, header, columns: self.explained.columns.clone(), prelude })
     }
 
@@ -258,6 +269,9 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
         detect::refuse_binary(&head.bytes, head.whole, options.delimiter).map_err(refused)?;
     }
     let by_name = asked.iter().any(|column| matches!(column, Column::Name(_)));
+    if matches!(kind, RowFormat::ByHeader { .. } | RowFormat::Delimited { .. }) {
+        detect::refuse_told(&head.bytes[mark..], options).map_err(refused)?;
+    }
     let mut by_look = false;
     if let RowFormat::ByHeader { declared } = kind {
         // Whatever the quotes, the delimiter is told by the first line: it must be there as a whole.
@@ -274,7 +288,8 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
         } else {
             detect::by_header(text, options, declared, asked).map_err(refused)?
         };
-        by_look = declared && delimiter != Delimiter::Byte(b',');
+        let comma = delimiter == Delimiter::Byte(b',');
+        by_look = declared && (!comma || (!by_name && detect::cuts_otherwise(text, options)));
         kind = RowFormat::Delimited { delimiter, declared };
     }
     let seen = Seen {
@@ -283,6 +298,7 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
         header: false,
         by_look,
         quotes: None,
+        quotes_by_look: false,
         comments: 0,
         names: Vec::new(),
         rows: Ok(None),
@@ -316,7 +332,9 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
                     .map_err(refused)?;
             }
             let seen = Seen { header, quotes: Some(dialect.quotes), ..seen };
-            look_at_table(path, head, seen, dialect, asked)
+            let mut seen = look_at_table(path, head, seen, dialect, asked)?;
+            seen.quotes_by_look &= options.quotes.is_none();
+            Ok(seen)
         }
     }
 }
@@ -355,6 +373,13 @@ fn look_at_table(
     if seen.header && fields.is_empty() {
         return Err(Error::input(path, BadInput::NoHeader));
     }
+    if seen.header {
+        let mut ends = LineEnds::default();
+        ends.count(&head.bytes[seen.beginning.bytes..end], dialect.quotes);
+        if ends.are_mostly_returns() {
+            return Err(Error::input(path, BadFormat::OnlyReturns));
+        }
+    }
     let count = fields.len();
     let names: Vec<String> = match seen.header {
         true => fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect(),
@@ -378,7 +403,9 @@ fn look_at_table(
     };
     let comments = if seen.header { comments } else { 0 };
     let prelude = head.bytes[..beginning.bytes].to_vec();
-    Ok(Seen { beginning, comments, names, rows, prelude, ..seen })
+    let in_quotes = |field: &Vec<u8>| matches!(field[..], [b'"', .., b'"']);
+    let quotes_by_look = dialect.quotes == Quotes::None && count > 0 && fields.iter().all(in_quotes);
+    Ok(Seen { beginning, comments, names, rows, prelude, quotes_by_look, ..seen })
 }
 
 /// Whether a first row is wrong in a way that does not hide where the next begins.

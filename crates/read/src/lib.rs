@@ -86,6 +86,7 @@ mod watch;
 
 pub use arch::text::Places;
 pub use bad_row::{BadRow, skip_bad_rows};
+pub use chunks::LONGEST_ROW;
 pub use columns::{ColumnNames, NoColumn};
 pub use control::Control;
 pub use error::{Error, Result};

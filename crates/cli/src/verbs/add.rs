@@ -96,7 +96,7 @@ impl Add {
                 (report.params, report.tallies) = (file.params().clone(), file.tallies().to_vec());
             }
         }
-        notes::inputs(output, &report.inputs);
+        asked.inputs(output, &report.inputs);
         if !report.new_groups.is_empty() {
             let names: Vec<String> = report.new_groups.iter().take(5).map(group_name).collect();
             let more = report.new_groups.len().saturating_sub(names.len());

@@ -42,7 +42,7 @@ pub fn summary(
     listed: Listed,
     more: More,
 ) -> Result<ExitCode> {
-    let file = files::open(path)?;
+    let file = files::open_as_is(path)?;
     let mut groups = Vec::new();
     for (group, tally) in params.groups.iter().zip(tallies) {
         let at = file.params().find(&group.group.0).unwrap_or(0);

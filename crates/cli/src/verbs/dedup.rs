@@ -96,7 +96,7 @@ impl Dedup {
         asked.watch(&mut job.options);
         let report = progress::run(output, "sieving", |control| dedup::dedup(&job, control));
         let report = asked.done(output, report)?;
-        notes::inputs(output, &report.inputs);
+        asked.inputs(output, &report.inputs);
         if report.resumed {
             output.note("resumed where the last run ended");
         }

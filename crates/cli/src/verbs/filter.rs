@@ -146,7 +146,7 @@ impl Filter {
         }
         let report = progress::run(output, "sieving", |control| filter::filter(&job, control));
         let report = asked.done(output, report)?;
-        notes::inputs(output, &report.inputs);
+        asked.inputs(output, &report.inputs);
         warn_of_keyless(output, &report);
         if !to_stdout {
             output.result(

@@ -45,7 +45,7 @@ pub struct Inspect {
 impl Inspect {
     /// Shows it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let file = files::open(&self.file)?;
+        let file = files::open_as_is(&self.file)?;
         let (mut params, mut tallies) = (file.params().clone(), file.tallies().to_vec());
         if let Some(name) = &self.group {
             let Some(at) = params.find(name.as_encoded_bytes()) else {
@@ -158,7 +158,7 @@ pub fn summary_with(
         return counters::summary(output, path, params, tallies, listed, more);
     }
     // The layers of a layered filter are read: they are not filled alike. So are counters: full ones count.
-    let read = matches!(kind, Kind::Layered | Kind::Counting).then(|| files::open(path)).transpose()?;
+    let read = matches!(kind, Kind::Layered | Kind::Counting).then(|| files::open_as_is(path)).transpose()?;
     let health_of = |group: &GroupParams, tally: &Tally| -> Result<Health> {
         let found = read.as_ref().and_then(|file| Some((file, file.params().find(&group.group.0)?)));
         Ok(match found {

@@ -83,7 +83,7 @@ impl Remove {
         let report =
             progress::run(output, "removing", |control| remove::remove(&self.file, &removal, control));
         let report = asked.done(output, report)?;
-        notes::inputs(output, &report.inputs);
+        asked.inputs(output, &report.inputs);
         notes::skipped(output, report.skipped);
         let (removed, missing) = (report.removed(), report.missing());
         output.note(format!(

@@ -101,7 +101,7 @@ impl Test {
                 asked.watch(&mut job.options);
                 let report = progress::run(output, "testing", |control| check::check(&job, control));
                 let report = asked.done(output, report)?;
-                notes::inputs(output, &report.inputs);
+                asked.inputs(output, &report.inputs);
                 finish(output, &report, self.report.as_deref(), &job.filters, &job.inputs)
             }
         }
@@ -164,7 +164,7 @@ impl Test {
     fn of_counts(self, job: &rank::Job, asked: &Asked, output: &Output) -> Result<ExitCode> {
         let report = progress::run(output, "testing", |control| rank::check(job, control));
         let report = asked.done(output, report)?;
-        notes::inputs(output, &report.inputs);
+        asked.inputs(output, &report.inputs);
         notes::skipped(output, report.skipped);
         let mut groups: Vec<&rank::GroupResult> = report.groups.iter().collect();
         if let Some(path) = &self.report {

@@ -421,3 +421,16 @@ fn what_was_noted_of_a_file_stays() {
     let about = folder.json("inspect i.tamis")["about"].clone();
     assert_eq!((&about["note"], &about["source"]), (&"days of May".into(), &"web 3".into()));
 }
+
+#[test]
+fn a_key_that_cannot_be_asked_does_not_hide_the_others() {
+    let folder = Folder::new();
+    folder.write("a.txt", "1\n2\n");
+    folder.ok("build a.txt --key 1:round --group (file) -o ix.tamis");
+    folder.write("keys.txt", "x\n2\n");
+    for how in ["", " --by-key"] {
+        let done = folder.run(&format!("locate ix.tamis --keys keys.txt{how}"));
+        assert!(done.code == 2 && done.out.contains("a.txt"), "{} {}", done.out, done.err);
+        assert!(done.err.contains("key \"x\": \"x\" is not a decimal number"), "{}", done.err);
+    }
+}

@@ -232,10 +232,17 @@ impl Step {
             }
             Step::Extract(_) | Step::ExtractLast(_) => false,
             Step::Cidr(network) => network.is_possible(),
-            Step::Domain(list) => return list.check(),
             _ => true,
         };
         if possible { Ok(()) } else { Err(Error::Corrupt(format!("the step {self} is impossible"))) }
+    }
+
+    /// That its list is known, where it has one.
+    pub(super) fn knows_its_list(&self) -> Result<(), Error> {
+        match self {
+            Step::Domain(list) => list.check(),
+            _ => Ok(()),
+        }
     }
 
     /// What it makes of a value.
