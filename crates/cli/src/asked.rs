@@ -20,6 +20,7 @@ pub struct Asked {
     /// How the text is read: as is given and, where nothing is, as the file records.
     pub reading: request::Reading,
     taken: Vec<Given>,
+    given: request::Reading,
     /// Of a file that cannot say how its own text was read, or that says that quotes mean nothing.
     watch: Option<Watch>,
 }
@@ -30,17 +31,17 @@ impl Asked {
         let silent = file.version() == 1 && given.quotes.is_none();
         let request::Beside { reading, taken, contradicted } =
             given.beside(&file.about().dialect).map_err(wrong)?;
-        for (recorded, given) in &contradicted {
-            let (path, recorded, given) = (path.display(), said(recorded), said(given));
-            output.warn(format!("{path} was made with {recorded}, and this is read with {given}"));
+        for (recorded, instead) in &contradicted {
+            let (path, recorded, instead) = (path.display(), said(recorded), said(instead));
+            output.warn(format!("{path} was made with {recorded}, and this is read with {instead}"));
         }
         let watched = silent || taken.contains(&opt::QUOTES.with(Quotes::None.name()));
-        Ok(Asked { path: path.into(), reading, taken, watch: watched.then(Watch::default) })
+        Ok(Asked { path: path.into(), reading, taken, given, watch: watched.then(Watch::default) })
     }
 
     /// Of nothing: no file is asked.
     pub fn nothing(given: request::Reading) -> Asked {
-        Asked { path: PathBuf::new(), reading: given, taken: Vec::new(), watch: None }
+        Asked { path: PathBuf::new(), reading: given.clone(), taken: Vec::new(), given, watch: None }
     }
 
     /// Reads by these options so that what is to be said is found.
@@ -50,7 +51,7 @@ impl Asked {
 
     /// Says what should be known of these inputs.
     pub fn inputs(&self, output: &Output, inputs: &[Explained]) {
-        notes::inputs(output, inputs);
+        notes::inputs(output, &self.given, inputs);
         let mut unnamed = inputs.iter().filter(|input| input.table && !input.header);
         if let Some(input) = unnamed.next().filter(|_| self.taken.contains(&opt::NO_HEADER.into())) {
             output.note(format!(

@@ -28,6 +28,9 @@ pub enum BadRow {
     /// Something stands between the closing quote of a field and the end of the field.
     #[error("text follows the closing quote of a field")]
     AfterQuote,
+    /// The same in the line that names the columns.
+    #[error("text follows the closing quote of a column's name")]
+    AfterQuoteInHeader,
     /// The same, in a field of several lines: most likely a quote that never closes.
     #[error(
         "a quoted field opens here, and text follows the quote that closes it, {lines} {} below",
@@ -119,6 +122,13 @@ impl Refusal for BadRow {
     fn help(&self) -> Vec<Help> {
         match self {
             BadRow::OpenQuote | BadRow::LongQuote { .. } | BadRow::TornQuote { .. } => vec![plain_quotes()],
+            BadRow::AfterQuoteInHeader => vec![
+                Help::GiveIf("if something else separates its columns", vec![
+                    opt::DELIMITER.with("space"),
+                    opt::DELIMITER.with("DELIMITER"),
+                ]),
+                plain_quotes(),
+            ],
             BadRow::AfterQuote | BadRow::OpenInLine => vec![plain_quotes(), skip_bad_rows()],
             BadRow::TooManyFields { quotes: false, .. } => {
                 let quotes = vec![opt::QUOTES.with("csv")];

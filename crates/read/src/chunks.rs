@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 use super::delimited::{Cut, cut, newlines};
 use super::detect::{self, BadFormat};
@@ -294,20 +294,20 @@ pub(super) struct LineEnds {
 }
 
 impl LineEnds {
-    /// Counts them in whole rows. What stands in quotes ends no line.
-    pub(super) fn count(&mut self, rows: &[u8], quotes: Quotes) {
-        if memchr(b'\r', rows).is_none() {
-            self.feeds += newlines(rows);
+    /// Counts them in whole lines. A CR within quotes ends no line: where quotes quote, lines that have some
+    /// are passed over.
+    pub(super) fn count(&mut self, text: &[u8], quotes: Quotes) {
+        if memchr(b'\r', text).is_none() {
+            self.feeds += newlines(text);
             return;
         }
-        let mut quoted = false;
-        for (at, &byte) in rows.iter().enumerate() {
-            match byte {
-                b'"' if quotes == Quotes::Csv => quoted = !quoted,
-                b'\n' if !quoted => self.feeds += 1,
-                // The last byte may be half of a line end.
-                b'\r' if !quoted => self.returns += u64::from(!matches!(rows.get(at + 1), None | Some(b'\n'))),
-                _ => {}
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            self.feeds += u64::from(line.ends_with(b"\n"));
+            if quotes == Quotes::None || memchr(b'"', line).is_none() {
+                let line = line.strip_suffix(b"\n").unwrap_or(line);
+                // The last one may be half of a line end.
+                let inner = line.strip_suffix(b"\r").unwrap_or(line);
+                self.returns += memchr_iter(b'\r', inner).count() as u64;
             }
         }
     }

@@ -100,6 +100,9 @@ pub enum BadFormat {
         /// Where, from 1.
         at: u64,
     },
+    /// Text in another encoding, by where its NULs stand.
+    #[error("this seems to be {0} text")]
+    Wide(&'static str),
     /// Lines that end at CR alone, all or most of them.
     #[error("its lines end at CR alone")]
     OnlyReturns,
@@ -144,10 +147,15 @@ impl Refusal for BadFormat {
                 let all = others.iter().chain([recorded]).filter_map(|delimiter| delimiter.name());
                 vec![Help::GiveOne(all.map(|name| opt::DELIMITER.with(name)).collect())]
             }
-            BadFormat::Binary { .. } => vec![Help::Do(
-                "if it is text in UTF-16, convert it first (iconv -f UTF-16LE -t UTF-8); if it is text with such \
-                 bytes in it, take them out (tr -d '\\0')",
-            )],
+            BadFormat::Binary { .. } => {
+                vec![Help::Do("if it is text with such bytes in it, take them out first (tr -d '\\0')")]
+            }
+            BadFormat::Wide(encoding) => vec![Help::Do(match *encoding {
+                "UTF-16LE" => "convert it to UTF-8 first: iconv -f UTF-16LE -t UTF-8",
+                "UTF-16BE" => "convert it to UTF-8 first: iconv -f UTF-16BE -t UTF-8",
+                "UTF-32LE" => "convert it to UTF-8 first: iconv -f UTF-32LE -t UTF-8",
+                _ => "convert it to UTF-8 first: iconv -f UTF-32BE -t UTF-8",
+            })],
             BadFormat::OnlyReturns => vec![Help::Do("turn them into LF first: tr '\\r' '\\n'")],
             BadFormat::IsParquet(_) => vec![Help::leave_out(opt::FORMAT)],
             BadFormat::NotParquetAsNamed => {
@@ -203,6 +211,7 @@ pub(super) fn kind(
             "parquet" => Err(BadFormat::NotParquetAsNamed),
             "txt" | "log" | "list" if only_lines(columns) && delimiter.is_none() => Ok(RowFormat::Lines),
             _ if options.recorded && is_object(first) => Ok(RowFormat::Ndjson),
+            _ if delimiter.is_none() && is_array(first) && !only_lines(columns) => Err(BadFormat::JsonArray),
             _ => Ok(by_look(first, delimiter, columns)),
         },
     }
@@ -257,7 +266,7 @@ pub(super) const LOOKED_THROUGH: usize = 64 << 10;
 pub(super) fn refuse_binary(text: &[u8], whole: bool, delimiter: Option<Delimiter>) -> Result<(), BadFormat> {
     let looked = &text[..text.len().min(LOOKED_THROUGH)];
     if let Some(at) = nul(looked, delimiter) {
-        return Err(BadFormat::Binary { at: at as u64 + 1 });
+        return Err(wide(looked).map_or(BadFormat::Binary { at: at as u64 + 1 }, BadFormat::Wide));
     }
     let whole = whole || text.len() >= LOOKED_THROUGH;
     let inner = looked.strip_suffix(b"\r").unwrap_or(looked);
@@ -265,6 +274,31 @@ pub(super) fn refuse_binary(text: &[u8], whole: bool, delimiter: Option<Delimite
         return Err(BadFormat::OnlyReturns);
     }
     Ok(())
+}
+
+/// Whether a text is read, as far as its bytes tell.
+#[cfg(test)]
+pub(super) fn is_text(text: &[u8], quotes: Quotes) -> bool {
+    let mut ends = super::chunks::LineEnds::default();
+    ends.count(text, quotes);
+    refuse_binary(text, true, None).is_ok() && !ends.are_mostly_returns()
+}
+
+/// The encoding of text whose first characters, which are ASCII in most, have more bytes than one.
+fn wide(text: &[u8]) -> Option<&'static str> {
+    let is = |pattern: [bool; 4]| {
+        let (first, _) = text[..text.len().min(64)].as_chunks::<4>();
+        !first.is_empty() && first.iter().all(|four| [0, 1, 2, 3].iter().all(|&i| (four[i] == 0) == pattern[i]))
+    };
+    // Where the NULs of each four bytes stand.
+    [
+        ("UTF-16LE", [false, true, false, true]),
+        ("UTF-16BE", [true, false, true, false]),
+        ("UTF-32LE", [false, true, true, true]),
+        ("UTF-32BE", [true, true, true, false]),
+    ]
+    .into_iter()
+    .find_map(|(name, pattern)| is(pattern).then_some(name))
 }
 
 /// Where the first NUL is, unless that is the delimiter.
@@ -445,8 +479,15 @@ pub(super) fn refuse_undeclared(text: &[u8], options: &Options, asked: &[Column]
     if first.is_empty() || (only_first && doubt_in_line(first).is_none()) {
         return Ok(());
     }
-    let occurring: Vec<u8> = CANDIDATES.into_iter().filter(|byte| first.contains(byte)).collect();
-    Err(BadFormat::Doubt(Doubt::of_line(first, options, asked, &occurring, only_first)))
+    // Most lists begin with a line about them.
+    let below = match options.comment {
+        None if first.starts_with(b"#") => lines::first_but(text, Some(b'#')),
+        _ => b"",
+    };
+    let line = if below.is_empty() { first } else { below };
+    let occurring: Vec<u8> = CANDIDATES.into_iter().filter(|byte| line.contains(byte)).collect();
+    let doubt = Doubt::of_line(line, options, asked, &occurring, only_first);
+    Err(BadFormat::Doubt(if below.is_empty() { doubt } else { doubt.below_a_comment() }))
 }
 
 fn name(format: Format) -> &'static str {
@@ -486,6 +527,14 @@ fn is_object(first: &[u8]) -> bool {
     first.trim_ascii_start().starts_with(b"{")
 }
 
+/// Whether a line begins as a JSON array of objects does; the time of a log is in brackets, too.
+fn is_array(first: &[u8]) -> bool {
+    match first.trim_ascii().strip_prefix(b"[") {
+        Some(rest) => rest.is_empty() || rest.trim_ascii_start().starts_with(b"{"),
+        None => false,
+    }
+}
+
 /// What a text is whose name says nothing, by its first line and the columns that are asked.
 fn by_look(first: &[u8], delimiter: Option<Delimiter>, columns: &[Column]) -> RowFormat {
     if let Some(delimiter) = delimiter {
@@ -508,6 +557,9 @@ fn foreign(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let unpack = "unpack it first";
     let convert = "convert it to Parquet or CSV first";
     match head {
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => {
+            Some(("UTF-32 text", "convert it to UTF-8 first: iconv -f UTF-32 -t UTF-8"))
+        }
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
             Some(("UTF-16 text", "convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"))
         }
@@ -653,6 +705,11 @@ mod tests {
             ]
         );
         assert_eq!(doubt("a,b\n", &second), [choice(opt::DELIMITER, "comma", "b")]);
+        assert_eq!(
+            doubt("# blocklist\n1.2.3.4,a b\n", &first),
+            [choice(opt::DELIMITER, "comma", "1.2.3.4"), choice(opt::DELIMITER, "space", "1.2.3.4,a"),
+             choice(opt::FORMAT, "lines", "1.2.3.4,a b")]
+        );
         assert_eq!(doubt(" a  b\n", &second), [choice(opt::DELIMITER, "whitespace", "b")]);
         assert_eq!(doubt("ab\n", &second), []);
         assert!(refuse_undeclared(b"ab\n", &Options::default(), &first).is_ok());
@@ -704,7 +761,16 @@ mod tests {
     fn what_is_not_text_is_refused() {
         let refused = |text: &[u8], whole| refuse_binary(text, whole, None).err();
         assert_eq!(refused(b"ab\0", false), Some(BadFormat::Binary { at: 3 }));
-        assert_eq!(refused(b"a\0b\0\n\0", true), Some(BadFormat::Binary { at: 2 }));
+        for (text, encoding) in [
+            (&b"a\0b\0\n\0"[..], "UTF-16LE"),
+            (b"\0a\0b\0\n", "UTF-16BE"),
+            (b"a\0\0\0\n\0\0\0", "UTF-32LE"),
+            (b"\0\0\0a\0\0\0\n", "UTF-32BE"),
+        ] {
+            let why = refused(text, true).unwrap();
+            assert_eq!(why, BadFormat::Wide(encoding));
+            assert!(matches!(why.help()[..], [Help::Do(advice)] if advice.contains(&format!("-f {encoding} "))));
+        }
         for text in ["a\rb\r", "a\rb", "a\r\rb"] {
             assert_eq!(refused(text.as_bytes(), true), Some(BadFormat::OnlyReturns), "{text:?}");
         }
@@ -737,6 +803,8 @@ mod tests {
         for (head, what) in [
             (&b"\xff\xfea\0"[..], "UTF-16"),
             (b"\xfe\xff\0a", "UTF-16"),
+            (b"\xff\xfe\0\0a\0\0\0", "UTF-32"),
+            (b"\0\0\xfe\xff\0\0\0a", "UTF-32"),
             (b"PK\x03\x04", "zip"),
             (&tar, "tar"),
             (b"Obj\x01", "Avro"),
@@ -746,6 +814,10 @@ mod tests {
             assert!(matches!(refused.help()[..], [Help::Do(advice)] if advice.contains("first")));
         }
         assert!(look("x.json", b"[{\"a\":1}]", &LINE) == Err(BadFormat::JsonArray));
+        for text in ["[{\"a\":1}]", "[\n {\"a\":1}\n]", "[ {"] {
+            assert_eq!(look("-", text.as_bytes(), &named()), Err(BadFormat::JsonArray), "{text}");
+        }
+        assert_eq!(look("-", b"[x] a", &LINE), Ok(RowFormat::Lines));
     }
 
     #[test]

@@ -368,6 +368,10 @@ fn look_at_table(
     let (fields, end, comments) = match first_row(path, head, seen.beginning.bytes, dialect) {
         // A row like any other, which may be left out.
         Err(Error::Row { why, .. }) if !seen.header && is_one_line(&*why) => (Vec::new(), 0, 0),
+        // A header cannot be left out.
+        Err(Error::Row { path, line, why }) if why.as_a() == Some(&BadRow::AfterQuote) => {
+            return Err(Error::Row { path, line, why: BadRow::AfterQuoteInHeader.into() });
+        }
         found => found?,
     };
     if seen.header && fields.is_empty() {
@@ -402,7 +406,12 @@ fn look_at_table(
         false => seen.beginning,
     };
     let comments = if seen.header { comments } else { 0 };
-    let prelude = head.bytes[..beginning.bytes].to_vec();
+    // Comments are skipped, those above the header as well.
+    let mut prelude = head.bytes[..beginning.bytes].to_vec();
+    if seen.header && comments > 0 {
+        let (row, _) = delimited::first_row_start(&head.bytes[seen.beginning.bytes..], dialect);
+        prelude.drain(seen.beginning.bytes..seen.beginning.bytes + row);
+    }
     let in_quotes = |field: &Vec<u8>| matches!(field[..], [b'"', .., b'"']);
     let quotes_by_look = dialect.quotes == Quotes::None && count > 0 && fields.iter().all(in_quotes);
     Ok(Seen { beginning, comments, names, rows, prelude, quotes_by_look, ..seen })

@@ -92,6 +92,7 @@ pub use control::Control;
 pub use error::{Error, Result};
 pub use format::{Form, Format};
 pub use input::Explained;
+pub use named::name as file_name;
 pub use lines::{Fault, Lines, windows};
 pub use message::{BadMessages, Messages};
 #[doc(hidden)]

@@ -87,8 +87,8 @@ pub enum Help {
     DoWith(&'static str, Vec<Given>),
     /// Give this option for a purpose ("leave such rows out").
     GiveTo(Given, &'static str),
-    /// The same for a purpose that the input tells ("read \"a\" in the first line").
-    GiveFor(Given, String),
+    /// Give these for a purpose that the input tells ("read \"a\" in the first line").
+    GiveFor(Vec<Given>, String),
     /// In this case ("if it has columns") give one of these options.
     GiveIf(&'static str, Vec<Given>),
     /// A clause that none of the others can say, with options in it.
@@ -231,9 +231,7 @@ fn clause(help: &Help, voice: &dyn Voice) -> String {
         Help::GiveTo(option, purpose) => {
             format!("give {} to {purpose}", given(std::slice::from_ref(option), "or"))
         }
-        Help::GiveFor(option, purpose) => {
-            format!("give {} to {purpose}", given(std::slice::from_ref(option), "or"))
-        }
+        Help::GiveFor(options, purpose) => format!("give {} to {purpose}", given(options, "and")),
         Help::GiveIf(case, names) => format!("{case}, give {}", given(names, "or")),
         Help::Clause(words) => words.iter().map(word).collect(),
     }

@@ -291,6 +291,11 @@ impl fmt::Display for BadValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BadValue::Missing => f.write_str("an empty cell, \\N or null is not a key"),
+            BadValue::NoMatch { step, value } if step.starts_with("domain") && value.contains("//") => write!(
+                f,
+                "{step} finds nothing in {value:?}: it takes a host (after-first=//,before=/,domain takes it \
+                 out of an address)"
+            ),
             BadValue::NoMatch { step, value } => write!(f, "{step} finds nothing in {value:?}"),
             BadValue::ManyMatches { step, length } => {
                 write!(f, "{step} finds too many matches in a value of {length} bytes to tell the last one")
@@ -312,6 +317,9 @@ impl fmt::Display for BadValue {
                     Some(_) => "is negative",
                     None if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
                         "is above 2^64 - 1"
+                    }
+                    None if value.contains(['e', 'E']) && value.parse::<f64>().is_ok() => {
+                        "has an exponent, and must be written out"
                     }
                     None => "is not an integer",
                 };

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::{Value, json};
 use tamis::params::Name;
-use tamis_jobs::explain::{self, Explanation, Made, Row};
+use tamis_jobs::explain::{self, Around, Explanation, Made, Row};
+use tamis_jobs::request::Reading;
 use tamis_make::build::Job;
 use tamis_make::rows;
 use tamis_make::text::printable;
@@ -21,7 +22,7 @@ use crate::{notes, progress};
 const ROWS: usize = 5;
 
 /// Explains a job. What would stop it is shown after all that was understood before: exit code 1.
-pub fn show(output: &Output, job: &Job) -> Result<ExitCode> {
+pub fn show(output: &Output, given: &Reading, job: &Job) -> Result<ExitCode> {
     let found = progress::run(output, "reading", |control| explain::explain(job, ROWS, control))?;
     let mut text = inputs_table(&found.inputs).text();
     if !found.rows.is_empty() {
@@ -31,7 +32,7 @@ pub fn show(output: &Output, job: &Job) -> Result<ExitCode> {
         text += &format!("\n{}", around_table(&found).text());
     }
     output.result(text, as_json(job, &found))?;
-    notes::inputs(output, &found.inputs);
+    notes::inputs(output, given, &found.inputs);
     Ok(match found.fault {
         Some(fault) => show::failure(&fault.into()),
         None => ExitCode::SUCCESS,
@@ -68,18 +69,34 @@ fn inputs_table(inputs: &[Explained]) -> Table {
     Table { columns, rows: inputs.iter().map(row).collect(), ..Table::default() }
 }
 
-/// The lines around the one that would stop the job, as they stand in the file.
+/// The rows around the one that would stop the job.
 fn around_table(found: &Explanation) -> Table {
     let bad = match &found.fault {
         Some(Error::Row { line, .. }) => *line,
+        Some(Error::FileRow { row, .. }) => *row,
         _ => 0,
     };
-    let row = |(number, text): &(u64, Vec<u8>)| {
+    let row = |number: &u64, text: String| {
         let mark = if *number == bad { "→" } else { "" };
-        vec![mark.to_owned(), number.to_string(), printable(text)]
+        vec![mark.to_owned(), number.to_string(), text]
     };
-    let columns = vec![Column::left(""), Column::right("line"), Column::left("as it stands there")];
-    Table { columns, rows: found.around.iter().map(row).collect(), ..Table::default() }
+    let numbered = |number: &str, text: &str| {
+        vec![Column::left(""), Column::right(number), Column::left(text)]
+    };
+    let (columns, rows) = match &found.around {
+        Around::Lines(lines) => (
+            numbered("line", "as it stands there"),
+            lines.iter().map(|(line, text)| row(line, printable(text))).collect(),
+        ),
+        Around::Rows(rows) => {
+            (numbered("row", "values"), rows.iter().map(|(at, text)| row(at, text.clone())).collect())
+        }
+        Around::Before(rows) => (
+            vec![Column::left("values of the last rows that were read")],
+            rows.iter().map(|text| vec![text.clone()]).collect(),
+        ),
+    };
+    Table { columns, rows, ..Table::default() }
 }
 
 /// The values of the asked columns as they stand there, and what is made of them.
@@ -145,7 +162,13 @@ fn as_json(job: &Job, found: &Explanation) -> Value {
         "inputs": found.inputs.iter().map(input).collect::<Vec<_>>(),
         "recipe": job.recipe,
         "first_rows": found.rows.iter().map(row).collect::<Vec<_>>(),
-        "around": found.around.iter().map(|(line, text)| json!({ "line": line, "text": bytes(text) })).collect::<Vec<_>>(),
+        "around": match &found.around {
+            Around::Lines(lines) => {
+                lines.iter().map(|(line, text)| json!({ "line": line, "text": bytes(text) })).collect::<Vec<_>>()
+            }
+            Around::Rows(rows) => rows.iter().map(|(row, text)| json!({ "row": row, "values": text })).collect(),
+            Around::Before(rows) => rows.iter().map(|text| json!({ "values": text })).collect(),
+        },
         "error": found.fault.as_ref().map(|fault| fault.said(&Flags)),
     })
 }

@@ -139,7 +139,6 @@ fn another_suffix_list_is_recorded_and_asked_for() {
     for line in ["verify f.tamis", "merge f.tamis f.tamis -o both.tamis", "compare f.tamis f.tamis"] {
         folder.ok(line);
     }
-    assert_eq!(folder.read("both.tamis"), folder.read("f.tamis"));
     // Another order and other comments make the same list; other rules do not.
     folder.write("list.txt", "lan.test\n\ntest // a comment\n// end\n");
     assert_eq!(with("query f.tamis b.lan.test").code, 0);
@@ -213,4 +212,20 @@ fn a_suffix_list_that_nothing_asks_for_is_spoken_of() {
     assert!(done.code == 0 && !done.err.contains(unused), "{}", done.err);
     let done = folder.run("query x.tamis x.co.uk --suffix-list list.txt");
     assert!(!done.err.contains(unused), "{}", done.err);
+}
+
+#[test]
+fn a_comma_in_a_step_and_an_address_for_a_host_are_answered_with_what_would_do() {
+    let folder = Folder::new();
+    folder.write("in.txt", "http://www.example.org/a\n");
+    for (field, code, says) in [
+        (r"1:extract=\d{1,2}", 2, "double quotes"),
+        ("1:after=,", 2, "after=\",\""),
+        ("1:domain", 1, "after-first=//,before=/,domain"),
+    ] {
+        let line = ["build", "in.txt", "--format", "lines", "--key", field, "-o", "f.tamis"];
+        folder.run_words(&line, "").refused(field, code, &[says]);
+    }
+    folder.write("bytes.txt", b"e\xcc\x81\xff\n");
+    folder.refused("build bytes.txt --key 1:nfc -o f.tamis", 1, &["bytes.txt, line 1", "not UTF-8"]);
 }

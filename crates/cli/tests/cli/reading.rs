@@ -119,7 +119,7 @@ fn comments_are_skipped_counted_and_said() {
         let done = folder.run(&format!("{line} --comment #"));
         assert!(done.code == 0 && done.err.contains("2 comment lines skipped"), "{line}: {}", done.err);
     }
-    assert_eq!(folder.ok("filter t.tamis t.csv --comment # -q"), "# one\nid,x\n1,2\n");
+    assert_eq!(folder.ok("filter t.tamis t.csv --comment # -q"), "id,x\n1,2\n");
     folder.refused("build t.csv --key id -o x.tamis", 1, &["no column"]);
 }
 
@@ -150,7 +150,14 @@ fn what_is_not_text_is_refused() {
     folder.refused(&format!("build {program} -o x.tamis"), 1, &["this is a program"]);
     let utf16: Vec<u8> = "ann\nbob\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     folder.write("bare.txt", &utf16);
-    folder.refused("build bare.txt -o x.tamis", 1, &["byte 2 is NUL", "UTF-16", "iconv"]);
+    folder.refused("build bare.txt -o x.tamis", 1, &["UTF-16LE", "iconv -f UTF-16LE"]);
+    let wide: Vec<u8> = "ann\nbob\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    folder.write("wide.txt", &wide);
+    folder.refused("build wide.txt -o x.tamis", 1, &["iconv -f UTF-16BE"]);
+    folder.write("wider.txt", [b"\xff\xfe\0\0", &b"a\0\0\0\n\0\0\0"[..]].concat());
+    folder.refused("build wider.txt -o x.tamis", 1, &["UTF-32", "iconv -f UTF-32"]);
+    folder.write("holes.txt", "ann\nb\0b\n");
+    folder.refused("build holes.txt -o x.tamis", 1, &["byte 6 is NUL", "tr -d"]);
     folder.write("marked.txt", [b"\xff\xfe", &utf16[..]].concat());
     folder.refused("build marked.txt -o x.tamis", 1, &["UTF-16", "iconv"]);
     folder.write("mac.txt", "ann\rbob\rcid\r");
@@ -290,4 +297,96 @@ fn quotes_around_the_fields_of_a_tsv_are_spoken_of() {
     // A quote in a field here and there is what TSV has.
     folder.write("plain.tsv", "id\tn\n1\t\"Other\" Inc\n\"2\"\t\"x\"\n");
     assert!(!folder.run("build plain.tsv --key 1 -o x.tamis").err.contains("--quotes"));
+}
+
+#[test]
+fn options_that_have_no_effect_are_spoken_of() {
+    let folder = Folder::new();
+    folder.write("keys.txt", "ann\nbob\n");
+    folder.write("keys.ndjson", "{\"id\":1}\n");
+    folder.write("keys.csv", "id\n1\n");
+    for (line, option) in [
+        ("keys.txt --format lines --delimiter comma", "--delimiter"),
+        ("keys.txt --quotes csv", "--quotes"),
+        ("keys.ndjson --key id --delimiter ;", "--delimiter"),
+        ("keys.ndjson --key id --no-header", "--no-header"),
+    ] {
+        let done = folder.run(&format!("build {line} -o x.tamis"));
+        let said = format!("warning: {option} had no effect");
+        assert!(done.code == 0 && done.err.contains(&said), "{line}: {}", done.err);
+    }
+    let both = folder.run("build keys.csv keys.ndjson --key id --delimiter comma -o x.tamis");
+    assert!(both.code == 0 && !both.err.contains("no effect"), "{}", both.err);
+}
+
+#[test]
+fn what_stands_for_a_pipe_has_no_name() {
+    let folder = Folder::new();
+    let tamis = env!("CARGO_BIN_EXE_tamis");
+    folder.write("a.txt", "1\n2\n");
+    for line in [
+        format!("seq 3 | {tamis} build /dev/stdin --group '(file)' -o x.tamis"),
+        format!("{tamis} build /dev/stdin --group '(file)' -o x.tamis < a.txt"),
+        format!("bash -c \"{tamis} build <(seq 3) --group '(file)' -o x.tamis\""),
+    ] {
+        folder.shell(&line).refused(&line, 1, &["no file", "name files as the input"]);
+    }
+    assert_eq!(folder.shell(&format!("seq 3 | {tamis} build /dev/stdin -o x.tamis")).code, 0);
+}
+
+#[test]
+fn comments_above_the_header_are_no_part_of_what_is_written() {
+    let folder = Folder::new();
+    folder.write("t.csv", "# one\n\nid,x\n# two\n1,2\n");
+    folder.ok("build t.csv --key id --comment # -o t.tamis");
+    assert_eq!(folder.ok("filter t.tamis t.csv"), "id,x\n1,2\n");
+}
+
+#[test]
+fn a_comment_above_a_list_is_offered_to_be_one() {
+    let folder = Folder::new();
+    folder.write("bl.txt", "# blocklist\n1.2.3.4,spam\n1.2.3.5,spam\n");
+    folder.refused(
+        "build bl.txt --key 1 -o x.tamis",
+        1,
+        &["--comment '#' and --delimiter comma to read \"1.2.3.4\" in the line below it"],
+    );
+    assert_eq!(built(&folder, "bl.txt --key 1 --comment # --delimiter comma"), 2);
+}
+
+#[test]
+fn names_in_quotes_with_blanks_between_them_are_answered_with_what_would_read_them() {
+    let folder = Folder::new();
+    folder.write("r.txt", "\"id\" \"n\"\n\"1\" \"a\"\n");
+    let done = folder.run("build r.txt --key id -o x.tamis");
+    done.refused("build", 1, &["r.txt, line 1", "--delimiter space"]);
+    assert!(!done.err.contains("skip"), "{}", done.err);
+    assert_eq!(built(&folder, "r.txt --key id --delimiter space"), 1);
+}
+
+#[test]
+fn an_array_of_json_is_told_from_a_table_without_a_name() {
+    let folder = Folder::new();
+    for text in ["[{\"id\":1}]\n", "[\n{\"id\":1}\n]\n"] {
+        folder.run_with("build - --key id -o x.tamis", text).refused("build -", 1, &["JSON array", "jq"]);
+    }
+}
+
+#[test]
+fn rows_around_a_bad_one_are_shown_of_a_pipe_as_well() {
+    let folder = Folder::new();
+    let rows: String = (1..30).map(|i| if i == 20 { "x\n".into() } else { format!("{i}\n") }).collect();
+    let done = folder.run_with("build - --format lines --key 1:round --explain", rows);
+    assert_eq!(done.code, 1);
+    assert!(done.out.contains("\"18\"\n") && done.out.contains("\"19\"\n"), "{}", done.out);
+    assert!(!done.out.contains("\"17\"\n"), "{}", done.out);
+}
+
+#[test]
+fn an_empty_note_is_none() {
+    let folder = Folder::new();
+    folder.write("keys.txt", "ann\n");
+    folder.ok("build keys.txt -o plain.tamis");
+    folder.run_words(&["build", "keys.txt", "--note", "", "--source", "", "-o", "noted.tamis"], "");
+    assert_eq!(folder.read("noted.tamis"), folder.read("plain.tamis"));
 }

@@ -84,12 +84,22 @@ impl Step {
             argument
                 .filter(|word| !word.is_empty())
                 .map(str::to_owned)
-                .ok_or_else(|| Error::Recipe(format!("{name} takes a text: {name}=@")))
+                .ok_or_else(|| {
+                    let quotes = "with a comma in it, in double quotes";
+                    Error::Recipe(format!("{name} takes a text: {name}=@ or, {quotes}, {name}=\",\""))
+                })
         };
         let pattern = || {
             let missing =
                 || Error::Recipe(format!("{name} takes a regular expression: {name}=\"id=([0-9]+)\""));
-            Pattern::new(argument.filter(|pattern| !pattern.is_empty()).ok_or_else(missing)?)
+            let argument = argument.filter(|pattern| !pattern.is_empty()).ok_or_else(missing)?;
+            Pattern::new(argument).map_err(|error| match error {
+                // Cut in a repetition or a class, as it seems.
+                Error::Recipe(why) if argument.contains(['{', '[', '(']) => Error::Recipe(format!(
+                    "{why} (a comma ends a step: a pattern with one stands in double quotes, {name}=\"[0-9]{{1,2}}\")"
+                )),
+                other => other,
+            })
         };
         let plain = |step: Step| match argument {
             None => Ok(step),
