@@ -264,9 +264,6 @@ impl Feed {
         if let Some(at) = detect::nul(looked, Some(self.dialect.delimiter)) {
             return Err(Error::input(path, BadFormat::Binary { at: self.start + at as u64 + 1 }));
         }
-        if looked.is_empty() {
-            return Ok(());
-        }
         self.ends.count(looked, self.dialect.quotes);
         let all = self.ended || data.len() as u64 >= left;
         match all && self.ends.are_mostly_returns() {

@@ -355,8 +355,18 @@ pub(super) fn by_header(
     }
 }
 
-/// The fields of the first row, cut by this delimiter; none where it cannot be.
+/// Whether a quote is left open in the first line, cut by one of the delimiters that it may have: the row
+/// goes on below it.
+pub(super) fn goes_on(text: &[u8], options: &Options) -> bool {
+    let line = lines::first_but(text, options.comment);
+    let dialects = CANDIDATES[..4].iter().map(|&byte| options.dialect(byte.into()));
+    dialects.into_iter().any(|dialect| delimited::cut(line, dialect).open.is_some())
+}
+
+/// The fields of the first row, cut by this delimiter; none where it cannot be. However much of a text is
+/// there, the same of it is looked at: by commas its first row, by another no more than tells what it is.
 fn cut(text: &[u8], options: &Options, delimiter: u8) -> Vec<Vec<u8>> {
+    let text = if delimiter == b',' { text } else { &text[..text.len().min(LOOKED_THROUGH)] };
     match delimited::first_row(text, options.dialect(delimiter.into()), true, &mut 0) {
         Ok(Some((fields, _))) => fields,
         _ => Vec::new(),

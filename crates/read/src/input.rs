@@ -279,6 +279,12 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
             Ok(_) | Err(Error::Row { .. }) => {} // as CSV it may be wrong
             Err(other) => return Err(other),
         }
+        while detect::goes_on(&head.bytes[mark..], options)
+            && !head.whole
+            && head.bytes.len() < mark + detect::LOOKED_THROUGH
+        {
+            head.grow()?;
+        }
         let text = &head.bytes[mark..];
         let delimiter = if options.no_header {
             if declared && !by_name {
@@ -311,7 +317,11 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
             Ok(Seen { rows, ..seen })
         }
         RowFormat::Undeclared => {
-            detect::refuse_undeclared(&head.bytes[mark..], options, asked).map_err(refused)?;
+            if detect::refuse_undeclared(&head.bytes[mark..], options, asked).is_err() {
+                // What is offered is about the first line that may be a row.
+                read_first_line(head, options.comment.or(Some(b'#')))?;
+                detect::refuse_undeclared(&head.bytes[mark..], options, asked).map_err(refused)?;
+            }
             Ok(Seen { rows: Ok(Some(Rows::Undoubted(asked.len()))), ..seen })
         }
         RowFormat::Ndjson => {
