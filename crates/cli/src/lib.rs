@@ -80,7 +80,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         && !list.is_asked()
     {
         let path = path.display();
-        cli.output.warn(format!("--suffix-list {path} was not used: no step domain here is made with this list"));
+        cli.output
+            .warn(format!("--suffix-list {path} was not used: no step domain here is made with this list"));
     }
     outcome.unwrap_or_else(|error| show::failure(&error))
 }
@@ -97,9 +98,7 @@ fn suffix_list(arguments: &[OsString]) -> Option<PathBuf> {
 }
 
 /// The arguments and the list of public suffixes among them, or what is wrong with them.
-fn parsed(
-    arguments: impl IntoIterator<Item = OsString>,
-) -> Result<(Cli, Option<SuffixList>), clap::Error> {
+fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<(Cli, Option<SuffixList>), clap::Error> {
     let mut command = taking_negative_numbers(Cli::command());
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let mut list = None;

@@ -123,10 +123,10 @@ impl Refusal for BadRow {
         match self {
             BadRow::OpenQuote | BadRow::LongQuote { .. } | BadRow::TornQuote { .. } => vec![plain_quotes()],
             BadRow::AfterQuoteInHeader => vec![
-                Help::GiveIf("if something else separates its columns", vec![
-                    opt::DELIMITER.with("space"),
-                    opt::DELIMITER.with("DELIMITER"),
-                ]),
+                Help::GiveIf(
+                    "if something else separates its columns",
+                    vec![opt::DELIMITER.with("space"), opt::DELIMITER.with("DELIMITER")],
+                ),
                 plain_quotes(),
             ],
             BadRow::AfterQuote | BadRow::OpenInLine => vec![plain_quotes(), skip_bad_rows()],

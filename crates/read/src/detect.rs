@@ -288,7 +288,8 @@ pub(super) fn is_text(text: &[u8], quotes: Quotes) -> bool {
 fn wide(text: &[u8]) -> Option<&'static str> {
     let is = |pattern: [bool; 4]| {
         let (first, _) = text[..text.len().min(64)].as_chunks::<4>();
-        !first.is_empty() && first.iter().all(|four| [0, 1, 2, 3].iter().all(|&i| (four[i] == 0) == pattern[i]))
+        !first.is_empty()
+            && first.iter().all(|four| [0, 1, 2, 3].iter().all(|&i| (four[i] == 0) == pattern[i]))
     };
     // Where the NULs of each four bytes stand.
     [
@@ -355,18 +356,32 @@ pub(super) fn by_header(
     }
 }
 
-/// Whether a quote is left open in the first line, cut by one of the delimiters that it may have: the row
-/// goes on below it.
+/// Whether a quote is left open in the first line, cut by another delimiter than the comma: the row may go
+/// on below it. Where it does so by commas, no other is looked for below its end.
 pub(super) fn goes_on(text: &[u8], options: &Options) -> bool {
+    let open = |byte: u8| is_open(text, options, byte);
+    by_commas(text, options).is_none() && CANDIDATES[..4].iter().any(|&byte| open(byte))
+}
+
+/// Whether a quote is left open in the first line, cut by this delimiter.
+fn is_open(text: &[u8], options: &Options, delimiter: u8) -> bool {
     let line = lines::first_but(text, options.comment);
-    let dialects = CANDIDATES[..4].iter().map(|&byte| options.dialect(byte.into()));
-    dialects.into_iter().any(|dialect| delimited::cut(line, dialect).open.is_some())
+    delimited::cut(line, options.dialect(delimiter.into())).open.is_some()
+}
+
+/// Where a first row of several lines ends, if it is one by commas.
+fn by_commas(text: &[u8], options: &Options) -> Option<usize> {
+    let row = || delimited::first_row(text, options.dialect(b','.into()), true, &mut 0);
+    is_open(text, options, b',').then(row)?.ok()?.map(|(_, end)| end)
 }
 
 /// The fields of the first row, cut by this delimiter; none where it cannot be. However much of a text is
 /// there, the same of it is looked at: by commas its first row, by another no more than tells what it is.
 fn cut(text: &[u8], options: &Options, delimiter: u8) -> Vec<Vec<u8>> {
-    let text = if delimiter == b',' { text } else { &text[..text.len().min(LOOKED_THROUGH)] };
+    let text = match delimiter {
+        b',' => text,
+        _ => &text[..by_commas(text, options).unwrap_or(text.len().min(LOOKED_THROUGH))],
+    };
     match delimited::first_row(text, options.dialect(delimiter.into()), true, &mut 0) {
         Ok(Some((fields, _))) => fields,
         _ => Vec::new(),
@@ -401,7 +416,9 @@ fn quotes_are_whole(line: &[u8], delimiter: u8) -> bool {
         match byte {
             b'"' if fresh => {
                 match closing_quote(line, &mut Marks::new(line, at + 1)) {
-                    Some((close, _)) if line.get(close + 1).is_none_or(|&next| next == delimiter) => at = close,
+                    Some((close, _)) if line.get(close + 1).is_none_or(|&next| next == delimiter) => {
+                        at = close
+                    }
                     _ => return false,
                 }
                 fresh = false;
@@ -717,8 +734,11 @@ mod tests {
         assert_eq!(doubt("a,b\n", &second), [choice(opt::DELIMITER, "comma", "b")]);
         assert_eq!(
             doubt("# blocklist\n1.2.3.4,a b\n", &first),
-            [choice(opt::DELIMITER, "comma", "1.2.3.4"), choice(opt::DELIMITER, "space", "1.2.3.4,a"),
-             choice(opt::FORMAT, "lines", "1.2.3.4,a b")]
+            [
+                choice(opt::DELIMITER, "comma", "1.2.3.4"),
+                choice(opt::DELIMITER, "space", "1.2.3.4,a"),
+                choice(opt::FORMAT, "lines", "1.2.3.4,a b")
+            ]
         );
         assert_eq!(doubt(" a  b\n", &second), [choice(opt::DELIMITER, "whitespace", "b")]);
         assert_eq!(doubt("ab\n", &second), []);
@@ -779,7 +799,9 @@ mod tests {
         ] {
             let why = refused(text, true).unwrap();
             assert_eq!(why, BadFormat::Wide(encoding));
-            assert!(matches!(why.help()[..], [Help::Do(advice)] if advice.contains(&format!("-f {encoding} "))));
+            assert!(
+                matches!(why.help()[..], [Help::Do(advice)] if advice.contains(&format!("-f {encoding} ")))
+            );
         }
         for text in ["a\rb\r", "a\rb", "a\r\rb"] {
             assert_eq!(refused(text.as_bytes(), true), Some(BadFormat::OnlyReturns), "{text:?}");

@@ -133,9 +133,8 @@ impl Input {
         let (named, asked) = Named::part(&path, asked).map_err(|why| Error::input(&path, why))?;
         let (origin, compression, seen) =
             origin::open(&path, stdin, |head| look(&path, head, options, &asked))?;
-        let Seen {
-            kind, beginning, header, by_look, quotes, quotes_by_look, comments, names, rows, prelude
-        } = seen;
+        let Seen { kind, beginning, header, by_look, quotes, quotes_by_look, comments, names, rows, prelude } =
+            seen;
         let (delimiter, table) = match kind {
             RowFormat::Delimited { delimiter, declared } => (Some(delimiter), declared),
             _ => (None, false),

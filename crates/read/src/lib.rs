@@ -92,9 +92,9 @@ pub use control::Control;
 pub use error::{Error, Result};
 pub use format::{Form, Format};
 pub use input::Explained;
-pub use named::name as file_name;
 pub use lines::{Fault, Lines, windows};
 pub use message::{BadMessages, Messages};
+pub use named::name as file_name;
 #[doc(hidden)]
 pub use ndjson::fuzz_ndjson;
 pub use options::{Delimiter, Options, Quotes};

@@ -291,11 +291,13 @@ impl fmt::Display for BadValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BadValue::Missing => f.write_str("an empty cell, \\N or null is not a key"),
-            BadValue::NoMatch { step, value } if step.starts_with("domain") && value.contains("//") => write!(
-                f,
-                "{step} finds nothing in {value:?}: it takes a host (after-first=//,before=/,domain takes it \
+            BadValue::NoMatch { step, value } if step.starts_with("domain") && value.contains("//") => {
+                write!(
+                    f,
+                    "{step} finds nothing in {value:?}: it takes a host (after-first=//,before=/,domain takes it \
                  out of an address)"
-            ),
+                )
+            }
             BadValue::NoMatch { step, value } => write!(f, "{step} finds nothing in {value:?}"),
             BadValue::ManyMatches { step, length } => {
                 write!(f, "{step} finds too many matches in a value of {length} bytes to tell the last one")

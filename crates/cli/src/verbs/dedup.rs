@@ -13,8 +13,8 @@ use tamis_make::number;
 use super::filter::OutputFormat;
 use crate::arguments::{self, Reading, refuse_json};
 use crate::asked::Asked;
+use crate::progress;
 use crate::show::{Output, Sheet, refused};
-use crate::{notes, progress};
 
 /// Pass each record whose key occurs for the first time; drop repetitions
 #[derive(Debug, Args)]

@@ -80,9 +80,8 @@ fn around_table(found: &Explanation) -> Table {
         let mark = if *number == bad { "→" } else { "" };
         vec![mark.to_owned(), number.to_string(), text]
     };
-    let numbered = |number: &str, text: &str| {
-        vec![Column::left(""), Column::right(number), Column::left(text)]
-    };
+    let numbered =
+        |number: &str, text: &str| vec![Column::left(""), Column::right(number), Column::left(text)];
     let (columns, rows) = match &found.around {
         Around::Lines(lines) => (
             numbered("line", "as it stands there"),

@@ -16,9 +16,9 @@ use tamis_read::Format;
 
 use crate::arguments::{Reading, memory, refuse_json};
 use crate::asked::Asked;
+use crate::progress;
 use crate::show::{Output, Sheet, wrong};
 use crate::spark::{self, On};
-use crate::{notes, progress};
 
 /// Pass the records whose key may be in the set, unchanged and in order
 #[derive(Debug, Args)]
@@ -214,6 +214,8 @@ fn warn_of_unasked(output: &Output, report: &Report) {
     }
     if report.groupless > 0 {
         let records = number::counted(report.groupless, "record");
-        output.warn(format!("{records} of groups that are not in the file: treated as keys that are not in the set"));
+        output.warn(format!(
+            "{records} of groups that are not in the file: treated as keys that are not in the set"
+        ));
     }
 }

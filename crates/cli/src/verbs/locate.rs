@@ -104,16 +104,18 @@ impl Locate {
         let located =
             progress::run(output, "asking", |control| sought.locate(parallel::default_threads(), control))?;
         let names = located.groups.iter().map(|&group| &params.groups[group].group);
-        output.note(format!(
-            "{} of {} may hold {}; {} of them would be expected by chance",
-            number::count(located.groups.len() as u64),
-            number::counted(params.groups.len() as u64, "group"),
-            match sought.keys() {
-                1 => "the key".to_owned(),
-                keys => format!("one of {} keys", number::count(keys)),
-            },
-            number::significant(located.by_chance, 2)
-        ));
+        if sought.keys() > 0 {
+            output.note(format!(
+                "{} of {} may hold {}; {} of them would be expected by chance",
+                number::count(located.groups.len() as u64),
+                number::counted(params.groups.len() as u64, "group"),
+                match sought.keys() {
+                    1 => "the key".to_owned(),
+                    keys => format!("one of {} keys", number::count(keys)),
+                },
+                number::significant(located.by_chance, 2)
+            ));
+        }
         let mut out = BufWriter::new(io::stdout().lock());
         if output.json {
             let names: Vec<&Name> = names.collect();

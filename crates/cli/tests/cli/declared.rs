@@ -246,7 +246,12 @@ fn recorded_quotes_header_and_lines_are_spoken_of_where_text_looks_otherwise() {
     // Quotes mean nothing, as is recorded: nothing passes, and that is said.
     folder.write("quoted.txt", "\"1\",\"a\"\n\"2\",\"b\"\n");
     let done = folder.run("filter f.tamis quoted.txt");
-    assert_eq!((done.code, done.out.as_str(), times(&done, "as f.tamis records")), (0, "", 1), "{}", done.err);
+    assert_eq!(
+        (done.code, done.out.as_str(), times(&done, "as f.tamis records")),
+        (0, "", 1),
+        "{}",
+        done.err
+    );
     assert!(done.err.contains("--quotes csv"), "{}", done.err);
     let done = folder.run("filter f.tamis quoted.txt --quotes none");
     assert_eq!(times(&done, "begins with a quote"), 0, "{}", done.err);
@@ -254,7 +259,8 @@ fn recorded_quotes_header_and_lines_are_spoken_of_where_text_looks_otherwise() {
     // So is that a table is read without a header.
     folder.write("head.csv", "id,n\n3,c\n");
     folder.write("head2.csv", "id,n\n4,d\n");
-    for line in ["filter f.tamis head.csv head2.csv --count", "test f.tamis head.csv", "add f.tamis head.csv"] {
+    for line in ["filter f.tamis head.csv head2.csv --count", "test f.tamis head.csv", "add f.tamis head.csv"]
+    {
         let done = folder.run(line);
         assert_eq!(times(&done, "read without a header, as f.tamis records"), 1, "{line}: {}", done.err);
     }

@@ -444,7 +444,11 @@ fn a_file_is_dropped_and_asked_by_any_way_to_write_its_path() {
     // An absolute path is another name: no group has it, and that is said.
     let absolute = folder.path("logs/2.txt").display().to_string();
     let done = folder.run_words(&["filter", "ix.tamis", &absolute, "--own-group"], "");
-    assert!(done.code == 0 && done.err.contains("1 record of groups that are not in the file"), "{}", done.err);
+    assert!(
+        done.code == 0 && done.err.contains("1 record of groups that are not in the file"),
+        "{}",
+        done.err
+    );
     folder.ok("remove-group ix.tamis ./logs//2.txt");
     assert_eq!(folder.json("inspect ix.tamis")["groups"].as_array().unwrap().len(), 1);
 }

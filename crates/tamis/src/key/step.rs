@@ -71,6 +71,12 @@ const STEP_NAMES: &str = "trim, lower, upper, nfc, round, floor, ceil, prefix=N,
      before-last=TEXT, after=TEXT, after-first=TEXT, extract=REGEX, extract-last=REGEX, ip, cidr=N, domain, \
      and for keywords split=TEXT, words, json=MEMBER, whole, sort";
 
+/// Whether a bracket is left open in a pattern.
+fn is_cut(pattern: &str) -> bool {
+    let count = |bracket: char| pattern.matches(bracket).count();
+    [('{', '}'), ('[', ']'), ('(', ')')].into_iter().any(|(open, close)| count(open) > count(close))
+}
+
 impl Step {
     /// The step of this name, with its argument, if it has one.
     pub(super) fn new(name: &str, argument: Option<&str>) -> Result<Self, Error> {
@@ -81,21 +87,18 @@ impl Step {
                 .ok_or_else(|| Error::Recipe(format!("{name} takes a positive integer: {name}=3")))
         };
         let word = || -> Result<String, Error> {
-            argument
-                .filter(|word| !word.is_empty())
-                .map(str::to_owned)
-                .ok_or_else(|| {
-                    let quotes = "with a comma in it, in double quotes";
-                    Error::Recipe(format!("{name} takes a text: {name}=@ or, {quotes}, {name}=\",\""))
-                })
+            argument.filter(|word| !word.is_empty()).map(str::to_owned).ok_or_else(|| {
+                let quotes = "with a comma in it, in double quotes";
+                Error::Recipe(format!("{name} takes a text: {name}=@ or, {quotes}, {name}=\",\""))
+            })
         };
         let pattern = || {
             let missing =
                 || Error::Recipe(format!("{name} takes a regular expression: {name}=\"id=([0-9]+)\""));
             let argument = argument.filter(|pattern| !pattern.is_empty()).ok_or_else(missing)?;
             Pattern::new(argument).map_err(|error| match error {
-                // Cut in a repetition or a class, as it seems.
-                Error::Recipe(why) if argument.contains(['{', '[', '(']) => Error::Recipe(format!(
+                // Cut at a comma, as it seems.
+                Error::Recipe(why) if is_cut(argument) => Error::Recipe(format!(
                     "{why} (a comma ends a step: a pattern with one stands in double quotes, {name}=\"[0-9]{{1,2}}\")"
                 )),
                 other => other,

@@ -491,7 +491,11 @@ fn letters_with_accents_have_one_normal_form() {
     assert_eq!(made("x:nfc", "\u{1100}\u{1161}").as_deref(), Ok("가"));
     assert_eq!(made("x:nfc", "a\u{378}"), Err(BadValue::Unassigned('\u{378}')));
     let broken = key(&recipe(&["x:nfc"], None), &[Some(b"e\xcc\x81\xff")]);
-    assert_eq!(broken, Err(BadValue::NotUtf8("e\u{301}\u{fffd}".into())), "not UTF-8: no form is the normal one");
+    assert_eq!(
+        broken,
+        Err(BadValue::NotUtf8("e\u{301}\u{fffd}".into())),
+        "not UTF-8: no form is the normal one"
+    );
     let later = r#"{"column":"line","steps":[{"nfc":"99.0"}]}"#;
     assert!(serde_json::from_str::<Field>(later).unwrap_err().to_string().contains("99.0"));
 }
