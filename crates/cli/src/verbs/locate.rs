@@ -104,7 +104,7 @@ impl Locate {
         let located =
             progress::run(output, "asking", |control| sought.locate(parallel::default_threads(), control))?;
         let names = located.groups.iter().map(|&group| &params.groups[group].group);
-        if sought.keys() > 0 {
+        if sought.keys() > 0 || !bad {
             output.note(format!(
                 "{} of {} may hold {}; {} of them would be expected by chance",
                 number::count(located.groups.len() as u64),
