@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use tamis_jobs::request;
 use tamis_make::files::Mapped;
+use tamis_make::number;
+use tamis_make::opt;
 use tamis_read::refusal::{Given, Voice};
 use tamis_read::{Control, Explained, Options, Quotes, Watch};
 
@@ -18,7 +20,8 @@ pub struct Asked {
     /// How the text is read: as is given and, where nothing is, as the file records.
     pub reading: request::Reading,
     taken: Vec<Given>,
-    /// Of a file that cannot say how its own text was read.
+    given: request::Reading,
+    /// Of a file that cannot say how its own text was read, or that says that quotes mean nothing.
     watch: Option<Watch>,
 }
 
@@ -28,16 +31,17 @@ impl Asked {
         let silent = file.version() == 1 && given.quotes.is_none();
         let request::Beside { reading, taken, contradicted } =
             given.beside(&file.about().dialect).map_err(wrong)?;
-        for (recorded, given) in &contradicted {
-            let (path, recorded, given) = (path.display(), said(recorded), said(given));
-            output.warn(format!("{path} was made with {recorded}, and this is read with {given}"));
+        for (recorded, instead) in &contradicted {
+            let (path, recorded, instead) = (path.display(), said(recorded), said(instead));
+            output.warn(format!("{path} was made with {recorded}, and this is read with {instead}"));
         }
-        Ok(Asked { path: path.into(), reading, taken, watch: silent.then(Watch::default) })
+        let watched = silent || taken.contains(&opt::QUOTES.with(Quotes::None.name()));
+        Ok(Asked { path: path.into(), reading, taken, given, watch: watched.then(Watch::default) })
     }
 
     /// Of nothing: no file is asked.
     pub fn nothing(given: request::Reading) -> Asked {
-        Asked { path: PathBuf::new(), reading: given, taken: Vec::new(), watch: None }
+        Asked { path: PathBuf::new(), reading: given.clone(), taken: Vec::new(), given, watch: None }
     }
 
     /// Reads by these options so that what is to be said is found.
@@ -54,8 +58,25 @@ impl Asked {
         inputs: impl FnOnce(&T) -> &[Explained],
     ) -> Result<T> {
         let report = self.done(output, progress::run(output, doing, job))?;
-        notes::inputs(output, inputs(&report));
+        self.inputs(output, inputs(&report));
         Ok(report)
+    }
+
+    /// Says what should be known of these inputs.
+    pub fn inputs(&self, output: &Output, inputs: &[Explained]) {
+        notes::inputs(output, &self.given, inputs);
+        let mut unnamed = inputs.iter().filter(|input| input.table && !input.header);
+        if let Some(input) = unnamed.next().filter(|_| self.taken.contains(&opt::NO_HEADER.into())) {
+            output.note(format!(
+                "{}{} read without a header, as {} records; --with-header reads the first line as names",
+                input.path.display(),
+                match unnamed.count() {
+                    0 => " was".to_owned(),
+                    more => format!(" and {} were", number::counted(more as u64, "other input")),
+                },
+                self.path.display()
+            ));
+        }
     }
 
     /// Says what should be known of a job that has ended, well or not.
@@ -66,6 +87,13 @@ impl Asked {
             output.note(format!("text was read as {path} records, with {}", taken.join(" ")));
         }
         let saw = |quotes| self.watch.as_ref().is_some_and(|watch| watch.saw(quotes));
+        if self.reading.quotes == Some(Quotes::None) && saw(Quotes::None) {
+            output.note(format!(
+                "a field begins with a quote, and quotes are ordinary characters here, as {path} records; \
+                 --quotes csv reads them as quotes"
+            ));
+            return result;
+        }
         let way = if saw(Quotes::None) {
             "in TSV quotes are ordinary characters now; --quotes csv reads as before"
         } else if saw(Quotes::Log) {

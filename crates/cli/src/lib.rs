@@ -63,8 +63,8 @@ fn taking_negative_numbers(command: Command) -> Command {
 /// Runs the command with these arguments, the first of which is the name of the program, and gives its
 /// exit code: 0 done, 1 the job failed or a check did not hold, 2 wrong usage.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match parsed(arguments) {
-        Ok(cli) => cli,
+    let (cli, list) = match parsed(arguments) {
+        Ok(parsed) => parsed,
         Err(wrong) => {
             // Help and the version are errors to clap, too, with the exit code 0. That nobody reads
             // them is no failure.
@@ -77,6 +77,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Completions(completions) => completions.run(&mut Cli::command()),
         verb => verb.run(&cli.output),
     };
+    if let (Ok(_), Some(path), Some(list)) = (&outcome, &cli.suffix_list, list)
+        && !list.is_asked()
+    {
+        let path = path.display();
+        cli.output
+            .warn(format!("--suffix-list {path} was not used: no step domain here is made with this list"));
+    }
     outcome.unwrap_or_else(|error| show::failure(&error))
 }
 
@@ -91,10 +98,11 @@ fn suffix_list(arguments: &[OsString]) -> Option<PathBuf> {
     (0..named.len()).find_map(value)
 }
 
-/// The arguments, or what is wrong with them.
-fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+/// The arguments and the list of public suffixes among them, or what is wrong with them.
+fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<(Cli, Option<SuffixList>), clap::Error> {
     let mut command = taking_negative_numbers(Cli::command());
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut list = None;
     if let Some(path) = suffix_list(&arguments) {
         // Before all else: columns are understood with it.
         let text = fs::read_to_string(&path).map_err(|error| {
@@ -105,8 +113,9 @@ fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Er
             let why = format!("--suffix-list {}: this is not a public suffix list", path.display());
             return Err(command.error(clap::error::ErrorKind::ValueValidation, why));
         }
-        SuffixList::add(&text);
+        list = Some(SuffixList::add(&text));
     }
     let matches = command.try_get_matches_from_mut(arguments)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    Ok((cli, list))
 }

@@ -4,12 +4,15 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::Result;
+use tamis_jobs::request::Reading;
 use tamis_make::exact::path_beside;
-use tamis_make::{files, number};
-use tamis_read::{Delimiter, Explained, calendar};
+use tamis_make::{files, number, opt};
+use tamis_read::refusal::Voice;
+use tamis_read::{Delimiter, Explained, Format, calendar};
 use tamis_report::{Page, Section};
 
 use crate::show::Output;
+use crate::words::Flags;
 
 /// Writes a page, and says what is there.
 pub fn write_page(output: &Output, path: &Path, page: Page, what: &str) -> Result<()> {
@@ -27,13 +30,34 @@ pub fn write_page_silently(path: &Path, mut page: Page) -> Result<()> {
     Ok(())
 }
 
-/// How the inputs were understood, where that may not be what was meant.
-pub fn inputs(output: &Output, inputs: &[Explained]) {
+/// How the inputs were understood, where that may not be what was meant, and which of the options that were
+/// given had no effect on any of them.
+pub fn inputs(output: &Output, given: &Reading, inputs: &[Explained]) {
+    let delimited = |input: &Explained| input.delimiter.is_some();
+    let text = |input: &Explained| input.format != Format::Parquet;
+    for (is_given, option, has_it, of) in [
+        (given.delimiter.is_some(), opt::DELIMITER, delimited as fn(&Explained) -> bool, "delimited text"),
+        (given.quotes.is_some(), opt::QUOTES, delimited, "delimited text"),
+        (given.no_header, opt::NO_HEADER, delimited, "delimited text"),
+        (given.with_header, opt::WITH_HEADER, delimited, "delimited text"),
+        (given.comment.is_some(), opt::COMMENT, text, "text"),
+    ] {
+        if is_given && !inputs.is_empty() && !inputs.iter().any(has_it) {
+            output.warn(format!("{} had no effect: no input is {of}", Flags.option(option)));
+        }
+    }
     for input in inputs.iter().filter(|input| input.delimiter_by_look) {
         output.note(format!(
             "{}: the delimiter seems to be {}, judging by the header (--delimiter sets another)",
             input.path.display(),
             input.delimiter.unwrap_or(Delimiter::Byte(b','))
+        ));
+    }
+    for input in inputs.iter().filter(|input| input.quotes_by_look) {
+        output.note(format!(
+            "{}: its fields stand in quotes, and with this delimiter these are ordinary characters; --quotes csv \
+             reads them as quotes",
+            input.path.display(),
         ));
     }
     for input in inputs.iter().filter(|input| numbers_for_names(input)) {

@@ -1,6 +1,8 @@
 //! How a job understands its inputs, and what it makes of their first rows, without doing it.
 
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Mutex;
 
 use tamis::hash::Scheme;
@@ -9,7 +11,7 @@ use tamis_read::refusal::Refusal;
 use tamis_read::{BadRow, Control, Explained, RowResult, Sink, Sources};
 
 use tamis_make::build::Job;
-use tamis_make::rows::{BadRows, Groups, Key, KeyRows, Names, Take, Unusable};
+use tamis_make::rows::{BadRows, Groups, Key, KeyRows, Names, Take, Unusable, show};
 
 /// How a job understands its inputs.
 #[derive(Debug)]
@@ -20,8 +22,31 @@ pub struct Explanation {
     pub rows: Vec<Row>,
     /// What would stop the job, if that was met among the rows that were read.
     pub fault: Option<Error>,
-    /// The lines around the one that would stop it, with their numbers, as they stand in the file.
-    pub around: Vec<(u64, Vec<u8>)>,
+    /// The rows around the one that would stop it.
+    pub around: Around,
+}
+
+/// The rows around a bad one, with their numbers (none where that is not known).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Around {
+    /// Lines as they stand in the file.
+    Lines(Vec<(u64, Vec<u8>)>),
+    /// Rows of a file that has no lines: the values of the columns that are asked for.
+    Rows(Vec<(u64, String)>),
+    /// The same of a stream that cannot be read again: the rows before the bad one and, if it has values,
+    /// that one.
+    Before(Vec<String>),
+}
+
+impl Around {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Around::Lines(rows) => rows.is_empty(),
+            Around::Rows(rows) => rows.is_empty(),
+            Around::Before(rows) => rows.is_empty(),
+        }
+    }
 }
 
 /// Rows that are read to find what would stop the job.
@@ -79,6 +104,8 @@ struct Explaining<'a> {
     left: u64,
     /// Outside the sink, which is lost when the scan is ended.
     rows: &'a Mutex<Vec<Row>>,
+    /// The last rows that came, for people.
+    last: &'a Mutex<VecDeque<String>>,
 }
 
 impl Explaining<'_> {
@@ -114,6 +141,12 @@ impl Refusal for Enough {}
 
 impl Sink for Explaining<'_> {
     fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
+        let mut last = self.last.lock().expect("no holder panics");
+        if last.len() > BESIDE as usize {
+            last.pop_front();
+        }
+        last.push_back(shown(values));
+        drop(last);
         match self.keys.row(place, values) {
             Ok(()) => self.keep(values, Ok(self.made())),
             Err(why) => match why.as_a::<Unusable>() {
@@ -131,11 +164,54 @@ impl Sink for Explaining<'_> {
     }
 }
 
+/// The values of a row, for people.
+fn shown(values: &[Option<&[u8]>]) -> String {
+    values.iter().map(|value| show(*value)).collect::<Vec<_>>().join(", ")
+}
+
+/// Keeps the rows with these numbers, and ends the scan after them.
+struct Beside<'a> {
+    wanted: Range<u64>,
+    number: u64,
+    rows: &'a Mutex<Vec<(u64, String)>>,
+}
+
+impl Beside<'_> {
+    fn keep(&mut self, text: String) -> RowResult {
+        self.number += 1;
+        if self.wanted.contains(&self.number) {
+            self.rows.lock().expect("no holder panics").push((self.number, text));
+        }
+        if self.number + 1 < self.wanted.end { Ok(()) } else { Err(Enough.into()) }
+    }
+}
+
+impl Sink for Beside<'_> {
+    fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
+        self.keep(shown(values))
+    }
+
+    fn bad_row(&mut self, _: Range<usize>, why: BadRow) -> RowResult {
+        self.keep(why.to_string())
+    }
+}
+
+/// The rows around this one of a file that has no lines.
+fn rows_around(job: &Job, path: &Path, row: u64, control: &Control) -> Vec<(u64, String)> {
+    let rows = Mutex::new(Vec::new());
+    let sink = Beside { wanted: row.saturating_sub(BESIDE)..row + BESIDE + 1, number: 0, rows: &rows };
+    let columns = job.recipe.columns();
+    // That it ends with an error is how the scan is ended.
+    let _ = Sources::of(vec![(path.to_owned(), None)], &job.options, &columns)
+        .and_then(|sources| sources.scan_dyn(vec![sink], control));
+    rows.into_inner().expect("no holder panics")
+}
+
 /// Explains how a job understands its inputs, up to this many rows, or to what would stop it.
 pub fn explain(job: &Job, most: usize, control: &Control) -> Result<Explanation> {
     let recipe = &job.recipe;
     let (inputs, sources) = Sources::look(&job.inputs, &job.options, &recipe.columns())?;
-    let rows = Mutex::new(Vec::new());
+    let (rows, last) = (Mutex::new(Vec::new()), Mutex::new(VecDeque::new()));
     let groups = Groups::Discover(Names::default());
     let sink = Explaining {
         keys: KeyRows::new(recipe, Scheme::DEFAULT, BadRows::Fail, groups, Last::default()),
@@ -144,14 +220,19 @@ pub fn explain(job: &Job, most: usize, control: &Control) -> Result<Explanation>
         most,
         left: READ,
         rows: &rows,
+        last: &last,
     };
     let scanned = sources.and_then(|sources| sources.scan_dyn(vec![sink], control).map(drop));
     let rows = rows.into_inner().expect("no holder panics");
     let is_end = |error: &Error| matches!(error, Error::Row { why, .. } | Error::FileRow { why, .. } if why.as_a::<Enough>().is_some());
     let fault = scanned.err().filter(|error| !is_end(error));
     let around = match &fault {
-        Some(Error::Row { path, line, .. }) => Sources::lines_around(path, *line, BESIDE).unwrap_or_default(),
-        _ => Vec::new(),
+        Some(Error::Row { path, line, .. }) => match Sources::lines_around(path, *line, BESIDE) {
+            Ok(lines) if !lines.is_empty() => Around::Lines(lines),
+            _ => Around::Before(last.into_inner().expect("no holder panics").into()),
+        },
+        Some(Error::FileRow { path, row, .. }) => Around::Rows(rows_around(job, path, *row, control)),
+        _ => Around::Lines(Vec::new()),
     };
     Ok(Explanation { inputs, rows, fault, around })
 }

@@ -21,7 +21,7 @@ pub struct Verified {
 /// Reads every part of a file and checks it, and the keys beside it where they are kept. A file that cannot even be opened is an error;
 /// filters that do not match their checksums are all named in the report.
 pub fn verify(path: &Path, threads: usize, control: &Control) -> Result<Verified> {
-    let file = files::open(path)?;
+    let file = files::open_as_is(path)?;
     let groups = file.params().groups.len();
     control.begin(groups as u64);
     let found = parallel::each(threads, groups, |group| {

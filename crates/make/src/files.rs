@@ -270,7 +270,9 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Mapped> {
         out.copy_from_slice(bytes);
         Ok(())
     })?;
-    Ok(Container::open(held)?)
+    let container = Container::open(held)?;
+    container.params().common.recipe.makes_keys()?;
+    Ok(container)
 }
 
 /// Counts what is written.
@@ -287,8 +289,15 @@ impl Write for Length {
     }
 }
 
-/// Opens a container.
+/// Opens a container of which keys are asked, or to which they are added.
 pub fn open(path: &Path) -> Result<Mapped> {
+    let container = open_as_is(path)?;
+    container.params().common.recipe.makes_keys().map_err(Error::file(path))?;
+    Ok(container)
+}
+
+/// Opens a container of which no keys are asked: the lists by which they were made need not be known.
+pub fn open_as_is(path: &Path) -> Result<Mapped> {
     let map = file::map(path).map_err(|why| match why {
         NoMap::Io(error) => Error::io(path)(error),
         NoMap::NotAFile => Error::input(path, Refusal::NotAFile),
@@ -297,7 +306,7 @@ pub fn open(path: &Path) -> Result<Mapped> {
     Container::open(Held::File(map)).map_err(Error::file(path))
 }
 
-/// Opens several containers.
+/// Opens several containers, of which no keys are asked.
 pub fn open_all(paths: &[PathBuf]) -> Result<Vec<Mapped>> {
-    paths.iter().map(|path| open(path)).collect()
+    paths.iter().map(|path| open_as_is(path)).collect()
 }

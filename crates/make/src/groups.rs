@@ -164,7 +164,7 @@ pub struct Left {
 /// Drops groups from a file, which is replaced whole.
 pub fn drop_groups(path: &Path, names: &[Name], threads: usize, control: &Control) -> Result<Left> {
     files::check(path)?;
-    let file = files::open(path)?;
+    let file = files::open_as_is(path)?;
     let old = file.params().clone();
     if old.common.recipe.group.is_none() {
         return Err(Error::input(path, Refusal::NoGroups));

@@ -331,7 +331,8 @@ pub enum Keyless {
     NumberOfNoMoment,
     /// A text does not tell a moment.
     #[error(
-        "in the time: not a valid time; write 2026-11-15T12:34:56Z, 2026-11-15 12:34:56 or seconds since 1970"
+        "in the time: not a valid time; write 2026-11-15T12:34:56Z, 2026-11-15 12:34:56, 20261115123456 or \
+         seconds since 1970, of less than nine digits with a unit"
     )]
     NoMoment,
     /// A time of a log whose bracket does not close: the zone behind it was cut off.

@@ -28,6 +28,9 @@ pub enum BadRow {
     /// Something stands between the closing quote of a field and the end of the field.
     #[error("text follows the closing quote of a field")]
     AfterQuote,
+    /// The same in the line that names the columns.
+    #[error("text follows the closing quote of a column's name")]
+    AfterQuoteInHeader,
     /// The same, in a field of several lines: most likely a quote that never closes.
     #[error(
         "a quoted field opens here, and text follows the quote that closes it, {lines} {} below",
@@ -58,6 +61,12 @@ pub enum BadRow {
         /// How long a row may be.
         mib: usize,
     },
+    /// A byte that no text has stands in it.
+    #[error("a NUL byte stands in this row, and no text has it")]
+    Nul,
+    /// It cannot be written as TSV, which has no quotes.
+    #[error("a value with a tab or a line end cannot be written as TSV")]
+    NotTsv,
     /// A line of NDJSON is something else than an object.
     #[error("not a JSON object; each line must be one, such as {{\"id\": 1}}")]
     NotAnObject,
@@ -113,6 +122,13 @@ impl Refusal for BadRow {
     fn help(&self) -> Vec<Help> {
         match self {
             BadRow::OpenQuote | BadRow::LongQuote { .. } | BadRow::TornQuote { .. } => vec![plain_quotes()],
+            BadRow::AfterQuoteInHeader => vec![
+                Help::GiveIf(
+                    "if something else separates its columns",
+                    vec![opt::DELIMITER.with("space"), opt::DELIMITER.with("DELIMITER")],
+                ),
+                plain_quotes(),
+            ],
             BadRow::AfterQuote | BadRow::OpenInLine => vec![plain_quotes(), skip_bad_rows()],
             BadRow::TooManyFields { quotes: false, .. } => {
                 let quotes = vec![opt::QUOTES.with("csv")];
@@ -128,6 +144,11 @@ impl Refusal for BadRow {
             ],
             // A row whose end is not known cannot be left out.
             BadRow::TooLong { .. } => Vec::new(),
+            BadRow::Nul => vec![skip_bad_rows(), Help::Do("take such bytes out first (tr -d '\\0')")],
+            BadRow::NotTsv => {
+                let others = ["csv", "ndjson"].map(|format| opt::OUTPUT_FORMAT.with(format));
+                vec![Help::GiveOne(others.to_vec())]
+            }
             BadRow::LongDecimal { .. } => vec![Help::Do("choose another column")],
             _ => vec![skip_bad_rows()],
         }

@@ -81,10 +81,12 @@ impl Unit {
 /// Milliseconds since 1970 of a moment in any of these forms; parts of them are cut off:
 ///
 /// - a number of seconds (with a fraction or not), milliseconds, microseconds or nanoseconds since
-///   1970, told by its size where the unit is not given;
+///   1970, told by its size where the unit is not given; a number of less than nine digits (before 1973)
+///   needs the unit, as it may be a year (`2025`), a month or a day of the year (`2025274`);
 /// - RFC 3339 and the like: `2026-11-15T12:34:56.5+01:00`, `2026-11-15 12:34`, `2026-11-15`;
-/// - the same in digits alone: `20261115`, `20261115123456`, `20261115T123456Z`. Eight digits are
-///   never a number of seconds, unless that is said: it would be one of the first days of 1970 on;
+/// - the same in digits alone: `20261115`, `202611151234`, `20261115123456`, `20261115T123456Z`. Eight
+///   digits are never a number of seconds, unless that is said, and twelve or fourteen are a date where
+///   they can be one of the years 1900 to 2199;
 /// - as web servers log it: `[15/Nov/2026:12:34:56 +0100]`.
 ///
 /// Without a zone it is UTC. Nothing where it is none of them, or no day of the calendar.
@@ -97,7 +99,10 @@ pub fn moment(text: &[u8], unit: Option<Unit>) -> Option<i64> {
         Some(b'.') if unit.is_none() && digits == 8 && text[9..].iter().all(|&byte| byte == b'0') => {
             compact(&text[..8])
         }
-        None if unit.is_none() && digits == 14 => compact(text).or_else(|| number(text, unit)),
+        None if unit.is_none() && matches!(digits, 12 | 14) && has_a_year(text) => {
+            compact(text).or_else(|| number(text, unit))
+        }
+        None | Some(b'.') if unit.is_none() && digits < FEWEST_DIGITS => None,
         None | Some(b'.') => number(text, unit),
         // Digits are a date only where no unit says that they are a number.
         _ if unit.is_some() => None,
@@ -105,6 +110,14 @@ pub fn moment(text: &[u8], unit: Option<Unit>) -> Option<i64> {
         Some(b'T' | b't') if digits == 8 => compact(text),
         _ => logged(text),
     }
+}
+
+/// A number of fewer digits may be anything.
+const FEWEST_DIGITS: usize = 9;
+
+/// Whether digits begin with a year that people write.
+fn has_a_year(text: &[u8]) -> bool {
+    matches!(text, [b'1', b'9', ..] | [b'2', b'0' | b'1', ..])
 }
 
 fn number(text: &[u8], unit: Option<Unit>) -> Option<i64> {
@@ -226,7 +239,9 @@ fn compact(text: &[u8]) -> Option<i64> {
         return Some(date);
     }
     rest.eat(b"Tt");
-    let (hour, minute, second) = (rest.number(2)?, rest.number(2)?, rest.number(2)?);
+    let (hour, minute) = (rest.number(2)?, rest.number(2)?);
+    let has_seconds = rest.0.first().is_some_and(u8::is_ascii_digit);
+    let second = if has_seconds { rest.number(2)? } else { 0 };
     let possible = hour < 24 && minute < 60 && second <= 60;
     let time = possible.then_some(((hour * 60 + minute) * 60 + second) as i64 * 1000)?;
     Some(date + time - rest.zone()?)
@@ -322,7 +337,12 @@ mod tests {
         assert_eq!(moment(b"2026-11-15", None), Some(noon - (12 * 3600 + 34 * 60 + 56) * 1000));
         assert_eq!(moment(b"2016-12-31T23:59:60Z", None), moment(b"2017-01-01T00:00:00Z", None));
         assert_eq!(moment(b"-1.5", None), Some(-1500));
-        assert_eq!(moment(b"0", None), Some(0));
+        assert_eq!(moment(b"0", Some(Unit::Seconds)), Some(0));
+        for minute in ["202611151234", "20261115T1234", "20261115T1334+0100"] {
+            assert_eq!(moment(minute.as_bytes(), None), Some(noon - 56_000), "{minute}");
+        }
+        assert_eq!(moment(b"202613011255", None), Some(202_613_011_255), "no day: milliseconds");
+        assert_eq!(moment(b"100000000", None), Some(100_000_000_000));
     }
 
     #[test]
@@ -366,8 +386,14 @@ mod tests {
             "20251301",
             "10000000",
             "20251001T",
-            "20251001T1234",
             "20251001T246000",
+            "20251001T123",
+            "0",
+            "2025",
+            "202510",
+            "2025274",
+            "2025274.0",
+            "20251001.5",
             "15/Nov/2026",
             "[15/Nov/2026:12:34:56",
             "[15/Nov/2026:12:34:56 +0100",

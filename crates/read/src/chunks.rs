@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 use super::delimited::{Cut, cut, newlines};
 use super::detect::{self, BadFormat};
 use super::dialect::Dialect;
 use super::lines::Fault;
+use super::options::Quotes;
 use super::origin::{Counted, Origin, damaged};
 use super::pace::Pace;
 use super::reader::{Bytes, Compression, fill, fill_until};
@@ -30,9 +31,13 @@ pub(super) struct Sizes {
     pub(super) row: usize,
 }
 
+/// How long a row may be, in bytes: the one bound for all who read rows or keys. A key that can be learned
+/// can be asked for.
+pub const LONGEST_ROW: usize = 1 << 30;
+
 impl Default for Sizes {
     fn default() -> Self {
-        Sizes { chunk: 256 << 10, row: 1 << 30 }
+        Sizes { chunk: 256 << 10, row: LONGEST_ROW }
     }
 }
 
@@ -147,6 +152,8 @@ pub(super) struct Feed {
     ended: bool,
     /// If rows must not wait until a chunk is full: whether more can be read now.
     pace: Option<Pace>,
+    /// How lines end in what is looked through.
+    ends: LineEnds,
 }
 
 impl Feed {
@@ -183,6 +190,7 @@ impl Feed {
             carry: Vec::new(),
             ended: false,
             pace: None,
+            ends: LineEnds::default(),
         })
     }
 
@@ -250,12 +258,17 @@ impl Feed {
 
     /// Refuses what is not text, by the same first bytes of it however they come: the look at the input
     /// saw no more of a slow stream than its first line.
-    fn refuse_binary(&self, path: &Path, data: &[u8]) -> Result<()> {
+    fn refuse_binary(&mut self, path: &Path, data: &[u8]) -> Result<()> {
         let left = (detect::LOOKED_THROUGH as u64).saturating_sub(self.start);
         let looked = &data[..data.len().min(left as usize)];
-        match detect::nul(looked, Some(self.dialect.delimiter)) {
-            Some(at) => Err(Error::input(path, BadFormat::Binary { at: self.start + at as u64 + 1 })),
-            None => Ok(()),
+        if let Some(at) = detect::nul(looked, Some(self.dialect.delimiter)) {
+            return Err(Error::input(path, BadFormat::Binary { at: self.start + at as u64 + 1 }));
+        }
+        self.ends.count(looked, self.dialect.quotes);
+        let all = self.ended || data.len() as u64 >= left;
+        match all && self.ends.are_mostly_returns() {
+            true => Err(Error::input(path, BadFormat::OnlyReturns)),
+            false => Ok(()),
         }
     }
 
@@ -267,6 +280,38 @@ impl Feed {
         };
         let chunk = Chunk { start: self.start, line: self.line, quoted: true, read: 0 };
         chunk.trouble(buffer.data(), Fault { at: open.unwrap_or(0), why })
+    }
+}
+
+/// How many lines end at LF, and how often CR stands alone where a line could end.
+#[derive(Debug, Default)]
+pub(super) struct LineEnds {
+    feeds: u64,
+    returns: u64,
+}
+
+impl LineEnds {
+    /// Counts them in whole lines. A CR within quotes ends no line: where quotes quote, lines that have some
+    /// are passed over.
+    pub(super) fn count(&mut self, text: &[u8], quotes: Quotes) {
+        if memchr(b'\r', text).is_none() {
+            self.feeds += newlines(text);
+            return;
+        }
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            self.feeds += u64::from(line.ends_with(b"\n"));
+            if quotes == Quotes::None || memchr(b'"', line).is_none() {
+                let line = line.strip_suffix(b"\n").unwrap_or(line);
+                // The last one may be half of a line end.
+                let inner = line.strip_suffix(b"\r").unwrap_or(line);
+                self.returns += memchr_iter(b'\r', inner).count() as u64;
+            }
+        }
+    }
+
+    /// Whether more lines would end at CR than do at LF.
+    pub(super) fn are_mostly_returns(&self) -> bool {
+        self.returns > self.feeds
     }
 }
 

@@ -111,6 +111,9 @@ impl Refusal for NoColumn {
                 let whole = Help::GiveTo(opt::FORMAT.with("lines"), "take whole lines");
                 if *lines { vec![key, whole] } else { vec![key] }
             }
+            NoColumn::Missing { column: Column::Name(name), there, .. } if there.has_in_quotes(name) => {
+                vec![Help::GiveTo(opt::QUOTES.with("csv"), "read quotes around a name as quotes")]
+            }
             NoColumn::Missing { near: None, delimiter: Some(_), .. } => vec![Help::give(opt::DELIMITER)],
             NoColumn::Lines(_) => vec![Help::GiveIf("if it has columns", tables())],
             NoColumn::NumberInObjects(_) => vec![Help::GiveIf("if messages have columns", tables())],
@@ -128,6 +131,14 @@ impl Refusal for NoColumn {
 /// The names of columns; for people, the first of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ColumnNames(pub Vec<String>);
+
+impl ColumnNames {
+    /// Whether one is this name with quotes around it.
+    fn has_in_quotes(&self, name: &str) -> bool {
+        let plain = |other: &String| other.strip_prefix('"')?.strip_suffix('"').map(|other| other == name);
+        self.0.iter().any(|other| plain(other) == Some(true))
+    }
+}
 
 impl fmt::Display for ColumnNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -232,11 +243,12 @@ fn other_delimiter(name: &str, names: &[String]) -> Option<&'static str> {
 
 /// The name that is closest to this one, if any is close.
 fn near<'a>(name: &str, names: &'a [String]) -> Option<&'a String> {
+    // What is empty is close to every short name, and helps nobody.
+    let names = names.iter().filter(|other| !other.is_empty());
     let wanted: Vec<char> = name.to_lowercase().chars().collect();
     // Names of absurd length are not worth a table of distances.
     let allowed = wanted.len().div_ceil(3).min(3);
     names
-        .iter()
         .filter(|other| other.len() < 200 && wanted.len() < 200)
         .map(|other| (distance(&wanted, &other.trim().to_lowercase().chars().collect::<Vec<_>>()), other))
         .filter(|(distance, _)| *distance <= allowed)

@@ -267,6 +267,16 @@ pub(super) fn emptied<'b>(mut values: Vec<Option<&[u8]>>) -> Vec<Option<&'b [u8]
 /// The fields of a row, and where the next begins.
 pub(super) type Row = (Vec<Vec<u8>>, usize);
 
+/// Where the first row begins, and the comments before it.
+pub(super) fn first_row_start(data: &[u8], dialect: Dialect) -> (usize, u64) {
+    let (mut start, mut comments) = (0, 0);
+    while dialect.is_comment(data.get(start)) || matches!(data[start..], [b'\n', ..] | [b'\r', b'\n', ..]) {
+        comments += u64::from(dialect.is_comment(data.get(start)));
+        start = after_line(data, start);
+    }
+    (start, comments)
+}
+
 /// The first row; `None` where it does not end in `data`, which is not all there is (`whole`). Comments
 /// before it are counted.
 pub(super) fn first_row(
@@ -275,12 +285,8 @@ pub(super) fn first_row(
     whole: bool,
     comments: &mut u64,
 ) -> Result<Option<Row>, Fault> {
-    *comments = 0;
-    let mut start = 0;
-    while dialect.is_comment(data.get(start)) || matches!(data[start..], [b'\n', ..] | [b'\r', b'\n', ..]) {
-        *comments += u64::from(dialect.is_comment(data.get(start)));
-        start = after_line(data, start);
-    }
+    let (start, before) = first_row_start(data, dialect);
+    *comments = before;
     let row = match dialect {
         Dialect { delimiter: Delimiter::Byte(byte), quotes: Quotes::None | Quotes::Csv, .. } => {
             first_any(data, start, byte, dialect.quotes == Quotes::Csv, whole)

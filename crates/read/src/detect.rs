@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tamis::key::Column;
 
+use super::cursor::{Quotes as Marks, closing_quote};
 use super::delimited;
 use super::doubt::Doubt;
 use super::options::{Delimiter, Quotes};
@@ -70,6 +71,9 @@ pub enum BadFormat {
     /// What was declared can be read in more than one way.
     #[error("{0}")]
     Doubt(Doubt),
+    /// The first line tells spreadsheets the delimiter.
+    #[error("its first line, sep={}, is for spreadsheets and no row", .0.written().escape_ascii())]
+    Told(Delimiter),
     /// Text that is not written as the file that is asked records.
     #[error(
         "the delimiter recorded in the file that is asked, {recorded}, is not in its first line, and {} cuts \
@@ -96,7 +100,10 @@ pub enum BadFormat {
         /// Where, from 1.
         at: u64,
     },
-    /// Lines that end at CR alone.
+    /// Text in another encoding, by where its NULs stand.
+    #[error("this seems to be {0} text")]
+    Wide(&'static str),
+    /// Lines that end at CR alone, all or most of them.
     #[error("its lines end at CR alone")]
     OnlyReturns,
     /// A kind of file that is not read.
@@ -125,14 +132,30 @@ impl Refusal for BadFormat {
             }
             BadFormat::Comment(_) => vec![Help::leave_out(opt::COMMENT)],
             BadFormat::Doubt(doubt) => doubt.help(),
+            BadFormat::Told(delimiter) => {
+                let remove = "take it out first (tail -n +2)";
+                match delimiter.name() {
+                    Some(name) => vec![Help::Clause(vec![
+                        remove.into(),
+                        " and give ".into(),
+                        opt::DELIMITER.with(name).into(),
+                    ])],
+                    None => vec![Help::Do(remove)],
+                }
+            }
             BadFormat::Contradicted { recorded, others } => {
                 let all = others.iter().chain([recorded]).filter_map(|delimiter| delimiter.name());
                 vec![Help::GiveOne(all.map(|name| opt::DELIMITER.with(name)).collect())]
             }
-            BadFormat::Binary { .. } => vec![Help::Do(
-                "if it is text in UTF-16, convert it first (iconv -f UTF-16LE -t UTF-8); if it is text with such \
-                 bytes in it, take them out (tr -d '\\0')",
-            )],
+            BadFormat::Binary { .. } => {
+                vec![Help::Do("if it is text with such bytes in it, take them out first (tr -d '\\0')")]
+            }
+            BadFormat::Wide(encoding) => vec![Help::Do(match *encoding {
+                "UTF-16LE" => "convert it to UTF-8 first: iconv -f UTF-16LE -t UTF-8",
+                "UTF-16BE" => "convert it to UTF-8 first: iconv -f UTF-16BE -t UTF-8",
+                "UTF-32LE" => "convert it to UTF-8 first: iconv -f UTF-32LE -t UTF-8",
+                _ => "convert it to UTF-8 first: iconv -f UTF-32BE -t UTF-8",
+            })],
             BadFormat::OnlyReturns => vec![Help::Do("turn them into LF first: tr '\\r' '\\n'")],
             BadFormat::IsParquet(_) => vec![Help::leave_out(opt::FORMAT)],
             BadFormat::NotParquetAsNamed => {
@@ -188,6 +211,7 @@ pub(super) fn kind(
             "parquet" => Err(BadFormat::NotParquetAsNamed),
             "txt" | "log" | "list" if only_lines(columns) && delimiter.is_none() => Ok(RowFormat::Lines),
             _ if options.recorded && is_object(first) => Ok(RowFormat::Ndjson),
+            _ if delimiter.is_none() && is_array(first) && !only_lines(columns) => Err(BadFormat::JsonArray),
             _ => Ok(by_look(first, delimiter, columns)),
         },
     }
@@ -242,7 +266,7 @@ pub(super) const LOOKED_THROUGH: usize = 64 << 10;
 pub(super) fn refuse_binary(text: &[u8], whole: bool, delimiter: Option<Delimiter>) -> Result<(), BadFormat> {
     let looked = &text[..text.len().min(LOOKED_THROUGH)];
     if let Some(at) = nul(looked, delimiter) {
-        return Err(BadFormat::Binary { at: at as u64 + 1 });
+        return Err(wide(looked).map_or(BadFormat::Binary { at: at as u64 + 1 }, BadFormat::Wide));
     }
     let whole = whole || text.len() >= LOOKED_THROUGH;
     let inner = looked.strip_suffix(b"\r").unwrap_or(looked);
@@ -250,6 +274,32 @@ pub(super) fn refuse_binary(text: &[u8], whole: bool, delimiter: Option<Delimite
         return Err(BadFormat::OnlyReturns);
     }
     Ok(())
+}
+
+/// Whether a text is read, as far as its bytes tell.
+#[cfg(test)]
+pub(super) fn is_text(text: &[u8], quotes: Quotes) -> bool {
+    let mut ends = super::chunks::LineEnds::default();
+    ends.count(text, quotes);
+    refuse_binary(text, true, None).is_ok() && !ends.are_mostly_returns()
+}
+
+/// The encoding of text whose first characters, which are ASCII in most, have more bytes than one.
+fn wide(text: &[u8]) -> Option<&'static str> {
+    let is = |pattern: [bool; 4]| {
+        let (first, _) = text[..text.len().min(64)].as_chunks::<4>();
+        !first.is_empty()
+            && first.iter().all(|four| [0, 1, 2, 3].iter().all(|&i| (four[i] == 0) == pattern[i]))
+    };
+    // Where the NULs of each four bytes stand.
+    [
+        ("UTF-16LE", [false, true, false, true]),
+        ("UTF-16BE", [true, false, true, false]),
+        ("UTF-32LE", [false, true, true, true]),
+        ("UTF-32BE", [true, true, true, false]),
+    ]
+    .into_iter()
+    .find_map(|(name, pattern)| is(pattern).then_some(name))
 }
 
 /// Where the first NUL is, unless that is the delimiter.
@@ -260,9 +310,9 @@ pub(super) fn nul(text: &[u8], delimiter: Option<Delimiter>) -> Option<usize> {
 /// Delimiters that text may have of which nothing is said.
 const CANDIDATES: [u8; 5] = *b"\t,;| ";
 
-/// The delimiter of a text, by its header alone: all that is asked is there. Where it is called CSV
-/// (`declared`), another than the comma serves only where the header has no comma. Where several serve,
-/// that is a doubt.
+/// The delimiter of a text, by its header alone: all that is asked is there. Where several serve, that is
+/// a doubt. What is called CSV (`declared`) has commas, unless its header has none, or another cuts it into
+/// as many columns or more.
 pub(super) fn by_header(
     text: &[u8],
     options: &Options,
@@ -270,24 +320,22 @@ pub(super) fn by_header(
     asked: &[Column],
 ) -> Result<Delimiter, BadFormat> {
     let names = |byte: u8| -> Vec<String> {
-        let dialect = options.dialect(byte.into());
-        match delimited::first_row(text, dialect, true, &mut 0) {
-            Ok(Some((fields, _))) => {
-                fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect()
-            }
-            _ => Vec::new(),
-        }
+        let names = cut(text, options, byte);
+        names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     };
     let comma = names(b',');
-    if declared && comma.len() > 1 {
+    let rivals = if declared { rivals(text, options) } else { Vec::new() };
+    if declared && comma.len() > 1 && rivals.is_empty() {
         return Ok(b','.into());
     }
     let splits = |byte: &u8| names(*byte).len() > 1;
     let serves = |byte: &u8| splits(byte) && columns::find(asked, &names(*byte)).is_ok();
     let candidates = &CANDIDATES[..4];
-    let serving: Vec<u8> = candidates.iter().copied().filter(serves).collect();
+    let possible = |byte: &&u8| comma.len() <= 1 || !declared || **byte == b',' || rivals.contains(byte);
+    let serving: Vec<u8> = candidates.iter().filter(possible).copied().filter(serves).collect();
     match serving[..] {
-        [only] => Ok(only.into()),
+        // Where commas cut it as well, another is not taken unsaid.
+        [only] if only == b',' || !declared || comma.len() <= 1 => Ok(only.into()),
         // Nothing serves: for the message, and for a table of one column.
         [] => {
             let first = lines::first_but(text, options.comment);
@@ -306,6 +354,81 @@ pub(super) fn by_header(
             false,
         ))),
     }
+}
+
+/// Whether a quote is left open in the first line, cut by another delimiter than the comma: the row may go
+/// on below it. Where it does so by commas, no other is looked for below its end.
+pub(super) fn goes_on(text: &[u8], options: &Options) -> bool {
+    let open = |byte: u8| is_open(text, options, byte);
+    by_commas(text, options).is_none() && CANDIDATES[..4].iter().any(|&byte| open(byte))
+}
+
+/// Whether a quote is left open in the first line, cut by this delimiter.
+fn is_open(text: &[u8], options: &Options, delimiter: u8) -> bool {
+    let line = lines::first_but(text, options.comment);
+    delimited::cut(line, options.dialect(delimiter.into())).open.is_some()
+}
+
+/// Where a first row of several lines ends, if it is one by commas.
+fn by_commas(text: &[u8], options: &Options) -> Option<usize> {
+    let row = || delimited::first_row(text, options.dialect(b','.into()), true, &mut 0);
+    is_open(text, options, b',').then(row)?.ok()?.map(|(_, end)| end)
+}
+
+/// The fields of the first row, cut by this delimiter; none where it cannot be. However much of a text is
+/// there, the same of it is looked at: by commas its first row, by another no more than tells what it is.
+fn cut(text: &[u8], options: &Options, delimiter: u8) -> Vec<Vec<u8>> {
+    let text = match delimiter {
+        b',' => text,
+        _ => &text[..by_commas(text, options).unwrap_or(text.len().min(LOOKED_THROUGH))],
+    };
+    match delimited::first_row(text, options.dialect(delimiter.into()), true, &mut 0) {
+        Ok(Some((fields, _))) => fields,
+        _ => Vec::new(),
+    }
+}
+
+/// The delimiters that cut the first row of text which is called CSV into as many fields as commas do, or
+/// more: one comma in a name (`id;price (EUR,net)`) does not make a table of it.
+fn rivals(text: &[u8], options: &Options) -> Vec<u8> {
+    others(text, options, cut(text, options, b',').len().max(2))
+}
+
+/// Whether another delimiter cuts it at all: it is said then that commas were taken.
+pub(super) fn cuts_otherwise(text: &[u8], options: &Options) -> bool {
+    !others(text, options, 2).is_empty()
+}
+
+/// The delimiters but the comma that cut the first row into this many fields or more. What commas leave
+/// within quotes cuts nothing.
+fn others(text: &[u8], options: &Options, least: usize) -> Vec<u8> {
+    let quoted = options.quotes.unwrap_or(Quotes::Csv) == Quotes::Csv;
+    let line = lines::first_but(text, options.comment);
+    let rules_out = |byte: u8| quoted && quotes_are_whole(line, b',') && !quotes_are_whole(line, byte);
+    let others = CANDIDATES[..4].iter().copied().filter(|byte| *byte != b',');
+    others.filter(|&byte| cut(text, options, byte).len() >= least && !rules_out(byte)).collect()
+}
+
+/// Whether a line, cut by this delimiter, has quotes only around whole fields.
+fn quotes_are_whole(line: &[u8], delimiter: u8) -> bool {
+    let (mut at, mut fresh) = (0, true);
+    while let Some(&byte) = line.get(at) {
+        match byte {
+            b'"' if fresh => {
+                match closing_quote(line, &mut Marks::new(line, at + 1)) {
+                    Some((close, _)) if line.get(close + 1).is_none_or(|&next| next == delimiter) => {
+                        at = close
+                    }
+                    _ => return false,
+                }
+                fresh = false;
+            }
+            b'"' => return false,
+            byte => fresh = byte == delimiter,
+        }
+        at += 1;
+    }
+    true
 }
 
 /// Refuses text of which the recorded delimiter does not make what is asked, and another does.
@@ -342,20 +465,24 @@ pub(super) fn refuse_other_than_comma(
     asked: &[Column],
 ) -> Result<(), BadFormat> {
     let first = lines::first_but(text, options.comment);
-    let fields = |byte: u8| match delimited::first_row(text, options.dialect(byte.into()), true, &mut 0) {
-        Ok(Some((fields, _))) => fields.len(),
-        _ => 0,
-    };
-    if fields(b',') != 1 {
+    let rivals = rivals(text, options);
+    if rivals.is_empty() || cut(text, options, b',').is_empty() {
         return Ok(());
     }
-    let others: Vec<u8> =
-        CANDIDATES[..4].iter().copied().filter(|byte| *byte != b',' && fields(*byte) > 1).collect();
-    if others.is_empty() {
-        return Ok(());
-    }
-    let choices: Vec<u8> = others.into_iter().chain([b',']).collect();
+    let choices: Vec<u8> = rivals.into_iter().chain([b',']).collect();
     Err(BadFormat::Doubt(Doubt::of_line(first, options, asked, &choices, false)))
+}
+
+/// Refuses a first line that tells spreadsheets the delimiter: it would be taken for the header.
+pub(super) fn refuse_told(text: &[u8], options: &Options) -> Result<(), BadFormat> {
+    let line = lines::first_but(text, options.comment);
+    let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
+    match line.split_at_checked(4) {
+        Some((sign, [delimiter])) if sign.eq_ignore_ascii_case(b"sep=") => {
+            Err(BadFormat::Told(Delimiter::Byte(*delimiter)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Why a line could be cut in more than one way; none where it is one value however it is cut.
@@ -379,8 +506,15 @@ pub(super) fn refuse_undeclared(text: &[u8], options: &Options, asked: &[Column]
     if first.is_empty() || (only_first && doubt_in_line(first).is_none()) {
         return Ok(());
     }
-    let occurring: Vec<u8> = CANDIDATES.into_iter().filter(|byte| first.contains(byte)).collect();
-    Err(BadFormat::Doubt(Doubt::of_line(first, options, asked, &occurring, only_first)))
+    // Most lists begin with a line about them.
+    let below = match options.comment {
+        None if first.starts_with(b"#") => lines::first_but(text, Some(b'#')),
+        _ => b"",
+    };
+    let line = if below.is_empty() { first } else { below };
+    let occurring: Vec<u8> = CANDIDATES.into_iter().filter(|byte| line.contains(byte)).collect();
+    let doubt = Doubt::of_line(line, options, asked, &occurring, only_first);
+    Err(BadFormat::Doubt(if below.is_empty() { doubt } else { doubt.below_a_comment() }))
 }
 
 fn name(format: Format) -> &'static str {
@@ -420,6 +554,14 @@ fn is_object(first: &[u8]) -> bool {
     first.trim_ascii_start().starts_with(b"{")
 }
 
+/// Whether a line begins as a JSON array of objects does; the time of a log is in brackets, too.
+fn is_array(first: &[u8]) -> bool {
+    match first.trim_ascii().strip_prefix(b"[") {
+        Some(rest) => rest.is_empty() || rest.trim_ascii_start().starts_with(b"{"),
+        None => false,
+    }
+}
+
 /// What a text is whose name says nothing, by its first line and the columns that are asked.
 fn by_look(first: &[u8], delimiter: Option<Delimiter>, columns: &[Column]) -> RowFormat {
     if let Some(delimiter) = delimiter {
@@ -442,6 +584,9 @@ fn foreign(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let unpack = "unpack it first";
     let convert = "convert it to Parquet or CSV first";
     match head {
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => {
+            Some(("UTF-32 text", "convert it to UTF-8 first: iconv -f UTF-32 -t UTF-8"))
+        }
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
             Some(("UTF-16 text", "convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"))
         }
@@ -542,13 +687,25 @@ mod tests {
         assert_eq!(told("id\n1;2\n", false, &["id"]), is(b','), "a table of one column");
         assert_eq!(told("id\tx\n", false, &["y"]), is(b'\t'), "for the message");
         // What is called CSV has commas, unless its header has none.
-        assert_eq!(told("a,b;c\n", true, &["c"]), is(b','));
+        assert_eq!(told("a,b;c,d\n", true, &["c"]), is(b','));
+        assert_eq!(told("id,n;m\n", true, &["id"]), is(b','), "no other has the column");
+        for text in ["id,\"a;b\"\n", "id,name;alias,x\n", "\"x;y\",\"a;b\",c\n", "\"a \"\";\"\"\",b\n"] {
+            assert_eq!(told(text, true, &["1"]), is(b','), "{text}");
+        }
         assert_eq!(told("id;price\n1;2,5\n", true, &["1"]), is(b';'));
         assert_eq!(told("id|price\n", true, &["price"]), is(b'|'));
         assert_eq!(told("id\n1;2\n", true, &["1"]), is(b','));
-        for (text, declared, asked) in [("id,a;id\n", false, "id"), ("a;b|c\n", true, "1")] {
+        for (text, declared, asked, ways) in [
+            ("id,a;id\n", false, "id", 2),
+            ("a;b|c\n", true, "1", 2),
+            ("id;price (EUR,net)\n1;2,5\n", true, "1", 2),
+            ("id;price (EUR,net)\n1;2,5\n", true, "id", 1),
+            ("id;\"EUR, net\"\n1;2,5\n", true, "id", 1),
+            ("a,b;c\n", true, "c", 1),
+            ("id\tn\ta, b\n", true, "2", 2),
+        ] {
             let Err(BadFormat::Doubt(doubt)) = told(text, declared, &[asked]) else { panic!("{text}") };
-            assert_eq!(doubt.choices.len(), 2, "{text}");
+            assert_eq!(doubt.choices.len(), ways, "{text}");
         }
     }
 
@@ -575,6 +732,14 @@ mod tests {
             ]
         );
         assert_eq!(doubt("a,b\n", &second), [choice(opt::DELIMITER, "comma", "b")]);
+        assert_eq!(
+            doubt("# blocklist\n1.2.3.4,a b\n", &first),
+            [
+                choice(opt::DELIMITER, "comma", "1.2.3.4"),
+                choice(opt::DELIMITER, "space", "1.2.3.4,a"),
+                choice(opt::FORMAT, "lines", "1.2.3.4,a b")
+            ]
+        );
         assert_eq!(doubt(" a  b\n", &second), [choice(opt::DELIMITER, "whitespace", "b")]);
         assert_eq!(doubt("ab\n", &second), []);
         assert!(refuse_undeclared(b"ab\n", &Options::default(), &first).is_ok());
@@ -626,7 +791,18 @@ mod tests {
     fn what_is_not_text_is_refused() {
         let refused = |text: &[u8], whole| refuse_binary(text, whole, None).err();
         assert_eq!(refused(b"ab\0", false), Some(BadFormat::Binary { at: 3 }));
-        assert_eq!(refused(b"a\0b\0\n\0", true), Some(BadFormat::Binary { at: 2 }));
+        for (text, encoding) in [
+            (&b"a\0b\0\n\0"[..], "UTF-16LE"),
+            (b"\0a\0b\0\n", "UTF-16BE"),
+            (b"a\0\0\0\n\0\0\0", "UTF-32LE"),
+            (b"\0\0\0a\0\0\0\n", "UTF-32BE"),
+        ] {
+            let why = refused(text, true).unwrap();
+            assert_eq!(why, BadFormat::Wide(encoding));
+            assert!(
+                matches!(why.help()[..], [Help::Do(advice)] if advice.contains(&format!("-f {encoding} ")))
+            );
+        }
         for text in ["a\rb\r", "a\rb", "a\r\rb"] {
             assert_eq!(refused(text.as_bytes(), true), Some(BadFormat::OnlyReturns), "{text:?}");
         }
@@ -659,6 +835,8 @@ mod tests {
         for (head, what) in [
             (&b"\xff\xfea\0"[..], "UTF-16"),
             (b"\xfe\xff\0a", "UTF-16"),
+            (b"\xff\xfe\0\0a\0\0\0", "UTF-32"),
+            (b"\0\0\xfe\xff\0\0\0a", "UTF-32"),
             (b"PK\x03\x04", "zip"),
             (&tar, "tar"),
             (b"Obj\x01", "Avro"),
@@ -668,18 +846,32 @@ mod tests {
             assert!(matches!(refused.help()[..], [Help::Do(advice)] if advice.contains("first")));
         }
         assert!(look("x.json", b"[{\"a\":1}]", &LINE) == Err(BadFormat::JsonArray));
+        for text in ["[{\"a\":1}]", "[\n {\"a\":1}\n]", "[ {"] {
+            assert_eq!(look("-", text.as_bytes(), &named()), Err(BadFormat::JsonArray), "{text}");
+        }
+        assert_eq!(look("-", b"[x] a", &LINE), Ok(RowFormat::Lines));
     }
 
     #[test]
     fn a_csv_without_header_and_commas_is_a_doubt() {
         let refused =
             |text: &str| refuse_other_than_comma(text.as_bytes(), &Options::default(), &[Column::Number(1)]);
-        for text in ["1;2\n3;4,5\n", "a;\"b\"", "1\t2\n", "a|b;c\n"] {
+        for text in ["1;2\n3;4,5\n", "a;\"b\"", "1\t2\n", "a|b;c\n", "1;2,5\n", "1,2;3\n"] {
             assert!(refused(text).is_err(), "{text:?}");
         }
-        for text in ["1,2;3\n", "1;2,5\n", "a\nb;c\n", "\"a;b\"\nx;y\n", "", "\n"] {
+        for text in ["1,2;3,4\n", "a\nb;c\n", "\"a;b\"\nx;y\n", "1,\"2;3\"\n", "", "\n"] {
             assert!(refused(text).is_ok(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_line_for_spreadsheets_is_no_header() {
+        let told = |text: &str| refuse_told(text.as_bytes(), &Options::default());
+        for text in ["sep=;\nid;n\n", "SEP=;\r\n", "\"sep=;\"\n"] {
+            assert_eq!(told(text), Err(BadFormat::Told(Delimiter::Byte(b';'))), "{text:?}");
+        }
+        assert!(told("sep=,\n").is_err() && told("sep=\t\n").is_err());
+        assert!(told("sep\n").is_ok() && told("sep=\n").is_ok() && told("sep=ab\n").is_ok());
     }
 
     #[test]

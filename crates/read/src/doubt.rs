@@ -18,11 +18,14 @@ pub struct Doubt {
     pub choices: Vec<(Given, String)>,
     /// The column that is asked for.
     column: String,
+    /// Whether the first line seems to be a comment, and the next one is meant.
+    commented: bool,
 }
 
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.choices.len() {
+            _ if self.commented => "; its first line seems to be a comment",
             0 => "; its first line has too few of the usual delimiters",
             1 => "",
             _ => "; its first line can be cut in more than one way",
@@ -66,20 +69,37 @@ impl Doubt {
         // What cuts a line into most fields is most likely meant; of equals, what cuts it first.
         cuts.sort_by_key(|(rank, ..)| *rank);
         cuts.truncate(if lines { 2 } else { 3 });
-        let mut choices: Vec<_> = cuts.into_iter().map(|(_, given, value)| (given, value)).collect();
+        let mut choices: Vec<(Given, String)> = Vec::new();
+        for (_, given, value) in cuts {
+            // One of two that read the same is enough; a name is not what is read.
+            if number.is_none() || choices.iter().all(|(_, other)| *other != value) {
+                choices.push((given, value));
+            }
+        }
         if let Some(value) = log::first_value(line, asked) {
+            // With blanks between them, its fields may be read as well; more would be too much.
+            choices.truncate(1);
             choices.insert(0, (opt::FORMAT.with("log"), shortened(&value)));
         }
         if lines {
             choices.push((opt::FORMAT.with("lines"), shortened(line)));
         }
         let column = asked.iter().find(|column| **column != Column::Line).unwrap_or(&Column::Number(1));
-        Doubt { choices, column: column.to_string() }
+        Doubt { choices, column: column.to_string(), commented: false }
+    }
+
+    /// The same of a text whose first line, which seems to be a comment, was passed over.
+    pub(super) fn below_a_comment(self) -> Doubt {
+        Doubt { commented: true, ..self }
     }
 
     pub(super) fn help(&self) -> Vec<Help> {
-        let choice = |(given, value): &(Given, String)| {
-            Help::GiveFor(given.clone(), format!("read {value:?} in the first line"))
+        let choice = |(given, value): &(Given, String)| match self.commented {
+            false => Help::GiveFor(vec![given.clone()], format!("read {value:?} in the first line")),
+            true => {
+                let sign = opt::COMMENT.with("'#'");
+                Help::GiveFor(vec![sign, given.clone()], format!("read {value:?} in the line below it"))
+            }
         };
         let mut help: Vec<Help> = self.choices.iter().map(choice).collect();
         if help.is_empty() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tamis::key::Column;
 
-use super::chunks::{Beginning, Feed, Sizes};
+use super::chunks::{Beginning, Feed, LineEnds, Sizes};
 use super::delimited::{self, newlines};
 use super::detect::{self, BYTE_ORDER_MARK, BadFormat, RowFormat};
 use super::dialect::{Dialect, Picks};
@@ -33,10 +33,15 @@ pub struct Explained {
     pub compression: Option<&'static str>,
     /// The delimiter of delimited text.
     pub delimiter: Option<Delimiter>,
-    /// Whether the header told the delimiter, in a file that is called CSV and has no commas in it.
+    /// Whether the header told the delimiter, in a file that is called CSV: it has no commas in it, or
+    /// another delimiter as well.
     pub delimiter_by_look: bool,
     /// What quotes mean in delimited text.
     pub quotes: Option<Quotes>,
+    /// Whether each field of the first row stands in quotes, and nobody said that they mean nothing here.
+    pub quotes_by_look: bool,
+    /// Whether its name or a flag says that it is a table.
+    pub table: bool,
     /// Comments before the first row.
     pub comments: u64,
     /// Whether nobody said that each line is one key: [`Options::undeclared`].
@@ -98,6 +103,7 @@ struct Seen {
     /// Whether the delimiter is not the one that the name of the format says.
     by_look: bool,
     quotes: Option<Quotes>,
+    quotes_by_look: bool,
     comments: u64,
     names: Vec<String>,
     /// None where that is not told by the head; an error where columns are asked that it has not.
@@ -127,10 +133,11 @@ impl Input {
         let (named, asked) = Named::part(&path, asked).map_err(|why| Error::input(&path, why))?;
         let (origin, compression, seen) =
             origin::open(&path, stdin, |head| look(&path, head, options, &asked))?;
-        let Seen { kind, beginning, header, by_look, quotes, comments, names, rows, prelude } = seen;
-        let delimiter = match kind {
-            RowFormat::Delimited { delimiter, .. } => Some(delimiter),
-            _ => None,
+        let Seen { kind, beginning, header, by_look, quotes, quotes_by_look, comments, names, rows, prelude } =
+            seen;
+        let (delimiter, table) = match kind {
+            RowFormat::Delimited { delimiter, declared } => (Some(delimiter), declared),
+            _ => (None, false),
         };
         let mut explained = Explained {
             path: path.clone(),
@@ -139,6 +146,8 @@ impl Input {
             delimiter,
             delimiter_by_look: by_look,
             quotes,
+            quotes_by_look,
+            table,
             comments,
             undeclared: kind == RowFormat::Undeclared,
             header,
@@ -174,7 +183,7 @@ impl Input {
                 named,
                 prelude,
                 comment: options.comment,
-                watch: options.watch.clone().filter(|_| options.quotes.is_none()),
+                watch: options.watch.clone(),
                 style: None,
                 left_out: false,
             }
@@ -222,7 +231,8 @@ impl Input {
             file.check(column)?;
         }
         let (style, prelude) = match format {
-            Format::Csv | Format::Tsv => Style::delimited(&self.explained.columns, delimiter),
+            Format::Csv | Format::Tsv => Style::delimited(&self.explained.columns, delimiter)
+                .ok_or_else(|| Error::input(&self.path, BadRow::NotTsv))?,
             Format::Ndjson => {
                 let names = self.explained.columns.iter().enumerate();
                 let names: Vec<_> = names.map(|(i, name)| (name.clone(), file.is_bare(i))).collect();
@@ -235,7 +245,7 @@ impl Input {
         columns.extend(0..self.explained.columns.len());
         self.style = Some(style);
         let header = format != Format::Ndjson;
-        let quotes = Quotes::Csv;
+        let quotes = Quotes::usual(delimiter.into());
         Ok(Form { format, delimiter, quotes, header, columns: self.explained.columns.clone(), prelude })
     }
 
@@ -258,12 +268,21 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
         detect::refuse_binary(&head.bytes, head.whole, options.delimiter).map_err(refused)?;
     }
     let by_name = asked.iter().any(|column| matches!(column, Column::Name(_)));
+    if matches!(kind, RowFormat::ByHeader { .. } | RowFormat::Delimited { .. }) {
+        detect::refuse_told(&head.bytes[mark..], options).map_err(refused)?;
+    }
     let mut by_look = false;
     if let RowFormat::ByHeader { declared } = kind {
         // Whatever the quotes, the delimiter is told by the first line: it must be there as a whole.
         match first_row(path, head, mark, options.dialect(b','.into())) {
             Ok(_) | Err(Error::Row { .. }) => {} // as CSV it may be wrong
             Err(other) => return Err(other),
+        }
+        while detect::goes_on(&head.bytes[mark..], options)
+            && !head.whole
+            && head.bytes.len() < mark + detect::LOOKED_THROUGH
+        {
+            head.grow()?;
         }
         let text = &head.bytes[mark..];
         let delimiter = if options.no_header {
@@ -274,7 +293,8 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
         } else {
             detect::by_header(text, options, declared, asked).map_err(refused)?
         };
-        by_look = declared && delimiter != Delimiter::Byte(b',');
+        let comma = delimiter == Delimiter::Byte(b',');
+        by_look = declared && (!comma || (!by_name && detect::cuts_otherwise(text, options)));
         kind = RowFormat::Delimited { delimiter, declared };
     }
     let seen = Seen {
@@ -283,6 +303,7 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
         header: false,
         by_look,
         quotes: None,
+        quotes_by_look: false,
         comments: 0,
         names: Vec::new(),
         rows: Ok(None),
@@ -295,7 +316,11 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
             Ok(Seen { rows, ..seen })
         }
         RowFormat::Undeclared => {
-            detect::refuse_undeclared(&head.bytes[mark..], options, asked).map_err(refused)?;
+            if detect::refuse_undeclared(&head.bytes[mark..], options, asked).is_err() {
+                // What is offered is about the first line that may be a row.
+                read_first_line(head, options.comment.or(Some(b'#')))?;
+                detect::refuse_undeclared(&head.bytes[mark..], options, asked).map_err(refused)?;
+            }
             Ok(Seen { rows: Ok(Some(Rows::Undoubted(asked.len()))), ..seen })
         }
         RowFormat::Ndjson => {
@@ -316,7 +341,9 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
                     .map_err(refused)?;
             }
             let seen = Seen { header, quotes: Some(dialect.quotes), ..seen };
-            look_at_table(path, head, seen, dialect, asked)
+            let mut seen = look_at_table(path, head, seen, dialect, asked)?;
+            seen.quotes_by_look &= options.quotes.is_none();
+            Ok(seen)
         }
     }
 }
@@ -350,10 +377,21 @@ fn look_at_table(
     let (fields, end, comments) = match first_row(path, head, seen.beginning.bytes, dialect) {
         // A row like any other, which may be left out.
         Err(Error::Row { why, .. }) if !seen.header && is_one_line(&*why) => (Vec::new(), 0, 0),
+        // A header cannot be left out.
+        Err(Error::Row { path, line, why }) if why.as_a() == Some(&BadRow::AfterQuote) => {
+            return Err(Error::Row { path, line, why: BadRow::AfterQuoteInHeader.into() });
+        }
         found => found?,
     };
     if seen.header && fields.is_empty() {
         return Err(Error::input(path, BadInput::NoHeader));
+    }
+    if seen.header {
+        let mut ends = LineEnds::default();
+        ends.count(&head.bytes[seen.beginning.bytes..end], dialect.quotes);
+        if ends.are_mostly_returns() {
+            return Err(Error::input(path, BadFormat::OnlyReturns));
+        }
     }
     let count = fields.len();
     let names: Vec<String> = match seen.header {
@@ -377,8 +415,15 @@ fn look_at_table(
         false => seen.beginning,
     };
     let comments = if seen.header { comments } else { 0 };
-    let prelude = head.bytes[..beginning.bytes].to_vec();
-    Ok(Seen { beginning, comments, names, rows, prelude, ..seen })
+    // Comments are skipped, those above the header as well.
+    let mut prelude = head.bytes[..beginning.bytes].to_vec();
+    if seen.header && comments > 0 {
+        let (row, _) = delimited::first_row_start(&head.bytes[seen.beginning.bytes..], dialect);
+        prelude.drain(seen.beginning.bytes..seen.beginning.bytes + row);
+    }
+    let in_quotes = |field: &Vec<u8>| matches!(field[..], [b'"', .., b'"']);
+    let quotes_by_look = dialect.quotes == Quotes::None && count > 0 && fields.iter().all(in_quotes);
+    Ok(Seen { beginning, comments, names, rows, prelude, quotes_by_look, ..seen })
 }
 
 /// Whether a first row is wrong in a way that does not hide where the next begins.

@@ -87,6 +87,7 @@ mod watch;
 
 pub use arch::text::Places;
 pub use bad_row::{BadRow, skip_bad_rows};
+pub use chunks::LONGEST_ROW;
 pub use columns::{ColumnNames, NoColumn};
 pub use control::Control;
 pub use error::{Error, Result};
@@ -94,6 +95,7 @@ pub use format::{Form, Format};
 pub use input::Explained;
 pub use lines::{Fault, Lines, windows};
 pub use message::{BadMessages, Messages};
+pub use named::name as file_name;
 #[doc(hidden)]
 pub use ndjson::fuzz_ndjson;
 pub use options::{Delimiter, Options, Quotes};

@@ -19,14 +19,16 @@ pub(super) struct Named {
 
 impl Named {
     /// Parts the asked columns: the name of this input where it is asked for, and the columns of its rows.
-    /// Standard input has no name.
+    /// Standard input has no name, and no other pipe has.
     pub(super) fn part(path: &Path, asked: &[Column]) -> Result<(Option<Named>, Vec<Column>), NoColumn> {
         let places = |(place, column): (usize, &Column)| (*column == Column::File).then_some(place);
         let places: Vec<usize> = asked.iter().enumerate().filter_map(places).collect();
         if places.is_empty() {
             return Ok((None, asked.to_vec()));
         }
-        if path == Path::new(STDIN) {
+        // A pipe has no name, whatever stands for it (`/dev/stdin`, `/dev/fd/63`).
+        let is_pipe = path.metadata().is_ok_and(|there| !there.is_file());
+        if path == Path::new(STDIN) || path.starts_with("/dev") || is_pipe {
             return Err(NoColumn::NoFile);
         }
         let others = asked.iter().filter(|column| **column != Column::File).cloned().collect();
@@ -42,7 +44,7 @@ impl Named {
 /// The name of a file: its path as it was given, with `/` between its parts, and without those that say
 /// nothing (`logs//a`, `./logs/a` and `logs/a` are one file, and one name). What would look like an option
 /// to other programs begins with `./`.
-fn name(path: &Path) -> Vec<u8> {
+pub fn name(path: &Path) -> Vec<u8> {
     let mut name = Vec::new();
     for part in path.components() {
         if part == Component::CurDir {
@@ -142,7 +144,9 @@ mod tests {
             named.unwrap().before(&mut rows).row(0..0, values).unwrap();
             assert_eq!(rows.0, [given]);
         }
-        assert!(Named::part(Path::new("-"), &[Column::File]).is_err());
+        for path in ["-", "/dev/stdin", "/dev/fd/63", "."] {
+            assert!(Named::part(Path::new(path), &[Column::File]).is_err(), "{path}");
+        }
         assert!(Named::part(Path::new("-"), &[Column::Line]).is_ok());
     }
 }

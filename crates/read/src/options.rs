@@ -29,7 +29,7 @@ pub struct Options {
     /// The delimiter is not said of this input, but recorded in the file that is asked: text that
     /// contradicts it is refused, and what is no delimited text has nothing to do with it.
     pub recorded: bool,
-    /// Where it is told that a field began with a quote, and nobody said what quotes mean.
+    /// Where it is told that a field began with a quote.
     pub watch: Option<Watch>,
 }
 

@@ -279,7 +279,9 @@ impl<'o, S: Sift> Sifting<'o, '_, S> {
     fn render(&mut self, style: &Style, most: usize, values: &[Option<&[u8]>]) -> RowResult {
         let (asked, all) = values.split_at(values.len() - style.columns());
         let start = self.rendered.len();
-        style.record(all, &mut self.rendered);
+        if !style.record(all, &mut self.rendered) {
+            return Err(BadRow::NotTsv.into());
+        }
         self.sifter.row(start..self.rendered.len(), asked)?;
         if self.rendered.len() >= most {
             self.hand_over_rendered();

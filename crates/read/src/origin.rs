@@ -12,7 +12,7 @@ use super::lines;
 use super::pace::{Flow, Pace};
 use super::reader::{Bytes, Compression, fill_until};
 use crate::bad_input::BadInput;
-use crate::{Error, Result};
+use crate::{Error, LONGEST_ROW, Result};
 
 /// A regular file can be read at any time; everything else is a stream that comes once.
 pub(super) enum Origin {
@@ -185,9 +185,6 @@ pub(super) struct Head {
 /// What is looked at first; enough for any header that people write.
 const FIRST_LOOK: usize = 64 << 10;
 
-/// The longest head: a first row beyond it is refused.
-const LONGEST_LOOK: usize = 1 << 30;
-
 impl Head {
     fn of(path: &Path, flow: Flow) -> Result<Head> {
         let Flow { mut bytes, pace } = flow;
@@ -228,7 +225,7 @@ impl Head {
 
     /// Twice as much of the beginning; an error where it is absurdly long already.
     pub(super) fn grow(&mut self) -> Result<()> {
-        if self.bytes.len() >= LONGEST_LOOK {
+        if self.bytes.len() >= LONGEST_ROW {
             return Err(Error::input(&self.path, BadInput::LongFirstRow));
         }
         self.look_further(self.bytes.len().max(FIRST_LOOK))

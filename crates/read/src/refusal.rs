@@ -87,8 +87,8 @@ pub enum Help {
     DoWith(&'static str, Vec<Given>),
     /// Give this option for a purpose ("leave such rows out").
     GiveTo(Given, &'static str),
-    /// The same for a purpose that the input tells ("read \"a\" in the first line").
-    GiveFor(Given, String),
+    /// Give these for a purpose that the input tells ("read \"a\" in the first line").
+    GiveFor(Vec<Given>, String),
     /// In this case ("if it has columns") give one of these options.
     GiveIf(&'static str, Vec<Given>),
     /// A clause that none of the others can say, with options in it.
@@ -227,8 +227,10 @@ fn had(help: &Help, voice: &dyn Voice) -> Option<Help> {
         Help::GiveOne(given) => return some_given(given).map(Help::GiveOne),
         Help::GiveIf(case, given) => return some_given(given).map(|given| Help::GiveIf(case, given)),
         Help::LeaveOut(options) | Help::BuildWithout(options) => options.iter().all(has),
-        Help::Give(given) | Help::BuildWith(given) | Help::DoWith(_, given) => all_given(given),
-        Help::GiveTo(given, _) | Help::GiveFor(given, _) => has(&given.option),
+        Help::Give(given) | Help::BuildWith(given) | Help::DoWith(_, given) | Help::GiveFor(given, _) => {
+            all_given(given)
+        }
+        Help::GiveTo(given, _) => has(&given.option),
         Help::Clause(words) => words.iter().all(|word| match word {
             Word::Text(_) => true,
             Word::Option(given) => has(&given.option),
@@ -269,9 +271,7 @@ fn clause(help: &Help, voice: &dyn Voice) -> String {
         Help::GiveTo(option, purpose) => {
             format!("give {} to {purpose}", given(std::slice::from_ref(option), "or"))
         }
-        Help::GiveFor(option, purpose) => {
-            format!("give {} to {purpose}", given(std::slice::from_ref(option), "or"))
-        }
+        Help::GiveFor(options, purpose) => format!("give {} to {purpose}", given(options, "and")),
         Help::GiveIf(case, names) => format!("{case}, give {}", given(names, "or")),
         Help::Clause(words) => words.iter().map(word).collect(),
     }

@@ -13,13 +13,12 @@ pub(super) enum Style {
 }
 
 impl Style {
-    /// Delimited text, and its header line.
-    pub(super) fn delimited(names: &[String], delimiter: u8) -> (Style, Vec<u8>) {
+    /// Delimited text, and its header line; none where the names cannot stand in it.
+    pub(super) fn delimited(names: &[String], delimiter: u8) -> Option<(Style, Vec<u8>)> {
         let style = Style::Delimited { columns: names.len(), delimiter };
         let mut header = Vec::new();
         let names: Vec<Option<&[u8]>> = names.iter().map(|name| Some(name.as_bytes())).collect();
-        style.record(&names, &mut header);
-        (style, header)
+        style.record(&names, &mut header).then_some((style, header))
     }
 
     /// JSON objects with these names; whether the value of each stands without quotes.
@@ -41,9 +40,28 @@ impl Style {
         }
     }
 
-    /// Appends the record of these values.
-    pub(super) fn record(&self, values: &[Option<&[u8]>], out: &mut Vec<u8>) {
+    /// Appends the record of these values; false, and nothing is appended, where TSV cannot hold them: it has
+    /// no quotes, as it is read.
+    pub(super) fn record(&self, values: &[Option<&[u8]>], out: &mut Vec<u8>) -> bool {
         match self {
+            Style::Delimited { delimiter: b'\t', .. } => {
+                let is_cut = |value: &Option<&[u8]>| {
+                    value.is_some_and(|value| memchr3(b'\t', b'\n', b'\r', value).is_some())
+                };
+                if values.iter().any(is_cut) {
+                    return false;
+                }
+                for (i, value) in values.iter().enumerate() {
+                    if i > 0 {
+                        out.push(b'\t');
+                    }
+                    out.extend_from_slice(value.unwrap_or_default());
+                }
+                // An empty line would be no record; this is read as a null.
+                if let [None | Some([])] = values {
+                    out.extend_from_slice(b"\\N");
+                }
+            }
             Style::Delimited { delimiter, .. } => {
                 for (i, value) in values.iter().enumerate() {
                     if i > 0 {
@@ -72,14 +90,13 @@ impl Style {
             }
         }
         out.push(b'\n');
+        true
     }
 }
 
-/// Appends a field of delimited text, quoted where it must be.
+/// Appends a field of delimited text with quotes, quoted where it must be.
 pub fn field(value: &[u8], delimiter: u8, out: &mut Vec<u8>) {
-    // Quotes in TSV are ordinary characters: only what cannot stand there otherwise is quoted.
-    let sign = if delimiter == b'\t' { b'\t' } else { b'"' };
-    let quoted = value.contains(&delimiter) || memchr3(sign, b'\n', b'\r', value).is_some();
+    let quoted = value.contains(&delimiter) || memchr3(b'"', b'\n', b'\r', value).is_some();
     if !quoted {
         return out.extend_from_slice(value);
     }
@@ -115,18 +132,32 @@ mod tests {
 
     fn record(style: &Style, values: &[Option<&[u8]>]) -> String {
         let mut out = Vec::new();
-        style.record(values, &mut out);
+        assert!(style.record(values, &mut out));
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn tsv_has_no_quotes_and_what_would_need_them_is_not_written() {
+        let (style, header) = Style::delimited(&["a".to_owned(), "b\"c".to_owned()], b'\t').unwrap();
+        assert_eq!(header, b"a\tb\"c\n");
+        assert_eq!(record(&style, &[Some(b"\"q"), None]), "\"q\t\n");
+        for value in [&b"x\ny"[..], b"x\ty", b"x\r"] {
+            let mut out = b"before\n".to_vec();
+            assert!(!style.record(&[Some(b"1"), Some(value)], &mut out));
+            assert_eq!(out, b"before\n");
+        }
+        assert_eq!(record(&Style::delimited(&["a".to_owned()], b'\t').unwrap().0, &[None]), "\\N\n");
+        assert!(Style::delimited(&["a\tb".to_owned()], b'\t').is_none());
     }
 
     #[test]
     fn fields_are_quoted_where_they_must_be() {
         let names = ["a".to_owned(), "b,c".to_owned()];
-        let (style, header) = Style::delimited(&names, b',');
+        let (style, header) = Style::delimited(&names, b',').unwrap();
         assert_eq!(header, b"a,\"b,c\"\n");
         assert_eq!(record(&style, &[Some(b"say \"x\""), None]), "\"say \"\"x\"\"\",\n");
         assert_eq!(record(&style, &[Some(b"1\n2"), Some(b"\t")]), "\"1\n2\",\t\n");
-        let (one, _) = Style::delimited(&names[..1], b',');
+        let (one, _) = Style::delimited(&names[..1], b',').unwrap();
         assert_eq!(record(&one, &[None]), "\"\"\n");
     }
 

@@ -1,5 +1,6 @@
 //! Pieces of files and streams: chunks of text, and row groups of Parquet.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use super::chunks::{Buffer, Chunk, Feed, Sizes, Trouble, line_at};
@@ -8,7 +9,7 @@ use super::feeder::{Idle, Supply};
 use super::input::{Input, Rows};
 use super::lines::Fault;
 use super::render::Style;
-use super::sink::{Position, Sink};
+use super::sink::{Position, RowResult, Sink};
 use super::{delimited, detect, lines, log, ndjson};
 use crate::{BadRow, Control, Error, Result};
 
@@ -164,7 +165,10 @@ fn give<S: Sink>(
             if let (Some(watch), Rows::Delimited(..)) = (&input.watch, rows) {
                 watch.look(data, dialect);
             }
-            let done = text(rows, dialect, *chunk, data, sink, &mut comments);
+            let done = match detect::nul(data, Some(dialect.delimiter)) {
+                None => text(rows, dialect, *chunk, data, sink, &mut comments),
+                Some(_) => text(rows, dialect, *chunk, data, &mut WithoutNul { data, sink }, &mut comments),
+            };
             control.add_comments(&input.path, comments);
             done.map_err(|fault| chunk.trouble(data, fault))
         }
@@ -172,6 +176,26 @@ fn give<S: Sink>(
             Ok(file.scan(*group, columns, sink, control)?)
         }
         (Piece::RowGroup(_), _) => Ok(()),
+    }
+}
+
+/// Gives rows on, but those in which a NUL stands as bad ones: no text has it, and what was cut off or
+/// written over has. Only rows of a chunk with a NUL come this way.
+struct WithoutNul<'a> {
+    data: &'a [u8],
+    sink: &'a mut dyn Sink,
+}
+
+impl Sink for WithoutNul<'_> {
+    fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
+        match self.data[place.clone()].contains(&0) {
+            true => self.sink.bad_row(place, BadRow::Nul),
+            false => self.sink.row(place, values),
+        }
+    }
+
+    fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
+        self.sink.bad_row(place, why)
     }
 }
 

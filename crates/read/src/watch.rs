@@ -1,4 +1,4 @@
-//! Whether fields of delimited text begin with a quote, where nobody said what that means.
+//! Whether fields of delimited text begin with a quote, where whoever reads it did not say what that means.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tamis::params::Name;
-use tamis_jobs::explain::{Explanation, Made, Row};
+use tamis_jobs::explain::{Around, Explanation, Made, Row};
 use tamis_make::build::Job;
 use tamis_make::rows;
 use tamis_make::text::printable;
@@ -40,18 +40,33 @@ pub fn inputs_table(inputs: &[Explained]) -> Table {
     Table { columns, rows: inputs.iter().map(row).collect(), ..Table::default() }
 }
 
-/// The lines around the one that would stop the job, as they stand in the file.
+/// The rows around the one that would stop the job.
 pub fn around_table(found: &Explanation) -> Table {
     let bad = match &found.fault {
         Some(Error::Row { line, .. }) => *line,
+        Some(Error::FileRow { row, .. }) => *row,
         _ => 0,
     };
-    let row = |(number, text): &(u64, Vec<u8>)| {
+    let row = |number: &u64, text: String| {
         let mark = if *number == bad { "→" } else { "" };
-        vec![mark.to_owned(), number.to_string(), printable(text)]
+        vec![mark.to_owned(), number.to_string(), text]
     };
-    let columns = vec![Column::left(""), Column::right("line"), Column::left("as it stands there")];
-    Table { columns, rows: found.around.iter().map(row).collect(), ..Table::default() }
+    let numbered =
+        |number: &str, text: &str| vec![Column::left(""), Column::right(number), Column::left(text)];
+    let (columns, rows) = match &found.around {
+        Around::Lines(lines) => (
+            numbered("line", "as it stands there"),
+            lines.iter().map(|(line, text)| row(line, printable(text))).collect(),
+        ),
+        Around::Rows(rows) => {
+            (numbered("row", "values"), rows.iter().map(|(at, text)| row(at, text.clone())).collect())
+        }
+        Around::Before(rows) => (
+            vec![Column::left("values of the last rows that were read")],
+            rows.iter().map(|text| vec![text.clone()]).collect(),
+        ),
+    };
+    Table { columns, rows, ..Table::default() }
 }
 
 /// The values of the asked columns as they stand there, and what is made of them.
@@ -118,7 +133,13 @@ pub fn json(job: &Job, found: &Explanation, voice: &dyn Voice) -> Value {
         "inputs": found.inputs.iter().map(input).collect::<Vec<_>>(),
         "recipe": job.recipe,
         "first_rows": found.rows.iter().map(row).collect::<Vec<_>>(),
-        "around": found.around.iter().map(|(line, text)| json!({ "line": line, "text": bytes(text) })).collect::<Vec<_>>(),
+        "around": match &found.around {
+            Around::Lines(lines) => {
+                lines.iter().map(|(line, text)| json!({ "line": line, "text": bytes(text) })).collect::<Vec<_>>()
+            }
+            Around::Rows(rows) => rows.iter().map(|(row, text)| json!({ "row": row, "values": text })).collect(),
+            Around::Before(rows) => rows.iter().map(|text| json!({ "values": text })).collect(),
+        },
         "error": found.fault.as_ref().map(|fault| fault.said(voice)),
     })
 }

@@ -185,6 +185,12 @@ impl Recipe {
         self.weight.as_ref().map(|_| self.key.len() + usize::from(self.group.is_some()))
     }
 
+    /// That keys can be made by it: an error names a list that this program does not have. Files whose
+    /// keys are not asked for need none.
+    pub fn makes_keys(&self) -> Result<(), Error> {
+        self.fields().flat_map(|field| &field.steps).try_for_each(Step::knows_its_list)
+    }
+
     /// That it is one that could be parsed: a file may hold any.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let field_is_possible =
@@ -253,6 +259,8 @@ pub enum BadValue {
     NoNetwork(String),
     /// A character that the recorded version of Unicode does not have.
     Unassigned(char),
+    /// A value without a normal form: it is not UTF-8.
+    NotUtf8(String),
     /// A value that a numeric step cannot read.
     NotANumber(String),
     /// A value that is no weight.
@@ -300,6 +308,13 @@ impl fmt::Display for BadValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BadValue::Missing => f.write_str("an empty cell, \\N or null is not a key"),
+            BadValue::NoMatch { step, value } if step.starts_with("domain") && value.contains("//") => {
+                write!(
+                    f,
+                    "{step} finds nothing in {value:?}: it takes a host (after-first=//,before=/,domain takes it \
+                 out of an address)"
+                )
+            }
             BadValue::NoMatch { step, value } => write!(f, "{step} finds nothing in {value:?}"),
             BadValue::ManyMatches { step, length } => {
                 write!(f, "{step} finds too many matches in a value of {length} bytes to tell the last one")
@@ -314,12 +329,16 @@ impl fmt::Display for BadValue {
                 "the character U+{:04X} is not assigned in the version of Unicode that the file records",
                 u32::from(*c)
             ),
+            BadValue::NotUtf8(value) => write!(f, "{value:?} is not UTF-8, and so has no normal form"),
             BadValue::NotANumber(value) => write!(f, "{value:?} is not a decimal number"),
             BadValue::NotAWeight(value) => {
                 let why = match value.strip_prefix('-') {
                     Some(_) => "is negative",
                     None if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
                         "is above 2^64 - 1"
+                    }
+                    None if value.contains(['e', 'E']) && value.parse::<f64>().is_ok() => {
+                        "has an exponent, and must be written out"
                     }
                     None => "is not an integer",
                 };

@@ -275,6 +275,7 @@ impl Params {
     pub fn from_json(text: &str) -> Result<Params> {
         let ParamsInJson { kind, hash, recipe, groups } =
             serde_json::from_str(text).map_err(|error| Error::Params(error.into()))?;
+        recipe.makes_keys()?;
         let numbers = |GroupInJson { group, keys, fpr, slots, width, hashes }| {
             (group, Numbers { keys, fpr, slots, width, hashes })
         };

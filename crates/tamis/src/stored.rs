@@ -92,6 +92,7 @@ pub(crate) fn taken<B: Deref<Target = [u8]>>(file: &Container<B>) -> Result<Take
     if params.common.recipe.group.is_some() {
         return Err(Error::NotOneSet(NotOneSet::Groups));
     }
+    params.common.recipe.makes_keys()?;
     params.common.recipe.takes_any_value()?;
     if file.heavy().is_some() || !file.journal().is_empty() {
         return Err(Error::NotOneSet(NotOneSet::More));

@@ -106,14 +106,14 @@ impl Build {
         let request::Build { job, exact } = request.resolve().map_err(wrong)?;
         warn_of_other_columns(output, &job);
         if self.explain {
-            return explain::show(output, &job);
+            return explain::show(output, &self.reading.request(), &job);
         }
         let path = self.output.expect("clap asks for it");
         let report = progress::run(output, "building", |control| match exact {
             Some(memory) => build::build_exact(&job, memory, &path, control),
             None => build::build(&job, &path, control),
         })?;
-        notes::inputs(output, &report.inputs);
+        notes::inputs(output, &self.reading.request(), &report.inputs);
         notes::estimated(output, report.estimated);
         notes::skipped(output, report.skipped);
         notes::lone_keywords(output, report.lone_keywords);

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use tamis_jobs::request::Reading;
 use tamis_make::build::Job;
 use tamis_report::explain;
 
@@ -14,7 +15,7 @@ use crate::{notes, progress};
 const ROWS: usize = 5;
 
 /// Explains a job. What would stop it is shown after all that was understood before: exit code 1.
-pub fn show(output: &Output, job: &Job) -> Result<ExitCode> {
+pub fn show(output: &Output, given: &Reading, job: &Job) -> Result<ExitCode> {
     let found = progress::run(output, "reading", |control| tamis_jobs::explain::explain(job, ROWS, control))?;
     let mut text = explain::inputs_table(&found.inputs).text();
     if !found.rows.is_empty() {
@@ -24,7 +25,7 @@ pub fn show(output: &Output, job: &Job) -> Result<ExitCode> {
         text += &format!("\n{}", explain::around_table(&found).text());
     }
     output.result(text, explain::json(job, &found, &Flags))?;
-    notes::inputs(output, &found.inputs);
+    notes::inputs(output, given, &found.inputs);
     Ok(match found.fault {
         Some(fault) => show::failure(&fault.into()),
         None => ExitCode::SUCCESS,

@@ -129,7 +129,7 @@ impl Filter {
         }
         let sieve = |control: &Control| filter::filter(&job, control);
         let report = asked.run(output, "sieving", sieve, |report| &report.inputs)?;
-        warn_of_keyless(output, &report);
+        warn_of_unasked(output, &report);
         if !to_stdout {
             output.result(
                 Sheet { table: tamis_report::filter::table(&report), lines: Vec::new() },
@@ -180,7 +180,7 @@ impl Filter {
             Sieved { records: number("records"), admitted: number("admitted"), keyless: number("keyless") };
         let report = filter::conclude(&self.file, request.group.as_ref(), sieved, self.reading.threads())?;
         let report = Report { phases: spark::timed(&told), ..report };
-        warn_of_keyless(output, &report);
+        warn_of_unasked(output, &report);
         output.result(
             Sheet { table: tamis_report::filter::table(&report), lines: Vec::new() },
             tamis_report::filter::json(&report),
@@ -189,9 +189,15 @@ impl Filter {
     }
 }
 
-fn warn_of_keyless(output: &Output, report: &Report) {
+fn warn_of_unasked(output: &Output, report: &Report) {
     if report.keyless > 0 {
         let records = number::counted(report.keyless, "record");
         output.warn(format!("{records} without a key: treated as keys that are not in the set"));
+    }
+    if report.groupless > 0 {
+        let records = number::counted(report.groupless, "record");
+        output.warn(format!(
+            "{records} of groups that are not in the file: treated as keys that are not in the set"
+        ));
     }
 }

@@ -37,7 +37,7 @@ pub struct Inspect {
 impl Inspect {
     /// Shows it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let file = files::open(&self.file)?;
+        let file = files::open_as_is(&self.file)?;
         let only = match &self.group {
             None => None,
             Some(name) => {
@@ -122,7 +122,7 @@ pub fn written(output: &Output, path: &Path) -> Result<ExitCode> {
 
 /// The same, with more to tell programs: the fields of an object.
 pub fn written_with(output: &Output, path: &Path, json: Value) -> Result<ExitCode> {
-    let file = files::open(path)?;
+    let file = files::open_as_is(path)?;
     let summary = Summary::of(&file, None)?;
     show(output, path, summary, Listed::Largest, More { json, ..More::default() })
 }

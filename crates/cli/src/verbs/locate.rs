@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use tamis::key::Column;
+use tamis::key::{BadValue, Column};
 use tamis::params::Name;
 use tamis_jobs::locate::Sought;
 use tamis_jobs::query::Asker;
@@ -36,7 +36,8 @@ Prints the groups, one per line; in an index by file (--group '(file)') they are
 when the index was built. No file that holds one of the keys is missing; some may be named by chance, and how \
 many to expect is noted on standard error. With --by-key: a line per key and group, separated by a tab.
 
-Exit code as grep's: 0 if any group may hold a key, 1 if none, 2 on error.")]
+A key that the recipe cannot use is named on standard error, and the others are asked. Exit code as grep's: 0 \
+if any group may hold a key, 1 if none, 2 on error.")]
 pub struct Locate {
     /// The file of filters
     file: PathBuf,
@@ -53,19 +54,30 @@ pub struct Locate {
     print0: bool,
 }
 
-/// Which key makes trouble.
-fn refused(key: &[u8]) -> String {
-    format!("key {:?}", String::from_utf8_lossy(&key[..key.len().min(100)]))
+/// What was found, as a whole.
+struct Outcome {
+    /// Whether any group may hold a key.
+    any: bool,
+    /// Whether a key could not be asked.
+    bad: bool,
+}
+
+/// Says that a key could not be asked, as `query` does; the others are.
+fn refused(key: &[u8], why: &BadValue) -> bool {
+    show::error(format!("key {:?}: {why}", String::from_utf8_lossy(&key[..key.len().min(100)])));
+    true
 }
 
 impl Locate {
     /// Locates them. Every error is exit code 2, as grep has it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        show::as_grep(self.locate(output))
+        match self.locate(output) {
+            Ok(Outcome { bad: true, .. }) => Ok(ExitCode::from(2)), // and said
+            found => show::as_grep(found.map(|outcome| outcome.any)),
+        }
     }
 
-    /// Whether any group may hold a key.
-    fn locate(&self, output: &Output) -> Result<bool> {
+    fn locate(&self, output: &Output) -> Result<Outcome> {
         let file = files::open(&self.file)?;
         let params = file.params();
         if params.common.recipe.group.is_none() {
@@ -78,22 +90,27 @@ impl Locate {
             return self.by_key(output, Asker::new(&file)?);
         }
         let mut sought = Sought::new(&file)?;
+        let mut bad = false;
         for key in self.keys(output)? {
-            sought.push(&key).with_context(|| refused(&key))?;
+            if let Err(why) = sought.push(&key) {
+                bad = refused(&key, &why);
+            }
         }
         let located =
             progress::run(output, "asking", |control| sought.locate(parallel::default_threads(), control))?;
         let names = located.groups.iter().map(|&group| &params.groups[group].group);
-        output.note(format!(
-            "{} of {} may hold {}; {} of them would be expected by chance",
-            number::count(located.groups.len() as u64),
-            number::counted(params.groups.len() as u64, "group"),
-            match sought.keys() {
-                1 => "the key".to_owned(),
-                keys => format!("one of {} keys", number::count(keys)),
-            },
-            number::significant(located.by_chance, 2)
-        ));
+        if sought.keys() > 0 || !bad {
+            output.note(format!(
+                "{} of {} may hold {}; {} of them would be expected by chance",
+                number::count(located.groups.len() as u64),
+                number::counted(params.groups.len() as u64, "group"),
+                match sought.keys() {
+                    1 => "the key".to_owned(),
+                    keys => format!("one of {} keys", number::count(keys)),
+                },
+                number::significant(located.by_chance, 2)
+            ));
+        }
         let mut out = BufWriter::new(io::stdout().lock());
         if output.json {
             let names: Vec<&Name> = names.collect();
@@ -114,15 +131,21 @@ impl Locate {
             }
         }
         unless_closed(out.flush())?;
-        Ok(!located.groups.is_empty())
+        Ok(Outcome { any: !located.groups.is_empty(), bad })
     }
 
     /// Says for each key which groups may hold it.
-    fn by_key(&self, output: &Output, mut asker: Asker<'_>) -> Result<bool> {
+    fn by_key(&self, output: &Output, mut asker: Asker<'_>) -> Result<Outcome> {
         let mut out = BufWriter::new(io::stdout().lock());
-        let (mut any, mut answers) = (false, Vec::new());
+        let (mut any, mut bad, mut answers) = (false, false, Vec::new());
         'keys: for key in self.keys(output)? {
-            let groups = asker.ask(&key).with_context(|| refused(&key))?;
+            let groups = match asker.ask(&key) {
+                Ok(groups) => groups,
+                Err(why) => {
+                    bad = refused(&key, &why);
+                    continue;
+                }
+            };
             any |= !groups.is_empty();
             if output.json {
                 answers.push(json!({ "key": Name(key), "groups": groups }));
@@ -139,7 +162,7 @@ impl Locate {
             unless_closed(writeln!(out, "{}", json!(answers)))?;
         }
         unless_closed(out.flush())?;
-        Ok(any)
+        Ok(Outcome { any, bad })
     }
 
     /// The keys. Those of a file are its lines, read as all other input is.

@@ -135,7 +135,7 @@ impl Plan {
         let Planned { params, counted, inputs } =
             progress::run(output, doing, |control| build::plan(job, control))?;
         if let Some(counted) = &counted {
-            notes::inputs(output, &inputs);
+            notes::inputs(output, &self.reading.request(), &inputs);
             notes::estimated(output, counted.estimating());
             notes::skipped(output, counted.skipped);
             notes::lone_keywords(output, counted.lone_keywords());

@@ -14,13 +14,10 @@ use tamis_jobs::removed_keys::RemovedKeys;
 use tamis_make::files;
 use tamis_make::text::listed_name;
 use tamis_make::text::printable;
-use tamis_read::{BadRow, Error};
+use tamis_read::{BadRow, Error, LONGEST_ROW};
 
 use super::counters;
 use crate::show::{self, Output, unless_closed, usage};
-
-/// The longest line with a key: whoever writes to standard input is not trusted with more memory.
-const LONGEST_LINE: u64 = 16 << 20;
 
 /// Ask which groups keys may be in, or how often they occurred
 #[derive(Debug, Args)]
@@ -110,10 +107,10 @@ impl Query {
             let mut input = io::stdin().lock();
             let mut line = Vec::new();
             let mut number = 0;
-            while input.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line)? > 0 {
+            while read_line(&mut input, LONGEST_ROW, &mut line)? {
                 number += 1;
-                if line.len() as u64 > LONGEST_LINE {
-                    let why = BadRow::TooLong { mib: (LONGEST_LINE >> 20) as usize }.into();
+                if line.len() > LONGEST_ROW {
+                    let why = BadRow::TooLong { mib: LONGEST_ROW >> 20 }.into();
                     return Err(Error::Row { path: PathBuf::from("-"), line: number, why }.into());
                 }
                 let key = line.strip_suffix(b"\n").unwrap_or(&line);
@@ -132,6 +129,11 @@ impl Query {
         }
         Ok(())
     }
+}
+
+/// Reads a line with its end, and no more than one byte beyond this length of it; false at the end.
+fn read_line(input: &mut impl BufRead, longest: usize, line: &mut Vec<u8>) -> io::Result<bool> {
+    Ok(input.take(longest as u64 + 1).read_until(b'\n', line)? > 0)
 }
 
 /// What was asked, as a whole.
@@ -225,5 +227,19 @@ impl<W: Write> Answers<W> {
         }
         unless_closed(self.out.flush())?;
         Ok(self.asked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_read_of_a_line_than_shows_that_it_is_too_long() {
+        let (mut input, mut line) = (io::Cursor::new(b"ab\nabcdefgh\n"), Vec::new());
+        assert!(read_line(&mut input, 4, &mut line).unwrap());
+        assert_eq!(line, b"ab\n");
+        line.clear();
+        assert!(read_line(&mut input, 4, &mut line).unwrap() && line.len() == 5);
     }
 }

@@ -1,11 +1,13 @@
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tamis::params::Name;
-use tamis_make::{groups, parallel};
+use tamis::key::Column;
+use tamis::params::{Name, Params};
+use tamis_make::{files, groups, parallel};
+use tamis_read::file_name;
 
 use super::inspect;
 use crate::show::Output;
@@ -31,12 +33,24 @@ pub struct RemoveGroup {
 impl RemoveGroup {
     /// Drops them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let names: Vec<Name> =
-            self.groups.iter().map(|name| Name(name.as_encoded_bytes().to_vec())).collect();
+        let file = files::open_as_is(&self.file)?;
+        // A file has one name in an index, however its folder is written.
+        let named = |name: &OsString| match file.params().find(name.as_encoded_bytes()) {
+            None if is_by_file(file.params()) => Name(file_name(Path::new(name))),
+            _ => Name(name.as_encoded_bytes().to_vec()),
+        };
+        let names: Vec<Name> = self.groups.iter().map(named).collect();
+        drop(file);
         let left = progress::run(output, "dropping groups", |control| {
             groups::drop_groups(&self.file, &names, parallel::default_threads(), control)
         })?;
         notes::exact(output, &self.file, left.exact);
         inspect::written(output, &self.file)
     }
+}
+
+/// Whether the groups are the names of files.
+fn is_by_file(params: &Params) -> bool {
+    let group = params.common.recipe.group.as_ref();
+    group.is_some_and(|field| field.column == Column::File && field.steps.is_empty())
 }

@@ -220,7 +220,7 @@ impl Stream {
             )
         });
         let report = asked.done(output, report)?;
-        say_what_happened(output, &job, &report);
+        say_what_happened(output, &job, &asked, &report);
         if to_stdout {
             output.note(format!(
                 "{} trained, {} distinct queries asked, {} answered, in {}",
@@ -304,11 +304,11 @@ fn watch(log: Option<Log>, quiet: bool) -> Watch {
 }
 
 /// Says what people should know of a run that has ended, beside its numbers.
-fn say_what_happened(output: &Output, job: &Job, report: &Report) {
+fn say_what_happened(output: &Output, job: &Job, asked: &Asked, report: &Report) {
     if report.resumed {
         output.note("resumed where the last run ended");
     }
-    notes::inputs(output, &report.inputs);
+    asked.inputs(output, &report.inputs);
     notes::skipped(output, report.status.skipped);
     if let Some(window) = report.status.window {
         windows::notes(output, &window);

@@ -63,7 +63,7 @@ impl Top {
             [only] if is_container(Path::new(only)) => self.of_file(Path::new(only))?,
             _ => self.of_data(output)?,
         };
-        notes::inputs(output, &listing.inputs);
+        notes::inputs(output, &self.reading.request(), &listing.inputs);
         notes::skipped(output, listing.skipped);
         show(output, &listing, self.count)?;
         Ok(ExitCode::SUCCESS)

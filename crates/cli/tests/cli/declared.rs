@@ -237,3 +237,36 @@ fn a_file_of_version_1_says_once_that_quotes_are_read_otherwise_now() {
     assert_eq!((done.code, times(&done, "text after a closing quote")), (1, 1), "{}", done.err);
     assert!(done.err.contains("c.csv, line 3"), "{}", done.err);
 }
+
+#[test]
+fn recorded_quotes_header_and_lines_are_spoken_of_where_text_looks_otherwise() {
+    let folder = Folder::new();
+    folder.write("bare.txt", "1,a\n2,b\n");
+    folder.ok("build bare.txt --key 1 --delimiter comma --no-header --quotes none --fpr 1e-6 -o f.tamis");
+    // Quotes mean nothing, as is recorded: nothing passes, and that is said.
+    folder.write("quoted.txt", "\"1\",\"a\"\n\"2\",\"b\"\n");
+    let done = folder.run("filter f.tamis quoted.txt");
+    assert_eq!(
+        (done.code, done.out.as_str(), times(&done, "as f.tamis records")),
+        (0, "", 1),
+        "{}",
+        done.err
+    );
+    assert!(done.err.contains("--quotes csv"), "{}", done.err);
+    let done = folder.run("filter f.tamis quoted.txt --quotes none");
+    assert_eq!(times(&done, "begins with a quote"), 0, "{}", done.err);
+    assert_eq!(times(&folder.run("filter f.tamis bare.txt"), "note"), 0);
+    // So is that a table is read without a header.
+    folder.write("head.csv", "id,n\n3,c\n");
+    folder.write("head2.csv", "id,n\n4,d\n");
+    for line in ["filter f.tamis head.csv head2.csv --count", "test f.tamis head.csv", "add f.tamis head.csv"]
+    {
+        let done = folder.run(line);
+        assert_eq!(times(&done, "read without a header, as f.tamis records"), 1, "{line}: {}", done.err);
+    }
+    assert_eq!(times(&folder.run("filter f.tamis bare.txt"), "without a header"), 0);
+    // And that lines are not cut.
+    let done = folder.run("filter f.tamis bare.txt --format lines");
+    let said = "f.tamis was made with --delimiter comma, and this is read with --format lines";
+    assert_eq!((done.code, done.out.as_str(), times(&done, said)), (0, "", 1), "{}", done.err);
+}

@@ -210,7 +210,32 @@ fn parquet_leaves_as_csv_or_ndjson() {
     folder.refused("filter allow.tamis allow.csv --output-format ndjson", 1, &["leave as they came"]);
 }
 
+#[test]
+fn tsv_that_is_written_reads_back_or_is_refused() {
+    let folder = people();
+    write_parquet_with(&folder.path("q.parquet"), ["\"q", "x"]);
+    folder.ok("filter allow.tamis q.parquet -o q.tsv");
+    assert_eq!(folder.text("q.tsv"), "email\tn\tnote\nann@x.org\t1\t\"q\nbob@x.org\t-3\t\n");
+    folder.ok("filter allow.tamis q.tsv -o again.tsv");
+    assert_eq!(folder.text("again.tsv"), folder.text("q.tsv"));
+    for note in ["x\ny", "x\ty", "x\r"] {
+        write_parquet_with(&folder.path("n.parquet"), [note, "x"]);
+        folder.refused(
+            "filter allow.tamis n.parquet --output-format tsv",
+            1,
+            &["n.parquet, row 1", "cannot be written as TSV", "--output-format csv"],
+        );
+        folder.ok("filter allow.tamis n.parquet --output-format csv");
+    }
+    let done = folder.run("build n.parquet --key email:round --explain");
+    assert!(done.code == 1 && done.out.contains("\"eve\"") && done.out.contains("→"), "{}", done.out);
+}
+
 pub fn write_parquet(path: &std::path::Path) {
+    write_parquet_with(path, ["a,b", "x"]);
+}
+
+fn write_parquet_with(path: &std::path::Path, notes: [&str; 2]) {
     use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
     use parquet::file::writer::SerializedFileWriter;
     let schema = "message m { required binary email (UTF8); required int64 n; optional binary note (UTF8); }";
@@ -229,7 +254,7 @@ pub fn write_parquet(path: &std::path::Path) {
     column.typed::<Int64Type>().write_batch(&[1, 2, -3], None, None).unwrap();
     column.close().unwrap();
     let mut column = group.next_column().unwrap().unwrap();
-    column.typed::<ByteArrayType>().write_batch(&texts(&["a,b", "x"]), Some(&[1, 1, 0]), None).unwrap();
+    column.typed::<ByteArrayType>().write_batch(&texts(&notes), Some(&[1, 1, 0]), None).unwrap();
     column.close().unwrap();
     group.close().unwrap();
     writer.close().unwrap();

@@ -421,3 +421,34 @@ fn what_was_noted_of_a_file_stays() {
     let about = folder.json("inspect i.tamis")["about"].clone();
     assert_eq!((&about["note"], &about["source"]), (&"days of May".into(), &"web 3".into()));
 }
+
+#[test]
+fn a_key_that_cannot_be_asked_does_not_hide_the_others() {
+    let folder = Folder::new();
+    folder.write("a.txt", "1\n2\n");
+    folder.ok("build a.txt --key 1:round --group (file) -o ix.tamis");
+    folder.write("keys.txt", "x\n2\n");
+    for how in ["", " --by-key"] {
+        let done = folder.run(&format!("locate ix.tamis --keys keys.txt{how}"));
+        assert!(done.code == 2 && done.out.contains("a.txt"), "{} {}", done.out, done.err);
+        assert!(done.err.contains("key \"x\": \"x\" is not a decimal number"), "{}", done.err);
+    }
+}
+
+#[test]
+fn a_file_is_dropped_and_asked_by_any_way_to_write_its_path() {
+    let folder = Folder::new();
+    folder.write("logs/1.txt", "a\n");
+    folder.write("logs/2.txt", "b\n");
+    folder.ok("build logs --group (file) -o ix.tamis");
+    // An absolute path is another name: no group has it, and that is said.
+    let absolute = folder.path("logs/2.txt").display().to_string();
+    let done = folder.run_words(&["filter", "ix.tamis", &absolute, "--own-group"], "");
+    assert!(
+        done.code == 0 && done.err.contains("1 record of groups that are not in the file"),
+        "{}",
+        done.err
+    );
+    folder.ok("remove-group ix.tamis ./logs//2.txt");
+    assert_eq!(folder.json("inspect ix.tamis")["groups"].as_array().unwrap().len(), 1);
+}

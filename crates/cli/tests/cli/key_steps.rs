@@ -130,11 +130,14 @@ fn another_suffix_list_is_recorded_and_asked_for() {
         shown.split("domain=").nth(1).expect(&shown).split([',', ')', ';']).next().unwrap().trim().to_owned();
     assert_eq!(digest.len(), 16, "{shown}");
     // Without it, nothing is asked, added or shown: what the list was, and what to do.
-    for line in
-        ["query f.tamis b.lan.test", "filter f.tamis hosts.txt", "add f.tamis hosts.txt", "inspect f.tamis"]
-    {
+    for line in ["query f.tamis b.lan.test", "filter f.tamis hosts.txt", "add f.tamis hosts.txt"] {
         let code = if line.starts_with("query") { 2 } else { 1 };
         folder.refused(line, code, &["f.tamis", &digest, "--suffix-list"]);
+    }
+    // What makes no keys needs no list.
+    assert!(folder.ok("inspect f.tamis").contains(&digest));
+    for line in ["verify f.tamis", "merge f.tamis f.tamis -o both.tamis", "compare f.tamis f.tamis"] {
+        folder.ok(line);
     }
     // Another order and other comments make the same list; other rules do not.
     folder.write("list.txt", "lan.test\n\ntest // a comment\n// end\n");
@@ -192,4 +195,37 @@ fn a_long_value_is_no_trouble() {
     done.refused("zz", 1, &["line 1", "finds nothing"]);
     assert!(done.err.len() < 2000, "{}", done.err.len());
     assert!(fs::metadata(folder.path("g.tamis")).is_err());
+}
+
+#[test]
+fn a_suffix_list_that_nothing_asks_for_is_spoken_of() {
+    let folder = Folder::new();
+    folder.write("list.txt", "test\nlan.test\n");
+    folder.write("hosts.txt", "www.example.co.uk\n");
+    folder.ok("build hosts.txt --format lines --key 1:domain -o f.tamis");
+    let unused = "--suffix-list list.txt was not used";
+    let done = folder.run("query f.tamis a.example.co.uk --suffix-list list.txt");
+    assert!(done.code == 0 && done.err.contains(unused), "{}", done.err);
+    let done = folder.run("build hosts.txt --key 1:lower --suffix-list list.txt -o x.tamis");
+    assert!(done.err.contains(unused), "{}", done.err);
+    let done = folder.run("build hosts.txt --key 1:domain --suffix-list list.txt -o x.tamis");
+    assert!(done.code == 0 && !done.err.contains(unused), "{}", done.err);
+    let done = folder.run("query x.tamis x.co.uk --suffix-list list.txt");
+    assert!(!done.err.contains(unused), "{}", done.err);
+}
+
+#[test]
+fn a_comma_in_a_step_and_an_address_for_a_host_are_answered_with_what_would_do() {
+    let folder = Folder::new();
+    folder.write("in.txt", "http://www.example.org/a\n");
+    for (field, code, says) in [
+        (r"1:extract=\d{1,2}", 2, "double quotes"),
+        ("1:after=,", 2, "after=\",\""),
+        ("1:domain", 1, "after-first=//,before=/,domain"),
+    ] {
+        let line = ["build", "in.txt", "--format", "lines", "--key", field, "-o", "f.tamis"];
+        folder.run_words(&line, "").refused(field, code, &[says]);
+    }
+    folder.write("bytes.txt", b"e\xcc\x81\xff\n");
+    folder.refused("build bytes.txt --key 1:nfc -o f.tamis", 1, &["bytes.txt, line 1", "not UTF-8"]);
 }

@@ -102,6 +102,8 @@ pub struct Report {
     pub refuted: Option<u64>,
     /// Records without a key, which are not admitted.
     pub keyless: u64,
+    /// Records whose own group is asked, and not in the file: they are not admitted.
+    pub groupless: u64,
     /// The rate of false positives of the filters asked, from the bits that are set; that of own
     /// groups is a mean over the records. None where nobody will see it.
     pub rate: Option<f64>,
@@ -312,6 +314,14 @@ fn report(
         admitted: exactly.unwrap_or(counts.admitted),
         refuted: exactly.map(|admitted| counts.admitted.saturating_sub(admitted)),
         keyless: counts.keyless,
+        groupless: match sieving.asked {
+            Asked::Any(_) => 0,
+            // What was rejected is counted by the groups that there are.
+            Asked::Own => {
+                let known: u64 = counts.rejected.iter().sum();
+                counts.records.saturating_sub(counts.admitted + counts.keyless + known)
+            }
+        },
         closed,
         phases,
         ..described(file, &sieving.filters, &groups)
@@ -357,6 +367,7 @@ fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
         admitted: 0,
         refuted: None,
         keyless: 0,
+        groupless: 0,
         rate: None,
         false_admissions: None,
         lost: None,

@@ -118,7 +118,9 @@ impl BuildJob {
 
     /// What is recorded about the file.
     pub fn about(&self) -> About {
-        let (note, source) = (self.note.clone(), self.source.clone());
+        // What is empty says nothing, and needs no part of the file.
+        let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let (note, source) = (said(&self.note), said(&self.source));
         About { note, source, dialect: self.reading.declared(), ..About::default() }
     }
 

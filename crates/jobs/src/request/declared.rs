@@ -48,6 +48,11 @@ impl Reading {
         let lines = matches!(self.format, Some(Format::Lines | Format::Log));
         let reading = &mut beside.reading;
         let mut settled = Settled { taken: &mut beside.taken, contradicted: &mut beside.contradicted };
+        if let (Some(Format::Lines), Some(text)) = (self.format, recorded.delimiter.as_deref()) {
+            let given = opt::FORMAT.with(Format::Lines.name());
+            let was = delimiter(text).map_or_else(|| opt::DELIMITER.with(text), shown);
+            settled.contradicted.push((was, given));
+        }
         if !lines {
             // The name of the format says what separates its values.
             let implied = (self.format == Some(Format::Tsv)).then_some(Delimiter::Byte(b'\t'));
@@ -56,12 +61,8 @@ impl Reading {
                 (None, Some(delimiter)) => Some((delimiter, opt::FORMAT.with(Format::Tsv.name()))),
                 (None, None) => None,
             };
-            let read = |text: &str| match text {
-                WHITESPACE => Some(Delimiter::Whitespace),
-                _ => byte(text).map(Delimiter::Byte),
-            };
             if let Some(delimiter) =
-                settled.settle(opt::DELIMITER, recorded.delimiter.as_deref(), given, read, shown)?
+                settled.settle(opt::DELIMITER, recorded.delimiter.as_deref(), given, delimiter, shown)?
             {
                 (reading.delimiter, reading.recorded) = (Some(delimiter), true);
             }
@@ -90,6 +91,14 @@ impl Reading {
 
 /// The delimiter that is no byte.
 const WHITESPACE: &str = "whitespace";
+
+/// The delimiter that is written so.
+fn delimiter(text: &str) -> Option<Delimiter> {
+    match text {
+        WHITESPACE => Some(Delimiter::Whitespace),
+        _ => byte(text).map(Delimiter::Byte),
+    }
+}
 
 /// What becomes of recorded values.
 struct Settled<'a> {

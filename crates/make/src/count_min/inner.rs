@@ -35,7 +35,7 @@ pub struct Product {
 /// Multiplies the sketches of two files, group by group; a group that only one has is multiplied with
 /// none. The same file twice: the size of the self-join.
 pub fn inner_product(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Product>> {
-    let (a, b) = (files::open(a_path)?, files::open(b_path)?);
+    let (a, b) = (files::open_as_is(a_path)?, files::open_as_is(b_path)?);
     for (file, path) in [(&a, a_path), (&b, b_path)] {
         refuse_filters(path, file.params(), OfCounts::InnerProduct)?;
         if file.params().common.kind == Kind::CountMinConservative {

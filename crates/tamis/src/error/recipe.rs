@@ -41,6 +41,19 @@ pub enum RecipeFault {
         /// What the library of regular expressions says.
         why: ParserMessage,
     },
+    /// The same of a pattern that was cut at a comma, as it seems.
+    #[error(
+        "{pattern:?} is not a regular expression: {why} (a comma ends a step: a pattern with one stands in double \
+         quotes, {step}=\"[0-9]{{1,2}}\")"
+    )]
+    CutPattern {
+        /// What is left of the pattern.
+        pattern: String,
+        /// What the library of regular expressions says.
+        why: ParserMessage,
+        /// The name of the step.
+        step: String,
+    },
     /// A pattern that captures more than one part.
     #[error("{pattern:?} has {groups} groups in parentheses and may have one: write the others as (?:…)")]
     Captures {
@@ -74,7 +87,9 @@ fn argument(step: &str, takes: &Takes, f: &mut fmt::Formatter<'_>) -> fmt::Resul
     match takes {
         Takes::Nothing => write!(f, "{step} takes no argument"),
         Takes::PositiveInteger => write!(f, "{step} takes a positive integer: {step}=3"),
-        Takes::Text => write!(f, "{step} takes a text: {step}=@"),
+        Takes::Text => {
+            write!(f, "{step} takes a text: {step}=@ or, with a comma in it, in double quotes, {step}=\",\"")
+        }
         Takes::Pattern => write!(f, "{step} takes a regular expression: {step}=\"id=([0-9]+)\""),
         Takes::Network => write!(
             f,

@@ -25,10 +25,10 @@ pub struct SuffixList {
     rules: Option<Arc<Vec<String>>>,
 }
 
-/// The lists that were added.
+/// The lists that were added, and whether each was asked for since.
 #[cfg(feature = "std")]
-fn known() -> std::sync::MutexGuard<'static, Vec<SuffixList>> {
-    static KNOWN: std::sync::Mutex<Vec<SuffixList>> = std::sync::Mutex::new(Vec::new());
+fn known() -> std::sync::MutexGuard<'static, Vec<(SuffixList, bool)>> {
+    static KNOWN: std::sync::Mutex<Vec<(SuffixList, bool)>> = std::sync::Mutex::new(Vec::new());
     KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
@@ -47,7 +47,8 @@ impl SuffixList {
     /// The list that a step without a name means: the one that was added last, or else the newest.
     pub fn usual() -> SuffixList {
         #[cfg(feature = "std")]
-        if let Some(list) = known().last() {
+        if let Some((list, asked)) = known().last_mut() {
+            *asked = true;
             return list.clone();
         }
         SuffixList::newest()
@@ -92,15 +93,22 @@ impl SuffixList {
     pub fn add(text: &str) -> SuffixList {
         let list = SuffixList::read(text);
         let mut known = known();
-        known.retain(|other| *other != list);
-        known.push(list.clone());
+        known.retain(|(other, _)| *other != list);
+        known.push((list.clone(), false));
         list
+    }
+
+    /// Whether a recipe has named this list, by its digest or as the usual one, since it was added.
+    #[cfg(feature = "std")]
+    pub fn is_asked(&self) -> bool {
+        known().iter().any(|(list, asked)| list == self && *asked)
     }
 
     /// The list of this digest. Without its rules, where the program does not have it.
     fn named(digest: u64) -> SuffixList {
         #[cfg(feature = "std")]
-        if let Some(list) = known().iter().find(|list| list.digest == digest) {
+        if let Some((list, asked)) = known().iter_mut().find(|(list, _)| list.digest == digest) {
+            *asked = true;
             return list.clone();
         }
         let older = RELEASED[1..].iter().map(|text| SuffixList::read(text));

@@ -18,9 +18,11 @@ const VERSION: &str = "18.0";
 pub struct Unicode;
 
 impl Unicode {
-    /// A value in its normal form; as it is, where it is not UTF-8.
+    /// A value in its normal form.
     pub(super) fn normal(self, value: &[u8]) -> Result<Cow<'_, [u8]>, BadValue> {
-        let Ok(text) = core::str::from_utf8(value) else { return Ok(Cow::Borrowed(value)) };
+        let Ok(text) = core::str::from_utf8(value) else {
+            return Err(BadValue::NotUtf8(String::from_utf8_lossy(value).into_owned()));
+        };
         if text.is_ascii() {
             return Ok(Cow::Borrowed(value));
         }

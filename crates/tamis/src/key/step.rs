@@ -70,6 +70,12 @@ pub(crate) const STEP_NAMES: &str = "trim, lower, upper, nfc, round, floor, ceil
      before-last=TEXT, after=TEXT, after-first=TEXT, extract=REGEX, extract-last=REGEX, ip, cidr=N, domain, \
      and for keywords split=TEXT, words, json=MEMBER, whole, sort";
 
+/// Whether a bracket is left open in a pattern.
+fn is_cut(pattern: &str) -> bool {
+    let count = |bracket: char| pattern.matches(bracket).count();
+    [('{', '}'), ('[', ']'), ('(', ')')].into_iter().any(|(open, close)| count(open) > count(close))
+}
+
 impl Step {
     /// The step of this name, with its argument, if it has one.
     pub(super) fn new(name: &str, argument: Option<&str>) -> Result<Self, Error> {
@@ -80,7 +86,15 @@ impl Step {
         };
         let given = |takes| argument.filter(|text| !text.is_empty()).ok_or_else(|| wrong(takes));
         let word = || given(Takes::Text).map(str::to_owned);
-        let pattern = || Pattern::new(given(Takes::Pattern)?);
+        let pattern = || {
+            let argument = given(Takes::Pattern)?;
+            Pattern::new(argument).map_err(|error| match error {
+                Error::Recipe(RecipeFault::Pattern { pattern, why }) if is_cut(argument) => {
+                    RecipeFault::CutPattern { pattern, why, step: name.to_owned() }.into()
+                }
+                other => other,
+            })
+        };
         let plain = |step: Step| match argument {
             None => Ok(step),
             Some(_) => Err(wrong(Takes::Nothing)),
@@ -218,10 +232,17 @@ impl Step {
             }
             Step::Extract(_) | Step::ExtractLast(_) => false,
             Step::Cidr(network) => network.is_possible(),
-            Step::Domain(list) => return list.check(),
             _ => true,
         };
         if possible { Ok(()) } else { Err(ImpossibleRecipe::Step(self.clone()).into()) }
+    }
+
+    /// That its list is known, where it has one.
+    pub(super) fn knows_its_list(&self) -> Result<(), Error> {
+        match self {
+            Step::Domain(list) => list.check(),
+            _ => Ok(()),
+        }
     }
 
     /// What it makes of a value.
