@@ -381,3 +381,17 @@ fn a_window_is_seen_from_outside() {
     let done = folder.run("stream --train log.csv --key ip --keys 1e7 --window 10d --slide 1h --time at");
     assert!(done.err.contains("of memory") && done.err.contains("a longer slide"), "{}", done.err);
 }
+
+#[test]
+fn numbers_that_may_be_a_year_are_no_times_and_compact_dates_are() {
+    let folder = Folder::new();
+    let line = "stream --train log.csv --key key --keys 10 --window 7d --state";
+    for at in ["2025", "202510", "2025274"] {
+        folder.write("log.csv", format!("key,at\na,{at}\n"));
+        folder.refused(&format!("{line} s{at} --time at"), 1, &["log.csv, line 2", "not a valid time"]);
+    }
+    // A second apart, in three forms: none is late.
+    folder.write("log.csv", "key,at\na,202510011255\nb,20251001125501\nc,2025-10-01T12:55:02Z\n");
+    let done = folder.json(&format!("{line} s --time at --lateness 3s"));
+    assert_eq!(done["rows"], 3, "{done}");
+}
