@@ -273,28 +273,8 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
     }
     let mut by_look = false;
     if let RowFormat::ByHeader { declared } = kind {
-        // Whatever the quotes, the delimiter is told by the first line: it must be there as a whole.
-        match first_row(path, head, mark, options.dialect(b','.into())) {
-            Ok(_) | Err(Error::Row { .. }) => {} // as CSV it may be wrong
-            Err(other) => return Err(other),
-        }
-        while detect::goes_on(&head.bytes[mark..], options)
-            && !head.whole
-            && head.bytes.len() < mark + detect::LOOKED_THROUGH
-        {
-            head.grow()?;
-        }
-        let text = &head.bytes[mark..];
-        let delimiter = if options.no_header {
-            if declared && !by_name {
-                detect::refuse_other_than_comma(text, options, asked).map_err(refused)?;
-            }
-            Delimiter::Byte(b',')
-        } else {
-            detect::by_header(text, options, declared, asked).map_err(refused)?
-        };
-        let comma = delimiter == Delimiter::Byte(b',');
-        by_look = declared && (!comma || (!by_name && detect::cuts_otherwise(text, options)));
+        let delimiter;
+        (delimiter, by_look) = look_for_delimiter(path, head, mark, options, declared, asked)?;
         kind = RowFormat::Delimited { delimiter, declared };
     }
     let seen = Seen {
@@ -346,6 +326,42 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
             Ok(seen)
         }
     }
+}
+
+/// The delimiter that the header tells, and whether that may not be what was meant.
+fn look_for_delimiter(
+    path: &Path,
+    head: &mut Head,
+    mark: usize,
+    options: &Options,
+    declared: bool,
+    asked: &[Column],
+) -> Result<(Delimiter, bool)> {
+    let refused = |why: BadFormat| Error::input(path, why);
+    let by_name = asked.iter().any(|column| matches!(column, Column::Name(_)));
+    // Whatever the quotes, the delimiter is told by the first line: it must be there as a whole.
+    match first_row(path, head, mark, options.dialect(b','.into())) {
+        Ok(_) | Err(Error::Row { .. }) => {} // as CSV it may be wrong
+        Err(other) => return Err(other),
+    }
+    while detect::goes_on(&head.bytes[mark..], options)
+        && !head.whole
+        && head.bytes.len() < mark + detect::LOOKED_THROUGH
+    {
+        head.grow()?;
+    }
+    let text = &head.bytes[mark..];
+    let delimiter = if options.no_header {
+        if declared && !by_name {
+            detect::refuse_other_than_comma(text, options, asked).map_err(refused)?;
+        }
+        Delimiter::Byte(b',')
+    } else {
+        detect::by_header(text, options, declared, asked).map_err(refused)?
+    };
+    let comma = delimiter == Delimiter::Byte(b',');
+    let by_look = declared && (!comma || (!by_name && detect::cuts_otherwise(text, options)));
+    Ok((delimiter, by_look))
 }
 
 /// Makes sure that the first line which is no comment is there as a whole: what an input is must not

@@ -145,7 +145,7 @@ fn run(folder: &Folder, command: &str) -> Done {
             let mut bytes = folder.read(name);
             let at: isize = at.parse().unwrap();
             let from = if at < 0 { bytes.len() } else { 0 };
-            bytes[from.strict_add_signed(at)] ^= 1;
+            bytes[from.checked_add_signed(at).unwrap()] ^= 1;
             folder.write(name, bytes);
         }
         _ => panic!("no such command: {command}"),
