@@ -160,7 +160,7 @@ fn bad_states_and_outputs_are_refused_and_left_alone() {
     folder.refused("dedup in.txt --state in.txt -o out.txt", 1, &["in.txt"]);
     folder.refused("dedup in.txt --state s -o out.gz", 1, &["compressed"]);
     folder.refused("dedup in.txt --state s -o in.txt", 1, &["is an input"]);
-    folder.refused("dedup in.txt --state s -o s", 1, &["named twice"]);
+    folder.refused("dedup in.txt --state s -o s", 1, &["used for two outputs"]);
     folder.refused("dedup in.txt --key 2 -o out.txt", 1, &["2"]);
     folder.refused("dedup missing.txt -o out.txt", 1, &["missing.txt"]);
     folder.ok("dedup in.txt --state s -o out.txt");

@@ -168,7 +168,7 @@ fn the_other_side_may_have_steps_of_its_own() {
     let key = "url:after-first=//,before=/,domain";
     let done = folder.run_words(&["filter", "b.tamis", "visits.csv", "--key", key], "");
     assert_eq!(done.out, "url\nhttps://www.example.org/x\nhttps://a.b.example.co.uk/?q\n", "{}", done.err);
-    assert!(done.err.contains("steps of their own"), "{}", done.err);
+    assert!(done.err.contains("other steps than the file"), "{}", done.err);
     // What is put into a file has its own steps, always.
     folder.refused("add b.tamis visits.csv --key url:lower", 2, &["stored steps"]);
     folder.refused("test b.tamis visits.csv --key url:lower", 2, &["stored steps"]);

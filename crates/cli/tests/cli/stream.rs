@@ -239,7 +239,7 @@ fn weights_are_summed_and_groups_are_counted_apart() {
     assert!(folder.read("run/counts.tamis") == folder.read("both/counts.tamis"));
     folder.refused(&format!("{line} --keys 10 -o seen.txt"), 2, &["--weight"]);
     folder.refused(&format!("{line} --kind count-min --counts x -o y"), 1, &["--counts"]);
-    folder.refused(&format!("{line} --counts out --keys 10 -o out"), 1, &["named twice"]);
+    folder.refused(&format!("{line} --counts out --keys 10 -o out"), 1, &["used for two outputs"]);
     folder.write("train.csv", "ip,host,bytes\na,x,-10\n");
     folder.refused(&format!("{line} --kind count-min"), 1, &["train.csv, line 2", "-10", "negative"]);
 }

@@ -93,7 +93,7 @@ fn an_output_that_is_an_input_by_another_name_is_refused() {
     folder.refused(
         "stream --train a.txt --query a.txt -o x.txt --counts ./x.txt",
         1,
-        &["x.txt", "named twice, for two things"],
+        &["x.txt", "used for two outputs"],
     );
     let stdout = folder.run("stream --train a.txt --query a.txt --counts -");
     assert_eq!(stdout.code, 1, "{}", stdout.out);

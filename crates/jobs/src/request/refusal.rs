@@ -111,7 +111,7 @@ pub enum Refusal {
     #[error("these filters have no groups")]
     NoGroups,
     /// A weight, if there is none.
-    #[error("this file has no weights")]
+    #[error("nothing is weighted here")]
     NoWeight,
     /// Other steps than the stored ones.
     #[error("the stored steps apply to {0}")]
