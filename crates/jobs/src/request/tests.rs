@@ -90,13 +90,13 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
         (json!({"threads": 2000}), "1 to 1024 threads"),
         (
             json!({"kind": "scalable"}),
-            "cannot be counted first, as dedup has them, and these can be: give kind=blocked",
+            "for keys whose number is unknown, and these can be counted: give kind=blocked",
         ),
         (json!({"kind": "fuse", "fpr": 1e-12}), "2^-32"),
         (json!({"kind": "fuse", "keys": 9}), "sized by its own keys, which are counted: leave out keys"),
         (
             json!({"distinct": true}),
-            "a blocked filter holds each key once, however often it comes: leave out",
+            "a blocked filter holds each key once, however often it occurs: leave out",
         ),
         (json!({"kind": "count-min", "distinct": true}), "leave out distinct, or give kind=counting"),
         (layered(json!({"layers": 0})), "1 to 256 layers, not 0: give layers=N"),
@@ -105,10 +105,7 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
         (layered(json!({"keys": 9})), "which are not counted: give layers=N"),
         (layered(json!({"exact": true})), "leave out exact, or give kind=blocked"),
         (json!({"group": "g", "keys": 9, "size": 999}), "leave out keys, or give fpr or bits_per_key"),
-        (
-            json!({"heavy": 0.1}),
-            "does not count, and knows no shares: leave out heavy, or give kind=count-min",
-        ),
+        (json!({"heavy": 0.1}), "has no counts, and so no shares: leave out heavy, or give kind=count-min"),
         (
             json!({"kind": "count-min", "heavy": 0.001, "epsilon": 0.01}),
             "give a larger share, or give epsilon=0.0001",
@@ -119,13 +116,13 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
         (json!({"params": params("blocked"), "null": "x", "kind": "bloom"}), "leave out kind and null"),
         (json!({"params": params("count-min"), "epsilon": 0.1}), "leave out epsilon"),
         (json!({"params": params("blocked"), "heavy": 0.1}), "leave out heavy"),
-        (json!({"params": params("count-min"), "heavy": 0.00001}), "a share of 1e-5 cannot be told"),
+        (json!({"params": params("count-min"), "heavy": 0.00001}), "a share of 1e-5 is within the error"),
         (json!({"params": params("bloom"), "distinct": true}), "a bloom filter holds each key once"),
         (json!({"params": params("layered"), "exact": true}), "leave out exact"),
         (json!({"params": params("blocked"), "key": ["a", "b"]}), "has 1 part, and 2 columns were given"),
         (json!({"params": params("blocked"), "key": "a:upper"}), "apply to a: give the column alone"),
         (json!({"params": params("blocked"), "group": "g"}), "these filters have no groups: leave out group"),
-        (json!({"params": params("count-min"), "weight": "n"}), "counts for 1 here: leave out weight"),
+        (json!({"params": params("count-min"), "weight": "n"}), "nothing is weighted here: leave out weight"),
     ];
     for (options, expected) in table {
         let said = refused(options.clone());
@@ -217,7 +214,7 @@ fn plans_that_contradict_themselves_are_refused() {
         (json!({"inputs": ["a"], "chart": "c.svg"}), "without a table: leave out chart"),
         (json!({"inputs": ["a"], "keys": 9}), "are counted: leave out keys, or leave out the table"),
         (json!({"inputs": ["a"], "fpr": 0.1, "bits": 9}), "sizes exclude each other: give fpr or bits"),
-        (json!({"inputs": ["a"], "kind": "scalable"}), "cannot be counted first"),
+        (json!({"inputs": ["a"], "kind": "scalable"}), "for keys whose number is unknown"),
         (json!({"kind": "count-min", "group": "g"}), "found in a table: name a table, or leave out group"),
         (json!({"kind": "layered", "keys": 9}), "give fpr, bits_per_key, bits or size"),
         (json!({"kind": "layered", "fpr": 0.1}), "give keys=N and layers=N"),
@@ -248,7 +245,7 @@ fn what_works_on_one_machine_is_not_spread() {
         told(filter(json!({"strict": true, "tag": "t"})))
             .contains("leave out strict and tag, or leave out on")
     );
-    assert!(told(filter(json!({"rejected": "r"}))).contains("a second run that inverts"));
+    assert!(told(filter(json!({"rejected": "r"}))).contains("a second run with the selection inverted"));
     assert!(told(filter(json!({}))).contains("give output=FOLDER or count"));
     filter(json!({"count": true})).unwrap();
 }
