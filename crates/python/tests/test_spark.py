@@ -192,7 +192,8 @@ def test_executors_need_no_package_but_pyarrow(monkeypatch: pytest.MonkeyPatch) 
     columns = [pa.array(lines), pa.array([1, 1, 1, 2, 2, 2]), pa.array([0, 0, 0, 0, 0, 99])]
     batch = pa.RecordBatch.from_arrays(columns, names=["value", "file", "start"])
     found = _tasks._lines([batch.slice(0, 2), batch.slice(2)], b"key\n")
-    assert [line for part in found for line in part.to_pylist()] == [b"a", b"b", b"c", b"d"]
+    lines_of = [(line, file) for part, file in found for line in part.to_pylist()]
+    assert lines_of == [(b"a", 1), (b"b", 1), (b"c", 2), (b"d", 2)]
 
 
 @pytest.mark.full

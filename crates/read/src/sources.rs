@@ -9,6 +9,7 @@ use tamis::key::Column;
 
 use crate::bad_input::BadInput;
 use crate::chunks::Sizes;
+use crate::columns::NoColumn;
 use crate::format::{Form, Format};
 use crate::input::{Explained, Input, Understood};
 use crate::options::Options;
@@ -91,9 +92,16 @@ impl Sources {
         Ok((sources.inputs[0].explained.clone(), prelude))
     }
 
-    /// Finds columns among these names; an error says which is not there, and which are.
-    pub fn find_columns(asked: &[Column], names: &[String]) -> Result<Vec<usize>> {
-        Ok(columns::find(asked, names).map_err(InTable::new)?)
+    /// Looks for columns among these names, `(file)` beside them; an error says which is not there, and
+    /// which are.
+    pub fn find_columns(asked: &[Column], names: &[String]) -> Result<()> {
+        let (files, others): (Vec<_>, Vec<_>) =
+            asked.iter().cloned().partition(|column| *column == Column::File);
+        if !files.is_empty() && names.iter().any(|name| name == "(file)") {
+            return Err(InTable::new(NoColumn::FileIsAColumn).into());
+        }
+        columns::find(&others, names).map_err(InTable::new)?;
+        Ok(())
     }
 
     /// Inputs that were found already, some of which are streams of which the bytes are given.

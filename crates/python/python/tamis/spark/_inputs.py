@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Callable
 from urllib.parse import urlparse
 
 import tamis
+from tamis import _tamis
 
 # What Spark and Parquet writers leave beside the data.
 _MARKERS = ("_SUCCESS", "_metadata", "_common_metadata")
@@ -30,10 +31,11 @@ _COMPRESSED = re.compile(rb"\xfd7zXZ\0|\x28\xb5\x2f\xfd|\x1f\x8b|BZh[1-9]1AY&SY"
 class Found:
     """A file that is read."""
 
-    def __init__(self, status: Any) -> None:
+    def __init__(self, status: Any, called: str) -> None:
         self.status = status
         self.path = str(status.getPath())
         self.name = str(status.getPath().getName())
+        self.called = called  # as the user named it, or the folder and what is below it
 
     @property
     def pattern(self) -> str:
@@ -49,9 +51,9 @@ def find(spark: Any, inputs: Sequence[str]) -> list[Found]:
         system = path.getFileSystem(spark._jsc.hadoopConfiguration())
         # A name that exists is that file, whatever characters it has.
         if system.exists(path):
-            found += _files(system, system.getFileStatus(path))
+            found += _files(system, system.getFileStatus(path), _called(path, name))
         elif re.search(r"[*?\[{]", name):
-            found += _matches(system, path, name)
+            found += _matches(spark, system, path, name)
         else:
             raise tamis.Error(f"{name}: no such file or folder")
     paths: set[str] = set()
@@ -66,7 +68,7 @@ def find(spark: Any, inputs: Sequence[str]) -> list[Found]:
     return found
 
 
-def _matches(system: Any, path: Any, pattern: str) -> list[Found]:
+def _matches(spark: Any, system: Any, path: Any, pattern: str) -> list[Found]:
     if "**" in pattern:
         raise tamis.Error(f"{pattern}: ** is for one machine: name a folder, and all that is below it is read")
     try:
@@ -83,7 +85,18 @@ def _matches(system: Any, path: Any, pattern: str) -> list[Found]:
     matched.sort(key=lambda status: str(status.getPath()))
     if not matched:
         raise tamis.Error(f"{pattern}: no file matches")
-    return [file for status in matched for file in _files(system, status)]
+    called = _calling(spark, system, pattern)
+    return [file for status in matched for file in _files(system, status, called(status.getPath()))]
+
+
+def _calling(spark: Any, system: Any, pattern: str) -> Callable[[Any], str]:
+    """How a match of a pattern is called: up to the folder of the first wildcard as was given, then as it is."""
+    literal = re.split(r"[*?\[{\\]", pattern)[0]
+    literal = literal[: literal.rfind("/") + 1]
+    folder = spark._jvm.org.apache.hadoop.fs.Path(literal or ".")
+    whole = str(system.makeQualified(folder).toUri().getPath()).rstrip("/") + "/"
+    given = _called(folder, literal).rstrip("/") + "/" if literal else ""
+    return lambda path: given + str(path.toUri().getPath())[len(whole) :]
 
 
 def _is_shown(pattern: str, path: str) -> bool:
@@ -92,10 +105,15 @@ def _is_shown(pattern: str, path: str) -> bool:
     return not any(name.startswith(".") and re.match(r"[*?\[{]", part) for part, name in pairs)
 
 
-def _files(system: Any, status: Any) -> list[Found]:
+def _called(path: Any, text: str) -> str:
+    """What names a path: what was given, without the scheme and the host."""
+    return text if path.toUri().getScheme() is None else str(path.toUri().getPath())
+
+
+def _files(system: Any, status: Any, called: str) -> list[Found]:
     if not status.isDirectory():
-        return [Found(status)]
-    files = sorted(_below(system, status), key=lambda file: file.path)
+        return [Found(status, called)]
+    files = sorted(_below(system, status, called), key=lambda file: file.path)
     if not files:
         raise tamis.Error(
             f"{status.getPath()}: this folder contains no files (hidden files and files of filters do not count)"
@@ -103,17 +121,18 @@ def _files(system: Any, status: Any) -> list[Found]:
     return files
 
 
-def _below(system: Any, folder: Any) -> list[Found]:
+def _below(system: Any, folder: Any, called: str) -> list[Found]:
     """Files below a folder. Links to folders are not followed: they may lead back."""
     files: list[Found] = []
     for status in system.listStatus(folder.getPath()):
-        file = Found(status)
+        file = Found(status, called)
+        file.called += "/" + file.name
         if file.name.startswith(".") or file.name in _MARKERS:
             continue
         if not status.isDirectory():
             files += [] if file.name.endswith(_OWN) else [file]
         elif not os.path.islink(_local(file.path) or ""):
-            files += _below(system, status)
+            files += _below(system, status, file.called)
     return files
 
 
@@ -133,6 +152,25 @@ def _refuse(file: Found) -> None:
         raise tamis.Error(f"{file.path}: this is a file of filters, not of rows")
     if file.name.endswith(".xz"):
         raise tamis.Error(f"{file.path}: Spark cannot decompress xz; use gz or bz2, or leave out --on")
+
+
+def names(spark: Any, files: Sequence[Found]) -> dict[int, str]:
+    """What files are called, each by the number that `file_number` gives to its rows."""
+    from pyspark.sql import functions as F
+
+    called: dict[str, Found] = {}
+    for file in files:
+        name = _tamis.file_name(file.called)
+        other = called.setdefault(name, file)
+        if other is not file:
+            raise tamis.Error(
+                f"{other.path} and {file.path}: (file) is {name!r} for both: read them by jobs of their own"
+            )
+    # As Spark spells them.
+    path = spark._jvm.org.apache.hadoop.fs.Path
+    paths = [(name, str(path(file.path).toUri().toString())) for name, file in called.items()]
+    rows = spark.createDataFrame(paths, "name string, path string").select("name", F.xxhash64("path").alias("number"))
+    return {row.number: row.name for row in rows.collect()}
 
 
 def refuse_output(path: str, files: Sequence[Found]) -> None:
