@@ -47,6 +47,23 @@ def test_a_driver_without_the_package_is_told_what_to_install(program: str, tmp_
     assert len(done.stderr.splitlines()) < 5, done.stderr
 
 
+def test_files_have_the_names_that_the_user_gave_them(program: str, tmp_path: Path) -> None:
+    """Relative to the folder where the program runs, in whose own name nothing means anything."""
+    folder, temporary = tmp_path / "w[1]*", tmp_path / "temporary"
+    (folder / "logs" / "sub").mkdir(parents=True)
+    for name in ("a.txt", "sub/b.txt"):
+        (folder / "logs" / name).write_text(f"key of {name}\n")
+    inputs = ["./logs/sub", "logs/*.txt", "--group", "(file)", "--format", "lines"]
+    environment = _environment(temporary)
+    for output, on in (("here", []), ("there", _on(temporary))):
+        command = [program, "build", *inputs, "-o", output, *on]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    assert (folder / "there").read_bytes() == (folder / "here").read_bytes()
+    found = subprocess.run([program, "locate", "there", "key of a.txt"], capture_output=True, text=True, cwd=folder)
+    assert found.stdout == "logs/a.txt\n", found
+
+
 @pytest.mark.parametrize("verb, how", [("build", signal.SIGINT), ("filter", signal.SIGTERM)])
 def test_an_interrupted_job_shows_its_progress_and_leaves_nothing(
     program: str, tmp_path: Path, verb: str, how: signal.Signals

@@ -164,16 +164,9 @@ impl Filter {
 
     /// Sieves them elsewhere.
     fn on_spark(self, request: FilterJob, output: &Output) -> Result<ExitCode> {
-        let to = match &self.output {
-            Some(path) => Some(spark::inputs(&[path.to_string_lossy().into_owned()])?.remove(0).into()),
-            None => None,
-        };
-        let request = FilterJob {
-            filters: std::path::absolute(&self.file)?,
-            inputs: spark::inputs(&self.inputs)?,
-            output: to,
-            ..request
-        };
+        spark::refuse_stdin(&self.inputs)?;
+        let to = self.output.as_deref().map(spark::place).transpose()?;
+        let request = FilterJob { filters: std::path::absolute(&self.file)?, output: to, ..request };
         let told = self.on.run(output, "sieving", json!({ "job": "filter", "request": request }))?;
         let number = |name: &str| told[name].as_u64().unwrap_or(0);
         let sieved =

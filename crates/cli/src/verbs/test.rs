@@ -123,12 +123,9 @@ impl Test {
 
     /// Tests them elsewhere, and concludes from the numbers here.
     fn on_spark(self, request: TestJob, output: &Output) -> Result<ExitCode> {
-        let request = TestJob {
-            filters: std::path::absolute(&self.file)?,
-            inputs: spark::inputs(&self.inputs)?,
-            negatives: spark::inputs(&self.negatives)?,
-            ..request
-        };
+        spark::refuse_stdin(&self.inputs)?;
+        spark::refuse_stdin(&self.negatives)?;
+        let request = TestJob { filters: std::path::absolute(&self.file)?, ..request };
         let job = json!({ "job": "test", "request": request });
         let told = self.on.run(output, "testing", job)?;
         let findings = serde_json::from_value(told["findings"].clone())?;

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any
 from urllib.parse import urlparse
 
 import tamis
@@ -40,20 +40,27 @@ class Found:
     @property
     def pattern(self) -> str:
         """The path for Spark, which takes every path for a pattern."""
-        return re.sub(r"([\\*?\[\]{}])", r"\\\1", self.path)
+        return _escaped(self.path)
+
+
+def _escaped(path: str) -> str:
+    """A pattern that matches this path alone."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
 def find(spark: Any, inputs: Sequence[str]) -> list[Found]:
     """All files meant, in the given order; those of a pattern or a folder by path."""
     found: list[Found] = []
     for name in inputs:
-        path = spark._jvm.org.apache.hadoop.fs.Path(name)
+        # A relative name is one of this folder, wherever Spark would look.
+        folder = "" if "://" in name or name.startswith("/") else os.path.join(os.getcwd(), "")
+        path = spark._jvm.org.apache.hadoop.fs.Path(folder + name)
         system = path.getFileSystem(spark._jsc.hadoopConfiguration())
         # A name that exists is that file, whatever characters it has.
-        if system.exists(path):
+        if name and system.exists(path):
             found += _files(system, system.getFileStatus(path), _called(path, name))
         elif re.search(r"[*?\[{]", name):
-            found += _matches(spark, system, path, name)
+            found += _matches(spark, system, folder, name)
         else:
             raise tamis.Error(f"{name}: no such file or folder")
     paths: set[str] = set()
@@ -68,11 +75,11 @@ def find(spark: Any, inputs: Sequence[str]) -> list[Found]:
     return found
 
 
-def _matches(spark: Any, system: Any, path: Any, pattern: str) -> list[Found]:
+def _matches(spark: Any, system: Any, folder: str, pattern: str) -> list[Found]:
     if "**" in pattern:
         raise tamis.Error(f"{pattern}: ** is for one machine: name a folder, and all that is below it is read")
     try:
-        statuses = system.globStatus(path) or []
+        statuses = system.globStatus(spark._jvm.org.apache.hadoop.fs.Path(_escaped(folder) + pattern)) or []
     except Exception as error:
         if "URISyntaxException" not in str(error):
             raise
@@ -85,18 +92,17 @@ def _matches(spark: Any, system: Any, path: Any, pattern: str) -> list[Found]:
     matched.sort(key=lambda status: str(status.getPath()))
     if not matched:
         raise tamis.Error(f"{pattern}: no file matches")
-    called = _calling(spark, system, pattern)
-    return [file for status in matched for file in _files(system, status, called(status.getPath()))]
-
-
-def _calling(spark: Any, system: Any, pattern: str) -> Callable[[Any], str]:
-    """How a match of a pattern is called: up to the folder of the first wildcard as was given, then as it is."""
+    # Up to the folder of the first wildcard a match is called as was given, and from there on as it is.
     literal = re.split(r"[*?\[{\\]", pattern)[0]
     literal = literal[: literal.rfind("/") + 1]
-    folder = spark._jvm.org.apache.hadoop.fs.Path(literal or ".")
-    whole = str(system.makeQualified(folder).toUri().getPath()).rstrip("/") + "/"
-    given = _called(folder, literal).rstrip("/") + "/" if literal else ""
-    return lambda path: given + str(path.toUri().getPath())[len(whole) :]
+    above = spark._jvm.org.apache.hadoop.fs.Path(folder + literal)
+    beyond = len(os.path.join(str(system.makeQualified(above).toUri().getPath()), ""))
+    given = _called(above, literal)
+
+    def files(status: Any) -> list[Found]:
+        return _files(system, status, os.path.join(given, str(status.getPath().toUri().getPath())[beyond:]))
+
+    return [file for status in matched for file in files(status)]
 
 
 def _is_shown(pattern: str, path: str) -> bool:
