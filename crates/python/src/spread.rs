@@ -16,7 +16,7 @@ use tamis_jobs::filter::apart::{self, Question};
 use tamis_make::spread::{self, Outcome, Rows};
 use tamis_make::{opt, parallel};
 use tamis_read::refusal::{Help, Refusal};
-use tamis_read::{Control, Delimiter, Error, Format, Options as Reading, Quotes, Sources};
+use tamis_read::{Control, Delimiter, Error, Format, Options as Reading, Quotes, Sources, Watch};
 
 use crate::errors::{ARGUMENTS, UsedUp, raised, refused, wrong, wrong_job};
 use crate::file::File;
@@ -50,7 +50,7 @@ impl Given {
                 let header =
                     header.map(|header| header.extract::<Vec<u8>>()).transpose()?.unwrap_or_default();
                 // What is known of the text beside how it is read.
-                for other in ["header", "columns"] {
+                for other in ["header", "columns", "quoted"] {
                     let _ = text.del_item(other);
                 }
                 let reading = Options(text).reading()?;
@@ -519,6 +519,8 @@ fn understand<'py>(
     let columns = columns(options, file)?;
     let mut reading = Options(reading).reading()?;
     reading.file = Some(tamis_read::file_name(&name));
+    let watch = Watch::default();
+    reading.watch = Some(watch.clone());
     let understood = Sources::understand_text(&name, head, &reading, &columns);
     let (explained, prelude) = understood.map_err(raised)?;
     if explained.undeclared {
@@ -536,6 +538,7 @@ fn understand<'py>(
     // Logs never have a header, and nobody says so.
     found.set_item("no_header", !explained.header && explained.format != Format::Log)?;
     found.set_item("quotes", explained.quotes.map(Quotes::name))?;
+    found.set_item("quoted", explained.quotes.is_some_and(|quotes| watch.saw(quotes)))?;
     found.set_item("comment", reading.comment)?;
     found.set_item("columns", explained.columns)?;
     found.set_item("header", explained.header.then(|| PyBytes::new(py, &prelude)))?;

@@ -11,7 +11,7 @@ use crate::bad_input::BadInput;
 use crate::chunks::Sizes;
 use crate::columns::NoColumn;
 use crate::format::{Form, Format};
-use crate::input::{Explained, Input, Understood};
+use crate::input::{Explained, Input, Rows, Understood};
 use crate::options::Options;
 use crate::pace::Flow;
 use crate::reader::Bytes;
@@ -80,16 +80,19 @@ impl Sources {
     }
 
     /// How a text is understood that begins like this; `name` is that of its file. The head ends with a
-    /// whole row, or is all there is.
+    /// whole row, or is all there is. Its quotes are [watched](Options::watch) for.
     pub fn understand_text(
         name: &Path,
         head: Vec<u8>,
         options: &Options,
         columns: &[Column],
     ) -> Result<(Explained, Vec<u8>)> {
-        let sources = Sources::of_text(name, head, options, columns)?;
-        let prelude = sources.prelude(0).to_vec();
-        Ok((sources.inputs[0].explained.clone(), prelude))
+        let text = options.watch.is_some().then(|| head.clone());
+        let input = Sources::of_text(name, head, options, columns)?.inputs.remove(0);
+        if let (Some(watch), Some(text), Rows::Delimited(dialect, _)) = (&input.watch, text, &input.rows) {
+            watch.look(text.get(input.beginning.bytes..).unwrap_or_default(), *dialect);
+        }
+        Ok((input.explained, input.prelude))
     }
 
     /// Looks for columns among these names, `(file)` beside them; an error says which is not there, and
