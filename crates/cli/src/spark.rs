@@ -337,10 +337,16 @@ mod tests {
 
     #[test]
     fn paths_of_this_machine_are_absolute_and_others_are_as_they_are() {
-        let asked = ["s3a://logs/*.parquet".to_owned(), "/data/a.csv".into(), "b.csv".into()];
-        let found = inputs(&asked).unwrap();
-        assert_eq!(found[..2], asked[..2]);
-        assert!(found[2].starts_with('/') && found[2].ends_with("/b.csv"), "{}", found[2]);
-        assert!(inputs(&["-".into()]).is_err());
+        for path in ["s3a://logs/out", "/data/out"] {
+            assert_eq!(place(Path::new(path)).unwrap(), Path::new(path));
+        }
+        let found = place(Path::new("out")).unwrap();
+        assert!(found.is_absolute() && found.ends_with("out"), "{}", found.display());
+    }
+
+    #[test]
+    fn standard_input_is_refused_wherever_it_is_named() {
+        assert!(refuse_stdin(&["a.csv".into(), "-".into()]).is_err());
+        assert!(refuse_stdin(&["a.csv".into(), "-a".into()]).is_ok());
     }
 }

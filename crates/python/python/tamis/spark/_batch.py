@@ -49,10 +49,11 @@ class Source:
         # The number of the file comes last, and becomes its name.
         number = [file_number(self.df)] if ... in asked else []
         asked = [column for column in asked if column is not ...]
-        names = list(dict.fromkeys(asked))
-        if any(not isinstance(column, str) for column in asked):
-            names = top
-        columns = self.df.select(*(F.col(_quoted(name) if name in top else name) for name in names), *number)
+        if all(isinstance(column, str) for column in asked):
+            names = list(dict.fromkeys(asked))
+            columns = self.df.select(*(F.col(_quoted(name) if name in top else name) for name in names), *number)
+        else:
+            names, columns = top, self.df.select("*", *number)  # of which some may have one name
         return columns.toDF(*_tasks.disguised([*names, *("(file)" for _ in number)]))
 
 
