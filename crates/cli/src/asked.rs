@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use serde_json::Value;
 use tamis_jobs::request;
 use tamis_make::files::Mapped;
 use tamis_make::number;
@@ -60,6 +61,15 @@ impl Asked {
         let report = self.done(output, progress::run(output, doing, job))?;
         self.inputs(output, inputs(&report));
         Ok(report)
+    }
+
+    /// The same of a job that ran on Spark, which tells how quotes were read where its driver saw some.
+    pub fn told(&self, output: &Output, told: Value) -> Result<Value> {
+        let quoted = told["quoted"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        for quotes in quoted.filter_map(|name| Quotes::ALL.into_iter().find(|quotes| quotes.name() == name)) {
+            self.watch.iter().for_each(|watch| watch.see(quotes));
+        }
+        self.done(output, Ok(told))
     }
 
     /// Says what should be known of these inputs.

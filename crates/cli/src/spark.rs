@@ -285,19 +285,21 @@ pub fn phases(told: &Value) -> String {
     phases.collect::<Vec<_>>().join(", ")
 }
 
-/// Inputs as Spark finds them: relative paths are those of this folder.
-pub fn inputs(inputs: &[String]) -> Result<Vec<String>> {
-    inputs
-        .iter()
-        .map(|input| match input.as_str() {
-            "-" => usage("Spark cannot read this program's standard input: name files"),
-            path if path.contains("://") || path.starts_with('/') => Ok(path.to_owned()),
-            path => {
-                let absolute = std::path::absolute(path).with_context(|| path.to_owned())?;
-                Ok(absolute.to_string_lossy().into_owned())
-            }
-        })
-        .collect()
+/// Refuses inputs that Spark cannot read. The driver is told what was named, since names may be data: it runs in
+/// this folder, and finds there what is relative.
+pub fn refuse_stdin(inputs: &[String]) -> Result<()> {
+    if inputs.iter().any(|input| input == "-") {
+        return usage("Spark cannot read this program's standard input: name files");
+    }
+    Ok(())
+}
+
+/// A folder that Spark is to write: a relative path is one of this folder.
+pub fn place(path: &Path) -> Result<PathBuf> {
+    if path.to_string_lossy().contains("://") {
+        return Ok(path.to_owned());
+    }
+    std::path::absolute(path).with_context(|| path.display().to_string())
 }
 
 #[cfg(test)]
@@ -335,10 +337,16 @@ mod tests {
 
     #[test]
     fn paths_of_this_machine_are_absolute_and_others_are_as_they_are() {
-        let asked = ["s3a://logs/*.parquet".to_owned(), "/data/a.csv".into(), "b.csv".into()];
-        let found = inputs(&asked).unwrap();
-        assert_eq!(found[..2], asked[..2]);
-        assert!(found[2].starts_with('/') && found[2].ends_with("/b.csv"), "{}", found[2]);
-        assert!(inputs(&["-".into()]).is_err());
+        for path in ["s3a://logs/out", "/data/out"] {
+            assert_eq!(place(Path::new(path)).unwrap(), Path::new(path));
+        }
+        let found = place(Path::new("out")).unwrap();
+        assert!(found.is_absolute() && found.ends_with("out"), "{}", found.display());
+    }
+
+    #[test]
+    fn standard_input_is_refused_wherever_it_is_named() {
+        assert!(refuse_stdin(&["a.csv".into(), "-".into()]).is_err());
+        assert!(refuse_stdin(&["a.csv".into(), "-a".into()]).is_ok());
     }
 }

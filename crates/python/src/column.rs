@@ -18,6 +18,8 @@ pub struct Arrays {
     /// Whether the columns are the parts of a key, in their order, and nothing else.
     pub are_keys: bool,
     pub kinds: Vec<ColumnType>,
+    /// The column of the names of files, where the rows come from files.
+    pub file: Option<usize>,
     /// The columns of each part.
     pub parts: Vec<Vec<ArrayRef>>,
 }
@@ -119,6 +121,10 @@ fn check(data_type: &DataType) -> Result<(), String> {
 impl Table for Arrays {
     fn columns(&self) -> Option<Vec<String>> {
         self.names.clone()
+    }
+
+    fn file(&self) -> Option<usize> {
+        self.file
     }
 
     fn check(&self, column: usize) -> Result<(), Box<dyn Refusal>> {

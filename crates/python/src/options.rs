@@ -15,7 +15,7 @@ use crate::errors::refused;
 pub struct Options<'py>(pub Bound<'py, PyDict>);
 
 /// What tasks on executors are told beside the request.
-const OF_TASKS: [&str; 3] = ["text", "without_group", "marked"];
+const OF_TASKS: [&str; 4] = ["text", "names", "without_group", "marked"];
 
 impl Options<'_> {
     /// The options as JSON, as far as they belong to a request.

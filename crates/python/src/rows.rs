@@ -59,7 +59,8 @@ fn of_batches<'py>(
 fn of_arrow(Imported { field, arrays }: Imported) -> PyResult<Arrays> {
     let DataType::Struct(fields) = field.data_type() else {
         let parts = arrays.into_iter().map(|array| vec![array]).collect();
-        return Ok(Arrays { names: None, are_keys: true, kinds: vec![ColumnType::of(&field)], parts });
+        let kinds = vec![ColumnType::of(&field)];
+        return Ok(Arrays { names: None, are_keys: true, kinds, file: None, parts });
     };
     let mut parts = Vec::with_capacity(arrays.len());
     for array in arrays {
@@ -73,7 +74,7 @@ fn of_arrow(Imported { field, arrays }: Imported) -> PyResult<Arrays> {
     let kinds = fields.iter().map(|field| ColumnType::of(field)).collect();
     // So our own code hands over the parts of keys: nobody else's columns have no names.
     let are_keys = names.iter().all(String::is_empty);
-    Ok(Arrays { names: Some(names), are_keys, kinds, parts })
+    Ok(Arrays { names: Some(names), are_keys, kinds, file: None, parts })
 }
 
 /// A dictionary of columns: Arrow where one has it, else values one by one.
@@ -96,7 +97,7 @@ fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
     if chunks.windows(2).any(|pair| rows(&pair[0]) != rows(&pair[1])) {
         return Err(PyValueError::new_err("the columns of a table must have the same number of rows"));
     }
-    Ok(Arrays { names: Some(names), are_keys: false, kinds, parts: cut_alike(&chunks) })
+    Ok(Arrays { names: Some(names), are_keys: false, kinds, file: None, parts: cut_alike(&chunks) })
 }
 
 /// A column of values. One that holds something else is no error until somebody asks for it.
@@ -163,7 +164,8 @@ fn of_keys(keys: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
     let arrays: Vec<ArrayRef> =
         columns.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef).collect();
     let names = (width > 1).then(|| (1..=width).map(|number| number.to_string()).collect());
-    Ok(Arrays { names, are_keys: true, kinds: vec![ColumnType::texts(); width], parts: vec![arrays] })
+    let kinds = vec![ColumnType::texts(); width];
+    Ok(Arrays { names, are_keys: true, kinds, file: None, parts: vec![arrays] })
 }
 
 /// The columns that a key is asked by, in rows that hold nothing but keys.

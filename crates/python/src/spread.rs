@@ -16,7 +16,7 @@ use tamis_jobs::filter::apart::{self, Question};
 use tamis_make::spread::{self, Outcome, Rows};
 use tamis_make::{opt, parallel};
 use tamis_read::refusal::{Help, Refusal};
-use tamis_read::{Control, Delimiter, Error, Format, Options as Reading, Quotes, Sources};
+use tamis_read::{Control, Delimiter, Error, Format, Options as Reading, Quotes, Sources, Watch};
 
 use crate::errors::{ARGUMENTS, UsedUp, raised, refused, wrong, wrong_job};
 use crate::file::File;
@@ -35,6 +35,8 @@ struct Text {
 struct Given {
     width: usize,
     text: Option<Text>,
+    /// Whether the last column of a table has the names of files.
+    named: bool,
 }
 
 impl Given {
@@ -48,27 +50,37 @@ impl Given {
                 let header =
                     header.map(|header| header.extract::<Vec<u8>>()).transpose()?.unwrap_or_default();
                 // What is known of the text beside how it is read.
-                for other in ["header", "columns"] {
+                for other in ["header", "columns", "quoted"] {
                     let _ = text.del_item(other);
                 }
                 let reading = Options(text).reading()?;
                 Some(Text { reading, header })
             }
         };
-        Ok(Given { width, text })
+        Ok(Given { width, text, named: are_named(dict)? })
     }
 
-    fn rows(&self, data: &Bound<'_, PyAny>) -> PyResult<Rows> {
-        let table = rows(data, self.width)?;
-        let Some(text) = &self.text else { return Ok(Rows::Table(Arc::new(table))) };
+    /// The rows; `file` is the name of the one that lines of text come from.
+    fn rows(&self, data: &Bound<'_, PyAny>, file: Option<String>) -> PyResult<Rows> {
+        let mut table = rows(data, self.width)?;
+        let Some(text) = &self.text else {
+            table.file = if self.named { table.kinds.len().checked_sub(1) } else { None };
+            return Ok(Rows::Table(Arc::new(table)));
+        };
         let mut lines = text.header.clone();
         for part in &table.parts {
             let Some(column) = part.first() else { continue };
             push_lines(&**column, &text.reading, &mut lines)?;
         }
         let name = Rows::somewhere().to_owned();
-        Ok(Rows::Text { lines, options: text.reading.clone(), name })
+        let options = Reading { file: file.map(String::into_bytes), ..text.reading.clone() };
+        Ok(Rows::Text { lines, options, name })
     }
+}
+
+/// Whether the files that rows come from have names.
+fn are_named(options: &Bound<'_, PyDict>) -> PyResult<bool> {
+    Ok(options.get_item("names")?.is_some_and(|names| !names.is_none()))
 }
 
 /// Appends the values of an array, a line each. A record of several lines is refused wherever it stands:
@@ -113,8 +125,8 @@ enum Elsewhere {
     /// Comments before a header, which executors look for in the first line of a file.
     #[error("comments stand before its header, and on Spark the header must be the first line")]
     CommentsFirst,
-    /// The name of the input as a column: executors are given rows without it.
-    #[error("on Spark rows do not know the file that they come from, and (file) is not a column")]
+    /// The name of the input as a column, of rows that somebody made.
+    #[error("(file) is not a column of a DataFrame: its rows come from no file that was named")]
     File,
 }
 
@@ -126,7 +138,8 @@ impl Refusal for Elsewhere {
                 Help::GiveTo(opt::FORMAT.with("lines"), "take whole lines"),
                 Help::GiveTo(opt::DELIMITER.with("DELIMITER"), "take their first field"),
             ],
-            Elsewhere::CommentsFirst | Elsewhere::File => vec![Help::leave_out(opt::ON)],
+            Elsewhere::CommentsFirst => vec![Help::leave_out(opt::ON)],
+            Elsewhere::File => vec![Help::Do("add a column of names, such as Spark's input_file_name()")],
         }
     }
 }
@@ -188,8 +201,9 @@ impl Counter {
         Ok(Counter { counter: Held::new(spread::Counter::new(job).map_err(raised)?), given })
     }
 
-    fn add(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let rows = self.given.rows(data)?;
+    #[pyo3(signature = (data, file=None))]
+    fn add(&self, py: Python<'_>, data: &Bound<'_, PyAny>, file: Option<String>) -> PyResult<()> {
+        let rows = self.given.rows(data, file)?;
         self.counter.with(py, |counter| counter.add(rows, &Control::default()))
     }
 
@@ -239,8 +253,9 @@ impl Partial {
     }
 
     /// Takes rows; returns about how many bytes are held.
-    fn add(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let rows = self.given.rows(data)?;
+    #[pyo3(signature = (data, file=None))]
+    fn add(&self, py: Python<'_>, data: &Bound<'_, PyAny>, file: Option<String>) -> PyResult<usize> {
+        let rows = self.given.rows(data, file)?;
         self.partial.with(py, |partial| {
             partial.add(rows, &Control::default())?;
             Ok(partial.held())
@@ -333,8 +348,15 @@ impl Gatherer {
     }
 
     /// Takes rows; returns about how many bytes are held.
-    fn add(&self, py: Python<'_>, data: &Bound<'_, PyAny>, negatives: bool) -> PyResult<usize> {
-        let rows = self.given.rows(data)?;
+    #[pyo3(signature = (data, negatives, file=None))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        negatives: bool,
+        file: Option<String>,
+    ) -> PyResult<usize> {
+        let rows = self.given.rows(data, file)?;
         self.keys.with(py, |keys| {
             keys.add(rows, negatives, &Control::default())?;
             Ok(keys.held())
@@ -385,10 +407,11 @@ fn sieve_lines<'py>(
     group: Option<&Bound<'py, PyAny>>,
     invert: bool,
     lines: &Bound<'py, PyAny>,
+    name: Option<String>,
 ) -> PyResult<(Bound<'py, PyBytes>, u64, u64, u64)> {
     let options = Options(options);
     let recipe = options.applied(&file.file.params().common.recipe)?;
-    let rows = Given::new(&options, recipe.key.len())?.rows(lines)?;
+    let rows = Given::new(&options, recipe.key.len())?.rows(lines, name)?;
     let question = Question { group: file.group(group)?, recipe, invert, bad_rows: options.bad_rows()? };
     let sieved = py.detach(|| apart::sieve(&file.file, &question, rows, &Control::default()));
     let (passed, found) = sieved.map_err(at_rows)?;
@@ -427,17 +450,20 @@ fn planned_without_rows(options: Bound<'_, PyDict>) -> PyResult<Option<String>> 
     Ok(planned.map(|params| params.to_json()))
 }
 
-/// The columns that a job asks of its rows: names, or numbers.
+/// The columns that a job asks of its rows: names, or numbers, `None` for the line, and `...` for the name of
+/// the file, where files have names.
 #[pyfunction]
 fn asked_columns(
     py: Python<'_>,
     options: Bound<'_, PyDict>,
     file: Option<&File>,
 ) -> PyResult<Vec<Py<PyAny>>> {
+    let named = are_named(&options)?;
     let column = |column: Column| match column {
         Column::Name(name) => Ok(name.into_pyobject(py)?.into_any().unbind()),
         Column::Number(number) => Ok(number.into_pyobject(py)?.into_any().unbind()),
         Column::Line => Ok(py.None()),
+        Column::File if named => Ok(py.Ellipsis()),
         Column::File => Err(refused(Elsewhere::File)),
     };
     columns(options, file)?.into_iter().map(column).collect()
@@ -468,10 +494,16 @@ fn data_bytes(params: &str) -> PyResult<usize> {
     Ok(8 * parameters(params)?.layout().1)
 }
 
-/// Where the columns of a job stand among these names.
+/// Refuses columns of a job that are not among these names.
 #[pyfunction]
-fn find_columns(options: Bound<'_, PyDict>, file: Option<&File>, names: Vec<String>) -> PyResult<Vec<usize>> {
+fn find_columns(options: Bound<'_, PyDict>, file: Option<&File>, names: Vec<String>) -> PyResult<()> {
     Sources::find_columns(&columns(options, file)?, &names).map_err(raised)
+}
+
+/// What the column `(file)` is of a file with this path.
+#[pyfunction]
+fn file_name(path: &str) -> String {
+    String::from_utf8_lossy(&tamis_read::file_name(path.as_ref())).into_owned()
 }
 
 /// How a text is understood that begins like this.
@@ -485,7 +517,10 @@ fn understand<'py>(
     reading: Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let columns = columns(options, file)?;
-    let reading = Options(reading).reading()?;
+    let mut reading = Options(reading).reading()?;
+    reading.file = Some(tamis_read::file_name(&name));
+    let watch = Watch::default();
+    reading.watch = Some(watch.clone());
     let understood = Sources::understand_text(&name, head, &reading, &columns);
     let (explained, prelude) = understood.map_err(raised)?;
     if explained.undeclared {
@@ -503,6 +538,7 @@ fn understand<'py>(
     // Logs never have a header, and nobody says so.
     found.set_item("no_header", !explained.header && explained.format != Format::Log)?;
     found.set_item("quotes", explained.quotes.map(Quotes::name))?;
+    found.set_item("quoted", explained.quotes.is_some_and(|quotes| watch.saw(quotes)))?;
     found.set_item("comment", reading.comment)?;
     found.set_item("columns", explained.columns)?;
     found.set_item("header", explained.header.then(|| PyBytes::new(py, &prelude)))?;
@@ -524,6 +560,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(asked_columns, module)?)?;
     module.add_function(wrap_pyfunction!(find_columns, module)?)?;
     module.add_function(wrap_pyfunction!(understand, module)?)?;
+    module.add_function(wrap_pyfunction!(file_name, module)?)?;
     module.add_function(wrap_pyfunction!(data_bytes, module)?)?;
     module.add("RANGE_BYTES", spread::RANGE_BYTES)?;
     module.add("ARGUMENTS", ARGUMENTS)?;

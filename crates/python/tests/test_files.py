@@ -174,9 +174,9 @@ def test_messages_advise_arguments_alone() -> None:
     calls = [tamis.build, tamis.plan, tamis.merge, *methods, *(getattr(spark, name) for name in spark.__all__)]
     arguments = {name for call in calls for name in inspect.signature(call).parameters}
     assert set(tamis._tamis.ARGUMENTS) == arguments & set(tamis._tamis.OPTIONS)
-    with pytest.raises(ValueError, match="not a column$") as raised:
-        tamis._tamis.asked_columns({"key": "(file)"}, None)
-    assert getattr(raised.value, "marked").endswith("not a column: leave out ⟦on⟧")
+    with pytest.raises(tamis.Error, match="must be the first line$") as raised:
+        tamis._tamis.understand({"key": "id"}, None, "x.csv", b"# of ids\nid,n\n1,2\n", {"comment": ord("#")})
+    assert getattr(raised.value, "marked").endswith("must be the first line: leave out ⟦on⟧")
 
 
 def test_nulls_may_be_left_out_or_stand_for_a_text() -> None:

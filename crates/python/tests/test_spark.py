@@ -192,7 +192,8 @@ def test_executors_need_no_package_but_pyarrow(monkeypatch: pytest.MonkeyPatch) 
     columns = [pa.array(lines), pa.array([1, 1, 1, 2, 2, 2]), pa.array([0, 0, 0, 0, 0, 99])]
     batch = pa.RecordBatch.from_arrays(columns, names=["value", "file", "start"])
     found = _tasks._lines([batch.slice(0, 2), batch.slice(2)], b"key\n")
-    assert [line for part in found for line in part.to_pylist()] == [b"a", b"b", b"c", b"d"]
+    lines_of = [(line, file) for part, file in found for line in part.to_pylist()]
+    assert lines_of == [(b"a", 1), (b"b", 1), (b"c", 2), (b"d", 2)]
 
 
 @pytest.mark.full
@@ -363,11 +364,11 @@ def test_a_job_filters_to_the_formats_of_spark(spark: Any, tmp_path: Path) -> No
         "inputs": [str(data)], "filters": str(filters), "output": None, "output_format": None, "invert": False,
         "group": None, "bad_rows": "skip",
     }
-    assert job._filter(spark, asked)[0] == {"records": 4, "admitted": 2, "keyless": 1}
+    assert job._filter(spark, asked)[0] == {"records": 4, "admitted": 2, "keyless": 1, "quoted": ["csv"]}
     for form, read in (("csv", "csv"), ("parquet", "parquet"), ("ndjson", "json")):
         output = tmp_path / form
         told, _ = job._filter(spark, {**asked, "output": str(output), "output_format": form})
-        assert told == {"records": 4, "admitted": 2, "keyless": 1}
+        assert told == {"records": 4, "admitted": 2, "keyless": 1, "quoted": ["csv"]}
         rows = getattr(spark.read, read)(str(output), **({"header": True} if form == "csv" else {})).collect()
         assert sorted((row.id, row.who) for row in rows) == [("1", "ann"), ("2", "b,ob")]
         with pytest.raises(tamis.Error, match="there already"):

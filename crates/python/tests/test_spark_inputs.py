@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import gzip
+import json
 import lzma
 import os
 from pathlib import Path
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.spark import _batch, _read, _tasks, job
+from tamis.spark import _batch, _inputs, _read, _tasks, job
 
 pytestmark = pytest.mark.spark
 
@@ -293,3 +294,112 @@ def test_an_output_that_is_an_input_is_refused(spark: Any, tmp_path: Path) -> No
             with pytest.raises(tamis.Error, match="is an input and would be overwritten"):
                 job._build(spark, {**asked, "inputs": [str(named)], "output": str(output)})
     assert data.read_text() == "key\na\n"
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A folder of files of a format, in whose names stand characters that mean something elsewhere."""
+
+    def made(form: str) -> Path:
+        folder = tmp_path_factory.mktemp(form) / "in"
+        for number, name in enumerate(("a", "sub/b c", "k=v/100%20", "sub/-x", "z[1]", "sub/\u00fc+&")):
+            path = folder / f"{name}.{form}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            keys = [f"k{number}", f"l{number}", "shared"]
+            if form == "parquet":
+                pq.write_table(pa.table({"n": [1, 2, 3], "key": keys}), path)
+            elif form == "csv":
+                path.write_text("n,key\n" + "".join(f"1,{key}\n" for key in keys))
+            else:
+                path.write_text("".join(f"{key}\n" for key in keys))
+        return folder
+
+    return made
+
+
+@pytest.mark.parametrize("form", ["txt", "csv", "parquet"])
+def test_a_file_is_called_as_on_one_machine(
+    spark: Any, cli: Callable[..., str], tmp_path: Path, named: Callable[[str], Path], form: str
+) -> None:
+    """The bytes are the same, however files are named, and whatever is made of their names."""
+    folder = named(form)
+    near = os.path.relpath(folder)
+    key_of = None if form == "txt" else ["key"]
+    here, there = tmp_path / "here.tamis", tmp_path / "there.tamis"
+
+    def same(inputs: list[str], *, key: Optional[list[str]] = None, **more: Any) -> tamis.Sketch:
+        key = key or key_of or []
+        flags = [flag for part in key for flag in ("--key", part)]
+        flags += [flag for name, value in more.items() for flag in (f"--{name}", value)]
+        # A scheme is no part of a name, and one machine knows none.
+        cli("build", *(name.removeprefix("file://") for name in inputs), *flags, "-o", here)
+        asked = {"inputs": inputs, "output": str(there), "key": key or None, "bad_rows": "fail", **more}
+        job._build(spark, asked)
+        assert there.read_bytes() == here.read_bytes(), (inputs, more)
+        return tamis.open(here)
+
+    below = os.path.join(near, "sub")
+    for inputs in (
+        [near], [f"./{near}//"], [str(folder)], [f"file://{folder}"],
+        [f"{near}/a.{form}", f"./{below}/*"], [f"{near}/*/*.{form}"], [f"file://{folder}/s*"],
+        [f"{near}/z[1].{form}", f"{below}/../k=v"],
+    ):  # fmt: skip
+        index = same(inputs, group="(file)")
+        assert all(str(name).startswith(near if inputs[0][0] == "." else "/") for name in index.group_names), inputs
+    spark._jsc.hadoopConfiguration().set(f"fs.viewfs.mounttable.{form}.link./logs", f"file://{folder}")
+    for far in (f"viewfs://{form}/logs", f"viewfs://{form}/logs/*"):
+        job._build(spark, {"inputs": [far], "output": str(there), "group": "(file)", "key": key_of, "bad_rows": "fail"})
+        below_far = sorted(f"/logs/{path.relative_to(folder)}" for path in folder.glob("**/*.*"))
+        assert tamis.open(there).group_names == below_far
+    same([near], group="(file):after=/,before=.")
+    same([near], group="(file)", hash="murmur3")
+    same([near], key=["(file)"])
+    # A line is a column where that is declared.
+    two = {"key": ["(file):after=/", "key"]} if form != "txt" else {"key": ["1", "(file):after=/"], "format": "lines"}
+    same([near], group="(file)", kind="count-min", **two)
+
+
+@pytest.mark.parametrize("form", ["txt", "csv", "parquet"])
+def test_files_are_asked_by_their_names_as_on_one_machine(
+    spark: Any, cli: Callable[..., str], tmp_path: Path, named: Callable[[str], Path], form: str
+) -> None:
+    folder = named(form)
+    near, index, seen = os.path.relpath(folder), tmp_path / "index.tamis", tmp_path / "seen.tamis"
+    key = [] if form == "txt" else ["--key", "key"]
+    cli("build", near, *key, "--group", "(file)", "-o", index)
+    asked = {"inputs": [near], "negatives": [], "filters": str(index), "random": 0, "seed": 1, "bad_rows": "fail"}
+    found = job._test(spark, asked)[0]["findings"]
+    report = json.loads(cli("test", index, near, "--json"))
+    concluded = json.loads(tamis._tamis.conclude_test(tamis.open(index)._file, json.dumps(found), True, False))
+    assert concluded["groups"] == report["groups"] and report["false_negatives"] == 0
+    # A key of the name: what is in some of the files passes.
+    cli("build", f"{near}/sub", "--key", "(file)", "--fpr", "1e-9", "-o", seen)
+    told = _filter(spark, seen, [Path(near)], tmp_path / "out")
+    assert told == {"records": 18, "admitted": 9, "keyless": 0, "quoted": []}
+    assert job._test(spark, {**asked, "inputs": [f"{near}/sub"], "filters": str(seen)})[0]["findings"]
+    # Of an index, the key alone is asked.
+    assert _filter(spark, index, [Path(near)], None)["admitted"] == 18
+
+
+def test_names_of_files_that_would_mislead_are_refused(spark: Any, tmp_path: Path) -> None:
+    """Those of two files at once, of columns, and of rows that come from no file."""
+    for name in ("a.csv", "a.parquet"):
+        path = tmp_path / name
+        if name == "a.csv":
+            path.write_text("key,(file)\na,b\n")
+        else:
+            pq.write_table(pa.table({"key": ["a"], "(file)": ["b"]}), path)
+        with pytest.raises(tamis.Error, match='it has a column called "\\(file\\)"'):
+            _read.rows(spark, [str(path)], {}, {"key": ["key"], "group": "(file)"})
+    plain = tmp_path / "_" / "plain.parquet"
+    plain.parent.mkdir()
+    pq.write_table(pa.table({"key": ["a"]}), plain)
+    for inputs in ([plain, path], [path, plain]):
+        with pytest.raises(tamis.Error, match='it has a column called "\\(file\\)"'):
+            _read.rows(spark, [str(one) for one in inputs], {}, {"key": ["key"], "group": "(file)"})
+    files = _inputs.find(spark, [str(plain), str(path)])
+    files[1].called = f"/{files[0].called}"  # as in another file system
+    with pytest.raises(tamis.Error, match=r"plain.parquet and .*a.parquet: \(file\) is '.*plain.parquet' for both"):
+        _inputs.names(spark, files)
+    with pytest.raises(ValueError, match="rows come from no file that was named; add a column of names"):
+        tamis.spark.build(spark.read.parquet(str(path)), key="key", group="(file)")

@@ -47,6 +47,38 @@ def test_a_driver_without_the_package_is_told_what_to_install(program: str, tmp_
     assert len(done.stderr.splitlines()) < 5, done.stderr
 
 
+def test_files_have_the_names_that_the_user_gave_them(program: str, tmp_path: Path) -> None:
+    """Relative to the folder where the program runs, in whose own name nothing means anything."""
+    folder, temporary = tmp_path / "w[1]*", tmp_path / "temporary"
+    (folder / "logs" / "sub").mkdir(parents=True)
+    for name in ("a.txt", "sub/b.txt"):
+        (folder / "logs" / name).write_text(f"key of {name}\n")
+    inputs = ["./logs/sub", "logs/*.txt", "--group", "(file)", "--format", "lines"]
+    environment = _environment(temporary)
+    for output, on in (("here", []), ("there", _on(temporary))):
+        command = [program, "build", *inputs, "-o", output, *on]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    assert (folder / "there").read_bytes() == (folder / "here").read_bytes()
+    found = subprocess.run([program, "locate", "there", "key of a.txt"], capture_output=True, text=True, cwd=folder)
+    assert found.stdout == "logs/a.txt\n", found
+
+
+def test_what_is_said_of_quotes_is_said_on_spark(program: str, tmp_path: Path) -> None:
+    filters, data, temporary = tmp_path / "f.tamis", tmp_path / "d.tsv", tmp_path / "temporary"
+    data.write_text('id\tn\n"a"\t1\n')
+    environment = _environment(temporary)
+    subprocess.run([program, "build", data, "--key", "id", "-o", filters], check=True, capture_output=True)
+    notes = []
+    for verb, on in (("filter", []), ("filter", _on(temporary)), ("test", _on(temporary))):
+        command = [program, verb, filters, data, *(["--count"] if verb == "filter" else []), *on]
+        done = subprocess.run(list(map(str, command)), env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        notes.append([line for line in done.stderr.splitlines() if "begins with a quote" in line])
+    assert "(version 1) does not say how quotes were read" in notes[0][0]
+    assert notes == [notes[0]] * 3
+
+
 @pytest.mark.parametrize("verb, how", [("build", signal.SIGINT), ("filter", signal.SIGTERM)])
 def test_an_interrupted_job_shows_its_progress_and_leaves_nothing(
     program: str, tmp_path: Path, verb: str, how: signal.Signals

@@ -178,7 +178,7 @@ pub(super) fn find(asked: &[Column], names: &[String]) -> Result<Vec<usize>, NoC
     asked.iter().map(|column| find_one(column, names)).collect()
 }
 
-fn find_one(column: &Column, names: &[String]) -> Result<usize, NoColumn> {
+pub(super) fn find_one(column: &Column, names: &[String]) -> Result<usize, NoColumn> {
     match column {
         Column::Line | Column::File => Err(not_chosen(names)),
         Column::Number(number) => match number.checked_sub(1).filter(|&index| index < names.len()) {

@@ -130,7 +130,8 @@ impl Input {
         options: &Options,
         asked: &[Column],
     ) -> Result<Understood> {
-        let (named, asked) = Named::part(&path, asked).map_err(|why| Error::input(&path, why))?;
+        let named = Named::part(&path, options.file.as_deref(), asked);
+        let (named, asked) = named.map_err(|why| Error::input(&path, why))?;
         let (origin, compression, seen) =
             origin::open(&path, stdin, |head| look(&path, head, options, &asked))?;
         let Seen { kind, beginning, header, by_look, quotes, quotes_by_look, comments, names, rows, prelude } =

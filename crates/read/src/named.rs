@@ -19,20 +19,28 @@ pub(super) struct Named {
 
 impl Named {
     /// Parts the asked columns: the name of this input where it is asked for, and the columns of its rows.
-    /// Standard input has no name, and no other pipe has.
-    pub(super) fn part(path: &Path, asked: &[Column]) -> Result<(Option<Named>, Vec<Column>), NoColumn> {
+    /// Standard input has no name, and no other pipe has. A name that is given goes before that of the path.
+    pub(super) fn part(
+        path: &Path,
+        given: Option<&[u8]>,
+        asked: &[Column],
+    ) -> Result<(Option<Named>, Vec<Column>), NoColumn> {
         let places = |(place, column): (usize, &Column)| (*column == Column::File).then_some(place);
         let places: Vec<usize> = asked.iter().enumerate().filter_map(places).collect();
         if places.is_empty() {
             return Ok((None, asked.to_vec()));
         }
         // A pipe has no name, whatever stands for it (`/dev/stdin`, `/dev/fd/63`).
-        let is_pipe = path.metadata().is_ok_and(|there| !there.is_file());
-        if path == Path::new(STDIN) || path.starts_with("/dev") || is_pipe {
-            return Err(NoColumn::NoFile);
-        }
+        let is_pipe = || path.metadata().is_ok_and(|there| !there.is_file());
+        let name = match given {
+            Some(name) => name.to_vec(),
+            None if path == Path::new(STDIN) || path.starts_with("/dev") || is_pipe() => {
+                return Err(NoColumn::NoFile);
+            }
+            None => name(path),
+        };
         let others = asked.iter().filter(|column| **column != Column::File).cloned().collect();
-        Ok((Some(Named { name: name(path), places }), others))
+        Ok((Some(Named { name, places }), others))
     }
 
     /// A sink for rows that lack the name, which gives them to this one with it.
@@ -139,14 +147,16 @@ mod tests {
         ];
         for (asked, values, given) in cases {
             let asked: Vec<Column> = asked.iter().map(|&column| column.clone()).collect();
-            let (named, _) = Named::part(Path::new("f"), &asked).unwrap();
+            let (named, _) = Named::part(Path::new("f"), None, &asked).unwrap();
             let mut rows = Rows(Vec::new());
             named.unwrap().before(&mut rows).row(0..0, values).unwrap();
             assert_eq!(rows.0, [given]);
         }
         for path in ["-", "/dev/stdin", "/dev/fd/63", "."] {
-            assert!(Named::part(Path::new(path), &[Column::File]).is_err(), "{path}");
+            assert!(Named::part(Path::new(path), None, &[Column::File]).is_err(), "{path}");
+            let (named, _) = Named::part(Path::new(path), Some(b"/dev/f"), &[Column::File]).unwrap();
+            assert_eq!(named.unwrap().name, b"/dev/f");
         }
-        assert!(Named::part(Path::new("-"), &[Column::Line]).is_ok());
+        assert!(Named::part(Path::new("-"), None, &[Column::Line]).is_ok());
     }
 }

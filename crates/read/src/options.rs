@@ -31,6 +31,8 @@ pub struct Options {
     pub recorded: bool,
     /// Where it is told that a field began with a quote.
     pub watch: Option<Watch>,
+    /// What the column `(file)` is, where the path does not tell: of text that was read elsewhere.
+    pub file: Option<Vec<u8>>,
 }
 
 /// What separates the values of delimited text.

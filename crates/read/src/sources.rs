@@ -9,8 +9,9 @@ use tamis::key::Column;
 
 use crate::bad_input::BadInput;
 use crate::chunks::Sizes;
+use crate::columns::NoColumn;
 use crate::format::{Form, Format};
-use crate::input::{Explained, Input, Understood};
+use crate::input::{Explained, Input, Rows, Understood};
 use crate::options::Options;
 use crate::pace::Flow;
 use crate::reader::Bytes;
@@ -79,21 +80,31 @@ impl Sources {
     }
 
     /// How a text is understood that begins like this; `name` is that of its file. The head ends with a
-    /// whole row, or is all there is.
+    /// whole row, or is all there is. Its quotes are [watched](Options::watch) for.
     pub fn understand_text(
         name: &Path,
         head: Vec<u8>,
         options: &Options,
         columns: &[Column],
     ) -> Result<(Explained, Vec<u8>)> {
-        let sources = Sources::of_text(name, head, options, columns)?;
-        let prelude = sources.prelude(0).to_vec();
-        Ok((sources.inputs[0].explained.clone(), prelude))
+        let text = options.watch.is_some().then(|| head.clone());
+        let input = Sources::of_text(name, head, options, columns)?.inputs.remove(0);
+        if let (Some(watch), Some(text), Rows::Delimited(dialect, _)) = (&input.watch, text, &input.rows) {
+            watch.look(text.get(input.beginning.bytes..).unwrap_or_default(), *dialect);
+        }
+        Ok((input.explained, input.prelude))
     }
 
-    /// Finds columns among these names; an error says which is not there, and which are.
-    pub fn find_columns(asked: &[Column], names: &[String]) -> Result<Vec<usize>> {
-        Ok(columns::find(asked, names).map_err(InTable::new)?)
+    /// Looks for columns among these names, `(file)` beside them; an error says which is not there, and
+    /// which are.
+    pub fn find_columns(asked: &[Column], names: &[String]) -> Result<()> {
+        let (files, others): (Vec<_>, Vec<_>) =
+            asked.iter().cloned().partition(|column| *column == Column::File);
+        if !files.is_empty() && names.iter().any(|name| name == "(file)") {
+            return Err(InTable::new(NoColumn::FileIsAColumn).into());
+        }
+        columns::find(&others, names).map_err(InTable::new)?;
+        Ok(())
     }
 
     /// Inputs that were found already, some of which are streams of which the bytes are given.

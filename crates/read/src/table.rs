@@ -29,6 +29,11 @@ pub trait Table: Send + Sync {
     /// as lines are.
     fn columns(&self) -> Option<Vec<String>>;
 
+    /// The column of the names of the files that its rows come from, where they come from files.
+    fn file(&self) -> Option<usize> {
+        None
+    }
+
     /// An error where the values of this column have no [text](super::canonical): why, and what to do.
     fn check(&self, column: usize) -> Result<(), Box<dyn Refusal>>;
 
@@ -104,11 +109,14 @@ pub type Piece = (usize, Range<usize>);
 impl Asked {
     /// Finds the columns.
     pub fn new(table: Arc<dyn Table>, asked: &[Column]) -> Result<Asked> {
-        let found = match table.columns() {
-            Some(names) => columns::find(asked, &names),
-            None => asked.iter().map(lone).collect(),
+        let (names, file) = (table.columns(), table.file());
+        let found = |column: &Column| match (column, file, &names) {
+            (Column::File, Some(file), _) => Ok(file),
+            (Column::File, None, _) => Err(NoColumn::NoFile),
+            (_, _, Some(names)) => columns::find_one(column, names),
+            (_, _, None) => lone(column),
         };
-        let columns = found.map_err(InTable::new)?;
+        let columns: Vec<usize> = asked.iter().map(found).collect::<Result<_, _>>().map_err(InTable::new)?;
         for &column in &columns {
             table.check(column).map_err(Error::Refused)?;
         }
@@ -265,8 +273,7 @@ impl Refusal for InTable {
 fn lone(column: &Column) -> Result<usize, NoColumn> {
     match column {
         Column::Line | Column::Number(1) => Ok(0),
-        Column::File => Err(NoColumn::NoFile),
-        Column::Name(_) | Column::Number(_) => Err(NoColumn::Keys(column.clone())),
+        Column::Name(_) | Column::Number(_) | Column::File => Err(NoColumn::Keys(column.clone())),
     }
 }
 

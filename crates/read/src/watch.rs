@@ -18,11 +18,16 @@ impl Watch {
         self.0.load(Ordering::Relaxed) & bit(quotes) != 0
     }
 
+    /// Tells that a field began with a quote, in text where quotes mean this: another machine saw it.
+    pub fn see(&self, quotes: Quotes) {
+        self.0.fetch_or(bit(quotes), Ordering::Relaxed);
+    }
+
     /// Looks through rows of delimited text, unless that was seen before. This finds a quote after a
     /// delimiter or a line end, also where it lies within quotes: what it costs must not be noticed.
     pub(crate) fn look(&self, rows: &[u8], dialect: Dialect) {
         if !self.saw(dialect.quotes) && begins_with_quote(rows, dialect.delimiter) {
-            self.0.fetch_or(bit(dialect.quotes), Ordering::Relaxed);
+            self.see(dialect.quotes);
         }
     }
 }

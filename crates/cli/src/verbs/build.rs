@@ -165,8 +165,8 @@ impl Build {
         spread::refuse(&build.job).map_err(wrong)?;
         let path = self.output.expect("clap asks for it");
         files::check(&path)?;
-        let (inputs, place) = (spark::inputs(&request.inputs)?, std::path::absolute(&path)?);
-        let request = BuildJob { inputs, output: Some(place), ..request };
+        spark::refuse_stdin(&request.inputs)?;
+        let request = BuildJob { output: Some(std::path::absolute(&path)?), ..request };
         let told = self.on.run(output, "building", json!({ "job": "build", "request": request }))?;
         notes::estimated(output, told["estimated"] == true);
         notes::skipped(output, told["skipped"].as_u64().unwrap_or(0));

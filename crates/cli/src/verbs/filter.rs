@@ -109,7 +109,7 @@ impl Filter {
         let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;
         let request = FilterJob { reading: asked.reading.clone(), ..request };
         if self.on.is_given() {
-            return self.on_spark(request, output);
+            return self.on_spark(request, &asked, output);
         }
         let stored = file.params().common.recipe.clone();
         drop(file);
@@ -163,18 +163,12 @@ impl Filter {
     }
 
     /// Sieves them elsewhere.
-    fn on_spark(self, request: FilterJob, output: &Output) -> Result<ExitCode> {
-        let to = match &self.output {
-            Some(path) => Some(spark::inputs(&[path.to_string_lossy().into_owned()])?.remove(0).into()),
-            None => None,
-        };
-        let request = FilterJob {
-            filters: std::path::absolute(&self.file)?,
-            inputs: spark::inputs(&self.inputs)?,
-            output: to,
-            ..request
-        };
-        let told = self.on.run(output, "sieving", json!({ "job": "filter", "request": request }))?;
+    fn on_spark(self, request: FilterJob, asked: &Asked, output: &Output) -> Result<ExitCode> {
+        spark::refuse_stdin(&self.inputs)?;
+        let to = self.output.as_deref().map(spark::place).transpose()?;
+        let request = FilterJob { filters: std::path::absolute(&self.file)?, output: to, ..request };
+        let job = json!({ "job": "filter", "request": request });
+        let told = asked.told(output, self.on.run(output, "sieving", job)?)?;
         let number = |name: &str| told[name].as_u64().unwrap_or(0);
         let sieved =
             Sieved { records: number("records"), admitted: number("admitted"), keyless: number("keyless") };

@@ -90,7 +90,7 @@ impl Test {
         drop(file);
         if self.on.is_given() {
             request.refuse_spread(&common).map_err(wrong)?;
-            return self.on_spark(request, output);
+            return self.on_spark(request, &asked, output);
         }
         match request.resolve(&common).map_err(wrong)? {
             request::Test::Counts(mut job) => {
@@ -122,15 +122,12 @@ impl Test {
     }
 
     /// Tests them elsewhere, and concludes from the numbers here.
-    fn on_spark(self, request: TestJob, output: &Output) -> Result<ExitCode> {
-        let request = TestJob {
-            filters: std::path::absolute(&self.file)?,
-            inputs: spark::inputs(&self.inputs)?,
-            negatives: spark::inputs(&self.negatives)?,
-            ..request
-        };
+    fn on_spark(self, request: TestJob, asked: &Asked, output: &Output) -> Result<ExitCode> {
+        spark::refuse_stdin(&self.inputs)?;
+        spark::refuse_stdin(&self.negatives)?;
+        let request = TestJob { filters: std::path::absolute(&self.file)?, ..request };
         let job = json!({ "job": "test", "request": request });
-        let told = self.on.run(output, "testing", job)?;
+        let told = asked.told(output, self.on.run(output, "testing", job)?)?;
         let findings = serde_json::from_value(told["findings"].clone())?;
         let with = With { members: !self.inputs.is_empty(), negatives: !self.negatives.is_empty() };
         let file = files::open(&self.file)?;

@@ -52,6 +52,7 @@ impl Reading {
             undeclared: false,
             recorded: self.recorded,
             watch: None,
+            file: None,
         }
     }
 

@@ -23,13 +23,15 @@ _CUTS = 256
 class Source:
     """Rows of a DataFrame, and how they are read."""
 
-    def __init__(self, df: Any, text: Optional[dict[str, Any]] = None) -> None:
-        self.df, self.text = df, text
+    def __init__(
+        self, df: Any, text: Optional[dict[str, Any]] = None, names: Optional[dict[int, str]] = None
+    ) -> None:
+        self.df, self.text, self.names = df, text, names
         self.spark = session_of(df)
 
     def options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of a job, with how text is read."""
-        return {**options, "text": self.text}
+        """The options of a job, with how text is read, and the names of files where they are asked for."""
+        return {**options, "text": self.text, "names": self.names}
 
     def rows(self, options: dict[str, Any], file: Optional[_tamis.File] = None) -> Any:
         """A DataFrame with the columns that a job asks for, and no others."""
@@ -44,11 +46,22 @@ class Source:
         _tamis.find_columns(options, file, names)  # says what is missing
         # Spark would look for fields in names with points.
         top = self.df.columns
-        if any(not isinstance(column, str) for column in asked):
-            return self.df.toDF(*_tasks.disguised(top))
-        names = list(dict.fromkeys(asked))
-        columns = self.df.select(*(F.col(_quoted(name) if name in top else name) for name in names))
-        return columns.toDF(*_tasks.disguised(names))
+        # The number of the file comes last, and becomes its name.
+        number = [file_number(self.df)] if ... in asked else []
+        asked = [column for column in asked if column is not ...]
+        if all(isinstance(column, str) for column in asked):
+            names = list(dict.fromkeys(asked))
+            columns = self.df.select(*(F.col(_quoted(name) if name in top else name) for name in names), *number)
+        else:
+            names, columns = top, self.df.select("*", *number)  # of which some may have one name
+        return columns.toDF(*_tasks.disguised([*names, *("(file)" for _ in number)]))
+
+
+def file_number(df: Any) -> Any:
+    """A column: a number for the file that a row was read from."""
+    from pyspark.sql import functions as F
+
+    return F.xxhash64(df.metadataColumn("_metadata")["file_path"])
 
 
 def _quoted(name: str) -> str:
@@ -143,7 +156,7 @@ def build_source(
 
 
 # What is left to say of rows when the parameters are known.
-_FREE = ("key", "group", "keywords", "weight", "bad_rows", "text", "marked")
+_FREE = ("key", "group", "keywords", "weight", "bad_rows", "text", "names", "marked")
 
 
 def _of_rows(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -361,7 +374,8 @@ def findings(
                 continue
             options = source.options({**given, "group": None if negative else given.get("group")})
             rows = source.rows({**options, "without_group": negative}, sketch._file)
-            if source.text is not None and source.text["format"] == "lines":
+            lines = source.text is not None and source.text["format"] == "lines"
+            if lines and ... not in _tamis.asked_columns({**options, "names": {}, "without_group": True}, sketch._file):
                 options["key"] = "1"  # whatever the file calls it
             task = _tasks.GatherKeys(file, options, negative)
             gathered.append(rows.mapInArrow(_function(task), PARTS))
@@ -424,20 +438,21 @@ def codes(
     bad_rows: str,
     sent: Optional[Shipped] = None,
     marked: bool = False,
+    names: Optional[dict[int, str]] = None,
 ) -> Any:
     """A column: 1 where the key may be in the set, 0 where it is not, 2 where there is no key."""
     spark = session_of(df)
     _tasks.Contains.refuse(sketch._file, group, bad_rows)
-    columns = _key_columns(df, sketch._file, key)
+    columns = _key_columns(df, sketch._file, key, names)
     task = _tasks.Contains(sent or ship(spark, sketch), group, bad_rows, marked)
     return _arrow_udf(task, "tinyint")(*columns)
 
 
-def _key_columns(df: Any, file: _tamis.File, key: Fields) -> list[Any]:
+def _key_columns(df: Any, file: _tamis.File, key: Fields, names: Optional[dict[int, str]] = None) -> list[Any]:
     """The columns of the key in a DataFrame."""
     from pyspark.sql import functions as F
 
-    options = {"key": key, "without_group": True}
+    options = {"key": key, "without_group": True, "names": names}
     asked = _tamis.asked_columns(options, file)
     if asked == [None] and len(df.columns) == 1:
         return [F.col(_quoted(df.columns[0]))]  # lines
@@ -445,6 +460,8 @@ def _key_columns(df: Any, file: _tamis.File, key: Fields) -> list[Any]:
     top = set(df.columns)
 
     def column(name: Any) -> Any:
+        if name is ...:
+            return _arrow_udf(_tasks.Named(names or {}), "string")(file_number(df))
         if isinstance(name, str):
             return F.col(_quoted(name) if name in top else name)
         return F.col(_quoted(df.columns[name - 1] if name <= len(df.columns) else str(name)))

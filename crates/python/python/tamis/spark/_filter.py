@@ -77,7 +77,9 @@ def _sieved_rows(
     from pyspark.sql import functions as F
 
     marked = bool(options.get("marked"))
-    code = _batch.codes(source.df, sketch, options.get("key"), group, options["bad_rows"], marked=marked)
+    code = _batch.codes(
+        source.df, sketch, options.get("key"), group, options["bad_rows"], marked=marked, names=source.names
+    )
 
     def count(name: str, condition: Any) -> Any:
         return F.coalesce(F.sum(condition.cast("long")), F.lit(0)).alias(name)

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 import tamis
+from tamis import _tamis
 
 # What Spark and Parquet writers leave beside the data.
 _MARKERS = ("_SUCCESS", "_metadata", "_common_metadata")
@@ -30,28 +31,36 @@ _COMPRESSED = re.compile(rb"\xfd7zXZ\0|\x28\xb5\x2f\xfd|\x1f\x8b|BZh[1-9]1AY&SY"
 class Found:
     """A file that is read."""
 
-    def __init__(self, status: Any) -> None:
+    def __init__(self, status: Any, called: str) -> None:
         self.status = status
         self.path = str(status.getPath())
         self.name = str(status.getPath().getName())
+        self.called = called  # as the user named it, or the folder and what is below it
 
     @property
     def pattern(self) -> str:
         """The path for Spark, which takes every path for a pattern."""
-        return re.sub(r"([\\*?\[\]{}])", r"\\\1", self.path)
+        return _escaped(self.path)
+
+
+def _escaped(path: str) -> str:
+    """A pattern that matches this path alone."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
 def find(spark: Any, inputs: Sequence[str]) -> list[Found]:
     """All files meant, in the given order; those of a pattern or a folder by path."""
     found: list[Found] = []
     for name in inputs:
-        path = spark._jvm.org.apache.hadoop.fs.Path(name)
+        # A relative name is one of this folder, wherever Spark would look.
+        folder = "" if "://" in name or name.startswith("/") else os.path.join(os.getcwd(), "")
+        path = spark._jvm.org.apache.hadoop.fs.Path(folder + name)
         system = path.getFileSystem(spark._jsc.hadoopConfiguration())
         # A name that exists is that file, whatever characters it has.
-        if system.exists(path):
-            found += _files(system, system.getFileStatus(path))
+        if name and system.exists(path):
+            found += _files(system, system.getFileStatus(path), _called(path, name))
         elif re.search(r"[*?\[{]", name):
-            found += _matches(system, path, name)
+            found += _matches(spark, system, folder, name)
         else:
             raise tamis.Error(f"{name}: no such file or folder")
     paths: set[str] = set()
@@ -66,11 +75,11 @@ def find(spark: Any, inputs: Sequence[str]) -> list[Found]:
     return found
 
 
-def _matches(system: Any, path: Any, pattern: str) -> list[Found]:
+def _matches(spark: Any, system: Any, folder: str, pattern: str) -> list[Found]:
     if "**" in pattern:
         raise tamis.Error(f"{pattern}: ** is for one machine: name a folder, and all that is below it is read")
     try:
-        statuses = system.globStatus(path) or []
+        statuses = system.globStatus(spark._jvm.org.apache.hadoop.fs.Path(_escaped(folder) + pattern)) or []
     except Exception as error:
         if "URISyntaxException" not in str(error):
             raise
@@ -83,7 +92,17 @@ def _matches(system: Any, path: Any, pattern: str) -> list[Found]:
     matched.sort(key=lambda status: str(status.getPath()))
     if not matched:
         raise tamis.Error(f"{pattern}: no file matches")
-    return [file for status in matched for file in _files(system, status)]
+    # Up to the folder of the first wildcard a match is called as was given, and from there on as it is.
+    literal = re.split(r"[*?\[{\\]", pattern)[0]
+    literal = literal[: literal.rfind("/") + 1]
+    above = spark._jvm.org.apache.hadoop.fs.Path(folder + literal)
+    beyond = len(os.path.join(str(system.makeQualified(above).toUri().getPath()), ""))
+    given = _called(above, literal)
+
+    def files(status: Any) -> list[Found]:
+        return _files(system, status, os.path.join(given, str(status.getPath().toUri().getPath())[beyond:]))
+
+    return [file for status in matched for file in files(status)]
 
 
 def _is_shown(pattern: str, path: str) -> bool:
@@ -92,10 +111,15 @@ def _is_shown(pattern: str, path: str) -> bool:
     return not any(name.startswith(".") and re.match(r"[*?\[{]", part) for part, name in pairs)
 
 
-def _files(system: Any, status: Any) -> list[Found]:
+def _called(path: Any, text: str) -> str:
+    """What names a path: what was given, without the scheme and the host."""
+    return text if path.toUri().getScheme() is None else str(path.toUri().getPath())
+
+
+def _files(system: Any, status: Any, called: str) -> list[Found]:
     if not status.isDirectory():
-        return [Found(status)]
-    files = sorted(_below(system, status), key=lambda file: file.path)
+        return [Found(status, called)]
+    files = sorted(_below(system, status, called), key=lambda file: file.path)
     if not files:
         raise tamis.Error(
             f"{status.getPath()}: this folder contains no files (hidden files and files of filters do not count)"
@@ -103,17 +127,18 @@ def _files(system: Any, status: Any) -> list[Found]:
     return files
 
 
-def _below(system: Any, folder: Any) -> list[Found]:
+def _below(system: Any, folder: Any, called: str) -> list[Found]:
     """Files below a folder. Links to folders are not followed: they may lead back."""
     files: list[Found] = []
     for status in system.listStatus(folder.getPath()):
-        file = Found(status)
+        file = Found(status, called)
+        file.called += "/" + file.name
         if file.name.startswith(".") or file.name in _MARKERS:
             continue
         if not status.isDirectory():
             files += [] if file.name.endswith(_OWN) else [file]
         elif not os.path.islink(_local(file.path) or ""):
-            files += _below(system, status)
+            files += _below(system, status, file.called)
     return files
 
 
@@ -133,6 +158,25 @@ def _refuse(file: Found) -> None:
         raise tamis.Error(f"{file.path}: this is a file of filters, not of rows")
     if file.name.endswith(".xz"):
         raise tamis.Error(f"{file.path}: Spark cannot decompress xz; use gz or bz2, or leave out --on")
+
+
+def names(spark: Any, files: Sequence[Found]) -> dict[int, str]:
+    """What files are called, each by the number that `file_number` gives to its rows."""
+    from pyspark.sql import functions as F
+
+    called: dict[str, Found] = {}
+    for file in files:
+        name = _tamis.file_name(file.called)
+        other = called.setdefault(name, file)
+        if other is not file:
+            raise tamis.Error(
+                f"{other.path} and {file.path}: (file) is {name!r} for both: read them by jobs of their own"
+            )
+    # As Spark spells them.
+    path = spark._jvm.org.apache.hadoop.fs.Path
+    paths = [(name, str(path(file.path).toUri().toString())) for name, file in called.items()]
+    rows = spark.createDataFrame(paths, "name string, path string").select("name", F.xxhash64("path").alias("number"))
+    return {row.number: row.name for row in rows.collect()}
 
 
 def refuse_output(path: str, files: Sequence[Found]) -> None:

@@ -10,8 +10,8 @@ from typing import Any, Optional
 
 import tamis
 from tamis import _tamis
-from tamis.spark._batch import Source
-from tamis.spark._inputs import Found, find, head, refuse_output
+from tamis.spark._batch import Source, file_number
+from tamis.spark._inputs import Found, find, head, names, refuse_output
 from tamis.spark._tasks import plain
 
 _READING = ("format", "delimiter", "recorded", "no_header", "with_header", "quotes", "comment")
@@ -54,18 +54,20 @@ def rows(
     if output is not None:
         refuse_output(output, files)
     text = _understood(spark, files[0], reading, options, file)
+    asks_name = ... in _tamis.asked_columns({**options, "names": {}}, file)
+    called = names(spark, files) if asks_name else None
     reader = spark.read.option("recursiveFileLookup", "true")  # and no columns of the names of folders
     paths = [one.pattern for one in files]
     if text["format"] == "parquet":
         df = reader.parquet(*paths)
         _refuse_unlike(spark, files, df, options, file)
-        return Source(df)
+        return Source(df, names=called)
     # A carriage return may stand in a value: only LF ends a line, and what stands before it is tamis' business.
     lines = reader.option("lineSep", "\n").text(paths)
     columns = lines.select(
-        F.col("value").cast("binary"), F.xxhash64(F.input_file_name()).alias("file"), F.expr("input_file_block_start()")
+        F.col("value").cast("binary"), file_number(lines).alias("file"), F.expr("input_file_block_start()")
     )
-    return Source(columns, text)
+    return Source(columns, text, called)
 
 
 def _refuse_unlike(
@@ -74,12 +76,16 @@ def _refuse_unlike(
     """Refuses columns of which Spark would make other keys than one machine does. It takes the columns of one file:
     what another file lacks is null to it, and what is of another type there is converted. INT96 it reads as points in
     time with microseconds, and they are local times with nanoseconds."""
-    asked = [1 if one is None else one for one in _tamis.asked_columns(dict(options), file)]
+    options = {**options, "names": {}}
+    columns = _tamis.asked_columns(options, file)
+    asked = [1 if one is None else one for one in columns if one is not ...]
     numbers = {one: df.columns[one - 1 : one] for one in asked if isinstance(one, int)}
     names = [name for one in asked for name in (numbers.get(one) or [str(one)])]
     first: Optional[tuple[str, dict[str, str]]] = None
     for path, types in _footers(spark, files):
         first = first or (path, types)
+        if ... in columns and "(file)" in types:
+            _tamis.find_columns(options, file, [*types])  # refuses it
         for number, found in numbers.items():
             if [*types][number - 1 : number] != found:
                 raise tamis.Error(

@@ -95,15 +95,36 @@ class Rows(Task):
         super().__init__(bool(options.get("marked")))
         self.options = {**options, "threads": 1}
 
-    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
-        """What the Rust part takes as rows."""
-        text = self.options.get("text")
-        if text is None:
-            for batch in batches:
-                if batch.num_rows:
-                    yield batch.rename_columns([_undisguised(name) for name in batch.schema.names])
-        else:
-            yield from _lines(batches, text["header"])
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, Optional[str]]]:
+        """What the Rust part takes as rows: a table, of which the last column may be the names of files, or lines and
+        the name of their file."""
+        text, names = self.options.get("text"), self.options.get("names")
+        named = None if names is None else Named(names)
+        if text is not None:
+            for lines, number in _lines(batches, text["header"]):
+                yield lines, None if named is None else named(pa.array([number]))[0].as_py()
+            return
+        for batch in batches:
+            if batch.num_rows:
+                batch = batch.rename_columns([_undisguised(name) for name in batch.schema.names])
+                if named is not None:
+                    last = batch.num_columns - 1
+                    batch = batch.set_column(last, batch.schema.names[last], named(batch.column(last)))
+                yield batch, None
+
+
+class Named:
+    """The names of files, by their numbers."""
+
+    def __init__(self, names: dict[int, str]) -> None:
+        self.numbers = pa.array(names.keys(), pa.int64())
+        self.names = pa.array(names.values(), pa.string())
+
+    def __call__(self, numbers: pa.Array) -> pa.Array:
+        places = pc.index_in(numbers, self.numbers)
+        if places.null_count:
+            raise tamis.Error("a row comes from a file whose name is not known: did files change while they were read?")
+        return self.names.take(places)
 
 
 def disguised(names: Iterable[str]) -> list[str]:
@@ -115,8 +136,8 @@ def _undisguised(name: str) -> str:
     return bytes.fromhex(name.partition("_")[2]).decode()
 
 
-def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterator[pa.Array]:
-    """Lines without the headers of their files. Rows are lines, a number for their file, and where the block
+def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterator[tuple[pa.Array, int]]:
+    """Lines without the headers of their files, and the number of their file. Rows are lines, a number for their file, and where the block
     begins that they were read from: the first rows of the first block of a file are its first lines."""
     wanted = None if header is None else plain(header)
     before: Any = None
@@ -127,7 +148,7 @@ def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterat
             continue
         first = pc.equal(starts, 0)
         runs = _runs(files, first)
-        kept: list[pa.Array] = []
+        kept: list[tuple[pa.Array, int]] = []
         for start, end in zip(runs, runs[1:]):
             file = (files[start].as_py(), first[start].as_py())
             if file != before:
@@ -146,10 +167,10 @@ def _lines(batches: Iterable[pa.RecordBatch], header: Optional[bytes]) -> Iterat
                         )
                     start += 1
                 elif line.startswith(_MARK):
-                    kept.append(pa.array([line[len(_MARK) :]], pa.binary()))
+                    kept.append((pa.array([line[len(_MARK) :]], pa.binary()), file[0]))
                     start += 1
-            kept.append(lines.slice(start, end - start))
-        yield from (part for part in kept if len(part))
+            kept.append((lines.slice(start, end - start), file[0]))
+        yield from (part for part in kept if len(part[0]))
 
 
 def _runs(files: pa.Array, first: pa.Array) -> list[int]:
@@ -178,8 +199,8 @@ class CountRows(Rows):
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         counter = _tamis.Counter(self.options)
-        for rows in self.rows(batches):
-            counter.add(rows)
+        for rows, name in self.rows(batches):
+            counter.add(rows, name)
         yield from as_batches(counter.parts(self.parts, self.most))
 
 
@@ -208,8 +229,8 @@ class BuildRows(Rows):
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partial = _tamis.Partial(self.options, self.range_bytes)
-        for rows in self.rows(batches):
-            if partial.add(rows) > self.held:
+        for rows, name in self.rows(batches):
+            if partial.add(rows, name) > self.held:
                 yield from as_batches(partial.drain())
         yield from as_batches(partial.drain())
 
@@ -275,8 +296,8 @@ class GatherKeys(Rows):
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         gatherer = _tamis.Gatherer(self.file.open(), self.options)
-        for rows in self.rows(batches):
-            if gatherer.add(rows, self.negatives) > self.held:
+        for rows, name in self.rows(batches):
+            if gatherer.add(rows, self.negatives, name) > self.held:
                 yield from as_batches(gatherer.drain())
         yield from as_batches(gatherer.drain())
 
@@ -328,8 +349,8 @@ class SieveLines(Rows):
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         before = self.header
-        for lines in self.rows(batches):
-            found = _tamis.sieve_lines(self.file.open(), self.options, self.group, self.invert, lines)
+        for lines, name in self.rows(batches):
+            found = _tamis.sieve_lines(self.file.open(), self.options, self.group, self.invert, lines, name)
             passed, *numbers = found
             if passed:
                 passed, before = before + passed[:-1], b""  # the writer adds the line end

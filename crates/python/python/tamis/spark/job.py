@@ -144,7 +144,13 @@ def _test(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     if request["negatives"]:
         outside = _outside(spark, request, options, sketch)
     found = _batch.findings(members, sketch, options, outside, request["random"] or 0, request["seed"])
-    return {"findings": json.loads(found)}, "test"
+    return {"findings": json.loads(found), "quoted": _quoted(members, outside)}, "test"
+
+
+def _quoted(*sources: Optional[_batch.Source]) -> list[str]:
+    """What quotes mean in those texts in whose beginning a field begins with one."""
+    texts = [source.text for source in sources if source is not None and source.text is not None]
+    return [text["quotes"] for text in texts if text["quoted"]]
 
 
 def _outside(spark: Any, request: Mapping[str, Any], options: dict[str, Any], sketch: Sketch) -> _batch.Source:
@@ -171,7 +177,8 @@ def _filter(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str
     source = _read.rows(spark, request["inputs"], request, {**options, "without_group": True}, sketch._file)
     form = request["output_format"]
     try:
-        return filter_source(source, sketch, options, group, request["invert"], output, form), "analyse"
+        told = filter_source(source, sketch, options, group, request["invert"], output, form)
+        return {**told, "quoted": _quoted(source)}, "analyse"
     except BaseException:
         _ending.set()
         if output is not None:
