@@ -7,6 +7,7 @@ mod counts;
 mod damage;
 mod declared;
 mod dedup;
+mod dedup_state;
 mod filter;
 mod formats;
 mod golden;

@@ -33,7 +33,7 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     sources.keep();
     let inputs = sources.explain();
-    check_outputs(job, inputs.iter().map(|input| &input.path))?;
+    check_outputs(job, None, inputs.iter().map(|input| &input.path))?;
     let form = sources.form(job.format, usual_format(job))?;
     let fpr = job.fpr.unwrap_or(DEFAULT_RATE);
     let seen = Seen::new(Room::Any, fpr)?;
@@ -79,6 +79,7 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
         bytes: group.shape.bits() / 8,
         unremembered: 0,
         resumed: false,
+        notices: Vec::new(),
         closed,
         inputs,
         phases,
