@@ -8,6 +8,7 @@ mod damage;
 mod declared;
 mod dedup;
 mod dedup_state;
+mod dedup_strict;
 mod filter;
 mod formats;
 mod golden;

@@ -15,6 +15,9 @@ pub enum Refusal {
     /// The keys themselves, and a fixed size.
     #[error("the keys themselves take as much room as they need, and no size can be given")]
     StrictSize,
+    /// An input that is read twice is another one the second time.
+    #[error("was changed while it was read, and it is read twice")]
+    Changed,
     /// No key fits in.
     #[error("{} cannot hold a key at this rate", tamis_make::number::bytes(*bytes))]
     NoRoom {
@@ -34,6 +37,7 @@ impl refusal::Refusal for Refusal {
                 Help::leave_out(opt::SIZE),
                 Help::DoWith("bound the memory of the job", vec![opt::MEMORY.with("SIZE")]),
             ],
+            Refusal::Changed => vec![Help::Do("run it again when nobody writes to it, or on a copy")],
             Refusal::NoRoom { .. } => vec![Help::give_more(opt::SIZE)],
             Refusal::Packed => vec![Help::Do("name an output that is not compressed")],
         }
