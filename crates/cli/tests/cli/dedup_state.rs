@@ -125,7 +125,12 @@ fn an_output_that_the_state_has_not_written_is_not_replaced_by_what_is_new() {
     folder.write("a.csv", "id,x\n1,2\n");
     folder.write("b.csv", "x,id\n2,3\n");
     folder.ok("dedup a.csv --key id --state t -o out.csv");
-    refused(&folder, "dedup b.csv --key id --state t -o out.csv", &["out.csv: begins with another header"]);
+    folder.write("c.csv", "id\n3\n");
+    folder.write("d.csv", "id,x,y\n3,1,2\n");
+    for input in ["b.csv", "c.csv", "d.csv"] {
+        let line = format!("dedup {input} --key id --state t -o out.csv");
+        refused(&folder, &line, &["out.csv: begins with another header"]);
+    }
     // What somebody has added is cut off, and that is said.
     folder.write("out", "a\nadded\n");
     says(&folder, "dedup in --state s -o out", &["out: cut off 6 bytes"]);

@@ -83,7 +83,7 @@ fn what_is_put_aside_has_no_name_and_takes_no_more_than_the_keys() {
     folder.write("in", &lines);
     folder.write("few", "7\n".repeat(100_000));
     for (input, most) in [("in", lines.len() * 5 / 4), ("few", 100_000 / 8 + 1_000)] {
-        let line = format!("dedup {input} --strict --memory 1kB -o out");
+        let line = format!("dedup {input} --strict --memory 100kB -o out");
         let (code, said) = between_passes(&folder, &line, |process| {
             assert_eq!(fs::read_dir(folder.path("tmp")).unwrap().count(), 0, "files with names");
             let open = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
@@ -98,7 +98,7 @@ fn what_is_put_aside_has_no_name_and_takes_no_more_than_the_keys() {
         assert_eq!(code, Some(0), "{said}");
     }
     // Nothing is left by a run that is killed.
-    let line = "dedup in --strict --memory 1kB -o killed";
+    let line = "dedup in --strict --memory 100kB -o killed";
     let (code, _) = between_passes(&folder, line, |process| {
         Command::new("kill").args(["-9", &process.to_string()]).status().unwrap();
     });

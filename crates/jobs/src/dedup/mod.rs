@@ -263,7 +263,7 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
     let inputs = sources.explain();
     let form = sources.form(job.format, usual_format(job))?;
     check_outputs(job, state.as_ref(), inputs.iter().map(|input| &input.path))?;
-    let mut run = Run::open(job, seen, state, journal.as_ref(), &inputs)?;
+    let mut run = Run::open(job, seen, state, journal.as_ref(), &inputs, &form.prelude)?;
     run.begin(&mut sources, &form.prelude)?;
 
     let mut phases = vec![("open", start.elapsed())];

@@ -115,6 +115,7 @@ impl<'j> Run<'j> {
         mut state: Option<State>,
         journal: Option<&Journal>,
         inputs: &[Explained],
+        prelude: &[u8],
     ) -> Result<Run<'j>> {
         let mut places: Vec<Place> = inputs.iter().map(Place::of).collect();
         let mut notices = Vec::new();
@@ -137,6 +138,9 @@ impl<'j> Run<'j> {
                     to = Some(To::Continued(file));
                 }
                 Begun::Continued(length) => {
+                    if length > 0 {
+                        has_prelude(path, prelude)?;
+                    }
                     let cut = fs::metadata(path).map_or(0, |file| file.len()).saturating_sub(length);
                     let made = !path.exists();
                     let file = Appended::open(path, length)?;
@@ -185,9 +189,8 @@ impl<'j> Run<'j> {
             }
             sources.begin_at(Position { input, offset: place.offset });
         }
-        match self.to.continued() {
-            Some(Continued { file, .. }) if file.length > 0 => has_prelude(&file.path, prelude)?,
-            _ => self.to.write(prelude)?,
+        if self.to.continued().is_none_or(|output| output.file.length == 0) {
+            self.to.write(prelude)?;
         }
         self.others.write(prelude)?;
         self.committed = Instant::now();
@@ -297,8 +300,9 @@ fn has_prelude(output: &Path, prelude: &[u8]) -> Result<()> {
     let header = prelude.trim_ascii_end();
     let mut found = Vec::new();
     let file = File::open(output).map_err(Error::io(output))?;
-    file.take(header.len() as u64).read_to_end(&mut found).map_err(Error::io(output))?;
-    if found != header {
+    // With what follows it: the first columns of another header are the same.
+    file.take(header.len() as u64 + 1).read_to_end(&mut found).map_err(Error::io(output))?;
+    if !header.is_empty() && found.trim_ascii_end() != header {
         return Err(Error::input(output, OutputRefusal::Columns));
     }
     Ok(())
