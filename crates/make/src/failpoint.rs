@@ -1,9 +1,10 @@
 //! Steps at which a test can end the program, as `kill -9` would: what follows the step is not done, and
 //! nothing is tidied up. So each moment of a commit is tried, and not those alone that a kill hits by luck.
+//! Or it can hold the program there, and change something meanwhile.
 //!
 //! Programs without debug assertions have none of this: in a release there is nothing to switch on.
 
-/// Ends the program if a test asked for its end at this step.
+/// Ends or holds the program if a test asked for that at this step.
 #[inline(always)]
 pub fn reach(step: &'static str) {
     #[cfg(debug_assertions)]
@@ -24,7 +25,20 @@ mod armed {
         Some((step.into(), AtomicU64::new(time.parse().ok()?)))
     });
 
+    /// The step, and a file that is made there and waited for until it is gone: `STEP:FILE`.
+    static HELD: LazyLock<Option<(String, String)>> = LazyLock::new(|| {
+        let asked = std::env::var("TAMIS_TEST_HOLD_AT").ok()?;
+        asked.split_once(':').map(|(step, file)| (step.into(), file.into()))
+    });
+
     pub(super) fn reach(step: &str) {
+        if let Some((_, file)) = HELD.as_ref().filter(|(held, _)| held == step)
+            && std::fs::write(file, "").is_ok()
+        {
+            while std::path::Path::new(file).exists() {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        }
         if let Some((asked, left)) = &*ASKED
             && asked == step
             && left.fetch_sub(1, Relaxed) == 1

@@ -11,6 +11,8 @@ use tamis::hash::xxh3;
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{Help, Refusal};
 
+use crate::failpoint::reach;
+use crate::files;
 use crate::place::number;
 
 /// A digest of some bytes, in JSON a string of 16 hexadecimal digits: many readers of JSON keep no more
@@ -173,10 +175,23 @@ impl Refusal for Locked {
     }
 }
 
+/// What has the name of a lock, and is none: locks are empty, and go away with their holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("has the name of the lock of a state, and is not empty")]
+pub struct NotALock;
+
+impl Refusal for NotALock {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::Do("name another state")]
+    }
+}
+
 /// Keeps other processes from the same state.
 pub struct Lock {
     path: PathBuf,
     _file: File,
+    /// The state itself, where it is a file that was there.
+    _state: Option<File>,
 }
 
 impl Lock {
@@ -187,12 +202,47 @@ impl Lock {
             let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
             let file = file.map_err(Error::io(&path))?;
             match file.try_lock() {
-                Ok(()) if is_at(&file, &path) => return Ok(Lock { path, _file: file }),
+                Ok(()) if is_at(&file, &path) => {
+                    if file.metadata().is_ok_and(|lock| lock.len() > 0) {
+                        return Err(Error::input(path, NotALock));
+                    }
+                    return Ok(Lock { path, _file: file, _state: None });
+                }
                 Ok(()) => {} // the previous holder has just removed it
                 Err(_) => return Err(Error::input(state, Locked)),
             }
         }
     }
+
+    /// Holds the lock of a state that is one file, whatever it is called: beside the file that links lead to,
+    /// and on the file itself, which may have a second name elsewhere.
+    pub fn of_file(state: &Path) -> Result<Lock> {
+        let mut name = real(state).into_os_string();
+        name.push(".lock");
+        let mut lock = Lock::at(Path::new(&name), state)?;
+        // Elsewhere a file that is locked can be neither read nor replaced.
+        if cfg!(unix)
+            && let Ok(file) = File::open(state)
+        {
+            if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
+                return Err(Error::input(state, Locked));
+            }
+            lock._state = Some(file);
+        }
+        Ok(lock)
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The name of a file without links and `..`, whether it is there or not.
+fn real(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let free = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
+    fs::canonicalize(path).ok().or_else(free).unwrap_or_else(|| path.to_owned())
 }
 
 /// Whether the file is still the one of this name.
@@ -228,7 +278,7 @@ pub struct Appended {
 }
 
 impl Appended {
-    /// Opens it and cuts off what stands beyond this length.
+    /// Opens it and cuts off what stands beyond this length. From then on its name lasts.
     pub fn open(path: &Path, length: u64) -> Result<Appended> {
         let open = || -> io::Result<Appended> {
             let mut file =
@@ -241,7 +291,15 @@ impl Appended {
             }
             Ok(Appended { path: path.into(), file, length, open: last != [b'\n'] })
         };
-        open().map_err(Error::io(path))
+        let file = open().map_err(Error::io(path))?;
+        files::sync_folder(real(path).parent().unwrap_or(Path::new(".")))?;
+        reach("appended/lasting");
+        Ok(file)
+    }
+
+    /// Takes back what was written beyond this length.
+    pub fn cut(&self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)
     }
 
     /// Writes whole records.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use tamis::key::Field;
-use tamis_jobs::dedup;
+use tamis_jobs::dedup::{self, Notice};
 use tamis_jobs::request::{DedupJob, NoMore};
 use tamis_make::destination::Destination;
 use tamis_make::number;
@@ -32,8 +32,8 @@ disk, and reads the input twice. With --size the filter does not grow: when it i
 remembers no more keys, and records with unknown keys pass each time.
 
 With --state FILE, the same command resumes a run that ended early: the state stores how far the \
-input was read and how long the output was. Another input or output starts from the beginning, \
-with the remembered keys. `tamis inspect FILE` shows the state.")]
+input was read and how long the output was. What is new of another input is appended to the output; \
+another output gets only what is new. `tamis inspect FILE` shows the state.")]
 pub struct Dedup {
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
@@ -99,6 +99,7 @@ impl Dedup {
         if report.resumed {
             output.note("resumed where the last run ended");
         }
+        report.notices.iter().for_each(|notice| output.note(said(notice)));
         if report.unremembered > 0 {
             output.warn(format!(
                 "the filter is full with {}: {} passed without being remembered and would pass again; give a larger --size",
@@ -148,5 +149,30 @@ impl Dedup {
             output_format: self.output_format,
             no_more: NoMore,
         }
+    }
+}
+
+/// What is to be known about a run with a state.
+fn said(notice: &Notice) -> String {
+    match notice {
+        Notice::Appended { path } => {
+            format!("{}: appended what is new, after what earlier runs wrote", path.display())
+        }
+        Notice::NewOutput { path } => {
+            format!("{}: another output than before; it has only what is new", path.display())
+        }
+        Notice::Cut { path, bytes } => format!(
+            "{}: cut off {} at its end, which no run had completed",
+            path.display(),
+            number::counted(*bytes, "byte")
+        ),
+        Notice::OtherInput { path, now: None } => {
+            format!("{}: another file than before; read from its beginning", path.display())
+        }
+        Notice::OtherInput { path, now: Some(now) } => format!(
+            "{}: another file than before; read from its beginning. That of before is {} now: what was added to it since was not read; name it, too",
+            path.display(),
+            now.display()
+        ),
     }
 }

@@ -7,6 +7,8 @@ mod counts;
 mod damage;
 mod declared;
 mod dedup;
+mod dedup_state;
+mod dedup_strict;
 mod filter;
 mod formats;
 mod golden;

@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 use tamis::about::About;
 use tamis::hash::Scheme;
-use tamis::key::Recipe;
+use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
 
-pub use self::refusal::{Refusal, StateRefusal};
+pub use self::refusal::{OutputRefusal, Refusal, StateRefusal};
 pub use self::seen::Room;
 
 use self::run::Run;
@@ -131,12 +131,43 @@ pub struct Report {
     pub unremembered: u64,
     /// Whether this run went on where the one before had ended.
     pub resumed: bool,
+    /// What was done otherwise than in the run before.
+    pub notices: Vec<Notice>,
     /// The reader of the output went away before the end.
     pub closed: bool,
     /// How the inputs were understood.
     pub inputs: Vec<Explained>,
     /// The time of each phase.
     pub phases: Vec<(&'static str, Duration)>,
+}
+
+/// Something that a run with a state does otherwise than the one before, and that should be known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// Other inputs than before: what is new of them follows what was written of those.
+    Appended {
+        /// The output.
+        path: PathBuf,
+    },
+    /// Another output than before: it has what is new, and no more.
+    NewOutput {
+        /// The output.
+        path: PathBuf,
+    },
+    /// The end of an output was cut off: no commit had it.
+    Cut {
+        /// The output.
+        path: PathBuf,
+        /// How much of it.
+        bytes: u64,
+    },
+    /// An input is another file than before, and was read from its beginning.
+    OtherInput {
+        /// Its name.
+        path: PathBuf,
+        /// The name that the file of before has now, if it is known. It was not read on.
+        now: Option<PathBuf>,
+    },
 }
 
 impl Report {
@@ -207,12 +238,16 @@ impl Batch {
         text.extend_from_slice(&self.data[run]);
     }
 
-    /// Bytes of the last record, where its line may go on.
-    fn unfinished(&self) -> usize {
-        match self.keys.spans().last() {
-            Some(span) if !self.data.ends_with(b"\n") => self.data.len() - span.range().start,
-            _ => 0,
+    /// The last line, where it has no end.
+    fn last_line(&self) -> &[u8] {
+        if self.data.ends_with(b"\n") {
+            return &[];
         }
+        let last = self.keys.spans().last().map_or(0..0, |span| span.range());
+        // A record may have several lines; one without a key has no place.
+        let line = self.data.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let begin = if last.end == self.data.len() { last.start } else { line.max(last.end) };
+        &self.data[begin..]
     }
 }
 
@@ -227,8 +262,8 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
     let form = sources.form(job.format, usual_format(job))?;
-    check_outputs(job, inputs.iter().map(|input| &input.path))?;
-    let mut run = Run::open(job, seen, state, journal.as_ref(), &inputs)?;
+    check_outputs(job, state.as_ref(), inputs.iter().map(|input| &input.path))?;
+    let mut run = Run::open(job, seen, state, journal.as_ref(), &inputs, &form.prelude)?;
     run.begin(&mut sources, &form.prelude)?;
 
     let mut phases = vec![("open", start.elapsed())];
@@ -258,7 +293,7 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
         return Ok((Seen::new(room, fpr)?, None, None, job.hash));
     };
     files::check(path)?;
-    let lock = Lock::at(&PathBuf::from(format!("{}.lock", path.display())), path)?;
+    let lock = Lock::of_file(path)?;
     if !path.exists() {
         let state = State::new(path, common(job.hash, &job.recipe), job.about.clone(), 0, lock);
         return Ok((Seen::new(room, fpr)?, Some(state), None, job.hash));
@@ -286,9 +321,14 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     {
         return refused(StateRefusal::Size { stored, asked });
     }
-    // The stored recipe, whatever the columns of these inputs are called.
-    let common = common(params.common.hash, &params.common.recipe);
+    // A filter that `build` made takes the columns of the first run as its own.
+    if journal.is_some() && job.recipe.columns() != params.common.recipe.columns() {
+        let key = |recipe: &Recipe| recipe.key.iter().map(Field::to_string).collect::<Vec<_>>();
+        return refused(StateRefusal::Key { stored: key(&params.common.recipe), asked: key(&job.recipe) });
+    }
+    let common = common(params.common.hash, &job.recipe);
     let state = State::new(path, common, file.about().clone(), file.tallies()[0].rows, lock);
+    let state = state.with(journal.as_ref());
     Ok((seen, Some(state), journal, params.common.hash))
 }
 
@@ -298,9 +338,14 @@ fn usual_format(job: &Job) -> Format {
 }
 
 /// Refuses to write over what is read, or a compressed file that would have to be continued.
-fn check_outputs<'a>(job: &'a Job, inputs: impl Iterator<Item = &'a PathBuf> + Clone) -> Result<()> {
+fn check_outputs<'a>(
+    job: &'a Job,
+    state: Option<&State>,
+    inputs: impl Iterator<Item = &'a PathBuf> + Clone,
+) -> Result<()> {
+    let lock = state.map(State::lock);
     let state = job.kept().map(|kept| &*kept.path);
-    files::check_outputs([job.output.path(), job.rejected.as_deref(), state], inputs)?;
+    files::check_outputs([lock, state, job.output.path(), job.rejected.as_deref()], inputs)?;
     let packed = |path: &&Path| Compression::of_name(path).is_some();
     if let (Some(_), Some(path)) = (state, job.output.path().filter(packed)) {
         return Err(Error::input(path, Refusal::Packed));

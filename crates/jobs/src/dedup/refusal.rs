@@ -15,6 +15,9 @@ pub enum Refusal {
     /// The keys themselves, and a fixed size.
     #[error("the keys themselves take as much room as they need, and no size can be given")]
     StrictSize,
+    /// An input that is read twice is another one the second time.
+    #[error("was changed while it was read, and it is read twice")]
+    Changed,
     /// No key fits in.
     #[error("{} cannot hold a key at this rate", tamis_make::number::bytes(*bytes))]
     NoRoom {
@@ -34,6 +37,7 @@ impl refusal::Refusal for Refusal {
                 Help::leave_out(opt::SIZE),
                 Help::DoWith("bound the memory of the job", vec![opt::MEMORY.with("SIZE")]),
             ],
+            Refusal::Changed => vec![Help::Do("run it again when nobody writes to it, or on a copy")],
             Refusal::NoRoom { .. } => vec![Help::give_more(opt::SIZE)],
             Refusal::Packed => vec![Help::Do("name an output that is not compressed")],
         }
@@ -67,6 +71,14 @@ pub enum StateRefusal {
         /// Its version.
         found: u64,
     },
+    /// Its keys are those of other columns.
+    #[error("remembers keys of {}, not of {}", stored.join(" and "), asked.join(" and "))]
+    Key {
+        /// Its own columns, with their steps.
+        stored: Vec<String>,
+        /// Those that were asked for.
+        asked: Vec<String>,
+    },
     /// It keeps another rate.
     #[error("keeps a rate of {stored}, not of {asked}")]
     Rate {
@@ -94,8 +106,48 @@ impl refusal::Refusal for StateRefusal {
             StateRefusal::Version { .. } => {
                 vec![Help::Do("continue it with the program that made it"), other]
             }
+            StateRefusal::Key { .. } => vec![Help::leave_out(opt::KEY), other],
             StateRefusal::Rate { .. } => vec![Help::leave_out(opt::FPR), other],
             StateRefusal::Size { .. } => vec![Help::leave_out(opt::SIZE), other],
+        }
+    }
+}
+
+/// Why an output cannot be continued with a state that remembers the keys of its records.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OutputRefusal {
+    /// It lacks something that was written.
+    #[error(
+        "{}, and the state remembers the keys of {} that were written to it",
+        found.map_or("is gone".into(), |found| format!("has {}", tamis_make::number::counted(found, "byte"))),
+        tamis_make::number::counted(*length, "byte")
+    )]
+    Shortened {
+        /// How long it was.
+        length: u64,
+        /// How long it is, if it is there.
+        found: Option<u64>,
+    },
+    /// It begins with something else.
+    #[error("was changed since, and the state remembers the keys of what was written to it")]
+    Other,
+    /// It was never the output of this state.
+    #[error("is there already, and the state, which remembers keys, has not written it")]
+    Unknown,
+    /// It is a table with other columns.
+    #[error("begins with another header than these inputs have")]
+    Columns,
+}
+
+impl refusal::Refusal for OutputRefusal {
+    fn help(&self) -> Vec<Help> {
+        let other = Help::Do("name another output for what is new");
+        match self {
+            OutputRefusal::Shortened { .. } | OutputRefusal::Other => {
+                vec![Help::Do("put it back"), other, Help::Do("remove the state to start again")]
+            }
+            OutputRefusal::Unknown => vec![Help::Do("move it away"), other],
+            OutputRefusal::Columns => vec![other],
         }
     }
 }

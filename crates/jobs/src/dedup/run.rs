@@ -1,15 +1,17 @@
 //! One pass over the records: what is new passes, and the state is written now and then.
 
+use std::fs::{self, File};
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tamis_read::error::Result;
+use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Position, Sources};
 
 use super::seen::Seen;
-use super::state::{Journal, Place, State, go_on};
-use super::{Batch, Job, Report};
+use super::state::{Begun, Journal, LastLine, Place, State};
+use super::{Batch, Job, Notice, OutputRefusal, Report};
 use tamis_make::destination::{Destination, Outlet};
 use tamis_make::failpoint::reach;
 use tamis_make::files;
@@ -18,20 +20,59 @@ use tamis_make::resume::Appended;
 /// Where the first occurrences go.
 enum To {
     Outlet(Outlet),
-    Appended(Appended),
+    Continued(Continued),
+}
+
+/// An output that is continued. What no commit has is taken back when the run fails.
+struct Continued {
+    file: Appended,
+    /// What the last commit has of it.
+    committed: u64,
+    /// Whether there is no more of it.
+    settled: bool,
+    /// Whether this run has made it, and no commit has anything of it.
+    made: bool,
+}
+
+impl Continued {
+    fn write(&mut self, records: &[u8]) -> Result<()> {
+        self.settled &= records.is_empty();
+        self.file.write(records)
+    }
+
+    /// Its name and length, as a commit has it.
+    fn written(&self) -> (&Path, u64) {
+        (&self.file.path, self.file.length)
+    }
+
+    /// Notes that a commit has all of it.
+    fn settle(&mut self) {
+        (self.committed, self.settled, self.made) = (self.file.length, true, false);
+    }
+}
+
+impl Drop for Continued {
+    fn drop(&mut self) {
+        if !self.settled {
+            let _ = self.file.cut(self.committed);
+        }
+        if self.made {
+            let _ = fs::remove_file(&self.file.path);
+        }
+    }
 }
 
 impl To {
     fn write(&mut self, records: &[u8]) -> Result<()> {
         match self {
             To::Outlet(outlet) => outlet.write(records),
-            To::Appended(file) => file.write(records),
+            To::Continued(file) => file.write(records),
         }
     }
 
-    fn appended(&self) -> Option<&Appended> {
+    fn continued(&mut self) -> Option<&mut Continued> {
         match self {
-            To::Appended(file) => Some(file),
+            To::Continued(file) => Some(file),
             To::Outlet(_) => None,
         }
     }
@@ -45,13 +86,16 @@ impl To {
 pub(super) struct Run<'j> {
     job: &'j Job,
     seen: Seen,
+    to: To, // what no commit has is taken back while the state is still locked
     state: Option<State>,
     /// How far each input was read.
     places: Vec<Place>,
-    to: To,
     others: Outlet,
+    /// Whether the output appears at the end, in place of another: until then no state belongs to it.
+    replaces: bool,
     /// Whether this run went on where the one before had ended.
     resumed: bool,
+    notices: Vec<Notice>,
     /// When the state was written, and how long it waits until it is again.
     committed: Instant,
     wait: Duration,
@@ -64,29 +108,56 @@ pub(super) struct Run<'j> {
 }
 
 impl<'j> Run<'j> {
-    /// Opens the outputs, and goes on where the run of the journal ended, if this is the same job.
+    /// Opens the outputs, and goes on where the run of the journal ended.
     pub(super) fn open(
         job: &'j Job,
         seen: Seen,
-        state: Option<State>,
+        mut state: Option<State>,
         journal: Option<&Journal>,
         inputs: &[Explained],
+        prelude: &[u8],
     ) -> Result<Run<'j>> {
         let mut places: Vec<Place> = inputs.iter().map(Place::of).collect();
+        let mut notices = Vec::new();
         let file = job.kept().and(job.output.path()).filter(|path| is_regular(path));
-        let resumed = journal.and_then(|journal| go_on(journal, &mut places, file));
-        let to = match (&state, file) {
-            (Some(state), Some(path)) => {
-                files::check(path)?;
-                if resumed.is_none() {
-                    // From here on the output belongs to this run, whatever becomes of it.
-                    let fresh = Appended::open(path, 0)?;
+        let resumed =
+            journal.is_some_and(|journal| journal.go_on(&mut places, &mut notices) & journal.wrote_to(file));
+        let (mut to, mut replaces) = (None, false);
+        if let (Some(state), Some(path)) = (&mut state, file) {
+            files::check(path)?;
+            match state.begin(path)? {
+                Begun::New => {
+                    let made = !path.exists();
+                    let file = Appended::open(path, 0)?;
+                    let file = Continued { file, committed: 0, settled: true, made };
                     reach("dedup/emptied");
-                    state.commit(&seen, &places, Some(&fresh))?;
+                    state.announce(&seen, &places, path)?;
+                    if journal.is_some() {
+                        notices.push(Notice::NewOutput { path: path.into() });
+                    }
+                    to = Some(To::Continued(file));
                 }
-                To::Appended(Appended::open(path, resumed.unwrap_or(0))?)
+                Begun::Continued(length) => {
+                    if length > 0 {
+                        has_prelude(path, prelude)?;
+                    }
+                    let cut = fs::metadata(path).map_or(0, |file| file.len()).saturating_sub(length);
+                    let made = !path.exists();
+                    let file = Appended::open(path, length)?;
+                    if cut > 0 {
+                        notices.push(Notice::Cut { path: path.into(), bytes: cut });
+                    }
+                    if !resumed && length > 0 {
+                        notices.push(Notice::Appended { path: path.into() });
+                    }
+                    to = Some(To::Continued(Continued { file, committed: length, settled: true, made }));
+                }
+                Begun::Replaced => replaces = true,
             }
-            _ => To::Outlet(Outlet::open(&job.output)?),
+        }
+        let to = match to {
+            Some(to) => to,
+            None => To::Outlet(Outlet::open(&job.output)?),
         };
         let others = Outlet::open(&job.rejected.clone().map_or(Destination::Nowhere, Destination::File))?;
         Ok(Run {
@@ -96,7 +167,9 @@ impl<'j> Run<'j> {
             places,
             to,
             others,
-            resumed: resumed.is_some(),
+            replaces,
+            resumed,
+            notices,
             committed: Instant::now(),
             wait: commit_every(job),
             records: 0,
@@ -116,7 +189,7 @@ impl<'j> Run<'j> {
             }
             sources.begin_at(Position { input, offset: place.offset });
         }
-        if self.to.appended().is_none_or(|file| file.length == 0) {
+        if self.to.continued().is_none_or(|output| output.file.length == 0) {
             self.to.write(prelude)?;
         }
         self.others.write(prelude)?;
@@ -143,7 +216,9 @@ impl<'j> Run<'j> {
             self.others.write(&self.text)?;
         }
         if self.places[end.input].plain {
-            self.places[end.input].offset = end.offset - batch.unfinished() as u64;
+            let line = batch.last_line();
+            self.places[end.input].offset = end.offset - line.len() as u64;
+            self.places[end.input].last_line = LastLine::of(line);
         }
         self.commit_if_due()?;
         let done = self.to.is_closed() && !self.others.takes();
@@ -154,11 +229,10 @@ impl<'j> Run<'j> {
     fn commit_if_due(&mut self) -> Result<()> {
         let Some(state) = &mut self.state else { return Ok(()) };
         state.rows += self.fresh.len() as u64;
-        if self.places.iter().all(|place| place.plain) && self.committed.elapsed() > self.wait {
+        let can_be_left = !self.replaces && self.places.iter().all(|place| place.plain);
+        if can_be_left && self.committed.elapsed() > self.wait {
             let begun = Instant::now();
-            self.to.appended().map_or(Ok(()), Appended::sync)?;
-            reach("dedup/synced");
-            state.commit(&self.seen, &self.places, self.to.appended())?;
+            commit(state, &self.seen, &self.places, &mut self.to)?;
             self.wait = commit_every(self.job).max(10 * begun.elapsed());
             self.committed = Instant::now();
         }
@@ -170,16 +244,26 @@ impl<'j> Run<'j> {
     pub(super) fn finish(mut self) -> Result<Report> {
         let closed = self.to.is_closed();
         self.places.iter_mut().for_each(Place::end);
-        if let Some(file) = self.to.appended() {
-            file.sync()?;
-        }
         self.others.finish()?;
         // What only went to a reader that has gone is not done.
-        if let Some(state) = self.state.as_ref().filter(|_| !closed) {
-            state.commit(&self.seen, &self.places, self.to.appended())?;
-        }
-        if let To::Outlet(outlet) = self.to {
-            outlet.finish()?;
+        let state = self.state.as_mut().filter(|_| !closed);
+        match (state, self.to) {
+            (Some(state), To::Outlet(outlet)) if self.replaces => {
+                // A run that ends between the two replaces the output once more, by the same.
+                outlet.finish()?;
+                reach("dedup/replaced");
+                let path = self.job.output.path().expect("what is replaced has a name");
+                let length = fs::metadata(path).map_err(Error::io(path))?.len();
+                state.commit(&self.seen, &self.places, Some((path, length)))?;
+            }
+            (state, mut to) => {
+                if let Some(state) = state {
+                    commit(state, &self.seen, &self.places, &mut to)?;
+                }
+                if let To::Outlet(outlet) = to {
+                    outlet.finish()?;
+                }
+            }
         }
         let (_, group) = self.seen.params()?;
         Ok(Report {
@@ -193,11 +277,35 @@ impl<'j> Run<'j> {
             bytes: group.shape.bits() / 8,
             unremembered: self.unremembered,
             resumed: self.resumed,
+            notices: self.notices,
             closed,
             inputs: Vec::new(),
             phases: Vec::new(),
         })
     }
+}
+
+/// Writes the state, with an output that is on disk.
+fn commit(state: &mut State, seen: &Seen, places: &[Place], to: &mut To) -> Result<()> {
+    let Some(output) = to.continued() else { return state.commit(seen, places, None) };
+    output.file.sync()?;
+    reach("dedup/synced");
+    state.commit(seen, places, Some(output.written()))?;
+    output.settle();
+    Ok(())
+}
+
+/// Refuses to continue an output that begins with other columns than these.
+fn has_prelude(output: &Path, prelude: &[u8]) -> Result<()> {
+    let header = prelude.trim_ascii_end();
+    let mut found = Vec::new();
+    let file = File::open(output).map_err(Error::io(output))?;
+    // With what follows it: the first columns of another header are the same.
+    file.take(header.len() as u64 + 1).read_to_end(&mut found).map_err(Error::io(output))?;
+    if !header.is_empty() && found.trim_ascii_end() != header {
+        return Err(Error::input(output, OutputRefusal::Columns));
+    }
+    Ok(())
 }
 
 /// How often the state is written, at most.
@@ -206,5 +314,5 @@ fn commit_every(job: &Job) -> Duration {
 }
 
 fn is_regular(path: &Path) -> bool {
-    std::fs::metadata(path).map_or(true, |there| there.is_file())
+    fs::metadata(path).map_or(true, |there| there.is_file())
 }

@@ -1,11 +1,13 @@
 //! The state between runs: a container with the keys that came before, and a journal that tells
-//! how far the inputs were read and how long the output was then.
+//! how far the inputs were read and how long each output was then.
 //!
 //! Both change together, in one rename. Whatever moment a run is ended at, the state on disk is
 //! the old one or the new one; output beyond the length that belongs to it is cut off by the next
-//! run, which reads on from the offsets that belong to it.
+//! run, which reads on from the offsets that belong to it. Output below that length is never touched:
+//! its keys are remembered, so its records would never come again.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -15,11 +17,12 @@ use tamis::params::{Common, Params};
 use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Format};
 
-use super::StateRefusal;
 use super::seen::Seen;
+use super::{Notice, OutputRefusal, StateRefusal};
 use tamis_make::failpoint::reach;
 use tamis_make::files::{self, Mapped};
-use tamis_make::resume::{Appended, Digest, Lock, Mark, named};
+use tamis_make::place;
+use tamis_make::resume::{Digest, Lock, Mark, named};
 
 /// Of the journal; that of the container around it is another.
 pub(super) const VERSION: u32 = 2;
@@ -33,9 +36,36 @@ pub(super) struct Journal {
     /// Keys remembered.
     pub(super) keys: u64,
     /// How far each input was read.
-    inputs: Vec<Mark>,
+    inputs: Vec<Input>,
     /// Where first occurrences went, where that is a file.
     output: Option<Written>,
+    /// Where those of earlier runs went.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    earlier_outputs: Vec<Written>,
+}
+
+/// How far an input was read: up to the beginning of its last line, where that had no end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Input {
+    #[serde(flatten)]
+    mark: Mark,
+    /// The line after that, which was taken, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_line: Option<LastLine>,
+}
+
+/// A last line without a line end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LastLine {
+    length: u64,
+    digest: Digest,
+}
+
+impl LastLine {
+    /// These bytes; none where there are none.
+    pub(super) fn of(bytes: &[u8]) -> Option<LastLine> {
+        (!bytes.is_empty()).then(|| LastLine { length: bytes.len() as u64, digest: Digest::of(bytes, 0) })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,11 +74,42 @@ enum Verb {
     Dedup,
 }
 
-/// An output, and how long it was.
+/// An output, how long it was, and what it looked like up to there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Written {
+pub(super) struct Written {
     path: String,
     length: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    head: Option<Digest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tail: Option<Digest>,
+}
+
+impl Written {
+    fn of(path: &Path, length: u64) -> io::Result<Written> {
+        let Mark { path, head, tail, .. } = Mark::of(path, length)?;
+        Ok(Written { path, length, head: Some(head), tail: Some(tail) })
+    }
+
+    /// Whether this file is meant, by whichever of its names.
+    fn is_of(&self, path: &Path) -> bool {
+        let place = place::Place::of(path);
+        self.path == named(path) || (place.is_some() && place == place::Place::of(Path::new(&self.path)))
+    }
+
+    /// What of it there is, if that is all that was written.
+    fn is_there(&self, path: &Path) -> Result<(), OutputRefusal> {
+        let found = fs::metadata(path).ok().map(|file| file.len());
+        if found.unwrap_or(0) < self.length {
+            return Err(OutputRefusal::Shortened { length: self.length, found });
+        }
+        let look = Mark::of(path, self.length).map(|mark| (Some(mark.head), Some(mark.tail)));
+        // States of earlier programs have no digests of outputs.
+        if self.head.is_some() && look.ok() != Some((self.head, self.tail)) {
+            return Err(OutputRefusal::Other);
+        }
+        Ok(())
+    }
 }
 
 /// A journal of the first version, which does not name its version.
@@ -72,19 +133,17 @@ struct FirstMark {
 
 impl From<First> for Journal {
     fn from(First { verb, keys, inputs, output }: First) -> Journal {
-        let mark = |FirstMark { path, offset, head, tail }| Mark {
-            path,
-            offset,
-            head: Digest(head),
-            tail: Digest(tail),
-            trace: None,
+        let mark = |FirstMark { path, offset, head, tail }| Input {
+            mark: Mark { path, offset, head: Digest(head), tail: Digest(tail), trace: None },
+            last_line: None,
         };
         Journal {
             version: VERSION,
             verb,
             keys,
             inputs: inputs.into_iter().map(mark).collect(),
-            output: output.map(|(path, length)| Written { path, length }),
+            output: output.map(|(path, length)| Written { path, length, head: None, tail: None }),
+            earlier_outputs: Vec::new(),
         }
     }
 }
@@ -113,6 +172,37 @@ impl Journal {
             Some(found) => Err(StateRefusal::Version { found }),
         }
     }
+
+    /// All outputs that there were, the last one first.
+    pub(super) fn outputs(&self) -> Vec<Written> {
+        self.output.iter().chain(&self.earlier_outputs).cloned().collect()
+    }
+
+    /// Whether the output of the last run was this one.
+    pub(super) fn wrote_to(&self, output: Option<&Path>) -> bool {
+        match (&self.output, output) {
+            (Some(written), Some(output)) => written.is_of(output),
+            (written, output) => written.is_none() && output.is_none(),
+        }
+    }
+
+    /// Lets inputs that were read before begin where they were left; those that are other files by now
+    /// begin at their beginning. Says whether all inputs of the last run are there and go on.
+    pub(super) fn go_on(&self, places: &mut [Place], notices: &mut Vec<Notice>) -> bool {
+        let mut all = true;
+        for input in &self.inputs {
+            let place = places.iter_mut().find(|place| input.mark.path == named(&place.path));
+            all &= place.is_some_and(|place| {
+                let goes_on = place.go_on(input);
+                if !goes_on && place.length.is_some() && input.mark.offset > 0 {
+                    let now = input.mark.renamed().filter(|now| *now != place.path);
+                    notices.push(Notice::OtherInput { path: place.path.clone(), now });
+                }
+                goes_on
+            });
+        }
+        all
+    }
 }
 
 /// An input as the journal sees it.
@@ -125,13 +215,15 @@ pub(super) struct Place {
     length: Option<u64>,
     /// How much of it is done: of plain text, its bytes; else nothing or all of them.
     pub(super) offset: u64,
+    /// What was taken after that: a line without an end.
+    pub(super) last_line: Option<LastLine>,
 }
 
 impl Place {
     pub(super) fn of(input: &Explained) -> Place {
         let length = fs::metadata(&input.path).ok().filter(fs::Metadata::is_file).map(|file| file.len());
         let plain = length.is_some() && input.compression.is_none() && input.format != Format::Parquet;
-        Place { path: input.path.clone(), plain, length, offset: 0 }
+        Place { path: input.path.clone(), plain, length, offset: 0, last_line: None }
     }
 
     /// Notes that all of it was read.
@@ -143,39 +235,65 @@ impl Place {
 
     /// Whether nothing of it is left to read.
     pub(super) fn is_done(&self) -> bool {
-        !self.plain && self.length.is_some_and(|length| length > 0 && self.offset == length)
+        let done = self.offset + self.last_line.as_ref().map_or(0, |line| line.length);
+        (!self.plain || self.last_line.is_some())
+            && self.length.is_some_and(|length| length > 0 && done == length)
     }
-}
 
-/// Goes on where the journal's run ended, if this is the same job: the same inputs (there may be
-/// more of them), which still begin with what was read of them, and the same output. Gives the
-/// length of the output then.
-pub(super) fn go_on(journal: &Journal, places: &mut [Place], output: Option<&Path>) -> Option<u64> {
-    let length = match (&journal.output, output) {
-        (Some(written), Some(output)) if written.path == named(output) => written.length,
-        (None, None) => 0,
-        _ => return None,
-    };
-    if journal.inputs.len() > places.len() {
-        return None;
-    }
-    for (mark, place) in journal.inputs.iter().zip(&*places) {
-        let there = place.length.is_some_and(|length| match place.plain {
+    /// Begins where it was left, if it still begins with what was read of it.
+    fn go_on(&mut self, input: &Input) -> bool {
+        let mark = &input.mark;
+        let there = self.length.is_some_and(|length| match self.plain {
             true => length >= mark.offset,
             false => mark.offset == 0 || length == mark.offset,
         });
-        if !there || mark.path != named(&place.path) || !mark.holds(&place.path) {
-            return None;
+        if !there || !mark.holds(&self.path) {
+            return false;
         }
+        self.offset = mark.offset;
+        if let Some(line) = &input.last_line
+            && let Ok(taken) = line.now(&self.path, mark.offset)
+        {
+            match taken {
+                Taken::AsItWas => self.last_line = Some(line.clone()),
+                Taken::Ended(end) => self.offset += line.length + end,
+                Taken::Other => {}
+            }
+        }
+        true
     }
-    let written = output.map_or(0, |output| fs::metadata(output).map_or(0, |file| file.len()));
-    if written < length {
-        return None; // what was written is gone: from the beginning, then
+
+    fn input(&self) -> io::Result<Input> {
+        Ok(Input { mark: Mark::of(&self.path, self.offset)?, last_line: self.last_line.clone() })
     }
-    for (mark, place) in journal.inputs.iter().zip(places) {
-        place.offset = mark.offset;
+}
+
+/// What has become of a last line that was taken before it had an end.
+enum Taken {
+    /// It still has none.
+    AsItWas,
+    /// It has one, of this many bytes: it is done.
+    Ended(u64),
+    /// It goes on, or is another one: as it is now, it was never taken.
+    Other,
+}
+
+impl LastLine {
+    fn now(&self, path: &Path, offset: u64) -> io::Result<Taken> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(offset))?;
+        let mut bytes = Vec::new();
+        file.take(self.length + 2).read_to_end(&mut bytes)?;
+        let Some((line, end)) = bytes.split_at_checked(self.length as usize) else { return Ok(Taken::Other) };
+        // A line that ends in CR is another one if LF follows.
+        Ok(match end {
+            _ if Digest::of(line, 0) != self.digest => Taken::Other,
+            [] => Taken::AsItWas,
+            [b'\n', ..] if !line.ends_with(b"\r") => Taken::Ended(1),
+            b"\r\n" => Taken::Ended(2),
+            _ => Taken::Other,
+        })
     }
-    Some(length)
 }
 
 /// A state file in use.
@@ -186,40 +304,107 @@ pub(super) struct State {
     about: About,
     /// Rows added in all runs.
     pub(super) rows: u64,
-    _lock: Lock,
+    /// Outputs of earlier runs; none where it is no state yet.
+    outputs: Option<Vec<Written>>,
+    /// Whether a run that fails takes it away again: it is new, and says nothing yet.
+    empty: bool,
+    lock: Lock,
+}
+
+/// How an output begins.
+pub(super) enum Begun {
+    /// There is nothing yet.
+    New,
+    /// After this length.
+    Continued(u64),
+    /// In place of what is there, when all is written.
+    Replaced,
 }
 
 impl State {
     /// For this file, which need not exist yet; nobody else may use it meanwhile.
     pub(super) fn new(path: &Path, common: Common, about: About, rows: u64, lock: Lock) -> State {
-        State { path: path.into(), common, about, rows, _lock: lock }
+        State { path: path.into(), common, about, rows, outputs: None, empty: false, lock }
     }
 
-    /// Writes keys and journal, together or not at all.
-    pub(super) fn commit(&self, seen: &Seen, places: &[Place], output: Option<&Appended>) -> Result<()> {
-        let marks =
-            places.iter().map(|place| Mark::of(&place.path, place.offset).map_err(Error::io(&place.path)));
-        let journal = Journal {
+    /// The same with what its journal says, if it has one.
+    pub(super) fn with(mut self, journal: Option<&Journal>) -> State {
+        self.outputs = journal.map(Journal::outputs);
+        self
+    }
+
+    /// The file of its lock.
+    pub(super) fn lock(&self) -> &Path {
+        self.lock.path()
+    }
+
+    /// How this output begins. What is there and cannot be continued is refused, if its keys may be
+    /// remembered: it would be lost.
+    pub(super) fn begin(&self, output: &Path) -> Result<Begun> {
+        let refused = |why: OutputRefusal| Err(Error::input(output, why));
+        let written = self.outputs.iter().flatten().find(|written| written.is_of(output));
+        let is_there = fs::metadata(output).is_ok_and(|file| file.len() > 0);
+        match written {
+            Some(written) => match written.is_there(output) {
+                Ok(()) => Ok(Begun::Continued(written.length)),
+                Err(why) => refused(why),
+            },
+            None if !is_there => Ok(Begun::New),
+            None if self.outputs.is_some() => refused(OutputRefusal::Unknown),
+            None => Ok(Begun::Replaced),
+        }
+    }
+
+    /// Writes that an output begins here, before anything is written to it.
+    pub(super) fn announce(&mut self, seen: &Seen, places: &[Place], output: &Path) -> Result<()> {
+        let empty = !self.path.exists();
+        self.commit(seen, places, Some((output, 0)))?;
+        self.empty = empty;
+        Ok(())
+    }
+
+    /// Writes keys and journal, together or not at all; with the output and its length.
+    pub(super) fn commit(
+        &mut self,
+        seen: &Seen,
+        places: &[Place],
+        output: Option<(&Path, u64)>,
+    ) -> Result<()> {
+        let inputs = places.iter().map(|place| place.input().map_err(Error::io(&place.path)));
+        let written = |(path, length): (&Path, u64)| Written::of(path, length).map_err(Error::io(path));
+        let mut journal = Journal {
             version: VERSION,
             verb: Verb::Dedup,
             keys: seen.keys(),
-            inputs: marks.collect::<Result<_>>()?,
-            output: output.map(|output| Written { path: named(&output.path), length: output.length }),
+            inputs: inputs.collect::<Result<_>>()?,
+            output: output.map(written).transpose()?,
+            earlier_outputs: self.outputs.clone().unwrap_or_default(),
         };
-        let journal = serde_json::to_vec(&journal).expect("a journal is plain data");
+        journal.earlier_outputs.retain(|written| output.is_none_or(|(path, _)| !written.is_of(path)));
+        let text = serde_json::to_vec(&journal).expect("a journal is plain data");
         let (kind, group) = seen.params()?;
         let params = Params::new(Common { kind, ..self.common.clone() }, vec![group])?;
         let (words, newest) = seen.words();
         let tally =
             format::seal(&params.groups[0].shape, words, self.rows, Beside::from_number(kind, newest));
-        let extras = Extras { heavy: None, about: Some(&self.about), journal: &journal };
+        let extras = Extras { heavy: None, about: Some(&self.about), journal: &text };
         files::write_whole(&self.path, |mut out| {
             format::write(&mut out, &params, &[tally], words, extras)?;
             reach("dedup/half-written");
             Ok(())
         })?;
         reach("dedup/renamed");
+        self.outputs = Some(journal.outputs());
+        self.empty = false;
         Ok(())
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if self.empty {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -247,7 +432,7 @@ mod tests {
         let mut second = Journal::read(SECOND.as_bytes()).unwrap();
         let later = SECOND.replace("{\"", "{\"new\":[1],\"");
         assert_eq!(Journal::read(later.as_bytes()).unwrap(), second);
-        second.inputs[0].trace = None;
+        second.inputs[0].mark.trace = None;
         assert_eq!(Journal::read(first.as_bytes()).unwrap(), second);
     }
 
