@@ -235,7 +235,7 @@ impl Place {
 
     /// Whether nothing of it is left to read.
     pub(super) fn is_done(&self) -> bool {
-        let done = self.offset + self.last_line.as_ref().map_or(0, |line| line.length);
+        let done = self.offset.saturating_add(self.last_line.as_ref().map_or(0, |line| line.length));
         (!self.plain || self.last_line.is_some())
             && self.length.is_some_and(|length| length > 0 && done == length)
     }
@@ -283,7 +283,7 @@ impl LastLine {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = Vec::new();
-        file.take(self.length + 2).read_to_end(&mut bytes)?;
+        file.take(self.length.saturating_add(2)).read_to_end(&mut bytes)?;
         let Some((line, end)) = bytes.split_at_checked(self.length as usize) else { return Ok(Taken::Other) };
         // A line that ends in CR is another one if LF follows.
         Ok(match end {
