@@ -63,8 +63,6 @@ enum Part {
 /// A value that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pick {
-    /// The whole line, as it stands there.
-    Line,
     /// The field of this number, from 0.
     Field(usize),
     Request(Part),
@@ -166,7 +164,7 @@ impl Fields {
     /// Those of these columns.
     pub(super) fn new(asked: &[Column]) -> Result<Fields, NoColumn> {
         let pick = |column: &Column| match column {
-            Column::Line => Ok(Pick::Line),
+            Column::Line => Err(columns::not_chosen(&names())),
             Column::Number(number @ 1..=MOST) => Ok(Pick::Field(number - 1)),
             Column::Number(number) => Err(NoColumn::NumberInLog { number: *number, most: MOST }),
             Column::Name(name) => {
@@ -207,12 +205,12 @@ impl Fields {
         match self.picks.len() {
             0..=ON_STACK => {
                 let values = &mut [None; ON_STACK][..self.picks.len()];
-                self.fill(line, &found, escaped, made, values);
+                self.fill(&found, escaped, made, values);
                 sink.row(place, values)
             }
             many => {
                 let mut values = vec![None; many];
-                self.fill(line, &found, escaped, made, &mut values);
+                self.fill(&found, escaped, made, &mut values);
                 sink.row(place, &values)
             }
         }
@@ -223,7 +221,6 @@ impl Fields {
     #[inline(always)]
     fn fill<'l>(
         &self,
-        line: &'l [u8],
         found: &[&'l [u8]; MOST],
         escaped: Escaped,
         made: &'l mut Made,
@@ -231,32 +228,11 @@ impl Fields {
     ) {
         let mut any = false;
         for (pick, value) in self.picks.iter().zip(values.iter_mut()) {
-            *value = raw(*pick, line, found);
+            *value = raw(*pick, found);
             any |= value.is_some_and(|value| escaped.may(*pick, value));
         }
         if any {
-            self.unescape(made, values);
-        }
-    }
-
-    /// Takes the escapes from values, all but whole lines.
-    #[cold]
-    fn unescape<'l>(&self, made: &'l mut Made, values: &mut [Option<&'l [u8]>]) {
-        // First all that is made, then what points to it: it may move as it grows.
-        made.text.clear();
-        made.ends.clear();
-        for (pick, value) in self.picks.iter().zip(values.iter()) {
-            if let (true, Some(value)) = (*pick != Pick::Line, value) {
-                unescape(value, &mut made.text);
-            }
-            made.ends.push(made.text.len());
-        }
-        let mut start = 0;
-        for ((pick, value), &end) in self.picks.iter().zip(values).zip(&made.ends) {
-            if *pick != Pick::Line && value.is_some() {
-                *value = Some(&made.text[start..end]);
-            }
-            start = end;
+            made.unescaped(values);
         }
     }
 
@@ -362,7 +338,6 @@ impl Escaped {
     #[inline(always)]
     fn may(self, pick: Pick, value: &[u8]) -> bool {
         let field = match pick {
-            Pick::Line => return false,
             Pick::Field(field) => field,
             Pick::Request(_) => REQUEST,
         };
@@ -460,9 +435,8 @@ fn quoted(text: &[u8]) -> Option<(usize, bool)> {
 
 /// The value of a pick, as it stands there.
 #[inline(always)]
-fn raw<'l>(pick: Pick, line: &'l [u8], found: &[&'l [u8]; MOST]) -> Option<&'l [u8]> {
+fn raw<'l>(pick: Pick, found: &[&'l [u8]; MOST]) -> Option<&'l [u8]> {
     let value = match pick {
-        Pick::Line => line,
         Pick::Field(field) => found[field],
         Pick::Request(part) => request(part, found[REQUEST])?,
     };
@@ -497,6 +471,29 @@ pub(super) struct Made {
     text: Vec<u8>,
     /// Where each of them ends.
     ends: Vec<usize>,
+}
+
+impl Made {
+    /// Takes the escapes from values.
+    #[cold]
+    fn unescaped<'l>(&'l mut self, values: &mut [Option<&'l [u8]>]) {
+        // First all that is made, then what points to it: it may move as it grows.
+        self.text.clear();
+        self.ends.clear();
+        for value in values.iter() {
+            if let Some(value) = value {
+                unescape(value, &mut self.text);
+            }
+            self.ends.push(self.text.len());
+        }
+        let mut start = 0;
+        for (value, &end) in values.iter_mut().zip(&self.ends) {
+            if value.is_some() {
+                *value = Some(&self.text[start..end]);
+            }
+            start = end;
+        }
+    }
 }
 
 /// Appends a value without its escapes.
@@ -618,7 +615,6 @@ mod tests {
             ("referer", "https://x.org/"),
             ("agent", "Mozilla/5.0 (a \"b\")"),
             ("9", "Mozilla/5.0 (a \"b\")"),
-            (":trim", LINE), // a whole line stays as it is
         ] {
             let got = of(LINE, &[column, "host"]).unwrap();
             assert_eq!(got, [Some(value.to_owned()), Some("203.0.113.7".into())], "{column}");
@@ -633,7 +629,8 @@ mod tests {
 
     #[test]
     fn more_values_than_lie_on_the_stack_are_given_too() {
-        let columns = ["agent", "host", ":trim", "9", "agent", "user", "status", "agent", "time", "request"];
+        let columns =
+            ["agent", "host", "referer", "9", "agent", "user", "status", "agent", "time", "request"];
         let got = of(LINE, &columns).unwrap();
         assert_eq!(got.len(), 10);
         for (column, value) in columns.iter().zip(got) {
@@ -772,7 +769,7 @@ mod tests {
         #[test]
         fn lines_are_read_alike_with_and_without_a_list_of_their_quotes(
             lines in prop::collection::vec((agent(), agent(), 0..6usize, 0..200usize, any::<u8>()), 1..8),
-            columns in prop::sample::subsequence(vec!["host", "user", "time", "path", "status", "bytes", "referer", "agent", "10", ":trim"], 1..4),
+            columns in prop::sample::subsequence(vec!["host", "user", "time", "path", "status", "bytes", "referer", "agent", "10"], 1..4),
             long in 0..3usize,
             end in prop::sample::select(&["", "\n", "\r\n"][..]),
         ) {

@@ -191,3 +191,8 @@ pub use sizing::Kind;
 
 #[cfg(target_endian = "big")]
 compile_error!("tamis maps little-endian files straight into memory");
+
+/// The program on the README compiles.
+#[cfg(all(doctest, feature = "file"))]
+#[doc = include_str!("../README.md")]
+struct ReadMe;

@@ -44,7 +44,7 @@ pub struct Dedup {
     /// Also write the repetitions
     #[arg(long, value_name = "FILE")]
     rejected: Option<PathBuf>,
-    /// Print how many there are, and write no records
+    /// Print how many there are, and write neither records nor the state
     #[arg(long, conflicts_with = "output")]
     count: bool,
     /// The column of the key, with steps: `email:trim,lower`; several make a compound key
@@ -99,7 +99,12 @@ impl Dedup {
         if report.resumed {
             output.note("resumed where the last run ended");
         }
-        report.notices.iter().for_each(|notice| output.note(said(notice)));
+        for notice in &report.notices {
+            match notice {
+                Notice::Cut { .. } => output.warn(said(notice)), // what somebody else may have written
+                _ => output.note(said(notice)),
+            }
+        }
         if report.unremembered > 0 {
             output.warn(format!(
                 "the filter is full with {}: {} passed without being remembered and would pass again; give a larger --size",

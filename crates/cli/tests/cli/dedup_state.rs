@@ -350,3 +350,35 @@ fn a_state_in_use_is_refused_by_all_of_its_names() {
     assert!(first.end().success());
     assert!(!folder.path("s.lock").exists());
 }
+
+#[test]
+fn what_is_only_counted_comes_again() {
+    let folder = Folder::new();
+    folder.write("in.csv", "id,v\n1,a\n2,b\n1,c\n");
+    for _ in 0..2 {
+        let counted = folder.json("dedup in.csv --key id --state s --count");
+        assert_eq!(counted["first"], 2, "{counted}");
+        assert!(!folder.path("s").exists());
+    }
+    folder.ok("dedup in.csv --key id --state s -o out.csv");
+    assert_eq!(folder.read("out.csv"), b"id,v\n1,a\n2,b\n");
+    folder.write("more.csv", "id,v\n2,x\n3,y\n");
+    assert_eq!(folder.json("dedup more.csv --key id --state s --count")["first"], 1);
+    folder.ok("dedup more.csv --key id --state s -o out.csv");
+    assert_eq!(folder.read("out.csv"), b"id,v\n1,a\n2,b\n3,y\n");
+}
+
+#[test]
+fn a_file_that_was_rewritten_or_is_named_anyway_is_not_to_be_named_too() {
+    let folder = Folder::new();
+    folder.write("a.log", "x1\nx2\n");
+    folder.ok("dedup a.log --state s -o out.txt");
+    fs::write(folder.path("a.log"), "y1\n").unwrap(); // the same inode
+    let said = folder.run("dedup a.log --state s -o out.txt").err;
+    assert!(said.contains("another file than before") && !said.contains("name it, too"), "{said}");
+    fs::rename(folder.path("a.log"), folder.path("a.log.1")).unwrap();
+    folder.write("a.log", "z1\n");
+    let said = folder.run("dedup a.log a.log.1 --format lines --state s -o out.txt").err;
+    assert!(!said.contains("name it, too"), "{said}");
+    assert_eq!(folder.read("out.txt"), b"x1\nx2\ny1\nz1\n");
+}

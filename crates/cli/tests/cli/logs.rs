@@ -86,9 +86,6 @@ fn columns_have_names_and_numbers_and_dashes_are_none() {
         folder.ok(&format!("build web.log --format log --key {column} --fpr 1e-9 -o x.tamis"));
         assert_eq!(folder.run_words(&["query", "x.tamis", value], "").code, 0, "{column}");
     }
-    let whole = line("h1", "10/Oct/2025:13:55:36 -0700", "x");
-    folder.ok("build web.log --format log --fpr 1e-9 -o x.tamis");
-    assert_eq!(folder.run_words(&["query", "x.tamis", whole.trim_end()], "").code, 0);
     for none in ["user", "referer", "10", "16"] {
         let refused = ["web.log, line 1", "in the key"];
         folder.refused(&format!("build web.log --format log --key {none} -o y.tamis"), 1, &refused);
@@ -200,4 +197,18 @@ fn a_stream_of_lines_goes_on_as_a_log() {
         1,
         &["the format"],
     );
+}
+
+#[test]
+fn a_log_without_a_key_column_is_refused_as_every_table_is() {
+    let folder = Folder::new();
+    folder.write("block.txt", "203.0.113.7\n");
+    folder.ok("build block.txt -o block.tamis");
+    folder.write(
+        "web.log",
+        "203.0.113.7 - - [10/Oct/2025:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1 \"-\" \"x\"\n",
+    );
+    let says = ["no key column is given", "host", "--key"];
+    folder.refused("filter block.tamis web.log --format log", 1, &says);
+    assert_eq!(folder.ok("filter block.tamis web.log --format log --key host").lines().count(), 1);
 }

@@ -263,6 +263,8 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
     let inputs = sources.explain();
     let form = sources.form(job.format, usual_format(job))?;
     check_outputs(job, state.as_ref(), inputs.iter().map(|input| &input.path))?;
+    // What is only counted goes nowhere, and must come again.
+    let state = state.filter(|_| job.output != Destination::Nowhere);
     let mut run = Run::open(job, seen, state, journal.as_ref(), &inputs, &form.prelude)?;
     run.begin(&mut sources, &form.prelude)?;
 

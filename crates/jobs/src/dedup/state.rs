@@ -190,12 +190,14 @@ impl Journal {
     /// begin at their beginning. Says whether all inputs of the last run are there and go on.
     pub(super) fn go_on(&self, places: &mut [Place], notices: &mut Vec<Notice>) -> bool {
         let mut all = true;
+        let named_now: Vec<PathBuf> = places.iter().map(|place| place.path.clone()).collect();
+        let is_named = |path: &Path| named_now.iter().any(|named| place::is_one_file(named, path));
         for input in &self.inputs {
             let place = places.iter_mut().find(|place| input.mark.path == named(&place.path));
             all &= place.is_some_and(|place| {
                 let goes_on = place.go_on(input);
                 if !goes_on && place.length.is_some() && input.mark.offset > 0 {
-                    let now = input.mark.renamed().filter(|now| *now != place.path);
+                    let now = input.mark.renamed().filter(|now| !is_named(now));
                     notices.push(Notice::OtherInput { path: place.path.clone(), now });
                 }
                 goes_on
