@@ -123,7 +123,12 @@ pub fn file(file: &Mapped) -> Result<Value> {
 pub fn about(file: &Mapped) -> Value {
     let mut json = json!({ "format_version": file.version() });
     if !file.about().is_empty() {
-        json["about"] = json!(file.about());
+        json["about"] = serde_json::to_value(file.about()).unwrap_or_else(|_| {
+            // What a later program recorded may be more than a value can hold: of that, nothing is told.
+            let mut known = file.about().clone();
+            (known.others, known.dialect.others) = Default::default();
+            json!(known)
+        });
     }
     json
 }
@@ -196,5 +201,32 @@ pub fn shape_json(shape: &Shape) -> Value {
 pub fn extend(json: &mut Value, more: Value) {
     if let (Some(json), Value::Object(more)) = (json.as_object_mut(), more) {
         json.extend(more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tamis::format::{self, Extras};
+    use tamis::{Container, Filter};
+    use tamis_make::files;
+
+    #[test]
+    fn what_a_later_program_recorded_may_be_more_than_a_value_can_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f.tamis");
+        let bytes = Filter::with_rate(10, 0.1).unwrap().to_bytes();
+        let plain = Container::open(&bytes[..]).unwrap();
+        let nested = format!("{{\"note\":\"n\",\"later\":{}1{}}}", "[".repeat(200), "]".repeat(200));
+        for text in [r#"{"note":"n","later":1e999}"#, r#"{"note":"n","dialect":{"later":1e999}}"#, &nested] {
+            let about = serde_json::from_str(text).unwrap();
+            let extras = Extras { about: Some(&about), ..Extras::default() };
+            files::write_whole(&path, |mut out| {
+                format::write(&mut out, plain.params(), plain.tallies(), plain.section(0), extras)
+            })
+            .unwrap();
+            let told = file(&files::open(&path).unwrap()).unwrap();
+            assert_eq!(told["about"]["note"], "n", "{text}");
+        }
     }
 }

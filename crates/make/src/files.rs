@@ -14,8 +14,8 @@ use tamis::whole::{self, Reason};
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 
-use crate::parallel;
 use crate::place::{self, Place};
+use crate::{exact, parallel};
 
 /// Why a file is not written, or not opened.
 #[derive(Debug, thiserror::Error)]
@@ -132,9 +132,12 @@ fn refused(whole::Error { path, reason }: whole::Error) -> Error {
     }
 }
 
-/// Refuses an output that is one of the inputs.
+/// Refuses an output that is one of the inputs, or the exact keys beside one.
 pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<Item = P>) -> Result<()> {
-    if inputs.into_iter().any(|input| place::is_one_file(path, input.as_ref())) {
+    let is_of = |input: &Path| {
+        place::is_one_file(path, input) || place::is_one_file(path, &exact::path_beside(input))
+    };
+    if inputs.into_iter().any(|input| is_of(input.as_ref())) {
         return Err(Error::input(path, Refusal::IsInput));
     }
     Ok(())

@@ -192,12 +192,14 @@ pub struct Lock {
     _file: File,
     /// The state itself, where it is a file that was there.
     _state: Option<File>,
+    left: bool,
 }
 
 impl Lock {
     /// Holds this lock, which is that of a state, while it lives.
     pub fn at(path: &Path, state: &Path) -> Result<Lock> {
         let path = path.to_owned();
+        let left = path.exists();
         loop {
             let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
             let file = file.map_err(Error::io(&path))?;
@@ -206,7 +208,7 @@ impl Lock {
                     if file.metadata().is_ok_and(|lock| lock.len() > 0) {
                         return Err(Error::input(path, NotALock));
                     }
-                    return Ok(Lock { path, _file: file, _state: None });
+                    return Ok(Lock { path, _file: file, _state: None, left });
                 }
                 Ok(()) => {} // the previous holder has just removed it
                 Err(_) => return Err(Error::input(state, Locked)),
@@ -235,6 +237,31 @@ impl Lock {
     /// Its file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it was left behind: a run before was ended from outside, and could complete nothing.
+    pub fn was_left(&self) -> bool {
+        self.left
+    }
+}
+
+/// Another process writes an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("another process is writing it")]
+pub struct Writing;
+
+impl Refusal for Writing {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::Do("wait for its end"), Help::Do("name another output")]
+    }
+}
+
+/// Keeps other processes from an output, or refuses one that another process has; elsewhere a file that is locked
+/// cannot be read.
+pub fn keep_to_oneself(file: &File, path: &Path) -> Result<()> {
+    match file.try_lock() {
+        Err(fs::TryLockError::WouldBlock) if cfg!(unix) => Err(Error::input(path, Writing)),
+        _ => Ok(()),
     }
 }
 
@@ -280,9 +307,10 @@ pub struct Appended {
 impl Appended {
     /// Opens it and cuts off what stands beyond this length. From then on its name lasts.
     pub fn open(path: &Path, length: u64) -> Result<Appended> {
+        let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
+        let mut file = file.map_err(Error::io(path))?;
+        keep_to_oneself(&file, path)?;
         let open = || -> io::Result<Appended> {
-            let mut file =
-                OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
             file.set_len(length)?;
             let mut last = [b'\n'];
             if length > 0 {

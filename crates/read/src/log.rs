@@ -366,7 +366,9 @@ fn usually_timed(text: &[u8]) -> Option<(&[u8], &[u8])> {
     const LENGTH: usize = "10/Oct/2025:13:55:36 -0700".len();
     let (head, _) = text.split_at_checked(LENGTH + 4)?;
     let usual = head[0] == b'[' && head[3] == b'/' && head[7] == b'/' && head[LENGTH + 1..] == *b"] \"";
-    usual.then(|| (&text[1..=LENGTH], &text[LENGTH + 3..]))
+    // Without a branch for each byte.
+    let brackets = head[1..=LENGTH].iter().fold(false, |any, byte| any | matches!(byte, b'[' | b']'));
+    (usual && !brackets).then(|| (&text[1..=LENGTH], &text[LENGTH + 3..]))
 }
 
 /// A time in brackets, and the request that follows it: up to its quote, which no client can write into a
@@ -679,6 +681,7 @@ mod tests {
             (&format!("{timed} \"GET / 200 1"), 5, "opens a quote that does not close in this line"),
             (&format!("{timed} \"GET /\"x 200 1"), 5, "goes on after its closing quote"),
             (&format!("{timed} \"GET /\\"), 5, "opens a quote that does not close in this line"),
+            ("1.1.1.1 - - [10/Oct/2025:13:55:3] -0700] \"GET /\" 200 1", 4, "goes on after its closing ]"),
             (&format!("{timed} \"GET /\" 200"), 7, "is missing"),
             (&format!("{timed} \"GET /a\" b HTTP/1.1\" 200 1 \"-\" \"x\""), 6, "is not a number"),
             (&format!("{timed} \"GET /\" 200 1x \"-\" \"x\""), 7, "is not a number"),

@@ -134,6 +134,9 @@ impl Build {
 
     /// What is asked for.
     fn request(&self) -> Result<BuildJob> {
+        if let (Some(params), Some(output)) = (&self.params, &self.output) {
+            files::check_is_no_input(output, [params])?;
+        }
         let params = match (&self.params, &self.like) {
             (Some(path), _) => Some(read_params(path)?),
             (_, Some(path)) => Some(like(path)?),

@@ -131,8 +131,9 @@ fn an_output_that_the_state_has_not_written_is_not_replaced_by_what_is_new() {
         let line = format!("dedup {input} --key id --state t -o out.csv");
         refused(&folder, &line, &["out.csv: begins with another header"]);
     }
-    // What somebody has added is cut off, and that is said.
+    // What a run that was killed has left is cut off, and that is said: its lock was left, too.
     folder.write("out", "a\nadded\n");
+    folder.write("s.lock", "");
     says(&folder, "dedup in --state s -o out", &["out: cut off 6 bytes"]);
     assert_eq!(folder.text("out"), "a\nb\n");
 }
@@ -381,4 +382,48 @@ fn a_file_that_was_rewritten_or_is_named_anyway_is_not_to_be_named_too() {
     let said = folder.run("dedup a.log a.log.1 --format lines --state s -o out.txt").err;
     assert!(!said.contains("name it, too"), "{said}");
     assert_eq!(folder.read("out.txt"), b"x1\nx2\ny1\nz1\n");
+}
+
+#[test]
+fn what_somebody_else_wrote_to_an_output_is_not_cut_off() {
+    let folder = Folder::new();
+    folder.write("a", "1\n");
+    folder.ok("dedup a --state s -o out");
+    folder.write("out", "1\nmine\n");
+    folder.refused("dedup a --state s -o out", 1, &["out", "5 bytes more"]);
+    assert_eq!(folder.read("out"), b"1\nmine\n");
+    // Also where the state has written nothing to it.
+    folder.write("again", "1\n");
+    folder.ok("dedup again --state s -o empty");
+    folder.write("empty", "other\n");
+    folder.refused("dedup again --state s -o empty", 1, &["6 bytes more"]);
+    assert_eq!(folder.read("empty"), b"other\n");
+}
+
+#[test]
+fn a_copy_of_a_state_does_not_cut_off_what_came_after_it() {
+    let folder = Folder::new();
+    for name in ["a", "b", "c"] {
+        folder.write(name, format!("{name}\n"));
+    }
+    folder.ok("dedup a --state s -o out");
+    fs::copy(folder.path("s"), folder.path("older")).unwrap();
+    folder.ok("dedup b --state s -o out");
+    folder.refused("dedup c --state older -o out", 1, &["2 bytes more"]);
+    assert_eq!(folder.read("out"), b"a\nb\n");
+}
+
+#[test]
+fn an_output_is_written_by_one_process_at_a_time() {
+    let folder = Folder::new();
+    folder.write("a", "1\n2\n");
+    folder.ok("dedup a --state s1 -o out");
+    let held = fs::OpenOptions::new().write(true).open(folder.path("out")).unwrap();
+    held.try_lock().unwrap();
+    for state in ["s1", "s2"] {
+        folder.refused(&format!("dedup a --state {state} -o out"), 1, &["another process is writing it"]);
+    }
+    drop(held);
+    folder.ok("dedup a --state s1 -o out");
+    assert_eq!(folder.read("out"), b"1\n2\n");
 }

@@ -98,6 +98,7 @@ fn columns_have_names_and_numbers_and_dashes_are_none() {
         let line = format!("build web.log --format log --key host {option} -o y.tamis");
         folder.refused(&line, 1, &["an access log has", &format!("leave out {says}")]);
     }
+    let whole = line("h1", "10/Oct/2025:13:55:36 -0700", "x");
     folder.write("noted.log", format!("#Version 1\n{whole}# more\n"));
     folder.ok("build noted.log --format log --comment # --key host -o x.tamis");
     assert_eq!(keys(&folder, "x.tamis"), 1);

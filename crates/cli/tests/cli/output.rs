@@ -167,3 +167,22 @@ fn a_failed_job_leaves_the_old_output() {
     assert!(folder.read("a.tamis") == before);
     folder.is_clean();
 }
+
+#[test]
+fn keys_beside_filters_and_saved_parameters_are_not_overwritten() {
+    let folder = Folder::new();
+    folder.write("k.txt", "1\n2\n");
+    folder.ok("build k.txt --exact -o e.tamis");
+    folder.ok("plan k.txt -o p.json");
+    let before = (folder.read("e.tamis.keys"), folder.read("p.json"));
+    for line in [
+        "filter e.tamis k.txt --strict -o e.tamis.keys",
+        "filter e.tamis k.txt --strict -o o.txt --rejected e.tamis.keys",
+        "filter e.tamis k.txt -o e.tamis.keys",
+        "merge e.tamis -o e.tamis.keys",
+        "build k.txt --params p.json -o p.json",
+    ] {
+        folder.refused(line, 1, &["is an input"]);
+    }
+    assert_eq!((folder.read("e.tamis.keys"), folder.read("p.json")), before);
+}

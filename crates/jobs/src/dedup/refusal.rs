@@ -131,6 +131,12 @@ pub enum OutputRefusal {
     /// It begins with something else.
     #[error("was changed since, and the state remembers the keys of what was written to it")]
     Other,
+    /// Something was appended to it.
+    #[error("has {} more than the state has written to it", tamis_make::number::counted(*bytes, "byte"))]
+    Longer {
+        /// How many more.
+        bytes: u64,
+    },
     /// It was never the output of this state.
     #[error("is there already, and the state, which remembers keys, has not written it")]
     Unknown,
@@ -145,6 +151,13 @@ impl refusal::Refusal for OutputRefusal {
         match self {
             OutputRefusal::Shortened { .. } | OutputRefusal::Other => {
                 vec![Help::Do("put it back"), other, Help::Do("remove the state to start again")]
+            }
+            OutputRefusal::Longer { .. } => {
+                vec![
+                    Help::Do("take them off again"),
+                    Help::Do("move it away and put back what was written"),
+                    other,
+                ]
             }
             OutputRefusal::Unknown => vec![Help::Do("move it away"), other],
             OutputRefusal::Columns => vec![other],

@@ -15,7 +15,7 @@ use super::{Batch, Job, Notice, OutputRefusal, Report};
 use tamis_make::destination::{Destination, Outlet};
 use tamis_make::failpoint::reach;
 use tamis_make::files;
-use tamis_make::resume::Appended;
+use tamis_make::resume::{Appended, keep_to_oneself};
 
 /// Where the first occurrences go.
 enum To {
@@ -142,6 +142,10 @@ impl<'j> Run<'j> {
                         has_prelude(path, prelude)?;
                     }
                     let cut = fs::metadata(path).map_or(0, |file| file.len()).saturating_sub(length);
+                    // A run that came to its end leaves nothing that it did not commit.
+                    if cut > 0 && !state.was_left() {
+                        return Err(Error::input(path, OutputRefusal::Longer { bytes: cut }));
+                    }
                     let made = !path.exists();
                     let file = Appended::open(path, length)?;
                     if cut > 0 {
@@ -152,7 +156,10 @@ impl<'j> Run<'j> {
                     }
                     to = Some(To::Continued(Continued { file, committed: length, settled: true, made }));
                 }
-                Begun::Replaced => replaces = true,
+                Begun::Replaced => {
+                    keep_to_oneself(&File::open(path).map_err(Error::io(path))?, path)?;
+                    replaces = true;
+                }
             }
         }
         let to = match to {

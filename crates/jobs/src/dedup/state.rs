@@ -335,6 +335,11 @@ impl State {
         self
     }
 
+    /// Whether the run before was ended from outside.
+    pub(super) fn was_left(&self) -> bool {
+        self.lock.was_left()
+    }
+
     /// The file of its lock.
     pub(super) fn lock(&self) -> &Path {
         self.lock.path()
