@@ -92,7 +92,7 @@ fn the_ten_lines_of_the_front_page_are_those_of_the_example_and_the_readme() {
     let (start, end) = ("let mut seen = tamis::Filter", "keys.iter().collect();");
     let page = lines_between(&read("src/lib.rs"), start, end, "//! ");
     let example = lines_between(&read("examples/emails.rs"), start, end, "    ");
-    let readme = lines_between(&read("README.md"), start, end, "");
+    let readme = lines_between(&read("README.md"), start, end, "    ");
     assert_eq!(page.lines().count(), 9, "{page}");
     assert_eq!(page, example);
     assert_eq!(page, readme);
