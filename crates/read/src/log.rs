@@ -681,7 +681,7 @@ mod tests {
             (&format!("{timed} \"GET / 200 1"), 5, "opens a quote that does not close in this line"),
             (&format!("{timed} \"GET /\"x 200 1"), 5, "goes on after its closing quote"),
             (&format!("{timed} \"GET /\\"), 5, "opens a quote that does not close in this line"),
-            ("1.1.1.1 - - [10/Oct/2025:13:55:3] -0700] \"GET /\" 200 1", 4, "goes on after its closing ]"),
+            ("1.1.1.1 - - [10/Oct/2025:13:55:3] -0700] \"GET /\" 200 1", 5, "does not begin with a quote"),
             (&format!("{timed} \"GET /\" 200"), 7, "is missing"),
             (&format!("{timed} \"GET /a\" b HTTP/1.1\" 200 1 \"-\" \"x\""), 6, "is not a number"),
             (&format!("{timed} \"GET /\" 200 1x \"-\" \"x\""), 7, "is not a number"),
