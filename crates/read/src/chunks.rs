@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use memchr::{memchr, memchr_iter};
 
+use super::binary;
 use super::delimited::{Cut, cut, newlines};
-use super::detect::{self, BadFormat};
+use super::detect::BadFormat;
 use super::dialect::Dialect;
 use super::lines::Fault;
 use super::options::Quotes;
@@ -259,9 +260,9 @@ impl Feed {
     /// Refuses what is not text, by the same first bytes of it however they come: the look at the input
     /// saw no more of a slow stream than its first line.
     fn refuse_binary(&mut self, path: &Path, data: &[u8]) -> Result<()> {
-        let left = (detect::LOOKED_THROUGH as u64).saturating_sub(self.start);
+        let left = (binary::LOOKED_THROUGH as u64).saturating_sub(self.start);
         let looked = &data[..data.len().min(left as usize)];
-        if let Some(at) = detect::nul(looked, Some(self.dialect.delimiter)) {
+        if let Some(at) = binary::nul(looked, Some(self.dialect.delimiter)) {
             return Err(Error::input(path, BadFormat::Binary { at: self.start + at as u64 + 1 }));
         }
         self.ends.count(looked, self.dialect.quotes);

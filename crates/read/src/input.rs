@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tamis::key::Column;
 
+use super::binary::{self, LOOKED_THROUGH};
 use super::chunks::{Beginning, Feed, LineEnds, Sizes};
 use super::delimited::{self, newlines};
 use super::detect::{self, BYTE_ORDER_MARK, BadFormat, RowFormat};
@@ -16,7 +17,7 @@ use super::pace::Flow;
 use super::parquet::ParquetFile;
 use super::reader::Compression;
 use super::render::Style;
-use super::{Form, Format, Options, Watch, columns, lines, ndjson};
+use super::{Form, Format, Options, Watch, columns, header, lines, ndjson};
 use crate::bad_input::BadInput;
 use crate::columns::{ColumnNames, NoColumn};
 use crate::refusal::Refusal;
@@ -266,11 +267,11 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
     let mut kind = detect::kind(path, &head.bytes, options, asked).map_err(refused)?;
     let mark = if head.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     if kind != RowFormat::Parquet {
-        detect::refuse_binary(&head.bytes, head.whole, options.delimiter).map_err(refused)?;
+        binary::refuse_binary(&head.bytes, head.whole, options.delimiter).map_err(refused)?;
     }
     let by_name = asked.iter().any(|column| matches!(column, Column::Name(_)));
     if matches!(kind, RowFormat::ByHeader { .. } | RowFormat::Delimited { .. }) {
-        detect::refuse_told(&head.bytes[mark..], options).map_err(refused)?;
+        header::refuse_told(&head.bytes[mark..], options).map_err(refused)?;
     }
     let mut by_look = false;
     if let RowFormat::ByHeader { declared } = kind {
@@ -297,10 +298,10 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
             Ok(Seen { rows, ..seen })
         }
         RowFormat::Undeclared => {
-            if detect::refuse_undeclared(&head.bytes[mark..], options, asked).is_err() {
+            if header::refuse_undeclared(&head.bytes[mark..], options, asked).is_err() {
                 // What is offered is about the first line that may be a row.
                 read_first_line(head, options.comment.or(Some(b'#')))?;
-                detect::refuse_undeclared(&head.bytes[mark..], options, asked).map_err(refused)?;
+                header::refuse_undeclared(&head.bytes[mark..], options, asked).map_err(refused)?;
             }
             Ok(Seen { rows: Ok(Some(Rows::Undoubted(asked.len()))), ..seen })
         }
@@ -318,7 +319,7 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
             let header = options.header(declared || by_name);
             let dialect = options.dialect(delimiter);
             if options.recorded {
-                detect::refuse_contradicted(&head.bytes[mark..], options, delimiter, asked)
+                header::refuse_contradicted(&head.bytes[mark..], options, delimiter, asked)
                     .map_err(refused)?;
             }
             let seen = Seen { header, quotes: Some(dialect.quotes), ..seen };
@@ -345,23 +346,23 @@ fn look_for_delimiter(
         Ok(_) | Err(Error::Row { .. }) => {} // as CSV it may be wrong
         Err(other) => return Err(other),
     }
-    while detect::goes_on(&head.bytes[mark..], options)
+    while header::goes_on(&head.bytes[mark..], options)
         && !head.whole
-        && head.bytes.len() < mark + detect::LOOKED_THROUGH
+        && head.bytes.len() < mark + LOOKED_THROUGH
     {
         head.grow()?;
     }
     let text = &head.bytes[mark..];
     let delimiter = if options.no_header {
         if declared && !by_name {
-            detect::refuse_other_than_comma(text, options, asked).map_err(refused)?;
+            header::refuse_other_than_comma(text, options, asked).map_err(refused)?;
         }
         Delimiter::Byte(b',')
     } else {
-        detect::by_header(text, options, declared, asked).map_err(refused)?
+        header::by_header(text, options, declared, asked).map_err(refused)?
     };
     let comma = delimiter == Delimiter::Byte(b',');
-    let by_look = declared && (!comma || (!by_name && detect::cuts_otherwise(text, options)));
+    let by_look = declared && (!comma || (!by_name && header::cuts_otherwise(text, options)));
     Ok((delimiter, by_look))
 }
 
@@ -376,7 +377,7 @@ fn read_first_line(head: &mut Head, comment: Option<u8>) -> Result<()> {
         };
         let ended = !first.is_empty() && head.bytes[end..].contains(&b'\n');
         // The beginning of a longer one is enough to tell what it is; who needs all of it reads on.
-        if head.whole || ended || first.len() >= detect::LOOKED_THROUGH || head.bytes.starts_with(b"PAR1") {
+        if head.whole || ended || first.len() >= LOOKED_THROUGH || head.bytes.starts_with(b"PAR1") {
             return Ok(());
         }
         head.grow()?;

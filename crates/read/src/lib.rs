@@ -42,6 +42,7 @@
 mod arch;
 mod bad_input;
 mod bad_row;
+mod binary;
 pub mod calendar;
 pub mod canonical;
 mod chunks;
@@ -57,6 +58,7 @@ mod feeder;
 mod format;
 #[doc(hidden)]
 pub mod fuzz;
+mod header;
 mod input;
 mod inputs;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::input::{Input, Rows};
 use super::lines::Fault;
 use super::render::Style;
 use super::sink::{Position, RowResult, Sink};
-use super::{delimited, detect, lines, log, ndjson};
+use super::{binary, delimited, header, lines, log, ndjson};
 use crate::{BadRow, Control, Error, Result};
 
 /// Inputs that were opened, to be read in chunks of these sizes.
@@ -165,7 +165,7 @@ fn give<S: Sink>(
             if let (Some(watch), Rows::Delimited(..)) = (&input.watch, rows) {
                 watch.look(data, dialect);
             }
-            let done = match detect::nul(data, Some(dialect.delimiter)) {
+            let done = match binary::nul(data, Some(dialect.delimiter)) {
                 None => text(rows, dialect, *chunk, data, sink, &mut comments),
                 Some(_) => text(rows, dialect, *chunk, data, &mut WithoutNul { data, sink }, &mut comments),
             };
@@ -234,7 +234,7 @@ fn text<S: Sink>(
                 if is_comment(line) {
                     return Ok(());
                 }
-                if doubtful && let Some(why) = detect::doubt_in_line(line) {
+                if doubtful && let Some(why) = header::doubt_in_line(line) {
                     return Err(BadRow::Doubt(why).into());
                 }
                 values.fill(Some(line));

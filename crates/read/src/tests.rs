@@ -200,7 +200,7 @@ proptest! {
             ..Options::default()
         };
         // Whose lines end at CR alone is refused as a whole.
-        prop_assume!(detect::is_text(&text, if quotes { Quotes::Csv } else { Quotes::None }));
+        prop_assume!(binary::is_text(&text, if quotes { Quotes::Csv } else { Quotes::None }));
         let asked: Vec<Column> = columns.iter().map(|&number| Column::Number(number)).collect();
         let folder = folder(&[("x", &text)]);
         let model = model(&text, b',', quotes);

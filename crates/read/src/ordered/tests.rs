@@ -12,8 +12,8 @@ use tamis::key::Column;
 use super::super::pace::{Flow, Pace};
 use super::super::{Options, Quotes, Sources};
 use super::*;
+use crate::binary;
 use crate::chunks::Sizes;
-use crate::detect;
 use crate::tests::Refused;
 
 /// Gives records as they stand there, each with its first value.
@@ -107,7 +107,7 @@ proptest! {
         let refused = model.iter().position(|(_, value)| value.starts_with(b"!"));
         model.truncate(refused.unwrap_or(model.len()));
 
-        prop_assume!(detect::is_text(text.as_bytes(), Quotes::Csv));
+        prop_assume!(binary::is_text(text.as_bytes(), Quotes::Csv));
         let options = Options { delimiter: Some(b','.into()), no_header: true, ..Options::default() };
         let columns = [Column::Number(1)];
         let folder = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ proptest! {
         text in prop::collection::vec(prop::sample::select(&b"ab\r\n\n"[..]), 0..300),
         chunk in 1usize..40, threads in 1usize..4, seed: u64,
     ) {
-        prop_assume!(detect::is_text(&text, Quotes::None));
+        prop_assume!(binary::is_text(&text, Quotes::None));
         let mut sources = Sources::open_with(&["-".into()], &Options::default(), &[Column::Line], || drops(&text, seed)).unwrap();
         sources.in_chunks_of(chunk);
         let (found, _) = records(&sources, threads, usize::MAX);

@@ -94,7 +94,7 @@ pub enum Damage {
     /// The list of heavy keys.
     #[error("the list of heavy keys: {0}")]
     Heavy(HeavyFault),
-    /// A heavy key that is none by its sketch.
+    /// A heavy key that is not heavy by its sketch.
     #[error("a heavy key does not have the share that it is kept for")]
     HeavyShare,
     /// More recorded about the file than it may have.
