@@ -60,6 +60,13 @@ pub fn is_one_file(one: &Path, other: &Path) -> bool {
     there(one).is_some_and(|one| there(other) == Some(one))
 }
 
+/// The name of a file without links and `..`, whether it is there or not.
+pub fn real(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let free = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
+    fs::canonicalize(path).ok().or_else(free).unwrap_or_else(|| path.to_owned())
+}
+
 /// The numbers of a file; none on systems that have none.
 pub fn number(file: &Metadata) -> Option<Number> {
     #[cfg(unix)]

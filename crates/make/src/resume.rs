@@ -13,7 +13,7 @@ use tamis_read::refusal::{Help, Refusal};
 
 use crate::failpoint::reach;
 use crate::files;
-use crate::place::number;
+use crate::place::{number, real};
 
 /// A digest of some bytes, in JSON a string of 16 hexadecimal digits: many readers of JSON keep no more
 /// than 53 bits of a number.
@@ -263,13 +263,6 @@ pub fn keep_to_oneself(file: &File, path: &Path) -> Result<()> {
         Err(fs::TryLockError::WouldBlock) if cfg!(unix) => Err(Error::input(path, Writing)),
         _ => Ok(()),
     }
-}
-
-/// The name of a file without links and `..`, whether it is there or not.
-fn real(path: &Path) -> PathBuf {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let free = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
-    fs::canonicalize(path).ok().or_else(free).unwrap_or_else(|| path.to_owned())
 }
 
 /// Whether the file is still the one of this name.

@@ -10,7 +10,7 @@ use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Position, Sources};
 
 use super::seen::Seen;
-use super::state::{Begun, Journal, LastLine, Place, State};
+use super::state::{Begun, Journal, LastLine, Reached, State};
 use super::{Batch, Job, Notice, OutputRefusal, Report};
 use tamis_make::destination::{Destination, Outlet};
 use tamis_make::failpoint::reach;
@@ -89,7 +89,7 @@ pub(super) struct Run<'j> {
     to: To, // what no commit has is taken back while the state is still locked
     state: Option<State>,
     /// How far each input was read.
-    places: Vec<Place>,
+    reached: Vec<Reached>,
     others: Outlet,
     /// Whether the output appears at the end, in place of another: until then no state belongs to it.
     replaces: bool,
@@ -117,11 +117,11 @@ impl<'j> Run<'j> {
         inputs: &[Explained],
         prelude: &[u8],
     ) -> Result<Run<'j>> {
-        let mut places: Vec<Place> = inputs.iter().map(Place::of).collect();
+        let mut reached: Vec<Reached> = inputs.iter().map(Reached::of).collect();
         let mut notices = Vec::new();
         let file = job.kept().and(job.output.path()).filter(|path| is_regular(path));
         let resumed =
-            journal.is_some_and(|journal| journal.go_on(&mut places, &mut notices) & journal.wrote_to(file));
+            journal.is_some_and(|journal| journal.go_on(&mut reached, &mut notices) & journal.wrote_to(file));
         let (mut to, mut replaces) = (None, false);
         if let (Some(state), Some(path)) = (&mut state, file) {
             files::check(path)?;
@@ -131,7 +131,7 @@ impl<'j> Run<'j> {
                     let file = Appended::open(path, 0)?;
                     let file = Continued { file, committed: 0, settled: true, made };
                     reach("dedup/emptied");
-                    state.announce(&seen, &places, path)?;
+                    state.announce(&seen, &reached, path)?;
                     if journal.is_some() {
                         notices.push(Notice::NewOutput { path: path.into() });
                     }
@@ -171,7 +171,7 @@ impl<'j> Run<'j> {
             job,
             seen,
             state,
-            places,
+            reached,
             to,
             others,
             replaces,
@@ -190,7 +190,7 @@ impl<'j> Run<'j> {
 
     /// Lets the inputs begin where they were left, and writes what stands before the first record.
     pub(super) fn begin(&mut self, sources: &mut Sources, prelude: &[u8]) -> Result<()> {
-        for (input, place) in self.places.iter().enumerate() {
+        for (input, place) in self.reached.iter().enumerate() {
             if place.is_done() {
                 sources.leave_out(input);
             }
@@ -222,10 +222,10 @@ impl<'j> Run<'j> {
             batch.gather(&self.fresh, false, &mut self.text);
             self.others.write(&self.text)?;
         }
-        if self.places[end.input].plain {
+        if self.reached[end.input].plain {
             let line = batch.last_line();
-            self.places[end.input].offset = end.offset - line.len() as u64;
-            self.places[end.input].last_line = LastLine::of(line);
+            self.reached[end.input].offset = end.offset - line.len() as u64;
+            self.reached[end.input].last_line = LastLine::of(line);
         }
         self.commit_if_due()?;
         let done = self.to.is_closed() && !self.others.takes();
@@ -236,10 +236,10 @@ impl<'j> Run<'j> {
     fn commit_if_due(&mut self) -> Result<()> {
         let Some(state) = &mut self.state else { return Ok(()) };
         state.rows += self.fresh.len() as u64;
-        let can_be_left = !self.replaces && self.places.iter().all(|place| place.plain);
+        let can_be_left = !self.replaces && self.reached.iter().all(|place| place.plain);
         if can_be_left && self.committed.elapsed() > self.wait {
             let begun = Instant::now();
-            commit(state, &self.seen, &self.places, &mut self.to)?;
+            commit(state, &self.seen, &self.reached, &mut self.to)?;
             self.wait = commit_every(self.job).max(10 * begun.elapsed());
             self.committed = Instant::now();
         }
@@ -250,7 +250,7 @@ impl<'j> Run<'j> {
     /// know them.
     pub(super) fn finish(mut self) -> Result<Report> {
         let closed = self.to.is_closed();
-        self.places.iter_mut().for_each(Place::end);
+        self.reached.iter_mut().for_each(Reached::end);
         self.others.finish()?;
         // What only went to a reader that has gone is not done.
         let state = self.state.as_mut().filter(|_| !closed);
@@ -261,11 +261,11 @@ impl<'j> Run<'j> {
                 reach("dedup/replaced");
                 let path = self.job.output.path().expect("what is replaced has a name");
                 let length = fs::metadata(path).map_err(Error::io(path))?.len();
-                state.commit(&self.seen, &self.places, Some((path, length)))?;
+                state.commit(&self.seen, &self.reached, Some((path, length)))?;
             }
             (state, mut to) => {
                 if let Some(state) = state {
-                    commit(state, &self.seen, &self.places, &mut to)?;
+                    commit(state, &self.seen, &self.reached, &mut to)?;
                 }
                 if let To::Outlet(outlet) = to {
                     outlet.finish()?;
@@ -293,11 +293,11 @@ impl<'j> Run<'j> {
 }
 
 /// Writes the state, with an output that is on disk.
-fn commit(state: &mut State, seen: &Seen, places: &[Place], to: &mut To) -> Result<()> {
-    let Some(output) = to.continued() else { return state.commit(seen, places, None) };
+fn commit(state: &mut State, seen: &Seen, reached: &[Reached], to: &mut To) -> Result<()> {
+    let Some(output) = to.continued() else { return state.commit(seen, reached, None) };
     output.file.sync()?;
     reach("dedup/synced");
-    state.commit(seen, places, Some(output.written()))?;
+    state.commit(seen, reached, Some(output.written()))?;
     output.settle();
     Ok(())
 }

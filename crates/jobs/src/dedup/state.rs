@@ -21,7 +21,7 @@ use super::seen::Seen;
 use super::{Notice, OutputRefusal, StateRefusal};
 use tamis_make::failpoint::reach;
 use tamis_make::files::{self, Mapped};
-use tamis_make::place;
+use tamis_make::place::{self, Place};
 use tamis_make::resume::{Digest, Lock, Mark, named};
 
 /// Of the journal; that of the container around it is another.
@@ -93,8 +93,8 @@ impl Written {
 
     /// Whether this file is meant, by whichever of its names.
     fn is_of(&self, path: &Path) -> bool {
-        let place = place::Place::of(path);
-        self.path == named(path) || (place.is_some() && place == place::Place::of(Path::new(&self.path)))
+        let place = Place::of(path);
+        self.path == named(path) || (place.is_some() && place == Place::of(Path::new(&self.path)))
     }
 
     /// What of it there is, if that is all that was written.
@@ -188,12 +188,12 @@ impl Journal {
 
     /// Lets inputs that were read before begin where they were left; those that are other files by now
     /// begin at their beginning. Says whether all inputs of the last run are there and go on.
-    pub(super) fn go_on(&self, places: &mut [Place], notices: &mut Vec<Notice>) -> bool {
+    pub(super) fn go_on(&self, reached: &mut [Reached], notices: &mut Vec<Notice>) -> bool {
         let mut all = true;
-        let named_now: Vec<PathBuf> = places.iter().map(|place| place.path.clone()).collect();
+        let named_now: Vec<PathBuf> = reached.iter().map(|place| place.path.clone()).collect();
         let is_named = |path: &Path| named_now.iter().any(|named| place::is_one_file(named, path));
         for input in &self.inputs {
-            let place = places.iter_mut().find(|place| input.mark.path == named(&place.path));
+            let place = reached.iter_mut().find(|place| input.mark.path == named(&place.path));
             all &= place.is_some_and(|place| {
                 let goes_on = place.go_on(input);
                 if !goes_on && place.length.is_some() && input.mark.offset > 0 {
@@ -207,9 +207,9 @@ impl Journal {
     }
 }
 
-/// An input as the journal sees it.
+/// How far an input was read, as the journal will say.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct Reached {
     path: PathBuf,
     /// Whether its text is that of the file, so that reading can begin anywhere.
     pub(super) plain: bool,
@@ -221,11 +221,11 @@ pub(super) struct Place {
     pub(super) last_line: Option<LastLine>,
 }
 
-impl Place {
-    pub(super) fn of(input: &Explained) -> Place {
+impl Reached {
+    pub(super) fn of(input: &Explained) -> Reached {
         let length = fs::metadata(&input.path).ok().filter(fs::Metadata::is_file).map(|file| file.len());
         let plain = length.is_some() && input.compression.is_none() && input.format != Format::Parquet;
-        Place { path: input.path.clone(), plain, length, offset: 0, last_line: None }
+        Reached { path: input.path.clone(), plain, length, offset: 0, last_line: None }
     }
 
     /// Notes that all of it was read.
@@ -363,9 +363,9 @@ impl State {
     }
 
     /// Writes that an output begins here, before anything is written to it.
-    pub(super) fn announce(&mut self, seen: &Seen, places: &[Place], output: &Path) -> Result<()> {
+    pub(super) fn announce(&mut self, seen: &Seen, reached: &[Reached], output: &Path) -> Result<()> {
         let empty = !self.path.exists();
-        self.commit(seen, places, Some((output, 0)))?;
+        self.commit(seen, reached, Some((output, 0)))?;
         self.empty = empty;
         Ok(())
     }
@@ -374,10 +374,10 @@ impl State {
     pub(super) fn commit(
         &mut self,
         seen: &Seen,
-        places: &[Place],
+        reached: &[Reached],
         output: Option<(&Path, u64)>,
     ) -> Result<()> {
-        let inputs = places.iter().map(|place| place.input().map_err(Error::io(&place.path)));
+        let inputs = reached.iter().map(|place| place.input().map_err(Error::io(&place.path)));
         let written = |(path, length): (&Path, u64)| Written::of(path, length).map_err(Error::io(path));
         let mut journal = Journal {
             version: VERSION,
