@@ -337,6 +337,9 @@ pub fn skew(text: &str) -> Result<f64, String> {
 
 /// An integer from 1: `1000000`, `1_000_000`, `1,000,000`, `1e6`, `1M`.
 pub fn count(text: &str) -> Result<u64, String> {
+    if !commas_part_thousands(text) {
+        return Err("a comma parts thousands here (1,500,000); the decimal sign is a point (1.5M)".into());
+    }
     let plain: String = text.chars().filter(|c| !matches!(c, '_' | ',')).collect();
     if let Ok(number) = plain.parse::<u64>() {
         return if number > 0 { Ok(number) } else { Err("must be at least 1".into()) };
@@ -359,6 +362,18 @@ pub fn count(text: &str) -> Result<u64, String> {
         Some(number) if number.fract() != 0.0 => Err("must be a whole number".into()),
         Some(number) => Ok(number as u64),
     }
+}
+
+/// Whether commas, if there are any, stand before every three digits of an integer.
+fn commas_part_thousands(text: &str) -> bool {
+    let mut parts = text.split(',');
+    let first = parts.next().unwrap_or_default();
+    let mut rest = parts.peekable();
+    if rest.peek().is_none() {
+        return true;
+    }
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    (1..=3).contains(&first.len()) && digits(first) && rest.all(|part| part.len() == 3 && digits(part))
 }
 
 /// Memory for a job that can do with little.
@@ -389,7 +404,7 @@ mod tests {
         assert_eq!((count("1.5M"), count("1.1e6"), count("4.35k")), (Ok(1_500_000), Ok(1_100_000), Ok(4350)));
         for text in [
             "0", "-1", "x", "", "e", "M", "1e", "1e30", "1e99999", "1e32767T", "NaN", "inf", "1.5",
-            "1.23456k", "0.5",
+            "1.23456k", "0.5", "1,5M", "1,5", "1,50,000", "12,3456", ",100", "1,000,", "1,000k", "1.000,5",
         ] {
             assert!(count(text).is_err(), "{text}");
         }

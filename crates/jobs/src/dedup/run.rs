@@ -102,6 +102,7 @@ pub(super) struct Run<'j> {
     records: u64,
     first: u64,
     dropped: f64,
+    rate: Rate,
     unremembered: u64,
     fresh: Vec<bool>,
     text: Vec<u8>,
@@ -169,6 +170,7 @@ impl<'j> Run<'j> {
         let others = Outlet::open(&job.rejected.clone().map_or(Destination::Nowhere, Destination::File))?;
         Ok(Run {
             job,
+            rate: Rate::of(&seen),
             seen,
             state,
             reached,
@@ -210,9 +212,11 @@ impl<'j> Run<'j> {
         self.fresh.resize(batch.keys.len(), false);
         self.unremembered += self.seen.insert(batch.keys.hashes(), &mut self.fresh)?;
         let passed = self.fresh.iter().filter(|fresh| **fresh).count() as u64;
-        let rate = self.seen.rate();
+        let before = self.rate;
+        self.rate.renew(&self.seen);
+        let rate = 0.5 * (before.value + self.rate.value);
         // For each that passed, this many are to be expected that should have.
-        self.dropped += passed as f64 * rate / (1.0 - rate);
+        self.dropped += passed as f64 * rate / (1.0 - rate).max(f64::EPSILON);
         self.records += self.fresh.len() as u64;
         self.first += passed;
         batch.gather(&self.fresh, true, &mut self.text);
@@ -289,6 +293,26 @@ impl<'j> Run<'j> {
             inputs: Vec::new(),
             phases: Vec::new(),
         })
+    }
+}
+
+/// The rate of what remembers keys. Working it out takes as long as some thousand rows: it is done again
+/// when there are noticeably more keys.
+#[derive(Debug, Clone, Copy)]
+struct Rate {
+    keys: u64,
+    value: f64,
+}
+
+impl Rate {
+    fn of(seen: &Seen) -> Rate {
+        Rate { keys: seen.keys(), value: seen.rate() }
+    }
+
+    fn renew(&mut self, seen: &Seen) {
+        if seen.keys() - self.keys > self.keys / 64 {
+            *self = Rate::of(seen);
+        }
     }
 }
 

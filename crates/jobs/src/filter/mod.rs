@@ -2,6 +2,7 @@
 
 pub mod apart;
 mod copy;
+mod expected;
 mod refusal;
 mod sieve;
 mod strict;
@@ -20,6 +21,7 @@ use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Explained, Format, Next, NoColumn, Sources};
 
+pub use self::expected::Rate;
 pub use self::refusal::Refusal;
 use self::sieve::{Asked, Counts, Sieve, Sieving};
 use self::strict::Strict;
@@ -32,7 +34,7 @@ use tamis_make::files::{self, Mapped};
 use tamis_make::groups;
 use tamis_make::health::of_sketch;
 use tamis_make::rows::{BadRows, Groups};
-use tamis_make::{count_min, opt, parallel};
+use tamis_make::{count_min, opt};
 
 /// Which groups a key is sought in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,8 +92,9 @@ pub struct Report {
     pub filters: u64,
     /// Their bits.
     pub bits: u64,
-    /// Their distinct keys, estimated from their fill: the size of the set. None where one is full.
-    pub keys: Option<f64>,
+    /// Their distinct keys, estimated from their fill: the size of the set, at least and at most, since
+    /// groups may share keys. None where one is full.
+    pub keys: Option<(f64, f64)>,
     /// The keys that they were planned for.
     pub planned: u64,
     /// Records read.
@@ -106,7 +109,7 @@ pub struct Report {
     pub groupless: u64,
     /// The rate of false positives of the filters asked, from the bits that are set; that of own
     /// groups is a mean over the records. None where nobody will see it.
-    pub rate: Option<f64>,
+    pub rate: Option<Rate>,
     /// The expected number of admitted records that are not in the set.
     pub false_admissions: Option<f64>,
     /// Where there are filters of removed keys: how probably a key that was not removed is taken for one
@@ -333,14 +336,14 @@ fn report(
     // What layers let pass depends on the keywords that records share: nothing is known of it.
     if job.output != Destination::Stdout && params.common.kind != Kind::Layered {
         // The rate comes from every bit of the filters: only where somebody will see it.
-        let rates = parallel::each(job.threads, groups.len(), |i| Ok(sieving.filters.rates_now(groups[i])))?;
-        let (rates, gone): (Vec<f64>, Vec<f64>) = rates.into_iter().unzip();
+        let (rates, gone) = expected::rates(&sieving.filters, &groups, job.threads)?;
         if sieving.filters.are_pairs() {
             // Of records that should pass a share g is missed; so for each that did, g / (1 − g) did not.
             // Of several groups the worst: which one a record is in is not known.
             let rate = gone.into_iter().fold(0.0, f64::max);
             report.lost = Some((rate, counts.admitted as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE)));
         }
+        report.keys = report.keys.map(|keys| expected::shared(&sieving.filters, &groups, keys));
         let (rate, false_admissions) = expectation(sieving, &counts, &rates);
         report.rate = Some(rate);
         report.false_admissions = Some(false_admissions.min(counts.admitted as f64));
@@ -355,13 +358,14 @@ fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
     let of = |&group: &usize| {
         of_sketch(kind, &params.groups[group], &file.tallies()[group], filters.sketch(group)).keys
     };
-    let keys: f64 = groups.iter().map(of).sum();
+    let (largest, all) =
+        groups.iter().map(of).fold((0.0f64, 0.0), |(largest, all), keys| (largest.max(keys), all + keys));
     Report {
         kind,
         hashes: (hashes.clone().min().unwrap_or(0), hashes.max().unwrap_or(0)),
         filters: groups.len() as u64,
         bits: groups.iter().map(|&group| params.groups[group].shape.bits()).sum(),
-        keys: keys.is_finite().then_some(keys),
+        keys: all.is_finite().then_some((largest, all)),
         planned: groups.iter().map(|&group| params.groups[group].keys()).sum(),
         records: 0,
         admitted: 0,
@@ -399,39 +403,31 @@ pub fn conclude(filters: &Path, group: Option<&Name>, sieved: Sieved, threads: u
     let mut report = described(&file, &filters, &groups);
     (report.records, report.admitted, report.keyless) = (sieved.records, sieved.admitted, sieved.keyless);
     if params.common.kind != Kind::Layered {
-        let rates = parallel::each(threads, groups.len(), |i| Ok(filters.rates_now(groups[i]).0))?;
-        let (rate, expected) =
-            of_any(&rates, sieved.records.saturating_sub(sieved.admitted + sieved.keyless));
+        let (rates, _) = expected::rates(&filters, &groups, threads)?;
+        report.keys = report.keys.map(|keys| expected::shared(&filters, &groups, keys));
+        let rate = expected::of_any(&filters, &groups, &rates);
+        let rejected = sieved.records.saturating_sub(sieved.admitted + sieved.keyless);
+        let expected = expected::passed(rejected, rate.value);
         (report.rate, report.false_admissions) = (Some(rate), Some(expected.min(sieved.admitted as f64)));
     }
     Ok(report)
 }
 
-/// The rate of filters of which any may let a record pass, and the false admissions to expect where so
-/// many were rejected.
-fn of_any(rates: &[f64], rejected: u64) -> (f64, f64) {
-    let rate = 1.0 - rates.iter().map(|rate| 1.0 - rate).product::<f64>();
-    (rate, passed(rejected as f64, rate))
-}
-
-fn passed(rejected: f64, rate: f64) -> f64 {
-    if rejected > 0.0 { rejected * rate / (1.0 - rate) } else { 0.0 }
-}
-
 /// The rate of the filters that were asked, and the false admissions to expect.
-///
-/// Of N records whose key is not in the set, N·r pass and N·(1 − r) do not; so for every record
-/// that did not, r / (1 − r) records are expected to have passed wrongly.
-fn expectation(sieving: &Sieving<'_>, counts: &Counts, rates: &[f64]) -> (f64, f64) {
+fn expectation(sieving: &Sieving<'_>, counts: &Counts, rates: &[f64]) -> (Rate, f64) {
     match &sieving.asked {
-        Asked::Any(_) => of_any(rates, counts.records - counts.admitted - counts.keyless),
+        Asked::Any(groups) => {
+            let rate = expected::of_any(&sieving.filters, groups, rates);
+            (rate, expected::passed(counts.records - counts.admitted - counts.keyless, rate.value))
+        }
         Asked::Own => {
             let by_group =
-                counts.rejected.iter().zip(rates).map(|(&rejected, &rate)| passed(rejected as f64, rate));
+                counts.rejected.iter().zip(rates).map(|(&rejected, &rate)| expected::passed(rejected, rate));
             let expected: f64 = by_group.sum();
             let rejected: u64 = counts.rejected.iter().sum();
             let outside = expected + rejected as f64;
-            (if outside > 0.0 { expected / outside } else { 0.0 }, expected)
+            let value = if outside > 0.0 { expected / outside } else { 0.0 };
+            (Rate { value, at_most: false }, expected)
         }
     }
 }
