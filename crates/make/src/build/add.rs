@@ -12,6 +12,7 @@ use tamis_read::error::{Error, Result};
 
 use super::finish::{finish, gather};
 use super::{Refusal, Report, insert, insert_distinct};
+use crate::changing::Changing;
 use crate::count::KeyRules;
 use crate::groups::{self, Moved, New};
 use crate::rows::{BadRows, Unusable};
@@ -40,6 +41,7 @@ pub struct Addition {
 pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report> {
     let start = Instant::now();
     files::check(path)?;
+    let changing = Changing::begin(path)?;
     let container = files::open(path)?;
     let params = container.params().clone();
     if params.common.kind == Kind::Scalable {
@@ -100,6 +102,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     built.about = about;
     let heavy = built.heavy.as_ref().map(Heavy::keys);
     let skipped = built.skipped;
+    changing.still()?;
     let (params, tallies, exact) = finish(built, gathered, store.as_ref(), path, addition.threads, control)?;
     Ok(Report {
         params,

@@ -29,8 +29,8 @@ pub(super) fn gather(
     Ok(gathered)
 }
 
-/// Writes the filters and, where keys are kept, the keys: both are whole before one is put in
-/// its place. Should all end between the two, the digest tells that they do not belong together.
+/// Writes the filters and, where keys are kept, the keys: both, or none. Should the program be ended between
+/// the two, the digest tells that they do not belong together.
 pub(super) fn finish(
     built: Built,
     gathered: Option<Gathered>,
@@ -44,13 +44,13 @@ pub(super) fn finish(
     let (mut draft, tallies) =
         files::draft_container(output, &params, (&rows, &beside), &arena, extras, threads)?;
     drop(arena);
-    let mut pairs = None;
+    let mut kept = None;
     if let Some(gathered) = gathered {
         let before: Vec<_> = before.iter().map(|(store, params)| (store, params)).collect();
-        let (keys, count) = exact::write(output, draft.digest()?, &params, gathered, &before, control)?;
-        keys.finish()?;
-        pairs = Some(count);
+        kept = Some(exact::write(output, draft.digest()?, &params, gathered, &before, control)?);
     }
-    draft.finish()?;
+    let (keys, pairs) = kept.unzip();
+    // Keys without filters are no file of filters; filters without keys would be one that had none.
+    files::finish_all(keys.into_iter().chain([draft]))?;
     Ok((params, tallies, pairs))
 }
