@@ -10,7 +10,7 @@ use tamis_read::Control;
 use tamis_read::Sources;
 use tamis_read::error::{Error, Result};
 
-use super::finish::{finish, gather};
+use super::finish::{Output, finish, gather};
 use super::{Refusal, Report, insert, insert_distinct};
 use crate::changing::Changing;
 use crate::count::KeyRules;
@@ -102,8 +102,9 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     built.about = about;
     let heavy = built.heavy.as_ref().map(Heavy::keys);
     let skipped = built.skipped;
-    changing.still()?;
-    let (params, tallies, exact) = finish(built, gathered, store.as_ref(), path, addition.threads, control)?;
+    let output = Output { path, changing: Some(&changing) };
+    let (params, tallies, exact) =
+        finish(built, gathered, store.as_ref(), output, addition.threads, control)?;
     Ok(Report {
         params,
         tallies,
