@@ -73,10 +73,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     interrupt::listen();
-    let outcome = match cli.verb {
+    let checked = cli.verb.check_files(cli.suffix_list.as_deref());
+    let outcome = checked.and_then(|()| match cli.verb {
         Verb::Completions(completions) => completions.run(&mut Cli::command()),
         verb => verb.run(&cli.output),
-    };
+    });
     if let (Ok(_), Some(path), Some(list)) = (&outcome, &cli.suffix_list, list)
         && !list.is_asked()
     {

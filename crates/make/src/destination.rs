@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use tamis_read::Compression;
 use tamis_read::error::{Error, Result};
 
-use crate::files::Draft;
+use crate::changing::refuse_busy;
+use crate::files::{self, Draft};
 
 /// Where records go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +61,7 @@ impl Outlet {
                     let file = OpenOptions::new().write(true).open(path).map_err(Error::io(path))?;
                     To::Live(Box::new(file))
                 } else {
+                    refuse_busy(path)?;
                     To::Whole(pack(path, Draft::new(path)?).map_err(Error::io(path))?)
                 };
                 (to, path.clone())
@@ -103,13 +105,24 @@ impl Outlet {
         }
     }
 
-    /// Puts a file in its place.
-    pub fn finish(self) -> Result<()> {
+    /// Ends it. Where it is a file, that is not yet in its place.
+    pub fn end(self) -> Result<Option<Draft>> {
         match self.to {
-            To::Whole(out) => out.unpack().map_err(Error::io(&self.name))?.finish(),
-            _ => Ok(()),
+            To::Whole(out) => out.unpack().map(Some).map_err(Error::io(&self.name)),
+            _ => Ok(None),
         }
     }
+
+    /// Puts a file in its place.
+    pub fn finish(self) -> Result<()> {
+        finish_all([self])
+    }
+}
+
+/// Puts the files of one job in their places: all, or none.
+pub fn finish_all(outlets: impl IntoIterator<Item = Outlet>) -> Result<()> {
+    let drafts = outlets.into_iter().map(Outlet::end).collect::<Result<Vec<_>>>()?;
+    files::finish_all(drafts.into_iter().flatten())
 }
 
 /// Standard output without the buffer of the standard library: the writer has its own.

@@ -8,6 +8,7 @@
 pub mod arena;
 pub mod batch;
 pub mod build;
+pub mod changing;
 pub mod compare;
 pub mod count;
 pub mod count_min;

@@ -17,6 +17,7 @@ use tamis_read::refusal::{self, Help};
 use tamis_read::{Control, Explained, Sources};
 
 use crate::arena::{self, Placing};
+use crate::changing::Changing;
 use crate::count::KeyRules;
 use crate::hashes::{self, Wanted};
 use crate::rows::BadRows;
@@ -162,6 +163,7 @@ pub fn refuse(path: &Path, kind: Kind) -> Result<()> {
 pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Report> {
     let start = Instant::now();
     files::check(path)?;
+    let changing = Changing::begin(path)?;
     let container = files::open(path)?;
     let params = container.params().clone();
     refuse(path, params.common.kind)?;
@@ -219,6 +221,7 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     let extras = Extras { about: Some(&about), ..Extras::default() };
     let (draft, tallies) =
         files::draft_container(path, &report.params, (&rows, &beside), &words, extras, removal.threads)?;
+    changing.still()?;
     draft.finish()?;
     report.tallies = tallies;
     report.time = start.elapsed();

@@ -219,9 +219,7 @@ impl Lock {
     /// Holds the lock of a state that is one file, whatever it is called: beside the file that links lead to,
     /// and on the file itself, which may have a second name elsewhere.
     pub fn of_file(state: &Path) -> Result<Lock> {
-        let mut name = real(state).into_os_string();
-        name.push(".lock");
-        let mut lock = Lock::at(Path::new(&name), state)?;
+        let mut lock = Lock::at(&Lock::beside(state), state)?;
         // Elsewhere a file that is locked can be neither read nor replaced.
         if cfg!(unix)
             && let Ok(file) = File::open(state)
@@ -232,6 +230,19 @@ impl Lock {
             lock._state = Some(file);
         }
         Ok(lock)
+    }
+
+    /// Where the lock of a state is that is one file.
+    fn beside(state: &Path) -> PathBuf {
+        let mut name = real(state).into_os_string();
+        name.push(".lock");
+        name.into()
+    }
+
+    /// Whether another process has this file as its state.
+    pub fn is_held(state: &Path) -> bool {
+        let locked = |lock: File| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock));
+        File::open(Lock::beside(state)).is_ok_and(locked)
     }
 
     /// Its file.
@@ -266,7 +277,7 @@ pub fn keep_to_oneself(file: &File, path: &Path) -> Result<()> {
 }
 
 /// Whether the file is still the one of this name.
-fn is_at(file: &File, path: &Path) -> bool {
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     are_same(file.metadata(), fs::metadata(path))
 }
 

@@ -72,6 +72,12 @@ impl Sources {
         Ok(Sources { inputs: Vec::new(), sizes: Sizes::default(), table })
     }
 
+    /// The files that these names mean, without opening them; names of nothing bring none.
+    pub fn named(names: &[String]) -> Vec<PathBuf> {
+        let expanded = names.iter().map(|name| inputs::expand(std::slice::from_ref(name)));
+        expanded.filter_map(Result::ok).flatten().collect()
+    }
+
     /// Text in memory, which is understood as a file of this name would be.
     pub fn of_text(name: &Path, text: Vec<u8>, options: &Options, columns: &[Column]) -> Result<Sources> {
         let bytes: Bytes = Box::new(std::io::Cursor::new(text));

@@ -292,6 +292,9 @@ pub enum CannotResume {
     /// An input in the state folder.
     #[error("is a file of the state folder")]
     InputInState,
+    /// An output in the state folder.
+    #[error("is in the state folder, which is for the state alone")]
+    OutputInState,
 }
 
 fn listed(differences: &[Difference]) -> String {
@@ -314,6 +317,7 @@ impl Refusal for CannotResume {
                 vec![Help::Do("finish it with the program that made it"), Help::Do(START_AGAIN)]
             }
             CannotResume::InputInState => vec![Help::Do("name other inputs, or another state folder")],
+            CannotResume::OutputInState => vec![Help::Do("name another output, or another state folder")],
             _ => Vec::new(),
         }
     }

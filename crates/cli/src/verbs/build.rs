@@ -97,6 +97,11 @@ pub struct Build {
 }
 
 impl Build {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::outputs(&self.output).and_inputs(&self.params)
+    }
+
     /// Builds them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let request = self.request()?;
@@ -134,9 +139,6 @@ impl Build {
 
     /// What is asked for.
     fn request(&self) -> Result<BuildJob> {
-        if let (Some(params), Some(output)) = (&self.params, &self.output) {
-            files::check_is_no_input(output, [params])?;
-        }
         let params = match (&self.params, &self.like) {
             (Some(path), _) => Some(read_params(path)?),
             (_, Some(path)) => Some(like(path)?),

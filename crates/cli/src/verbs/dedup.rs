@@ -79,6 +79,11 @@ pub struct Dedup {
 }
 
 impl Dedup {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::outputs(self.state.iter().chain(&self.output).chain(&self.rejected))
+    }
+
     /// Frees them of repetitions.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let mut request = self.request();

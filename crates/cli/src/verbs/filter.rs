@@ -96,6 +96,11 @@ pub struct Filter {
 pub const WRITTEN: [Format; 3] = [Format::Csv, Format::Tsv, Format::Ndjson];
 
 impl Filter {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::outputs(self.output.iter().chain(&self.rejected))
+    }
+
     /// Sieves them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let request = self.request();

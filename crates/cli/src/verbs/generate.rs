@@ -112,6 +112,17 @@ struct To {
 }
 
 impl Generate {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        let to = match &self.what {
+            What::Ratings(Ratings { to, .. })
+            | What::Words(Words { to, .. })
+            | What::Emails(Emails { to, .. })
+            | What::Ips(Ips { to, .. }) => to,
+        };
+        super::Named::outputs([&to.output])
+    }
+
     /// Makes it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let counts = match &self.what {

@@ -122,6 +122,19 @@ fn write_page(path: &Path, page: Page, output: &Output) -> Result<()> {
 }
 
 impl Reproduce {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        match &self.what {
+            What::Ratings(ratings) => super::Named::outputs([&ratings.report])
+                .and_tables(ratings.table.as_ref().map_or(&[], std::slice::from_ref)),
+            What::Streams(streams) => streams.named(),
+            What::Speedup(speedup) => speedup.named(),
+            What::Layers(layers) => layers.named(),
+            What::Search(search) => search.named(),
+            What::Design(design) => super::Named::outputs([&design.report]),
+        }
+    }
+
     /// Measures it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         match self.what {

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -187,6 +187,14 @@ enum Log {
 }
 
 impl Stream {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        let is_file = |name: &&String| matches!(Target::of(name), Ok(Target::File(_)));
+        let outputs = self.output.iter().chain(&self.counts).filter(is_file).map(Path::new).collect();
+        super::Named { outputs, ..super::Named::default() }
+            .and_inputs(self.params.iter().chain(&self.kafka_config).chain(&self.from))
+    }
+
     /// Learns and answers.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let log = self.log;

@@ -37,3 +37,4 @@ mod strict;
 mod support;
 mod test;
 mod verbs;
+mod writing;

@@ -80,23 +80,25 @@ fn a_dedup_that_ends_at_any_step_of_a_commit_is_continued() {
         folder.write(&format!("{part}.txt"), lines(&keys(300, 700, part)));
     }
     let line = "dedup 0.txt 1.txt 2.txt 3.txt --size 4kB --commit-every 0ms --threads 1 -q";
-    folder.ok(&format!("{line} --state calm.tamis -o calm.txt"));
-    let line = format!("{line} --state state.tamis -o out.txt");
+    folder.ok(&format!("{line} --state calm.tamis -o calm.txt --rejected calm-again.txt"));
+    let line = format!("{line} --state state.tamis -o out.txt --rejected again.txt");
     for (step, times) in [
         ("dedup/emptied", 1),
         ("dedup/written", 4),
         ("dedup/synced", 1),
         ("dedup/half-written", 3),
+        ("files/renamed", 3),
         ("dedup/renamed", 3),
     ] {
         for time in 1..=times {
-            for file in ["state.tamis", "out.txt"] {
+            for file in ["state.tamis", "out.txt", "again.txt"] {
                 let _ = fs::remove_file(folder.path(file));
             }
             end_at(&folder, &line, step, time);
             end_at(&folder, &line, "dedup/half-written", 1);
             folder.ok(&line);
             assert!(folder.read("out.txt") == folder.read("calm.txt"), "{step}, {time}");
+            assert!(folder.read("again.txt") == folder.read("calm-again.txt"), "{step}, {time}");
             let (calm, state) =
                 (container(&folder.path("calm.tamis")), container(&folder.path("state.tamis")));
             assert!(calm.data() == state.data() && calm.tallies() == state.tallies(), "{step}, {time}");

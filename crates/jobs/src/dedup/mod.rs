@@ -5,6 +5,7 @@
 //! pass, whatever the threads.
 
 mod refusal;
+mod outputs;
 mod run;
 mod seen;
 mod state;
@@ -294,7 +295,7 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     let Some(Kept { path, .. }) = job.kept() else {
         return Ok((Seen::new(room, fpr)?, None, None, job.hash));
     };
-    files::check(path)?;
+    files::check_place(path)?;
     let lock = Lock::of_file(path)?;
     if !path.exists() {
         let state = State::new(path, common(job.hash, &job.recipe), job.about.clone(), 0, lock);
@@ -349,7 +350,8 @@ fn check_outputs<'a>(
     let state = job.kept().map(|kept| &*kept.path);
     files::check_outputs([lock, state, job.output.path(), job.rejected.as_deref()], inputs)?;
     let packed = |path: &&Path| Compression::of_name(path).is_some();
-    if let (Some(_), Some(path)) = (state, job.output.path().filter(packed)) {
+    let mut outputs = job.output.path().into_iter().chain(job.rejected.as_deref());
+    if let (Some(_), Some(path)) = (state, outputs.find(packed)) {
         return Err(Error::input(path, Refusal::Packed));
     }
     Ok(())

@@ -22,7 +22,7 @@ use tamis_read::{Control, Explained, Next, Sources};
 
 use super::seen::{Room, Seen};
 use super::{Batch, DEFAULT_RATE, Job, Refusal, Report, Sifter, check_outputs, usual_format};
-use tamis_make::destination::{Destination, Outlet};
+use tamis_make::destination::{self, Destination, Outlet};
 use tamis_make::exact::full_disk;
 use tamis_make::failpoint::reach;
 
@@ -301,8 +301,7 @@ impl Outlets {
     /// How many records passed, and whether the reader of them went away.
     fn finish(self) -> Result<(u64, bool)> {
         let closed = self.to.is_closed();
-        self.to.finish()?;
-        self.others.finish()?;
+        destination::finish_all([self.to, self.others])?;
         Ok((self.first, closed))
     }
 }

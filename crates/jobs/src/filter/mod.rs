@@ -28,7 +28,7 @@ use self::strict::Strict;
 use self::tag::Tag;
 use crate::ask::Filters;
 use crate::removed_keys::RemovedKeys;
-use tamis_make::destination::{Destination, Outlet};
+use tamis_make::destination::{self, Destination, Outlet};
 use tamis_make::exact::Store;
 use tamis_make::files::{self, Mapped};
 use tamis_make::groups;
@@ -185,9 +185,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     phases.push(("analyse", analysing.elapsed()));
     let closed = outlets.iter().any(Outlet::is_closed);
     let writing = Instant::now();
-    for outlet in outlets {
-        outlet.finish()?;
-    }
+    destination::finish_all(outlets)?;
     if job.output.path().is_some() || job.rejected.is_some() {
         phases.push(("write", writing.elapsed()));
     }

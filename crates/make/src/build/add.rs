@@ -10,8 +10,9 @@ use tamis_read::Control;
 use tamis_read::Sources;
 use tamis_read::error::{Error, Result};
 
-use super::finish::{finish, gather};
+use super::finish::{Output, finish, gather};
 use super::{Refusal, Report, insert, insert_distinct};
+use crate::changing::Changing;
 use crate::count::KeyRules;
 use crate::groups::{self, Moved, New};
 use crate::rows::{BadRows, Unusable};
@@ -40,6 +41,7 @@ pub struct Addition {
 pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report> {
     let start = Instant::now();
     files::check(path)?;
+    let changing = Changing::begin(path)?;
     let container = files::open(path)?;
     let params = container.params().clone();
     if params.common.kind == Kind::Scalable {
@@ -100,7 +102,9 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     built.about = about;
     let heavy = built.heavy.as_ref().map(Heavy::keys);
     let skipped = built.skipped;
-    let (params, tallies, exact) = finish(built, gathered, store.as_ref(), path, addition.threads, control)?;
+    let output = Output { path, changing: Some(&changing) };
+    let (params, tallies, exact) =
+        finish(built, gathered, store.as_ref(), output, addition.threads, control)?;
     Ok(Report {
         params,
         tallies,

@@ -25,7 +25,7 @@ use tamis_read::error::Result;
 use tamis_read::{Control, Explained, Sources};
 
 pub use self::add::{Addition, add};
-use self::finish::{finish, gather};
+use self::finish::{Output, finish, gather};
 pub(crate) use self::from_counted::{from_logs, of_counted, static_filters};
 pub(crate) use self::insert::{Taken, insert, insert_distinct, taken};
 pub use self::refusal::Refusal;
@@ -190,7 +190,7 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
     let writing = Instant::now();
     let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
     let heavy = built.heavy.as_ref().map(Heavy::keys);
-    let (params, tallies, exact) = finish(built, gathered, None, output, job.threads, control)?;
+    let (params, tallies, exact) = finish(built, gathered, None, Output { path: output, changing: None }, job.threads, control)?;
     phase("write", writing);
     Ok(Report {
         params,

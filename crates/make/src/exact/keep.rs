@@ -70,12 +70,13 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The keys beside these filters, if there are any and they belong to them.
+/// The keys beside these filters, if there are any; those of others are refused.
 pub fn beside(filters: &Path, container: &Mapped) -> Result<Option<Store>> {
-    if !path_beside(filters).exists() {
-        return Ok(None);
+    let path = path_beside(filters);
+    match path.try_exists().map_err(Error::io(&path))? {
+        true => Store::open(filters, container).map(Some),
+        false => Ok(None),
     }
-    Store::open_if_theirs(filters, container)
 }
 
 /// Writes the keys for filters of this digest and these parameters: those gathered, and those of

@@ -51,6 +51,11 @@ fn count_or_none(text: &str) -> Result<u64, String> {
 }
 
 impl Speedup {
+    /// The files that it names.
+    pub(super) fn named(&self) -> crate::verbs::Named<'_> {
+        crate::verbs::Named::outputs([&self.report])
+    }
+
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
         files::check(&self.report)?;
         let repeats = self.repeats.max(1);

@@ -57,6 +57,11 @@ pub struct Streams {
 }
 
 impl Streams {
+    /// The files that it names.
+    pub(super) fn named(&self) -> crate::verbs::Named<'_> {
+        crate::verbs::Named::outputs([&self.report])
+    }
+
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
         files::check(&self.report)?;
         if !(1..=generate::ADDRESSES).contains(&self.distinct) {
