@@ -35,10 +35,10 @@ pub enum BadInput {
     #[error("its records are written unchanged")]
     KeepsFormat,
     /// Records of Parquet are asked for in a format that is not written.
-    #[error("its records can be written as CSV, TSV or NDJSON")]
+    #[error("its records can be written as CSV, TSV, NDJSON or Parquet")]
     NoSuchOutput,
     /// Records that cannot follow those of the first input in one file.
-    #[error("its format or its columns are not those of {}", .0.display())]
+    #[error("its format, its columns or their types are not those of {}", .0.display())]
     OtherForm(PathBuf),
 }
 

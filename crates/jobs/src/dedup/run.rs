@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tamis_read::error::{Error, Result};
-use tamis_read::{Explained, Position, Sources};
+use tamis_read::{Explained, Form, Position, Sources};
 
 use super::seen::Seen;
 use super::state::{Begun, Journal, LastLine, Reached, State};
@@ -115,7 +115,7 @@ impl<'j> Run<'j> {
         mut state: Option<State>,
         journal: Option<&Journal>,
         inputs: &[Explained],
-        prelude: &[u8],
+        form: &Form,
     ) -> Result<Run<'j>> {
         let mut reached: Vec<Reached> = inputs.iter().map(Reached::of).collect();
         let mut notices = Vec::new();
@@ -139,7 +139,7 @@ impl<'j> Run<'j> {
                 }
                 Begun::Continued(length) => {
                     if length > 0 {
-                        has_prelude(path, prelude)?;
+                        has_prelude(path, &form.prelude)?;
                     }
                     let cut = fs::metadata(path).map_or(0, |file| file.len()).saturating_sub(length);
                     // A run that came to its end leaves nothing that it did not commit.
@@ -162,11 +162,12 @@ impl<'j> Run<'j> {
                 }
             }
         }
+        let open = |to: &Destination| Outlet::open_for(to, form.schema.as_ref());
         let to = match to {
             Some(to) => to,
-            None => To::Outlet(Outlet::open(&job.output)?),
+            None => To::Outlet(open(&job.output)?),
         };
-        let others = Outlet::open(&job.rejected.clone().map_or(Destination::Nowhere, Destination::File))?;
+        let others = open(&job.rejected.clone().map_or(Destination::Nowhere, Destination::File))?;
         Ok(Run {
             job,
             seen,
