@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tamis_jobs::request;
+use tamis_jobs::{dedup, request};
 use tamis_make::names::WrongName;
 use tamis_make::written;
 use tamis_read::Error;
@@ -175,6 +175,7 @@ fn is_wrong_output(error: &Error) -> bool {
     why.as_a::<WrongName>().is_some()
         || why.as_a::<written::Refusal>().is_some()
         || why.as_a::<NoTable>().is_some()
+        || matches!(why.as_a(), Some(dedup::Refusal::Packed | dedup::Refusal::Table))
 }
 
 /// Says what went wrong, and the exit code for it.

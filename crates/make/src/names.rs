@@ -12,8 +12,10 @@ use tamis_read::{Compression, Format, extension};
 /// What is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// Records in this format.
+    /// Records in this format; text may be compressed.
     Records(Format),
+    /// The same, not compressed.
+    Plain(Format),
     /// Lines, in which tabs may stand between values.
     Answers,
     /// Sketches, or anything else that only tamis reads.
@@ -75,12 +77,14 @@ impl Content {
     /// The endings that say this, the best one first.
     fn endings(self) -> &'static [&'static str] {
         match self {
-            Content::Records(Format::Csv) => &["csv"],
-            Content::Records(Format::Tsv) => &["tsv", "tab"],
-            Content::Records(Format::Ndjson) => &["ndjson", "jsonl", "json"],
-            Content::Records(Format::Parquet) => &["parquet", "parq", "pq"],
-            Content::Records(Format::Log) => &["log"],
-            Content::Records(Format::Lines) => &["txt"],
+            Content::Records(format) | Content::Plain(format) => match format {
+                Format::Csv => &["csv"],
+                Format::Tsv => &["tsv", "tab"],
+                Format::Ndjson => &["ndjson", "jsonl", "json"],
+                Format::Parquet => &["parquet", "parq", "pq"],
+                Format::Log => &["log"],
+                Format::Lines => &["txt"],
+            },
             Content::Answers => &["txt", "tsv", "tab"],
             Content::Sketches => &["tamis"],
             Content::Json => &["json"],
@@ -91,14 +95,24 @@ impl Content {
 
     /// Whether it is text that may have a name which says no more.
     fn is_text(self) -> bool {
-        matches!(self, Content::Records(format) if format != Format::Parquet) || self == Content::Answers
+        match self {
+            Content::Records(format) | Content::Plain(format) => format != Format::Parquet,
+            other => other == Content::Answers,
+        }
+    }
+
+    /// Whether a name may ask for its compression.
+    fn is_packed(self) -> bool {
+        self.is_text() && matches!(self, Content::Records(_))
     }
 
     /// What it is called.
     fn name(self) -> &'static str {
         match self {
-            Content::Records(Format::Lines) | Content::Answers => "lines of text",
-            Content::Records(Format::Log) => "an access log",
+            Content::Records(Format::Lines) | Content::Plain(Format::Lines) | Content::Answers => {
+                "lines of text"
+            }
+            Content::Records(Format::Log) | Content::Plain(Format::Log) => "an access log",
             other => {
                 let ending = other.endings()[0];
                 KNOWN.iter().find(|(known, _)| *known == ending).map_or(ending, |(_, says)| says)
@@ -109,7 +123,7 @@ impl Content {
     /// Refuses a name that says something else.
     pub fn check(self, path: &Path) -> Result<()> {
         let ending = extension(path);
-        let packed = Compression::of_name(path).is_some() && !self.is_text();
+        let packed = Compression::of_name(path).is_some() && !self.is_packed();
         let allowed = self.endings().contains(&&*ending) || (self.is_text() && TEXT.contains(&&*ending));
         let says = match KNOWN.iter().find(|(known, _)| *known == ending) {
             Some((_, says)) if !allowed => says,
@@ -131,7 +145,7 @@ impl Content {
         let mut right = stem.into_os_string();
         right.push(".");
         right.push(self.endings()[0]);
-        if let Some(packing) = packing.filter(|_| self.is_text()) {
+        if let Some(packing) = packing.filter(|_| self.is_packed()) {
             right.push(".");
             right.push(packing);
         }
@@ -158,13 +172,14 @@ impl refusal::Refusal for WrongName {
 mod tests {
     use super::*;
 
-    const CONTENTS: [Content; 11] = [
+    const CONTENTS: [Content; 12] = [
         Content::Records(Format::Lines),
         Content::Records(Format::Csv),
         Content::Records(Format::Tsv),
         Content::Records(Format::Ndjson),
         Content::Records(Format::Log),
         Content::Records(Format::Parquet),
+        Content::Plain(Format::Tsv),
         Content::Answers,
         Content::Sketches,
         Content::Json,
@@ -177,7 +192,10 @@ mod tests {
         let endings = KNOWN.iter().map(|(ending, _)| *ending);
         let packings = ["", ".gz", ".ZST", ".bz2", ".xz"];
         for content in CONTENTS {
-            for name in endings.clone().flat_map(|ending| packings.map(|packing| format!("d.x/a.b.{ending}{packing}"))) {
+            for name in endings
+                .clone()
+                .flat_map(|ending| packings.map(|packing| format!("d.x/a.b.{ending}{packing}")))
+            {
                 let Err(error) = content.check(Path::new(&name)) else { continue };
                 let Error::Input { path, why } = error else { panic!("{name}") };
                 assert_eq!(path, Path::new(&name));
@@ -205,6 +223,7 @@ mod tests {
             (Content::Records(Format::Parquet), "x.gz", Some("x.parquet")),
             (Content::Records(Format::Parquet), "x.txt", Some("x.parquet")),
             (Content::Records(Format::Lines), "x.csv", Some("x.txt")),
+            (Content::Plain(Format::Tsv), "x.tsv.gz", Some("x.tsv")),
             (Content::Answers, "x.tsv", None),
             (Content::Sketches, "users.csv", Some("users.tamis")),
             (Content::Sketches, "users.bloom", None),

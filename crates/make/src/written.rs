@@ -72,11 +72,14 @@ impl Written<'_> {
         for path in [self.output.path(), self.rejected].into_iter().flatten() {
             // Text that stays as it is may be called what it was called.
             let as_before = || sources.explain().first().is_some_and(|input| same_ending(&input.path, path));
-            let kept = own == Some(form.format) && matches!(form.format, Format::Lines | Format::Csv | Format::Tsv | Format::Log);
+            let kept = own == Some(form.format)
+                && matches!(form.format, Format::Lines | Format::Csv | Format::Tsv | Format::Log);
             if !(kept && as_before()) {
                 Content::Records(form.format).check(path)?;
             }
-            if form.format == Format::Parquet && fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            if form.format == Format::Parquet
+                && fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
+            {
                 return Err(Error::input(path, Refusal::NotAFile));
             }
         }

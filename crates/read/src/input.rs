@@ -215,9 +215,7 @@ impl Input {
             (Format::Parquet, Some(Format::Parquet)) => self.form_of_rows(),
             (Format::Parquet, wanted) => self.form_of_texts(wanted.unwrap_or(Format::Csv)),
             (_, Some(Format::Parquet)) => self.form_of_columns(),
-            (_, Some(wanted)) if wanted != format => {
-                Err(Error::input(&self.path, BadInput::KeepsFormat))
-            }
+            (_, Some(wanted)) if wanted != format => Err(Error::input(&self.path, BadInput::KeepsFormat)),
             _ => Ok(self.form_as_it_is()),
         }
     }
@@ -248,11 +246,15 @@ impl Input {
         };
         let delimiter = if format == Format::Tsv { b'\t' } else { b',' };
         for column in 0..names.len() {
-            file.check(column)?;
+            file.check(column).map_err(|error| match error {
+                Error::Input { path, why } => Error::input(path, BadInput::NotAsText(why)),
+                error => error,
+            })?;
         }
         let (style, prelude) = match format {
-            Format::Csv | Format::Tsv => Style::delimited(names, delimiter)
-                .ok_or_else(|| Error::input(&self.path, BadRow::NotTsv))?,
+            Format::Csv | Format::Tsv => {
+                Style::delimited(names, delimiter).ok_or_else(|| Error::input(&self.path, BadRow::NotTsv))?
+            }
             Format::Ndjson => {
                 let names = names.iter().enumerate();
                 let names: Vec<_> = names.map(|(i, name)| (name.clone(), file.is_bare(i))).collect();

@@ -27,7 +27,8 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
 use parquet::file::metadata::{
-    ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
+    ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
+    ParquetStatisticsPolicy,
 };
 use parquet::file::reader::Length;
 use parquet::schema::types::ColumnDescPtr;

@@ -11,6 +11,7 @@ use tamis_jobs::filter::{self, Report, Sieved};
 use tamis_jobs::request::{FilterJob, NoMore};
 use tamis_make::destination::Destination;
 use tamis_make::files;
+use tamis_make::names::Content;
 use tamis_make::number;
 use tamis_read::parquet::Codec;
 use tamis_read::{Control, Format};
@@ -173,7 +174,13 @@ impl Filter {
     fn on_spark(self, request: FilterJob, asked: &Asked, output: &Output) -> Result<ExitCode> {
         spark::refuse_stdin(&self.inputs)?;
         let to = self.output.as_deref().map(spark::place).transpose()?;
-        let request = FilterJob { filters: std::path::absolute(&self.file)?, output: to, ..request };
+        // Spark writes any format, and compresses none: the name decides where nothing else does.
+        let output_format = self.output_format.or_else(|| Format::of_name(self.output.as_deref()?));
+        if let (Some(format), Some(path)) = (output_format, &self.output) {
+            Content::Plain(format).check(path)?;
+        }
+        let filters = std::path::absolute(&self.file)?;
+        let request = FilterJob { filters, output: to, output_format, ..request };
         let job = json!({ "job": "filter", "request": request });
         let told = asked.told(output, self.on.run(output, "sieving", job)?)?;
         let number = |name: &str| told[name].as_u64().unwrap_or(0);

@@ -10,6 +10,7 @@ use tamis_jobs::request::{self, NoMore, PlanJob};
 use tamis_make::build::{self, Job, Planned};
 use tamis_make::design::{self, Wishes};
 use tamis_make::files;
+use tamis_make::names::Content;
 use tamis_make::number;
 use tamis_report::plan::{self, Counters};
 use tamis_report::{plot, stacked_svg};
@@ -104,6 +105,7 @@ impl Plan {
         let design = design::design(wishes).map_err(wrong)?;
         let charts = tamis_report::design::charts(&design);
         if let Some(path) = &self.chart {
+            Content::Chart.check(path)?;
             let svg = stacked_svg(&charts);
             files::write_whole(path, |out| out.write_all(svg.as_bytes()))?;
             output.note(format!("{}: the charts", path.display()));
@@ -128,6 +130,7 @@ impl Plan {
     fn of_table(self, job: &Job, output: &Output) -> Result<ExitCode> {
         if let Some(path) = &self.output {
             files::check(path)?;
+            Content::Json.check(path)?;
             files::check_is_no_input(path, &job.inputs)?;
         }
         let counts = job.sketches.kind().counts();
@@ -147,6 +150,7 @@ impl Plan {
     /// Saves the parameters where that is asked for.
     fn save(&self, output: &Output, params: &Params) -> Result<()> {
         let Some(path) = &self.output else { return Ok(()) };
+        Content::Json.check(path)?;
         files::write_whole(path, |out| out.write_all(params.to_json().as_bytes()))?;
         let (kind, hash) = (params.common.kind, params.common.hash);
         let what = if kind.counts() { "sketches" } else { "filters" };

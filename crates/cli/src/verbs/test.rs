@@ -9,6 +9,7 @@ use tamis_jobs::check::{self, FilterResult, GroupResult, Report, With};
 use tamis_jobs::request::{self, NoMore, TestJob};
 use tamis_make::count_min::rank;
 use tamis_make::files;
+use tamis_make::names::Content;
 use tamis_make::number;
 use tamis_read::Control;
 
@@ -79,6 +80,7 @@ impl Test {
         request.refuse_nothing().map_err(wrong)?;
         if let Some(path) = &self.report {
             files::check(path)?;
+            Content::Page.check(path)?;
             let read = self.inputs.iter().chain(&self.negatives).map(Path::new);
             let filters = [Some(&self.file), self.removed.as_ref()].into_iter().flatten();
             files::check_is_no_input(path, read.chain(filters.map(PathBuf::as_path)))?;

@@ -30,6 +30,7 @@ use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::count_min;
 use tamis_make::destination::Destination;
 use tamis_make::files;
+use tamis_make::names::Content;
 use tamis_make::resume::Lock;
 use tamis_make::rows::{BadRows, Groups, KeyRows};
 use tamis_make::written::Written;
@@ -265,8 +266,8 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
     let (seen, state, journal, hash) = remembered(job, room)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
-    let form = form(job, &mut sources)?;
     check_outputs(job, state.as_ref(), inputs.iter().map(|input| &input.path))?;
+    let form = form(job, &mut sources)?;
     // What is only counted goes nowhere, and must come again.
     let state = state.filter(|_| job.output != Destination::Nowhere);
     let mut run = Run::open(job, seen, state, journal.as_ref(), &inputs, &form)?;
@@ -301,6 +302,7 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     files::check(path)?;
     let lock = Lock::of_file(path)?;
     if !path.exists() {
+        Content::Sketches.check(path)?;
         let state = State::new(path, common(job.hash, &job.recipe), job.about.clone(), 0, lock);
         return Ok((Seen::new(room, fpr)?, Some(state), None, job.hash));
     }

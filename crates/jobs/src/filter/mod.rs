@@ -151,9 +151,10 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     if let Some(chunk) = chunk {
         sources.in_chunks_of(chunk);
     }
+    let to = check_outputs(job, &sources)?;
     let form = form(job, &mut sources)?;
     let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
-    let mut outlets = open_outlets(job, &sources, &form)?;
+    let mut outlets = open_outlets(&to, &form)?;
     let asked = asked(job, params)?;
     let store = job.strict.map(|_| Store::open(&job.filters, &file)).transpose()?;
     let sieving = Sieving {
@@ -273,14 +274,18 @@ fn form(job: &Job, sources: &mut Sources) -> Result<Form> {
     }
 }
 
-/// Opens what passing records and the others go to; refuses to write over what is read.
-fn open_outlets(job: &Job, sources: &Sources, form: &Form) -> Result<[Outlet; 2]> {
+/// Where passing records and the others go; refuses to write over what is read.
+fn check_outputs(job: &Job, sources: &Sources) -> Result<[Destination; 2]> {
     let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
     let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
     let read = inputs.iter().chain([&job.filters]).chain(&job.removed);
     files::check_outputs([job.output.path(), rejected.path()], read)?;
+    Ok([job.output.clone(), rejected])
+}
+
+fn open_outlets([passing, others]: &[Destination; 2], form: &Form) -> Result<[Outlet; 2]> {
     let open = |to| Outlet::open_for(to, form.schema.as_ref());
-    Ok([open(&job.output)?, open(&rejected)?])
+    Ok([open(passing)?, open(others)?])
 }
 
 fn asked(job: &Job, params: &Params) -> Result<Asked> {

@@ -143,8 +143,15 @@ mod tests {
 
     fn tagged(format: Format, quotes: Quotes, record: &str, groups: &[u32]) -> String {
         let delimiter = if format == Format::Tsv { b'\t' } else { b',' };
-        let form =
-            Form { format, delimiter, quotes, header: true, columns: Vec::new(), prelude: b"a\r\n".into(), schema: None };
+        let form = Form {
+            format,
+            delimiter,
+            quotes,
+            header: true,
+            columns: Vec::new(),
+            prelude: b"a\r\n".into(),
+            schema: None,
+        };
         let names = [Name::from("x"), Name::from("y \"z\""), Name::from("t\tu"), Name::from("v\\")];
         let tag = Tag::new(&form, "groups", names.iter().collect());
         let mut out = Vec::new();

@@ -133,16 +133,17 @@ impl Pages {
             }
             Page::DataPage { buf, num_values, encoding, def_level_encoding, rep_level_encoding, .. } => {
                 let encodings = [rep_level_encoding, def_level_encoding];
-                let levels = self.level_bits.iter().zip(encodings).try_fold(0, |at: usize, (bits, encoding)| {
-                    at.checked_add(match (bits, encoding) {
-                        (0, _) => 0,
-                        (_, Encoding::RLE) => {
-                            let length = buf.get(at..)?.first_chunk()?;
-                            4 + u32::from_le_bytes(*length) as usize
-                        }
-                        (bits, _) => (u64::from(*num_values) * u64::from(*bits)).div_ceil(8) as usize,
-                    })
-                });
+                let levels =
+                    self.level_bits.iter().zip(encodings).try_fold(0, |at: usize, (bits, encoding)| {
+                        at.checked_add(match (bits, encoding) {
+                            (0, _) => 0,
+                            (_, Encoding::RLE) => {
+                                let length = buf.get(at..)?.first_chunk()?;
+                                4 + u32::from_le_bytes(*length) as usize
+                            }
+                            (bits, _) => (u64::from(*num_values) * u64::from(*bits)).div_ceil(8) as usize,
+                        })
+                    });
                 self.check_data(levels.and_then(|levels| buf.get(levels..)), *num_values, *encoding)
             }
             Page::DataPageV2 {

@@ -216,9 +216,8 @@ impl Column {
             }
             let definitions = (self.leaf.full > 0).then(|| &self.definitions[from..end]);
             let repetitions = (self.leaf.deepest > 0).then(|| &self.repetitions[from..end]);
-            let there = definitions.map_or(end - from, |levels| {
-                levels.iter().filter(|level| **level == self.leaf.full).count()
-            });
+            let there = definitions
+                .map_or(end - from, |levels| levels.iter().filter(|level| **level == self.leaf.full).count());
             made.clear();
             made.extend((given..given + there).map(&value));
             to.write_batch(&made, definitions, repetitions)?;

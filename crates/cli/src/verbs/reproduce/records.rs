@@ -8,6 +8,8 @@ use clap::Args;
 use tamis::key::{Column, Field};
 use tamis_lab::{layers, search};
 use tamis_make::files;
+use tamis_make::names::Content;
+use tamis_read::Format;
 
 use crate::show::Output;
 use crate::{arguments, progress};
@@ -70,8 +72,9 @@ fn write_both(output: &Output, csv: (&Path, String), page: (&Path, String)) -> R
 impl Layers {
     /// Measures it.
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
-        for path in [&self.csv, &self.report] {
+        for (path, content) in [(&self.csv, Content::Plain(Format::Csv)), (&self.report, Content::Page)] {
             files::check(path)?;
+            content.check(path)?;
             files::check_is_no_input(path, &self.tables)?;
         }
         let sets = progress::run(output, "measuring", |control| {
@@ -99,8 +102,9 @@ impl Layers {
 impl Search {
     /// Measures it.
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
-        for path in [&self.csv, &self.report] {
+        for (path, content) in [(&self.csv, Content::Plain(Format::Csv)), (&self.report, Content::Page)] {
             files::check(path)?;
+            content.check(path)?;
             files::check_is_no_input(path, self.table.iter())?;
         }
         let key = self.key.unwrap_or(Field { column: Column::Line, steps: Vec::new() });
