@@ -1,4 +1,4 @@
-//! Where records go: standard output, or a file that appears whole, compressed by its name.
+//! Where records go: standard output, or a file that appears whole, compressed by its name or as Parquet.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tamis_read::Compression;
 use tamis_read::error::{Error, Result};
+use tamis_read::parquet::{Schema, Writer};
 
 use crate::changing::refuse_busy;
 use crate::files::{self, Draft};
@@ -50,8 +51,13 @@ enum To {
 }
 
 impl Outlet {
-    /// Opens a destination.
+    /// Opens a destination of text.
     pub fn open(destination: &Destination) -> Result<Outlet> {
+        Outlet::open_for(destination, None)
+    }
+
+    /// Opens a destination of text or, where the columns are given, of rows of Parquet.
+    pub fn open_for(destination: &Destination, schema: Option<&Schema>) -> Result<Outlet> {
         let (to, name) = match destination {
             Destination::Nowhere => (To::Nothing, PathBuf::new()),
             Destination::Stdout => (To::Live(stdout()), PathBuf::from("standard output")),
@@ -62,7 +68,7 @@ impl Outlet {
                     To::Live(Box::new(file))
                 } else {
                     refuse_busy(path)?;
-                    To::Whole(pack(path, Draft::new(path)?).map_err(Error::io(path))?)
+                    To::Whole(pack(path, schema, Draft::new(path)?).map_err(Error::io(path))?)
                 };
                 (to, path.clone())
             }
@@ -175,8 +181,17 @@ impl Packed for liblzma::write::XzEncoder<Draft> {
     }
 }
 
-/// The compression that a name asks for, with the usual level of its tool.
-fn pack(path: &Path, draft: Draft) -> io::Result<Box<dyn Packed>> {
+impl Packed for Writer<Draft> {
+    fn unpack(self: Box<Self>) -> io::Result<Draft> {
+        self.finish()
+    }
+}
+
+/// Rows become Parquet; text gets the compression that a name asks for, with the usual level of its tool.
+fn pack(path: &Path, schema: Option<&Schema>, draft: Draft) -> io::Result<Box<dyn Packed>> {
+    if let Some(schema) = schema {
+        return Ok(Box::new(Writer::new(draft, schema)?));
+    }
     Ok(match Compression::of_name(path) {
         Some(Compression::Gz) => {
             Box::new(flate2::write::GzEncoder::new(draft, flate2::Compression::default()))

@@ -25,6 +25,7 @@ pub mod health;
 pub mod leftovers;
 pub mod memory;
 pub mod merge;
+pub mod names;
 pub mod number;
 pub mod opt;
 pub mod parallel;
@@ -36,5 +37,6 @@ pub mod resume;
 pub mod rows;
 pub mod spread;
 pub mod text;
+pub mod written;
 
 pub use tamis_read::{Control, Error, Result};

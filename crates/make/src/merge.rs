@@ -18,6 +18,7 @@ use crate::arena::{self, Placing};
 use crate::changing::Changing;
 use crate::exact::{self, Gathered, Store};
 use crate::files::{self, Mapped};
+use crate::names::Content;
 use crate::{count_min, opt, parallel, place};
 
 /// What was merged.
@@ -89,6 +90,7 @@ impl refusal::Refusal for Refusal {
 /// damage would come out under a checksum that matches.
 pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -> Result<Merged> {
     files::check(to)?;
+    Content::Sketches.check(to)?;
     // One of the files may be replaced by what they make together, and no keys beside them.
     if inputs.iter().any(|input| place::is_one_file(to, &exact::path_beside(input))) {
         return Err(Error::input(to, files::Refusal::IsInput));

@@ -75,6 +75,8 @@ options! {
     CHART = "chart";
     /// The file to write.
     OUTPUT = "output";
+    /// How pages of Parquet are compressed.
+    COMPRESSION = "compression";
     /// Where a job runs.
     ON = "on";
     /// Records that do not pass.

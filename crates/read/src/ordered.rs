@@ -279,9 +279,7 @@ impl<'o, S: Sift> Sifting<'o, '_, S> {
     fn render(&mut self, style: &Style, most: usize, values: &[Option<&[u8]>]) -> RowResult {
         let (asked, all) = values.split_at(values.len() - style.columns());
         let start = self.rendered.len();
-        if !style.record(all, &mut self.rendered) {
-            return Err(BadRow::NotTsv.into());
-        }
+        style.record(all, &mut self.rendered)?;
         self.sifter.row(start..self.rendered.len(), asked)?;
         if self.rendered.len() >= most {
             self.hand_over_rendered();
@@ -300,6 +298,8 @@ impl<S: Sift> Sink for Sifting<'_, '_, S> {
     }
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
-        self.sifter.bad_row(place, why)
+        // One that cannot be cut into values has no record that is made of them.
+        let here = self.rendered.len();
+        self.sifter.bad_row(if self.rendering.is_some() { here..here } else { place }, why)
     }
 }

@@ -28,7 +28,7 @@ pub trait Sink: Send {
     }
 
     /// Hears of a row that has no values to take (too few fields, no JSON object): its place in the
-    /// text, with its line end, and why.
+    /// text, with its line end, and why. The place is empty where records are made of values.
     ///
     /// An error stops the scan, as that of [`row`](Self::row) does; without one it goes on with
     /// the next row.

@@ -184,20 +184,29 @@ impl Sources {
         self.sizes.row = bytes;
     }
 
+    /// The format of the first input.
+    pub fn format(&self) -> Option<Format> {
+        self.inputs.first().map(|input| input.explained.format)
+    }
+
     /// How the records of these inputs are written; must be known before they are
-    /// [sifted](Self::sift). Records of Parquet become text, in the wanted format or this usual
-    /// one; all others stay as they are. Inputs whose records cannot follow each other in one
-    /// file are refused.
-    pub fn form(&mut self, wanted: Option<Format>, usual: Format) -> Result<Form> {
+    /// [sifted](Self::sift). Records of Parquet become text, CSV where nothing else is wanted, or rows of
+    /// Parquet; all others stay as they are, or become rows of Parquet. Inputs whose records cannot follow
+    /// each other in one file are refused.
+    pub fn form(&mut self, wanted: Option<Format>) -> Result<Form> {
         let mut forms = Vec::new();
         for input in &mut self.inputs {
-            forms.push(input.form(wanted, usual)?);
+            forms.push(input.form(wanted)?);
         }
-        let first = forms.remove(0);
+        let mut first = forms.remove(0);
         let likeness = |form: &Form| (form.format, form.delimiter, form.header);
         for (form, input) in forms.iter().zip(self.inputs.iter().skip(1)) {
             let same = likeness(form) == likeness(&first) && (!form.header || form.columns == first.columns);
-            if !same {
+            let types = match (&mut first.schema, &form.schema) {
+                (Some(first), Some(schema)) => first.takes(schema),
+                _ => true,
+            };
+            if !same || !types {
                 return Err(Error::input(&input.path, BadInput::OtherForm(self.inputs[0].path.clone())));
             }
         }

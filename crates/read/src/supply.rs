@@ -172,8 +172,8 @@ fn give<S: Sink>(
             control.add_comments(&input.path, comments);
             done.map_err(|fault| chunk.trouble(data, fault))
         }
-        (Piece::RowGroup(group), Rows::Parquet(file, columns)) => {
-            Ok(file.scan(*group, columns, sink, control)?)
+        (Piece::RowGroup(group), Rows::Parquet(file, picked)) => {
+            Ok(file.scan(*group, picked, sink, control)?)
         }
         (Piece::RowGroup(_), _) => Ok(()),
     }

@@ -10,6 +10,7 @@ use tamis_jobs::request::{self, NoMore, PlanJob};
 use tamis_make::build::{self, Job, Planned};
 use tamis_make::design::{self, Wishes};
 use tamis_make::files::{self, Draft};
+use tamis_make::names::Content;
 use tamis_make::number;
 use tamis_report::plan::{self, Counters};
 use tamis_report::{plot, stacked_svg};
@@ -108,6 +109,9 @@ impl Plan {
     fn of_numbers(self, wishes: Wishes, save: Option<Params>, output: &Output) -> Result<ExitCode> {
         let design = design::design(wishes).map_err(wrong)?;
         let charts = tamis_report::design::charts(&design);
+        if let Some(path) = &self.chart {
+            Content::Chart.check(path)?;
+        }
         let svg = |path: &PathBuf| files::draft(path, |out| out.write_all(stacked_svg(&charts).as_bytes()));
         let drawn = self.chart.as_ref().map(svg).transpose()?;
         let saved = save.as_ref().and_then(|params| self.draft(params)).transpose()?;
@@ -135,6 +139,7 @@ impl Plan {
     fn of_table(self, job: &Job, output: &Output) -> Result<ExitCode> {
         if let Some(path) = &self.output {
             files::check(path)?;
+            Content::Json.check(path)?;
         }
         let counts = job.sketches.kind().counts();
         let doing = if counts { "looking for groups" } else { "counting" };
@@ -160,6 +165,9 @@ impl Plan {
     /// The file of parameters, not yet in its place, where one is asked for.
     fn draft(&self, params: &Params) -> Option<tamis_make::Result<Draft>> {
         let path = self.output.as_ref()?;
+        if let Err(refusal) = Content::Json.check(path) {
+            return Some(Err(refusal));
+        }
         Some(files::draft(path, |out| out.write_all(params.to_json().as_bytes())))
     }
 

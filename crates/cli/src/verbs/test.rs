@@ -9,6 +9,7 @@ use tamis_jobs::check::{self, FilterResult, GroupResult, Report, With};
 use tamis_jobs::request::{self, NoMore, TestJob};
 use tamis_make::count_min::rank;
 use tamis_make::files;
+use tamis_make::names::Content;
 use tamis_make::number;
 use tamis_read::{Control, Sources};
 
@@ -85,6 +86,7 @@ impl Test {
         request.refuse_nothing().map_err(wrong)?;
         if let Some(path) = &self.report {
             files::check(path)?;
+            Content::Page.check(path)?;
             files::check_is_no_input(path, Sources::named(&self.negatives))?;
         }
         let file = files::open(&self.file)?;

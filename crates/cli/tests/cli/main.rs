@@ -21,6 +21,7 @@ mod logs;
 mod merge;
 mod messages;
 mod output;
+mod parquet_out;
 mod plan;
 mod query;
 mod reading;

@@ -113,7 +113,9 @@ fn a_kill_between_keys_and_filters_is_noticed_and_the_file_is_named() {
     folder.ok("verify x.tamis");
     // Filters that are built without keys leave those of the old file behind, and that is said.
     let done = folder.run("build u.csv --key k -o x.tamis");
-    assert!(done.code == 0 && done.err.contains("x.tamis.keys: holds the keys of the file that was replaced"));
+    assert!(
+        done.code == 0 && done.err.contains("x.tamis.keys: holds the keys of the file that was replaced")
+    );
 }
 
 #[test]
@@ -172,7 +174,9 @@ fn a_file_that_only_its_owner_may_read_stays_so_and_so_do_its_keys() {
 fn a_job_that_is_killed_before_its_end_leaves_nothing() {
     let folder = folder();
     let before = all(&folder);
-    for line in ["add x.tamis u.csv", "build t.csv --key k --exact -o new.tamis", "generate words --rows 9 -o w"] {
+    for line in
+        ["add x.tamis u.csv", "build t.csv --key k --exact -o new.tamis", "generate words --rows 9 -o w"]
+    {
         let mut child = held(&folder, line);
         fs::remove_file(folder.path("held")).unwrap();
         let _ = child.kill();
@@ -285,7 +289,10 @@ fn no_name_leads_an_output_to_a_file_that_is_read_or_written_as_well() {
         for name in [file, &format!("d/../{file}"), "soft", "hard", "d/../soft"] {
             let line = line.replace("THIS", name);
             let Done { code, err, .. } = folder.run(&line);
-            assert!(code == 1 && (err.contains("is an input") || err.contains("two outputs")), "{line}: {err}");
+            assert!(
+                code == 1 && (err.contains("is an input") || err.contains("two outputs")),
+                "{line}: {err}"
+            );
             assert!(all(&folder) == before, "{line}");
         }
         fs::remove_file(soft).unwrap();
@@ -327,7 +334,10 @@ fn wrong() -> impl Strategy<Value = Wrong> {
 #[test]
 fn what_is_there_is_replaced_whole_or_not_at_all() {
     let start = folder();
-    start.write("rows.csv", format!("k,g\n{}", (0..3000).map(|i| format!("{i},{}\n", i % 700)).collect::<String>()));
+    start.write(
+        "rows.csv",
+        format!("k,g\n{}", (0..3000).map(|i| format!("{i},{}\n", i % 700)).collect::<String>()),
+    );
     start.write("rows-bad.csv", format!("{},\n", start.text("rows.csv") + ",1"));
     let base = all(&start);
     let config = Config { cases: 40, failure_persistence: None, ..Config::default() };
@@ -352,7 +362,8 @@ fn what_is_there_is_replaced_whole_or_not_at_all() {
             let table = if wrong == Wrong::Row { "rows-bad.csv" } else { "rows.csv" };
             let line = line.replace("BAD", table).replace("OUT", out);
             let before = all(&folder);
-            let limit = if let Wrong::Disk(blocks) = wrong { format!("ulimit -f {blocks};") } else { String::new() };
+            let limit =
+                if let Wrong::Disk(blocks) = wrong { format!("ulimit -f {blocks};") } else { String::new() };
             let Done { code, err, .. } = folder.shell(&format!("trap '' XFSZ; {limit} $TAMIS {line}"));
             let after = all(&folder);
             let written: Vec<String> = outputs.iter().map(|name| name.replace("OUT", "out")).collect();

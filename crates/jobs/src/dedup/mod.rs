@@ -4,8 +4,8 @@
 //! for one chunk after the other, in the order of the input. So the result is that of a sequential
 //! pass, whatever the threads.
 
-mod refusal;
 mod outputs;
+mod refusal;
 mod run;
 mod seen;
 mod state;
@@ -31,11 +31,14 @@ use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::count_min;
 use tamis_make::destination::Destination;
 use tamis_make::files;
+use tamis_make::names::Content;
 use tamis_make::resume::Lock;
 use tamis_make::rows::{BadRows, Groups, KeyRows};
+use tamis_make::written::Written;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
-use tamis_read::{BadRow, Compression, Explained, Format, Next, RowResult, Sift, Sink, Sources};
+use tamis_read::parquet::Codec;
+use tamis_read::{BadRow, Compression, Explained, Form, Format, Next, RowResult, Sift, Sink, Sources};
 
 /// Records to be freed of repetitions.
 #[derive(Debug, Clone)]
@@ -60,8 +63,10 @@ pub struct Job {
     pub output: Destination,
     /// Where repetitions go.
     pub rejected: Option<PathBuf>,
-    /// How records of Parquet are written.
+    /// How records are written, where the name of the output does not say it.
     pub format: Option<Format>,
+    /// How pages of Parquet are compressed.
+    pub codec: Option<Codec>,
     /// Records without a key.
     pub bad_rows: BadRows,
     /// Threads.
@@ -262,11 +267,11 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
     let (seen, state, journal, hash) = remembered(job, room)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
-    let form = sources.form(job.format, usual_format(job))?;
     check_outputs(job, state.as_ref(), inputs.iter().map(|input| &input.path))?;
+    let form = form(job, &mut sources)?;
     // What is only counted goes nowhere, and must come again.
     let state = state.filter(|_| job.output != Destination::Nowhere);
-    let mut run = Run::open(job, seen, state, journal.as_ref(), &inputs, &form.prelude)?;
+    let mut run = Run::open(job, seen, state, journal.as_ref(), &inputs, &form)?;
     run.begin(&mut sources, &form.prelude)?;
 
     let mut phases = vec![("open", start.elapsed())];
@@ -298,6 +303,7 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     files::check_place(path)?;
     let lock = Lock::of_file(path)?;
     if !path.exists() {
+        Content::Sketches.check(path)?;
         let state = State::new(path, common(job.hash, &job.recipe), job.about.clone(), 0, lock);
         return Ok((Seen::new(room, fpr)?, Some(state), None, job.hash));
     }
@@ -335,9 +341,14 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     Ok((seen, Some(state), journal, params.common.hash))
 }
 
-/// What records of Parquet become, by the name of the output.
-fn usual_format(job: &Job) -> Format {
-    Format::for_output(job.output.path().or(job.rejected.as_deref()))
+/// How records are written; refuses Parquet that would have to be continued.
+fn form(job: &Job, sources: &mut Sources) -> Result<Form> {
+    let (rejected, format, codec) = (job.rejected.as_deref(), job.format, job.codec);
+    let form = Written { output: &job.output, rejected, format, codec }.form(sources)?;
+    if let (Some(_), Some(_), Some(path)) = (&form.schema, job.kept(), job.output.path()) {
+        return Err(Error::input(path, Refusal::Table));
+    }
+    Ok(form)
 }
 
 /// Refuses to write over what is read, or a compressed file that would have to be continued.

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use tamis_read::Form;
 use tamis_read::error::{Error, Result};
 
 use super::state::{Begun, State, Written};
@@ -90,7 +91,8 @@ impl To {
     /// Its name, and what a commit has of it: all that is there now.
     pub(super) fn written(&mut self) -> Result<Option<(PathBuf, Written)>> {
         let Some(Continued { file, .. }) = self.continued() else { return Ok(None) };
-        let written = Written::of(&file.path, &File::open(&file.path).map_err(Error::io(&file.path))?, file.length)?;
+        let written =
+            Written::of(&file.path, &File::open(&file.path).map_err(Error::io(&file.path))?, file.length)?;
         Ok(Some((file.path.clone(), written)))
     }
 
@@ -134,11 +136,11 @@ pub(super) fn open(
     destinations: [&Destination; 2],
     state: Option<&State>,
     resumed: bool,
-    prelude: &[u8],
+    form: &Form,
     notices: &mut Vec<Notice>,
 ) -> Result<Opened> {
     let outlets = |replaces| -> Result<Opened> {
-        let [to, others] = destinations.map(Outlet::open);
+        let [to, others] = destinations.map(|to| Outlet::open_for(to, form.schema.as_ref()));
         Ok(Opened { to: [To::Outlet(to?), To::Outlet(others?)], replaces, begins: false })
     };
     let Some(state) = state else { return outlets(false) };
@@ -158,13 +160,13 @@ pub(super) fn open(
     // Before one is touched, all are known to be as the state has them.
     for (path, begun) in paths.iter().zip(&begun) {
         if let (Some(path), Some(Begun::Continued(length))) = (path, begun) {
-            can_be_continued(state, path, *length, prelude)?;
+            can_be_continued(state, path, *length, &form.prelude)?;
         }
     }
     let begins = begun.iter().any(|begun| matches!(begun, Some(Begun::New)));
     let mut open = |at: usize| -> Result<To> {
         let (Some(path), Some(begun)) = (paths[at], &begun[at]) else {
-            return Outlet::open(destinations[at]).map(To::Outlet);
+            return Outlet::open_for(destinations[at], form.schema.as_ref()).map(To::Outlet);
         };
         let length = if let Begun::Continued(length) = begun { *length } else { 0 };
         let cut = cut_at(path, length);

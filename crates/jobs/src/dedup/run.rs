@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use tamis_read::error::Result;
-use tamis_read::{Explained, Position, Sources};
+use tamis_read::{Explained, Form, Position, Sources};
 
 use super::outputs::{self, Opened, To, is_regular};
 use super::seen::Seen;
@@ -47,7 +47,7 @@ impl<'j> Run<'j> {
         mut state: Option<State>,
         journal: Option<&Journal>,
         inputs: &[Explained],
-        prelude: &[u8],
+        form: &Form,
     ) -> Result<Run<'j>> {
         let mut reached: Vec<Reached> = inputs.iter().map(Reached::of).collect();
         let mut notices = Vec::new();
@@ -56,7 +56,7 @@ impl<'j> Run<'j> {
         let file = job.output.path().filter(|path| kept && is_regular(path));
         let resumed =
             journal.is_some_and(|journal| journal.go_on(&mut reached, &mut notices) & journal.wrote_to(file));
-        let opened = outputs::open([&job.output, &rejected], state.as_ref(), resumed, prelude, &mut notices)?;
+        let opened = outputs::open([&job.output, &rejected], state.as_ref(), resumed, form, &mut notices)?;
         let Opened { to: [mut to, mut others], replaces, begins } = opened;
         if let (Some(state), true) = (&mut state, begins) {
             reach("dedup/emptied");

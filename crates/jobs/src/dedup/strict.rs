@@ -18,10 +18,10 @@ use std::time::Instant;
 
 use tamis::hash::xxh3;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Control, Explained, Next, Sources};
+use tamis_read::{Control, Explained, Form, Next, Sources};
 
 use super::seen::{Room, Seen};
-use super::{Batch, DEFAULT_RATE, Job, Refusal, Report, Sifter, check_outputs, usual_format};
+use super::{Batch, DEFAULT_RATE, Job, Refusal, Report, Sifter, check_outputs, form};
 use tamis_make::destination::{self, Destination, Outlet};
 use tamis_make::exact::full_disk;
 use tamis_make::failpoint::reach;
@@ -38,10 +38,10 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
     sources.keep();
     let inputs = sources.explain();
     check_outputs(job, None, inputs.iter().map(|input| &input.path))?;
-    let form = sources.form(job.format, usual_format(job))?;
+    let form = form(job, &mut sources)?;
     let fpr = job.fpr.unwrap_or(DEFAULT_RATE);
     let seen = Seen::new(Room::Any, fpr)?;
-    let mut outlets = Outlets::open(job)?;
+    let mut outlets = Outlets::open(job, &form)?;
     let mut phases = vec![("open", start.elapsed())];
     let mut since = Instant::now();
     let mut phase = |name| {
@@ -274,9 +274,10 @@ struct Outlets {
 }
 
 impl Outlets {
-    fn open(job: &Job) -> Result<Outlets> {
-        let to = Outlet::open(&job.output)?;
-        let others = Outlet::open(&job.rejected.clone().map_or(Destination::Nowhere, Destination::File))?;
+    fn open(job: &Job, form: &Form) -> Result<Outlets> {
+        let open = |to: &Destination| Outlet::open_for(to, form.schema.as_ref());
+        let to = open(&job.output)?;
+        let others = open(&job.rejected.clone().map_or(Destination::Nowhere, Destination::File))?;
         Ok(Outlets { to, others, first: 0, text: Vec::new() })
     }
 

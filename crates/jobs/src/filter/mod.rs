@@ -19,7 +19,8 @@ use tamis::key::Recipe;
 use tamis::params::{Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Control, Explained, Format, Next, NoColumn, Sources};
+use tamis_read::parquet::Codec;
+use tamis_read::{Control, Explained, Form, Format, Next, NoColumn, Sources};
 
 pub use self::expected::Rate;
 pub use self::refusal::Refusal;
@@ -34,6 +35,7 @@ use tamis_make::files::{self, Mapped};
 use tamis_make::groups;
 use tamis_make::health::of_sketch;
 use tamis_make::rows::{BadRows, Groups};
+use tamis_make::written::Written;
 use tamis_make::{count_min, opt};
 
 /// Which groups a key is sought in.
@@ -70,8 +72,10 @@ pub struct Job {
     pub output: Destination,
     /// Where the others go.
     pub rejected: Option<PathBuf>,
-    /// How records of Parquet are written.
+    /// How records are written, where the name of the output does not say it.
     pub format: Option<Format>,
+    /// How pages of Parquet are compressed.
+    pub codec: Option<Codec>,
     /// Records without a key; left out, they are among the others.
     pub bad_rows: BadRows,
     /// Threads.
@@ -150,9 +154,10 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     if let Some(chunk) = chunk {
         sources.in_chunks_of(chunk);
     }
-    let form = sources.form(job.format, Format::for_output(job.output.path().or(job.rejected.as_deref())))?;
+    let to = check_outputs(job, &sources)?;
+    let form = form(job, &mut sources)?;
     let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
-    let mut outlets = open_outlets(job, &sources)?;
+    let mut outlets = open_outlets(&to, &form)?;
     let asked = asked(job, params)?;
     let store = job.strict.map(|_| Store::open(&job.filters, &file)).transpose()?;
     let sieving = Sieving {
@@ -260,13 +265,28 @@ fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
     })
 }
 
-/// Opens what passing records and the others go to; refuses to write over what is read.
-fn open_outlets(job: &Job, sources: &Sources) -> Result<[Outlet; 2]> {
+/// How records are written, with the column of their groups.
+fn form(job: &Job, sources: &mut Sources) -> Result<Form> {
+    let (rejected, format, codec) = (job.rejected.as_deref(), job.format, job.codec);
+    let form = Written { output: &job.output, rejected, format, codec }.form(sources)?;
+    match (&form.schema, &job.tag) {
+        (Some(schema), Some(name)) => Ok(Form { schema: Some(schema.with_list(name)?), ..form }),
+        _ => Ok(form),
+    }
+}
+
+/// Where passing records and the others go; refuses to write over what is read.
+fn check_outputs(job: &Job, sources: &Sources) -> Result<[Destination; 2]> {
     let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
     let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
     let read = inputs.iter().chain([&job.filters]).chain(&job.removed);
     files::check_outputs([job.output.path(), rejected.path()], read)?;
-    Ok([Outlet::open(&job.output)?, Outlet::open(&rejected)?])
+    Ok([job.output.clone(), rejected])
+}
+
+fn open_outlets([passing, others]: &[Destination; 2], form: &Form) -> Result<[Outlet; 2]> {
+    let open = |to| Outlet::open_for(to, form.schema.as_ref());
+    Ok([open(passing)?, open(others)?])
 }
 
 fn asked(job: &Job, params: &Params) -> Result<Asked> {

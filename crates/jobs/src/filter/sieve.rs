@@ -6,6 +6,7 @@ use tamis::key::Recipe;
 use tamis::params::Common;
 use tamis_read::{BadRow, RowResult, Sift, Sink};
 
+use super::Refusal;
 use super::copy::{Text, gather};
 use super::tag::Tag;
 use super::tape::Suspects;
@@ -215,6 +216,11 @@ impl Sink for Sieve<'_> {
     }
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
+        // Where records are made of values, this row has none; not admitted, it might have to be written.
+        if place.is_empty() && self.sieving.wanted[usize::from(!self.sieving.invert)] {
+            self.rows.bad_row(place, why.clone())?;
+            return Err(Refusal::NoColumns { why }.into());
+        }
         self.rows.bad_row(place.clone(), why)?;
         self.rows.take.push_keyless();
         self.rows.take.push_span(place);

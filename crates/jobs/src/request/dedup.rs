@@ -9,6 +9,7 @@ use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis_read::Format;
 use tamis_read::error::Result;
+use tamis_read::parquet::Codec;
 
 use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, time};
 use crate::dedup::{self, Job, Kept, Remember, Room};
@@ -54,9 +55,12 @@ pub struct DedupJob {
     pub output: Option<PathBuf>,
     /// Where repetitions go.
     pub rejected: Option<PathBuf>,
-    /// How records of Parquet are written.
+    /// How records are written, where the name of the output does not say it.
     #[serde(with = "reading::format")]
     pub output_format: Option<Format>,
+    /// How pages of Parquet are compressed.
+    #[serde(with = "reading::codec")]
+    pub compression: Option<Codec>,
     /// What no field took.
     #[serde(flatten)]
     pub no_more: NoMore,
@@ -87,6 +91,7 @@ impl DedupJob {
             output: self.destination(),
             rejected: self.rejected.clone(),
             format: self.output_format,
+            codec: self.compression,
             bad_rows: self.reading.bad_rows,
             threads: self.reading.threads()?,
         })

@@ -98,6 +98,20 @@ pub(super) mod format {
     }
 }
 
+pub(super) mod codec {
+    use super::*;
+    use tamis_read::parquet::Codec;
+
+    pub fn serialize<S: Serializer>(codec: &Option<Codec>, serializer: S) -> Result<S::Ok, S::Error> {
+        codec.map(Codec::name).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Codec>, D::Error> {
+        let words = Codec::ALL.map(|codec| (codec.name(), codec));
+        Option::<String>::deserialize(deserializer)?.map(|given| word(&given, &words)).transpose()
+    }
+}
+
 mod quotes {
     use super::*;
 

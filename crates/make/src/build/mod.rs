@@ -34,6 +34,7 @@ pub use self::sketches::{Bits, FilterSizing, Given, Layering, Rate, Sketches};
 pub(crate) use self::sketches::{Need, Putting};
 use crate::count::{self, Counted, KeyRules};
 use crate::distinct::EXACT;
+use crate::names::Content;
 use crate::rows::BadRows;
 use crate::{count_min, exact, files, plan};
 
@@ -164,6 +165,7 @@ pub fn build_exact(job: &Job, memory: u64, output: &Path, control: &Control) -> 
 fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control) -> Result<Report> {
     let start = Instant::now();
     files::check(output)?;
+    Content::Sketches.check(output)?;
     refuse_exact(exact.is_some(), job.sketches.kind())?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
@@ -190,7 +192,8 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
     let writing = Instant::now();
     let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
     let heavy = built.heavy.as_ref().map(Heavy::keys);
-    let (params, tallies, exact) = finish(built, gathered, None, Output { path: output, changing: None }, job.threads, control)?;
+    let (params, tallies, exact) =
+        finish(built, gathered, None, Output { path: output, changing: None }, job.threads, control)?;
     phase("write", writing);
     Ok(Report {
         params,

@@ -8,6 +8,8 @@ use clap::Args;
 use tamis::key::{Column, Field};
 use tamis_lab::{layers, search};
 use tamis_make::files;
+use tamis_make::names::Content;
+use tamis_read::Format;
 
 use crate::show::Output;
 use crate::{arguments, progress};
@@ -75,8 +77,9 @@ impl Layers {
 
     /// Measures it.
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
-        for path in [&self.csv, &self.report] {
+        for (path, content) in [(&self.csv, Content::Plain(Format::Csv)), (&self.report, Content::Page)] {
             files::check(path)?;
+            content.check(path)?;
         }
         let sets = progress::run(output, "measuring", |control| {
             let mut sets = if self.tables.is_empty() { layers::generated() } else { Vec::new() };
@@ -109,8 +112,9 @@ impl Search {
 
     /// Measures it.
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
-        for path in [&self.csv, &self.report] {
+        for (path, content) in [(&self.csv, Content::Plain(Format::Csv)), (&self.report, Content::Page)] {
             files::check(path)?;
+            content.check(path)?;
         }
         let key = self.key.unwrap_or(Field { column: Column::Line, steps: Vec::new() });
         let found = progress::run(output, "measuring", |control| {

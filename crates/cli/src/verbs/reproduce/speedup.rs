@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tamis_lab::speedup::{self, Phases};
 use tamis_make::files;
+use tamis_make::names::Content;
 
 use super::write_page;
 use crate::show::Output;
@@ -58,6 +59,7 @@ impl Speedup {
 
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
         files::check(&self.report)?;
+        Content::Page.check(&self.report)?;
         let repeats = self.repeats.max(1);
         let job = speedup::Job {
             sizes: self.sizes,

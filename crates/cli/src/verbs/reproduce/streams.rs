@@ -6,6 +6,7 @@ use clap::Args;
 use tamis_lab::{generate, streams};
 use tamis_make::files;
 use tamis_make::leftovers::TemporaryFolder;
+use tamis_make::names::Content;
 use tamis_make::parallel;
 
 use super::write_page;
@@ -64,6 +65,7 @@ impl Streams {
 
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
         files::check(&self.report)?;
+        Content::Page.check(&self.report)?;
         if !(1..=generate::ADDRESSES).contains(&self.distinct) {
             return usage("--distinct lies between 1 and 2^32, the number of addresses");
         }
