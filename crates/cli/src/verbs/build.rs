@@ -106,6 +106,7 @@ impl Build {
         let request::Build { job, exact } = request.resolve().map_err(wrong)?;
         warn_of_other_columns(output, &job);
         if self.explain {
+            self.reading.refuse_aside()?;
             return explain::show(output, &self.reading.request(), &job);
         }
         let path = self.output.expect("clap asks for it");
@@ -137,6 +138,7 @@ impl Build {
         if let (Some(params), Some(output)) = (&self.params, &self.output) {
             files::check_is_no_input(output, [params])?;
         }
+        self.reading.check_aside(&[self.output.as_deref()], self.params.iter().chain(&self.like))?;
         let params = match (&self.params, &self.like) {
             (Some(path), _) => Some(read_params(path)?),
             (_, Some(path)) => Some(like(path)?),

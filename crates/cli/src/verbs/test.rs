@@ -83,6 +83,7 @@ impl Test {
             let filters = [Some(&self.file), self.removed.as_ref()].into_iter().flatten();
             files::check_is_no_input(path, read.chain(filters.map(PathBuf::as_path)))?;
         }
+        self.reading.check_aside(&[self.report.as_deref()], [&self.file])?;
         let file = files::open(&self.file)?;
         let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;
         let request = TestJob { reading: asked.reading.clone(), ..request };

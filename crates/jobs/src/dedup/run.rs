@@ -10,7 +10,7 @@ use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Position, Sources};
 
 use super::seen::Seen;
-use super::state::{Begun, Journal, LastLine, Reached, State};
+use super::state::{Begun, Journal, LastLine, Outputs, Reached, State};
 use super::{Batch, Job, Notice, OutputRefusal, Report};
 use tamis_make::destination::{Destination, Outlet};
 use tamis_make::failpoint::reach;
@@ -91,6 +91,8 @@ pub(super) struct Run<'j> {
     /// How far each input was read.
     reached: Vec<Reached>,
     others: Outlet,
+    /// Where bad rows are set aside.
+    aside: To,
     /// Whether the output appears at the end, in place of another: until then no state belongs to it.
     replaces: bool,
     /// Whether this run went on where the one before had ended.
@@ -131,7 +133,7 @@ impl<'j> Run<'j> {
                     let file = Appended::open(path, 0)?;
                     let file = Continued { file, committed: 0, settled: true, made };
                     reach("dedup/emptied");
-                    state.announce(&seen, &reached, path)?;
+                    state.announce(&seen, &reached, Outputs { output: Some((path, 0)), aside: None })?;
                     if journal.is_some() {
                         notices.push(Notice::NewOutput { path: path.into() });
                     }
@@ -166,7 +168,13 @@ impl<'j> Run<'j> {
             Some(to) => to,
             None => To::Outlet(Outlet::open(&job.output)?),
         };
-        let others = Outlet::open(&job.rejected.clone().map_or(Destination::Nowhere, Destination::File))?;
+        let others = Outlet::open(&Destination::of_file(job.rejected.as_deref()))?;
+        let aside = match state.as_mut().filter(|_| !replaces).zip(job.bad_rows.path()) {
+            Some((state, path)) if is_regular(path) => {
+                To::Continued(open_aside(path, state, &seen, &reached, &to, &mut notices)?)
+            }
+            _ => To::Outlet(Outlet::open(&Destination::of_file(job.bad_rows.path()))?),
+        };
         Ok(Run {
             job,
             seen,
@@ -174,6 +182,7 @@ impl<'j> Run<'j> {
             reached,
             to,
             others,
+            aside,
             replaces,
             resumed,
             notices,
@@ -222,13 +231,15 @@ impl<'j> Run<'j> {
             batch.gather(&self.fresh, false, &mut self.text);
             self.others.write(&self.text)?;
         }
+        self.aside.write(&batch.aside)?;
+        reach("dedup/set-aside");
         if self.reached[end.input].plain {
             let line = batch.last_line();
             self.reached[end.input].offset = end.offset - line.len() as u64;
             self.reached[end.input].last_line = LastLine::of(line);
         }
         self.commit_if_due()?;
-        let done = self.to.is_closed() && !self.others.takes();
+        let done = self.to.is_closed() && !self.others.takes() && self.job.bad_rows.path().is_none();
         Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
@@ -239,7 +250,7 @@ impl<'j> Run<'j> {
         let can_be_left = !self.replaces && self.reached.iter().all(|place| place.plain);
         if can_be_left && self.committed.elapsed() > self.wait {
             let begun = Instant::now();
-            commit(state, &self.seen, &self.reached, &mut self.to)?;
+            commit(state, &self.seen, &self.reached, &mut self.to, &mut self.aside)?;
             self.wait = commit_every(self.job).max(10 * begun.elapsed());
             self.committed = Instant::now();
         }
@@ -258,17 +269,33 @@ impl<'j> Run<'j> {
             (Some(state), To::Outlet(outlet)) if self.replaces => {
                 // A run that ends between the two replaces the output once more, by the same.
                 outlet.finish()?;
+                if let To::Outlet(aside) = self.aside {
+                    aside.finish()?;
+                }
                 reach("dedup/replaced");
-                let path = self.job.output.path().expect("what is replaced has a name");
-                let length = fs::metadata(path).map_err(Error::io(path))?.len();
-                state.commit(&self.seen, &self.reached, Some((path, length)))?;
+                let length = |path: &'j Path| -> Result<(&'j Path, u64)> {
+                    Ok((path, fs::metadata(path).map_err(Error::io(path))?.len()))
+                };
+                let written = Outputs {
+                    output: self.job.output.path().map(length).transpose()?,
+                    aside: self
+                        .job
+                        .bad_rows
+                        .path()
+                        .filter(|path| is_regular(path))
+                        .map(length)
+                        .transpose()?,
+                };
+                state.commit(&self.seen, &self.reached, written)?;
             }
             (state, mut to) => {
                 if let Some(state) = state {
-                    commit(state, &self.seen, &self.reached, &mut to)?;
+                    commit(state, &self.seen, &self.reached, &mut to, &mut self.aside)?;
                 }
-                if let To::Outlet(outlet) = to {
-                    outlet.finish()?;
+                for to in [to, self.aside] {
+                    if let To::Outlet(outlet) = to {
+                        outlet.finish()?;
+                    }
                 }
             }
         }
@@ -293,13 +320,57 @@ impl<'j> Run<'j> {
 }
 
 /// Writes the state, with an output that is on disk.
-fn commit(state: &mut State, seen: &Seen, reached: &[Reached], to: &mut To) -> Result<()> {
-    let Some(output) = to.continued() else { return state.commit(seen, reached, None) };
-    output.file.sync()?;
+fn commit(state: &mut State, seen: &Seen, reached: &[Reached], to: &mut To, aside: &mut To) -> Result<()> {
+    let (mut output, mut aside) = (to.continued(), aside.continued());
+    for output in [&output, &aside].into_iter().flatten() {
+        output.file.sync()?;
+    }
     reach("dedup/synced");
-    state.commit(seen, reached, Some(output.written()))?;
-    output.settle();
+    let written = Outputs {
+        output: output.as_ref().map(|output| output.written()),
+        aside: aside.as_ref().map(|aside| aside.written()),
+    };
+    state.commit(seen, reached, written)?;
+    for output in [&mut output, &mut aside].into_iter().flatten() {
+        output.settle();
+    }
     Ok(())
+}
+
+/// Opens the file for bad rows that is continued; before anything is written to it, the state knows of it.
+fn open_aside(
+    path: &Path,
+    state: &mut State,
+    seen: &Seen,
+    reached: &[Reached],
+    to: &To,
+    notices: &mut Vec<Notice>,
+) -> Result<Continued> {
+    files::check(path)?;
+    let begun = match state.begin(path)? {
+        Begun::New => None,
+        Begun::Continued(length) => Some(length),
+        Begun::Replaced => return Err(Error::input(path, OutputRefusal::Unknown)),
+    };
+    let length = begun.unwrap_or(0);
+    let cut = fs::metadata(path).map_or(0, |file| file.len()).saturating_sub(length);
+    if cut > 0 && !state.was_left() {
+        return Err(Error::input(path, OutputRefusal::Longer { bytes: cut }));
+    }
+    let made = !path.exists();
+    let file = Appended::open(path, length)?;
+    if cut > 0 {
+        notices.push(Notice::Cut { path: path.into(), bytes: cut });
+    }
+    let aside = Continued { file, committed: length, settled: true, made };
+    if begun.is_none() {
+        let output = match to {
+            To::Continued(output) => Some(output.written()),
+            To::Outlet(_) => None,
+        };
+        state.announce(seen, reached, Outputs { output, aside: Some((path, 0)) })?;
+    }
+    Ok(aside)
 }
 
 /// Refuses to continue an output that begins with other columns than these.

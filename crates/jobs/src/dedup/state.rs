@@ -39,6 +39,9 @@ pub(super) struct Journal {
     inputs: Vec<Input>,
     /// Where first occurrences went, where that is a file.
     output: Option<Written>,
+    /// Where bad rows were set aside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bad_rows: Option<Written>,
     /// Where those of earlier runs went.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     earlier_outputs: Vec<Written>,
@@ -143,6 +146,7 @@ impl From<First> for Journal {
             keys,
             inputs: inputs.into_iter().map(mark).collect(),
             output: output.map(|(path, length)| Written { path, length, head: None, tail: None }),
+            bad_rows: None,
             earlier_outputs: Vec::new(),
         }
     }
@@ -175,7 +179,7 @@ impl Journal {
 
     /// All outputs that there were, the last one first.
     pub(super) fn outputs(&self) -> Vec<Written> {
-        self.output.iter().chain(&self.earlier_outputs).cloned().collect()
+        self.output.iter().chain(&self.bad_rows).chain(&self.earlier_outputs).cloned().collect()
     }
 
     /// Whether the output of the last run was this one.
@@ -313,6 +317,13 @@ pub(super) struct State {
     lock: Lock,
 }
 
+/// Outputs that are continued, with the length of each.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outputs<'a> {
+    pub(super) output: Option<(&'a Path, u64)>,
+    pub(super) aside: Option<(&'a Path, u64)>,
+}
+
 /// How an output begins.
 pub(super) enum Begun {
     /// There is nothing yet.
@@ -363,20 +374,15 @@ impl State {
     }
 
     /// Writes that an output begins here, before anything is written to it.
-    pub(super) fn announce(&mut self, seen: &Seen, reached: &[Reached], output: &Path) -> Result<()> {
-        let empty = !self.path.exists();
-        self.commit(seen, reached, Some((output, 0)))?;
+    pub(super) fn announce(&mut self, seen: &Seen, reached: &[Reached], outputs: Outputs<'_>) -> Result<()> {
+        let empty = self.empty || !self.path.exists();
+        self.commit(seen, reached, outputs)?;
         self.empty = empty;
         Ok(())
     }
 
-    /// Writes keys and journal, together or not at all; with the output and its length.
-    pub(super) fn commit(
-        &mut self,
-        seen: &Seen,
-        reached: &[Reached],
-        output: Option<(&Path, u64)>,
-    ) -> Result<()> {
+    /// Writes keys and journal, together or not at all; with the outputs and their lengths.
+    pub(super) fn commit(&mut self, seen: &Seen, reached: &[Reached], outputs: Outputs<'_>) -> Result<()> {
         let inputs = reached.iter().map(|place| place.input().map_err(Error::io(&place.path)));
         let written = |(path, length): (&Path, u64)| Written::of(path, length).map_err(Error::io(path));
         let mut journal = Journal {
@@ -384,10 +390,13 @@ impl State {
             verb: Verb::Dedup,
             keys: seen.keys(),
             inputs: inputs.collect::<Result<_>>()?,
-            output: output.map(written).transpose()?,
+            output: outputs.output.map(written).transpose()?,
+            bad_rows: outputs.aside.map(written).transpose()?,
             earlier_outputs: self.outputs.clone().unwrap_or_default(),
         };
-        journal.earlier_outputs.retain(|written| output.is_none_or(|(path, _)| !written.is_of(path)));
+        for (path, _) in [outputs.output, outputs.aside].into_iter().flatten() {
+            journal.earlier_outputs.retain(|written| !written.is_of(path));
+        }
         let text = serde_json::to_vec(&journal).expect("a journal is plain data");
         let (kind, group) = seen.params()?;
         let params = Params::new(Common { kind, ..self.common.clone() }, vec![group])?;

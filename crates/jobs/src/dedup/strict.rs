@@ -25,6 +25,7 @@ use super::{Batch, DEFAULT_RATE, Job, Refusal, Report, Sifter, check_outputs, us
 use tamis_make::destination::{Destination, Outlet};
 use tamis_make::exact::full_disk;
 use tamis_make::failpoint::reach;
+use tamis_make::rows::OnBad;
 
 /// Parts that keys are cut into at a time, by this many bits of their hash.
 const PART_BITS: u32 = 6;
@@ -48,19 +49,23 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
         phases.push((name, since.elapsed()));
         since = Instant::now();
     };
-    let sifters =
-        || (0..job.threads).map(|_| Sifter::new(&job.recipe, job.hash, job.bad_rows, true)).collect();
+    let mut aside = Outlet::open(&Destination::of_file(job.bad_rows.path()))?;
+    let on_bad = OnBad::from(&job.bad_rows);
+    let sifters = |on_bad| {
+        (0..job.threads).map(|_| Sifter::new(&job.recipe, job.hash, on_bad, true)).collect::<Vec<_>>()
+    };
 
     let mut asked = Asked::new(seen, memory)?;
     let mut trails = Trails::default();
     let take = |next: Next<'_, Batch>| match next {
         Next::Batch(batch, end) => {
             trails.of(end.input).follow(batch);
+            aside.write(&batch.aside)?;
             asked.take(batch).map(ControlFlow::Continue)
         }
         Next::Pause => Ok(ControlFlow::Continue(())),
     };
-    let sifted: Vec<Sifter<'_>> = sources.sift(sifters(), take, control)?;
+    let sifted: Vec<Sifter<'_>> = sources.sift(sifters(on_bad), take, control)?;
     phase("read");
     reach("dedup/first-pass");
     let Asked { seen, answers, known, parts, records, mut rescued, .. } = asked;
@@ -82,13 +87,14 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
         }
         Next::Pause => Ok(ControlFlow::Continue(())),
     };
-    sources.sift(sifters(), take, control)?;
+    sources.sift(sifters(on_bad.again()), take, control)?;
     if !outlets.to.is_closed()
         && let Some(input) = (0..inputs.len()).find(|input| again.of(*input) != trails.of(*input))
     {
         return Err(changed(&inputs, input));
     }
     let (first, closed) = outlets.finish()?;
+    aside.finish()?;
     phase("write");
     let (_, group) = seen.params()?;
     Ok(Report {

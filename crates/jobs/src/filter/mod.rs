@@ -70,7 +70,7 @@ pub struct Job {
     pub rejected: Option<PathBuf>,
     /// How records of Parquet are written.
     pub format: Option<Format>,
-    /// Records without a key; left out, they are among the others.
+    /// Records without a key; left out, they are among the others, but not where they are set aside.
     pub bad_rows: BadRows,
     /// Threads.
     pub threads: usize,
@@ -149,7 +149,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     }
     let form = sources.form(job.format, Format::for_output(job.output.path().or(job.rejected.as_deref())))?;
     let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
-    let mut outlets = open_outlets(job, &sources)?;
+    let (mut outlets, mut aside) = open_outlets(job, &sources)?;
     let asked = asked(job, params)?;
     let store = job.strict.map(|_| Store::open(&job.filters, &file)).transpose()?;
     let sieving = Sieving {
@@ -170,7 +170,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
             Ask::Own => Groups::KnownOr(params, params.groups.len() as u32),
             _ => Groups::One(0),
         };
-        Sieve::new(&sieving, &recipe, &params.common, groups, job.bad_rows)
+        Sieve::new(&sieving, &recipe, &params.common, groups, (&job.bad_rows).into())
     };
     let sieves = (0..job.threads).map(sieve).collect();
     let mut phases = vec![("open", start.elapsed())];
@@ -178,13 +178,14 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let mut strict = store.as_ref().zip(job.strict).map(|(store, memory)| {
         Strict::new(&sieving, store, memory, std::env::temp_dir(), sources.are_streams(), control)
     });
-    let sieves = sift(&sources, sieves, strict.as_mut(), &mut outlets, control)?;
+    let sieves = sift(&sources, sieves, strict.as_mut(), (&mut outlets, &mut aside), control)?;
     phases.push(("analyse", analysing.elapsed()));
     let closed = outlets.iter().any(Outlet::is_closed);
     let writing = Instant::now();
     for outlet in outlets {
         outlet.finish()?;
     }
+    aside.finish()?;
     if job.output.path().is_some() || job.rejected.is_some() {
         phases.push(("write", writing.elapsed()));
     }
@@ -199,12 +200,15 @@ fn sift<'a>(
     sources: &Sources,
     sieves: Vec<Sieve<'a>>,
     mut strict: Option<&mut Strict<'a>>,
-    outlets: &mut [Outlet; 2],
+    (outlets, aside): (&mut [Outlet; 2], &mut Outlet),
     control: &Control,
 ) -> Result<Vec<Sieve<'a>>> {
     let sieves = sources.sift(
         sieves,
         |next| {
+            if let Next::Batch(sieved, _) = &next {
+                aside.write(&sieved.aside)?;
+            }
             match (next, &mut strict) {
                 (Next::Batch(sieved, _), Some(strict)) => strict.take(&mut sieved.suspects, outlets)?,
                 (Next::Pause, Some(strict)) => strict.settle(outlets)?,
@@ -215,7 +219,7 @@ fn sift<'a>(
                 (Next::Pause, None) => {}
             }
             // Without a reader of what passes, there may still be a file to complete.
-            let done = outlets[0].is_closed() && !outlets[1].takes();
+            let done = outlets[0].is_closed() && !outlets[1].takes() && !aside.takes();
             Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         },
         control,
@@ -259,13 +263,15 @@ fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
     })
 }
 
-/// Opens what passing records and the others go to; refuses to write over what is read.
-fn open_outlets(job: &Job, sources: &Sources) -> Result<[Outlet; 2]> {
-    let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
+/// Opens what passing records and the others go to, and what bad ones do; refuses to write over what is read.
+fn open_outlets(job: &Job, sources: &Sources) -> Result<([Outlet; 2], Outlet)> {
+    let rejected = Destination::of_file(job.rejected.as_deref());
     let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
     let read = inputs.iter().chain([&job.filters]).chain(&job.removed);
-    files::check_outputs([job.output.path(), rejected.path()], read)?;
-    Ok([Outlet::open(&job.output)?, Outlet::open(&rejected)?])
+    let aside = job.bad_rows.path();
+    files::check_outputs([job.output.path(), rejected.path(), aside], read)?;
+    let aside = Outlet::open(&Destination::of_file(aside))?;
+    Ok(([Outlet::open(&job.output)?, Outlet::open(&rejected)?], aside))
 }
 
 fn asked(job: &Job, params: &Params) -> Result<Asked> {

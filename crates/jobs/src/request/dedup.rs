@@ -87,7 +87,7 @@ impl DedupJob {
             output: self.destination(),
             rejected: self.rejected.clone(),
             format: self.output_format,
-            bad_rows: self.reading.bad_rows,
+            bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
         })
     }
