@@ -24,6 +24,11 @@ pub enum Destination {
 }
 
 impl Destination {
+    /// This file, or nowhere.
+    pub fn of_file(path: Option<&Path>) -> Destination {
+        path.map_or(Destination::Nowhere, |path| Destination::File(path.into()))
+    }
+
     /// The file, where it is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -94,6 +99,11 @@ impl Outlet {
         }
         self.open = last != b'\n';
         self.write_bytes(records)
+    }
+
+    /// Writes what need not end with a record.
+    pub(crate) fn write_part(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write_bytes(bytes)
     }
 
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {

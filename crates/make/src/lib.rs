@@ -6,6 +6,7 @@
 //! Plain data in, plain data out. What asks the files is in `tamis-jobs`.
 
 pub mod arena;
+pub mod aside;
 pub mod batch;
 pub mod build;
 pub mod changing;

@@ -17,6 +17,7 @@ use tamis_read::refusal::{self, Help};
 use tamis_read::{Control, Explained, Sources};
 
 use crate::arena::{self, Placing};
+use crate::aside::{self, Aside};
 use crate::changing::Changing;
 use crate::count::KeyRules;
 use crate::hashes::{self, Wanted};
@@ -174,10 +175,12 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     let sources = Sources::open(&removal.inputs, &removal.options, &removal.recipe.columns())?;
     let inputs = sources.explain();
     files::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
+    let aside = Aside::open(&removal.bad_rows, [Some(path)], inputs.iter().map(|input| &input.path))?;
     let rules = KeyRules {
         recipe: &removal.recipe,
         hash: params.common.hash,
-        bad_rows: removal.bad_rows,
+        on_bad: (&removal.bad_rows).into(),
+        aside: aside.as_ref(),
         count_keywords: false,
     };
     let wanted = Wanted { distinct: removal.distinct, known_groups: false };
@@ -221,8 +224,9 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     let extras = Extras { about: Some(&about), ..Extras::default() };
     let (draft, tallies) =
         files::draft_container(path, &report.params, (&rows, &beside), &words, extras, removal.threads)?;
+    let aside = aside::end(aside)?;
     changing.still()?;
-    draft.finish()?;
+    files::finish_all(aside.into_iter().chain([draft]))?;
     report.tallies = tallies;
     report.time = start.elapsed();
     Ok(report)

@@ -6,7 +6,7 @@ use std::{mem, str};
 use tamis::key::Column;
 
 use super::binary::{self, LOOKED_THROUGH};
-use super::chunks::{Beginning, Feed, LineEnds, Sizes};
+use super::chunks::{Beginning, Feed, LineEnds, LineNumbers, Sizes};
 use super::delimited::{self, newlines};
 use super::detect::{self, BYTE_ORDER_MARK, BadFormat, RowFormat};
 use super::dialect::{Dialect, Picks};
@@ -203,8 +203,24 @@ impl Input {
     }
 
     /// Its text, to be read from the beginning.
-    pub(super) fn feed(&self, sizes: Sizes) -> Result<Feed> {
-        Feed::open(&self.path, &self.origin, self.compression, self.beginning, self.dialect(), sizes)
+    pub(super) fn feed(&self, sizes: Sizes, lines: LineNumbers) -> Result<Feed> {
+        let dialect = self.dialect();
+        Feed::open(&self.path, &self.origin, self.compression, self.beginning, dialect, (sizes, lines))
+    }
+
+    /// The names under which values of these columns are shown, each once: all of the record where that is
+    /// read, the asked ones otherwise.
+    pub(super) fn shown(&self, picked: &Picked) -> Vec<Option<&str>> {
+        let name = |column: &usize| self.explained.columns.get(*column).map(String::as_str);
+        let columns = match picked {
+            Picked::Texts(columns) => columns,
+            // A whole row is no text: what was asked for stands for it.
+            Picked::AndRow(columns) => return columns.iter().map(name).chain([None]).collect(),
+        };
+        let asked = self.style.as_ref().map_or(0, |style| columns.len() - style.columns());
+        let is_shown =
+            |&(place, column): &(usize, &usize)| place >= asked && !columns[asked..place].contains(column);
+        columns.iter().enumerate().map(|at| if is_shown(&at) { name(at.1) } else { None }).collect()
     }
 
     /// How its records are written. Those of text stay as they are, or become rows of Parquet; those of
@@ -340,7 +356,7 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
     }
     let seen = Seen {
         kind,
-        beginning: Beginning { bytes: mark, lines: 0 },
+        beginning: Beginning { bytes: mark, ..Beginning::default() },
         header: false,
         by_look,
         quotes: None,
@@ -488,7 +504,7 @@ fn look_at_table(
     };
     let rows = found.map(|found| Some(Rows::Delimited(dialect, picks(found))));
     let beginning = match seen.header {
-        true => Beginning { bytes: end, lines: newlines(&head.bytes[..end]) },
+        true => Beginning { bytes: end, lines: newlines(&head.bytes[..end]), uncounted: 0 },
         false => seen.beginning,
     };
     let comments = if seen.header { comments } else { 0 };

@@ -40,6 +40,7 @@
 //! `log`, `parquet`) → the sink.
 
 mod arch;
+mod aside;
 mod bad_input;
 mod bad_row;
 mod binary;
@@ -89,6 +90,7 @@ mod tests;
 mod watch;
 
 pub use arch::text::Places;
+pub use aside::BadRecord;
 pub use bad_row::{BadRow, skip_bad_rows};
 pub use chunks::LONGEST_ROW;
 pub use columns::{ColumnNames, NoColumn};

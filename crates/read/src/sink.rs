@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::aside::BadRecord;
 use crate::bad_row::BadRow;
 use crate::lines::{Fault, Lines};
 use crate::refusal::Refusal;
@@ -36,6 +37,17 @@ pub trait Sink: Send {
         let _ = place;
         Err(why.into())
     }
+
+    /// Whether rows that it refuses are [set aside](Self::set_aside), and the scan goes on: those that could
+    /// be left out.
+    fn sets_aside(&self) -> bool {
+        false
+    }
+
+    /// Takes the record of a row that it has just refused.
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        let _ = record;
+    }
 }
 
 impl Sink for &mut dyn Sink {
@@ -49,6 +61,14 @@ impl Sink for &mut dyn Sink {
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         (**self).bad_row(place, why)
+    }
+
+    fn sets_aside(&self) -> bool {
+        (**self).sets_aside()
+    }
+
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        (**self).set_aside(record);
     }
 }
 

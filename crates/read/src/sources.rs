@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tamis::key::Column;
 
 use crate::bad_input::BadInput;
-use crate::chunks::Sizes;
+use crate::chunks::{LineNumbers, Sizes};
 use crate::columns::NoColumn;
 use crate::format::{Form, Format};
 use crate::input::{Explained, Input, Rows, Understood};
@@ -216,7 +216,9 @@ impl Sources {
     /// Begins an input of plain text at this place, where a row must begin; never before its first.
     pub fn begin_at(&mut self, position: Position) {
         let beginning = &mut self.inputs[position.input].beginning;
-        beginning.bytes = beginning.bytes.max(usize::try_from(position.offset).unwrap_or(usize::MAX));
+        let bytes = beginning.bytes.max(usize::try_from(position.offset).unwrap_or(usize::MAX));
+        beginning.uncounted += bytes - beginning.bytes;
+        beginning.bytes = bytes;
     }
 
     /// Reads nothing of an input.
@@ -224,8 +226,22 @@ impl Sources {
         self.inputs[input].left_out = true;
     }
 
-    fn pieces(&self) -> Inputs<'_> {
-        Inputs { inputs: &self.inputs, sizes: self.sizes }
+    /// The line ends before the first row of an input.
+    pub fn lines_before(&self, input: usize) -> u64 {
+        self.inputs[input].beginning.lines
+    }
+
+    /// Numbers the lines of an input as one before whose first row these are.
+    pub fn count_lines_after(&mut self, input: usize, lines: u64) {
+        self.inputs[input].beginning.lines = lines;
+    }
+
+    fn pieces<S: Sink>(&self, sinks: &[S]) -> Inputs<'_> {
+        let lines = match sinks.iter().any(Sink::sets_aside) {
+            true => LineNumbers::Always,
+            false => LineNumbers::WhenNeeded,
+        };
+        Inputs { inputs: &self.inputs, sizes: self.sizes, lines }
     }
 
     /// Gives every record, with its place in the text, to one of the sifters, on as many threads
@@ -238,7 +254,7 @@ impl Sources {
     ) -> Result<Vec<S>> {
         match &self.table {
             Some(table) => ordered::sift(&Pieces::of(table), sifters, &mut take, control),
-            None => ordered::sift(&self.pieces(), sifters, &mut take, control),
+            None => ordered::sift(&self.pieces(&sifters), sifters, &mut take, control),
         }
     }
 
@@ -249,7 +265,7 @@ impl Sources {
     pub fn scan<S: Sink>(&self, sinks: Vec<S>, control: &Control) -> Result<Vec<S>> {
         match &self.table {
             Some(table) => feeder::scan(&Pieces::of(table), sinks, control),
-            None => feeder::scan(&self.pieces(), sinks, control),
+            None => feeder::scan(&self.pieces(&sinks), sinks, control),
         }
     }
 

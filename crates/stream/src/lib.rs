@@ -98,6 +98,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let inputs = opened.values().flatten().flat_map(|stream| stream.source.explained()).collect();
     let moved = resumed.leave_out_lost(&mut opened)?;
     let learners = resumed.learners(job, learned, control)?;
+    let aside = resumed.aside(job, control)?;
     if let Some(window) = &job.window {
         open::say_memory(window, &learners, watch)?;
     }
@@ -124,6 +125,8 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         uncommitted,
         due: Due::every(job.commit_every),
         room: Room::default(),
+        aside,
+        set_aside: begin.bad_rows,
     };
     thread::scope(|scope| {
         let spawn = |(reader, stop)| {

@@ -2,6 +2,7 @@
 //! the streams, the outputs.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -20,9 +21,9 @@ use super::kafka;
 use super::learned::{Learned, Sizing};
 use super::panes::Panes;
 use super::rebuild::Rebuild;
-use super::refusal::{CannotResume, News};
+use super::refusal::{CannotResume, Impossible, News};
 use super::role::{ByRole, Role};
-use super::run::{Learner, Stream};
+use super::run::{Aside, Learner, Stream};
 use super::sift::{Grouping, Making};
 use super::sink::{Continued, Target};
 use super::source::Source;
@@ -139,6 +140,21 @@ impl Resumed {
         learned.into_iter().zip(self.sketches(job)).map(learner).collect()
     }
 
+    /// Where bad rows are set aside, after those that the commit has.
+    pub(super) fn aside<'a>(&self, job: &Job, control: &'a Control) -> Result<Option<Aside<'a>>> {
+        let Some(path) = job.bad_rows.path() else { return Ok(None) };
+        let target = Target::File(path.into());
+        target.check()?;
+        let known = self.begin.bad_rows.as_ref().filter(|known| known.path == target.name());
+        let is_there = || fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0);
+        if job.state.is_some() && known.is_none() && is_there() {
+            return Err(Error::input(path, CannotResume::AsideUnknown));
+        }
+        let length = known.map(|known| known.length);
+        let sink = target.open(Continued { job, name: "bad-rows", length, begun: self.begun }, control)?;
+        Ok(Some(Aside { sink, path: target.name(), is_new: known.is_none() }))
+    }
+
     /// The panes of the commit; none without windows.
     fn panes(&self, common: &Common, sizing: &Sizing) -> Result<Panes> {
         let (Some(state), Some(files)) = (&self.state, &self.begin.window) else {
@@ -174,7 +190,7 @@ pub(super) fn setups<'a>(
         let making = Making {
             recipe: &input.recipe,
             hash,
-            bad_rows: job.bad_rows,
+            on_bad: (&job.bad_rows).into(),
             groups: if asked { Grouping::None } else { grouping },
             keys: asked || hash == Scheme::Murmur3,
             time: job.window.as_ref().and_then(Window::time).filter(|_| role == Role::Train),
@@ -213,6 +229,9 @@ pub(super) fn open_stream<'a>(
     let begin = begin.map(|begin| (&begin.place, &begin.bookmark));
     if let Named::Kafka(address) = setup.named {
         kafka::check(&[address], &job.kafka)?;
+        if job.bad_rows.path().is_some() {
+            return Err(Impossible::SetAsideTopic.into());
+        }
         #[cfg(feature = "kafka")]
         {
             let Setup { follow, options, making, .. } = setup;
@@ -241,7 +260,7 @@ pub(super) fn apart<'a>(opened: Opened<'a>) -> (ByRole<Stream<'a>>, Vec<Reader<'
 /// Refuses to write over what is read, and to read what is in the state.
 pub(super) fn check_places(job: &Job, streams: &Opened<'_>) -> Result<()> {
     let outputs = [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)];
-    let outputs = outputs.into_iter().flatten().map(Target::regular);
+    let outputs = outputs.into_iter().flatten().map(Target::regular).chain([job.bad_rows.path()]);
     let written: Vec<PathBuf> = outputs.clone().flatten().map(place::real).collect();
     let paths: Vec<PathBuf> = streams.values().flatten().flat_map(|stream| stream.source.paths()).collect();
     files::check_outputs(outputs, paths.iter().chain(&job.from).collect::<Vec<_>>())?;

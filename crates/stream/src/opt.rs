@@ -1,7 +1,8 @@
 //! The options of a stream that refusals name. Those that it shares with other jobs are theirs.
 
 pub use tamis_make::opt::{
-    BITS_PER_KEY, CONSERVATIVE, FPR, HASH, KEYS, KIND, OUTPUT, PARAMS, REBUILD_ABOVE, SIZE,
+    BAD_ROWS, BAD_ROWS_TO, BITS_PER_KEY, CONSERVATIVE, FPR, HASH, KEYS, KIND, OUTPUT, PARAMS, REBUILD_ABOVE,
+    SIZE,
 };
 use tamis_read::refusal::Opt;
 

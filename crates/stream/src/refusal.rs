@@ -28,6 +28,9 @@ pub enum Impossible {
     /// A kind that cannot remove.
     #[error("keys cannot be removed from a {0} filter")]
     Removal(Kind),
+    /// A file for the bad rows of a topic.
+    #[error("bad messages of a topic are not set aside")]
+    SetAsideTopic,
     /// A batch of no records, or too many.
     #[error("a batch has between 1 and 1,073,741,824 records")]
     Batch,
@@ -104,6 +107,9 @@ pub enum Impossible {
 impl Refusal for Impossible {
     fn help(&self) -> Vec<Help> {
         match self {
+            Impossible::SetAsideTopic => {
+                vec![Help::leave_out(opt::BAD_ROWS_TO), Help::give(opt::BAD_ROWS.with("skip"))]
+            }
             Impossible::Static => vec![Help::give(opt::KIND.with(GROWING))],
             Impossible::Layered => {
                 vec![Help::Do("build it"), Help::give(opt::KIND.with(GROWING))]
@@ -264,6 +270,9 @@ pub enum CannotResume {
         /// As it was.
         written: u64,
     },
+    /// A file for bad rows that has something in it.
+    #[error("has rows that this state does not know, and would be overwritten")]
+    AsideUnknown,
     /// Rows that are other ones.
     #[error(
         "filters had to be rebuilt, and the rows that were read have changed: an input was cut or replaced"
@@ -304,6 +313,7 @@ fn listed(differences: &[Difference]) -> String {
 impl Refusal for CannotResume {
     fn help(&self) -> Vec<Help> {
         match self {
+            CannotResume::AsideUnknown => vec![Help::Do("move it away, or name another file for bad rows")],
             CannotResume::HalfLine => vec![Help::give(opt::FOLLOW)],
             CannotResume::Damaged
             | CannotResume::OutputShortened { .. }

@@ -20,7 +20,7 @@ use super::refusal::{CannotResume, News};
 use super::role::{ByRole, Role};
 use super::sink::AnswerSink;
 use super::source::{Cut, Place, Reached, Records, Source};
-use super::state::{self, Begin, Commit, Planned, State};
+use super::state::{self, Begin, Commit, Planned, SetAside, State};
 use super::watch::{Batch, Watch, Windowed};
 use super::window::Times;
 
@@ -119,6 +119,18 @@ pub(super) struct Run<'a> {
     pub(super) uncommitted: bool,
     pub(super) due: Due,
     pub(super) room: Room,
+    /// Where bad rows are set aside; and what the commit says of it.
+    pub(super) aside: Option<Aside<'a>>,
+    pub(super) set_aside: Option<SetAside>,
+}
+
+/// Where bad rows are set aside.
+pub(super) struct Aside<'a> {
+    pub(super) sink: Box<dyn AnswerSink + 'a>,
+    /// Its name in commits.
+    pub(super) path: String,
+    /// Whether no commit knows of it yet: one must, before anything is written.
+    pub(super) is_new: bool,
 }
 
 /// When things are due that are not done for every batch.
@@ -179,6 +191,9 @@ impl<'a> Run<'a> {
         let (mut closed, mut stopped) = (false, false);
         let window = self.windowed();
         self.watch.update(|status| status.window = window);
+        if self.state.is_some() && self.aside.as_ref().is_some_and(|aside| aside.is_new) {
+            self.commit()?;
+        }
         while !stopped && !closed {
             // Records that wait already are no reason not to hear.
             if self.control.check().is_err() {
@@ -205,7 +220,7 @@ impl<'a> Run<'a> {
                     times.tick(now)
                 })
             });
-            if !replayed && self.streams.values().all(|stream| stream.records.is_empty()) {
+            if !replayed && self.streams.values().all(|stream| stream.records.is_nothing()) {
                 if self.streams.values().all(|stream| stream.ended) {
                     break;
                 }
@@ -401,7 +416,8 @@ impl<'a> Run<'a> {
         self.say_growth(layers);
         let (removed, missing) = self.remove()?;
         let window = self.windowed();
-        let Answered { queries, distinct, answers, open } = self.answer()?;
+        let Answered { queries, distinct, answers, mut open } = self.answer()?;
+        open &= self.set_aside()?;
         self.streams.values_mut().for_each(Stream::clear);
         let skipped = self.sources().map(|source| source.skipped()).sum();
         let lag = ByRole::of(|role| self.streams[role].source.as_ref().and_then(|source| source.lag()));
@@ -467,6 +483,17 @@ impl<'a> Run<'a> {
         Ok(answered)
     }
 
+    /// Sets the bad rows of the batch aside; whether somebody takes more.
+    fn set_aside(&mut self) -> Result<bool> {
+        let Some(aside) = &mut self.aside else { return Ok(true) };
+        let mut open = true;
+        for stream in self.streams.values() {
+            open &= aside.sink.append(self.batch, &stream.records.aside)?;
+            reach("stream/set-aside");
+        }
+        Ok(open)
+    }
+
     fn fill_if_due(&mut self) -> Result<()> {
         let begun = Instant::now();
         if !self.due.learned || begun < self.due.fill {
@@ -509,6 +536,9 @@ impl<'a> Run<'a> {
         {
             state.sync_log()?;
         }
+        if let Some(aside) = &mut self.aside {
+            aside.sink.sync(self.batch)?;
+        }
         self.learners.iter_mut().try_for_each(|learner| learner.sink.sync(self.batch))
     }
 
@@ -539,6 +569,11 @@ impl<'a> Run<'a> {
         if let Some(times) = &self.times {
             commit.window = Some(state::PaneFiles { newest: times.newest, ..files });
         }
+        if let Some(Aside { sink, path, is_new }) = &mut self.aside {
+            *is_new = false;
+            self.set_aside = sink.length().map(|length| SetAside { path: path.clone(), length });
+        }
+        commit.bad_rows.clone_from(&self.set_aside);
         state.commit(commit)?;
         for stream in self.streams.values_mut() {
             if let Some(source) = &mut stream.source {

@@ -105,12 +105,19 @@ pub struct Records {
     pub keys: KeyBatch,
     /// Their times in milliseconds since 1970, where rows tell them.
     pub times: Vec<i64>,
+    /// What is set aside of those that were left out between them.
+    pub aside: Vec<u8>,
 }
 
 impl Records {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.keys.len()
+    }
+
+    /// Whether there are none, and nothing is set aside.
+    pub fn is_nothing(&self) -> bool {
+        self.is_empty() && self.aside.is_empty()
     }
 
     /// Whether there are none.
@@ -122,6 +129,7 @@ impl Records {
     pub fn clear(&mut self) {
         self.keys.clear();
         self.times.clear();
+        self.aside.clear();
     }
 
     /// Appends some of the others.

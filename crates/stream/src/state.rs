@@ -64,6 +64,16 @@ pub(super) struct Commit {
     /// With windows: how far time has come, and the files of panes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) window: Option<PaneFiles>,
+    /// Where bad rows were set aside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bad_rows: Option<SetAside>,
+}
+
+/// A file of bad rows, and how long it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SetAside {
+    pub(super) path: String,
+    pub(super) length: u64,
 }
 
 /// The panes of windows, by their numbers.

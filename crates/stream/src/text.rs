@@ -114,11 +114,17 @@ pub(super) struct Text {
     /// Whether a commit tells how live text is understood.
     settled: bool,
     piece: Option<Piece>,
-    /// The next record of the piece.
+    /// The next record of the piece, and the next of those that were left out.
     next: usize,
+    next_bad: usize,
     at: Position,
+    /// The lines before that place of a live text; none where they were not counted from its beginning.
+    lines: Option<u64>,
     /// Rows of a Parquet file that were seen.
     rows: u64,
+    /// Rows of it that were left out since the last record; and those of an earlier run that are passed over.
+    since: u64,
+    passed: u64,
     skipped: u64,
 }
 
@@ -127,6 +133,8 @@ pub(super) struct Reader<'a> {
     setup: Setup<'a>,
     shared: Arc<Shared>,
     begin: Position,
+    /// The lines before that, of live text.
+    lines: Option<u64>,
     prepared: Prepared,
 }
 
@@ -145,6 +153,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Default)]
 struct Earlier {
     at: Position,
+    /// What a [place](Text::place) has beside that.
+    beside: Option<u64>,
     bookmark: Bookmark,
 }
 
@@ -152,9 +162,9 @@ impl Earlier {
     fn of(begin: Option<(&Place, &Value)>) -> Result<Earlier> {
         let Some((Place(place), bookmark)) = begin else { return Ok(Earlier::default()) };
         let damaged = || Error::from(CannotResume::Plan);
-        let [input, offset] = place[..] else { return Err(damaged()) };
+        let (at, beside) = position(place)?;
         let bookmark = serde_json::from_value(bookmark.clone()).map_err(|_| damaged())?;
-        Ok(Earlier { at: Position { input: input as usize, offset }, bookmark })
+        Ok(Earlier { at, beside, bookmark })
     }
 
     /// What comes of a live text is understood as its beginning was, which may not come again.
@@ -170,6 +180,15 @@ impl Earlier {
     /// That beginning, where it was read.
     fn prelude(&self, input: usize) -> Cursor<Vec<u8>> {
         Cursor::new(self.late(input).map(|live| live.prelude.0.clone()).unwrap_or_default())
+    }
+}
+
+/// What the numbers of a place are.
+fn position(place: &[u64]) -> Result<(Position, Option<u64>)> {
+    match *place {
+        [input, offset] => Ok((Position { input: input as usize, offset }, None)),
+        [input, offset, beside] => Ok((Position { input: input as usize, offset }, Some(beside))),
+        _ => Err(CannotResume::Plan.into()),
     }
 }
 
@@ -191,8 +210,12 @@ pub(super) fn open<'a>(setup: Setup<'a>, begin: Option<(&Place, &Value)>) -> Res
     let known = live.and_then(|input| earlier.known(input)).filter(|_| !nothing).cloned();
     text.settled = known.is_some();
     *lock(&text.shared.live) = known;
-    let shared = Arc::clone(&text.shared);
-    Ok((text, Reader { setup, shared, begin: earlier.at, prepared }))
+    match live {
+        Some(_) => text.lines = begin.map_or(Some(0), |_| earlier.beside),
+        None => (text.since, text.passed) = (earlier.beside.unwrap_or(0), earlier.beside.unwrap_or(0)),
+    }
+    let (shared, lines) = (Arc::clone(&text.shared), text.lines);
+    Ok((text, Reader { setup, shared, begin: earlier.at, lines, prepared }))
 }
 
 impl Text {
@@ -284,7 +307,7 @@ impl Reader<'_> {
     }
 
     fn read(self) -> Result<()> {
-        let Reader { setup, shared, begin, prepared } = self;
+        let Reader { setup, shared, begin, lines, prepared } = self;
         let known = lock(&shared.live).clone();
         let late = known.is_some() && begin.offset > 0;
         // Inputs are numbered from the one on with which this begins.
@@ -312,14 +335,23 @@ impl Reader<'_> {
             }
             *lock(&shared.live) = Some(Understood::of(&explained[input], prelude));
             sources.in_rows_of(LONGEST_LINE);
+            if let Some(lines) = lines.filter(|_| late) {
+                sources.count_lines_after(input, lines);
+            }
         }
         let by_rows = |input: usize| explained[input].format == Format::Parquet;
         if !late && !by_rows(0) {
             sources.begin_at(Position { input: 0, offset: begin.offset });
         }
-        let sifters = (0..setup.threads).map(|_| Sifter::new(setup.making)).collect();
+        let counts = lines.is_some();
+        let sifters = (0..setup.threads).map(|_| Sifter::new(setup.making).counting_lines(counts)).collect();
+        let mut lines = live.map_or(0, |input| sources.lines_before(input));
         let take = |next: Next<'_, Piece>| {
             let Next::Batch(batch, end) = next else { return Ok(ControlFlow::Continue(())) };
+            batch.lines = batch.lines.take().filter(|_| live == Some(end.input));
+            if let Some(ends) = &mut batch.lines {
+                (ends.before, lines) = (lines, lines + ends.all);
+            }
             if batch.records.is_empty() && batch.skipped == 0 {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -358,10 +390,10 @@ impl Text {
             match self.shared.queue.pop(patience)? {
                 Popped::Piece(mut piece) => {
                     self.skipped += piece.skipped;
-                    if piece.input != self.at.input && !piece.records.is_empty() {
+                    if piece.input != self.at.input && !(piece.records.is_empty() && piece.bad.is_empty()) {
                         self.pass_on(piece.input)?;
                     }
-                    self.next = 0;
+                    (self.next, self.next_bad) = (0, 0);
                     if piece.by_rows {
                         // Rows are counted here; those that were done before are passed over.
                         piece.stops.iter_mut().zip(1..).for_each(|(stop, number)| *stop = number);
@@ -369,6 +401,7 @@ impl Text {
                         self.rows += piece.stops.len() as u64;
                         self.next =
                             self.at.offset.saturating_sub(piece.base).min(piece.stops.len() as u64) as usize;
+                        self.pass_over(&piece);
                     }
                     self.piece = Some(piece);
                 }
@@ -376,6 +409,69 @@ impl Text {
             }
         }
         Ok(None)
+    }
+
+    /// Passes over rows of Parquet that were left out in an earlier run.
+    fn pass_over(&mut self, piece: &Piece) {
+        for bad in &piece.bad {
+            let before = piece.base + u64::from(bad.before);
+            let here = before == self.at.offset && self.passed > 0;
+            if before >= self.at.offset && !here {
+                break;
+            }
+            self.passed -= u64::from(here);
+            self.next_bad += 1;
+        }
+    }
+
+    /// Takes what there is of a piece, up to the cut.
+    fn take_of(
+        &mut self,
+        piece: &Piece,
+        cut: Cut<'_>,
+        target: Option<(Position, u64)>,
+        records: &mut Records,
+    ) {
+        loop {
+            // Rows that were left out go with the record that they stand before: where a batch ends must not
+            // depend on how the text was cut into pieces.
+            while let Some(bad) = piece.bad.get(self.next_bad).filter(|bad| bad.before as usize <= self.next)
+            {
+                let after = match piece.by_rows {
+                    true => (self.at, self.since + 1),
+                    false => (Position { input: piece.input, offset: piece.base + u64::from(bad.stop) }, 0),
+                };
+                if is_full(cut, records) || target.is_some_and(|target| after > target) {
+                    return;
+                }
+                let from = self.next_bad.checked_sub(1).map_or(0, |last| piece.bad[last].aside);
+                records.aside.extend_from_slice(&piece.aside[from as usize..bad.aside as usize]);
+                (self.at, self.since) = after;
+                self.count_lines(piece.lines.as_ref().and_then(|lines| lines.up_to_bad(self.next_bad)));
+                self.next_bad += 1;
+            }
+            let end = piece.bad.get(self.next_bad).map_or(piece.records.len(), |bad| bad.before as usize);
+            let left = end - self.next;
+            let count = match (cut, target) {
+                (Cut::Records(most), _) => left.min(most.saturating_sub(records.len())),
+                (_, Some(target)) => {
+                    (self.next..end).take_while(|&record| (piece.after(record), 0) <= target).count()
+                }
+                _ => 0,
+            };
+            if count == 0 {
+                return;
+            }
+            records.extend(&piece.records, self.next..self.next + count);
+            self.next += count;
+            (self.at, self.since) = (piece.after(self.next - 1), 0);
+            self.count_lines(piece.lines.as_ref().and_then(|lines| lines.up_to(self.next - 1)));
+        }
+    }
+
+    /// Notes the lines before the place that was reached, where they are counted.
+    fn count_lines(&mut self, now: Option<u64>) {
+        self.lines = self.lines.and(now).or(self.lines);
     }
 
     /// Goes on to another input.
@@ -389,10 +485,18 @@ impl Text {
             self.marks.push(Mark::of(path, offset).map_err(Error::io(path))?);
         }
         self.at = Position { input, offset: 0 };
-        self.rows = 0;
+        (self.rows, self.since, self.passed) = (0, 0, 0);
         Ok(())
     }
 }
+
+/// Whether no more goes into a batch: rows that are set aside have a bound, too.
+fn is_full(cut: Cut<'_>, records: &Records) -> bool {
+    matches!(cut, Cut::Records(most) if records.len() >= most || records.aside.len() >= MOST_ASIDE)
+}
+
+/// Bytes that are set aside in one batch, but for the last row.
+const MOST_ASIDE: usize = 4 << 20;
 
 /// Ends the reading when it is dropped.
 pub(super) struct Stop(Arc<Shared>);
@@ -415,17 +519,16 @@ impl Source for Text {
     fn take(&mut self, cut: Cut<'_>, patience: Duration, records: &mut Records) -> Result<Reached> {
         let deadline = Instant::now() + patience;
         let target = match cut {
-            Cut::At(Place(place)) => match place[..] {
-                [input, offset] => Some(Position { input: input as usize, offset }),
-                _ => return Err(CannotResume::Plan.into()),
-            },
+            // Lines tell nothing that the offset does not.
+            Cut::At(Place(place)) => {
+                let (target, beside) = position(place)?;
+                Some((target, if self.lines.is_some() { 0 } else { beside.unwrap_or(0) }))
+            }
             Cut::Records(_) => None,
         };
         loop {
-            match (cut, target) {
-                (Cut::Records(most), _) if records.len() >= most => return Ok(Reached::Cut),
-                (_, Some(target)) if self.at == target => return Ok(Reached::Cut),
-                _ => {}
+            if is_full(cut, records) || target == Some((self.at, self.since)) {
+                return Ok(Reached::Cut);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.piece(left)? {
@@ -437,33 +540,23 @@ impl Source for Text {
                 None => {}
             }
             let Some(piece) = self.piece.take() else { continue };
-            let left = piece.records.len() - self.next;
-            let count = match (cut, target) {
-                (Cut::Records(most), _) => left.min(most - records.len()),
-                (_, Some(target)) => {
-                    let stops = self.next..piece.records.len();
-                    stops.take_while(|&record| piece.after(record) <= target).count()
-                }
-                _ => 0,
-            };
-            records.extend(&piece.records, self.next..self.next + count);
-            self.next += count;
-            if count > 0 {
-                self.at = piece.after(self.next - 1);
-            }
-            if self.next == piece.records.len() {
+            self.take_of(&piece, cut, target, records);
+            if self.next == piece.records.len() && self.next_bad == piece.bad.len() {
                 self.shared.queue.give_back(piece);
                 continue;
             }
             self.piece = Some(piece);
-            if target.is_some_and(|target| self.at != target) {
+            if target.is_some_and(|target| target != (self.at, self.since)) {
                 return Err(CannotResume::OtherRecords.into());
             }
         }
     }
 
+    /// The number of the input and the offset; of live text the lines before that, and of Parquet the rows
+    /// that were left out since the last record, if there are any.
     fn place(&self) -> Place {
-        Place(vec![self.at.input as u64, self.at.offset])
+        let beside = self.lines.or((self.since > 0).then_some(self.since));
+        Place([self.at.input as u64, self.at.offset].into_iter().chain(beside).collect())
     }
 
     fn bookmark(&mut self) -> Result<Value> {
@@ -494,14 +587,14 @@ impl Source for Text {
 
     fn forget(&mut self, place: &Place) -> Result<()> {
         match (&self.spool, &place.0[..]) {
-            (Some(spool), [_, offset]) => lock(spool).forget(*offset),
+            (Some(spool), [_, offset, ..]) => lock(spool).forget(*offset),
             _ => Ok(()),
         }
     }
 
     /// A file that is too short is refused.
     fn reaches(&mut self, place: &Place) -> Result<bool> {
-        let [input, offset] = place.0[..] else { return Ok(false) };
+        let [input, offset, ..] = place.0[..] else { return Ok(false) };
         if let Some(spool) = &self.spool {
             return Ok(lock(spool).end() >= offset);
         }

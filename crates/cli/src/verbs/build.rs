@@ -111,6 +111,7 @@ impl Build {
         let request::Build { job, exact } = request.resolve().map_err(wrong)?;
         warn_of_other_columns(output, &job);
         if self.explain {
+            self.reading.refuse_aside()?;
             return explain::show(output, &self.reading.request(), &job);
         }
         let path = self.output.expect("clap asks for it");
@@ -139,6 +140,7 @@ impl Build {
 
     /// What is asked for.
     fn request(&self) -> Result<BuildJob> {
+        self.reading.check_aside(&[self.output.as_deref()], self.params.iter().chain(&self.like))?;
         let params = match (&self.params, &self.like) {
             (Some(path), _) => Some(read_params(path)?),
             (_, Some(path)) => Some(like(path)?),

@@ -80,7 +80,11 @@ impl Plan {
     /// Works it out.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let request = self.request();
-        match request.resolve().map_err(wrong)? {
+        let plan = request.resolve().map_err(wrong)?;
+        if !matches!(plan, request::Plan::Table(_)) {
+            self.reading.refuse_aside()?;
+        }
+        match plan {
             request::Plan::Table(job) => self.of_table(&job, output),
             request::Plan::Numbers { wishes, save } => self.of_numbers(wishes, save, output),
             request::Plan::Parameters(params) => {
@@ -141,6 +145,7 @@ impl Plan {
             files::check(path)?;
             Content::Json.check(path)?;
         }
+        self.reading.check_aside(&[self.output.as_deref()], &job.inputs)?;
         let counts = job.sketches.kind().counts();
         let doing = if counts { "looking for groups" } else { "counting" };
         let Planned { params, counted, inputs } =

@@ -89,6 +89,7 @@ impl Test {
             Content::Page.check(path)?;
             files::check_is_no_input(path, Sources::named(&self.negatives))?;
         }
+        self.reading.check_aside(&[self.report.as_deref()], [&self.file])?;
         let file = files::open(&self.file)?;
         let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;
         let request = TestJob { reading: asked.reading.clone(), ..request };

@@ -27,6 +27,7 @@ mod query;
 mod reading;
 mod rebuild;
 mod remove;
+mod set_aside;
 mod states;
 mod steps;
 mod stream;

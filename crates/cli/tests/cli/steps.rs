@@ -105,3 +105,69 @@ fn a_dedup_that_ends_at_any_step_of_a_commit_is_continued() {
         }
     }
 }
+
+/// What is set aside is written after the answers of a batch, and belongs to its commit.
+#[test]
+fn bad_rows_are_set_aside_once_wherever_a_stream_ends() {
+    let folder = Folder::new();
+    let table = |seed| {
+        let row =
+            |(i, key): (usize, String)| if i % 3 == 1 { ",bad\n".to_owned() } else { format!("{key},\n") };
+        "key,note\n".to_owned() + &keys(40, 30, seed).into_iter().enumerate().map(row).collect::<String>()
+    };
+    folder.write("train.csv", table(1));
+    folder.write("ask.csv", table(2));
+    let line = "stream --train train.csv --query ask.csv --key key --keys 30 --batch 5 --threads 1 -q";
+    folder.ok(&format!("{line} --commit-every 0 --state calm -o calm.txt --bad-rows-to calm.ndjson"));
+    assert_eq!(folder.text("calm.ndjson").lines().count(), 26);
+    let line = format!("{line} --state state -o out.txt --bad-rows-to bad.ndjson");
+    for (number, step) in STREAM.into_iter().chain(["stream/set-aside"]).enumerate() {
+        for (time, often) in [(1, "0"), (4, "0"), (4, "1h")] {
+            if often == "1h" && !["stream/planned", "stream/set-aside"].contains(&step) {
+                continue;
+            }
+            begin_again(&folder);
+            let _ = fs::remove_file(folder.path("bad.ndjson"));
+            end_at(&folder, &format!("{line} --commit-every {often}"), step, time);
+            end_at(
+                &folder,
+                &format!("{line} --commit-every 0"),
+                STREAM[(5 * number + time) % STREAM.len()],
+                1,
+            );
+            folder.ok(&format!("{line} --commit-every 0"));
+            is_calm(&folder, &line);
+            assert!(folder.read("bad.ndjson") == folder.read("calm.ndjson"), "{step}, {time}, {often}");
+        }
+    }
+}
+
+#[test]
+fn bad_rows_are_set_aside_once_wherever_a_dedup_ends() {
+    let folder = Folder::new();
+    for part in 0..4 {
+        folder.write(&format!("{part}.csv"), "id\n".to_owned() + &lines(&keys(90, 70, part)) + "\"\"\n1,2\n");
+    }
+    let line = "dedup 0.csv 1.csv 2.csv 3.csv --key id --size 4kB --commit-every 0ms --threads 1 -q";
+    folder.ok(&format!("{line} --state calm.tamis -o calm.txt --bad-rows-to calm.ndjson"));
+    assert_eq!(folder.text("calm.ndjson").lines().count(), 8);
+    let line = format!("{line} --state state.tamis -o out.txt --bad-rows-to bad.ndjson");
+    for (step, times) in [
+        ("dedup/emptied", 1),
+        ("dedup/written", 3),
+        ("dedup/set-aside", 3),
+        ("dedup/synced", 2),
+        ("dedup/half-written", 4),
+        ("dedup/renamed", 4),
+    ] {
+        for time in 1..=times {
+            for file in ["state.tamis", "out.txt", "bad.ndjson"] {
+                let _ = fs::remove_file(folder.path(file));
+            }
+            end_at(&folder, &line, step, time);
+            folder.ok(&line);
+            assert!(folder.read("out.txt") == folder.read("calm.txt"), "{step}, {time}");
+            assert!(folder.read("bad.ndjson") == folder.read("calm.ndjson"), "{step}, {time}");
+        }
+    }
+}

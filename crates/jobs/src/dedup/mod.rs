@@ -11,6 +11,7 @@ mod seen;
 mod state;
 mod strict;
 
+use std::mem;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -33,12 +34,14 @@ use tamis_make::destination::Destination;
 use tamis_make::files;
 use tamis_make::names::Content;
 use tamis_make::resume::Lock;
-use tamis_make::rows::{BadRows, Groups, KeyRows};
+use tamis_make::rows::{BadRows, Groups, KeyRows, OnBad};
 use tamis_make::written::Written;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 use tamis_read::parquet::Codec;
-use tamis_read::{BadRow, Compression, Explained, Form, Format, Next, RowResult, Sift, Sink, Sources};
+use tamis_read::{
+    BadRecord, BadRow, Compression, Explained, Form, Format, Next, RowResult, Sift, Sink, Sources,
+};
 
 /// Records to be freed of repetitions.
 #[derive(Debug, Clone)]
@@ -188,18 +191,21 @@ impl Report {
 struct Batch {
     data: Vec<u8>,
     keys: KeyBatch,
+    /// Records that were set aside.
+    aside: Vec<u8>,
 }
 
 /// What one thread does with records.
 struct Sifter<'a> {
     rows: KeyRows<'a, KeyBatch>,
+    aside: Vec<u8>,
 }
 
 impl<'a> Sifter<'a> {
     /// Keeps the bytes of keys, where these are wanted.
-    fn new(recipe: &'a Recipe, hash: Scheme, bad_rows: BadRows, bytes: bool) -> Self {
+    fn new(recipe: &'a Recipe, hash: Scheme, on_bad: OnBad, bytes: bool) -> Self {
         let keys = KeyBatch::new(Keeps { bytes, ..Keeps::default() });
-        Sifter { rows: KeyRows::new(recipe, hash, bad_rows, Groups::One(0), keys) }
+        Sifter { rows: KeyRows::new(recipe, hash, on_bad, Groups::One(0), keys), aside: Vec::new() }
     }
 }
 
@@ -216,6 +222,14 @@ impl Sink for Sifter<'_> {
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.rows.bad_row(place, why)
     }
+
+    fn sets_aside(&self) -> bool {
+        self.rows.sets_aside()
+    }
+
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        self.aside.extend_from_slice(record.text);
+    }
 }
 
 impl Sift for Sifter<'_> {
@@ -225,6 +239,8 @@ impl Sift for Sifter<'_> {
         batch.data.clear();
         batch.data.extend_from_slice(data);
         self.rows.take.move_into(&mut batch.keys);
+        batch.aside.clear();
+        mem::swap(&mut batch.aside, &mut self.aside);
     }
 }
 
@@ -276,7 +292,8 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
 
     let mut phases = vec![("open", start.elapsed())];
     let sieving = Instant::now();
-    let sifters = (0..job.threads).map(|_| Sifter::new(&job.recipe, hash, job.bad_rows, false)).collect();
+    let on_bad = OnBad::from(&job.bad_rows);
+    let sifters = (0..job.threads).map(|_| Sifter::new(&job.recipe, hash, on_bad, false)).collect();
     let sifters = sources.sift(
         sifters,
         |next| match next {
@@ -359,9 +376,10 @@ fn check_outputs<'a>(
 ) -> Result<()> {
     let lock = state.map(State::lock);
     let state = job.kept().map(|kept| &*kept.path);
-    files::check_outputs([lock, state, job.output.path(), job.rejected.as_deref()], inputs)?;
+    let aside = job.bad_rows.path();
+    files::check_outputs([lock, state, job.output.path(), job.rejected.as_deref(), aside], inputs)?;
     let packed = |path: &&Path| Compression::of_name(path).is_some();
-    let mut outputs = job.output.path().into_iter().chain(job.rejected.as_deref());
+    let mut outputs = [job.output.path(), job.rejected.as_deref(), aside].into_iter().flatten();
     if let (Some(_), Some(path)) = (state, outputs.find(packed)) {
         return Err(Error::input(path, Refusal::Packed));
     }

@@ -124,33 +124,33 @@ impl To {
 
 /// The outputs of a run.
 pub(super) struct Opened {
-    pub(super) to: [To; 2],
+    pub(super) to: [To; 3],
     /// Whether they appear at the end, in place of others: until then no state belongs to them.
     pub(super) replaces: bool,
     /// Whether one begins here, which the state should say before anything is written to it.
     pub(super) begins: bool,
 }
 
-/// Opens outputs. With a state, those that are files are continued.
+/// Opens outputs, with the form of their records, where they are records as they were read. With a state,
+/// those that are files are continued.
 pub(super) fn open(
-    destinations: [&Destination; 2],
+    destinations: [(&Destination, Option<&Form>); 3],
     state: Option<&State>,
     resumed: bool,
-    form: &Form,
     notices: &mut Vec<Notice>,
 ) -> Result<Opened> {
     let outlets = |replaces| -> Result<Opened> {
-        let [to, others] = destinations.map(|to| Outlet::open_for(to, form.schema.as_ref()));
-        Ok(Opened { to: [To::Outlet(to?), To::Outlet(others?)], replaces, begins: false })
+        let [to, others, aside] = destinations.map(outlet);
+        Ok(Opened { to: [to?, others?, aside?], replaces, begins: false })
     };
     let Some(state) = state else { return outlets(false) };
-    let paths = destinations.map(|to| to.path().filter(|path| is_regular(path)));
+    let paths = destinations.map(|(to, _)| to.path().filter(|path| is_regular(path)));
     let begun = paths.map(|file| {
         let begin = |path| files::check(path).and_then(|()| state.begin(path));
         file.map(begin).transpose()
     });
-    let [output, rejected] = begun;
-    let begun = [output?, rejected?];
+    let [output, rejected, aside] = begun;
+    let begun = [output?, rejected?, aside?];
     if begun.iter().any(|begun| matches!(begun, Some(Begun::Replaced))) {
         for path in paths.into_iter().flatten().filter(|path| path.exists()) {
             keep_to_oneself(&File::open(path).map_err(Error::io(path))?, path)?;
@@ -158,15 +158,15 @@ pub(super) fn open(
         return outlets(true);
     }
     // Before one is touched, all are known to be as the state has them.
-    for (path, begun) in paths.iter().zip(&begun) {
+    for ((path, begun), (_, form)) in paths.iter().zip(&begun).zip(destinations) {
         if let (Some(path), Some(Begun::Continued(length))) = (path, begun) {
-            can_be_continued(state, path, *length, &form.prelude)?;
+            can_be_continued(state, path, *length, form.map_or(&[], |form| &form.prelude))?;
         }
     }
     let begins = begun.iter().any(|begun| matches!(begun, Some(Begun::New)));
     let mut open = |at: usize| -> Result<To> {
         let (Some(path), Some(begun)) = (paths[at], &begun[at]) else {
-            return Outlet::open_for(destinations[at], form.schema.as_ref()).map(To::Outlet);
+            return outlet(destinations[at]);
         };
         let length = if let Begun::Continued(length) = begun { *length } else { 0 };
         let cut = cut_at(path, length);
@@ -183,7 +183,11 @@ pub(super) fn open(
         }
         Ok(To::Continued(file))
     };
-    Ok(Opened { to: [open(0)?, open(1)?], replaces: false, begins })
+    Ok(Opened { to: [open(0)?, open(1)?, open(2)?], replaces: false, begins })
+}
+
+fn outlet((to, form): (&Destination, Option<&Form>)) -> Result<To> {
+    Outlet::open_for(to, form.and_then(|form| form.schema.as_ref())).map(To::Outlet)
 }
 
 /// How much of a file stands beyond this length.

@@ -22,6 +22,8 @@ pub(super) struct Run<'j> {
     state: Option<State>,
     /// How far each input was read.
     reached: Vec<Reached>,
+    /// Where bad rows are set aside.
+    aside: To,
     /// Whether outputs appear at the end, in place of others: until then no state belongs to them.
     replaces: bool,
     /// Whether this run went on where the one before had ended.
@@ -56,11 +58,14 @@ impl<'j> Run<'j> {
         let file = job.output.path().filter(|path| kept && is_regular(path));
         let resumed =
             journal.is_some_and(|journal| journal.go_on(&mut reached, &mut notices) & journal.wrote_to(file));
-        let opened = outputs::open([&job.output, &rejected], state.as_ref(), resumed, form, &mut notices)?;
-        let Opened { to: [mut to, mut others], replaces, begins } = opened;
+        let aside = Destination::of_file(job.bad_rows.path());
+        let to = [(&job.output, Some(form)), (&rejected, Some(form)), (&aside, None)];
+        let opened = outputs::open(to, state.as_ref(), resumed, &mut notices)?;
+        let Opened { to: [mut to, mut others, mut aside], replaces, begins } = opened;
         if let (Some(state), true) = (&mut state, begins) {
             reach("dedup/emptied");
-            let outputs = Outputs { output: to.written()?, rejected: others.written()? };
+            let outputs =
+                Outputs { output: to.written()?, rejected: others.written()?, bad_rows: aside.written()? };
             state.announce(&seen, &reached, outputs)?;
         }
         Ok(Run {
@@ -71,6 +76,7 @@ impl<'j> Run<'j> {
             reached,
             to,
             others,
+            aside,
             replaces,
             resumed,
             notices,
@@ -122,13 +128,15 @@ impl<'j> Run<'j> {
             batch.gather(&self.fresh, false, &mut self.text);
             self.others.write(&self.text)?;
         }
+        self.aside.write(&batch.aside)?;
+        reach("dedup/set-aside");
         if self.reached[end.input].plain {
             let line = batch.last_line();
             self.reached[end.input].offset = end.offset - line.len() as u64;
             self.reached[end.input].last_line = LastLine::of(line);
         }
         self.commit_if_due()?;
-        let done = self.to.is_closed() && !self.others.takes();
+        let done = self.to.is_closed() && !self.others.takes() && self.job.bad_rows.path().is_none();
         Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
@@ -139,7 +147,8 @@ impl<'j> Run<'j> {
         let can_be_left = !self.replaces && self.reached.iter().all(|place| place.plain);
         if can_be_left && self.committed.elapsed() > self.wait {
             let begun = Instant::now();
-            commit(state, &self.seen, &self.reached, &mut self.to, &mut self.others)?;
+            let to = [&mut self.to, &mut self.others, &mut self.aside];
+            commit(state, &self.seen, &self.reached, to)?;
             self.wait = commit_every(self.job).max(10 * begun.elapsed());
             self.committed = Instant::now();
         }
@@ -153,18 +162,22 @@ impl<'j> Run<'j> {
         self.reached.iter_mut().for_each(Reached::end);
         // What only went to a reader that has gone is not done.
         let state = self.state.as_mut().filter(|_| !closed);
+        let to = [self.to, self.others, self.aside];
         match state {
             // A run that ends between the renames replaces outputs once more, by the same.
             Some(state) if self.replaces => {
-                let [(to, output), (others, rejected)] = [self.to.replacing()?, self.others.replacing()?];
-                let commit = state.draft(&self.seen, &self.reached, Outputs { output, rejected })?;
-                state.finish(commit, [others, to].into_iter().flatten().collect())?;
+                let [to, others, aside] = to.map(To::replacing);
+                let [(to, output), (others, rejected), (aside, bad_rows)] = [to?, others?, aside?];
+                let outputs = Outputs { output, rejected, bad_rows };
+                let commit = state.draft(&self.seen, &self.reached, outputs)?;
+                state.finish(commit, [aside, others, to].into_iter().flatten().collect())?;
             }
             Some(state) => {
-                commit(state, &self.seen, &self.reached, &mut self.to, &mut self.others)?;
-                destination::finish_all([self.to, self.others].into_iter().filter_map(To::into_outlet))?;
+                let mut to = to;
+                commit(state, &self.seen, &self.reached, to.each_mut())?;
+                destination::finish_all(to.into_iter().filter_map(To::into_outlet))?;
             }
-            None => destination::finish_all([self.to, self.others].into_iter().filter_map(To::into_outlet))?,
+            None => destination::finish_all(to.into_iter().filter_map(To::into_outlet))?,
         }
         let (_, group) = self.seen.params()?;
         Ok(Report {
@@ -207,14 +220,15 @@ impl Rate {
 }
 
 /// Writes the state, with outputs that are on disk.
-fn commit(state: &mut State, seen: &Seen, reached: &[Reached], to: &mut To, others: &mut To) -> Result<()> {
-    for file in [&mut *to, &mut *others].into_iter().filter_map(To::continued) {
+fn commit(state: &mut State, seen: &Seen, reached: &[Reached], mut to: [&mut To; 3]) -> Result<()> {
+    for file in to.iter_mut().filter_map(|to| to.continued()) {
         file.sync()?;
     }
     reach("dedup/synced");
-    let outputs = Outputs { output: to.written()?, rejected: others.written()? };
+    let [output, rejected, bad_rows] = to.each_mut().map(|to| to.written());
+    let outputs = Outputs { output: output?, rejected: rejected?, bad_rows: bad_rows? };
     state.commit(seen, reached, outputs)?;
-    [to, others].into_iter().for_each(To::settle);
+    to.into_iter().for_each(To::settle);
     Ok(())
 }
 

@@ -42,6 +42,9 @@ pub(super) struct Journal {
     /// Where repetitions went, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rejected: Option<Written>,
+    /// Where bad rows were set aside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bad_rows: Option<Written>,
     /// Where those of earlier runs went.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     earlier_outputs: Vec<Written>,
@@ -148,6 +151,7 @@ impl From<First> for Journal {
             inputs: inputs.into_iter().map(mark).collect(),
             output: output.map(|(path, length)| Written { path, length, head: None, tail: None }),
             rejected: None,
+            bad_rows: None,
             earlier_outputs: Vec::new(),
         }
     }
@@ -180,7 +184,8 @@ impl Journal {
 
     /// All outputs that there were, the last one first.
     pub(super) fn outputs(&self) -> Vec<Written> {
-        self.output.iter().chain(&self.rejected).chain(&self.earlier_outputs).cloned().collect()
+        let outputs = self.output.iter().chain(&self.rejected).chain(&self.bad_rows);
+        outputs.chain(&self.earlier_outputs).cloned().collect()
     }
 
     /// Whether the output of the last run was this one.
@@ -317,7 +322,6 @@ pub(super) struct State {
     empty: bool,
     lock: Lock,
 }
-
 /// How an output begins.
 pub(super) enum Begun {
     /// There is nothing yet.
@@ -374,7 +378,7 @@ impl State {
 
     /// Writes that outputs begin here, before anything is written to them.
     pub(super) fn announce(&mut self, seen: &Seen, reached: &[Reached], outputs: Outputs) -> Result<()> {
-        let empty = !self.path.exists();
+        let empty = self.empty || !self.path.exists();
         self.commit(seen, reached, outputs)?;
         self.empty = empty;
         Ok(())
@@ -389,8 +393,9 @@ impl State {
     /// A commit that is not yet in its place.
     pub(super) fn draft(&self, seen: &Seen, reached: &[Reached], outputs: Outputs) -> Result<Commit> {
         let inputs = reached.iter().map(|place| place.input().map_err(Error::io(&place.path)));
-        let Outputs { output, rejected } = outputs;
-        let now: Vec<PathBuf> = output.iter().chain(&rejected).map(|(path, _)| path.clone()).collect();
+        let Outputs { output, rejected, bad_rows } = outputs;
+        let now = output.iter().chain(&rejected).chain(&bad_rows);
+        let now: Vec<PathBuf> = now.map(|(path, _)| path.clone()).collect();
         let mut journal = Journal {
             version: VERSION,
             verb: Verb::Dedup,
@@ -398,6 +403,7 @@ impl State {
             inputs: inputs.collect::<Result<_>>()?,
             output: output.map(|(_, written)| written),
             rejected: rejected.map(|(_, written)| written),
+            bad_rows: bad_rows.map(|(_, written)| written),
             earlier_outputs: self.outputs.clone().unwrap_or_default(),
         };
         journal.earlier_outputs.retain(|written| !now.iter().any(|path| written.is_of(path)));
@@ -431,6 +437,7 @@ impl State {
 pub(super) struct Outputs {
     pub(super) output: Option<(PathBuf, Written)>,
     pub(super) rejected: Option<(PathBuf, Written)>,
+    pub(super) bad_rows: Option<(PathBuf, Written)>,
 }
 
 /// A state that is written, and not yet in its place.

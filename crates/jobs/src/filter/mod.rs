@@ -76,7 +76,7 @@ pub struct Job {
     pub format: Option<Format>,
     /// How pages of Parquet are compressed.
     pub codec: Option<Codec>,
-    /// Records without a key; left out, they are among the others.
+    /// Records without a key; left out, they are among the others, but not where they are set aside.
     pub bad_rows: BadRows,
     /// Threads.
     pub threads: usize,
@@ -157,7 +157,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let to = check_outputs(job, &sources)?;
     let form = form(job, &mut sources)?;
     let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
-    let mut outlets = open_outlets(&to, &form)?;
+    let (mut outlets, mut aside) = open_outlets(&to, &form)?;
     let asked = asked(job, params)?;
     let store = job.strict.map(|_| Store::open(&job.filters, &file)).transpose()?;
     let sieving = Sieving {
@@ -178,7 +178,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
             Ask::Own => Groups::KnownOr(params, params.groups.len() as u32),
             _ => Groups::One(0),
         };
-        Sieve::new(&sieving, &recipe, &params.common, groups, job.bad_rows)
+        Sieve::new(&sieving, &recipe, &params.common, groups, (&job.bad_rows).into())
     };
     let sieves = (0..job.threads).map(sieve).collect();
     let mut phases = vec![("open", start.elapsed())];
@@ -186,11 +186,11 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let mut strict = store.as_ref().zip(job.strict).map(|(store, memory)| {
         Strict::new(&sieving, store, memory, std::env::temp_dir(), sources.are_streams(), control)
     });
-    let sieves = sift(&sources, sieves, strict.as_mut(), &mut outlets, control)?;
+    let sieves = sift(&sources, sieves, strict.as_mut(), (&mut outlets, &mut aside), control)?;
     phases.push(("analyse", analysing.elapsed()));
     let closed = outlets.iter().any(Outlet::is_closed);
     let writing = Instant::now();
-    destination::finish_all(outlets)?;
+    destination::finish_all(outlets.into_iter().chain([aside]))?;
     if job.output.path().is_some() || job.rejected.is_some() {
         phases.push(("write", writing.elapsed()));
     }
@@ -205,12 +205,15 @@ fn sift<'a>(
     sources: &Sources,
     sieves: Vec<Sieve<'a>>,
     mut strict: Option<&mut Strict<'a>>,
-    outlets: &mut [Outlet; 2],
+    (outlets, aside): (&mut [Outlet; 2], &mut Outlet),
     control: &Control,
 ) -> Result<Vec<Sieve<'a>>> {
     let sieves = sources.sift(
         sieves,
         |next| {
+            if let Next::Batch(sieved, _) = &next {
+                aside.write(&sieved.aside)?;
+            }
             match (next, &mut strict) {
                 (Next::Batch(sieved, _), Some(strict)) => strict.take(&mut sieved.suspects, outlets)?,
                 (Next::Pause, Some(strict)) => strict.settle(outlets)?,
@@ -221,7 +224,7 @@ fn sift<'a>(
                 (Next::Pause, None) => {}
             }
             // Without a reader of what passes, there may still be a file to complete.
-            let done = outlets[0].is_closed() && !outlets[1].takes();
+            let done = outlets[0].is_closed() && !outlets[1].takes() && !aside.takes();
             Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         },
         control,
@@ -275,18 +278,22 @@ fn form(job: &Job, sources: &mut Sources) -> Result<Form> {
     }
 }
 
-/// Where passing records and the others go; refuses to write over what is read.
-fn check_outputs(job: &Job, sources: &Sources) -> Result<[Destination; 2]> {
-    let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
+/// Where passing records go, the others, and bad ones; refuses to write over what is read.
+fn check_outputs(job: &Job, sources: &Sources) -> Result<[Destination; 3]> {
+    let to = [
+        job.output.clone(),
+        Destination::of_file(job.rejected.as_deref()),
+        Destination::of_file(job.bad_rows.path()),
+    ];
     let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
     let read = inputs.iter().chain([&job.filters]).chain(&job.removed);
-    files::check_outputs([job.output.path(), rejected.path()], read)?;
-    Ok([job.output.clone(), rejected])
+    files::check_outputs(to.each_ref().map(Destination::path), read)?;
+    Ok(to)
 }
 
-fn open_outlets([passing, others]: &[Destination; 2], form: &Form) -> Result<[Outlet; 2]> {
+fn open_outlets([passing, others, aside]: &[Destination; 3], form: &Form) -> Result<([Outlet; 2], Outlet)> {
     let open = |to| Outlet::open_for(to, form.schema.as_ref());
-    Ok([open(passing)?, open(others)?])
+    Ok(([open(passing)?, open(others)?], Outlet::open(aside)?))
 }
 
 fn asked(job: &Job, params: &Params) -> Result<Asked> {

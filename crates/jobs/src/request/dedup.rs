@@ -92,7 +92,7 @@ impl DedupJob {
             rejected: self.rejected.clone(),
             format: self.output_format,
             codec: self.compression,
-            bad_rows: self.reading.bad_rows,
+            bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
         })
     }

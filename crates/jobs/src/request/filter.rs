@@ -92,7 +92,7 @@ impl FilterJob {
             rejected: self.rejected.clone(),
             format: self.output_format,
             codec: self.compression,
-            bad_rows: self.reading.bad_rows,
+            bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
             strict: self.strict.then(|| self.memory.unwrap_or(exact::MEMORY)),
         })
@@ -117,6 +117,6 @@ impl FilterJob {
         if !self.count && self.destination() == Destination::Stdout {
             return Err(Refusal::FolderNeeded);
         }
-        self.reading.refuse_threads()
+        self.reading.refuse_spread()
     }
 }

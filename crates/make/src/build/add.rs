@@ -12,6 +12,7 @@ use tamis_read::error::{Error, Result};
 
 use super::finish::{Output, finish, gather};
 use super::{Refusal, Report, insert, insert_distinct};
+use crate::aside::{self, Aside};
 use crate::changing::Changing;
 use crate::count::KeyRules;
 use crate::groups::{self, Moved, New};
@@ -67,14 +68,16 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         sources.keep(); // a pass of its own finds those of the new rows
     }
     let hash = params.common.hash;
+    let aside = Aside::open(&addition.bad_rows, [Some(path)], inputs.iter().map(|input| &input.path))?;
+    let on_bad = (&addition.bad_rows).into();
     let rules =
-        KeyRules { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows, count_keywords: false };
-    let New { params, names: new_groups, estimated } = match addition.new_groups {
+        KeyRules { recipe: &addition.recipe, hash, on_bad, aside: aside.as_ref(), count_keywords: false };
+    let (New { params, names: new_groups, estimated }, rules) = match addition.new_groups {
         true => {
             sources.keep();
-            groups::with_new(&params, &sources, rules, addition.threads, control)?
+            (groups::with_new(&params, &sources, rules, addition.threads, control)?, rules.again())
         }
-        false => New { params, names: Vec::new(), estimated: false },
+        false => (New { params, names: Vec::new(), estimated: false }, rules),
     };
     let Moved { words, tallies: before, heavy } = groups::moved(&container, &params)?;
     let about = container.about().clone();
@@ -86,6 +89,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
             insert(&sources, rules, params, Some(words), addition.threads, control).map_err(of_new_group)?
         }
     };
+    let rules = rules.again();
     let gathered = match &store {
         Some(_) => Some(gather(&sources, rules, &built, exact::MEMORY, addition.threads, path, control)?),
         None => None,
@@ -102,7 +106,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     built.about = about;
     let heavy = built.heavy.as_ref().map(Heavy::keys);
     let skipped = built.skipped;
-    let output = Output { path, changing: Some(&changing) };
+    let output = Output { path, changing: Some(&changing), aside: aside::end(aside)? };
     let (params, tallies, exact) =
         finish(built, gathered, store.as_ref(), output, addition.threads, control)?;
     Ok(Report {

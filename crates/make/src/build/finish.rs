@@ -11,7 +11,7 @@ use super::{Built, Refusal};
 use crate::changing::Changing;
 use crate::count::KeyRules;
 use crate::exact::{self, Gathered, Store};
-use crate::files;
+use crate::files::{self, Draft};
 
 /// Collects the keys of rows that went into filters.
 pub(super) fn gather(
@@ -35,6 +35,8 @@ pub(super) struct Output<'o> {
     pub(super) path: &'o Path,
     /// That they replace what they were made of, where they do.
     pub(super) changing: Option<&'o Changing>,
+    /// The file of bad rows, not yet in its place.
+    pub(super) aside: Option<Draft>,
 }
 
 /// Writes the filters and, where keys are kept, the keys: both, or none. Should the program be ended between
@@ -47,7 +49,7 @@ pub(super) fn finish(
     threads: usize,
     control: &Control,
 ) -> Result<(Params, Vec<Tally>, Option<u64>)> {
-    let Output { path: output, changing } = output;
+    let Output { path: output, changing, aside } = output;
     let Built { params, rows, beside, arena, heavy, about, .. } = built;
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
     let (mut draft, tallies) =
@@ -61,6 +63,6 @@ pub(super) fn finish(
     let (keys, pairs) = kept.unzip();
     // Keys without filters are no file of filters; filters without keys would be one that had none.
     changing.map_or(Ok(()), Changing::still)?;
-    files::finish_all(keys.into_iter().chain([draft]))?;
+    files::finish_all(aside.into_iter().chain(keys).chain([draft]))?;
     Ok((params, tallies, pairs))
 }

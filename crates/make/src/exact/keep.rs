@@ -12,7 +12,7 @@ use super::runs::{Record, Run, Sorter};
 use super::store::{Store, StoreRecords, Writer};
 use crate::count::KeyRules;
 use crate::files::{Draft, Mapped};
-use crate::rows::{Groups, Key, KeyRows, Take};
+use crate::rows::{Groups, Key, Take};
 
 /// Keys on their way to a file.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub fn gather(
     let sink = || {
         let sorter = Sorter::new(memory / threads as u64, true, folder);
         let collect = Collect { sorter, failed: None };
-        KeyRows::new(rules.recipe, rules.hash, rules.bad_rows, Groups::Known(params), collect)
+        rules.rows(Groups::Known(params), collect)
     };
     let sinks = sources.scan_dyn((0..threads).map(|_| sink()).collect(), control)?;
     let mut gathered = Gathered { runs: Vec::new(), rows: 0, memory };

@@ -143,7 +143,7 @@ impl StreamJob {
             commit_every: self.commit_every.unwrap_or(COMMIT_EVERY),
             reconnect: self.reconnect,
             kafka,
-            bad_rows: self.reading.bad_rows,
+            bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
         })
     }
