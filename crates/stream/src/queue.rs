@@ -28,6 +28,8 @@ pub(super) struct Piece {
     pub(super) stops: Vec<u32>,
     pub(super) base: u64,
     pub(super) by_rows: bool,
+    /// Nothing before it can be read again: it has no records, and stands between others.
+    pub(super) edge: bool,
     /// Records left out, up to the end of this piece.
     pub(super) skipped: u64,
 }
@@ -130,6 +132,7 @@ impl Queue {
     pub(super) fn give_back(&self, mut piece: Piece) {
         piece.records.clear();
         piece.stops.clear();
+        piece.edge = false;
         let mut state = self.lock();
         if state.spare.len() < SPARE {
             state.spare.push(piece);

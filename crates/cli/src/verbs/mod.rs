@@ -30,6 +30,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
+use crate::interrupt::Manner;
 use crate::show::Output;
 
 /// What tamis can do.
@@ -60,6 +61,14 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// How it ends when it is asked to: a stream saves its state.
+    pub fn manner(&self) -> Manner {
+        match self {
+            Verb::Stream(_) => Manner::Well,
+            _ => Manner::Soon,
+        }
+    }
+
     /// Does it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         match self {
