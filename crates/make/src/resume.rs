@@ -91,11 +91,11 @@ impl Mark {
         }
     }
 
-    /// The same of a file that is open; it is read at other places afterwards.
+    /// The same of a file that is open, and found again even if nothing was read of it; it is read at other
+    /// places afterwards.
     pub fn through(file: &File, path: &Path, offset: u64) -> io::Result<Mark> {
         let (head, tail) = look(file, offset)?;
-        let trace = if offset > 0 { Some(Trace::of(file, FIRST)?) } else { None };
-        Ok(Mark { path: named(path), offset, head, tail, trace })
+        Ok(Mark { path: named(path), offset, head, tail, trace: Some(Trace::of(file, FIRST)?) })
     }
 
     /// Whether the file still begins with what was read of it. Its path is given, since the text of
@@ -108,12 +108,43 @@ impl Mark {
         self.path == named(path) && looks().is_ok_and(|looks| looks == (self.head, self.tail))
     }
 
+    /// Whether a file begins with what was read, whatever it is called.
+    pub fn is_in(&self, file: &File) -> bool {
+        look(file, self.offset).is_ok_and(|looks| looks == (self.head, self.tail))
+    }
+
+    /// Whether a file is the one by all that the system knows of it; none where nothing was noted.
+    pub fn is_traced_to(&self, path: &Path) -> Option<bool> {
+        self.trace.as_ref().map(|trace| trace.leads_to(path))
+    }
+
+    /// Whether these are the numbers of the file, and whether they are on the same device at least.
+    pub fn is_numbered(&self, file: &fs::Metadata) -> Numbered {
+        let noted = self.trace.as_ref().and_then(|trace| trace.device.zip(trace.inode));
+        match (noted, number(file)) {
+            (Some(noted), Some(now)) if noted == now => Numbered::Same,
+            (Some((device, _)), Some((now, _))) if device == now => Numbered::Other,
+            _ => Numbered::Unknown,
+        }
+    }
+
     /// The name that the file has now, if it is another one in the same folder.
     pub fn renamed(&self) -> Option<PathBuf> {
         let trace = self.trace.as_ref()?;
         let folder = fs::read_dir(Path::new(&self.path).parent()?).ok()?;
         folder.filter_map(|entry| Some(entry.ok()?.path())).find(|path| trace.leads_to(path))
     }
+}
+
+/// What the numbers of a file say of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbered {
+    /// It is the file, unless the system gave its numbers away since.
+    Same,
+    /// It is another file on the same device.
+    Other,
+    /// Nothing: it is on another device, or has no numbers.
+    Unknown,
 }
 
 /// Digests of the first and the last bytes before an offset.
@@ -143,7 +174,9 @@ impl Trace {
     /// Whether a file is the one by all that is known.
     fn leads_to(&self, path: &Path) -> bool {
         let same = |file: &fs::Metadata| file.is_file() && number(file) == self.device.zip(self.inode);
-        fs::metadata(path).is_ok_and(|file| same(&file))
+        // More first bytes than are ever noted are those of nobody.
+        self.first_length <= FIRST
+            && fs::metadata(path).is_ok_and(|file| same(&file))
             && File::open(path)
                 .and_then(|file| Trace::of(&file, self.first_length))
                 .is_ok_and(|now| now == *self)

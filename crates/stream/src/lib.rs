@@ -10,6 +10,8 @@
 
 mod answers;
 mod bookmark;
+mod chain;
+mod follow;
 mod identity;
 mod job;
 pub mod kafka;
@@ -25,6 +27,7 @@ mod rebuild;
 mod refusal;
 pub mod request;
 mod role;
+mod rotation;
 mod run;
 mod sift;
 mod sink;
@@ -45,10 +48,10 @@ use tamis_make::rows::Names;
 use tamis_read::error::Result;
 use tamis_read::{Control, Explained};
 
-pub use self::job::{Counts, Input, Job};
+pub use self::job::{Counts, Input, Job, Lost};
 pub use self::learned::{Fill, Sizing};
 pub use self::net::Address;
-pub use self::refusal::{BadTimeColumn, BadWindow, CannotResume, Failed, Impossible, News};
+pub use self::refusal::{BadTimeColumn, BadWindow, CannotResume, Failed, Impossible, Loss, News};
 pub use self::role::{ByRole, Role};
 pub use self::sink::{AnswerSink, Target};
 pub use self::source::{Cut, Place, Reached, Records, Source};
@@ -88,7 +91,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let mut resumed = Resumed::open(job)?;
     let learned = resumed.learned(job)?;
     let (none, names) = (open::no_groups(job), Mutex::new(Names::default()));
-    let setups = open::setups(job, &none, &names);
+    let setups = open::setups(job, &none, &names, watch);
     watch.update(|status| status.batch = resumed.begin.batch);
     let mut opened = ByRole::try_of(|role| {
         let begin = resumed.begin.streams[role].as_ref();

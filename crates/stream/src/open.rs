@@ -91,13 +91,22 @@ impl Resumed {
         let learned = |Sketches { common, sizing, from, .. }: Sketches<'_>| {
             let committed = self.begin.learned(common.kind).zip(self.state.as_ref());
             let committed = committed.map(|(name, state)| state.path(name));
-            let sizing = self.begin.keys.map_or_else(|| sizing.clone(), |keys| sizing.for_keys(keys));
-            match committed.as_ref().or(from) {
-                Some(path) => Learned::load(common, &sizing, &files::open(path)?, path),
-                None => Learned::new(common, &sizing),
+            let Some(path) = committed.as_ref().or(from) else { return Learned::new(common, sizing) };
+            let now = self.begin.keys.map_or_else(|| sizing.clone(), |keys| sizing.for_keys(keys));
+            let learned = Learned::load(common, &now, &files::open(path)?, path)?;
+            match self.begin.keys {
+                // The number sizes what is made next: it is that of the filters that were made with it.
+                Some(keys) if !learned.is_planned_for(keys, sizing) => Err(self.out_of_range("keys")),
+                _ => Ok(learned),
             }
         };
         self.sketches(job).into_iter().map(learned).collect()
+    }
+
+    /// That the commit has a value that no run writes.
+    fn out_of_range(&self, field: &str) -> Error {
+        let commit = self.state.as_ref().map(|state| state.path("commit.json")).unwrap_or_default();
+        Error::input(commit, CannotResume::OutOfRange(field.into()))
     }
 
     /// Whether no commit has what is learned.
@@ -132,7 +141,7 @@ impl Resumed {
             let Sketches { common, sizing, output, name, length, .. } = sketches;
             Ok(Learner {
                 learned,
-                panes: self.panes(common, sizing)?,
+                panes: self.panes(job, common, sizing)?,
                 sink: output.open(Continued { job, name, length, begun: self.begun }, control)?,
                 writing: Writing::new(&common.recipe, common.recipe.group.is_some()),
             })
@@ -156,10 +165,14 @@ impl Resumed {
     }
 
     /// The panes of the commit; none without windows.
-    fn panes(&self, common: &Common, sizing: &Sizing) -> Result<Panes> {
-        let (Some(state), Some(files)) = (&self.state, &self.begin.window) else {
+    fn panes(&self, job: &Job, common: &Common, sizing: &Sizing) -> Result<Panes> {
+        let (Some(state), Some(files), Some(window)) = (&self.state, &self.begin.window, &job.window) else {
             return Ok(Panes::default());
         };
+        let last = files.newest.map(|newest| window.pane(newest));
+        if files.filter.iter().chain(&files.counts).any(|(number, _)| Some(*number) > last) {
+            return Err(self.out_of_range("window"));
+        }
         let files = if common.kind.counts() { &files.counts } else { &files.filter };
         let files = files.iter().map(|(number, name)| (*number, name));
         Panes::load(common, sizing, files, |name| state.path(name))
@@ -176,6 +189,7 @@ pub(super) fn setups<'a>(
     job: &'a Job,
     none: &'a Params,
     names: &'a Mutex<Names>,
+    watch: &'a Watch,
 ) -> ByRole<Option<Setup<'a>>> {
     let grouping = match &job.sizing {
         _ if job.common.recipe.group.is_none() => Grouping::None,
@@ -203,6 +217,8 @@ pub(super) fn setups<'a>(
             making,
             threads: job.threads,
             folder: job.state.as_deref(),
+            lost: job.lost,
+            watch,
             reconnect: job.reconnect,
         })
     })

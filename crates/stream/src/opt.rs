@@ -24,7 +24,7 @@ pub const KAFKA_TIMEOUT: Opt = Opt("kafka_timeout");
 pub const LATE: Opt = Opt("late");
 /// How far behind the newest time rows are still on time.
 pub const LATENESS: Opt = Opt("lateness");
-/// What to do when messages are gone.
+/// What to do when something is gone that was not read yet.
 pub const LOST: Opt = Opt("lost");
 /// The stream that is asked.
 pub const QUERY: Opt = Opt("query");

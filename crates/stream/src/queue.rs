@@ -28,6 +28,8 @@ pub(super) struct Piece {
     pub(super) stops: Vec<u32>,
     pub(super) base: u64,
     pub(super) by_rows: bool,
+    /// Nothing before it can be read again: it has no records, and stands between others.
+    pub(super) edge: bool,
     /// Records left out, up to the end of this piece.
     pub(super) skipped: u64,
     /// Which they are, and what is set aside of them.
@@ -196,6 +198,7 @@ impl Queue {
         piece.bad.clear();
         piece.aside.clear();
         piece.lines = None;
+        piece.edge = false;
         let mut state = self.lock();
         if state.spare.len() < SPARE {
             state.spare.push(piece);

@@ -65,6 +65,9 @@ impl Rebuild<'_> {
         let on_bad = self.setup.making.on_bad.again();
         let making = Making { groups, on_bad, ..self.setup.making };
         let (mut text, reader) = text::open(Setup { making, folder: None, ..self.setup }, None)?;
+        if !text.covers(to) {
+            return changed(); // a file that is followed was rotated since
+        }
         thread::scope(|scope| {
             let _ends = text.stop();
             scope.spawn(move || reader.run());

@@ -39,12 +39,14 @@ pub(super) struct Stream<'a> {
     records: Records,
     begin: Place,
     ended: bool,
+    /// Whether what was gathered cannot be read again.
+    edge: bool,
 }
 
 impl<'a> Stream<'a> {
     pub(super) fn new(source: Option<Box<dyn Source + 'a>>) -> Stream<'a> {
         let begin = source.as_ref().map(|source| source.place()).unwrap_or_default();
-        Stream { ended: source.is_none(), source, records: Records::default(), begin }
+        Stream { ended: source.is_none(), source, records: Records::default(), begin, edge: false }
     }
 
     /// Takes what there is up to the cut; whether no more is to be waited for.
@@ -53,6 +55,10 @@ impl<'a> Stream<'a> {
         match source.take(cut, patience, &mut self.records)? {
             Reached::Cut => Ok(true),
             Reached::Pause => Ok(false),
+            Reached::Edge => {
+                self.edge = true;
+                Ok(true)
+            }
             Reached::End => {
                 self.ended = true;
                 Ok(true)
@@ -71,6 +77,7 @@ impl<'a> Stream<'a> {
     fn clear(&mut self) {
         self.records.clear();
         self.begin = self.place();
+        self.edge = false;
     }
 
     fn place(&self) -> Place {
@@ -80,7 +87,7 @@ impl<'a> Stream<'a> {
     /// Where a later run goes on: not what was gathered for a batch that has not run.
     fn commit(&mut self) -> Result<Option<Begin>> {
         let Some(source) = &mut self.source else { return Ok(None) };
-        Ok(Some(Begin { place: self.begin.clone(), bookmark: source.bookmark()? }))
+        Ok(Some(Begin { place: self.begin.clone(), bookmark: source.bookmark(&self.begin)? }))
     }
 
     fn range(&self) -> Option<(Place, Place)> {
@@ -177,6 +184,8 @@ struct Answered {
 #[derive(PartialEq, Eq)]
 enum Gathered {
     Whole,
+    /// What was gathered cannot be read again: it is not waited for more, and it is committed at once.
+    Edge,
     Stopped,
 }
 
@@ -203,11 +212,11 @@ impl<'a> Run<'a> {
             let begun = Instant::now();
             let planned = self.planned.pop_front();
             let replayed = planned.is_some();
-            stopped = Gathered::Stopped
-                == match &planned {
-                    Some(planned) => self.gather_again(planned)?,
-                    None => self.gather(begun)?,
-                };
+            let gathered = match &planned {
+                Some(planned) => self.gather_again(planned)?,
+                None => self.gather(begun)?,
+            };
+            stopped = gathered == Gathered::Stopped;
             // What is gathered by count is left for a later run, which gathers it whole.
             if stopped && (replayed || self.job.every.is_none()) {
                 break;
@@ -224,6 +233,11 @@ impl<'a> Run<'a> {
                 if self.streams.values().all(|stream| stream.ended) {
                     break;
                 }
+                if gathered == Gathered::Edge {
+                    self.streams.values_mut().for_each(Stream::clear);
+                    self.commit()?;
+                    continue;
+                }
                 if !self.expires(moment) {
                     self.commit_if_due()?;
                     continue;
@@ -231,8 +245,10 @@ impl<'a> Run<'a> {
             }
             closed = !self.batch(replayed, moment)?;
             reach("stream/answered");
-            if !closed {
-                self.commit_if_due()?;
+            match gathered {
+                _ if closed => {}
+                Gathered::Edge => self.commit()?,
+                _ => self.commit_if_due()?,
             }
         }
         // What only went to a reader that has gone is not done.
@@ -259,6 +275,9 @@ impl<'a> Run<'a> {
             let mut whole = true;
             for (stream, patience) in self.streams.values_mut().zip(patience.values()) {
                 whole &= stream.gather(cut, *patience)?;
+            }
+            if self.streams.values().any(|stream| stream.edge) {
+                return Ok(Gathered::Edge);
             }
             if whole {
                 return Ok(Gathered::Whole);

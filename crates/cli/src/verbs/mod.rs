@@ -33,6 +33,7 @@ use clap::Subcommand;
 use tamis_make::files;
 use tamis_read::Sources;
 
+use crate::interrupt::Manner;
 use crate::show::Output;
 
 /// What tamis can do.
@@ -127,6 +128,14 @@ impl Verb {
             | Verb::Compare(_)
             | Verb::Verify(_)
             | Verb::Completions(_) => Named::default(),
+        }
+    }
+
+    /// How it ends when it is asked to: a stream saves its state.
+    pub fn manner(&self) -> Manner {
+        match self {
+            Verb::Stream(_) => Manner::Well,
+            _ => Manner::Soon,
         }
     }
 

@@ -33,6 +33,7 @@ mod steps;
 mod stream;
 mod stream_crash;
 mod stream_edges;
+mod stream_follow;
 mod stream_live;
 mod stream_window;
 mod strict;

@@ -1,14 +1,15 @@
 //! Runs that end at a certain step of a commit, each step in turn, and are continued: output and state
 //! are those of a run that was never disturbed. Only programs with debug assertions have the steps.
-#![cfg(all(debug_assertions, unix))]
+#![cfg(all(debug_assertions, target_os = "linux"))]
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
 use crate::stream::{keys, lines};
-use crate::stream_crash::{begin_again, is_calm};
-use crate::support::{Folder, Guard, TAMIS, container};
+use crate::stream_crash::{begin_again, committed, is_calm, start, terminate};
+use crate::stream_follow::long_ago;
+use crate::support::{Folder, Guard, TAMIS, container, until};
 
 /// Runs until this step, for the time of this number, and no further.
 fn end_at(folder: &Folder, line: &str, step: &str, time: usize) {
@@ -70,6 +71,37 @@ fn a_stream_that_ends_at_any_step_of_a_commit_is_continued() {
                 is_calm(&folder, &line);
             }
         }
+    }
+}
+
+/// The old file has more to be read, and the new one has its name: at each step, and at every step of the run that
+/// continues it.
+#[test]
+fn a_rotation_at_any_step_of_a_commit_is_continued() {
+    let folder = Folder::new();
+    let (train, ask) = (keys(70, 50, 1), keys(70, 50, 2));
+    folder.write("all.txt", lines(&train));
+    folder.write("ask.txt", lines(&ask));
+    let options = "--query ask.txt --keys 50 --batch 7 --commit-every 0 --threads 1 -q";
+    folder.ok(&format!("stream --train all.txt {options} --state calm -o calm.txt"));
+    let line = format!("stream --train x.log {options} --state state -o out.txt");
+    let follow = format!("{line} --follow");
+    for (number, step) in STREAM.into_iter().enumerate() {
+        begin_again(&folder);
+        folder.write("x.log", lines(&train[..14]));
+        end_at(&folder, &follow, "stream/forgotten", 2);
+        // Batches lie on both sides of it.
+        folder.write("x.log", lines(&train[..38]));
+        fs::rename(folder.path("x.log"), folder.path("x.log.1")).unwrap();
+        folder.write("x.log", lines(&train[38..]));
+        long_ago(&folder, &["x.log", "x.log.1"]);
+        end_at(&folder, &follow, step, 3 + number % 3);
+        end_at(&folder, &follow, STREAM[(5 * number + 1) % STREAM.len()], 1);
+        let mut child = start(&folder, &follow);
+        until("all batches", || (committed(&folder, "state") == 10).then_some(()));
+        terminate(&child);
+        assert_eq!(child.said().0, Some(0), "{step}");
+        is_calm(&folder, &line);
     }
 }
 
