@@ -13,6 +13,7 @@ use tamis_read::{Options, Sources};
 
 use super::kafka;
 use super::learned::Sizing;
+use super::net::Idle;
 use super::refusal::Impossible;
 use super::role::{ByRole, Role};
 use super::sink::Target;
@@ -53,6 +54,8 @@ pub struct Job {
     pub commit_every: Duration,
     /// For how long a peer that went away is waited for.
     pub reconnect: Option<Duration>,
+    /// For how long a peer of a listener may be silent.
+    pub idle: Idle,
     /// How brokers of Kafka are spoken with.
     pub kafka: kafka::Settings,
     /// Records without a key.

@@ -20,6 +20,7 @@ mod net;
 mod open;
 pub mod opt;
 mod panes;
+mod peer;
 mod queue;
 mod rebuild;
 mod refusal;
@@ -28,6 +29,7 @@ mod role;
 mod run;
 mod sift;
 mod sink;
+mod socket;
 mod source;
 mod spool;
 mod state;
@@ -43,11 +45,11 @@ use std::time::{Duration, Instant};
 
 use tamis_make::rows::Names;
 use tamis_read::error::Result;
-use tamis_read::{Control, Explained};
+use tamis_read::{Control, Explained, NoThread};
 
 pub use self::job::{Counts, Input, Job};
 pub use self::learned::{Fill, Sizing};
-pub use self::net::Address;
+pub use self::net::{Address, Idle};
 pub use self::refusal::{BadTimeColumn, BadWindow, CannotResume, Failed, Impossible, News};
 pub use self::role::{ByRole, Role};
 pub use self::sink::{AnswerSink, Target};
@@ -88,7 +90,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let mut resumed = Resumed::open(job)?;
     let learned = resumed.learned(job)?;
     let (none, names) = (open::no_groups(job), Mutex::new(Names::default()));
-    let setups = open::setups(job, &none, &names);
+    let setups = open::setups(job, &none, &names, watch);
     watch.update(|status| status.batch = resumed.begin.batch);
     let mut opened = ByRole::try_of(|role| {
         let begin = resumed.begin.streams[role].as_ref();
@@ -126,11 +128,11 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         room: Room::default(),
     };
     thread::scope(|scope| {
-        let spawn = |(reader, stop)| {
-            scope.spawn(reader);
-            stop
-        };
-        let _ends: Vec<_> = readers.into_iter().map(spawn).collect();
+        let mut ends = Vec::new();
+        for (reader, stop) in readers {
+            ends.push(stop);
+            thread::Builder::new().spawn_scoped(scope, reader).map_err(NoThread)?;
+        }
         let report = run.run()?;
         Ok(Report { time: start.elapsed(), resumed: goes_on, inputs, ..report })
     })

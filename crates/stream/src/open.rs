@@ -159,6 +159,7 @@ pub(super) fn setups<'a>(
     job: &'a Job,
     none: &'a Params,
     names: &'a Mutex<Names>,
+    watch: &'a Watch,
 ) -> ByRole<Option<Setup<'a>>> {
     let grouping = match &job.sizing {
         _ if job.common.recipe.group.is_none() => Grouping::None,
@@ -187,6 +188,8 @@ pub(super) fn setups<'a>(
             threads: job.threads,
             folder: job.state.as_deref(),
             reconnect: job.reconnect,
+            idle: job.idle,
+            watch,
         })
     })
 }

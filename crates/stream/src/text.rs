@@ -22,13 +22,16 @@ use tamis_read::{Control, Explained, Flow, Format, Next, Options, Position, Sour
 use super::bookmark::{Bookmark, Understood, check_marks, refuse_half_line, too_short};
 use super::kafka;
 use super::live::{Followed, LONGEST_LINE, Live, Pipe, Receive};
-use super::net::{Address, Peers, Socket};
+use super::net::{Address, Idle, Peers};
+use super::peer::Manner;
 use super::queue::{Piece, Popped, Queue};
 use super::refusal::{CannotResume, Failed, Impossible};
 use super::role::Role;
 use super::sift::{Making, Sifter};
+use super::socket::{Known, Socket, Treatment};
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::spool::Spool;
+use super::watch::Watch;
 
 /// What the user named as one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +83,8 @@ pub(super) struct Setup<'a> {
     /// The state's folder, where there is one.
     pub(super) folder: Option<&'a Path>,
     pub(super) reconnect: Option<Duration>,
+    pub(super) idle: Idle,
+    pub(super) watch: &'a Watch,
 }
 
 /// What the run and the thread that reads share.
@@ -88,6 +93,8 @@ struct Shared {
     queue: Queue,
     control: Arc<Control>,
     live: Mutex<Option<Understood>>,
+    /// How the rows of several peers are told apart.
+    known: Known,
 }
 
 /// An input file as the run sees it.
@@ -232,7 +239,7 @@ impl Text {
 
     /// Text that comes once; spooled, where a state is kept.
     fn open_live(&mut self, setup: &Setup<'_>, earlier: &Earlier) -> Result<Prepared> {
-        let (name, from) = receiver(setup)?;
+        let (name, from) = receiver(setup, &self.shared.known)?;
         let (prelude, offset) = (earlier.prelude(0), earlier.at.offset);
         let mut before: Box<dyn Read + Send> = Box::new(prelude);
         if let Some(folder) = setup.folder {
@@ -246,11 +253,17 @@ impl Text {
 }
 
 /// Where live text comes from, and its name.
-fn receiver(setup: &Setup<'_>) -> Result<(String, Box<dyn Receive>)> {
+fn receiver(setup: &Setup<'_>, known: &Known) -> Result<(String, Box<dyn Receive>)> {
     Ok(match setup.named {
         Named::Socket(address) => {
             let peers = Peers::new(address, setup.reconnect)?;
-            (address.to_string(), Box::new(Socket::new(peers)))
+            let treatment = Treatment {
+                known: Arc::clone(known),
+                idle: setup.idle,
+                bad_rows: setup.making.bad_rows,
+                herald: setup.watch.herald(),
+            };
+            (address.to_string(), Box::new(Socket::new(peers, treatment)))
         }
         Named::Pipe(path) => {
             let file = File::open(path).map_err(Error::io(path))?;
@@ -311,6 +324,7 @@ impl Reader<'_> {
                 return Err(Error::input(explained[input].path.clone(), Impossible::Compressed));
             }
             *lock(&shared.live) = Some(Understood::of(&explained[input], prelude));
+            let _ = shared.known.set(Manner::new(&explained[input], prelude, sources.row_ends(input)));
             sources.in_rows_of(LONGEST_LINE);
         }
         let by_rows = |input: usize| explained[input].format == Format::Parquet;

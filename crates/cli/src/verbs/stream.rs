@@ -12,11 +12,12 @@ use tamis::key::Field;
 use tamis_jobs::request::NoMore;
 use tamis_make::files;
 use tamis_make::number;
+use tamis_read::NoThread;
 use tamis_read::refusal::say;
 use tamis_stream::kafka::{self, Lost, Property};
 use tamis_stream::metrics::Door;
 use tamis_stream::request::{Note, StreamJob};
-use tamis_stream::{ByRole, Job, Report, Role, Sizing, Status, Target, Watch};
+use tamis_stream::{ByRole, Idle, Job, Report, Role, Sizing, Status, Target, Watch};
 
 use super::counters;
 use super::windows::{self, Windows};
@@ -74,8 +75,8 @@ A stream that has ended gives empty batches; the run ends when all streams have 
 Without --keys or --params the number of keys is unknown, and filters grow (--kind scalable).
 
 Streams are files, globs and folders in order (--follow waits for more at the end of the last); `-` for \
-standard input; tcp://host:port, which connects; tcp-listen://host:port, which waits for peers, one after \
-the other. -o takes a file, `-`, or such a socket.
+standard input; tcp://host:port, which connects; tcp-listen://host:port, which takes whole rows of up to \
+256 peers at once. -o takes a file, `-`, or such a socket.
 
 kafka://broker:9092/topic reads a Kafka topic from its beginning to its current end (--follow: and what is \
 written later). With -o it writes answers to the topic, in transactions. This needs a build with --features \
@@ -132,6 +133,9 @@ pub struct Stream {
     /// connection is waited for at least 10s [default: 10s when connecting, forever when listening]
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     reconnect: Option<Duration>,
+    /// Close a peer of tcp-listen that has sent nothing for this time; none: never
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    idle: Idle,
     /// Setting of the Kafka client, by its librdkafka name: security.protocol=sasl_ssl
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Kafka")]
     kafka: Vec<Property>,
@@ -209,10 +213,11 @@ impl Stream {
         let end = AtomicBool::new(false);
         let line = Line::new();
         let report = thread::scope(|scope| {
-            if let Some(door) = &door {
-                scope.spawn(|| door.serve(&watch, &end));
-            }
             let _ends = End(&end);
+            if let Some(door) = &door {
+                let serve = || door.serve(&watch, &end);
+                thread::Builder::new().spawn_scoped(scope, serve).map_err(NoThread)?;
+            }
             progress::run_with_line(
                 output,
                 || line.text(&watch.status()),
@@ -256,6 +261,7 @@ impl Stream {
             commit_every: self.state.is_some().then_some(self.commit_every),
             state: self.state,
             reconnect: self.reconnect,
+            idle: Some(self.idle),
             kafka: kafka::Asked {
                 kafka: self.kafka,
                 kafka_config: self.kafka_config,

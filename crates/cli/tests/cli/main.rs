@@ -32,6 +32,7 @@ mod stream;
 mod stream_crash;
 mod stream_edges;
 mod stream_live;
+mod stream_peers;
 mod stream_window;
 mod strict;
 mod support;

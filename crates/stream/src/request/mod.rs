@@ -29,6 +29,7 @@ use self::sketches::{Learning, Wanted};
 use super::job::{Counts, Input, Job};
 use super::kafka::{Asked, Settings};
 use super::learned::Sizing;
+use super::net::Idle;
 use super::opt;
 use super::role::{ByRole, Role};
 use super::sink::Target;
@@ -72,6 +73,8 @@ pub struct StreamJob {
     /// For how long a peer that went away is waited for.
     #[serde(with = "time::optional")]
     pub reconnect: Option<Duration>,
+    /// For how long a peer of a listener may be silent: a time, or `none`.
+    pub idle: Option<Idle>,
     /// How brokers of Kafka are spoken with.
     #[serde(flatten)]
     pub kafka: Asked,
@@ -142,6 +145,7 @@ impl StreamJob {
             state: self.state.clone(),
             commit_every: self.commit_every.unwrap_or(COMMIT_EVERY),
             reconnect: self.reconnect,
+            idle: self.idle.unwrap_or_default(),
             kafka,
             bad_rows: self.reading.bad_rows,
             threads: self.reading.threads()?,
