@@ -61,9 +61,10 @@ fn shown<T>(
     }
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(&done));
+        // Where no thread can be had, the job is done unseen.
+        let watcher = thread::Builder::new().spawn_scoped(scope, || watch(&done)).ok();
         // Also when the job panics: the scope waits for the watcher.
-        let _done = Done(&done, watcher.thread().clone());
+        let _done = watcher.map(|watcher| Done(&done, watcher.thread().clone()));
         Ok(job()?)
     })
 }

@@ -17,7 +17,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tamis_jobs::marked::spelled;
 use tamis_make::number;
-use tamis_read::{Control, Error};
+use tamis_read::{Control, Error, NoThread};
 
 use crate::progress;
 use crate::show::{Output, usage};
@@ -177,8 +177,15 @@ fn wait(mut child: Child, control: &Control) -> tamis_read::Result<(bool, Vec<St
     let heard = Mutex::new(Heard::default());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let ended = thread::scope(|scope| {
-        scope.spawn(|| stdout.into_iter().for_each(|stdout| listen(stdout, &heard, control)));
-        scope.spawn(|| stderr.into_iter().for_each(|stderr| listen(stderr, &heard, control)));
+        let hear_stdout = || stdout.into_iter().for_each(|stdout| listen(stdout, &heard, control));
+        let hear_stderr = || stderr.into_iter().for_each(|stderr| listen(stderr, &heard, control));
+        let begun = thread::Builder::new()
+            .spawn_scoped(scope, hear_stdout)
+            .and_then(|_| thread::Builder::new().spawn_scoped(scope, hear_stderr));
+        if let Err(error) = begun {
+            end(&mut child, &heard);
+            return Err(NoThread(error).into());
+        }
         loop {
             if let Err(stopped) = control.check() {
                 end(&mut child, &heard);

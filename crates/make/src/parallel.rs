@@ -40,8 +40,9 @@ fn until_one_fails(threads: usize, pieces: usize, work: &(dyn Fn(usize) -> bool 
         }
     };
     thread::scope(|scope| {
-        // The last of the threads is this one.
-        let others: Vec<_> = (1..threads.min(pieces)).map(|_| scope.spawn(worker)).collect();
+        // The last of the threads is this one; where no others can be had, it does all of the work.
+        let begin = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
+        let others: Vec<_> = (1..threads.min(pieces)).map_while(begin).collect();
         worker();
         others.into_iter().for_each(|other| other.join().expect("a worker does not panic"));
     });

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use tamis_read::{Control, Error};
+use tamis_read::{Control, Error, NoThread};
 
 use crate::errors::raised;
 
@@ -29,9 +29,10 @@ pub fn run<T: Send>(
     py.detach(|| {
         thread::scope(|threads| {
             let (send, receive) = channel();
-            threads.spawn(move || {
+            let begun = thread::Builder::new().spawn_scoped(threads, move || {
                 let _ = send.send(work(control));
             });
+            begun.map_err(|error| raised(NoThread(error).into()))?;
             let mut signal = None;
             loop {
                 match receive.recv_timeout(LOOK) {

@@ -145,8 +145,6 @@ impl Refusal for BadRow {
                 skip_bad_rows(),
                 Help::GiveIf("if all its lines have another form", vec![opt::DELIMITER.with("space")]),
             ],
-            // A row whose end is not known cannot be left out.
-            BadRow::TooLong { .. } => Vec::new(),
             BadRow::Nul => vec![skip_bad_rows(), Help::Do("take such bytes out first (tr -d '\\0')")],
             BadRow::NotTsv => {
                 let others = ["csv", "ndjson"].map(|format| opt::OUTPUT_FORMAT.with(format));

@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,6 +23,7 @@ use super::options::Quotes;
 use super::origin::{Counted, Origin, damaged};
 use super::pace::Pace;
 use super::reader::{Bytes, Compression, fill, fill_until};
+use super::row_ends::RowEnds;
 use crate::refusal::Refusal;
 use crate::{BadRow, Error, Result};
 
@@ -98,6 +100,8 @@ pub(super) struct Chunk {
     pub(super) quoted: bool,
     /// Bytes of the file that were read for it.
     pub(super) read: u64,
+    /// Where it is the beginning of one row that is longer than this many MiB: the rest is passed over.
+    pub(super) too_long: Option<usize>,
 }
 
 /// Why a text cannot be read on.
@@ -163,6 +167,10 @@ pub(super) struct Feed {
     uncounted: usize,
     /// The beginning of the next chunk: a row whose end was not read yet.
     carry: Vec<u8>,
+    /// Whether whole rows may be in it, which must not wait for more.
+    full_carry: bool,
+    /// A row that is too long and has not ended.
+    passing: Option<RowEnds>,
     ended: bool,
     /// If rows must not wait until a chunk is full: whether more can be read now.
     pace: Option<Pace>,
@@ -206,6 +214,8 @@ impl Feed {
             skip,
             uncounted: if plain { 0 } else { beginning.uncounted },
             carry: Vec::new(),
+            full_carry: false,
+            passing: None,
             ended: false,
             pace: None,
             ends: LineEnds::default(),
@@ -219,7 +229,7 @@ impl Feed {
 
     /// Whether there is something to read, or soon will be.
     pub(super) fn ready(&self, patience: Duration) -> bool {
-        self.ended || self.pace.as_ref().is_none_or(|pace| pace.ready(patience))
+        self.ended || self.full_carry || self.pace.as_ref().is_none_or(|pace| pace.ready(patience))
     }
 
     /// Reads the next chunk into the buffer; `None` at the end.
@@ -231,9 +241,10 @@ impl Feed {
         buffer.set(&self.carry, more);
         let mut looked = 0;
         let (end, quoted) = loop {
-            let goes_on = buffer
-                .read(&mut self.bytes, more, self.pace.as_ref())
-                .map_err(|source| damaged(path, self.compression, source))?;
+            let goes_on = mem::take(&mut self.full_carry)
+                || buffer
+                    .read(&mut self.bytes, more, self.pace.as_ref())
+                    .map_err(|source| damaged(path, self.compression, source))?;
             let skipped = self.skip.min(buffer.data().len());
             let counted = self.skip.saturating_sub(self.uncounted).min(skipped);
             if let Some(line) = &mut self.line {
@@ -246,7 +257,18 @@ impl Feed {
                 buffer.set(&[], more);
                 continue;
             }
+            if self.pass_over(buffer) && goes_on {
+                continue;
+            }
             let data = buffer.data();
+            let longest = self.sizes.row;
+            if data.len() > longest {
+                // The same of it is looked at, however much came at once.
+                let mut ends = RowEnds::new(self.dialect);
+                if ends.next(&data[..=longest]).is_none() {
+                    return self.too_long(ends, buffer);
+                }
+            }
             if !goes_on {
                 self.ended = true;
                 break (data.len(), memchr(b'"', data).is_some());
@@ -254,14 +276,14 @@ impl Feed {
             // A row that comes drop by drop is not looked through again at each of them.
             let fresh = &data[looked..];
             looked = data.len();
-            if self.pace.is_some() && memchr(b'\n', fresh).is_none() && looked < self.sizes.row {
+            if self.pace.is_some() && memchr(b'\n', fresh).is_none() {
                 continue;
             }
             match cut(data, self.dialect) {
                 Cut { end: Some(end), quoted, .. } => break (end, quoted),
-                Cut { open, .. } if data.len() >= self.sizes.row => return Err(self.too_long(open, buffer)),
-                // Twice as much, so that all this looking costs no more than a few times the row.
-                _ => more = data.len().max(self.sizes.chunk),
+                // Twice as much, so that all this looking costs no more than a few times the row; and no
+                // more than shows that it is too long.
+                _ => more = data.len().max(self.sizes.chunk).min((longest - data.len()).saturating_add(1)),
             }
         };
         self.refuse_binary(path, &buffer.data()[..end])?;
@@ -269,12 +291,10 @@ impl Feed {
         self.carry.extend_from_slice(&buffer.data()[end..]);
         buffer.end = buffer.begin + end;
         let read = self.count.load(Relaxed);
-        let chunk = Chunk { start: self.start, line: self.line, quoted, read: read - self.counted };
+        let chunk =
+            Chunk { start: self.start, line: self.line, quoted, read: read - self.counted, too_long: None };
         self.counted = read;
-        self.start += end as u64;
-        if let Some(line) = &mut self.line {
-            *line += newlines(buffer.data());
-        }
+        self.count(buffer.data());
         Ok(if end == 0 && chunk.read == 0 { None } else { Some(chunk) })
     }
 
@@ -294,14 +314,51 @@ impl Feed {
         }
     }
 
-    fn too_long(&self, open: Option<usize>, buffer: &Buffer) -> Trouble {
-        let mib = self.sizes.row >> 20;
-        let why = match open {
-            Some(_) => BadRow::LongQuote { mib }.into(),
-            None => BadRow::TooLong { mib }.into(),
-        };
-        let chunk = Chunk { start: self.start, line: self.line, quoted: true, read: 0 };
-        chunk.trouble(buffer.data(), Fault { at: open.unwrap_or(0), why })
+    /// Counts what is done with.
+    fn count(&mut self, data: &[u8]) {
+        self.start += data.len() as u64;
+        if let Some(line) = &mut self.line {
+            *line += newlines(data);
+        }
+    }
+
+    /// Drops what belongs to a row that is too long, in data that begins within it; true where that is all.
+    fn pass_over(&mut self, buffer: &mut Buffer) -> bool {
+        let Some(mut ends) = self.passing.take() else { return false };
+        let end = ends.next(buffer.data());
+        let passed = end.unwrap_or(buffer.data().len());
+        self.count(&buffer.data()[..passed]);
+        buffer.begin += passed;
+        if end.is_none() {
+            self.passing = Some(ends);
+            buffer.set(&[], self.sizes.chunk);
+        }
+        end.is_none()
+    }
+
+    /// The chunk that is the beginning of the first row of the data, which is too long and did not end. Of a
+    /// quote that does not close, nobody can tell where the next row begins.
+    fn too_long(&mut self, mut ends: RowEnds, buffer: &mut Buffer) -> Result<Option<Chunk>, Trouble> {
+        let (mib, length) = (self.sizes.row >> 20, self.sizes.row + 1);
+        let read = self.count.load(Relaxed);
+        let (start, line, too_long) = (self.start, self.line, Some(mib));
+        let chunk = Chunk { start, line, quoted: true, read: read - self.counted, too_long };
+        let data = buffer.data();
+        if ends.is_quoted() {
+            let at = cut(&data[..length], self.dialect).open.unwrap_or(0);
+            return Err(chunk.trouble(data, Fault { at, why: BadRow::LongQuote { mib }.into() }));
+        }
+        self.counted = read;
+        let rest = data[length..].to_vec();
+        let end = ends.next(&rest);
+        let (passed, carry) = rest.split_at(end.unwrap_or(rest.len()));
+        buffer.end = buffer.begin + length;
+        self.count(buffer.data());
+        self.count(passed);
+        self.passing = if end.is_none() { Some(ends) } else { None };
+        self.carry = carry.to_vec();
+        self.full_carry = !carry.is_empty();
+        Ok(Some(chunk))
     }
 }
 

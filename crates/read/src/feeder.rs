@@ -100,9 +100,9 @@ type Given<P> = (Place, Result<<P as Supply>::Piece, Trouble>);
 /// That a scan was asked for without anybody to take rows.
 #[derive(Debug, thiserror::Error)]
 #[error("a scan needs at least one thread")]
-struct NoThread;
+struct NoWorker;
 
-impl Refusal for NoThread {}
+impl Refusal for NoWorker {}
 
 /// Gives out pieces, and stops at the first error in the order of the inputs.
 pub(super) struct Feeder<'a, P: Supply> {
@@ -158,16 +158,9 @@ impl<'a, P: Supply> Feeder<'a, P> {
             worker
         };
         let workers = match workers.len() {
-            0 => return Err(NoThread.into()),
+            0 => return Err(NoWorker.into()),
             1 => workers.into_iter().map(run).collect(),
-            // Each thread has its worker to itself: side by side, they would share cache lines.
-            _ => thread::scope(|threads| {
-                let run = &run;
-                let begun: Vec<_> =
-                    workers.into_iter().map(|worker| threads.spawn(move || run(worker))).collect();
-                let ended = begun.into_iter().map(|thread| thread.join());
-                ended.map(|worker| worker.unwrap_or_else(|panic| resume_unwind(panic))).collect()
-            }),
+            _ => on_threads(workers, &run),
         };
         let failure = self.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok((workers, failure.map(|(place, trouble)| self.supply.error(place.input, trouble))))
@@ -259,6 +252,33 @@ impl<'a, P: Supply> Feeder<'a, P> {
             _ => *first = Some((place, trouble)),
         }
     }
+}
+
+/// Runs workers, all but the first on threads of their own, as many as can be had: where the system gives no
+/// more, those that there are do all of the work, and the others come back as they were.
+fn on_threads<W: Send>(workers: Vec<W>, run: &(impl Fn(W) -> W + Sync)) -> Vec<W> {
+    // Each thread has its worker to itself: side by side, they would share cache lines.
+    let places: Vec<_> = workers.into_iter().map(|worker| Mutex::new(Some(worker))).collect();
+    let work = |place: &Mutex<Option<W>>| {
+        let worker = lock(place).take();
+        *lock(place) = worker.map(run);
+    };
+    thread::scope(|threads| {
+        let begin = |place| thread::Builder::new().spawn_scoped(threads, move || work(place)).ok();
+        let begun: Vec<_> = places[1..].iter().map_while(begin).collect();
+        work(&places[0]);
+        for thread in begun {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
+    });
+    places
+        .into_iter()
+        .filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Gives every row to one of the sinks, each of which has a thread, in any order.

@@ -80,6 +80,7 @@ pub mod parquet;
 mod reader;
 pub mod refusal;
 pub mod render;
+mod row_ends;
 mod sink;
 mod sources;
 mod spaced;
@@ -87,6 +88,7 @@ mod supply;
 pub mod table;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod watch;
 
 pub use arch::text::Places;
@@ -107,7 +109,9 @@ pub use ndjson::fuzz_ndjson;
 pub use options::{Delimiter, Options, Quotes};
 pub use pace::Flow;
 pub use reader::Compression;
+pub use row_ends::RowEnds;
 pub use sink::{Next, Position, RowResult, Sift, Sink};
 pub use sources::Sources;
 pub use table::{Cells, Table};
+pub use threads::NoThread;
 pub use watch::Watch;

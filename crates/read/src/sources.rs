@@ -15,6 +15,7 @@ use crate::input::{Explained, Input, Rows, Understood};
 use crate::options::Options;
 use crate::pace::Flow;
 use crate::reader::Bytes;
+use crate::row_ends::RowEnds;
 use crate::sink::{Next, Position, Sift, Sink};
 use crate::supply::Inputs;
 use crate::table::{Asked, InTable, Pieces, Table};
@@ -179,7 +180,12 @@ impl Sources {
         self.sizes.chunk = bytes;
     }
 
-    /// Refuses rows that are longer than this.
+    /// Where the rows of an input of text end, seen from the beginning of a row.
+    pub fn row_ends(&self, input: usize) -> RowEnds {
+        RowEnds::new(self.inputs[input].dialect())
+    }
+
+    /// Takes rows that are longer than this for bad ones.
     pub fn in_rows_of(&mut self, bytes: usize) {
         self.sizes.row = bytes;
     }

@@ -168,6 +168,10 @@ fn give<S: Sink>(
     match (piece, &input.rows) {
         (Piece::Text(chunk), rows) => {
             let data = buffer.data();
+            if let Some(mib) = chunk.too_long {
+                let told = sink.bad_row(0..data.len(), BadRow::TooLong { mib });
+                return told.map_err(|why| chunk.trouble(data, Fault { at: 0, why }));
+            }
             let (dialect, mut comments) = (input.dialect(), 0);
             if let (Some(watch), Rows::Delimited(..)) = (&input.watch, rows) {
                 watch.look(data, dialect);

@@ -420,6 +420,7 @@ pub(super) mod tests {
     use tamis::params::Common;
 
     use super::super::job::{Input, Lost};
+    use super::super::net::Idle;
     use super::super::role::ByRole;
     use super::super::sink::Target;
     use super::super::window::{By, Event, Late, Window};
@@ -458,6 +459,7 @@ pub(super) mod tests {
             commit_every: Duration::ZERO,
             reconnect: None,
             lost: Lost::Stop,
+            idle: Idle::default(),
             kafka: Default::default(),
             bad_rows: BadRows::Fail,
             threads: 1,
@@ -611,6 +613,7 @@ pub(super) mod tests {
             commit_every: Duration::from_secs(9),
             reconnect: Some(Duration::from_secs(1)),
             lost: Lost::GoOn,
+            idle: Idle::Never,
             ..smallest()
         };
         assert_eq!(Identity::of(&job).unwrap(), Identity::of(&other).unwrap());

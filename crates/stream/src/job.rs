@@ -14,6 +14,7 @@ use tamis_read::{Options, Sources};
 
 use super::kafka;
 use super::learned::Sizing;
+use super::net::Idle;
 use super::refusal::Impossible;
 use super::role::{ByRole, Role};
 use super::sink::Target;
@@ -54,6 +55,8 @@ pub struct Job {
     pub commit_every: Duration,
     /// For how long a peer that went away is waited for.
     pub reconnect: Option<Duration>,
+    /// For how long a peer of a listener may be silent.
+    pub idle: Idle,
     /// How brokers of Kafka are spoken with.
     pub kafka: kafka::Settings,
     /// What to do when something is gone that was not read yet.

@@ -22,6 +22,7 @@ mod net;
 mod open;
 pub mod opt;
 mod panes;
+mod peer;
 mod queue;
 mod rebuild;
 mod refusal;
@@ -31,6 +32,7 @@ mod rotation;
 mod run;
 mod sift;
 mod sink;
+mod socket;
 mod source;
 mod spool;
 mod state;
@@ -46,11 +48,11 @@ use std::time::{Duration, Instant};
 
 use tamis_make::rows::Names;
 use tamis_read::error::Result;
-use tamis_read::{Control, Explained};
+use tamis_read::{Control, Explained, NoThread};
 
 pub use self::job::{Counts, Input, Job, Lost};
 pub use self::learned::{Fill, Sizing};
-pub use self::net::Address;
+pub use self::net::{Address, Idle};
 pub use self::refusal::{BadTimeColumn, BadWindow, CannotResume, Failed, Impossible, Loss, News};
 pub use self::role::{ByRole, Role};
 pub use self::sink::{AnswerSink, Target};
@@ -132,11 +134,11 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         set_aside: begin.bad_rows,
     };
     thread::scope(|scope| {
-        let spawn = |(reader, stop)| {
-            scope.spawn(reader);
-            stop
-        };
-        let _ends: Vec<_> = readers.into_iter().map(spawn).collect();
+        let mut ends = Vec::new();
+        for (reader, stop) in readers {
+            ends.push(stop);
+            thread::Builder::new().spawn_scoped(scope, reader).map_err(NoThread)?;
+        }
         let report = run.run()?;
         Ok(Report { time: start.elapsed(), resumed: goes_on, inputs, ..report })
     })

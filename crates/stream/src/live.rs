@@ -13,7 +13,7 @@ use tamis_read::{Control, Flow};
 
 use super::spool::Spool;
 
-/// The longest line: a peer is not trusted with more of our memory.
+/// The longest row: a peer is not trusted with more of our memory.
 pub(super) const LONGEST_LINE: usize = 16 << 20;
 
 /// How often is looked whether the run has ended.
@@ -26,9 +26,8 @@ pub(super) enum Received {
     Bytes,
     /// Nothing for now.
     Nothing,
-    /// The end of a peer's text; another may follow.
-    Break,
-    /// A peer that broke off.
+    /// That a line which has not ended never will.
+    #[allow(dead_code)]
     Lost,
     /// The end of all.
     End,
@@ -103,17 +102,17 @@ impl Live {
         match self.from.receive(patience, &mut self.text)? {
             Received::Bytes => match memrchr(b'\n', &self.text[before..]) {
                 Some(at) => self.whole = before + at + 1,
-                // Too long: the reader refuses it.
+                // Too long: the reader takes it for a bad row, and passes over the rest.
                 None if self.text.len() > LONGEST_LINE => self.whole = self.text.len(),
                 None => {}
             },
             Received::Nothing => {}
-            end @ (Received::Break | Received::End) => {
+            Received::End => {
                 if !self.text.is_empty() {
                     self.text.push(b'\n'); // the last line of a text may lack its end
                 }
                 self.whole = self.text.len();
-                self.ended = end == Received::End;
+                self.ended = true;
             }
             Received::Lost => self.text.clear(),
         }
@@ -205,7 +204,6 @@ mod tests {
         use Received::*;
         assert_eq!(handed_on("h\n", &[(Bytes, "a\nb"), (Nothing, ""), (Bytes, "c\n")]), "h\na\nbc\n");
         assert_eq!(handed_on("", &[(Bytes, "a\nhal"), (Lost, ""), (Bytes, "b\n")]), "a\nb\n");
-        assert_eq!(handed_on("", &[(Bytes, "a\nlast"), (Break, ""), (Bytes, "b\n")]), "a\nlast\nb\n");
         assert_eq!(handed_on("", &[(Bytes, "a"), (Bytes, "b"), (End, "")]), "ab\n");
         assert_eq!(handed_on("", &[]), "");
     }

@@ -1,8 +1,8 @@
-//! Metrics in the text format of Prometheus, served over HTTP. One at a time, and what is
-//! asked does not matter: all get the same.
+//! Metrics in the text format of Prometheus, served over HTTP. What is asked does not matter: all get the
+//! same. Several may ask at once, and none keeps the others waiting.
 
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tamis_read::error::{Error, Result};
 
 use super::learned::Fill;
+use super::net::{is_for_now, poll};
 use super::role::{ByRole, Role};
 use super::watch::{Status, Watch, Windowed};
 use super::window::Judged;
@@ -19,7 +20,10 @@ use super::window::Judged;
 const LONGEST_REQUEST: usize = 8 << 10;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often is looked whether somebody asks.
+/// Those who ask at once; for one more, the one that has waited longest is left.
+const MOST: usize = 64;
+
+/// How often is looked whether the run has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The place at which metrics are asked for.
@@ -39,76 +43,92 @@ impl Door {
 
     /// Answers until it is told to end.
     pub fn serve(&self, watch: &Watch, end: &AtomicBool) {
+        let mut open: Vec<Asking> = Vec::new();
         while !end.load(Relaxed) {
-            match self.0.accept() {
-                // A bad request or a closed connection must not stop the run.
-                Ok((peer, _)) => drop(answer(peer, watch, end)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(LOOK),
-                Err(_) => thread::sleep(10 * LOOK),
+            // A bad request or a closed connection must not stop the run.
+            let peers: Vec<_> = open.iter().map(|asking| &asking.peer).collect();
+            if poll(Some(&self.0), &peers, LOOK).is_err() {
+                thread::sleep(LOOK);
             }
+            match self.0.accept() {
+                Ok((peer, _)) => {
+                    if open.len() == MOST {
+                        open.remove(0); // who has waited longest
+                    }
+                    open.extend(Asking::new(peer).ok());
+                }
+                Err(error) if is_for_now(&error) => {}
+                Err(_) => thread::sleep(LOOK),
+            }
+            open.retain_mut(|asking| matches!(asking.go_on(watch), Ok(Goes::On)));
         }
     }
 }
 
-fn answer(peer: TcpStream, watch: &Watch, end: &AtomicBool) -> io::Result<()> {
-    peer.set_nonblocking(false)?;
-    peer.set_read_timeout(Some(LOOK))?;
-    peer.set_write_timeout(Some(LOOK))?;
-    let mut peer = Hasty { peer, deadline: Instant::now() + PATIENCE, end };
-    let mut request = Vec::new();
-    let mut bytes = [0; 1024];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        let len = peer.read(&mut bytes)?;
-        request.extend_from_slice(&bytes[..len]);
-        if len == 0 || request.len() > LONGEST_REQUEST {
-            return Ok(());
+/// Whether there is more to do for a peer.
+enum Goes {
+    On,
+    Done,
+}
+
+/// A peer that asks, and has a moment for all that it asks and takes, however it divides it.
+struct Asking {
+    peer: TcpStream,
+    request: Vec<u8>,
+    /// What it gets, once it has asked, and how much of it is gone.
+    answer: Option<Vec<u8>>,
+    written: usize,
+    deadline: Instant,
+}
+
+impl Asking {
+    fn new(peer: TcpStream) -> io::Result<Asking> {
+        peer.set_nonblocking(true)?;
+        let deadline = Instant::now() + PATIENCE;
+        Ok(Asking { peer, request: Vec::new(), answer: None, written: 0, deadline })
+    }
+
+    /// Does what can be done now.
+    fn go_on(&mut self, watch: &Watch) -> io::Result<Goes> {
+        if Instant::now() >= self.deadline {
+            return Ok(Goes::Done);
+        }
+        match self.talk(watch) {
+            Err(error) if is_for_now(&error) => Ok(Goes::On),
+            done => done.map(|()| Goes::Done),
         }
     }
+
+    /// Reads the request, then writes the answer; an error where that cannot be now.
+    fn talk(&mut self, watch: &Watch) -> io::Result<()> {
+        let mut bytes = [0; 1024];
+        while self.answer.is_none() {
+            let len = self.peer.read(&mut bytes)?;
+            self.request.extend_from_slice(&bytes[..len]);
+            if self.request.windows(4).any(|end| end == b"\r\n\r\n") {
+                self.answer = Some(answer(watch));
+            } else if len == 0 || self.request.len() > LONGEST_REQUEST {
+                return Ok(());
+            }
+        }
+        let answer = self.answer.as_deref().unwrap_or_default();
+        while self.written < answer.len() {
+            self.written += match self.peer.write(&answer[self.written..])? {
+                0 => return Ok(()),
+                len => len,
+            };
+        }
+        Ok(())
+    }
+}
+
+fn answer(watch: &Watch) -> Vec<u8> {
     let body = text(&watch.status());
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    peer.write_all(head.as_bytes())?;
-    peer.write_all(body.as_bytes())
-}
-
-/// A peer that has a moment for all that it asks and takes, however it divides it.
-struct Hasty<'a> {
-    peer: TcpStream,
-    deadline: Instant,
-    end: &'a AtomicBool,
-}
-
-impl Hasty<'_> {
-    /// Tries again while nothing comes, or goes, until it is too late.
-    fn within(&mut self, mut attempt: impl FnMut(&mut TcpStream) -> io::Result<usize>) -> io::Result<usize> {
-        loop {
-            if self.end.load(Relaxed) || Instant::now() >= self.deadline {
-                return Err(ErrorKind::TimedOut.into());
-            }
-            match attempt(&mut self.peer) {
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-                done => return done,
-            }
-        }
-    }
-}
-
-impl Read for Hasty<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.within(|peer| peer.read(buffer))
-    }
-}
-
-impl Write for Hasty<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.within(|peer| peer.write(bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.peer.flush()
-    }
+    (head + &body).into_bytes()
 }
 
 /// The metrics of a run.
@@ -222,6 +242,23 @@ mod tests {
             assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
             assert!(text.contains("\ntamis_stream_rows_trained_total 12345\n"), "{text}");
             assert!(!text.contains("fill"), "what is not known is not said: {text}");
+            end.store(true, Relaxed);
+        });
+    }
+
+    #[test]
+    fn silent_peers_keep_nobody_waiting_however_many_they_are() {
+        let door = Door::open("127.0.0.1:0").unwrap();
+        let address = door.0.local_addr().unwrap().to_string();
+        let (watch, end) = (Watch::default(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| door.serve(&watch, &end));
+            let since = Instant::now();
+            let _silent: Vec<_> = (0..2 * MOST).map(|_| TcpStream::connect(&address).unwrap()).collect();
+            let text = ask(&address, b"GET / HTTP/1.1\r\n\r\n");
+            assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+            // Not after all of them had their time.
+            assert!(since.elapsed() < PATIENCE * 2 * MOST as u32);
             end.store(true, Relaxed);
         });
     }

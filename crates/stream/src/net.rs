@@ -1,14 +1,16 @@
 //! Sockets of lines: who connects, who listens, and what happens when a peer goes away.
 
 use std::fmt;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::str::FromStr;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+use tamis_jobs::request::time::duration;
 use tamis_read::error::{Error, Result};
 
-use super::live::{Receive, Received};
 use super::refusal::Failed;
 
 /// The address of a socket, and which side this program is.
@@ -104,6 +106,7 @@ impl Peers {
         let deadline = Instant::now() + patience;
         loop {
             if let Some(peer) = self.attempt()? {
+                keep_alive(&peer);
                 self.pause = FIRST_PAUSE;
                 self.fault = None;
                 self.met = true;
@@ -151,12 +154,17 @@ impl Peers {
         }
     }
 
+    /// Where peers come to, if they do.
+    pub(super) fn listener(&self) -> Option<&TcpListener> {
+        self.listener.as_ref()
+    }
+
     fn later(&mut self) {
         self.due = Instant::now() + self.pause;
         self.pause = (2 * self.pause).min(LONGEST_PAUSE);
     }
 
-    /// Notes that the peer has gone.
+    /// Notes that the last peer has gone.
     pub(super) fn gone(&mut self) {
         self.alone = Instant::now();
         self.later();
@@ -181,51 +189,105 @@ pub(super) fn is_for_now(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Lines of one peer after the other.
-pub(super) struct Socket {
-    peers: Peers,
-    peer: Option<TcpStream>,
-    /// Whether the last peer ended what it had to say.
-    ended_well: bool,
-    timeout: Option<Duration>,
-    buffer: Vec<u8>,
+/// How long a peer of a listener may be silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Idle {
+    /// As long as it likes.
+    Never,
+    /// So long; then it is closed.
+    After(Duration),
 }
 
-impl Socket {
-    pub(super) fn new(peers: Peers) -> Socket {
-        Socket { peers, peer: None, ended_well: false, timeout: None, buffer: vec![0; 256 << 10] }
+impl Default for Idle {
+    fn default() -> Self {
+        Idle::After(Duration::from_secs(600))
     }
 }
 
-impl Receive for Socket {
-    fn receive(&mut self, patience: Duration, into: &mut Vec<u8>) -> io::Result<Received> {
-        let Some(peer) = &mut self.peer else {
-            if self.peers.is_over() {
-                return if self.ended_well { Ok(Received::End) } else { Err(self.peers.fault()) };
-            }
-            self.peer = self.peers.next(patience)?;
-            self.timeout = None;
-            return Ok(Received::Nothing);
-        };
-        let patience = patience.max(Duration::from_millis(1)); // none at all would mean for ever
-        if self.timeout != Some(patience) {
-            peer.set_read_timeout(Some(patience))?;
-            self.timeout = Some(patience);
+impl FromStr for Idle {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Idle, String> {
+        match text {
+            "none" => Ok(Idle::Never),
+            time => match duration(time) {
+                Ok(time) if time.is_zero() => Err("a peer needs some time; none: no limit".into()),
+                Ok(time) => Ok(Idle::After(time)),
+                Err(why) => Err(format!("{why}, or none")),
+            },
         }
-        let received = match peer.read(&mut self.buffer) {
-            Ok(0) => Received::Break,
-            Ok(len) => {
-                into.extend_from_slice(&self.buffer[..len]);
-                return Ok(Received::Bytes);
-            }
-            Err(error) if is_for_now(&error) => return Ok(Received::Nothing),
-            Err(_) => Received::Lost,
-        };
-        self.peer = None;
-        self.peers.gone();
-        self.ended_well = matches!(received, Received::Break);
-        Ok(received)
     }
+}
+
+impl TryFrom<String> for Idle {
+    type Error = String;
+
+    fn try_from(text: String) -> std::result::Result<Idle, String> {
+        text.parse()
+    }
+}
+
+impl From<Idle> for String {
+    fn from(idle: Idle) -> String {
+        idle.to_string()
+    }
+}
+
+impl fmt::Display for Idle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Idle::Never => f.write_str("none"),
+            Idle::After(time) => write!(f, "{}s", time.as_secs_f64()),
+        }
+    }
+}
+
+/// Lets the system find out that the other side is gone without a word: a machine that was switched off, a
+/// line that was cut. Where that cannot be, a peer is as silent as it is.
+#[cfg(unix)]
+fn keep_alive(peer: &TcpStream) {
+    use rustix::net::sockopt;
+    let _ = sockopt::set_socket_keepalive(peer, true);
+    #[cfg(target_os = "linux")]
+    {
+        let _ = sockopt::set_tcp_keepidle(peer, Duration::from_secs(60));
+        let _ = sockopt::set_tcp_keepintvl(peer, Duration::from_secs(10));
+        let _ = sockopt::set_tcp_keepcnt(peer, 6);
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_alive(_: &TcpStream) {}
+
+/// Which of these peers have something to read (or are gone), as soon as one has, or somebody waits at the
+/// listener; at the latest after this time.
+#[cfg(unix)]
+pub(super) fn poll(
+    listener: Option<&TcpListener>,
+    peers: &[&TcpStream],
+    patience: Duration,
+) -> io::Result<Vec<bool>> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let timeout = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos() as _ };
+    let mut asked: Vec<_> = peers.iter().map(|peer| PollFd::new(*peer, PollFlags::IN)).collect();
+    asked.extend(listener.map(|listener| PollFd::new(listener, PollFlags::IN)));
+    match poll(&mut asked, Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(asked.iter().take(peers.len()).map(|asked| !asked.revents().is_empty()).collect())
+}
+
+/// The same where nothing tells: all are tried.
+#[cfg(not(unix))]
+pub(super) fn poll(
+    _: Option<&TcpListener>,
+    peers: &[&TcpStream],
+    patience: Duration,
+) -> io::Result<Vec<bool>> {
+    thread::sleep(patience.min(LOOK));
+    Ok(vec![true; peers.len()])
 }
 
 #[cfg(test)]

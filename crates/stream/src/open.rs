@@ -220,6 +220,7 @@ pub(super) fn setups<'a>(
             lost: job.lost,
             watch,
             reconnect: job.reconnect,
+            idle: job.idle,
         })
     })
 }

@@ -1,8 +1,8 @@
 //! The options of a stream that refusals name. Those that it shares with other jobs are theirs.
 
 pub use tamis_make::opt::{
-    BAD_ROWS, BAD_ROWS_TO, BITS_PER_KEY, CONSERVATIVE, FPR, HASH, KEYS, KIND, OUTPUT, PARAMS, REBUILD_ABOVE,
-    SIZE,
+    BAD_ROWS, BAD_ROWS_TO, BITS_PER_KEY, CONSERVATIVE, FPR, HASH, KEYS, KIND, NO_HEADER, OUTPUT, PARAMS,
+    QUOTES, REBUILD_ABOVE, SIZE,
 };
 use tamis_read::refusal::Opt;
 
@@ -16,6 +16,8 @@ pub const EVERY: Opt = Opt("every");
 pub const FOLLOW: Opt = Opt("follow");
 /// A file to start with.
 pub const FROM: Opt = Opt("from");
+/// How long a peer may be silent.
+pub const IDLE: Opt = Opt("idle");
 /// Settings of Kafka's client in a file.
 pub const KAFKA_CONFIG: Opt = Opt("kafka_config");
 /// How long a broker is waited for.
@@ -42,12 +44,13 @@ pub const TRAIN: Opt = Opt("train");
 pub const WINDOW: Opt = Opt("window");
 
 /// Those that streams alone have.
-pub const OWN: [Opt; 17] = [
+pub const OWN: [Opt; 18] = [
     AHEAD,
     COUNTS,
     EVERY,
     FOLLOW,
     FROM,
+    IDLE,
     KAFKA_CONFIG,
     KAFKA_TIMEOUT,
     LATE,

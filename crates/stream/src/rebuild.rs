@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use tamis_make::rows::Names;
+use tamis_read::NoThread;
 use tamis_read::error::Result;
 
 use super::learned::{Fill, Learned};
@@ -70,7 +71,7 @@ impl Rebuild<'_> {
         }
         thread::scope(|scope| {
             let _ends = text.stop();
-            scope.spawn(move || reader.run());
+            thread::Builder::new().spawn_scoped(scope, move || reader.run()).map_err(NoThread)?;
             let (mut left, mut records) = (rows, Records::default());
             while left > 0 {
                 records.clear();

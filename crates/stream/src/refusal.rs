@@ -2,6 +2,7 @@
 //! options.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tamis::sizing::Kind;
 use tamis_make::number;
@@ -319,6 +320,14 @@ pub enum CannotResume {
     OutputInState,
 }
 
+/// What is said of a row that has not ended.
+fn left_out(bytes: u64) -> String {
+    match bytes {
+        0 => String::new(),
+        bytes => format!("; {} of a row that had not ended are left out", number::counted(bytes, "byte")),
+    }
+}
+
 fn listed(differences: &[Difference]) -> String {
     differences.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -462,6 +471,20 @@ pub enum Failed {
         /// What happened last.
         why: String,
     },
+    /// A peer that went away, or sent too much, within quotes.
+    #[error(
+        "the peer {peer} opened a quoted field that does not close: leave bad rows out to go on without it, or say that quotes are ordinary characters"
+    )]
+    OpenQuote {
+        /// Who.
+        peer: String,
+    },
+    /// The same where the beginning of the row was used already.
+    #[error("the peer {peer} went away within its first rows: a quoted field does not close")]
+    LeftInRow {
+        /// Who.
+        peer: String,
+    },
 }
 
 impl Refusal for Failed {}
@@ -469,6 +492,52 @@ impl Refusal for Failed {}
 /// What a run has to say while it goes on.
 #[derive(Debug, Error)]
 pub enum News {
+    /// No place for more peers.
+    #[error("{0} peers are connected, and no more are served at once: others wait until one has gone")]
+    PeersFull(usize),
+    /// A peer that said nothing.
+    #[error(
+        "the peer {peer} sent nothing for {} and was closed{}",
+        number::duration(Duration::from_secs(*.seconds)), left_out(*.bytes)
+    )]
+    PeerSilent {
+        /// Who.
+        peer: String,
+        /// For how long.
+        seconds: u64,
+        /// What it had sent of a row.
+        bytes: u64,
+    },
+    /// A peer that broke off.
+    #[error("the connection to the peer {peer} broke ({why}){}", left_out(*.bytes))]
+    PeerBroke {
+        /// Who.
+        peer: String,
+        /// What happened.
+        why: String,
+        /// What it had sent of a row.
+        bytes: u64,
+    },
+    /// A peer with other columns.
+    #[error(
+        "the peer {peer} was closed, and nothing of it was used: its first line is {first:?}, and must be the header {header:?}"
+    )]
+    PeerHeader {
+        /// Who.
+        peer: String,
+        /// What it sent.
+        first: String,
+        /// What it should have sent.
+        header: String,
+    },
+    /// A peer within quotes.
+    #[error("the peer {peer} opened a quoted field that does not close, and is left{}", left_out(*.bytes))]
+    PeerQuote {
+        /// Who.
+        peer: String,
+        /// What it had sent of a row.
+        bytes: u64,
+    },
     /// A window that takes much memory.
     #[error(
         "a window of {window} takes up to {} of memory{}: {sketches} sketches of {}, because each pane has the size of the whole window",
@@ -532,7 +601,17 @@ impl Refusal for News {
         match self {
             News::Memory { .. } => vec![Help::Do("a longer slide takes less")],
             News::Ahead { .. } => vec![Help::give(opt::AHEAD.with("TIME"))],
-            News::Rebuilt { .. } | News::Grown(_) | News::Lost { .. } => Vec::new(),
+            News::PeerSilent { .. } => {
+                vec![Help::GiveIf("if peers may be silent for longer", vec![opt::IDLE.with("TIME")])]
+            }
+            News::PeerHeader { .. } => vec![
+                Help::Do("let each peer send the header first"),
+                Help::GiveIf("if none sends one", vec![opt::NO_HEADER.into()]),
+            ],
+            News::PeerQuote { .. } => {
+                vec![Help::GiveIf("if quotes are ordinary characters", vec![opt::QUOTES.with("none")])]
+            }
+            _ => Vec::new(),
         }
     }
 }

@@ -29,11 +29,13 @@ use super::follow::{Before, Begin, Followed, Generation, Opened, Told, Turn};
 use super::job::Lost;
 use super::kafka;
 use super::live::{LONGEST_LINE, Live, Pipe, Receive};
-use super::net::{Address, Peers, Socket};
+use super::net::{Address, Idle, Peers};
+use super::peer::Manner;
 use super::queue::{Piece, Popped, Queue};
 use super::refusal::{CannotResume, Failed, Impossible};
 use super::role::Role;
 use super::sift::{Making, Sifter};
+use super::socket::{Known, Socket, Treatment};
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::spool::Spool;
 use super::watch::Watch;
@@ -91,6 +93,7 @@ pub(super) struct Setup<'a> {
     pub(super) lost: Lost,
     pub(super) watch: &'a Watch,
     pub(super) reconnect: Option<Duration>,
+    pub(super) idle: Idle,
 }
 
 /// What the run and the thread that reads share.
@@ -102,6 +105,8 @@ struct Shared {
     live: Mutex<BTreeMap<usize, Understood>>,
     /// The files that have, or had, the name that is followed.
     generations: Mutex<Vec<Generation>>,
+    /// How the rows of several peers are told apart.
+    known: Known,
 }
 
 /// An input file as the run sees it.
@@ -363,7 +368,7 @@ impl Text {
 
     /// Text that comes once; spooled, where a state is kept.
     fn open_live(&mut self, setup: &Setup<'_>, earlier: &Earlier) -> Result<Prepared> {
-        let (name, from) = receiver(setup)?;
+        let (name, from) = receiver(setup, &self.shared.known)?;
         let (prelude, offset) = (earlier.prelude(), earlier.at.offset);
         let mut before: Box<dyn Read + Send> = Box::new(prelude);
         if let Some(folder) = setup.folder {
@@ -377,11 +382,17 @@ impl Text {
 }
 
 /// Where live text comes from, and its name.
-fn receiver(setup: &Setup<'_>) -> Result<(String, Box<dyn Receive>)> {
+fn receiver(setup: &Setup<'_>, known: &Known) -> Result<(String, Box<dyn Receive>)> {
     Ok(match setup.named {
         Named::Socket(address) => {
             let peers = Peers::new(address, setup.reconnect)?;
-            (address.to_string(), Box::new(Socket::new(peers)))
+            let treatment = Treatment {
+                known: Arc::clone(known),
+                idle: setup.idle,
+                on_bad: setup.making.on_bad,
+                herald: setup.watch.herald(),
+            };
+            (address.to_string(), Box::new(Socket::new(peers, treatment)))
         }
         Named::Pipe(path) => {
             let file = File::open(path).map_err(Error::io(path))?;
@@ -531,6 +542,7 @@ impl Reading<'_> {
             return Err(Error::input(form.path.clone(), Impossible::Compressed));
         }
         let understood = Understood::of(form, prelude);
+        let _ = shared.known.set(Manner::new(form, prelude, sources.row_ends(live)));
         let by_number = |column: &Column| matches!(column, Column::Number(_));
         if let Some(known) = known.filter(|_| !late && begin.offset == 0)
             && form.header

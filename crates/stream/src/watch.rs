@@ -1,7 +1,7 @@
 //! What is seen of a stream while it runs: numbers for a status line, for metrics, for a log.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::learned::Fill;
@@ -91,14 +91,26 @@ pub struct Batch {
 }
 
 type Hear = Box<dyn Fn(&Batch, &Status) + Send + Sync>;
-type HearNews = Box<dyn Fn(&News) + Send + Sync>;
+type HearNews = Arc<dyn Fn(&News) + Send + Sync>;
+
+/// Says what people should know, from wherever it is noticed.
+#[derive(Clone, Default)]
+pub(super) struct Herald(Option<HearNews>);
+
+impl Herald {
+    pub(super) fn say(&self, what: &News) {
+        if let Some(news) = &self.0 {
+            news(what);
+        }
+    }
+}
 
 /// Shared between a run and its observers.
 #[derive(Default)]
 pub struct Watch {
     status: Mutex<Status>,
     hear: Option<Hear>,
-    news: Option<HearNews>,
+    news: Herald,
 }
 
 impl fmt::Debug for Watch {
@@ -116,13 +128,16 @@ impl Watch {
     /// The same, which also hears at once of what people should know.
     #[must_use]
     pub fn with_news(self, news: impl Fn(&News) + Send + Sync + 'static) -> Watch {
-        Watch { news: Some(Box::new(news)), ..self }
+        Watch { news: Herald(Some(Arc::new(news))), ..self }
     }
 
     pub(super) fn say(&self, what: &News) {
-        if let Some(news) = &self.news {
-            news(what);
-        }
+        self.news.say(what);
+    }
+
+    /// Who says so on other threads.
+    pub(super) fn herald(&self) -> Herald {
+        self.news.clone()
     }
 
     /// How far the run is.

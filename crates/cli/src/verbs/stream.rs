@@ -12,11 +12,12 @@ use tamis::key::Field;
 use tamis_jobs::request::NoMore;
 use tamis_make::files;
 use tamis_make::number;
+use tamis_read::NoThread;
 use tamis_read::refusal::say;
 use tamis_stream::kafka::{self, Property};
 use tamis_stream::metrics::Door;
 use tamis_stream::request::{Note, StreamJob};
-use tamis_stream::{ByRole, Job, Lost, Report, Role, Sizing, Status, Target, Watch};
+use tamis_stream::{ByRole, Idle, Job, Lost, Report, Role, Sizing, Status, Target, Watch};
 
 use super::counters;
 use super::windows::{self, Windows};
@@ -75,8 +76,8 @@ Without --keys or --params the number of keys is unknown, and filters grow (--ki
 
 Streams are files, globs and folders in order (--follow waits for more at the end of the last, and goes on \
 with its successor when it is rotated, also if that happened between two runs with --state); `-` for \
-standard input; tcp://host:port, which connects; tcp-listen://host:port, which waits for peers, one after \
-the other. -o takes a file, `-`, or such a socket.
+standard input; tcp://host:port, which connects; tcp-listen://host:port, which takes whole rows of up to \
+256 peers at once. -o takes a file, `-`, or such a socket.
 
 kafka://broker:9092/topic reads a Kafka topic from its beginning to its current end (--follow: and what is \
 written later). With -o it writes answers to the topic, in transactions. This needs a build with --features \
@@ -138,6 +139,9 @@ pub struct Stream {
     /// connection is waited for at least 10s [default: 10s when connecting, forever when listening]
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     reconnect: Option<Duration>,
+    /// Close a peer of tcp-listen that has sent nothing for this time; none: never
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    idle: Idle,
     /// Setting of the Kafka client, by its librdkafka name: security.protocol=sasl_ssl
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Kafka")]
     kafka: Vec<Property>,
@@ -218,10 +222,11 @@ impl Stream {
         let end = AtomicBool::new(false);
         let line = Line::new();
         let report = thread::scope(|scope| {
-            if let Some(door) = &door {
-                scope.spawn(|| door.serve(&watch, &end));
-            }
             let _ends = End(&end);
+            if let Some(door) = &door {
+                let serve = || door.serve(&watch, &end);
+                thread::Builder::new().spawn_scoped(scope, serve).map_err(NoThread)?;
+            }
             progress::run_with_line(
                 output,
                 || line.text(&watch.status()),
@@ -266,6 +271,7 @@ impl Stream {
             state: self.state,
             reconnect: self.reconnect,
             lost: Some(self.lost),
+            idle: Some(self.idle),
             kafka: kafka::Asked {
                 kafka: self.kafka,
                 kafka_config: self.kafka_config,

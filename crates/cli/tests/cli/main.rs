@@ -35,6 +35,7 @@ mod stream_crash;
 mod stream_edges;
 mod stream_follow;
 mod stream_live;
+mod stream_peers;
 mod stream_window;
 mod strict;
 mod support;

@@ -17,7 +17,7 @@ fn start(folder: &Folder, line: &str) -> Guard {
 }
 
 /// A port that nobody uses just now.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
@@ -29,7 +29,7 @@ fn patient(peer: TcpStream) -> TcpStream {
     peer
 }
 
-fn connect(port: u16) -> TcpStream {
+pub fn connect(port: u16) -> TcpStream {
     patient(until("a listener", || TcpStream::connect(("127.0.0.1", port)).ok()))
 }
 
@@ -38,7 +38,7 @@ fn accept(listener: &TcpListener) -> TcpStream {
     patient(until("a peer", || listener.accept().ok()).0)
 }
 
-fn end(mut child: Guard, signal: &str) -> (Option<i32>, String) {
+pub fn end(mut child: Guard, signal: &str) -> (Option<i32>, String) {
     if !signal.is_empty() {
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
     }

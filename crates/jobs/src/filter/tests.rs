@@ -14,6 +14,7 @@ use crate::request::at_rate;
 use tamis_make::build::{self, Bits, FilterSizing, Sketches};
 use tamis_make::exact::LEAST_MEMORY;
 use tamis_make::plan::Size;
+use tamis_make::rows::OnBad;
 use tamis_make::spread::Rows;
 
 const GROUPS: [&str; 4] = ["1", "2", "10", "a,b"];
@@ -70,6 +71,7 @@ fn job(folder: &Path, input: &str) -> Job {
         tag: None,
         output: Destination::File(folder.join("out")),
         rejected: Some(folder.join("rejected")),
+        codec: None,
         format: None,
         bad_rows: BadRows::Skip,
         threads: 1,
@@ -199,7 +201,7 @@ proptest! {
             group: group.and_then(|name| file.params().find(name.as_bytes())),
             recipe: job.recipe.clone(),
             invert,
-            bad_rows: BadRows::Skip,
+            on_bad: OnBad::Skip,
         };
         let header = "other,id,of\n";
         let (mut passed, mut records, mut keyless) = (header.as_bytes().to_vec(), 0, 0);

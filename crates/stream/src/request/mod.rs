@@ -29,6 +29,7 @@ use self::sketches::{Learning, Wanted};
 use super::job::{Counts, Input, Job, Lost};
 use super::kafka::{Asked, Settings};
 use super::learned::Sizing;
+use super::net::Idle;
 use super::opt;
 use super::role::{ByRole, Role};
 use super::sink::Target;
@@ -74,6 +75,8 @@ pub struct StreamJob {
     pub reconnect: Option<Duration>,
     /// What to do when something is gone that was not read yet.
     pub lost: Option<Lost>,
+    /// For how long a peer of a listener may be silent: a time, or `none`.
+    pub idle: Option<Idle>,
     /// How brokers of Kafka are spoken with.
     #[serde(flatten)]
     pub kafka: Asked,
@@ -144,6 +147,7 @@ impl StreamJob {
             state: self.state.clone(),
             commit_every: self.commit_every.unwrap_or(COMMIT_EVERY),
             reconnect: self.reconnect,
+            idle: self.idle.unwrap_or_default(),
             kafka,
             lost: self.lost.unwrap_or_default(),
             bad_rows: self.reading.bad_rows()?,

@@ -176,7 +176,10 @@ impl Draft {
     fn tell(&mut self) -> io::Result<()> {
         let behind = match &mut self.behind {
             Some(behind) => behind,
-            none => none.insert(Behind::start(self.file.file().try_clone()?)?),
+            none => match Behind::start(self.file.file().try_clone()?) {
+                Ok(behind) => none.insert(behind),
+                Err(_) => return Ok(()), // without a thread, all of it is synced at the end
+            },
         };
         // Where it is still busy, it is told already; where it has failed, the end will say so.
         let _ = behind.wake.try_send(());
