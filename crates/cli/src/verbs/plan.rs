@@ -130,8 +130,8 @@ impl Plan {
     fn of_table(self, job: &Job, output: &Output) -> Result<ExitCode> {
         if let Some(path) = &self.output {
             files::check(path)?;
-            Content::Json.check(path)?;
             files::check_is_no_input(path, &job.inputs)?;
+            Content::Json.check(path)?;
         }
         let counts = job.sketches.kind().counts();
         let doing = if counts { "looking for groups" } else { "counting" };

@@ -80,10 +80,10 @@ impl Test {
         request.refuse_nothing().map_err(wrong)?;
         if let Some(path) = &self.report {
             files::check(path)?;
-            Content::Page.check(path)?;
             let read = self.inputs.iter().chain(&self.negatives).map(Path::new);
             let filters = [Some(&self.file), self.removed.as_ref()].into_iter().flatten();
             files::check_is_no_input(path, read.chain(filters.map(PathBuf::as_path)))?;
+            Content::Page.check(path)?;
         }
         let file = files::open(&self.file)?;
         let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;

@@ -116,9 +116,16 @@ fn rows_of_text_become_columns_of_text() {
     folder.write("a.log", log);
     folder.ok("dedup a.log --format log --key path -o a.parquet");
     let row = rows(&folder.path("a.parquet")).remove(0);
-    assert!(row.contains("path: \"/a\", query: \"b\"") && row.ends_with("referer: null, agent: null}"), "{row}");
+    assert!(
+        row.contains("path: \"/a\", query: \"b\"") && row.ends_with("referer: null, agent: null}"),
+        "{row}"
+    );
     folder.write("a.log", format!("{log}{} \"r\" \"a\" 17\n", log.trim_end().replace("/a", "/b")));
-    folder.refused("dedup a.log --format log --key path -o a.parquet", 1, &["line 2", "field 10 has no name"]);
+    folder.refused(
+        "dedup a.log --format log --key path -o a.parquet",
+        1,
+        &["line 2", "field 10 has no name"],
+    );
     folder.is_clean();
 }
 
@@ -144,7 +151,11 @@ fn rows_of_text_that_are_no_rows_of_a_table_are_refused_in_words() {
     folder.write("twice.csv", "id,id\nk0,1\n");
     folder.refused("dedup twice.csv --key 1 -o x.parquet", 2, &["two columns are called \"id\""]);
     folder.write("n.ndjson", "{\"id\":\"k0\"}\n");
-    folder.refused("dedup n.ndjson --key id -o x.parquet", 2, &["NDJSON cannot be written as Parquet", ".ndjson"]);
+    folder.refused(
+        "dedup n.ndjson --key id -o x.parquet",
+        2,
+        &["NDJSON cannot be written as Parquet", ".ndjson"],
+    );
     folder.is_clean();
 }
 
@@ -166,7 +177,11 @@ fn tags_are_a_list_in_parquet() {
     assert_eq!(rows(&folder.path("y.parquet")), ["{email: \"eve\", n: 2, note: \"x\", in: []}"]);
     folder.ok("filter g.tamis t.csv --key email --tag=in -o x.parquet");
     assert_eq!(rows(&folder.path("x.parquet")), ["{email: \"ann@x.org\", in: [\"a\", \"b\"]}"]);
-    folder.refused("filter g.tamis t.csv --key email --tag=email -o x.parquet", 2, &["two columns are called"]);
+    folder.refused(
+        "filter g.tamis t.csv --key email --tag=email -o x.parquet",
+        2,
+        &["two columns are called"],
+    );
 }
 
 #[test]
@@ -259,9 +274,13 @@ fn a_name_that_contradicts_what_would_be_written_is_refused_for_every_format() {
     wrong("test t.tamis t.csv --report OUT", "x.csv", "x.html");
     wrong("generate words --rows 3 -o OUT", "x.parquet", "x.txt");
     wrong("generate words --rows 3 -o OUT", "x.txt.gz", "x.txt");
-    wrong("stream --learn t.txt --query t.txt -o OUT", "x.ndjson", "x.txt");
+    wrong("stream --train t.txt --query t.txt -o OUT", "x.ndjson", "x.txt");
     wrong("filter t.tamis t.csv --on local --output-format parquet -o OUT", "x.csv", "x.parquet");
-    folder.refused("filter t.tamis t.csv --output-format parquet", 2, &["standard output", "-o FILE.parquet"]);
+    folder.refused(
+        "filter t.tamis t.csv --output-format parquet",
+        2,
+        &["standard output", "-o FILE.parquet"],
+    );
     folder.is_clean();
 }
 

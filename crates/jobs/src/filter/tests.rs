@@ -71,6 +71,7 @@ fn job(folder: &Path, input: &str) -> Job {
         output: Destination::File(folder.join("out")),
         rejected: Some(folder.join("rejected")),
         format: None,
+        codec: None,
         bad_rows: BadRows::Skip,
         threads: 1,
         strict: None,
