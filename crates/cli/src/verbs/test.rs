@@ -86,8 +86,8 @@ impl Test {
         request.refuse_nothing().map_err(wrong)?;
         if let Some(path) = &self.report {
             files::check(path)?;
-            Content::Page.check(path)?;
             files::check_is_no_input(path, Sources::named(&self.negatives))?;
+            Content::Page.check(path)?;
         }
         self.reading.check_aside(&[self.report.as_deref()], [&self.file])?;
         let file = files::open(&self.file)?;

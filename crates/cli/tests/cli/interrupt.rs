@@ -61,7 +61,7 @@ fn a_job_that_waits_for_input_ends() {
     for line in [
         "build - -o old.tamis",
         "build - --key tconst --keys 1e6 -o old.tamis",
-        "plan - --key tconst -o old.tamis",
+        "plan - --key tconst -o old.json",
         "add old.tamis -",
         "test old.tamis -",
         "filter old.tamis -",

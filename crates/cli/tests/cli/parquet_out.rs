@@ -274,7 +274,7 @@ fn a_name_that_contradicts_what_would_be_written_is_refused_for_every_format() {
     wrong("test t.tamis t.csv --report OUT", "x.csv", "x.html");
     wrong("generate words --rows 3 -o OUT", "x.parquet", "x.txt");
     wrong("generate words --rows 3 -o OUT", "x.txt.gz", "x.txt");
-    wrong("stream --learn t.txt --query t.txt -o OUT", "x.ndjson", "x.txt");
+    wrong("stream --train t.txt --query t.txt -o OUT", "x.ndjson", "x.txt");
     wrong("filter t.tamis t.csv --on local --output-format parquet -o OUT", "x.csv", "x.parquet");
     folder.refused(
         "filter t.tamis t.csv --output-format parquet",

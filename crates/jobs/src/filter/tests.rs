@@ -73,6 +73,7 @@ fn job(folder: &Path, input: &str) -> Job {
         rejected: Some(folder.join("rejected")),
         codec: None,
         format: None,
+        codec: None,
         bad_rows: BadRows::Skip,
         threads: 1,
         strict: None,

@@ -167,11 +167,11 @@ pub fn build_exact(job: &Job, memory: u64, output: &Path, control: &Control) -> 
 fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control) -> Result<Report> {
     let start = Instant::now();
     files::check(output)?;
-    Content::Sketches.check(output)?;
     refuse_exact(exact.is_some(), job.sketches.kind())?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
     files::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
+    Content::Sketches.check(output)?;
     if exact.is_some() {
         let keys = exact::path_beside(output);
         files::check(&keys)?;

@@ -374,7 +374,7 @@ fn threads_may_scan_row_groups_at_once() {
         for (group, expected) in expected.iter().enumerate() {
             scope.spawn(move || {
                 let mut rows = Rows::default();
-                opened.scan(group, &[6, 2], &mut rows, &Control::default()).unwrap();
+                opened.scan(group, &Picked::Texts(vec![6, 2]), &mut rows, &Control::default()).unwrap();
                 for (row, expected) in rows.0.iter().zip(expected) {
                     assert_eq!(row[0].as_deref(), expected[6].as_ref().map(String::as_bytes));
                     assert_eq!(row[1].as_deref(), expected[2].as_ref().map(String::as_bytes));
@@ -414,7 +414,8 @@ fn a_scan_stops_when_asked_to() {
     let control = Control::default();
     control.stop();
     let mut rows = Rows::default();
-    let result = ParquetFile::open(file.path()).unwrap().scan(0, &[0], &mut rows, &control);
+    let result =
+        ParquetFile::open(file.path()).unwrap().scan(0, &Picked::Texts(vec![0]), &mut rows, &control);
     assert!(matches!(result, Err(Error::Interrupted)));
 }
 
@@ -470,7 +471,7 @@ fn read_all(bytes: &[u8], file: &NamedTempFile) -> Result<()> {
     let opened = ParquetFile::open(file.path())?;
     for column in 0..opened.columns().len() {
         for group in 0..opened.row_groups() {
-            opened.scan(group, &[column], &mut Rows::default(), &Control::default())?;
+            opened.scan(group, &Picked::Texts(vec![column]), &mut Rows::default(), &Control::default())?;
         }
     }
     Ok(())
