@@ -183,11 +183,13 @@ impl Earlier {
     }
 }
 
-/// What the numbers of a place are.
+/// What the numbers of a place are. What is counted on from one must have room for that, whatever a file says.
 fn position(place: &[u64]) -> Result<(Position, Option<u64>)> {
     match *place {
         [input, offset] => Ok((Position { input: input as usize, offset }, None)),
-        [input, offset, beside] => Ok((Position { input: input as usize, offset }, Some(beside))),
+        [input, offset, beside] => {
+            Ok((Position { input: input as usize, offset }, Some(beside.min(u64::MAX / 2))))
+        }
         _ => Err(CannotResume::Plan.into()),
     }
 }

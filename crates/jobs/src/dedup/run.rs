@@ -169,12 +169,8 @@ impl<'j> Run<'j> {
             None => To::Outlet(Outlet::open(&job.output)?),
         };
         let others = Outlet::open(&Destination::of_file(job.rejected.as_deref()))?;
-        let aside = match state.as_mut().filter(|_| !replaces).zip(job.bad_rows.path()) {
-            Some((state, path)) if is_regular(path) => {
-                To::Continued(open_aside(path, state, &seen, &reached, &to, &mut notices)?)
-            }
-            _ => To::Outlet(Outlet::open(&Destination::of_file(job.bad_rows.path()))?),
-        };
+        let state_of_aside = state.as_mut().filter(|_| !replaces);
+        let aside = open_aside(job, state_of_aside, (&seen, &reached), &to, &mut notices)?;
         Ok(Run {
             job,
             seen,
@@ -337,15 +333,19 @@ fn commit(state: &mut State, seen: &Seen, reached: &[Reached], to: &mut To, asid
     Ok(())
 }
 
-/// Opens the file for bad rows that is continued; before anything is written to it, the state knows of it.
+/// Opens the file for bad rows. With a state it is continued, and before anything is written to it the state
+/// knows of it.
 fn open_aside(
-    path: &Path,
-    state: &mut State,
-    seen: &Seen,
-    reached: &[Reached],
+    job: &Job,
+    state: Option<&mut State>,
+    (seen, reached): (&Seen, &[Reached]),
     to: &To,
     notices: &mut Vec<Notice>,
-) -> Result<Continued> {
+) -> Result<To> {
+    let path = job.bad_rows.path();
+    let (Some(state), Some(path)) = (state, path.filter(|path| is_regular(path))) else {
+        return Ok(To::Outlet(Outlet::open(&Destination::of_file(path))?));
+    };
     files::check(path)?;
     let begun = match state.begin(path)? {
         Begun::New => None,
@@ -370,7 +370,7 @@ fn open_aside(
         };
         state.announce(seen, reached, Outputs { output, aside: Some((path, 0)) })?;
     }
-    Ok(aside)
+    Ok(To::Continued(aside))
 }
 
 /// Refuses to continue an output that begins with other columns than these.
