@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import datetime
 import inspect
+import json
 import multiprocessing
 import os
 import pickle
@@ -297,3 +298,17 @@ def test_what_is_recorded_about_a_file_is_told_and_kept() -> None:
     builder = tamis.Builder(plain.params, note="of March")
     builder.add(["ann"])
     assert builder.finish().about == {"note": "of March"}
+
+
+def test_bad_rows_are_set_aside_with_their_numbers_and_values(tmp_path: Path) -> None:
+    table = {"id": ["a", None, "b", None], "n": [1, 2, 3, 4]}
+    aside = tmp_path / "bad.ndjson"
+    sketch = tamis.build(table, key="id", bad_rows_to=aside)
+    assert sketch.contains("a") and sketch.contains("b")
+    bad = [json.loads(line) for line in aside.read_text().splitlines()]
+    assert [(row["row"], row["values"]) for row in bad] == [(1, {"id": None}), (3, {"id": None})]
+    assert all("not a key" in row["reason"] for row in bad)
+    tamis.plan({"id": ["a"]}, key="id", bad_rows_to=str(aside))
+    assert aside.read_text() == ""
+    with pytest.raises(ValueError, match="not both"):
+        tamis.build(table, key="id", bad_rows="fail", bad_rows_to=aside)

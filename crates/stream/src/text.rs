@@ -264,11 +264,11 @@ impl Earlier {
     }
 }
 
-/// What the numbers of a place are.
+/// What the numbers of a place are. What is counted on from one must have room for that, whatever a file says.
 fn position(place: &[u64]) -> Result<(Position, Option<u64>)> {
     let (input, offset, beside) = match *place {
         [input, offset] => (input, offset, None),
-        [input, offset, beside] => (input, offset, Some(beside)),
+        [input, offset, beside] => (input, offset, Some(beside.min(u64::MAX / 2))),
         _ => return Err(CannotResume::Plan.into()),
     };
     let input = usize::try_from(input).map_err(|_| CannotResume::Plan)?;

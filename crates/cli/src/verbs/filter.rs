@@ -1,5 +1,5 @@
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -141,7 +141,7 @@ impl Filter {
         }
         let sieve = |control: &Control| filter::filter(&job, control);
         let report = asked.run(output, "sieving", sieve, |report| &report.inputs)?;
-        warn_of_unasked(output, &report);
+        warn_of_unasked(output, &report, self.reading.bad_rows_to.as_deref());
         if !to_stdout {
             output.result(
                 Sheet { table: tamis_report::filter::table(&report), lines: Vec::new() },
@@ -193,7 +193,7 @@ impl Filter {
             Sieved { records: number("records"), admitted: number("admitted"), keyless: number("keyless") };
         let report = filter::conclude(&self.file, request.group.as_ref(), sieved, self.reading.threads())?;
         let report = Report { phases: spark::timed(&told), ..report };
-        warn_of_unasked(output, &report);
+        warn_of_unasked(output, &report, self.reading.bad_rows_to.as_deref());
         output.result(
             Sheet { table: tamis_report::filter::table(&report), lines: Vec::new() },
             tamis_report::filter::json(&report),
@@ -202,10 +202,13 @@ impl Filter {
     }
 }
 
-fn warn_of_unasked(output: &Output, report: &Report) {
+fn warn_of_unasked(output: &Output, report: &Report, aside: Option<&Path>) {
     if report.keyless > 0 {
         let records = number::counted(report.keyless, "record");
-        output.warn(format!("{records} without a key: treated as keys that are not in the set"));
+        output.warn(match aside {
+            Some(path) => format!("{records} without a key: set aside to {}", path.display()),
+            None => format!("{records} without a key: treated as keys that are not in the set"),
+        });
     }
     if report.groupless > 0 {
         let records = number::counted(report.groupless, "record");

@@ -213,3 +213,65 @@ fn a_stream_on_a_pipe_goes_on_after_a_bad_row_with_the_lines_of_the_whole() {
     assert!(done.code == 1 && done.err.contains("does not know"), "{}", done.err);
     assert_eq!(folder.text("other.ndjson"), "of somebody else\n");
 }
+
+/// A column of texts, some of which are null, in row groups of this many.
+fn write_parquet(path: &std::path::Path, ids: &[Option<&str>], group: usize) {
+    use parquet::data_type::{ByteArray, ByteArrayType};
+    use parquet::file::writer::SerializedFileWriter;
+
+    let schema = "message m { optional binary id (UTF8); required binary note (UTF8); }";
+    let schema = std::sync::Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Default::default()).unwrap();
+    for ids in ids.chunks(group) {
+        let mut rows = writer.next_row_group().unwrap();
+        let values: Vec<ByteArray> = ids.iter().flatten().map(|id| (*id).into()).collect();
+        let levels: Vec<i16> = ids.iter().map(|id| i16::from(id.is_some())).collect();
+        let mut column = rows.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None).unwrap();
+        column.close().unwrap();
+        let notes: Vec<ByteArray> = ids.iter().map(|_| "n".into()).collect();
+        let mut column = rows.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&notes, None, None).unwrap();
+        column.close().unwrap();
+        rows.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+#[test]
+fn rows_of_parquet_are_set_aside_by_number_and_values_and_once_in_a_stream() {
+    let folder = Folder::new();
+    write_parquet(&folder.path("t.parquet"), &[Some("a"), None, Some("b"), None, None, Some("c"), None], 3);
+    folder.ok("build t.parquet --key id -o t.tamis --bad-rows-to bad.ndjson -q");
+    let reason = r#""reason":"in the key: an empty cell, \\N or null is not a key (values null)""#;
+    let shown = |row: u64, values: &str| {
+        format!("{{\"input\":\"t.parquet\",\"row\":{row},{reason},\"values\":{{{values}}}}}\n")
+    };
+    let asked: String = [2, 4, 5, 7].into_iter().map(|row| shown(row, "\"id\":null")).collect();
+    assert_eq!(folder.text("bad.ndjson"), asked);
+    folder.ok("filter t.tamis t.parquet -o out.csv --bad-rows-to bad.ndjson -q");
+    let all: String = [2, 4, 5, 7].into_iter().map(|row| shown(row, "\"id\":null,\"note\":\"n\"")).collect();
+    assert_eq!(folder.text("bad.ndjson"), all);
+    assert_eq!(folder.text("out.csv"), "id,note\na,n\nb,n\nc,n\n");
+    // Whatever batch a run ends after, the next goes on behind the bad rows that were set aside.
+    let line = "stream --train t.parquet --key id --keys 9 --batch 1 --threads 1 -q --commit-every 0 --state s --bad-rows-to s.ndjson";
+    folder.ok(line);
+    assert_eq!(folder.text("s.ndjson"), asked);
+    folder.ok(line);
+    assert_eq!(folder.text("s.ndjson"), asked, "nothing is new");
+    for time in [
+        "stream/set-aside:2",
+        "stream/set-aside:5",
+        "stream/renamed:3",
+        "stream/renamed:5",
+        "stream/planned:4",
+    ] {
+        let _ = std::fs::remove_dir_all(folder.path("s"));
+        std::fs::remove_file(folder.path("s.ndjson")).unwrap();
+        let ended = folder.shell(&format!("(TAMIS_TEST_END_AT={time} $TAMIS {line}); true"));
+        assert_eq!(ended.code, 0);
+        folder.ok(line);
+        assert_eq!(folder.text("s.ndjson"), asked, "{time}");
+    }
+}

@@ -14,7 +14,7 @@ use tamis_make::build::{self, Given, Job, Sketches};
 use tamis_make::files;
 use tamis_make::memory::{Builder, build, plan};
 use tamis_make::merge::merge_in_memory;
-use tamis_make::rows::BadRows;
+use tamis_make::rows::{BadRows, OnBad};
 use tamis_read::refusal::Refusal;
 use tamis_read::table::Asked;
 use tamis_read::{Cells, Control, Fault, Table};
@@ -150,8 +150,8 @@ proptest! {
         let asked = Asked::new(table.clone(), &columns).unwrap();
         for group in [None, Some(0)] {
             let lookup = Lookup::new(&file, group).unwrap();
-            let found = lookup.contains(&asked, BadRows::Fail, 2, &Control::default()).unwrap();
-            let groups = lookup.groups(&asked, BadRows::Fail, 2, &Control::default()).unwrap();
+            let found = lookup.contains(&asked, OnBad::Fail, 2, &Control::default()).unwrap();
+            let groups = lookup.groups(&asked, OnBad::Fail, 2, &Control::default()).unwrap();
             for (i, row) in table.0.iter().enumerate() {
                 let (in_part, row_in_part) = (i / part, i % part);
                 let key = [Some(row[0].as_bytes())];
@@ -161,7 +161,7 @@ proptest! {
                 prop_assert_eq!(&groups[in_part][row_in_part], &one);
             }
             if kind.counts() && group.is_some() {
-                let estimates = lookup.estimates(&asked, BadRows::Fail, 2, &Control::default()).unwrap();
+                let estimates = lookup.estimates(&asked, OnBad::Fail, 2, &Control::default()).unwrap();
                 for (i, row) in table.0.iter().enumerate() {
                     let one = lookup.estimates_one(&[Some(row[0].as_bytes())]).unwrap();
                     prop_assert_eq!(estimates[i / part][i % part], one[0].1);

@@ -16,7 +16,7 @@ use tamis_jobs::fuzz::parts;
 use tamis_jobs::request::{Counting, Sizes, sketches};
 use tamis_make::build::{self, Given, Job, Sketches};
 use tamis_make::distinct::EXACT;
-use tamis_make::rows::BadRows;
+use tamis_make::rows::{BadRows, OnBad};
 use tamis_make::spread::wire::{Content, Reader, Writer};
 use tamis_make::spread::*;
 
@@ -247,7 +247,7 @@ proptest! {
 
         let mut judges: Vec<(Judge, Vec<Vec<u8>>)> = (0..3).map(|_| (Judge::new(file.params()), Vec::new())).collect();
         for (i, piece) in spread.pieces(&asked).into_iter().enumerate() {
-            let mut gatherer = Gatherer::new(file.params().clone(), recipe.clone(), BadRows::Skip);
+            let mut gatherer = Gatherer::new(file.params().clone(), recipe.clone(), OnBad::Skip);
             gatherer.add(given(piece), false, control).unwrap();
             let mut parts = if spread.hasty { gatherer.drain().unwrap() } else { Vec::new() };
             if i == 0 {

@@ -45,12 +45,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     let changing = Changing::begin(path)?;
     let container = files::open(path)?;
     let params = container.params().clone();
-    if params.common.kind == Kind::Scalable {
-        return Err(Error::input(path, Refusal::AddToScalable));
-    }
-    if params.common.kind == Kind::Fuse {
-        return Err(Error::input(path, Refusal::AddToFuse));
-    }
+    refuse_kind(path, params.common.kind)?;
     super::refuse_distinct(addition.distinct, params.common.kind)?;
     // Damage would come out under a checksum that matches.
     parallel::each(addition.threads, params.groups.len(), |group| {
@@ -121,6 +116,15 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         exact,
         heavy,
     })
+}
+
+/// Refuses kinds that take no rows of another run.
+fn refuse_kind(path: &Path, kind: Kind) -> Result<()> {
+    match kind {
+        Kind::Scalable => Err(Error::input(path, Refusal::AddToScalable)),
+        Kind::Fuse => Err(Error::input(path, Refusal::AddToFuse)),
+        _ => Ok(()),
+    }
 }
 
 /// Says of a row whose group the file lacks that it can be made.

@@ -237,7 +237,7 @@ pub(crate) fn make(
     if matches!(putting, Putting::Weights { heavy: Some(_) }) {
         sources.keep(); // a second pass lists the keys
     }
-    let params = match job.parameters_without_rows()? {
+    let (params, counted) = match job.parameters_without_rows()? {
         Some(params) => (params, None),
         None => {
             let planned = first_pass(job, rules, sources, phase, control)?;
@@ -245,7 +245,6 @@ pub(crate) fn make(
             planned
         }
     };
-    let (params, counted) = params;
     let building = Instant::now();
     let estimating = counted.as_ref().is_some_and(Counted::estimating);
     let logs = counted.as_ref().and_then(|counted| Some((counted, counted.counts.logs()?)));
