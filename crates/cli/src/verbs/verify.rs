@@ -40,7 +40,8 @@ impl Verify {
         let (found, damage): (_, Vec<String>) = match found {
             Ok(found) => {
                 let mut damage: Vec<String> = found.damage.iter().map(|what| self.of_file(what)).collect();
-                damage.extend(found.keys.iter().filter_map(|keys| Some(in_words(keys.found.as_ref().err()?))));
+                damage
+                    .extend(found.keys.iter().filter_map(|keys| Some(in_words(keys.found.as_ref().err()?))));
                 (Some(found), damage)
             }
             Err(error) => match error.downcast() {
@@ -62,10 +63,8 @@ impl Verify {
                 self.file.display(),
                 number::counted(found.groups as u64, "group"),
                 number::bytes(found.bytes),
-                pairs.map_or(String::new(), |pairs| format!(
-                    ", {} beside it",
-                    number::counted(*pairs, "key")
-                )),
+                pairs
+                    .map_or(String::new(), |pairs| format!(", {} beside it", number::counted(*pairs, "key"))),
             ),
             _ => String::new(),
         };

@@ -113,7 +113,9 @@ fn a_kill_between_keys_and_filters_is_noticed_and_the_file_is_named() {
     folder.ok("verify x.tamis");
     // Filters that are built without keys leave those of the old file behind, and that is said.
     let done = folder.run("build u.csv --key k -o x.tamis");
-    assert!(done.code == 0 && done.err.contains("x.tamis.keys: holds the keys of the file that was replaced"));
+    assert!(
+        done.code == 0 && done.err.contains("x.tamis.keys: holds the keys of the file that was replaced")
+    );
 }
 
 #[test]
@@ -158,8 +160,6 @@ fn a_file_that_only_its_owner_may_read_stays_so_and_so_do_its_keys() {
         folder.ok(line);
         assert_eq!((mode(&folder, "x.tamis"), mode(&folder, "x.tamis.keys")), (0o600, 0o600), "{line}");
     }
-    folder.write("s", "");
-    fs::remove_file(folder.path("s")).unwrap();
     folder.ok("dedup t.csv --key k --state s -o out --rejected not");
     ["s", "out", "not"].into_iter().for_each(|name| set(name, 0o600));
     folder.ok("dedup u.csv --key k --state s -o out --rejected not");
@@ -172,19 +172,14 @@ fn a_file_that_only_its_owner_may_read_stays_so_and_so_do_its_keys() {
 fn a_job_that_is_killed_before_its_end_leaves_nothing() {
     let folder = folder();
     let before = all(&folder);
-    for line in ["add x.tamis u.csv", "build t.csv --key k --exact -o new.tamis", "generate words --rows 9 -o w"] {
+    for line in
+        ["add x.tamis u.csv", "build t.csv --key k --exact -o new.tamis", "generate words --rows 9 -o w"]
+    {
         let mut child = held(&folder, line);
-        fs::remove_file(folder.path("held")).unwrap();
-        let _ = child.kill();
+        child.kill().unwrap();
         child.end();
-        let _ = fs::remove_file(folder.path("held"));
-        let after = all(&folder);
-        // It may have come to its end between the two.
-        assert!(after == before || !after.keys().any(|name| name.ends_with(".tmp")), "{line}");
-        for name in ["new.tamis", "new.tamis.keys", "w"] {
-            let _ = fs::remove_file(folder.path(name));
-        }
-        before.iter().for_each(|(name, bytes)| folder.write(name, bytes));
+        fs::remove_file(folder.path("held")).unwrap();
+        assert!(all(&folder) == before, "{line}");
     }
 }
 
@@ -225,9 +220,8 @@ fn a_file_that_was_replaced_while_it_is_added_to_is_not_written_over() {
             .stderr(Stdio::piped()),
     );
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"k,g\n").unwrap();
-    let locked = || folder.run("add x.tamis u.csv").code == 1;
-    until("the other to begin", || locked().then_some(()));
+    // More than a pipe holds: it has begun to read.
+    stdin.write_all(("k,g\n".to_owned() + &"1,1\n".repeat(1 << 20)).as_bytes()).unwrap();
     folder.ok("build u.csv --key k --keys 1000 --exact -o other.tamis");
     for end in ["", ".keys"] {
         fs::rename(folder.path(&format!("other.tamis{end}")), folder.path(&format!("x.tamis{end}"))).unwrap();
@@ -242,7 +236,7 @@ fn a_file_that_was_replaced_while_it_is_added_to_is_not_written_over() {
 }
 
 /// Every pair of files of one command that must not be one file: `THIS` is another name of the second.
-const PAIRS: [(&str, &str); 26] = [
+const PAIRS: [(&str, &str); 25] = [
     ("build t.csv --key k -o THIS", "t.csv"),
     ("build t.csv --key k --params p.json -o THIS", "p.json"),
     ("build t.csv --key k --suffix-list list.dat -o THIS", "list.dat"),
@@ -258,7 +252,6 @@ const PAIRS: [(&str, &str); 26] = [
     ("dedup t.csv --key k -o THIS", "t.csv"),
     ("dedup t.csv --key k -o out --rejected THIS", "out"),
     ("dedup t.csv --key k --strict -o out --rejected THIS", "out"),
-    ("dedup t.csv --key k --state THIS -o out", "t.csv"),
     ("dedup t.csv --key k --suffix-list list.dat -o THIS", "list.dat"),
     ("test x.tamis t.csv --report THIS", "t.csv"),
     ("test x.tamis t.csv --report THIS", "x.tamis"),
@@ -285,7 +278,10 @@ fn no_name_leads_an_output_to_a_file_that_is_read_or_written_as_well() {
         for name in [file, &format!("d/../{file}"), "soft", "hard", "d/../soft"] {
             let line = line.replace("THIS", name);
             let Done { code, err, .. } = folder.run(&line);
-            assert!(code == 1 && (err.contains("is an input") || err.contains("two outputs")), "{line}: {err}");
+            assert!(
+                code == 1 && (err.contains("is an input") || err.contains("two outputs")),
+                "{line}: {err}"
+            );
             assert!(all(&folder) == before, "{line}");
         }
         fs::remove_file(soft).unwrap();
@@ -298,7 +294,7 @@ fn no_name_leads_an_output_to_a_file_that_is_read_or_written_as_well() {
 }
 
 /// Commands that write, with `OUT` for a file that they replace. `BAD` is a table that has a bad row, or none.
-const WRITERS: [(&str, &[&str]); 9] = [
+const WRITERS: [(&str, &[&str]); 8] = [
     ("build BAD --key k -o OUT", &["OUT"]),
     ("build BAD --key k --exact -o OUT", &["OUT", "OUT.keys"]),
     ("add x.tamis BAD", &["x.tamis", "x.tamis.keys"]),
@@ -307,7 +303,6 @@ const WRITERS: [(&str, &[&str]); 9] = [
     ("dedup BAD --key g -o OUT --rejected other", &["OUT", "other"]),
     ("dedup BAD --key g --strict -o OUT --rejected other", &["OUT", "other"]),
     ("dedup BAD --key g --state s -o OUT --rejected other", &["OUT", "other", "s"]),
-    ("test x.tamis BAD --report OUT", &["OUT"]),
 ];
 
 /// What goes wrong.
@@ -327,8 +322,11 @@ fn wrong() -> impl Strategy<Value = Wrong> {
 #[test]
 fn what_is_there_is_replaced_whole_or_not_at_all() {
     let start = folder();
-    start.write("rows.csv", format!("k,g\n{}", (0..3000).map(|i| format!("{i},{}\n", i % 700)).collect::<String>()));
-    start.write("rows-bad.csv", format!("{},\n", start.text("rows.csv") + ",1"));
+    start.write(
+        "rows.csv",
+        format!("k,g\n{}", (0..3000).map(|i| format!("{i},{}\n", i % 700)).collect::<String>()),
+    );
+    start.write("rows-bad.csv", start.text("rows.csv") + ",\n");
     let base = all(&start);
     let config = Config { cases: 40, failure_persistence: None, ..Config::default() };
     let cases = (0..WRITERS.len(), wrong(), 0..4usize, any::<bool>());
@@ -352,11 +350,12 @@ fn what_is_there_is_replaced_whole_or_not_at_all() {
             let table = if wrong == Wrong::Row { "rows-bad.csv" } else { "rows.csv" };
             let line = line.replace("BAD", table).replace("OUT", out);
             let before = all(&folder);
-            let limit = if let Wrong::Disk(blocks) = wrong { format!("ulimit -f {blocks};") } else { String::new() };
+            let limit =
+                if let Wrong::Disk(blocks) = wrong { format!("ulimit -f {blocks};") } else { String::new() };
             let Done { code, err, .. } = folder.shell(&format!("trap '' XFSZ; {limit} $TAMIS {line}"));
             let after = all(&folder);
             let written: Vec<String> = outputs.iter().map(|name| name.replace("OUT", "out")).collect();
-            if code != 0 && !line.starts_with("test") {
+            if code != 0 {
                 prop_assert!(after == before, "{line}, {wrong:?}: {err}");
                 return Ok(());
             }

@@ -4,8 +4,8 @@
 //! for one chunk after the other, in the order of the input. So the result is that of a sequential
 //! pass, whatever the threads.
 
-mod refusal;
 mod outputs;
+mod refusal;
 mod run;
 mod seen;
 mod state;

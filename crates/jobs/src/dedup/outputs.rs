@@ -90,7 +90,8 @@ impl To {
     /// Its name, and what a commit has of it: all that is there now.
     pub(super) fn written(&mut self) -> Result<Option<(PathBuf, Written)>> {
         let Some(Continued { file, .. }) = self.continued() else { return Ok(None) };
-        let written = Written::of(&file.path, &File::open(&file.path).map_err(Error::io(&file.path))?, file.length)?;
+        let written =
+            Written::of(&file.path, &File::open(&file.path).map_err(Error::io(&file.path))?, file.length)?;
         Ok(Some((file.path.clone(), written)))
     }
 

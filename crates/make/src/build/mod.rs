@@ -190,7 +190,8 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
     let writing = Instant::now();
     let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
     let heavy = built.heavy.as_ref().map(Heavy::keys);
-    let (params, tallies, exact) = finish(built, gathered, None, Output { path: output, changing: None }, job.threads, control)?;
+    let (params, tallies, exact) =
+        finish(built, gathered, None, Output { path: output, changing: None }, job.threads, control)?;
     phase("write", writing);
     Ok(Report {
         params,

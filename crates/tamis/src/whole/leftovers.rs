@@ -71,8 +71,7 @@ impl TemporaryName {
     ) -> io::Result<(T, TemporaryName)> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".tamis-").suffix(".tmp");
-        let (made, _known) =
-            Known::make(|| builder.make_in(folder, make), |made| made.path().to_owned())?;
+        let (made, _known) = Known::make(|| builder.make_in(folder, make), |made| made.path().to_owned())?;
         let (made, path) = made.into_parts();
         Ok((made, TemporaryName { path, _known }))
     }
