@@ -285,10 +285,10 @@ fn no_name_leads_an_output_to_a_file_that_is_read_or_written_as_well() {
         fs::remove_file(hard).unwrap();
     }
     fs::create_dir(folder.path("S")).unwrap();
-    for name in ["S/new", "d/../S/new"] {
+    for name in ["S/commit.json", "d/../S/filter.tamis"] {
         let line = format!("stream --train t.csv --key k --query u.csv --keys 99 --state S -o {name}");
-        folder.refused(&line, 1, &["is in the state folder"]);
-        assert!(!folder.path("S/new").exists());
+        folder.refused(&line, 1, &["is the name of a file of the state"]);
+        assert!(!folder.path(name).exists());
     }
 }
 
