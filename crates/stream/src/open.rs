@@ -27,7 +27,7 @@ use super::run::{Aside, Learner, Stream};
 use super::sift::{Grouping, Making};
 use super::sink::{Continued, Target};
 use super::source::Source;
-use super::state::{Begin, Commit, Planned, State};
+use super::state::{Begin, Commit, Planned, State, is_of_state};
 use super::text::{self, Named, Setup};
 use super::watch::Watch;
 use super::window::Window;
@@ -286,7 +286,11 @@ pub(super) fn check_places(job: &Job, streams: &Opened<'_>) -> Result<()> {
         if let Some(path) = paths.iter().find(below) {
             return Err(Error::input(path.clone(), CannotResume::InputInState));
         }
-        if let Some(path) = written.iter().find(|path| path.starts_with(&folder)) {
+        let of_state = |path: &&PathBuf| {
+            path.parent() == Some(&*folder)
+                && path.file_name().is_some_and(|name| is_of_state(&name.to_string_lossy()))
+        };
+        if let Some(path) = written.iter().find(of_state) {
             return Err(Error::input(path.clone(), CannotResume::OutputInState));
         }
     }

@@ -315,8 +315,8 @@ pub enum CannotResume {
     /// An input in the state folder.
     #[error("is a file of the state folder")]
     InputInState,
-    /// An output in the state folder.
-    #[error("is in the state folder, which is for the state alone")]
+    /// An output that has the name of a file of the state.
+    #[error("is the name of a file of the state")]
     OutputInState,
 }
 

@@ -322,6 +322,13 @@ fn is_temporary(name: &str) -> bool {
     name.starts_with(".tamis-") && name.ends_with(".tmp")
 }
 
+/// Whether a file of this name in a state folder is one of the state.
+pub(super) fn is_of_state(name: &str) -> bool {
+    let of_a_run = ["filter-", "counts-", "spool-"].iter().any(|prefix| name.starts_with(prefix));
+    let own = ["lock", "job.json", "plan.log", "commit.json", "filter.tamis", "counts.tamis"];
+    of_a_run || own.contains(&name) || is_temporary(name)
+}
+
 /// Gives a file another name as well, in place of whatever has it.
 fn link(folder: &Path, file: &str, name: &str) -> io::Result<()> {
     let temporary = folder.join(format!(".tamis-{name}.tmp"));

@@ -127,8 +127,9 @@ impl Reproduce {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
         match &self.what {
-            What::Ratings(ratings) => super::Named::outputs([&ratings.report])
-                .and_tables(ratings.table.as_ref().map_or(&[], std::slice::from_ref)),
+            What::Ratings(ratings) => {
+                super::Named::outputs([&ratings.report]).and_tables(ratings.table.as_slice())
+            }
             What::Streams(streams) => streams.named(),
             What::Speedup(speedup) => speedup.named(),
             What::Layers(layers) => layers.named(),

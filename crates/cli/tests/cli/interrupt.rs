@@ -46,7 +46,8 @@ fn is_ended(folder: &Folder, mut child: Guard, with: i32) {
 /// Whether a file is being written: under a temporary name, or under none.
 fn has_temporary(folder: &Folder, child: &Child) -> bool {
     let here = fs::canonicalize(folder.path("")).unwrap();
-    let unnamed = |file: PathBuf| file.starts_with(&here) && file.to_string_lossy().ends_with("(deleted)");
+    let unnamed =
+        |file: std::path::PathBuf| file.starts_with(&here) && file.to_string_lossy().ends_with("(deleted)");
     let open = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten();
     open.flatten().any(|file| fs::read_link(file.path()).is_ok_and(unnamed))
         || folder.names().iter().any(|name| name.ends_with(".tmp"))

@@ -2,12 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tamis_read::Form;
 use tamis_read::error::{Error, Result};
 
-use super::state::{Begun, State, Written};
+use super::state::{Begun, Named, State, Written};
 use super::{Notice, OutputRefusal};
 use tamis_make::destination::{Destination, Outlet};
 use tamis_make::files::{self, Draft};
@@ -89,7 +89,7 @@ impl To {
     }
 
     /// Its name, and what a commit has of it: all that is there now.
-    pub(super) fn written(&mut self) -> Result<Option<(PathBuf, Written)>> {
+    pub(super) fn written(&mut self) -> Result<Option<Named>> {
         let Some(Continued { file, .. }) = self.continued() else { return Ok(None) };
         let written =
             Written::of(&file.path, &File::open(&file.path).map_err(Error::io(&file.path))?, file.length)?;
@@ -104,7 +104,7 @@ impl To {
     }
 
     /// The file that appears in place of another, and what a commit has of it.
-    pub(super) fn replacing(self) -> Result<(Option<Draft>, Option<(PathBuf, Written)>)> {
+    pub(super) fn replacing(self) -> Result<(Option<Draft>, Option<Named>)> {
         let Some(mut draft) = self.into_outlet().map(Outlet::end).transpose()?.flatten() else {
             return Ok((None, None));
         };

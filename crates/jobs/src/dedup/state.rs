@@ -435,10 +435,13 @@ impl State {
 /// The outputs of a run that are files, each by its name and as a commit has it.
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
-    pub(super) output: Option<(PathBuf, Written)>,
-    pub(super) rejected: Option<(PathBuf, Written)>,
-    pub(super) bad_rows: Option<(PathBuf, Written)>,
+    pub(super) output: Option<Named>,
+    pub(super) rejected: Option<Named>,
+    pub(super) bad_rows: Option<Named>,
 }
+
+/// An output by the name that was given for it.
+pub(super) type Named = (PathBuf, Written);
 
 /// A state that is written, and not yet in its place.
 pub(super) struct Commit {

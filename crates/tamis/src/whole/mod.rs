@@ -197,7 +197,8 @@ impl Draft {
         let attempt = || -> io::Result<()> {
             behind.map_or(Ok(()), Behind::join)?;
             // They may have been changed since.
-            if let Some(model) = fs::metadata(&target.model).ok().as_ref().or(target.replaced.as_ref()) {
+            let model = fs::metadata(&target.model).ok().filter(Metadata::is_file);
+            if let Some(model) = model.as_ref().or(target.replaced.as_ref()) {
                 permissions::adopt(file.file(), model)?;
             }
             file.file().sync_all()

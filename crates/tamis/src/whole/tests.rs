@@ -101,7 +101,7 @@ fn a_file_is_never_readable_by_more_than_the_one_that_it_replaces_or_belongs_to(
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let mode = |file: &fs::Metadata| file.permissions().mode() & 0o777;
+    let mode = |file: &Metadata| file.permissions().mode() & 0o777;
     let set = |name: &str, mode| fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).unwrap();
     fs::write(at("file"), "old").unwrap();
     fs::write(at("keys"), "old").unwrap();

@@ -106,8 +106,7 @@ impl Layers {
 impl Search {
     /// The files that it names.
     pub(super) fn named(&self) -> crate::verbs::Named<'_> {
-        crate::verbs::Named::outputs([&self.csv, &self.report])
-            .and_tables(self.table.as_ref().map_or(&[], std::slice::from_ref))
+        crate::verbs::Named::outputs([&self.csv, &self.report]).and_tables(self.table.as_slice())
     }
 
     /// Measures it.
