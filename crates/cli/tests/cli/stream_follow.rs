@@ -94,7 +94,11 @@ fn a_file_that_is_rotated_while_runs_are_killed_is_learned_once() {
     drop(running);
     let mut child = start(&folder, &format!("{line} --commit-every 0"));
     let same = || fs::read(folder.path("state/counts.tamis")).ok() == Some(folder.read("calm/counts.tamis"));
-    until("all rows, once", || same().then_some(()));
+    until("all rows, once", || {
+        let ended = child.try_wait().unwrap().is_some();
+        assert!(!ended, "{}", child.said().1);
+        same().then_some(())
+    });
     terminate(&child);
     assert_eq!(child.said().0, Some(0));
     assert!(same() && kills >= 2, "{kills}");
