@@ -188,6 +188,9 @@ impl<'a> Run<'a> {
         let (mut closed, mut stopped) = (false, false);
         let window = self.windowed();
         self.watch.update(|status| status.window = window);
+        if self.uncommitted && self.job.follows_files() {
+            self.commit()?; // a later run knows which file had the name, though none was learned from
+        }
         while !stopped && !closed {
             // Records that wait already are no reason not to hear.
             if self.control.check().is_err() {
