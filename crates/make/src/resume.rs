@@ -71,6 +71,10 @@ pub struct Trace {
     device: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     inode: Option<u64>,
+    /// When it was made, in nanoseconds since 1970, where the system tells: the numbers of a file that is gone
+    /// are soon those of another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made: Option<u64>,
     /// How many of its first bytes the digest is of, and the digest.
     first_length: u64,
     first_digest: Digest,
@@ -121,8 +125,10 @@ impl Mark {
     /// Whether these are the numbers of the file, and whether they are on the same device at least.
     pub fn is_numbered(&self, file: &fs::Metadata) -> Numbered {
         let noted = self.trace.as_ref().and_then(|trace| trace.device.zip(trace.inode));
+        let made = self.trace.as_ref().and_then(|trace| trace.made);
+        let again = made.zip(made_at(file)).is_some_and(|(then, now)| then != now);
         match (noted, number(file)) {
-            (Some(noted), Some(now)) if noted == now => Numbered::Same,
+            (Some(noted), Some(now)) if noted == now && !again => Numbered::Same,
             (Some((device, _)), Some((now, _))) if device == now => Numbered::Other,
             _ => Numbered::Unknown,
         }
@@ -161,14 +167,28 @@ fn look(mut file: &File, offset: u64) -> io::Result<(Digest, Digest)> {
     Ok((look(0)?, look(offset - LOOK.min(offset))?))
 }
 
+/// When a file was made, in nanoseconds since 1970.
+fn made_at(file: &fs::Metadata) -> Option<u64> {
+    let since = file.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_nanos()).ok()
+}
+
 impl Trace {
     /// That of a file, of this many of its first bytes at most.
     fn of(mut file: &File, most: u64) -> io::Result<Trace> {
         let mut first = Vec::new();
         file.seek(SeekFrom::Start(0))?;
         file.take(most).read_to_end(&mut first)?;
-        let (device, inode) = number(&file.metadata()?).unzip();
-        Ok(Trace { device, inode, first_length: first.len() as u64, first_digest: Digest::of(&first, 0) })
+        let about = file.metadata()?;
+        let (device, inode) = number(&about).unzip();
+        let made = made_at(&about);
+        Ok(Trace {
+            device,
+            inode,
+            made,
+            first_length: first.len() as u64,
+            first_digest: Digest::of(&first, 0),
+        })
     }
 
     /// Whether a file is the one by all that is known.
@@ -179,7 +199,7 @@ impl Trace {
             && fs::metadata(path).is_ok_and(|file| same(&file))
             && File::open(path)
                 .and_then(|file| Trace::of(&file, self.first_length))
-                .is_ok_and(|now| now == *self)
+                .is_ok_and(|now| now == *self || Trace { made: None, ..now } == *self)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Where a file that is followed is gone on with: the files that had its name, from the one on that the state
 //! speaks of. What is no longer there is lost: the run ends, or says so and goes on with the next.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
-use tamis_make::resume::named;
+use tamis_make::resume::{Mark, named};
 use tamis_read::Position;
 use tamis_read::error::{Error, Result};
 
@@ -33,6 +35,19 @@ pub(super) struct Naming<'a> {
     pub(super) number: usize,
     pub(super) lost: Lost,
     pub(super) watch: &'a Watch,
+}
+
+/// Where the file is that was read; more than once, since files that are just renamed are overlooked.
+fn find(mark: &Mark, name: &Path) -> Result<PathBuf, Loss> {
+    let mut found = rotation::find(mark, name);
+    for _ in 0..3 {
+        if found.is_ok() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(100));
+        found = rotation::find(mark, name);
+    }
+    found
 }
 
 impl Naming<'_> {
@@ -98,7 +113,7 @@ impl Naming<'_> {
             if !last && place == mark.offset {
                 continue; // all of it was read
             }
-            match rotation::find(mark, self.name) {
+            match find(mark, self.name) {
                 Ok(path) => {
                     let opened = self.open(&path)?;
                     let length = opened.length().map_err(Error::io(&path))?;

@@ -125,6 +125,11 @@ impl Generation {
         self.look.metadata().ok().map(|file| file.len())
     }
 
+    /// Bytes that were read of it.
+    pub(super) fn read(&self) -> u64 {
+        lock(&self.tail).at
+    }
+
     /// Whether what was read of it is no longer there.
     pub(super) fn is_cut(&self) -> io::Result<bool> {
         let tail = lock(&self.tail);
@@ -180,6 +185,8 @@ pub(super) struct Followed {
     before: Option<Before>,
     /// When bytes last came.
     moved: Instant,
+    /// Since when files between this one and the next are missing: while they are renamed, some seem to be.
+    gap: Option<Instant>,
     /// Whether the name was looked at before: what happened since then was seen.
     looked: bool,
     told: Arc<Mutex<Told>>,
@@ -213,6 +220,7 @@ impl Followed {
             next: None,
             before,
             moved: Instant::now(),
+            gap: None,
             looked: false,
             told: Arc::clone(&told),
             buffer: vec![0; 256 << 10],
@@ -273,9 +281,15 @@ impl Followed {
                 return Ok(None);
             }
             match self.successor()? {
-                Some(Ok(next)) => self.next = Some(next),
-                Some(Err(lost)) => return Ok(Some(lost)),
-                None => return Ok(None),
+                Some(Ok(next)) => (self.next, self.gap) = (Some(next), None),
+                Some(Err(lost)) => {
+                    let since = *self.gap.get_or_insert_with(Instant::now);
+                    return Ok((since.elapsed() >= QUIET).then_some(lost));
+                }
+                None => {
+                    self.gap = None;
+                    return Ok(None);
+                }
             }
         }
         let Some(next) = &mut self.next else { return Ok(None) };

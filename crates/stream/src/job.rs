@@ -220,6 +220,11 @@ impl Job {
         kafka::check(&[read, written].concat(), &self.kafka)
     }
 
+    /// Whether files are followed.
+    pub(super) fn follows_files(&self) -> bool {
+        self.follow && self.streams().any(|named| matches!(named, Named::Files(_)))
+    }
+
     /// All streams that are read.
     fn streams(&self) -> impl Iterator<Item = &Named> {
         self.inputs.values().flatten().map(|input| &input.named)

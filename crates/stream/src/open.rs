@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use tamis::hash::Scheme;
@@ -91,6 +91,9 @@ impl Resumed {
         let learned = |Sketches { common, sizing, from, .. }: Sketches<'_>| {
             let committed = self.begin.learned(common.kind).zip(self.state.as_ref());
             let committed = committed.map(|(name, state)| state.path(name));
+            if self.is_committed() && committed.is_none() {
+                return Err(self.out_of_range(if common.kind.counts() { "counts" } else { "filter" }));
+            }
             let Some(path) = committed.as_ref().or(from) else { return Learned::new(common, sizing) };
             let now = self.begin.keys.map_or_else(|| sizing.clone(), |keys| sizing.for_keys(keys));
             let learned = Learned::load(common, &now, &files::open(path)?, path)?;
@@ -101,6 +104,11 @@ impl Resumed {
             }
         };
         self.sketches(job).into_iter().map(learned).collect()
+    }
+
+    /// Whether there was a commit.
+    fn is_committed(&self) -> bool {
+        self.begin != Commit::default()
     }
 
     /// That the commit has a value that no run writes.
@@ -139,6 +147,10 @@ impl Resumed {
     ) -> Result<Vec<Learner<'a>>> {
         let learner = |(learned, sketches): (Learned, Sketches<'_>)| {
             let Sketches { common, sizing, output, name, length, .. } = sketches;
+            // Or all that was answered would be cut off.
+            if self.is_committed() && length.is_none() && output.regular().is_some_and(Path::exists) {
+                return Err(self.out_of_range(if name == "counts" { "counts_output" } else { "output" }));
+            }
             Ok(Learner {
                 learned,
                 panes: self.panes(job, common, sizing)?,

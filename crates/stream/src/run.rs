@@ -200,7 +200,10 @@ impl<'a> Run<'a> {
         let (mut closed, mut stopped) = (false, false);
         let window = self.windowed();
         self.watch.update(|status| status.window = window);
-        if self.state.is_some() && self.aside.as_ref().is_some_and(|aside| aside.is_new) {
+        // A later run knows the file of bad rows, and which file had the name that is followed, though none was
+        // learned from.
+        let aside_is_new = self.aside.as_ref().is_some_and(|aside| aside.is_new);
+        if (self.state.is_some() && aside_is_new) || (self.uncommitted && self.job.follows_files()) {
             self.commit()?;
         }
         while !stopped && !closed {

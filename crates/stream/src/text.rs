@@ -777,7 +777,11 @@ impl Text {
                 // A last line without an end got one.
                 let mark = Mark::through(&generation.look, &generation.name, offset.min(length));
                 // What was read of it is looked for last: or it may have been cut meanwhile.
-                Ok(if generation.is_cut()? { Err(CutFile { read: offset, length }) } else { Ok(mark?) })
+                Ok(if generation.is_cut()? {
+                    Err(CutFile { read: generation.read(), length })
+                } else {
+                    Ok(mark?)
+                })
             };
             match looks().map_err(Error::io(&generation.path))? {
                 Ok(mark) => bookmark.files.push(mark),

@@ -63,6 +63,12 @@ fn a_file_that_is_rotated_while_runs_are_killed_is_learned_once() {
     let mut dice = Dice(5);
     let (mut kills, mut running): (u32, Option<Guard>) = Default::default();
     folder.write("x.log", "");
+    // From the first commit on, which comes before the first row, it is known which file is followed.
+    drop(start(&folder, &line));
+    let mut first = start(&folder, &line);
+    until("a commit", || folder.path("state/commit.json").exists().then_some(()));
+    first.kill().unwrap();
+    first.wait().unwrap();
     for (number, part) in parts.iter().enumerate() {
         let mut rest = part.as_str();
         while !rest.is_empty() {
@@ -94,7 +100,11 @@ fn a_file_that_is_rotated_while_runs_are_killed_is_learned_once() {
     drop(running);
     let mut child = start(&folder, &format!("{line} --commit-every 0"));
     let same = || fs::read(folder.path("state/counts.tamis")).ok() == Some(folder.read("calm/counts.tamis"));
-    until("all rows, once", || same().then_some(()));
+    until("all rows, once", || {
+        let ended = child.try_wait().unwrap().is_some();
+        assert!(!ended, "{}", child.said().1);
+        same().then_some(())
+    });
     terminate(&child);
     assert_eq!(child.said().0, Some(0));
     assert!(same() && kills >= 2, "{kills}");
