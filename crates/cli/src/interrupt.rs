@@ -28,10 +28,12 @@ pub fn exit_code() -> u8 {
 /// Listens from now on.
 #[cfg(unix)]
 pub fn listen() {
+    use std::sync::Arc;
     use std::thread;
     use std::time::Duration;
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::flag;
     use signal_hook::iterator::Signals;
 
     /// How long a job may take to hear that it should stop.
@@ -41,8 +43,9 @@ pub fn listen() {
     // a terminal under nohup) it goes on to ignore.
     let ignored = ignored();
     let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
-    let Ok(mut signals) = Signals::new(heard) else { return };
-    thread::spawn(move || {
+    let heard: Vec<_> = heard.collect();
+    let Ok(mut signals) = Signals::new(&heard) else { return };
+    let listener = thread::Builder::new().spawn(move || {
         let mut before = false;
         for signal in signals.forever() {
             SIGNAL.store(signal as u8, Relaxed);
@@ -54,12 +57,21 @@ pub fn listen() {
             if PATIENT.load(Relaxed) {
                 continue; // until the second signal
             }
-            thread::spawn(|| {
+            let soon = thread::Builder::new().spawn(|| {
                 thread::sleep(GRACE);
                 end()
             });
+            if soon.is_err() {
+                end();
+            }
         }
     });
+    if listener.is_err() {
+        // Nobody would hear them: they end the program, as if it did not listen.
+        for signal in heard {
+            let _ = flag::register_conditional_default(signal, Arc::new(AtomicBool::new(true)));
+        }
+    }
 }
 
 /// The signals that the process ignores, the first in the lowest bit; none where that is not told.

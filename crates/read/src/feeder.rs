@@ -271,7 +271,10 @@ fn on_threads<W: Send>(workers: Vec<W>, run: &(impl Fn(W) -> W + Sync)) -> Vec<W
             thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
     });
-    places.into_iter().filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+    places
+        .into_iter()
+        .filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

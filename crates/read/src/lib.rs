@@ -84,9 +84,9 @@ mod sources;
 mod spaced;
 mod supply;
 pub mod table;
-mod threads;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod watch;
 
 pub use arch::text::Places;

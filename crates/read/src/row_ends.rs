@@ -50,7 +50,8 @@ impl RowEnds {
     pub fn next(&mut self, bytes: &[u8]) -> Option<usize> {
         let Some(delimiter) = self.quoting else {
             let end = memchr(b'\n', bytes).map(|at| at + 1);
-            self.at = if end.is_some() || bytes.is_empty() && self.at == At::Row { At::Row } else { At::Plain };
+            self.at =
+                if end.is_some() || bytes.is_empty() && self.at == At::Row { At::Row } else { At::Plain };
             return end;
         };
         let mut at = 0;
@@ -97,7 +98,8 @@ impl RowEnds {
 
     /// Whether this, which ends where a row does, is one: no empty line, and no comment.
     pub fn is_row(&self, text: &[u8]) -> bool {
-        !matches!(text, b"" | b"\n" | b"\r\n") && (self.comment.is_none() || self.comment.as_ref() != text.first())
+        !matches!(text, b"" | b"\n" | b"\r\n")
+            && (self.comment.is_none() || self.comment.as_ref() != text.first())
     }
 
     /// Whether a row would begin here.

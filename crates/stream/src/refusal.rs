@@ -299,7 +299,7 @@ pub enum CannotResume {
 fn left_out(bytes: u64) -> String {
     match bytes {
         0 => String::new(),
-        bytes => format!("; {} of a row that had not ended are left out", number::counted(bytes, "byte")),
+        bytes => format!("; its unfinished row of {} is left out", number::counted(bytes, "byte")),
     }
 }
 
@@ -479,10 +479,9 @@ impl Refusal for News {
                 Help::Do("let each peer send the header first"),
                 Help::GiveIf("if none sends one", vec![opt::NO_HEADER.into()]),
             ],
-            News::PeerQuote { .. } => vec![Help::GiveIf(
-                "if quotes are ordinary characters",
-                vec![opt::QUOTES.with("none")],
-            )],
+            News::PeerQuote { .. } => {
+                vec![Help::GiveIf("if quotes are ordinary characters", vec![opt::QUOTES.with("none")])]
+            }
             _ => Vec::new(),
         }
     }
