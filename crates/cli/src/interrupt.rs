@@ -50,10 +50,12 @@ pub fn exit_code() -> u8 {
 /// Listens from now on. To be called before anything else is done: what comes earlier just ends the program.
 #[cfg(unix)]
 pub fn listen() {
+    use std::sync::Arc;
     use std::thread;
     use std::time::{Duration, Instant};
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::flag;
     use signal_hook::iterator::Signals;
 
     /// How long a job may take to hear that it should stop.
@@ -67,8 +69,8 @@ pub fn listen() {
     // a terminal under nohup) it goes on to ignore.
     let ignored = ignored();
     let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
-    let Ok(mut signals) = Signals::new(heard) else { return };
-    // Without this thread, signals are heard by nobody.
+    let heard: Vec<_> = heard.collect();
+    let Ok(mut signals) = Signals::new(&heard) else { return };
     let listener = thread::Builder::new().spawn(move || {
         let mut first: Option<Instant> = None;
         for signal in signals.forever() {
@@ -91,9 +93,11 @@ pub fn listen() {
             }
         }
     });
-    if let Err(error) = listener {
-        show::error(format!("signals cannot be listened to: {error}"));
-        exit(1);
+    if listener.is_err() {
+        // Nobody would hear them: they end the program, as if it did not listen.
+        for signal in heard {
+            let _ = flag::register_conditional_default(signal, Arc::new(AtomicBool::new(true)));
+        }
     }
 }
 

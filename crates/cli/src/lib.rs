@@ -3,6 +3,7 @@
 //! A library, so that other front ends can offer the same command; the program is [`run`] with the
 //! arguments of its process.
 
+mod arch;
 mod arguments;
 mod asked;
 mod interrupt;
@@ -22,6 +23,7 @@ use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use tamis::key::SuffixList;
 use tamis_read::Error;
 
+pub use crate::arch::say_when_out_of_memory;
 use crate::verbs::Verb;
 
 /// Learn a set once, in little memory; then sieve tables and streams of any size through it, and

@@ -164,8 +164,9 @@ impl Peers {
         self.pause = (2 * self.pause).min(LONGEST_PAUSE);
     }
 
-    /// Notes that the last peer has gone.
-    pub(super) fn gone(&mut self) {
+    /// Notes that the last peer has gone, and what was wrong with that.
+    pub(super) fn gone(&mut self, fault: Option<io::Error>) {
+        self.fault = fault;
         self.alone = Instant::now();
         self.later();
     }

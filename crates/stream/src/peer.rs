@@ -5,7 +5,7 @@
 //! row that is too long, enough is handed on to show that it is, and the rest is passed over.
 
 use std::net::TcpStream;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tamis_read::{Explained, RowEnds};
 
@@ -16,6 +16,9 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What a peer may have of an unfinished row without asking for room.
 pub(super) const SHORT: usize = 64 << 10;
+
+/// How long a line that may be a part of a row is not taken for the beginning of the text.
+const HESITATION: Duration = Duration::from_secs(1);
 
 /// How the rows of the text are cut, once that is known.
 #[derive(Debug)]
@@ -92,7 +95,8 @@ pub(super) struct Peer {
     pub(super) stream: TcpStream,
     pub(super) name: String,
     pub(super) text: Text,
-    /// When something came.
+    /// When it came, and when something came of it.
+    pub(super) met: Instant,
     pub(super) heard: Instant,
     /// Whether it has room for a long row.
     pub(super) room: bool,
@@ -101,7 +105,13 @@ pub(super) struct Peer {
 impl Peer {
     pub(super) fn new(stream: TcpStream) -> Peer {
         let name = stream.peer_addr().map_or_else(|_| "a peer".into(), |address| address.to_string());
-        Peer { stream, name, text: Text::default(), heard: Instant::now(), room: false }
+        let now = Instant::now();
+        Peer { stream, name, text: Text::default(), met: now, heard: now, room: false }
+    }
+
+    /// Whether others may have to wait for it.
+    pub(super) fn keeps_others(&self) -> bool {
+        self.room || self.text.leads() || self.text.is_within_row()
     }
 }
 
@@ -136,7 +146,7 @@ impl Text {
 
     /// Keeps bytes while it is not known how rows are cut. Where it leads, and nothing else can tell what this
     /// text is, its lines are handed on.
-    pub(super) fn wait(&mut self, mut bytes: &[u8], leads: bool, into: &mut Vec<u8>) {
+    pub(super) fn wait(&mut self, mut bytes: &[u8], leads: bool, waited: Duration, into: &mut Vec<u8>) {
         if self.stage == Stage::Passing {
             let Some(end) = self.ends.next(bytes) else { return };
             bytes = &bytes[end..];
@@ -146,7 +156,7 @@ impl Text {
         if !leads {
             return;
         }
-        if let Some(end) = self.line_end() {
+        if let Some(end) = self.line_end(waited) {
             self.hand_on(end, into);
         } else if self.unfinished.len() > LONGEST_LINE {
             self.unfinished.truncate(LONGEST_LINE + 1);
@@ -156,8 +166,9 @@ impl Text {
         }
     }
 
-    /// Where lines end that are most likely whole rows: outside of quotes, if there are any.
-    fn line_end(&self) -> Option<usize> {
+    /// Where lines end that are most likely whole rows: outside of quotes. Lines with a single quote are taken
+    /// when nothing better came for a while.
+    fn line_end(&self, waited: Duration) -> Option<usize> {
         let (mut quotes, mut even, mut last) = (0, None, None);
         for (at, &byte) in self.unfinished.iter().enumerate() {
             quotes += usize::from(byte == b'"');
@@ -166,7 +177,7 @@ impl Text {
                 even = if quotes % 2 == 0 { last } else { even };
             }
         }
-        even.or(last)
+        even.or(last.filter(|_| waited >= HESITATION))
     }
 
     fn hand_on(&mut self, end: usize, into: &mut Vec<u8>) {
@@ -376,7 +387,7 @@ mod tests {
             prop_assert_eq!(handed_on(&manner, &parts), (text, None));
             // Led by this peer, before anything was known.
             let (mut led, mut into) = (Text::default(), Vec::new());
-            led.wait(parts[0].as_bytes(), true, &mut into);
+            led.wait(parts[0].as_bytes(), true, HESITATION, &mut into);
             let known = led.know(&manner, &mut into).and_then(|()| {
                 parts[1..].iter().try_for_each(|part| led.take(part.as_bytes(), &manner, &mut into))
             });

@@ -324,7 +324,7 @@ pub enum CannotResume {
 fn left_out(bytes: u64) -> String {
     match bytes {
         0 => String::new(),
-        bytes => format!("; {} of a row that had not ended are left out", number::counted(bytes, "byte")),
+        bytes => format!("; its unfinished row of {} is left out", number::counted(bytes, "byte")),
     }
 }
 

@@ -232,7 +232,7 @@ impl AnswerSink for ToPeers<'_> {
                 }
                 _ => {
                     self.peer = None;
-                    self.peers.gone();
+                    self.peers.gone(None);
                 }
             }
         }

@@ -27,7 +27,8 @@ const MOST_PEERS: usize = 256;
 /// Peers that may be within a long row at once.
 const ROOMS: usize = 4;
 
-/// How long a peer within a long row may be silent while others wait for its room.
+/// How long a peer may be silent while others wait for it: for the room of its long row, or for the rest of a
+/// row that was begun.
 const ROOM_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Read of one peer before it is the turn of the next.
@@ -71,8 +72,11 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(peers: Peers, treatment: Treatment) -> Socket {
+    pub(super) fn new(peers: Peers, mut treatment: Treatment) -> Socket {
         let most = if peers.address.listens { MOST_PEERS } else { 1 };
+        if !peers.address.listens {
+            treatment.idle = Idle::Never; // whom we called may be silent
+        }
         Socket {
             peers,
             open: Vec::new(),
@@ -116,9 +120,8 @@ impl Socket {
         let known = Arc::clone(&self.treatment.known);
         let Some(manner) = known.get() else {
             if !self.open.iter().any(|peer| peer.text.leads()) {
-                let next = self.open.iter_mut().map(|peer| &mut peer.text);
-                for text in next {
-                    text.wait(&[], into.is_empty(), into);
+                for peer in &mut self.open {
+                    peer.text.wait(&[], into.is_empty(), peer.met.elapsed(), into);
                 }
             }
             return Ok(());
@@ -142,6 +145,12 @@ impl Socket {
         let within = self.open.iter().position(|peer| peer.text.is_within_row());
         let leads = self.open.iter().position(|peer| peer.text.leads());
         if let Some(only) = within.or(leads) {
+            let now = Instant::now();
+            self.open
+                .iter_mut()
+                .enumerate()
+                .filter(|(at, _)| *at != only)
+                .for_each(|(_, peer)| peer.heard = now);
             return vec![only];
         }
         let mut rooms = ROOMS;
@@ -174,7 +183,7 @@ impl Socket {
             let peer = &mut self.open[at];
             if !ready {
                 let limit = match self.treatment.idle {
-                    _ if peer.room && !all_served => Some(ROOM_PATIENCE),
+                    _ if !all_served && peer.keeps_others() => Some(ROOM_PATIENCE),
                     Idle::Never => None,
                     Idle::After(time) => Some(time),
                 };
@@ -184,7 +193,9 @@ impl Socket {
                 }
                 continue;
             }
-            if into.len() - before >= ENOUGH {
+            // While nothing is known, one leads, and the others are heard when it is.
+            let enough = if self.treatment.known.get().is_none() { 1 } else { ENOUGH };
+            if into.len() - before >= enough {
                 self.turn = at;
                 break;
             }
@@ -221,7 +232,7 @@ impl Socket {
         match self.treatment.known.get().filter(|_| peer.text.knows()) {
             Some(manner) => peer.text.take(bytes, manner, into).err().map(Gone::Wrong),
             None => {
-                peer.text.wait(bytes, leads, into);
+                peer.text.wait(bytes, leads, peer.met.elapsed(), into);
                 None
             }
         }
@@ -240,7 +251,8 @@ impl Socket {
         let broken = matches!(why, Gone::Broke(_)) || bytes > 0 && !matches!(why, Gone::Well);
         self.ended_well = !broken;
         if self.open.is_empty() {
-            self.peers.gone();
+            let fault = broken.then(|| io::Error::other("the last one went away within a row"));
+            self.peers.gone(fault);
         }
         let peer = name;
         let news = match why {

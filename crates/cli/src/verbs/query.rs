@@ -3,7 +3,7 @@ use std::io::{self, BufRead, BufWriter, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 use tamis::key::BadValue;
@@ -14,7 +14,7 @@ use tamis_jobs::removed_keys::RemovedKeys;
 use tamis_make::files;
 use tamis_make::text::listed_name;
 use tamis_make::text::printable;
-use tamis_read::{BadRow, Error, LONGEST_ROW};
+use tamis_read::LONGEST_ROW;
 
 use super::counters;
 use crate::notes;
@@ -112,8 +112,7 @@ impl Query {
             while read_line(&mut input, LONGEST_ROW, &mut line)? {
                 number += 1;
                 if line.len() > LONGEST_ROW {
-                    let why = BadRow::TooLong { mib: LONGEST_ROW >> 20 }.into();
-                    return Err(Error::Row { path: PathBuf::from("-"), line: number, why }.into());
+                    bail!("-, line {number}: this key is longer than {} MiB", LONGEST_ROW >> 20);
                 }
                 let key = line.strip_suffix(b"\n").unwrap_or(&line);
                 let key = key.strip_suffix(b"\r").unwrap_or(key);

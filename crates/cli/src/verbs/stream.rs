@@ -12,8 +12,8 @@ use tamis::key::Field;
 use tamis_jobs::request::NoMore;
 use tamis_make::files;
 use tamis_make::number;
-use tamis_read::NoThread;
 use tamis_read::refusal::say;
+use tamis_read::{Error, NoThread};
 use tamis_stream::kafka::{self, Property};
 use tamis_stream::metrics::Door;
 use tamis_stream::request::{Note, StreamJob};
@@ -225,7 +225,8 @@ impl Stream {
             let _ends = End(&end);
             if let Some(door) = &door {
                 let serve = || door.serve(&watch, &end);
-                thread::Builder::new().spawn_scoped(scope, serve).map_err(NoThread)?;
+                let begun = thread::Builder::new().spawn_scoped(scope, serve);
+                begun.map_err(|error| Error::from(NoThread(error)))?;
             }
             progress::run_with_line(
                 output,

@@ -17,6 +17,7 @@ mod index;
 mod interrupt;
 mod key_steps;
 mod layered;
+mod limits;
 mod logs;
 mod merge;
 mod messages;

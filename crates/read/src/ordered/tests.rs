@@ -207,6 +207,6 @@ fn a_record_longer_than_the_limit_is_refused_after_those_before_it() {
         sources.sizes.row = 1 << 20;
         let (before, error) = records(&sources, threads, usize::MAX);
         assert_eq!(before, [(b"short\n".to_vec(), b"short".to_vec())]);
-        assert!(error.unwrap().ends_with("x.csv, line 3: this row is longer than 1 MiB"));
+        assert!(error.unwrap().contains("x.csv, line 3: this row is longer than 1 MiB"));
     }
 }
