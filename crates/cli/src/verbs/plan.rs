@@ -55,6 +55,9 @@ pub struct Plan {
     /// Draw the rate against hashes and against bits per key
     #[arg(long, value_name = "FILE.svg")]
     chart: Option<PathBuf>,
+    /// Memory for counting the keys of a table; the rest goes to disk [default: 200MB]
+    #[arg(long, value_parser = arguments::memory, value_name = "SIZE", requires = "inputs")]
+    memory: Option<u64>,
     #[command(flatten)]
     sizes: Sizes,
     /// Bits in all
@@ -94,6 +97,7 @@ impl Plan {
             sizes: self.sizes.request(),
             bits: self.bits,
             counting: self.counting.request(),
+            memory: self.memory,
             chart: self.chart.clone(),
             output: self.output.clone(),
             no_more: NoMore,

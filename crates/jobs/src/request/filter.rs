@@ -8,7 +8,7 @@ use tamis::params::Name;
 use tamis_read::Format;
 
 use super::sizes::chosen;
-use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, with_steps};
+use super::{NoMore, Reading, Refusal, destination, json, memory, reading, replace_columns, with_steps};
 use crate::filter::{Ask, Job};
 use tamis_make::destination::Destination;
 use tamis_make::{exact, opt, spread};
@@ -89,7 +89,7 @@ impl FilterJob {
             format: self.output_format,
             bad_rows: self.reading.bad_rows,
             threads: self.reading.threads()?,
-            strict: self.strict.then(|| self.memory.unwrap_or(exact::MEMORY)),
+            strict: self.strict.then(|| memory(self.memory, exact::MEMORY)).transpose()?,
         })
     }
 
