@@ -8,7 +8,7 @@ use tamis::hash::xxh3;
 use tamis::params::Name;
 
 /// Parts with a lock each, so that threads seldom wait for each other.
-const PARTS: usize = 64;
+const PARTS: usize = 16;
 
 /// Numbers for names, which threads share. Numbers are dense but for small gaps.
 #[derive(Debug)]
@@ -26,14 +26,15 @@ impl Numbering {
     /// The number of a name, which gets one if it is new.
     pub(crate) fn number(&self, name: &[u8]) -> u32 {
         let hash = xxh3(name, 0);
-        let part = (hash >> 58) as usize;
+        let part = (hash >> 60) as usize;
         let within = self.parts[part].lock().unwrap_or_else(PoisonError::into_inner).number(hash, name);
         within * PARTS as u32 + part as u32
     }
 
     /// All names with their numbers, sorted by name; those of which `wanted` says no are left out.
     pub(crate) fn sorted(self, wanted: impl Fn(u32) -> bool) -> Vec<(Name, u32)> {
-        let parts = self.parts.into_iter().map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let parts =
+            self.parts.into_iter().map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner));
         let parts: Vec<Part> = parts.collect();
         let numbers = parts.iter().enumerate().flat_map(|(part, names)| {
             (0..names.ends.len()).map(move |within| (within * PARTS + part) as u32)

@@ -123,6 +123,7 @@ impl Build {
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
         notes::exact(output, &path, report.exact);
         notes::heavy(output, report.heavy, self.heavy);
+        drop(report); // of millions of groups, once is enough
         inspect::written(output, &path)
     }
 

@@ -63,7 +63,7 @@ pub struct Dedup {
     #[arg(long)]
     strict: bool,
     /// Bytes of keys that --strict holds in memory
-    #[arg(long, value_parser = arguments::memory, default_value = "256MB", requires = "strict")]
+    #[arg(long, value_parser = arguments::bytes, default_value = "256MB", requires = "strict")]
     memory: u64,
     /// Keep the remembered keys in this file between runs
     #[arg(long, value_name = "FILE")]

@@ -18,6 +18,7 @@ mod interrupt;
 mod key_steps;
 mod layered;
 mod logs;
+mod memory;
 mod merge;
 mod messages;
 mod output;

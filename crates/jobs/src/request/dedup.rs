@@ -10,7 +10,7 @@ use tamis::key::{Field, Recipe};
 use tamis_read::Format;
 use tamis_read::error::Result;
 
-use super::{memory, NoMore, Reading, Refusal, destination, json, reading, replace_columns, time};
+use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, time};
 use crate::dedup::{self, Job, Kept, Remember, Room};
 use tamis_make::destination::Destination;
 use tamis_make::exact;
@@ -105,11 +105,11 @@ impl DedupJob {
         replace_columns(stored, &self.key, None)
     }
 
-    fn remember(&self) -> Result<Remember> {
+    fn remember(&self) -> Result<Remember, dedup::Refusal> {
         match (self.strict, &self.state, self.size) {
-            (true, Some(_), _) => Err(dedup::Refusal::StrictState.into()),
-            (true, None, Some(_)) => Err(dedup::Refusal::StrictSize.into()),
-            (true, None, None) => Ok(Remember::Keys { memory: memory(self.memory, exact::MEMORY)? }),
+            (true, Some(_), _) => Err(dedup::Refusal::StrictState),
+            (true, None, Some(_)) => Err(dedup::Refusal::StrictSize),
+            (true, None, None) => Ok(Remember::Keys { memory: self.memory.unwrap_or(exact::MEMORY) }),
             (false, state, size) => {
                 let commit_every = self.commit_every.unwrap_or(COMMIT_EVERY);
                 let state = state.as_ref().map(|path| Kept { path: path.clone(), commit_every });

@@ -41,8 +41,9 @@ pub(super) fn finish(
 ) -> Result<(Params, Vec<Tally>, Option<u64>)> {
     let Built { params, rows, beside, arena, heavy, about, .. } = built;
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
-    let (mut draft, tallies) =
-        files::draft_container(output, &params, (&rows, &beside), &arena, extras, threads)?;
+    let tallies = files::seal(&params, (&rows, &beside), &arena, threads)?;
+    drop((rows, beside)); // they are in the tallies now, and there may be millions
+    let mut draft = files::draft_sealed(output, &params, &tallies, &arena, extras)?;
     drop(arena);
     let mut pairs = None;
     if let Some(gathered) = gathered {

@@ -86,7 +86,13 @@ enum Held {
 impl<'c> Book<'c> {
     /// Counts exactly up to `limit` keys in all, in this much memory; what does not fit waits in the folder for
     /// temporary files.
-    pub(crate) fn new(grouped: Grouped, limit: usize, memory: u64, threads: usize, control: &'c Control) -> Self {
+    pub(crate) fn new(
+        grouped: Grouped,
+        limit: usize,
+        memory: u64,
+        threads: usize,
+        control: &'c Control,
+    ) -> Self {
         // An eighth for estimators, an eighth for what is read of the runs and written to them.
         let each = usize::try_from(memory / 4 * 3).unwrap_or(usize::MAX) / threads.max(1);
         let merge_above = (limit as u64).saturating_add(limit as u64 / 4);
@@ -108,13 +114,14 @@ impl<'c> Book<'c> {
             Grouped::No => Held::Hashes(self.room()),
             Grouped::Yes => Held::Pairs(self.room()),
         };
-        let turn = Turn { full: FRESH, estimating: false, known: Known::default() };
+        let turn = Turn { sorted: 0, full: FRESH, estimating: false, known: Known::default() };
         Log { book: self, held, turn, failed: None }
     }
 
     /// Records that a log holds at most.
     fn most<R>(&self) -> usize {
-        (self.each / size_of::<R>()).max(LEAST)
+        // What is fresh, at most half, is held twice while it is put in order.
+        (self.each / 3 * 2 / size_of::<R>()).max(LEAST)
     }
 
     fn room<R>(&self) -> Vec<R> {
@@ -126,8 +133,7 @@ impl<'c> Book<'c> {
 
     /// Puts a log in order; gives up groups that are estimated, and what does not fit.
     fn settle<R: Record>(&self, list: &mut Vec<R>, turn: &mut Turn) -> Result<()> {
-        list.sort_unstable();
-        list.dedup();
+        put_in_order(list, turn.sorted);
         if list.len() > self.limit {
             self.estimating.store(true, Relaxed);
         }
@@ -141,7 +147,8 @@ impl<'c> Book<'c> {
             self.shelve::<R>(Run::of(list, &self.folder)?)?;
             list.clear();
         }
-        turn.full = (list.len() * 4).clamp(FRESH.min(most), most);
+        turn.sorted = list.len();
+        turn.full = (list.len() * 2).clamp(FRESH.min(most), most);
         Ok(())
     }
 
@@ -308,6 +315,34 @@ impl<'c> Book<'c> {
     }
 }
 
+/// Puts records in order and leaves each once; up to `sorted`, they are so already.
+fn put_in_order<R: Record>(list: &mut Vec<R>, sorted: usize) {
+    list[sorted..].sort_unstable();
+    if sorted == 0 {
+        return list.dedup();
+    }
+    let mut fresh = list[sorted..].to_vec();
+    fresh.dedup();
+    // From the end, so that nothing is overwritten before it is in its place.
+    let (mut old, mut new, mut place) = (sorted, fresh.len(), list.len());
+    while new > 0 {
+        let next = fresh[new - 1];
+        if old > 0 && list[old - 1] >= next {
+            if list[old - 1] == next {
+                new -= 1;
+            }
+            place -= 1;
+            list[place] = list[old - 1];
+            old -= 1;
+        } else {
+            place -= 1;
+            list[place] = next;
+            new -= 1;
+        }
+    }
+    list.drain(old..place);
+}
+
 /// How many records of a list each group has.
 #[derive(Debug, Default)]
 struct Sizes(Vec<u32>);
@@ -340,6 +375,8 @@ pub(crate) struct Log<'b> {
 /// How a log goes on.
 #[derive(Debug)]
 struct Turn {
+    /// Up to here, records are in order, each once.
+    sorted: usize,
     /// The log is put in order when it has this many records.
     full: usize,
     estimating: bool,
@@ -378,6 +415,7 @@ impl Log<'_> {
         };
         if let Err(error) = settled {
             // What came is not complete any more, and what comes is not kept.
+            self.turn.sorted = 0;
             match &mut self.held {
                 Held::Hashes(list) => list.clear(),
                 Held::Pairs(list) => list.clear(),
@@ -386,8 +424,12 @@ impl Log<'_> {
         }
     }
 
+    /// What is held, in order, each once.
     fn finish(mut self) -> Result<Held> {
-        self.settle();
+        match &mut self.held {
+            Held::Hashes(list) => put_in_order(list, self.turn.sorted),
+            Held::Pairs(list) => put_in_order(list, self.turn.sorted),
+        }
         match self.failed {
             Some(error) => Err(error),
             None => Ok(self.held),
@@ -512,9 +554,9 @@ impl Pairs {
     ) -> Result<()> {
         match &self.lists {
             Lists::Hashes(kept) => kept.places().each(threads, control, &|hashes| work(self.batch(hashes))),
-            Lists::Pairs(kept) => {
-                kept.places().each(threads, control, &|pairs| work(Batch::Pairs(pairs, self.groups.as_deref())))
-            }
+            Lists::Pairs(kept) => kept
+                .places()
+                .each(threads, control, &|pairs| work(Batch::Pairs(pairs, self.groups.as_deref()))),
         }
     }
 

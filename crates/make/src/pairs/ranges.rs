@@ -78,14 +78,32 @@ impl<R: Record> Places<'_, R> {
             return (0..16).try_for_each(|next| self.visit(first << 4 | next, bits + 4, work));
         }
         let mut records = Vec::with_capacity(held + on_disk as usize);
-        for (held, (from, to)) in self.held.iter().zip(spans) {
-            records.extend_from_slice(&held[from..to]);
+        let within = self.held.iter().zip(spans).map(|(held, (from, to))| &held[from..to]);
+        match (&within.clone().collect::<Vec<_>>()[..], self.runs) {
+            ([one, other], []) => union(one, other, &mut records),
+            _ => {
+                within.for_each(|held| records.extend_from_slice(held));
+                for run in self.runs {
+                    run.read((low, high), &mut records).map_err(full_disk(self.folder))?;
+                }
+                records.sort(); // what lies in order is merged
+                records.dedup();
+            }
         }
-        for run in self.runs {
-            run.read((low, high), &mut records).map_err(full_disk(self.folder))?;
-        }
-        records.sort(); // what lies in order is merged
-        records.dedup();
         if records.is_empty() { Ok(()) } else { work(&records) }
     }
+}
+
+/// What is in either of two lists that are in order, in order, each once.
+fn union<R: Record>(a: &[R], b: &[R], all: &mut Vec<R>) {
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        let (x, y) = (a[i], b[j]);
+        let (later, earlier) = (y < x, x < y);
+        all.push(if later { y } else { x });
+        i += usize::from(!later);
+        j += usize::from(!earlier);
+    }
+    all.extend_from_slice(&a[i..]);
+    all.extend_from_slice(&b[j..]);
 }

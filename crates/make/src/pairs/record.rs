@@ -1,5 +1,7 @@
 //! What is kept of a key: its hash, and the number of its group where there are groups.
 
+use std::cmp::Ordering;
+
 /// A hash, alone or with a group. The order is that of the hashes.
 pub(super) trait Record: Copy + Ord + Send + Sync + 'static {
     /// Its bytes on disk.
@@ -38,11 +40,33 @@ impl Record for u64 {
 }
 
 /// A key of a group, in 12 bytes: there are many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(Rust, packed(4))]
 pub(crate) struct Pair {
     hash: u64,
     group: u32,
+}
+
+impl Ord for Pair {
+    fn cmp(&self, other: &Pair) -> Ordering {
+        match self.hash().cmp(&other.hash()) {
+            Ordering::Equal => self.group().cmp(&other.group()),
+            unequal => unequal,
+        }
+    }
+}
+
+impl PartialOrd for Pair {
+    fn partial_cmp(&self, other: &Pair) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+
+    /// What sorting asks for: mostly hashes differ.
+    #[inline]
+    fn lt(&self, other: &Pair) -> bool {
+        let (hash, others) = (self.hash, other.hash);
+        hash < others || (hash == others && self.group() < other.group())
+    }
 }
 
 impl Record for Pair {
