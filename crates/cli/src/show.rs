@@ -1,11 +1,14 @@
 //! What people and programs get to see.
 
+use std::cmp::Reverse;
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 use tamis_jobs::{dedup, request};
 use tamis_make::names::WrongName;
 use tamis_make::written;
@@ -33,8 +36,21 @@ pub struct Output {
 
 impl Output {
     /// Prints a result: a table for people or JSON for programs.
-    pub fn result(&self, table: impl fmt::Display, json: serde_json::Value) -> Result<()> {
+    pub fn result(&self, table: impl fmt::Display, json: Value) -> Result<()> {
         if self.json { print(&format!("{json:#}\n")) } else { print(&table.to_string()) }
+    }
+
+    /// Prints an object for programs, with a list among its fields that is made while it is printed: it may
+    /// have millions of entries.
+    pub fn json_with<'l>(&self, fields: Value, name: &'static str, list: List<'_, 'l>) -> Result<()> {
+        let Value::Object(mut fields) = fields else { return self.result("", fields) };
+        fields.insert(name.to_owned(), Value::Null);
+        let mut out = BufWriter::new(io::stdout().lock());
+        let printed = serde_json::to_writer_pretty(&mut out, &WithList { fields, name, list });
+        unless_closed(
+            printed.map_err(io::Error::from).and_then(|()| writeln!(out)).and_then(|()| out.flush()),
+        )?;
+        Ok(())
     }
 
     /// Says something on the side.
@@ -52,6 +68,42 @@ impl Output {
     /// Whether progress should be shown.
     pub fn shows_progress(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
+    }
+}
+
+/// Makes the entries of a list.
+pub type List<'f, 'l> = &'f dyn Fn() -> Box<dyn Iterator<Item = Value> + 'l>;
+
+/// An object, and a list in the place of the field of this name.
+struct WithList<'f, 'l> {
+    fields: Map<String, Value>,
+    name: &'static str,
+    list: List<'f, 'l>,
+}
+
+impl Serialize for WithList<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let entries = |name: &str| (name == self.name).then(|| Entries(self.list));
+        let fields = self.fields.iter().map(|(name, value)| match entries(name) {
+            Some(list) => (name, Field::List(list)),
+            None => (name, Field::One(value)),
+        });
+        serializer.collect_map(fields)
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Field<'v, 'f, 'l> {
+    One(&'v Value),
+    List(Entries<'f, 'l>),
+}
+
+struct Entries<'f, 'l>(List<'f, 'l>);
+
+impl Serialize for Entries<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
     }
 }
 
@@ -101,6 +153,33 @@ pub fn few<T, K: Ord>(groups: &mut Vec<T>, first: impl Fn(&T) -> K) -> Option<u6
     let mut kept = kept.into_iter();
     groups.retain(|_| kept.next() == Some(true));
     Some(all as u64)
+}
+
+/// The largest of groups that come one by one, in the order in which they came.
+#[derive(Debug, Default)]
+pub struct Largest {
+    came: usize,
+    /// Places and sizes.
+    few: Vec<(usize, u64)>,
+}
+
+impl Largest {
+    /// The next group has this size.
+    pub fn add(&mut self, size: u64) {
+        self.few.push((self.came, size));
+        self.came += 1;
+        if self.few.len() > FEW {
+            // Of those of one size, those that came first stay.
+            let smallest = self.few.iter().min_by_key(|(place, size)| (*size, Reverse(*place)));
+            let smallest = smallest.map_or(self.came, |(place, _)| *place);
+            self.few.retain(|(place, _)| *place != smallest);
+        }
+    }
+
+    /// Their places, where groups are so many that only a few are listed.
+    pub fn places(self) -> Option<Vec<usize>> {
+        (self.came > MANY).then(|| self.few.into_iter().map(|(place, _)| place).collect())
+    }
 }
 
 /// A table and what stands below it.

@@ -30,6 +30,7 @@ pub fn parts(bytes: &[u8]) {
             recipe: common.recipe,
             bad_rows: BadRows::Fail,
             threads: 1,
+            memory: tamis_make::count::MEMORY,
             about: Default::default(),
         };
         let sealed = |content, digest| {

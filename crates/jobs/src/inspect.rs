@@ -12,15 +12,13 @@ use tamis_make::count_min::Promise;
 use tamis_make::files::Mapped;
 use tamis_make::health::{Health, of_sketch};
 
-/// What a file holds: what all of its groups share, and the state of each.
+/// What a file holds: what all of its groups share, and the state of each, which is worked out when it is
+/// asked for: there may be millions.
 #[derive(Debug)]
 pub struct Summary<'a> {
-    /// What they share.
-    pub common: &'a Common,
+    file: &'a Mapped,
     /// The groups, in the order in which people read them.
-    pub groups: Vec<Group<'a>>,
-    /// The share from which keys are kept, where they are.
-    pub heavy_share: Option<f64>,
+    order: Vec<usize>,
 }
 
 /// A group and its state.
@@ -56,26 +54,49 @@ pub struct Counts {
 
 impl<'a> Summary<'a> {
     /// Of a file: of all its groups, or of one alone.
-    pub fn of(file: &'a Mapped, only: Option<usize>) -> Result<Summary<'a>> {
-        let params = file.params();
-        let order = only.map_or_else(|| params.natural_order(), |at| vec![at]);
-        let groups = order.into_iter().map(|at| Group::of(file, at)).collect::<Result<_>>()?;
-        Ok(Summary { common: &params.common, groups, heavy_share: file.heavy().map(|heavy| heavy.share) })
+    pub fn of(file: &'a Mapped, only: Option<usize>) -> Summary<'a> {
+        Summary { file, order: only.map_or_else(|| file.params().natural_order(), |at| vec![at]) }
+    }
+
+    /// What the groups share.
+    pub fn common(&self) -> &'a Common {
+        &self.file.params().common
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The groups, in the order in which people read them.
+    pub fn groups(&self) -> impl Iterator<Item = Result<Group<'a>>> {
+        self.order.iter().map(|&at| Group::of(self.file, at))
+    }
+
+    /// One of them, by its place in that order.
+    pub fn group(&self, place: usize) -> Result<Group<'a>> {
+        Group::of(self.file, self.order[place])
+    }
+
+    /// The share from which keys are kept, where they are.
+    pub fn heavy_share(&self) -> Option<f64> {
+        self.file.heavy().map(|heavy| heavy.share)
     }
 
     /// The bytes of all sketches.
     pub fn bytes(&self) -> u64 {
-        self.groups.iter().map(|group| bytes(self.common.kind, &group.params.shape)).sum()
+        let groups = &self.file.params().groups;
+        self.order.iter().map(|&at| bytes(self.common().kind, &groups[at].shape)).sum()
     }
 
-    /// For programs.
-    pub fn json(&self) -> Value {
+    /// For programs, without the groups.
+    pub fn fields(&self) -> Value {
+        let common = self.common();
         let mut json = json!({
-            "kind": self.common.kind, "hash": self.common.hash, "recipe": self.common.recipe,
-            "bytes": self.bytes(), "groups": self.groups.iter().map(Group::json).collect::<Vec<_>>(),
+            "kind": common.kind, "hash": common.hash, "recipe": common.recipe, "bytes": self.bytes(),
         });
-        if self.common.kind.counts() {
-            json["heavy_share"] = json!(self.heavy_share);
+        if common.kind.counts() {
+            json["heavy_share"] = json!(self.heavy_share());
         }
         json
     }
@@ -114,7 +135,9 @@ impl<'a> Group<'a> {
 
 /// All that `tamis inspect --json` tells of a file but its path.
 pub fn file(file: &Mapped) -> Result<Value> {
-    let mut json = Summary::of(file, None)?.json();
+    let summary = Summary::of(file, None);
+    let mut json = summary.fields();
+    json["groups"] = summary.groups().map(|group| Ok(group?.json())).collect::<Result<Vec<_>>>()?.into();
     extend(&mut json, about(file));
     Ok(json)
 }

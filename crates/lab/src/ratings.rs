@@ -136,6 +136,7 @@ fn run(
         recipe: recipe(),
         bad_rows: BadRows::Fail,
         threads,
+        memory: tamis_make::count::MEMORY,
         about: Default::default(),
     };
     let built = build::build(&job, &filters, control)?;

@@ -1,7 +1,5 @@
 //! The first phase: how many distinct keys each group has.
 
-use std::collections::HashMap;
-
 use tamis::hash::Scheme;
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::Name;
@@ -9,44 +7,50 @@ use tamis_read::error::Result;
 use tamis_read::{Control, Sources};
 
 use crate::aside::Aside;
-use crate::distinct::{Counts, Distinct};
-use crate::rows::{Groups, Ignore, Key, KeyRows, Names, OnBad, Take};
+use crate::numbering::Numbering;
+use crate::pairs::{Book, Grouped, Log, Pairs, Seen};
+use crate::rows::{Groups, Ignore, Key, KeyRows, OnBad, Take};
+
+/// Memory to use where the user did not say.
+pub const MEMORY: u64 = 200_000_000;
 
 /// What the first phase found.
 #[derive(Debug)]
 pub struct Counted {
-    /// The groups, sorted by name, with the rows of each.
-    pub groups: Vec<(Name, u64)>,
-    /// Their distinct keys, in the same order.
-    pub counts: Counts,
+    /// The groups, sorted by name, and the keys of each to plan for.
+    pub(crate) groups: Vec<(Name, u64)>,
+    /// The rows of each.
+    pub(crate) rows: Vec<u64>,
+    /// Whether keys were estimated.
+    pub(crate) estimated: bool,
+    /// All different keys, where they were not.
+    pub(crate) pairs: Option<Pairs>,
     /// Of records their keywords, too.
-    pub keywords: Option<Keywords>,
+    pub(crate) keywords: Option<Keywords>,
     /// Rows left out.
     pub skipped: u64,
 }
 
 impl Counted {
-    /// The groups and the keys to plan for. A layer for keywords holds at most all different ones,
-    /// and the XOR layer all different records: whichever are more.
-    pub fn planned(&self) -> Vec<(Name, u64)> {
-        let keywords = self.keywords.as_ref().map(|keywords| keywords.counts.groups());
-        let keys = self.counts.groups().iter().enumerate().map(|(group, records)| {
-            let keywords = keywords.and_then(|groups| groups.get(group)).map_or(0, Distinct::planned);
-            records.planned().max(keywords)
-        });
-        self.groups.iter().zip(keys).map(|((name, _), keys)| (name.clone(), keys)).collect()
+    /// The groups and the keys to plan for, which are given away: there may be millions. A layer for keywords
+    /// holds at most all different ones, and the XOR layer all different records: whichever are more.
+    pub(crate) fn planned(&mut self) -> Vec<(Name, u64)> {
+        let mut groups = std::mem::take(&mut self.groups);
+        if let Some(keywords) = &self.keywords {
+            groups.iter_mut().zip(&keywords.keys).for_each(|((_, keys), words)| *keys = (*keys).max(*words));
+        }
+        groups
     }
 
     /// Whether some number was estimated.
     pub fn estimating(&self) -> bool {
-        self.counts.estimating()
-            || self.keywords.as_ref().is_some_and(|keywords| keywords.counts.estimating())
+        self.estimated || self.keywords.as_ref().is_some_and(|keywords| keywords.estimated)
     }
 
     /// The keywords and the records, repetitions included.
     pub fn keywords_and_records(&self) -> Option<(u64, u64)> {
         // Parts of a spread job may tell any numbers.
-        let records = self.groups.iter().fold(0, |sum: u64, (_, rows)| sum.saturating_add(*rows));
+        let records = self.rows.iter().fold(0, |sum: u64, rows| sum.saturating_add(*rows));
         self.keywords.as_ref().map(|keywords| (keywords.total, records))
     }
 
@@ -58,9 +62,11 @@ impl Counted {
 
 /// The keywords of records.
 #[derive(Debug)]
-pub struct Keywords {
-    /// Different ones, in the order of the groups.
-    pub counts: Counts,
+pub(crate) struct Keywords {
+    /// Different ones to plan for, in the order of the groups.
+    pub keys: Vec<u64>,
+    /// Whether these are estimates.
+    pub estimated: bool,
     /// All of them, over all rows.
     pub total: u64,
 }
@@ -90,39 +96,34 @@ impl<'a> KeyRules<'a> {
     pub(crate) fn again(self) -> KeyRules<'a> {
         KeyRules { on_bad: self.on_bad.again(), aside: None, ..self }
     }
+}
 
-    /// The same, for groups that are numbered as they appear.
-    fn discovering<T: Take>(self, take: T) -> KeyRows<'a, T> {
-        self.rows(Groups::Discover(Names::default()), take)
-    }
+/// How much is counted, and in which means.
+#[derive(Debug, Clone, Copy)]
+pub struct Means {
+    /// Up to this many keys in all are counted exactly.
+    pub limit: usize,
+    /// Memory.
+    pub memory: u64,
+    /// Threads.
+    pub threads: usize,
 }
 
 /// Sees the keys of one thread.
-pub(crate) struct See {
-    pub counts: Counts,
+struct See<'b> {
+    keys: Log<'b>,
+    keywords: Option<(Log<'b>, u64)>,
     hash: Scheme,
-    pub keywords: Option<Keywords>,
 }
 
-impl See {
-    /// Counts exactly up to `limit` keys in all.
-    pub fn new(rules: &KeyRules<'_>, limit: usize) -> See {
-        See {
-            counts: Counts::new(limit),
-            hash: rules.hash,
-            keywords: rules.count_keywords.then(|| Keywords { counts: Counts::new(limit), total: 0 }),
-        }
-    }
-}
-
-impl Take for See {
+impl Take for See<'_> {
     #[inline]
     fn take(&mut self, key: Key<'_>) {
-        self.counts.see(key.group, key.hash);
-        if let Some(keywords) = &mut self.keywords {
+        self.keys.see(key.group, key.hash);
+        if let Some((keywords, total)) = &mut self.keywords {
             for word in keywords_of(key.bytes) {
-                keywords.counts.see(key.group, self.hash.identity(word));
-                keywords.total += 1;
+                keywords.see(key.group, self.hash.identity(word));
+                *total += 1;
             }
         }
     }
@@ -132,32 +133,54 @@ impl Take for See {
     }
 }
 
-/// Counts the distinct keys of each group: exactly up to `limit` in all.
+/// Counts the distinct keys of each group.
 pub fn distinct_keys(
     sources: &Sources,
     rules: KeyRules<'_>,
-    limit: usize,
-    threads: usize,
+    means: Means,
     control: &Control,
 ) -> Result<Counted> {
-    let sinks = (0..threads).map(|_| rules.discovering(See::new(&rules, limit))).collect();
-    let sinks = sources.scan(sinks, control)?;
-    let skipped = sinks.iter().map(|sink| sink.skipped).sum();
-    let (groups, parts) = join_names(sinks);
-    let (mut total, mut of_keys, mut of_keywords) = (0, Vec::new(), Vec::new());
-    for (see, places) in parts {
-        if let Some(keywords) = see.keywords {
-            total += keywords.total;
-            of_keywords.push((keywords.counts, places.clone()));
-        }
-        of_keys.push((see.counts, places));
-    }
-    let counts = Counts::join(threads, of_keys, groups.len())?;
-    let keywords = match rules.count_keywords {
-        true => Some(Keywords { counts: Counts::join(threads, of_keywords, groups.len())?, total }),
-        false => None,
+    let Means { limit, memory, threads } = means;
+    let grouped = if rules.recipe.group.is_some() { Grouped::Yes } else { Grouped::No };
+    let book = |memory| Book::new(grouped, limit, memory, threads, control);
+    let (book, of_keywords) = match rules.count_keywords {
+        true => (book(memory / 2), Some(book(memory / 2))),
+        false => (book(memory), None),
     };
-    Ok(Counted { groups, counts, keywords, skipped })
+    let numbering = Numbering::default();
+    let sink = |_| {
+        let keywords = of_keywords.as_ref().map(|book| (book.log(), 0));
+        rules.rows(Groups::Numbered(&numbering), See { keys: book.log(), keywords, hash: rules.hash })
+    };
+    let sinks = sources.scan((0..threads).map(sink).collect(), control)?;
+    let (mut rows, mut skipped, mut total) = (Vec::new(), 0, 0);
+    let (mut logs, mut keyword_logs) = (Vec::new(), Vec::new());
+    for sink in sinks {
+        skipped += sink.skipped;
+        add(&mut rows, sink.rows);
+        logs.push(sink.take.keys);
+        if let Some((log, words)) = sink.take.keywords {
+            total += words;
+            keyword_logs.push(log);
+        }
+    }
+    let Seen { keys, estimated, pairs } = book.close(logs, rows.len(), threads)?;
+    let keywords = match &of_keywords {
+        Some(book) => Some(book.close(keyword_logs, rows.len(), threads)?),
+        None => None,
+    };
+    let order = in_order(grouped, numbering, &rows);
+    let mut places = vec![0; rows.len()];
+    order.iter().enumerate().for_each(|(place, (_, number))| places[*number as usize] = place as u32);
+    let keywords = keywords.map(|seen| Keywords {
+        keys: order.iter().map(|(_, number)| seen.keys[*number as usize]).collect(),
+        estimated: seen.estimated,
+        total,
+    });
+    let rows = order.iter().map(|(_, number)| rows[*number as usize]).collect();
+    let groups = order.into_iter().map(|(name, number)| (name, keys[number as usize])).collect();
+    let pairs = pairs.map(|pairs| pairs.renumbered(places));
+    Ok(Counted { groups, rows, estimated, pairs, keywords, skipped })
 }
 
 /// Finds the names of the groups.
@@ -167,28 +190,31 @@ pub fn group_names(
     threads: usize,
     control: &Control,
 ) -> Result<Vec<Name>> {
-    let sinks = (0..threads).map(|_| rules.discovering(Ignore)).collect();
-    let (groups, _) = join_names(sources.scan_dyn(sinks, control)?);
-    Ok(groups.into_iter().map(|(name, _)| name).collect())
+    let numbering = Numbering::default();
+    let sinks = (0..threads).map(|_| rules.rows(Groups::Numbered(&numbering), Ignore)).collect();
+    let mut rows = Vec::new();
+    for sink in sources.scan_dyn(sinks, control)? {
+        add(&mut rows, sink.rows);
+    }
+    let grouped = if rules.recipe.group.is_some() { Grouped::Yes } else { Grouped::No };
+    Ok(in_order(grouped, numbering, &rows).into_iter().map(|(name, _)| name).collect())
 }
 
-/// The names and rows of all groups, sorted, and for each thread the place of its groups there.
-#[expect(clippy::type_complexity)]
-fn join_names<T: Take>(sinks: Vec<KeyRows<'_, T>>) -> (Vec<(Name, u64)>, Vec<(T, Vec<usize>)>) {
-    let mut all: HashMap<Name, u64> = HashMap::new();
-    let mut parts = Vec::new();
-    for sink in sinks {
-        let (mut names, rows, take) = sink.into_names();
-        // A group may be named by a row whose key then turns out to be none.
-        names.truncate(rows.len());
-        for (name, rows) in names.iter().zip(rows) {
-            *all.entry(name.clone()).or_default() += rows;
-        }
-        parts.push((take, names));
+/// The names of groups that have rows, sorted, with their numbers. A group may be named by a row whose key
+/// then turns out to be none.
+fn in_order(grouped: Grouped, numbering: Numbering, rows: &[u64]) -> Vec<(Name, u32)> {
+    let has_rows = |number: u32| rows.get(number as usize).is_some_and(|rows| *rows > 0);
+    match grouped {
+        Grouped::Yes => numbering.sorted(has_rows),
+        Grouped::No => Some((Name::default(), 0)).filter(|_| has_rows(0)).into_iter().collect(),
     }
-    let mut groups: Vec<(Name, u64)> = all.into_iter().filter(|(_, rows)| *rows > 0).collect();
-    groups.sort();
-    let place = |name: &Name| groups.binary_search_by(|(known, _)| known.cmp(name)).unwrap_or(0);
-    let parts = parts.into_iter().map(|(take, names)| (take, names.iter().map(place).collect())).collect();
-    (groups, parts)
+}
+
+/// Adds the rows of one thread, by group.
+fn add(all: &mut Vec<u64>, rows: Vec<u64>) {
+    if all.len() < rows.len() {
+        let less = std::mem::replace(all, rows);
+        return add(all, less);
+    }
+    all.iter_mut().zip(rows).for_each(|(all, rows)| *all += rows);
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use tamis::Container;
 use tamis::file::{self, NoMap};
@@ -219,27 +220,48 @@ pub fn draft_container(
     threads: usize,
 ) -> Result<(Draft, Vec<Tally>)> {
     let tallies = seal(params, (rows, beside), arena, threads)?;
+    Ok((draft_sealed(path, params, &tallies, arena, extras)?, tallies))
+}
+
+/// The same of sections that are sealed.
+pub(crate) fn draft_sealed(
+    path: &Path,
+    params: &Params,
+    tallies: &[Tally],
+    arena: &[u64],
+    extras: Extras<'_>,
+) -> Result<Draft> {
     let mut draft = Draft::new(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
-    let written = format::write(&mut out, params, &tallies, arena, extras).and_then(|()| out.flush());
+    let written = format::write(&mut out, params, tallies, arena, extras).and_then(|()| out.flush());
     written.map_err(Error::io(path))?;
     drop(out);
-    Ok((draft, tallies))
+    Ok(draft)
 }
 
 /// What the sections of an arena say of themselves.
-fn seal(
+pub(crate) fn seal(
     params: &Params,
     (rows, beside): (&[u64], &[Beside]),
     arena: &[u64],
     threads: usize,
 ) -> Result<Vec<Tally>> {
+    /// Of millions of groups, a thread seals a few in a row.
+    const IN_A_ROW: usize = 256;
     let (starts, _) = params.layout();
-    parallel::each(threads, params.groups.len(), |group| {
-        let shape = &params.groups[group].shape;
-        let section = &arena[starts[group]..starts[group] + shape.words() as usize];
-        Ok(format::seal(shape, section, rows[group], beside[group]))
-    })
+    let mut tallies = vec![Tally::default(); params.groups.len()];
+    let parts: Vec<Mutex<&mut [Tally]>> = tallies.chunks_mut(IN_A_ROW).map(Mutex::new).collect();
+    parallel::each(threads, parts.len(), |part| {
+        let mut tallies = parts[part].lock().expect("no holder panics");
+        for (group, tally) in (part * IN_A_ROW..).zip(tallies.iter_mut()) {
+            let shape = &params.groups[group].shape;
+            let section = &arena[starts[group]..starts[group] + shape.words() as usize];
+            *tally = format::seal(shape, section, rows[group], beside[group]);
+        }
+        Ok(())
+    })?;
+    drop(parts);
+    Ok(tallies)
 }
 
 impl Draft {

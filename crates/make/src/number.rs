@@ -58,6 +58,11 @@ pub fn bytes(n: u64) -> String {
     bytes_of(n as f64)
 }
 
+/// A size that is at least this one, as an option takes it.
+pub fn megabytes(n: u64) -> String {
+    format!("{}MB", n.div_ceil(1_000_000))
+}
+
 /// A duration: `24 ms`, `1.2 s`, `3 min 20 s`.
 pub fn duration(time: Duration) -> String {
     seconds(time.as_secs_f64())

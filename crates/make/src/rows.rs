@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::aside::{Aside, Setting};
+use crate::numbering::Numbering;
 use crate::opt;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
@@ -150,6 +151,8 @@ type Numbers = HashMap<Box<[u8]>, u32, BuildHasherDefault<XxHasher>>;
 pub enum Groups<'a> {
     /// In the order in which they appear.
     Discover(Names),
+    /// As all threads together meet them.
+    Numbered(&'a Numbering),
     /// As they stand in the parameters; another name is a bad row.
     Known(&'a Params),
     /// As they stand in the parameters; others are numbered from `first` on, as all threads
@@ -198,7 +201,7 @@ pub struct KeyRows<'a, T> {
 const RECENT: usize = 1024;
 
 /// Values of groups whose number is remembered.
-const REMEMBERED: usize = 1 << 17;
+const REMEMBERED: usize = 1 << 15;
 
 impl<'a, T: Take> KeyRows<'a, T> {
     /// A sink for one thread.
@@ -258,16 +261,6 @@ impl<'a, T: Take> KeyRows<'a, T> {
         if self.weight_at.is_some() { &self.weights } else { &self.rows }
     }
 
-    /// The names that were discovered (the empty one where there are no groups), the rows of
-    /// each, and what took the keys.
-    pub fn into_names(self) -> (Vec<Name>, Vec<u64>, T) {
-        let names = match self.groups {
-            Groups::Discover(names) => names.list,
-            _ => vec![Name::default()],
-        };
-        (names, self.rows, self.take)
-    }
-
     /// The name of a group that was discovered, by its number; the empty one where there are no groups.
     pub fn group_name(&self, number: u32) -> &[u8] {
         match &self.groups {
@@ -322,6 +315,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
                 .ok_or_else(|| Box::new(Keyless::UnknownGroup(String::from_utf8_lossy(name).into_owned())))?,
             Groups::KnownOr(params, other) => params.find(name).map_or(*other, |at| at as u32),
             Groups::Discover(names) => names.number(name),
+            Groups::Numbered(numbering) => numbering.number(name),
             Groups::KnownFirst { params, first, others } => match params.find(name) {
                 Some(at) => at as u32,
                 None => *first + others.lock().expect("no holder panics").number(name),

@@ -17,7 +17,7 @@ use crate::{Column, Table};
 
 /// What a file holds, in a line.
 pub fn headline(path: &Path, summary: &Summary<'_>) -> String {
-    let common = summary.common;
+    let common = summary.common();
     format!(
         "{}: {}, hash {}, {}; {} in {}",
         path.display(),
@@ -25,7 +25,7 @@ pub fn headline(path: &Path, summary: &Summary<'_>) -> String {
         common.hash,
         common.recipe,
         number::bytes(summary.bytes()),
-        number::counted(summary.groups.len() as u64, "group")
+        number::counted(summary.count() as u64, "group")
     )
 }
 
@@ -39,10 +39,11 @@ pub fn table(kind: Kind, groups: &[Group<'_>]) -> Table {
     }
 }
 
-/// Warnings about filters that hold more than they were planned for.
-pub fn overfull<'a>(groups: &'a [Group<'_>]) -> impl Iterator<Item = String> + 'a {
-    let too_full = filters(groups).filter(|(.., health)| health.overfull);
-    too_full.map(|(group, _, health)| overfull_text(health, &group.group, group.fpr(), health.rate))
+/// A warning about a filter that holds more than it was planned for.
+pub fn overfull(group: &Group<'_>) -> Option<String> {
+    let State::Filter(health) = &group.state else { return None };
+    let params = group.params;
+    health.overfull.then(|| overfull_text(health, &params.group, params.fpr(), health.rate))
 }
 
 /// The filters among the groups.

@@ -28,17 +28,18 @@ pub fn design_json(design: &Design) -> Value {
 }
 
 /// The parameters of filters, for programs.
-pub fn params_json(params: &Params) -> Value {
-    let mut json = json!(params);
-    if params.common.kind == Kind::Layered
-        && let Some(groups) = json["groups"].as_array_mut()
-    {
-        for (json, group) in groups.iter_mut().zip(&params.groups) {
-            let (layer, whole) = layered_rates(group);
-            json["layers"] = group.shape.layers().into();
-            json["fpr_layer"] = layer.into();
-            json["fpr_random_records"] = whole.into();
-        }
+pub fn params_fields(params: &Params) -> Value {
+    json!(params.common)
+}
+
+/// A group of them, for programs.
+pub fn group_json(group: &GroupParams) -> Value {
+    let mut json = json!(group);
+    if matches!(group.shape, Shape::Layered { .. }) {
+        let (layer, whole) = layered_rates(group);
+        json["layers"] = group.shape.layers().into();
+        json["fpr_layer"] = layer.into();
+        json["fpr_random_records"] = whole.into();
     }
     json
 }

@@ -71,16 +71,10 @@ pub struct Build {
     /// Also keep the keys themselves, in FILE.tamis.keys, for filter --strict
     #[arg(long, help_heading = "Exact keys")]
     exact: bool,
-    /// Memory for collecting the keys of --exact; the rest goes to disk [default: 256MB]
-    #[arg(
-        long,
-        value_parser = memory,
-        requires = "exact",
-        default_value = "256MB",
-        hide_default_value = true,
-        help_heading = "Exact keys"
-    )]
-    memory: u64,
+    /// Memory for counting the keys, and for collecting those of --exact; the rest goes to disk
+    /// [default: 200MB]
+    #[arg(long, value_parser = memory, value_name = "SIZE")]
+    memory: Option<u64>,
     /// A note about the file, which `inspect` shows
     #[arg(long, value_name = "TEXT", help_heading = "About the file")]
     note: Option<String>,
@@ -116,8 +110,8 @@ impl Build {
         }
         let path = self.output.expect("clap asks for it");
         let report = progress::run(output, "building", |control| match exact {
-            Some(memory) => build::build_exact(&job, memory, &path, control),
-            None => build::build(&job, &path, control),
+            true => build::build_exact(&job, &path, control),
+            false => build::build(&job, &path, control),
         })?;
         notes::inputs(output, &self.reading.request(), &report.inputs);
         notes::estimated(output, report.estimated);
@@ -135,6 +129,7 @@ impl Build {
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
         notes::exact(output, &path, report.exact);
         notes::heavy(output, report.heavy, self.heavy);
+        drop(report); // of millions of groups, once is enough
         inspect::written(output, &path)
     }
 
@@ -156,7 +151,7 @@ impl Build {
             heavy: self.heavy,
             distinct: self.distinct,
             exact: self.exact,
-            memory: self.exact.then_some(self.memory),
+            memory: self.memory,
             note: self.note.clone(),
             source: self.source.clone(),
             params,

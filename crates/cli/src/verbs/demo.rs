@@ -63,6 +63,7 @@ impl Demo {
             recipe: recipe(),
             bad_rows: BadRows::Fail,
             threads,
+            memory: tamis_make::count::MEMORY,
             about: Default::default(),
         };
         let start = Instant::now();

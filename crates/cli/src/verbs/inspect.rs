@@ -1,4 +1,3 @@
-use std::cmp::Reverse;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,7 +14,7 @@ use tamis_read::Error;
 
 use super::counters;
 use crate::notes;
-use crate::show::{FEW, Output, Sheet, few, usage};
+use crate::show::{FEW, Largest, Output, Sheet, print, usage};
 
 /// Show the contents of a file: kind, recipe, and the state of every group
 #[derive(Debug, Args)]
@@ -73,7 +72,7 @@ impl Inspect {
             output.note(format!("{}: {} of bits", path.display(), number::bytes(bytes as u64)));
         }
         notes::keys_beside(output, &self.file, &file);
-        show(output, &self.file, Summary::of(&file, only)?, Listed::All, More::about(&file))
+        show(output, &self.file, &Summary::of(&file, only), Listed::All, More::about(&file))
     }
 }
 
@@ -129,69 +128,95 @@ pub fn written(output: &Output, path: &Path) -> Result<ExitCode> {
 /// The same, with more to tell programs: the fields of an object.
 pub fn written_with(output: &Output, path: &Path, json: Value) -> Result<ExitCode> {
     let file = files::open_as_is(path)?;
-    let summary = Summary::of(&file, None)?;
-    show(output, path, summary, Listed::Largest, More { json, ..More::default() })
+    show(output, path, &Summary::of(&file, None), Listed::Largest, More { json, ..More::default() })
 }
 
+/// Warnings about filters that are overfull: no more than this.
+const MOST_WARNINGS: usize = 20;
+
 /// Shows the state of the groups, and warns of those that are overfull.
-fn show(
-    output: &Output,
-    path: &Path,
-    mut summary: Summary<'_>,
-    listed: Listed,
-    more: More,
-) -> Result<ExitCode> {
-    let mut json = summary.json();
-    json["path"] = json!(path);
-    as_data::extend(&mut json, more.json);
-    let mut lines = vec![tamis_report::inspect::headline(path, &summary)];
-    lines.extend(heavy(&summary));
-    lines.extend(more.lines);
-    let mut warnings: Vec<String> = tamis_report::inspect::overfull(&summary.groups).take(20).collect();
-    warnings.extend(ran_full(&summary));
-    if listed == Listed::Largest
-        && let Some(all) = few(&mut summary.groups, |group| Reverse(group.size()))
-    {
-        let path = path.display();
-        lines.push(format!(
-            "These are the {FEW} largest of {} groups; tamis inspect {path} shows all, and so does --json.",
-            number::count(all)
-        ));
+fn show(output: &Output, path: &Path, summary: &Summary<'_>, listed: Listed, more: More) -> Result<ExitCode> {
+    let (mut warnings, mut totals) = (Vec::new(), Totals::default());
+    let mut largest = Largest::default();
+    for group in summary.groups() {
+        let group = group?;
+        totals.add(&group);
+        largest.add(group.size());
+        if warnings.len() < MOST_WARNINGS {
+            warnings.extend(tamis_report::inspect::overfull(&group));
+        }
     }
-    let table = tamis_report::inspect::table(summary.common.kind, &summary.groups);
-    output.result(Sheet { table, lines }, json)?;
+    warnings.extend(totals.ran_full(summary)?);
+    if output.json {
+        let mut fields = summary.fields();
+        fields["path"] = json!(path);
+        as_data::extend(&mut fields, more.json);
+        let groups = || summary.groups().filter_map(Result::ok).map(|group| group.json());
+        output.json_with(fields, "groups", &|| Box::new(groups()))?;
+    } else {
+        let mut lines = vec![tamis_report::inspect::headline(path, summary)];
+        lines.extend(totals.heavy(summary));
+        lines.extend(more.lines);
+        let places = match largest.places().filter(|_| listed == Listed::Largest) {
+            None => (0..summary.count()).collect(),
+            Some(places) => {
+                let (path, all) = (path.display(), number::count(summary.count() as u64));
+                lines.push(format!(
+                    "These are the {FEW} largest of {all} groups; tamis inspect {path} shows all, and so does --json."
+                ));
+                places
+            }
+        };
+        let groups = places.into_iter().map(|place| summary.group(place)).collect::<Result<Vec<_>, _>>()?;
+        let table = tamis_report::inspect::table(summary.common().kind, &groups);
+        print(&Sheet { table, lines }.to_string())?;
+    }
     warnings.iter().for_each(|warning| output.warn(warning));
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is kept beside sketches that count.
-fn heavy(summary: &Summary<'_>) -> Option<String> {
-    let share = summary.heavy_share?;
-    let kept = |group: &Group<'_>| match &group.state {
-        State::Counts(counts) => counts.heavy.unwrap_or(0),
-        State::Filter(_) => 0,
-    };
-    Some(format!(
-        "Keys with a share of {} or more are kept, {} in all: tamis top lists them.",
-        number::percent(share),
-        number::count(summary.groups.iter().map(kept).sum())
-    ))
+/// What is told of all groups together.
+#[derive(Debug, Default)]
+struct Totals {
+    /// Keys that are kept beside sketches that count.
+    heavy: u64,
+    /// Counters that ran full.
+    full: u64,
 }
 
-/// That counters ran full, and what follows.
-fn ran_full(summary: &Summary<'_>) -> Option<String> {
-    let full = |group: &Group<'_>| match &group.state {
-        State::Counts(counts) => counts.census.saturated,
-        State::Filter(health) => health.full.unwrap_or(0),
-    };
-    let full: u64 = summary.groups.iter().map(full).sum();
-    let first = summary.groups.first().filter(|_| full > 0)?;
-    if summary.common.kind.counts() {
-        return Some(counters::ran_full(full, first.params.shape.width()));
+impl Totals {
+    fn add(&mut self, group: &Group<'_>) {
+        match &group.state {
+            State::Counts(counts) => {
+                self.heavy += counts.heavy.unwrap_or(0);
+                self.full += counts.census.saturated;
+            }
+            State::Filter(health) => self.full += health.full.unwrap_or(0),
+        }
     }
-    let (stay, it) = if full == 1 { ("stays", "it") } else { ("stay", "them") };
-    Some(format!(
-        "{} ran full (at {MOST}) and {stay} so whatever is removed: keys that were added that often, or share {it}, cannot be removed completely",
-        number::counted(full, "counter")
-    ))
+
+    /// What is kept beside sketches that count.
+    fn heavy(&self, summary: &Summary<'_>) -> Option<String> {
+        Some(format!(
+            "Keys with a share of {} or more are kept, {} in all: tamis top lists them.",
+            number::percent(summary.heavy_share()?),
+            number::count(self.heavy)
+        ))
+    }
+
+    /// That counters ran full, and what follows.
+    fn ran_full(&self, summary: &Summary<'_>) -> Result<Option<String>> {
+        let full = self.full;
+        if full == 0 {
+            return Ok(None);
+        }
+        if summary.common().kind.counts() {
+            return Ok(Some(counters::ran_full(full, summary.group(0)?.params.shape.width())));
+        }
+        let (stay, it) = if full == 1 { ("stays", "it") } else { ("stay", "them") };
+        Ok(Some(format!(
+            "{} ran full (at {MOST}) and {stay} so whatever is removed: keys that were added that often, or share {it}, cannot be removed completely",
+            number::counted(full, "counter")
+        )))
+    }
 }

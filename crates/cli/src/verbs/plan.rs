@@ -1,4 +1,4 @@
-use std::cmp::Reverse;
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ use tamis_report::plan::{self, Counters};
 use tamis_report::{plot, stacked_svg};
 
 use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes};
-use crate::show::{FEW, Output, Sheet, few, wrong};
+use crate::show::{FEW, Largest, Output, Sheet, print, wrong};
 use crate::{notes, progress};
 
 /// The sizes as a plan has them: two of them fix the rest, and so they go together.
@@ -56,6 +56,9 @@ pub struct Plan {
     /// Draw the rate against hashes and against bits per key
     #[arg(long, value_name = "FILE.svg")]
     chart: Option<PathBuf>,
+    /// Memory for counting the keys of a table; the rest goes to disk [default: 200MB]
+    #[arg(long, value_parser = arguments::memory, value_name = "SIZE", requires = "inputs")]
+    memory: Option<u64>,
     #[command(flatten)]
     sizes: Sizes,
     /// Bits in all
@@ -104,6 +107,7 @@ impl Plan {
             sizes: self.sizes.request(),
             bits: self.bits,
             counting: self.counting.request(),
+            memory: self.memory,
             chart: self.chart.clone(),
             output: self.output.clone(),
             no_more: NoMore,
@@ -173,7 +177,12 @@ impl Plan {
         if let Err(refusal) = Content::Json.check(path) {
             return Some(Err(refusal));
         }
-        Some(files::draft(path, |out| out.write_all(params.to_json().as_bytes())))
+        Some(files::draft(path, |out| {
+            let mut out = BufWriter::new(out);
+            serde_json::to_writer_pretty(&mut out, params)?;
+            writeln!(out)?;
+            out.flush()
+        }))
     }
 
     fn say_saved(&self, output: &Output, params: &Params) {
@@ -198,11 +207,19 @@ impl Plan {
 }
 
 fn show_filters(output: &Output, params: &Params) -> Result<()> {
-    let mut groups: Vec<&GroupParams> = params.groups.iter().collect();
-    groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
-    let cut = few(&mut groups, |group| Reverse(group.keys()));
-    let cut = cut
-        .map(|all| format!("These are the {FEW} largest of {} groups; --json has all.", number::count(all)));
+    if output.json {
+        let groups = || params.groups.iter().map(plan::group_json);
+        return output.json_with(plan::params_fields(params), "groups", &|| Box::new(groups()));
+    }
+    let order = params.natural_order();
+    let mut largest = Largest::default();
+    order.iter().for_each(|&at| largest.add(params.groups[at].keys()));
+    let (places, cut) = match largest.places() {
+        None => ((0..order.len()).collect(), None),
+        Some(places) => (places, Some(number::count(order.len() as u64))),
+    };
+    let cut = cut.map(|all| format!("These are the {FEW} largest of {all} groups; --json has all."));
+    let groups: Vec<&GroupParams> = places.into_iter().map(|place| &params.groups[order[place]]).collect();
     let table = plan::groups_table(params.common.kind, &groups);
-    output.result(Sheet { table, lines: cut.into_iter().collect() }, plan::params_json(params))
+    print(&Sheet { table, lines: cut.into_iter().collect() }.to_string())
 }

@@ -19,6 +19,7 @@ mod key_steps;
 mod layered;
 mod limits;
 mod logs;
+mod memory;
 mod merge;
 mod messages;
 mod output;

@@ -181,31 +181,6 @@ fn a_full_disk_is_said_and_nothing_is_put_in_its_place() {
     folder.is_clean();
 }
 
-/// The most memory of its own that a run of tamis had, in bytes.
-#[cfg(target_os = "linux")]
-fn peak(folder: &Folder, line: &str) -> u64 {
-    let mut child = Guard::start(
-        Command::new(TAMIS)
-            .args(line.split_whitespace())
-            .current_dir(folder.path(""))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null()),
-    );
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    loop {
-        if let Some(ended) = child.try_wait().unwrap() {
-            assert!(ended.success(), "{line}");
-            return peak;
-        }
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let anonymous = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-        let kibibytes = anonymous.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        peak = peak.max(kibibytes.unwrap_or(0) << 10);
-        std::thread::sleep(Duration::from_micros(500));
-    }
-}
-
 /// Keys and candidates of 40 MB each, with what it takes to sort them.
 #[cfg(target_os = "linux")]
 #[test]
@@ -221,14 +196,14 @@ fn memory_is_bounded_however_many_the_keys() {
     let (little, much) = (4_000_000, 200_000_000);
     // Beside the given memory: chunks on their way, for each thread, and the program itself.
     let most = little + 16_000_000;
-    let used = peak(&folder, &format!("{build} --memory {little}"));
+    let used = own_memory(&folder, &format!("{build} --memory {little}"));
     assert!(used < most, "building took {used} bytes");
-    let used = peak(&folder, &format!("{filter} a.txt --memory {little}"));
+    let used = own_memory(&folder, &format!("{filter} a.txt --memory {little}"));
     assert!(used < most, "sieving took {used} bytes");
     // With enough memory, it is used: so the measure can tell.
-    let used = peak(&folder, &format!("{build} --memory {much}"));
+    let used = own_memory(&folder, &format!("{build} --memory {much}"));
     assert!(used > most, "building took only {used} bytes");
-    let used = peak(&folder, &format!("{filter} b.txt --memory {much}"));
+    let used = own_memory(&folder, &format!("{filter} b.txt --memory {much}"));
     assert!(used > most, "sieving took only {used} bytes");
     let expected = join(&members, &lines, true);
     assert!(folder.text("a.txt") == expected && folder.text("b.txt") == expected);

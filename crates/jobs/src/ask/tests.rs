@@ -60,6 +60,7 @@ fn build(folder: &Path, name: &str, kind: Kind, hash: Scheme, keys: impl Iterato
         recipe,
         bad_rows: BadRows::Fail,
         threads: 1,
+        memory: tamis_make::count::MEMORY,
         about: Default::default(),
     };
     let path = folder.join(format!("{name}.tamis"));

@@ -56,6 +56,7 @@ fn what_waits_on_disk_is_counted_like_what_is_held_in_memory() {
             recipe: recipe.clone(),
             bad_rows: BadRows::Fail,
             threads: 2,
+            memory: tamis_make::count::MEMORY,
             about: Default::default(),
         };
         build::build(&build, &filters, &Control::default()).unwrap();
@@ -115,6 +116,7 @@ fn sound_filters_of_groups_that_share_all_keys_pass() {
         recipe: recipe.clone(),
         bad_rows: BadRows::Fail,
         threads: 1,
+        memory: tamis_make::count::MEMORY,
         about: Default::default(),
     };
     build::build(&build, &filters, &Control::default()).unwrap();

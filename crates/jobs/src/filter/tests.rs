@@ -37,12 +37,13 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
         recipe,
         bad_rows: BadRows::Fail,
         threads: 1,
+        memory: tamis_make::count::MEMORY,
         about: Default::default(),
     };
     let path = folder.join("members.tamis");
     match kind {
         Kind::Counting => build::build(&job, &path, &Control::default()),
-        _ => build::build_exact(&job, LEAST_MEMORY, &path, &Control::default()),
+        _ => build::build_exact(&build::Job { memory: LEAST_MEMORY, ..job.clone() }, &path, &Control::default()),
     }
     .unwrap();
     // Every fifth key was removed.
@@ -71,7 +72,6 @@ fn job(folder: &Path, input: &str) -> Job {
         tag: None,
         output: Destination::File(folder.join("out")),
         rejected: Some(folder.join("rejected")),
-        codec: None,
         format: None,
         codec: None,
         bad_rows: BadRows::Skip,
@@ -241,9 +241,10 @@ fn strict_is_a_join_whatever_the_filters_say() {
         recipe: Recipe::lines(),
         bad_rows: BadRows::Fail,
         threads: 2,
+        memory: tamis_make::count::MEMORY,
         about: Default::default(),
     };
-    build::build_exact(&build, 0, &folder.join("members.tamis"), &Control::default()).unwrap();
+    build::build_exact(&build, &folder.join("members.tamis"), &Control::default()).unwrap();
     let lines: Vec<String> = (0..20_000).map(|i| format!("{}\n", i * 7 % 20_000)).collect();
     fs::write(folder.join("t.txt"), lines.concat()).unwrap();
     let expected: String = lines

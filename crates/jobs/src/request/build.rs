@@ -9,9 +9,9 @@ use tamis_read::refusal::Opt;
 
 use super::sizes::chosen;
 use super::sketch::{Kinds, sketches};
-use super::{Counting, Keys, NoMore, Reading, Refusal, Sizes, json};
+use super::{Counting, Keys, NoMore, Reading, Refusal, Sizes, json, memory};
 use tamis_make::build::{Given, Job, Sketches, refuse_exact};
-use tamis_make::{exact, opt, spread};
+use tamis_make::{count, opt, spread};
 
 /// What is asked of a build.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub struct BuildJob {
     pub distinct: bool,
     /// Whether the keys themselves are kept beside the filters.
     pub exact: bool,
-    /// Memory for collecting them.
+    /// Memory for counting, and for collecting the keys.
     #[serde(with = "json::in_bytes")]
     pub memory: Option<u64>,
     /// Parameters that were saved, or those of another file.
@@ -72,8 +72,8 @@ fn parameters<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Param
 pub struct Build {
     /// What is built.
     pub job: Job,
-    /// The memory in which the keys themselves are collected, where they are kept.
-    pub exact: Option<u64>,
+    /// Whether the keys themselves are kept beside the filters.
+    pub exact: bool,
 }
 
 /// Refuses options that given parameters fix.
@@ -111,9 +111,10 @@ impl BuildJob {
             sketches,
             bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
+            memory: memory(self.memory, count::MEMORY)?,
             about,
         };
-        Ok(Build { job, exact: self.exact.then(|| self.memory.unwrap_or(exact::MEMORY)) })
+        Ok(Build { job, exact: self.exact })
     }
 
     /// What is recorded about the file.
@@ -126,8 +127,12 @@ impl BuildJob {
 
     /// Refuses what works on one machine only, with other options that were given and do, too.
     pub fn refuse_spread(&self, others: &[(bool, Opt)]) -> Result<(), Refusal> {
-        let own =
-            [(self.exact, opt::EXACT), (self.heavy.is_some(), opt::HEAVY), (self.distinct, opt::DISTINCT)];
+        let own = [
+            (self.exact, opt::EXACT),
+            (self.memory.is_some(), opt::MEMORY),
+            (self.heavy.is_some(), opt::HEAVY),
+            (self.distinct, opt::DISTINCT),
+        ];
         let given = [chosen(&own), chosen(others)].concat();
         if !given.is_empty() {
             return Err(spread::Refusal::OneMachine(given).into());

@@ -9,7 +9,7 @@ use tamis_read::Format;
 use tamis_read::parquet::Codec;
 
 use super::sizes::chosen;
-use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, with_steps};
+use super::{NoMore, Reading, Refusal, destination, json, memory, reading, replace_columns, with_steps};
 use crate::filter::{Ask, Job};
 use tamis_make::destination::Destination;
 use tamis_make::{exact, opt, spread};
@@ -94,7 +94,7 @@ impl FilterJob {
             codec: self.compression,
             bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
-            strict: self.strict.then(|| self.memory.unwrap_or(exact::MEMORY)),
+            strict: self.strict.then(|| memory(self.memory, exact::MEMORY)).transpose()?,
         })
     }
 

@@ -26,6 +26,7 @@ pub mod time;
 use std::path::Path;
 
 use tamis_make::destination::Destination;
+use tamis_make::exact::LEAST_MEMORY;
 
 pub use tamis_make::opt;
 
@@ -44,6 +45,14 @@ pub use self::refusal::Refusal;
 pub use self::sizes::{Counting, Sizes, bytes};
 pub use self::sketch::{HashName, Kinds, at_rate, refuse_mixed, sketches};
 pub use self::test::{Test, TestJob};
+
+/// The memory that a job may take: what was asked for, where that is enough for anything, or what is usual.
+fn memory(asked: Option<u64>, usual: u64) -> Result<u64, Refusal> {
+    match asked {
+        Some(bytes) if bytes < LEAST_MEMORY => Err(Refusal::LittleMemory(bytes)),
+        asked => Ok(asked.unwrap_or(usual)),
+    }
+}
 
 /// Where records go: to this file (`-` is standard output), or to standard output where they are not only
 /// counted.

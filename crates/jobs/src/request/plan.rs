@@ -8,8 +8,9 @@ use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
 
 use super::sketch::{Kinds, refuse_mixed, sketches};
-use super::{Counting, Keys, NoMore, Reading, Refusal, Sizes};
+use super::{Counting, Keys, NoMore, Reading, Refusal, Sizes, json, memory};
 use tamis_make::build::Job;
+use tamis_make::count;
 use tamis_make::design::Wishes;
 use tamis_make::opt;
 use tamis_make::plan::{Size, parameters};
@@ -37,6 +38,9 @@ pub struct PlanJob {
     /// The size of sketches that count.
     #[serde(flatten)]
     pub counting: Counting,
+    /// Memory for counting.
+    #[serde(with = "json::in_bytes")]
+    pub memory: Option<u64>,
     /// Where a chart is drawn.
     pub chart: Option<PathBuf>,
     /// Where the parameters are saved.
@@ -106,6 +110,7 @@ impl PlanJob {
             sketches,
             bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
+            memory: memory(self.memory, count::MEMORY)?,
             about: Default::default(),
         })
     }
@@ -142,6 +147,7 @@ impl PlanJob {
             sketches,
             bad_rows: self.reading.bad_rows()?,
             threads: 1,
+            memory: memory(self.memory, count::MEMORY)?,
             about: Default::default(),
         };
         job.parameters_without_rows()?.ok_or(Refusal::LayeredPlan)

@@ -81,6 +81,7 @@ fn job(kind: Kind, threads: usize) -> Job {
         recipe: common.recipe,
         bad_rows: BadRows::Fail,
         threads,
+        memory: tamis_make::count::MEMORY,
         about: Default::default(),
     }
 }

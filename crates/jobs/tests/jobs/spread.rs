@@ -72,6 +72,7 @@ fn job(case: Case) -> Job {
         recipe: common.recipe,
         bad_rows: BadRows::Skip,
         threads: 2,
+        memory: tamis_make::count::MEMORY,
         about: Default::default(),
     }
 }

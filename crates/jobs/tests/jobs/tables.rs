@@ -87,6 +87,7 @@ pub fn job_of(inputs: Vec<String>, common: &Common, sketches: Sketches, threads:
         sketches,
         bad_rows: BadRows::Fail,
         threads,
+        memory: tamis_make::count::MEMORY,
         about: Default::default(),
     }
 }

@@ -17,7 +17,7 @@ use crate::changing::Changing;
 use crate::count::KeyRules;
 use crate::groups::{self, Moved, New};
 use crate::rows::{BadRows, Unusable};
-use crate::{count_min, exact, files, parallel};
+use crate::{count, count_min, exact, files, parallel};
 
 /// Rows to be added to filters that exist.
 #[derive(Debug, Clone)]
@@ -78,8 +78,10 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     let about = container.about().clone();
     drop(container);
     let mut built = match addition.distinct {
-        true => insert_distinct(&sources, rules, params, Some(words), addition.threads, control)
-            .map_err(of_new_group)?,
+        true => {
+            let means = (count::MEMORY, addition.threads);
+            insert_distinct(&sources, rules, params, Some(words), means, control).map_err(of_new_group)?
+        }
         false => {
             insert(&sources, rules, params, Some(words), addition.threads, control).map_err(of_new_group)?
         }

@@ -52,8 +52,9 @@ pub(super) fn finish(
     let Output { path: output, changing, aside } = output;
     let Built { params, rows, beside, arena, heavy, about, .. } = built;
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
-    let (mut draft, tallies) =
-        files::draft_container(output, &params, (&rows, &beside), &arena, extras, threads)?;
+    let tallies = files::seal(&params, (&rows, &beside), &arena, threads)?;
+    drop((rows, beside)); // they are in the tallies now, and there may be millions
+    let mut draft = files::draft_sealed(output, &params, &tallies, &arena, extras)?;
     drop(arena);
     let mut kept = None;
     if let Some(gathered) = gathered {

@@ -1,6 +1,5 @@
 //! Keys on their way into sketches whose parameters are known: row by row, or each different key once.
 
-use tamis::counting::Counting;
 use tamis::memory::Words;
 use tamis::params::Params;
 use tamis::sizing::Kind;
@@ -8,12 +7,13 @@ use tamis::sketch::Beside;
 use tamis_read::error::Result;
 use tamis_read::{Control, Sources};
 
-use super::Built;
+use super::from_counted::put_pairs;
+use super::{Built, Refusal};
 use crate::arena::{self, Placing, Private, Ranges, Shared};
 use crate::count::KeyRules;
-use crate::hashes::{self, Wanted};
-use crate::rows::{Groups, KeyRows, Take};
-use crate::{count_min, parallel};
+use crate::count_min;
+use crate::pairs::{Book, Grouped, Log, Seen};
+use crate::rows::{Groups, Key, KeyRows, Take};
 
 /// Puts all keys of the input into an arena, straight from the rows.
 pub(crate) fn insert(
@@ -58,30 +58,40 @@ pub(crate) fn insert(
     Ok(Built { skipped, ..Built::new(params, rows, beside, arena) })
 }
 
-/// The same into `counting` filters, equal keys of a group once.
+/// Sees the keys of one thread.
+struct See<'b>(Log<'b>);
+
+impl Take for See<'_> {
+    #[inline]
+    fn take(&mut self, key: Key<'_>) {
+        self.0.see(key.group, key.hash);
+    }
+
+    fn reads_bytes(&self) -> bool {
+        false
+    }
+}
+
+/// The same into `counting` filters, equal keys of a group once: they are found in this much memory.
 pub(crate) fn insert_distinct(
     sources: &Sources,
     rules: KeyRules<'_>,
     params: Params,
     words: Option<Words>,
-    threads: usize,
+    (memory, threads): (u64, usize),
     control: &Control,
 ) -> Result<Built> {
-    let wanted = Wanted { distinct: true, known_groups: true };
-    let hashes = hashes::by_group(sources, rules, &params, wanted, threads, control)?;
-    let mut arena = words.map_or_else(|| Placing::new(&params).empty(), Ok)?;
-    let sections = arena::sections(&params, &mut arena);
-    parallel::each(threads, sections.len(), |group| {
-        control.check()?;
-        let mut section = sections[group].lock().expect("no holder panics");
-        let mut filter = Counting::from_words(&mut **section, params.groups[group].shape.hashes())?;
-        filter.insert_hashes(&hashes.groups[group]);
-        Ok(())
-    })?;
-    drop(sections);
-    let rows = hashes.groups.iter().map(|hashes| hashes.len() as u64).collect();
+    let grouped = if rules.recipe.group.is_some() { Grouped::Yes } else { Grouped::No };
+    let book = Book::new(grouped, usize::MAX, memory, threads, control);
+    let sink = |_| rules.rows(Groups::Known(&params), See(book.log()));
+    let sinks = sources.scan_dyn((0..threads).map(sink).collect(), control)?;
+    let skipped = sinks.iter().map(|sink| sink.skipped).sum();
+    let logs = sinks.into_iter().map(|sink| sink.take.0).collect();
+    let Seen { keys, pairs, .. } = book.close(logs, params.groups.len(), threads)?;
+    let pairs = pairs.ok_or(Refusal::Estimated)?;
+    let arena = put_pairs(&pairs, &params, words, threads, control)?;
     let beside = vec![Beside::empty(params.common.kind); params.groups.len()];
-    Ok(Built { skipped: hashes.skipped, ..Built::new(params, rows, beside, arena) })
+    Ok(Built { skipped, ..Built::new(params, keys, beside, arena) })
 }
 
 /// What was taken, summed over threads.

@@ -26,14 +26,14 @@ use tamis_read::{Control, Explained, Sources};
 
 pub use self::add::{Addition, add};
 use self::finish::{Output, finish, gather};
-pub(crate) use self::from_counted::{from_logs, of_counted, static_filters};
+pub(crate) use self::from_counted::{from_pairs, of_counted, static_filters};
 pub(crate) use self::insert::{Taken, insert, insert_distinct, taken};
 pub use self::refusal::Refusal;
 pub use self::refusal::{refuse_distinct, refuse_exact, refuse_heavy, refuse_small_share};
 pub use self::sketches::{Bits, FilterSizing, Given, Layering, Rate, Sketches};
 pub(crate) use self::sketches::{Need, Putting};
 use crate::aside::{self, Aside};
-use crate::count::{self, Counted, KeyRules};
+use crate::count::{self, Counted, KeyRules, Means};
 use crate::distinct::EXACT;
 use crate::names::Content;
 use crate::rows::BadRows;
@@ -54,6 +54,8 @@ pub struct Job {
     pub bad_rows: BadRows,
     /// Threads.
     pub threads: usize,
+    /// Memory for counting, and for collecting the keys themselves where they are kept.
+    pub memory: u64,
     /// What is recorded about the file.
     pub about: About,
 }
@@ -156,29 +158,36 @@ impl Built {
 
 /// Builds the filters and writes them to a file.
 pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
-    build_keeping(job, None, output, control)
+    build_keeping(job, Keep::Nothing, output, control)
 }
 
-/// The same, and keeps the keys themselves in a file beside it, collected in this much memory.
-pub fn build_exact(job: &Job, memory: u64, output: &Path, control: &Control) -> Result<Report> {
-    build_keeping(job, Some(memory), output, control)
+/// The same, and keeps the keys themselves in a file beside it.
+pub fn build_exact(job: &Job, output: &Path, control: &Control) -> Result<Report> {
+    build_keeping(job, Keep::Keys, output, control)
 }
 
-fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control) -> Result<Report> {
+/// What is kept beside the filters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Nothing,
+    Keys,
+}
+
+fn build_keeping(job: &Job, keep: Keep, output: &Path, control: &Control) -> Result<Report> {
     let start = Instant::now();
     files::check(output)?;
-    refuse_exact(exact.is_some(), job.sketches.kind())?;
+    refuse_exact(keep == Keep::Keys, job.sketches.kind())?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
     files::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
     Content::Sketches.check(output)?;
-    if exact.is_some() {
+    if keep == Keep::Keys {
         let keys = exact::path_beside(output);
         files::check(&keys)?;
         files::check_is_no_input(&keys, inputs.iter().map(|input| &input.path))?;
         sources.keep(); // a pass of its own collects the keys
     }
-    let keys = exact.map(|_| exact::path_beside(output));
+    let keys = (keep == Keep::Keys).then(|| exact::path_beside(output));
     let outputs = [Some(output), keys.as_deref()];
     let aside = Aside::open(&job.bad_rows, outputs, inputs.iter().map(|input| &input.path))?;
     let mut phases = vec![("open", start.elapsed())];
@@ -186,14 +195,14 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
 
     let built = make(job, &mut sources, aside.as_ref(), &mut phase, control)?;
     let collecting = Instant::now();
-    let gathered = match exact {
-        Some(memory) => {
+    let gathered = match keep {
+        Keep::Keys => {
             let rules = job.rules(None).again();
-            let found = gather(&sources, rules, &built, memory, job.threads, output, control)?;
+            let found = gather(&sources, rules, &built, job.memory, job.threads, output, control)?;
             phase("collect keys", collecting);
             Some(found)
         }
-        None => None,
+        Keep::Nothing => None,
     };
     let writing = Instant::now();
     let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
@@ -230,7 +239,7 @@ pub(crate) fn make(
         let counted = count_keys(job, rules, sources, control)?;
         phase("count", begun);
         let building = Instant::now();
-        let built = static_filters(job, &counted, control)?;
+        let built = static_filters(job, counted, control)?;
         phase("build", building);
         return Ok(Built { about: job.about.clone(), ..built });
     }
@@ -247,17 +256,19 @@ pub(crate) fn make(
     };
     let building = Instant::now();
     let estimating = counted.as_ref().is_some_and(Counted::estimating);
-    let logs = counted.as_ref().and_then(|counted| Some((counted, counted.counts.logs()?)));
-    let mut built = match (job.sketches.of_hashes(), logs) {
-        (Some(kind), Some((counted, logs))) => from_logs(params, kind, counted, &logs, job.threads, control)?,
+    let lone_keywords = counted.as_ref().is_some_and(Counted::lone_keywords);
+    let counted = counted.filter(|counted| counted.pairs.is_some());
+    let mut built = match (job.sketches.of_hashes(), counted) {
+        (Some(kind), Some(counted)) => from_pairs(params, kind, counted, job.threads, control)?,
         _ if putting == Putting::Distinct => {
-            insert_distinct(sources, rules, params, None, job.threads, control)?
+            let means = (job.memory, job.threads);
+            insert_distinct(sources, rules, params, None, means, control)?
         }
         _ => insert(sources, rules, params, None, job.threads, control)?,
     };
     built.estimated = estimating;
     built.about = job.about.clone();
-    built.lone_keywords = counted.as_ref().is_some_and(Counted::lone_keywords);
+    built.lone_keywords = lone_keywords;
     phase("build", building);
     if let Putting::Weights { heavy: Some(share) } = putting {
         let listing = Instant::now();
@@ -285,7 +296,8 @@ fn first_pass(
 
 /// The distinct keys of all groups.
 fn count_keys(job: &Job, rules: KeyRules<'_>, sources: &Sources, control: &Control) -> Result<Counted> {
-    count::distinct_keys(sources, rules, job.exactly(), job.threads, control)
+    let means = Means { limit: job.exactly(), memory: job.memory, threads: job.threads };
+    count::distinct_keys(sources, rules, means, control)
 }
 
 /// What was planned for a table.
@@ -324,8 +336,8 @@ pub(crate) fn plan_rows(
             Ok((each.parameters(job.common(), names)?, None))
         }
         Need::Keys(_) | Need::Slots(_) => {
-            let counted = count_keys(job, rules, sources, control)?;
-            Ok((of_counted(job, &counted)?, Some(counted)))
+            let mut counted = count_keys(job, rules, sources, control)?;
+            Ok((of_counted(job, &mut counted)?, Some(counted)))
         }
     }
 }

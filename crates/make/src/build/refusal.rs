@@ -19,6 +19,18 @@ pub enum Refusal {
     /// A static filter is made of all keys, and there is only an estimate of them.
     #[error("a static filter needs the exact keys, and these were only estimated")]
     Estimated,
+    /// A static filter takes more memory than there is.
+    #[error(
+        "a fuse filter is built from all keys of its group at once: {} take {} of memory",
+        crate::number::counted(*keys, "key"),
+        crate::number::bytes(*least)
+    )]
+    StaticMemory {
+        /// The keys of the largest group.
+        keys: u64,
+        /// The memory that they take, in bytes.
+        least: u64,
+    },
     /// The second pass read other rows than the first.
     #[error("the input changed while it was read, and its keys are not those of the filters")]
     Changed,
@@ -65,6 +77,10 @@ impl refusal::Refusal for Refusal {
             Refusal::NoRows => vec![],
             Refusal::UnknownGroup(_) => vec![Help::Do("plan over all of the data")],
             Refusal::Estimated => vec![Help::Do("let the same version count on all machines")],
+            Refusal::StaticMemory { least, .. } => vec![
+                Help::give(opt::MEMORY.with(crate::number::megabytes(*least))),
+                Help::give(opt::KIND.with(Kind::Blocked.name())),
+            ],
             Refusal::Changed => vec![Help::Do("build again")],
             Refusal::AddToScalable => {
                 vec![Help::Do("add to it by removing duplicates with its state")]

@@ -176,7 +176,7 @@ enum Layers {
 
 impl Measure {
     /// The parameters of what was counted.
-    pub fn parameters(self, common: Common, counted: &Counted) -> Result<Params, plan::Refusal> {
+    pub fn parameters(self, common: Common, counted: &mut Counted) -> Result<Params, plan::Refusal> {
         let groups = counted.planned();
         plan::refuse_empty(&groups)?;
         let layers = match self.layers {

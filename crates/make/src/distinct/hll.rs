@@ -7,9 +7,23 @@
 //! HyperLogLog sketches* (2017).
 
 const BITS: u32 = 14;
-const REGISTERS: usize = 1 << BITS;
+/// The registers of an estimator.
+pub(crate) const REGISTERS: usize = 1 << BITS;
 /// Ranks go from 0 (untouched) to this.
-const LAST: usize = (64 - BITS + 1) as usize;
+pub(crate) const LAST: usize = (64 - BITS + 1) as usize;
+
+/// The register that a hash belongs to.
+#[inline]
+pub(crate) fn register(hash: u64) -> usize {
+    (hash >> (64 - BITS)) as usize
+}
+
+/// The rank of a hash in its register.
+#[inline]
+pub(crate) fn rank(hash: u64) -> u8 {
+    // The set bit keeps the count of zeros within the bits that are left.
+    (hash << BITS | 1 << (BITS - 1)).leading_zeros() as u8 + 1
+}
 
 /// An estimator of the number of distinct hashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,10 +44,8 @@ impl Hll {
     /// Sees a hash.
     #[inline]
     pub fn insert(&mut self, hash: u64) {
-        let register = &mut self.registers[(hash >> (64 - BITS)) as usize];
-        // The set bit keeps the count of zeros within the bits that are left.
-        let rank = (hash << BITS | 1 << (BITS - 1)).leading_zeros() as u8 + 1;
-        *register = (*register).max(rank);
+        let register = &mut self.registers[register(hash)];
+        *register = (*register).max(rank(hash));
     }
 
     /// Sees all that the other has seen.
@@ -64,11 +76,25 @@ impl Hll {
 
     /// How many distinct hashes it has seen, about.
     pub fn estimate(&self) -> f64 {
-        let m = REGISTERS as f64;
+        Hll::estimate_of(&self.ranks())
+    }
+
+    /// How many registers have each rank: all that the estimate depends on.
+    pub(super) fn ranks(&self) -> [u32; LAST + 1] {
         let mut counts = [0u32; LAST + 1];
         for &rank in self.registers.iter() {
             counts[usize::from(rank)] += 1;
         }
+        counts
+    }
+
+    /// The keys to plan for: the estimate and three standard errors.
+    pub(crate) fn planned(ranks: &[u32; LAST + 1]) -> u64 {
+        (Hll::estimate_of(ranks) * (1.0 + 3.0 * Hll::STANDARD_ERROR)).ceil() as u64
+    }
+
+    fn estimate_of(counts: &[u32; LAST + 1]) -> f64 {
+        let m = REGISTERS as f64;
         let mut z = m * tau(1.0 - f64::from(counts[LAST]) / m);
         for rank in (1..LAST).rev() {
             z = 0.5 * (z + f64::from(counts[rank]));

@@ -58,6 +58,12 @@ impl HashLog {
         self.sorted = self.hashes.len();
     }
 
+    /// The hashes, ascending, each once.
+    pub fn into_hashes(mut self) -> Vec<u64> {
+        self.settle();
+        self.hashes
+    }
+
     /// The hashes, ascending, each once; settle first.
     pub fn hashes(&self) -> &[u64] {
         debug_assert_eq!(self.fresh(), 0);

@@ -8,6 +8,7 @@ mod log;
 mod wire;
 
 pub use hll::Hll;
+pub(crate) use hll::{LAST, REGISTERS, rank, register};
 pub use log::HashLog;
 pub(crate) use wire::{Piece, pieces};
 
@@ -16,7 +17,7 @@ pub const EXACT: usize = 1 << 24;
 
 /// Once a job estimates, a group is still counted exactly up to this: a log of this size is as
 /// large as an estimator.
-const SMALL: usize = 2048;
+pub(crate) const SMALL: usize = 2048;
 
 /// This many hashes wait in the logs of a thread at most, all groups together.
 const MOST_FRESH: usize = 1 << 24;
@@ -73,7 +74,7 @@ impl Distinct {
     pub fn planned(&self) -> u64 {
         match self {
             Distinct::Exact(log) => log.settled() as u64,
-            Distinct::Estimated(hll) => (hll.estimate() * (1.0 + 3.0 * Hll::STANDARD_ERROR)).ceil() as u64,
+            Distinct::Estimated(hll) => Hll::planned(&hll.ranks()),
         }
     }
 }
@@ -183,15 +184,9 @@ impl Counts {
         &self.groups
     }
 
-    /// The hashes of each group, where none are estimated.
-    pub fn logs(&self) -> Option<Vec<&HashLog>> {
+    /// The groups, given away.
+    pub(crate) fn into_groups(self) -> Vec<Distinct> {
         self.groups
-            .iter()
-            .map(|group| match group {
-                Distinct::Exact(log) if !self.estimating => Some(log),
-                _ => None,
-            })
-            .collect()
     }
 
     /// Whether some counts may be estimates.

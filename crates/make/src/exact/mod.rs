@@ -27,6 +27,7 @@ pub use self::keep::{Gathered, beside, each, gather, write};
 pub use self::layout::fuzz;
 pub use self::refusal::{Broken, Contradiction, Part, Refusal};
 pub use self::runs::full_disk;
+pub(crate) use self::runs::{read_exact_at, temporary};
 pub use self::store::Store;
 
 /// Where the keys of a file of filters are kept: beside the file itself, where the name is that of a link.

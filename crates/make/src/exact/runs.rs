@@ -168,7 +168,7 @@ impl Sorter {
 }
 
 /// A file without a name in this folder.
-pub(super) fn temporary(folder: &Path) -> Result<File> {
+pub(crate) fn temporary(folder: &Path) -> Result<File> {
     tempfile::tempfile_in(folder).map_err(full_disk(folder))
 }
 
@@ -289,7 +289,7 @@ impl RunReader {
 }
 
 /// Reads a file by position, so that several can do so at once.
-pub(super) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset);
     #[cfg(windows)]

@@ -4,7 +4,8 @@ use std::mem::take;
 use std::path::Path;
 
 use tamis::format::Extras;
-use tamis::hash::xxh3;
+use tamis::hash::{Scheme, xxh3};
+use tamis::key::keywords_of;
 use tamis::params::{Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
@@ -14,11 +15,12 @@ use tamis_read::{Control, Sources};
 use super::wire::{Content, Reader, Writer, damaged};
 use super::{MOST_PARTS, Refusal, Rows};
 use crate::build::{self, Job, Need, Putting};
-use crate::count::{Counted, Keywords, See};
-use crate::distinct::{Counts, Piece, pieces};
+use crate::count::{Counted, KeyRules, Keywords};
+use crate::distinct::{Counts, Distinct, Piece, pieces};
 use crate::files;
 use crate::opt;
-use crate::rows::{Groups, Ignore, Names, Take};
+use crate::pairs::Pairs;
+use crate::rows::{Groups, Ignore, Key, Names, Take};
 
 /// What cannot be spread is refused before anything is read.
 pub fn refuse(job: &Job) -> Result<(), Refusal> {
@@ -192,17 +194,26 @@ impl Counter {
         let place = |name: &Name| groups.binary_search_by(|(known, _)| known.cmp(name)).unwrap_or(0);
         let places: Vec<usize> = names.list.iter().map(place).collect();
         let joined = |counts: Counts| Counts::join(1, vec![(counts, places.clone())], groups.len());
+        let planned = |counts: &Counts| counts.groups().iter().map(Distinct::planned).collect();
         let counts = joined(see.counts)?;
         let keywords = match see.keywords {
-            Some(Keywords { counts, total }) => Some(Keywords { counts: joined(counts)?, total }),
+            Some(SeenKeywords { counts, total }) => {
+                let counts = joined(counts)?;
+                Some(Keywords { keys: planned(&counts), estimated: counts.estimating(), total })
+            }
             None => None,
         };
-        Ok(Counted { groups, counts, keywords, skipped })
+        let keys: Vec<u64> = planned(&counts);
+        let (names, rows): (Vec<Name>, Vec<u64>) = groups.into_iter().unzip();
+        let groups = names.into_iter().zip(keys).collect();
+        let estimated = counts.estimating();
+        Ok(Counted { groups, rows, estimated, pairs: Pairs::of_counts(counts), keywords, skipped })
     }
 
     /// Plans, with all seen; and builds at once where the hashes suffice and `path` is given.
     pub fn conclude(self, path: Option<&Path>, threads: usize, control: &Control) -> Result<Outcome> {
-        let job = Job { threads, ..self.job.clone() };
+        // What the driver holds is bounded elsewhere.
+        let job = Job { threads, memory: u64::MAX, ..self.job.clone() };
         if let Need::Names(each) = job.sketches.need() {
             let names: Vec<Name> = self.counted()?.groups.into_iter().map(|(name, _)| name).collect();
             if names.is_empty() {
@@ -211,15 +222,15 @@ impl Counter {
             let params = each.parameters(job.common(), names)?;
             return Ok(Outcome::Params { params, estimated: false, lone_keywords: false });
         }
-        let counted = self.counted()?;
+        let mut counted = self.counted()?;
         let (estimated, lone_keywords) = (counted.estimating(), counted.lone_keywords());
         let built = match (job.sketches.putting(), path) {
-            (Putting::Static, Some(path)) => (build::static_filters(&job, &counted, control)?, path),
+            (Putting::Static, Some(path)) => (build::static_filters(&job, counted, control)?, path),
             (_, path) => {
-                let params = build::of_counted(&job, &counted)?;
-                match (path, job.sketches.of_hashes(), counted.counts.logs()) {
-                    (Some(path), Some(kind), Some(logs)) => {
-                        (build::from_logs(params, kind, &counted, &logs, threads, control)?, path)
+                let params = build::of_counted(&job, &mut counted)?;
+                match (path, job.sketches.of_hashes(), &counted.pairs) {
+                    (Some(path), Some(kind), Some(_)) => {
+                        (build::from_pairs(params, kind, counted, threads, control)?, path)
                     }
                     _ => return Ok(Outcome::Params { params, estimated, lone_keywords }),
                 }
@@ -231,6 +242,46 @@ impl Counter {
         let (draft, _) = files::draft_container(path, &built.params, numbers, &built.arena, extras, threads)?;
         draft.finish()?;
         Ok(Outcome::Built { skipped: built.skipped })
+    }
+}
+
+/// Sees keys, of records their keywords, too.
+struct See {
+    counts: Counts,
+    hash: Scheme,
+    keywords: Option<SeenKeywords>,
+}
+
+struct SeenKeywords {
+    counts: Counts,
+    total: u64,
+}
+
+impl See {
+    /// Counts exactly up to `limit` keys in all.
+    fn new(rules: &KeyRules<'_>, limit: usize) -> See {
+        See {
+            counts: Counts::new(limit),
+            hash: rules.hash,
+            keywords: rules.count_keywords.then(|| SeenKeywords { counts: Counts::new(limit), total: 0 }),
+        }
+    }
+}
+
+impl Take for See {
+    #[inline]
+    fn take(&mut self, key: Key<'_>) {
+        self.counts.see(key.group, key.hash);
+        if let Some(keywords) = &mut self.keywords {
+            for word in keywords_of(key.bytes) {
+                keywords.counts.see(key.group, self.hash.identity(word));
+                keywords.total += 1;
+            }
+        }
+    }
+
+    fn reads_bytes(&self) -> bool {
+        self.keywords.is_some()
     }
 }
 

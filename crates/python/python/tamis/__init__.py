@@ -55,6 +55,7 @@ def build(
     bad_rows: Optional[str] = None,
     bad_rows_to: Union[str, os.PathLike[str], None] = None,
     threads: Optional[int] = None,
+    memory: Union[int, str, None] = None,
     note: Optional[str] = None,
     source: Optional[str] = None,
 ) -> Sketch:
@@ -88,6 +89,9 @@ def build(
     `width` and `depth`), has counters of `counter_bits` 64 or 32, counts with less error but in one order if
     `conservative`, and keeps the keys whose share is at least `heavy`. `hash` is ``"xxh3"`` (with a `seed`) or
     ``"murmur3"``.
+
+    `memory` is what counting may take (200 MB if nothing is given), beside the table and the sketches; what does
+    not fit waits on disk.
 
     `note` and `source` are recorded about the file, for people: what it is, and where the rows come from.
 
@@ -130,6 +134,7 @@ def plan(
     bad_rows: Optional[str] = None,
     bad_rows_to: Union[str, os.PathLike[str], None] = None,
     threads: Optional[int] = None,
+    memory: Union[int, str, None] = None,
 ) -> Params:
     """The parameters that `build` would choose, as a value: give them to ``build(params=...)`` for parts that
     are merged later. They are planned for a table, whose keys are counted, or for `keys` keys without one.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use std::io::{self, Write};
 
 use super::header::{Entry, Header};
-use super::{ALIGN, Extents, checksum};
+use super::{ALIGN, Extents, HEADER_BYTES, checksum};
 use crate::about::About;
 use crate::counting;
 use crate::countmin::{Heavy, counters_used};
@@ -170,12 +170,19 @@ fn head_before(params: &Params, tallies: &[Tally], after: &After<'_>) -> io::Res
         return Err(unfit(ShapeFault::Tallies { tallies: tallies.len(), groups: params.groups.len() }));
     }
     let description = serde_json::to_vec(&params.common)?;
-    let names: Vec<u8> = params.groups.iter().flat_map(|group| group.group.0.iter().copied()).collect();
+    let names_len = params.groups.iter().map(|group| group.group.0.len() as u64).sum();
     let groups = params.groups.len() as u64;
-    let lengths = [description.len() as u64, groups, names.len() as u64, 8 * words as u64];
+    let lengths = [description.len() as u64, groups, names_len, 8 * words as u64];
     let extents = Extents::of(lengths, after.lengths()).ok_or(io::ErrorKind::FileTooLarge)?;
 
-    let mut directory = Vec::with_capacity(params.groups.len() * super::ENTRY_BYTES);
+    // There may be millions of groups: what is written of them is made in its place, once.
+    let pad = |head: &mut Vec<u8>| head.resize(head.len().next_multiple_of(ALIGN as usize), 0);
+    let mut head = Vec::with_capacity(extents.data.0 as usize);
+    head.resize(HEADER_BYTES, 0);
+    pad(&mut head);
+    head.extend_from_slice(&description);
+    pad(&mut head);
+    let directory = head.len();
     let mut name_offset = 0;
     for ((group, tally), start) in params.groups.iter().zip(tallies).zip(&starts) {
         let name_len = u32::try_from(group.group.0.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
@@ -195,9 +202,15 @@ fn head_before(params: &Params, tallies: &[Tally], after: &After<'_>) -> io::Res
             len: 8 * group.shape.words(),
             sum: tally.sum,
         };
-        directory.extend_from_slice(&entry.encode());
+        head.extend_from_slice(&entry.encode());
         name_offset += u64::from(name_len);
     }
+    let directory_sum = checksum(&head[directory..]);
+    pad(&mut head);
+    let names = head.len();
+    params.groups.iter().for_each(|group| head.extend_from_slice(&group.group.0));
+    let names_sum = checksum(&head[names..]);
+    pad(&mut head);
     let header = Header {
         version: if after.about.is_empty() { params.common.version() } else { 2 },
         about_len: after.about.len() as u32, // at most a mebibyte
@@ -205,20 +218,16 @@ fn head_before(params: &Params, tallies: &[Tally], after: &After<'_>) -> io::Res
         file_len: extents.journal.1,
         description_len: description.len() as u64,
         groups,
-        names_len: names.len() as u64,
+        names_len,
         data_len: 8 * words as u64,
         description_sum: checksum(&description),
-        directory_sum: checksum(&directory),
-        names_sum: checksum(&names),
+        directory_sum,
+        names_sum,
         journal_len: after.journal.len() as u64,
         journal_sum: sum_of(after.journal),
         heavy_len: after.heavy.len() as u64,
         heavy_sum: sum_of(&after.heavy),
     };
-    let mut head = Vec::new();
-    for part in [&header.encode()[..], &description, &directory, &names] {
-        head.extend_from_slice(part);
-        head.resize(head.len().next_multiple_of(ALIGN as usize), 0);
-    }
+    head[..HEADER_BYTES].copy_from_slice(&header.encode());
     Ok(head)
 }

@@ -1,0 +1,96 @@
+//! What is kept of a key: its hash, and the number of its group where there are groups.
+
+use std::cmp::Ordering;
+
+/// A hash, alone or with a group. The order is that of the hashes.
+pub(super) trait Record: Copy + Ord + Send + Sync + 'static {
+    /// Its bytes on disk.
+    const BYTES: usize;
+
+    fn new(group: u32, hash: u64) -> Self;
+    fn hash(self) -> u64;
+    /// 0 where there are no groups.
+    fn group(self) -> u32;
+    fn encode(self, out: &mut Vec<u8>);
+    fn decode(bytes: &[u8]) -> Self;
+}
+
+impl Record for u64 {
+    const BYTES: usize = 8;
+
+    fn new(_: u32, hash: u64) -> u64 {
+        hash
+    }
+
+    fn hash(self) -> u64 {
+        self
+    }
+
+    fn group(self) -> u32 {
+        0
+    }
+
+    fn encode(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_le_bytes());
+    }
+
+    fn decode(bytes: &[u8]) -> u64 {
+        bytes[..8].try_into().map_or(0, u64::from_le_bytes)
+    }
+}
+
+/// A key of a group, in 12 bytes: there are many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(Rust, packed(4))]
+pub(crate) struct Pair {
+    hash: u64,
+    group: u32,
+}
+
+impl Ord for Pair {
+    fn cmp(&self, other: &Pair) -> Ordering {
+        match self.hash().cmp(&other.hash()) {
+            Ordering::Equal => self.group().cmp(&other.group()),
+            unequal => unequal,
+        }
+    }
+}
+
+impl PartialOrd for Pair {
+    fn partial_cmp(&self, other: &Pair) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+
+    /// What sorting asks for: mostly hashes differ.
+    #[inline]
+    fn lt(&self, other: &Pair) -> bool {
+        let (hash, others) = (self.hash, other.hash);
+        hash < others || (hash == others && self.group() < other.group())
+    }
+}
+
+impl Record for Pair {
+    const BYTES: usize = 12;
+
+    fn new(group: u32, hash: u64) -> Pair {
+        Pair { hash, group }
+    }
+
+    fn hash(self) -> u64 {
+        self.hash
+    }
+
+    fn group(self) -> u32 {
+        self.group
+    }
+
+    fn encode(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.hash().to_le_bytes());
+        out.extend_from_slice(&self.group().to_le_bytes());
+    }
+
+    fn decode(bytes: &[u8]) -> Pair {
+        let group = bytes[8..12].try_into().map_or(0, u32::from_le_bytes);
+        Pair { hash: u64::decode(bytes), group }
+    }
+}

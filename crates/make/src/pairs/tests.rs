@@ -1,0 +1,106 @@
+use std::collections::{BTreeSet, HashSet};
+
+use proptest::prelude::*;
+use tamis::hash::xxh3;
+
+use super::*;
+
+/// What is seen of these keys by threads that take them in turns.
+fn seen(keys: &[(u32, u64)], grouped: Grouped, limit: usize, memory: u64, threads: usize) -> Seen {
+    let control = Control::default();
+    let book = Book::new(grouped, limit, memory, threads, &control);
+    let mut logs: Vec<Log<'_>> = (0..threads).map(|_| book.log()).collect();
+    for (i, &(group, hash)) in keys.iter().enumerate() {
+        logs[i % threads].see(group, hash);
+    }
+    let groups = keys.iter().map(|(group, _)| *group as usize + 1).max().unwrap_or(0);
+    book.close(logs, groups, threads).unwrap()
+}
+
+/// The same as another counter has it, which holds all in memory.
+fn expected(keys: &[(u32, u64)], limit: usize) -> (Vec<u64>, bool) {
+    let mut counts = Counts::new(limit);
+    keys.iter().for_each(|&(group, hash)| counts.see(group, hash));
+    let groups = keys.iter().map(|(group, _)| *group as usize + 1).max().unwrap_or(0);
+    let counts = Counts::join(1, vec![(counts, (0..groups).collect())], groups).unwrap();
+    (counts.groups().iter().map(Distinct::planned).collect(), counts.estimating())
+}
+
+fn all(pairs: &Pairs) -> Vec<(u32, u64)> {
+    let mut found = Vec::new();
+    pairs
+        .in_order(&Control::default(), &mut |batch| batch.each(|group, hash| found.push((group, hash))))
+        .unwrap();
+    found
+}
+
+fn hash(key: u64) -> u64 {
+    xxh3(&key.to_le_bytes(), 3)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// The memory is so little that logs go to disk after every 16,384 records.
+    #[test]
+    fn what_is_counted_does_not_depend_on_the_memory_or_the_threads(
+        rows in 0u64..90_000, keys in 1u64..60_000, groups in 1u32..6, one_group: bool,
+        limit in prop::sample::select(&[usize::MAX, 40_000, 10_000, 100][..]),
+        threads in 1usize..4,
+    ) {
+        let groups = if one_group { 1 } else { groups };
+        let row = |row: u64| {
+            let key = hash(row) % keys;
+            // Some groups are small, some large.
+            ((key % u64::from(groups)).min(key % 97) as u32, hash(key))
+        };
+        let keys: Vec<(u32, u64)> = (0..rows).map(row).collect();
+        let grouped = if one_group { Grouped::No } else { Grouped::Yes };
+        let (planned, estimated) = expected(&keys, limit);
+        for memory in [0, 200_000_000] {
+            let seen = seen(&keys, grouped, limit, memory, threads);
+            prop_assert_eq!(&seen.keys, &planned);
+            prop_assert_eq!(seen.estimated, estimated);
+            prop_assert_eq!(seen.pairs.is_some(), !estimated);
+            if let Some(mut pairs) = seen.pairs {
+                let model: BTreeSet<(u64, u32)> = keys.iter().map(|&(group, hash)| (hash, group)).collect();
+                let model: Vec<(u32, u64)> = model.into_iter().map(|(hash, group)| (group, hash)).collect();
+                prop_assert!(all(&pairs) == model);
+                pairs.to_disk().unwrap();
+                prop_assert_eq!(pairs.held(), 0);
+                prop_assert!(all(&pairs) == model);
+            }
+        }
+    }
+}
+
+/// Hashes that begin alike are cut further; and those that are alike but for their end, too.
+#[test]
+fn hashes_that_are_not_spread_evenly_are_all_there() {
+    let keys: Vec<(u32, u64)> = (0..300_000).map(|i| (i as u32 % 2, 7 << 40 | i)).collect();
+    let seen = seen(&keys, Grouped::Yes, usize::MAX, 0, 2);
+    assert_eq!(seen.keys, [150_000, 150_000]);
+    let found = all(&seen.pairs.unwrap());
+    assert_eq!(found.iter().collect::<HashSet<_>>().len(), 300_000);
+    assert!(found.iter().map(|(_, hash)| *hash).eq((0..300_000).map(|i| 7 << 40 | i)));
+}
+
+/// With no room for estimators, large groups see their hashes in order: the estimate is the same.
+#[test]
+fn an_estimate_does_not_depend_on_where_it_is_made() {
+    let keys: Vec<(u32, u64)> = (0..400_000).map(|i| ((i % 40) as u32, hash(i))).collect();
+    let (planned, estimated) = expected(&keys, 50_000);
+    assert!(estimated);
+    for (memory, threads) in [(0, 1), (0, 3), (1_000_000, 2), (100_000_000, 2)] {
+        assert_eq!(seen(&keys, Grouped::Yes, 50_000, memory, threads).keys, planned, "{memory} {threads}");
+    }
+}
+
+#[test]
+fn runs_that_are_many_are_merged_and_open_files_stay_few() {
+    let control = Control::default();
+    let book = Book::new(Grouped::No, usize::MAX, 0, 1, &control);
+    let mut log = book.log();
+    (0..LEAST as u64 * 100).for_each(|i| log.see(0, hash(i % (LEAST as u64 * 50))));
+    assert!(book.shelf.lock().unwrap().runs.len() <= MOST_RUNS);
+    assert_eq!(book.close(vec![log], 1, 1).unwrap().keys, [LEAST as u64 * 50]);
+}
