@@ -101,8 +101,10 @@ pub fn start(command: &mut Command, calls: &[c_long]) -> io::Result<Child> {
     let child = unsafe { command.pre_exec(prepare) }.spawn()?;
     let thread = child.id() as pid_t;
     wait_for(thread)?;
-    let options =
-        libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_EXITKILL;
+    let options = libc::PTRACE_O_TRACESECCOMP
+        | libc::PTRACE_O_TRACESYSGOOD
+        | libc::PTRACE_O_TRACECLONE
+        | libc::PTRACE_O_EXITKILL;
     // SAFETY: takes numbers alone.
     done(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, thread, 0usize, options as usize) })?;
     Ok(child)
@@ -173,4 +175,3 @@ fn wait_for(thread: pid_t) -> io::Result<(pid_t, Stop)> {
 fn done(result: c_long) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
-

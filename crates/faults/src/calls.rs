@@ -203,7 +203,8 @@ impl Call {
 
 /// Whether a map writes to its file.
 fn is_written_by_map(arguments: &[u64; 6]) -> bool {
-    let shared = arguments[3] as c_int & libc::MAP_SHARED != 0 && arguments[3] as c_int & libc::MAP_PRIVATE == 0;
+    let shared =
+        arguments[3] as c_int & libc::MAP_SHARED != 0 && arguments[3] as c_int & libc::MAP_PRIVATE == 0;
     shared && arguments[2] as c_int & libc::PROT_WRITE != 0
 }
 
@@ -269,7 +270,9 @@ impl Tracee<'_> {
     fn position(&self, descriptor: u64) -> io::Result<(u64, u64)> {
         let file = fs::metadata(self.proc(&format!("fd/{descriptor}")))?;
         let info = fs::read_to_string(self.proc(&format!("fdinfo/{descriptor}")))?;
-        let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("0").trim().to_owned();
+        let field = |name: &str| {
+            info.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("0").trim().to_owned()
+        };
         let flags = c_int::from_str_radix(&field("flags:"), 8).unwrap_or(0);
         let place = if flags & libc::O_APPEND != 0 { file.len() } else { field("pos:").parse().unwrap_or(0) };
         Ok((file.ino(), place))

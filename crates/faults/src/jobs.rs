@@ -40,8 +40,14 @@ pub struct Kept {
     pub growing: &'static [&'static str],
 }
 
-const DEDUP: Kept = Kept { state: "seen.tamis", continued: &["out.txt"], once: &["again.txt"], growing: &["0.txt", "2.txt"] };
-const STREAM: Kept = Kept { state: "state/", continued: &["out.txt", "hits.txt"], once: &[], growing: &["train.csv", "ask.txt"] };
+const DEDUP: Kept =
+    Kept { state: "seen.tamis", continued: &["out.txt"], once: &["again.txt"], growing: &["0.txt", "2.txt"] };
+const STREAM: Kept = Kept {
+    state: "state/",
+    continued: &["out.txt", "hits.txt"],
+    once: &[],
+    growing: &["train.csv", "ask.txt"],
+};
 
 /// The output appears whole although a state is kept.
 const REPLACED: Kept = Kept { continued: &[], ..DEDUP };
@@ -51,7 +57,10 @@ const LIVE: Kept = Kept { growing: &[], ..STREAM };
 
 const BUILT: &[&str] = &["build more.csv --key id -o out.tamis"];
 const EXACT: &[&str] = &["build more.csv --key id --group g --exact -o out.tamis"];
-const SIEVE: &[&str] = &["build more.csv --key id --exact -o set.tamis", "filter set.tamis old.csv -o out.csv --rejected no.csv"];
+const SIEVE: &[&str] = &[
+    "build more.csv --key id --exact -o set.tamis",
+    "filter set.tamis old.csv -o out.csv --rejected no.csv",
+];
 
 #[rustfmt::skip]
 pub const JOBS: &[Job] = &[
@@ -92,6 +101,8 @@ pub const JOBS: &[Job] = &[
     keep("dedup --state, new", &[], "dedup 0.txt 1.txt 2.txt --state seen.tamis -o out.txt --size 4kB --commit-every 0ms", DEDUP),
     keep("dedup --state", &["dedup 0.txt --state seen.tamis -o out.txt --size 4kB"],
         "dedup 0.txt 1.txt 2.txt --state seen.tamis -o out.txt --size 4kB --commit-every 0ms", DEDUP),
+    keep("dedup --state, many commits", &[], "dedup parts --state seen.tamis -o out.txt --size 4kB --commit-every 0ms",
+        Kept { growing: &["parts/4.txt", "parts/9.txt"], ..DEDUP }),
     keep("dedup --state, in place of another", &["dedup old.csv --key id -o out.txt"],
         "dedup 0.txt 1.txt 2.txt --state seen.tamis -o out.txt --size 4kB --commit-every 0ms", REPLACED),
     keep("dedup --state, scalable", &["dedup 0.txt --state seen.tamis -o out.txt"],
@@ -102,7 +113,7 @@ pub const JOBS: &[Job] = &[
     keep("stream --state", &["stream --train train.csv --key key --query ask.txt --query-key 1 --keys 60 --batch 10 --commit-every 0 --state state -o out.txt"],
         "stream --train train.csv --key key --query ask.txt --query-key 1 --keys 60 --batch 10 --commit-every 0 --state state -o out.txt", STREAM),
     keep("stream --state, seldom", &[],
-        "stream --train train.csv --key key --query ask.txt --query-key 1 --kind scalable --batch 10 --commit-every 1h --state state -o out.txt", STREAM),
+        "stream --train train.csv --key key --query ask.txt --query-key 1 --keys 60 --batch 10 --commit-every 1h --state state -o out.txt", STREAM),
     keep("stream --window", &[],
         "stream --train train.csv --key key --query ask.txt --query-key 1 --keys 60 --batch 10 --window 3d --slide 1d --time at --commit-every 0 --state state -o out.txt", STREAM),
     again("test --report", &["build rows.csv --key id --group g -o set.tamis", "test set.tamis rows.csv --report page.html"],
@@ -149,10 +160,26 @@ impl Job {
         }
     }
 
+    /// The inputs that its commands name, and a folder for temporary files.
+    fn inputs(&self) -> Folder {
+        let named = |path: &str| {
+            let name = path.split('/').next().unwrap_or(path);
+            self.before.iter().chain([&self.line]).any(|line| line.split(' ').any(|word| word == name))
+        };
+        let mut found = Folder::from([("tmp".to_owned(), None)]);
+        for (path, text) in inputs().into_iter().filter(|(path, _)| named(path)) {
+            if let Some((folder, _)) = path.split_once('/') {
+                found.insert(folder.into(), None);
+            }
+            found.insert(path, Some(text.into_bytes()));
+        }
+        found
+    }
+
     /// What is there when it begins.
     pub fn prepare(&self, stage: &Stage<'_>) -> Result<Folder, String> {
         let said = |error: std::io::Error| format!("{}: {error}", self.name);
-        folder::put(stage.folder, &inputs()).map_err(said)?;
+        folder::put(stage.folder, &self.inputs()).map_err(said)?;
         for line in self.before {
             let ran = stage.run(&common(line)).map_err(said)?;
             if ran.end != End::Exit(0) {
@@ -182,14 +209,16 @@ pub fn growth(kept: &Kept, round: usize) -> Vec<(&'static str, String)> {
     kept.growing.iter().map(|name| (*name, rows(name))).collect()
 }
 
-/// The inputs of all jobs, and a folder for temporary files.
-fn inputs() -> Folder {
+/// The inputs of all jobs.
+fn inputs() -> Vec<(String, String)> {
     let table = |ids: std::ops::Range<u32>, groups: &[&str]| -> String {
         let row = |id: u32| format!("r{id},{},{}\n", groups[id as usize % groups.len()], id % 5 + 1);
         "id,g,n\n".to_owned() + &ids.map(row).collect::<String>()
     };
-    let keys = |from: u32, to: u32, of: u32| (from..to).map(|i| format!("k{}\n", i * 7 % of)).collect::<String>();
-    let timed = |to: u32| (0..to).map(|i| format!("k{},2020-01-{:02}\n", i * 7 % 40, i / 10 + 1)).collect::<String>();
+    let keys =
+        |from: u32, to: u32, of: u32| (from..to).map(|i| format!("k{}\n", i * 7 % of)).collect::<String>();
+    let timed =
+        |to: u32| (0..to).map(|i| format!("k{},2020-01-{:02}\n", i * 7 % 40, i / 10 + 1)).collect::<String>();
     let files = [
         ("rows.csv", table(0..40, &["a", "b"])),
         ("more.csv", table(30..60, &["b", "c"])),
@@ -201,6 +230,8 @@ fn inputs() -> Folder {
         ("train.csv", "key,at\n".to_owned() + &timed(40)),
         ("ask.txt", keys(5, 45, 45)),
     ];
-    let files = files.into_iter().map(|(name, text)| (name.to_owned(), Some(text.into_bytes())));
-    files.chain([("tmp".to_owned(), None)]).collect()
+    let files = files.into_iter().map(|(name, text)| (name.to_owned(), text));
+    files
+        .chain((0..10).map(|part| (format!("parts/{part}.txt"), keys(8 * part, 8 * part + 12, 90))))
+        .collect()
 }

@@ -89,7 +89,12 @@ impl Known {
         known.same(&first, &known.new).map_err(|why| format!("{}: in peace: {why}", job.name))?;
         known.same(&seen, &known.new).map_err(|why| format!("{}: traced: {why}", job.name))?;
         if let Some((call, _)) = known.calls.iter().find(|(call, _)| call.kind == Kind::Unknown) {
-            return Err(format!("{}: {} on {} is not followed here", job.name, call.name, call.path.display()));
+            return Err(format!(
+                "{}: {} on {} is not followed here",
+                job.name,
+                call.name,
+                call.path.display()
+            ));
         }
         Ok(known)
     }
@@ -199,28 +204,30 @@ impl Known {
         self.left(&after, left, litter)?;
         let ran = stage.run(&self.job.line()).map_err(said)?;
         let rerun = folder::take(stage.folder).map_err(said)?;
-        self.reran(&ran, &rerun, self.progress(&after)).or_else(|why| match (left, ran.end) {
-            // It may say that it cannot go on; then it changes nothing.
-            (Left::Dead, End::Exit(1)) if self.job.kept().is_some() => {
-                self.left(&rerun, left, litter).map(|()| Outcome::Refused).map_err(|why| format!("a refusal: {why}"))
-            }
-            _ => Err(format!("the run after it: {why} ({:?}: {})", ran.end, ran.said.trim_end())),
-        })
-        .and_then(|outcome| match (outcome, self.job.kept(), &self.later) {
-            (Outcome::Right, Some(kept), Some(later)) => {
-                folder::append(stage.folder, &growth(&kept, 1)).map_err(said)?;
-                let ran = stage.run(&self.job.line()).map_err(said)?;
-                let found = folder::take(stage.folder).map_err(said)?;
-                match self.same_in_the_end(&found, later) {
-                    Ok(()) if ran.end == End::Exit(0) => Ok(outcome),
-                    same => {
-                        let why = same.err().unwrap_or_default();
-                        Err(format!("later: {why} ({:?}: {})", ran.end, ran.said.trim_end()))
+        self.reran(&ran, &rerun, self.progress(&after))
+            .or_else(|why| match (left, ran.end) {
+                // It may say that it cannot go on; then it changes nothing.
+                (Left::Dead, End::Exit(1)) if self.job.kept().is_some() => self
+                    .left(&rerun, left, litter)
+                    .map(|()| Outcome::Refused)
+                    .map_err(|why| format!("a refusal: {why}")),
+                _ => Err(format!("the run after it: {why} ({:?}: {})", ran.end, ran.said.trim_end())),
+            })
+            .and_then(|outcome| match (outcome, self.job.kept(), &self.later) {
+                (Outcome::Right, Some(kept), Some(later)) => {
+                    folder::append(stage.folder, &growth(&kept, 1)).map_err(said)?;
+                    let ran = stage.run(&self.job.line()).map_err(said)?;
+                    let found = folder::take(stage.folder).map_err(said)?;
+                    match self.same_in_the_end(&found, later) {
+                        Ok(()) if ran.end == End::Exit(0) => Ok(outcome),
+                        same => {
+                            let why = same.err().unwrap_or_default();
+                            Err(format!("later: {why} ({:?}: {})", ran.end, ran.said.trim_end()))
+                        }
                     }
                 }
-            }
-            _ => Ok(outcome),
-        })
+                _ => Ok(outcome),
+            })
     }
 
     fn reran(&self, ran: &Ran, found: &Folder, progress: Progress) -> Result<Outcome, String> {
@@ -253,14 +260,14 @@ enum Progress {
 /// What a run that was killed may leave: temporary files, and locks that nobody holds.
 fn is_litter(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
-    (file.starts_with(".tamis-") && file.ends_with(".tmp")) || file.ends_with(".lock") || name.starts_with("tmp/")
+    (file.starts_with(".tamis-") && file.ends_with(".tmp"))
+        || file.ends_with(".lock")
+        || name.starts_with("tmp/")
 }
 
 /// Whether files are the same. A page has times in it: it is whole, and no more is asked.
 fn is_same(name: &str, one: Option<&Option<Vec<u8>>>, other: Option<&Option<Vec<u8>>>) -> bool {
-    let is_page = |file: Option<&Option<Vec<u8>>>| {
-        matches!(file, Some(Some(page)) if page.starts_with(b"<!") && page.trim_ascii_end().ends_with(b"</html>"))
-    };
+    let is_page = |file: Option<&Option<Vec<u8>>>| matches!(file, Some(Some(page)) if page.starts_with(b"<!") && page.trim_ascii_end().ends_with(b"</html>"));
     one == other || (name.ends_with(".html") && is_page(one) && is_page(other))
 }
 

@@ -15,8 +15,9 @@ use crate::folder::{self, Folder, STDOUT};
 use crate::judge::{Known, Left, Litter, Outcome};
 use crate::trace::{Aim, End, Stage};
 
-/// States that are tried for each call that changes something, if they are different ones.
-const TRIES: usize = 16;
+/// States that are tried for each call that changes something, if they are different ones: of jobs that go on where an
+/// earlier run ended, and of others.
+const TRIES: [usize; 2] = [48, 12];
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -36,36 +37,40 @@ pub fn lose(stage: &Stage<'_>, known: &Known) -> Result<Lost, String> {
     if ran.end != End::Exit(0) {
         return Err(format!("in peace {:?}: {}", ran.end, ran.said));
     }
+    let tries = TRIES[usize::from(known.job.kept().is_none())];
     let mut disk = Disk::of(&before);
     let (mut lost, mut seen, mut dice) = (Lost::default(), HashSet::new(), Dice(1));
-    let mut moments = vec!["the beginning".to_owned()];
-    for (call, result) in ran.calls.iter().map(Some).chain([None]).map(|call| call.map_or((None, 0), |(call, result)| (Some(call), *result))) {
-        let moment = match call {
-            Some(call) if result >= 0 => {
-                disk.change(call, result)?;
-                if !call.changes() {
-                    continue;
-                }
-                format!("{} {}", call.name, call.path.display())
-            }
-            Some(_) => continue,
-            None => "the end".into(),
-        };
-        for attempt in 0..TRIES {
+    let calls = ran.calls.iter().filter(|(_, result)| *result >= 0);
+    for (number, moment) in calls.map(Some).chain([None]).enumerate() {
+        if let Some((call, result)) = moment {
+            disk.change(call, *result)?;
+        }
+        if moment.is_some_and(|(call, _)| !call.changes()) {
+            continue;
+        }
+        for attempt in 0..tries {
             let state = disk.lose_power(attempt, &mut dice);
-            if !seen.insert((call.is_none(), digest(&state))) {
+            // At the end more is asked of the same state.
+            if !seen.insert((moment.is_none(), digest(&state))) {
                 continue;
             }
             lost.states += 1;
             folder::put(stage.folder, &state).map_err(|error| error.to_string())?;
-            let lasts = if call.is_none() { known.lasts(&state) } else { Ok(()) };
+            let lasts = if moment.is_none() { known.lasts(&state) } else { Ok(()) };
             match lasts.and_then(|()| known.judge(stage, Left::Dead, Litter::Temporary)) {
                 Ok(Outcome::Right) => {}
                 Ok(Outcome::Refused) => lost.refused += 1,
-                Err(why) => lost.wrong.push(format!("power is lost after call {}, {moment}: {why}; there was {}", moments.len(), shown(&state))),
+                Err(why) => {
+                    let after = moment.map_or("the end".into(), |(call, _)| {
+                        format!("{} {}", call.name, call.path.display())
+                    });
+                    lost.wrong.push(format!(
+                        "power is lost after call {number}, {after}: {why}; there was {}",
+                        shown(&state)
+                    ));
+                }
             }
         }
-        moments.push(moment);
     }
     Ok(lost)
 }
@@ -163,7 +168,9 @@ impl Disk {
         if path == STDOUT {
             return Ok(());
         }
-        let known = |number: &u64| self.numbers.get(number).copied().ok_or(format!("{path}: no such file on the disk"));
+        let known = |number: &u64| {
+            self.numbers.get(number).copied().ok_or(format!("{path}: no such file on the disk"))
+        };
         match (&call.kind, &call.what) {
             (Kind::Open, What::Flags(flags, Some(number))) => {
                 let unnamed = flags & libc::O_TMPFILE == libc::O_TMPFILE;
@@ -292,8 +299,12 @@ impl Data {
         for (place, change) in self.pending[..last].iter().enumerate() {
             match (way, change) {
                 (0, _) => {}
-                (3, Change::Bytes(_, bytes)) if place + 1 == last => write(&mut found, change, dice.below(bytes.len() + 1)),
-                (4, Change::Bytes(at, bytes)) => write(&mut found, &Change::Bytes(*at, vec![0; bytes.len()]), usize::MAX),
+                (3, Change::Bytes(_, bytes)) if place + 1 == last => {
+                    write(&mut found, change, dice.below(bytes.len() + 1))
+                }
+                (4, Change::Bytes(at, bytes)) => {
+                    write(&mut found, &Change::Bytes(*at, vec![0; bytes.len()]), usize::MAX)
+                }
                 (5, _) if dice.below(2) == 0 => {}
                 _ => write(&mut found, change, usize::MAX),
             }
@@ -334,5 +345,61 @@ impl Dice {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) % end as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn call(kind: Kind, path: &str, other: Option<&str>, what: What) -> Call {
+        Call { name: "", kind, path: path.into(), other: other.map(PathBuf::from), what }
+    }
+
+    fn made(disk: &mut Disk, path: &str, number: u64, bytes: &[u8]) {
+        disk.change(&call(Kind::Open, path, None, What::Flags(libc::O_CREAT, Some(number))), 3).unwrap();
+        let write = call(Kind::Write, path, None, What::Bytes(number, 0, bytes.into()));
+        disk.change(&write, bytes.len() as i64).unwrap();
+    }
+
+    fn all(disk: &Disk) -> HashSet<Folder> {
+        let mut dice = Dice(7);
+        (0..500).map(|attempt| disk.lose_power(attempt, &mut dice)).collect()
+    }
+
+    fn folder(files: &[(&str, &str)]) -> Folder {
+        files.iter().map(|(name, text)| ((*name).into(), Some(text.as_bytes().into()))).collect()
+    }
+
+    #[test]
+    fn what_was_not_synced_may_be_there_or_not_or_torn_or_zeros() {
+        let mut disk = Disk::of(&folder(&[]));
+        made(&mut disk, "a", 1, b"xyz");
+        let texts = ["", "x", "xy", "xyz", "\0\0\0"];
+        let found = texts.map(|text| folder(&[("a", text)])).into_iter().chain([folder(&[])]).collect();
+        assert_eq!(all(&disk), found);
+        disk.change(&call(Kind::Sync, "a", None, What::File(1)), 0).unwrap();
+        assert_eq!(all(&disk), HashSet::from([folder(&[]), folder(&[("a", "xyz")])]));
+        disk.change(&call(Kind::Sync, ".", None, What::File(0)), 0).unwrap();
+        assert_eq!(all(&disk), HashSet::from([folder(&[("a", "xyz")])]));
+    }
+
+    #[test]
+    fn a_rename_is_one_step_and_one_of_a_file_that_was_not_synced_may_lose_both() {
+        let mut disk = Disk::of(&folder(&[("a", "old")]));
+        made(&mut disk, "t", 1, b"n");
+        disk.change(&call(Kind::Rename, "t", Some("a"), What::Nothing), 0).unwrap();
+        let found = all(&disk);
+        assert!(found.iter().all(|folder| folder.contains_key("a")));
+        assert!(found.contains(&folder(&[("a", "")])) && found.contains(&folder(&[("a", "old")])));
+    }
+
+    #[test]
+    fn a_file_of_two_names_is_one_file() {
+        let mut disk = Disk::of(&folder(&[("a", "x")]));
+        disk.change(&call(Kind::Link, "a", Some("b"), What::Nothing), 0).unwrap();
+        disk.change(&call(Kind::Rename, "a", Some("b"), What::Nothing), 0).unwrap();
+        assert_eq!(all(&disk), HashSet::from([folder(&[("a", "x")]), folder(&[("a", "x"), ("b", "x")])]));
     }
 }

@@ -117,9 +117,13 @@ fn on_all_cores<T: Sync, R: Send>(
         for core in 0..cores {
             let (next, done, each) = (&next, &done, &each);
             scope.spawn(move || {
-                let (folder, notes) = (base.join(format!("{core:03}")), base.join(format!("{core:03}.notes")));
+                let (folder, notes) =
+                    (base.join(format!("{core:03}")), base.join(format!("{core:03}.notes")));
                 let stage = Stage { program, folder: &folder, notes: &notes, begun: RefCell::default() };
-                while let Some((place, item)) = { let at = next.fetch_add(1, Relaxed); items.get(at).map(|item| (at, item)) } {
+                while let Some((place, item)) = {
+                    let at = next.fetch_add(1, Relaxed);
+                    items.get(at).map(|item| (at, item))
+                } {
                     let result = each(&stage, item);
                     done.lock().expect("nobody panics").push((place, result));
                 }
@@ -148,7 +152,8 @@ fn faults(program: &Path, base: &Path, known: &[Known]) -> Counts {
             all.extend(Fault::of(call).into_iter().map(|fault| (known, call, key.clone(), fault)));
         }
     }
-    let results = on_all_cores(program, base, &all, |stage, (known, _, key, fault)| one(stage, known, key, *fault));
+    let results =
+        on_all_cores(program, base, &all, |stage, (known, _, key, fault)| one(stage, known, key, *fault));
     let (mut by_job, mut by_fault) = (BTreeMap::<&str, usize>::new(), BTreeMap::<String, usize>::new());
     let mut counts = Counts { tried: 0, wrong: 0 };
     for ((known, call, _, fault), result) in all.iter().zip(results) {
@@ -167,7 +172,11 @@ fn faults(program: &Path, base: &Path, known: &[Known]) -> Counts {
         *by_job.entry(known.job.name).or_default() += 1;
         *by_fault.entry(fault.to_string()).or_default() += 1;
     }
-    for (name, count) in by_job.iter().map(|(name, count)| (*name, count)).chain(by_fault.iter().map(|(name, count)| (&**name, count))) {
+    for (name, count) in by_job
+        .iter()
+        .map(|(name, count)| (*name, count))
+        .chain(by_fault.iter().map(|(name, count)| (&**name, count)))
+    {
         println!("{count:7}  {name}");
     }
     println!("{} faults in {} jobs, {} wrong", counts.tried, by_job.len(), counts.wrong);
@@ -184,7 +193,10 @@ fn power(program: &Path, base: &Path, known: &[Known]) -> Counts {
             Ok(lost) => lost,
             Err(why) => power::Lost { wrong: vec![why], ..power::Lost::default() },
         };
-        println!("{:7}  {}: states after a loss of power, of which {} refused to go on", lost.states, known.job.name, lost.refused);
+        println!(
+            "{:7}  {}: states after a loss of power, of which {} refused to go on",
+            lost.states, known.job.name, lost.refused
+        );
         if known.job.kept().is_some() {
             counts.tried += lost.states;
         } else {
@@ -197,7 +209,10 @@ fn power(program: &Path, base: &Path, known: &[Known]) -> Counts {
             }
         }
     }
-    println!("{} states after a loss of power in dedup and stream, {others} in others, {} wrong", counts.tried, counts.wrong);
+    println!(
+        "{} states after a loss of power in dedup and stream, {others} in others, {} wrong",
+        counts.tried, counts.wrong
+    );
     counts
 }
 
@@ -213,9 +228,16 @@ fn one(stage: &Stage<'_>, known: &Known, key: &Key, fault: Fault) -> Result<bool
         End::Signal(libc::SIGKILL) if fault.kills() => Left::Dead,
         end => return Err(format!("it ended with {end:?}: {}", ran.said.trim_end())),
     };
-    if left == Left::Well && call.kind == Kind::Sync && matches!(fault, Fault::Error(Errno::Io | Errno::NoSpace)) {
+    if left == Left::Well
+        && call.kind == Kind::Sync
+        && matches!(fault, Fault::Error(Errno::Io | Errno::NoSpace))
+    {
         return Err("a sync failed and it said that all went well".into());
     }
-    let litter = if left == Left::Dead || call.kind == Kind::Unlink { Litter::Temporary } else { Litter::Nothing };
-    known.judge(stage, left, litter).map(|_| true).map_err(|why| format!("{left:?}: {why}; it said: {}", ran.said.trim_end()))
+    let litter =
+        if left == Left::Dead || call.kind == Kind::Unlink { Litter::Temporary } else { Litter::Nothing };
+    known
+        .judge(stage, left, litter)
+        .map(|_| true)
+        .map_err(|why| format!("{left:?}: {why}; it said: {}", ran.said.trim_end()))
 }

@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use libc::{c_int, pid_t};
 
 use crate::arch::{self, Registers, Stop, Until};
-use crate::folder::Folder;
 use crate::calls::{self, Call, Key, Keys, Kind};
+use crate::folder::Folder;
 
 /// What befalls a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -173,7 +173,16 @@ impl Stage<'_> {
         let mut command = self.command(line)?;
         let child = arch::start(&mut command, &calls::numbers())?;
         let process = child.id() as pid_t;
-        let mut trace = Trace { process, folder: self.folder.to_owned(), aim, keys: Keys::default(), full: false, hit: None, pending: HashMap::new(), calls: Vec::new() };
+        let mut trace = Trace {
+            process,
+            folder: self.folder.to_owned(),
+            aim,
+            keys: Keys::default(),
+            full: false,
+            hit: None,
+            pending: HashMap::new(),
+            calls: Vec::new(),
+        };
         arch::go_on(process, Until::NextCall, 0)?;
         let end = loop {
             let (thread, stop) = arch::wait()?;
@@ -284,4 +293,51 @@ pub fn is_possible() -> bool {
             arch::kill(child.id() as pid_t);
             arch::wait().is_ok()
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shell does what no file should be written with: nothing is made whole, and nothing is synced.
+    #[test]
+    fn every_call_of_a_program_is_seen_and_one_of_them_fails() {
+        if !is_possible() {
+            return;
+        }
+        let base = std::env::temp_dir().join(format!("tamis-faults-test-{}", std::process::id()));
+        fs::create_dir_all(base.join("folder")).unwrap();
+        let base = fs::canonicalize(base).unwrap();
+        fs::write(base.join("folder/script"), "echo one > a || exit 3; echo two >> a\n").unwrap();
+        let (folder, notes) = (base.join("folder"), base.join("notes"));
+        let stage = Stage {
+            program: Path::new("/bin/sh"),
+            folder: &folder,
+            notes: &notes,
+            begun: RefCell::default(),
+        };
+        let ran = stage.trace("script", Aim::Record).unwrap();
+        let calls: Vec<_> =
+            ran.calls.iter().filter(|(call, _)| call.path == Path::new("a") && call.changes()).collect();
+        let kinds: Vec<Kind> = calls.iter().map(|(call, _)| call.kind).collect();
+        assert_eq!(
+            (ran.end, &*kinds),
+            (End::Exit(0), &[Kind::Open, Kind::Write, Kind::Open, Kind::Write][..])
+        );
+        assert_eq!(fs::read(folder.join("a")).unwrap(), b"one\ntwo\n");
+
+        let mut keys = Keys::default();
+        let keys: Vec<Key> = calls.iter().map(|(call, _)| keys.next(call)).collect();
+        let fault = |key: usize, fault| {
+            let ran = stage.trace("script", Aim::Fault(&keys[key], fault)).unwrap();
+            assert!(ran.hit.is_some());
+            (ran.end, fs::read(folder.join("a")).unwrap())
+        };
+        assert_eq!(fault(1, Fault::Error(Errno::NoSpace)).0, End::Exit(3));
+        assert_eq!(fault(1, Fault::KillBefore), (End::Signal(libc::SIGKILL), b"".into()));
+        assert_eq!(fault(1, Fault::KillHalf), (End::Signal(libc::SIGKILL), b"on".into()));
+        assert_eq!(fault(2, Fault::KillAfter), (End::Signal(libc::SIGKILL), b"one\n".into()));
+        assert_eq!(fault(3, Fault::KillAfter), (End::Signal(libc::SIGKILL), b"one\ntwo\n".into()));
+        fs::remove_dir_all(base).unwrap();
+    }
 }

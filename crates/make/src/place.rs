@@ -60,6 +60,16 @@ pub fn is_one_file(one: &Path, other: &Path) -> bool {
     there(one).is_some_and(|one| there(other) == Some(one))
 }
 
+/// What is under a name, over links; none where nothing is. That it cannot be looked at is an error, and does not
+/// mean that nothing is there.
+pub fn look(path: &Path) -> io::Result<Option<Metadata>> {
+    match fs::metadata(path) {
+        Ok(there) => Ok(Some(there)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The name of a file without links and `..`, whether it is there or not.
 pub fn real(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

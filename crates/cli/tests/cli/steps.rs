@@ -33,9 +33,9 @@ const STREAM: [&str; 11] = [
     "stream/learned",
     "stream/half-written",
     "stream/renamed",
+    "stream/linked",
     "stream/lasting",
     "stream/log-cut",
-    "stream/linked",
     "stream/forgotten",
 ];
 

@@ -30,6 +30,7 @@ use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::count_min;
 use tamis_make::destination::Destination;
 use tamis_make::files;
+use tamis_make::place;
 use tamis_make::resume::Lock;
 use tamis_make::rows::{BadRows, Groups, KeyRows};
 use tamis_read::Control;
@@ -296,7 +297,7 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     };
     files::check(path)?;
     let lock = Lock::of_file(path)?;
-    if !path.exists() {
+    if place::look(path).map_err(Error::io(path))?.is_none() {
         let state = State::new(path, common(job.hash, &job.recipe), job.about.clone(), 0, lock);
         return Ok((Seen::new(room, fpr)?, Some(state), None, job.hash));
     }

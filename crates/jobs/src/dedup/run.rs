@@ -15,6 +15,7 @@ use super::{Batch, Job, Notice, OutputRefusal, Report};
 use tamis_make::destination::{Destination, Outlet};
 use tamis_make::failpoint::reach;
 use tamis_make::files;
+use tamis_make::place;
 use tamis_make::resume::{Appended, keep_to_oneself};
 
 /// Where the first occurrences go.
@@ -117,17 +118,19 @@ impl<'j> Run<'j> {
         inputs: &[Explained],
         prelude: &[u8],
     ) -> Result<Run<'j>> {
-        let mut reached: Vec<Reached> = inputs.iter().map(Reached::of).collect();
+        let mut reached = inputs.iter().map(Reached::of).collect::<Result<Vec<_>>>()?;
         let mut notices = Vec::new();
         let file = job.kept().and(job.output.path()).filter(|path| is_regular(path));
-        let resumed =
-            journal.is_some_and(|journal| journal.go_on(&mut reached, &mut notices) & journal.wrote_to(file));
+        let resumed = match journal {
+            Some(journal) => journal.go_on(&mut reached, &mut notices)? & journal.wrote_to(file),
+            None => false,
+        };
         let (mut to, mut replaces) = (None, false);
         if let (Some(state), Some(path)) = (&mut state, file) {
             files::check(path)?;
             match state.begin(path)? {
                 Begun::New => {
-                    let made = !path.exists();
+                    let made = is_free(path)?;
                     let file = Appended::open(path, 0)?;
                     let file = Continued { file, committed: 0, settled: true, made };
                     reach("dedup/emptied");
@@ -141,12 +144,13 @@ impl<'j> Run<'j> {
                     if length > 0 {
                         has_prelude(path, prelude)?;
                     }
-                    let cut = fs::metadata(path).map_or(0, |file| file.len()).saturating_sub(length);
+                    let there = place::look(path).map_err(Error::io(path))?;
+                    let cut = there.map_or(0, |file| file.len()).saturating_sub(length);
                     // A run that came to its end leaves nothing that it did not commit.
                     if cut > 0 && !state.was_left() {
                         return Err(Error::input(path, OutputRefusal::Longer { bytes: cut }));
                     }
-                    let made = !path.exists();
+                    let made = is_free(path)?;
                     let file = Appended::open(path, length)?;
                     if cut > 0 {
                         notices.push(Notice::Cut { path: path.into(), bytes: cut });
@@ -318,6 +322,11 @@ fn has_prelude(output: &Path, prelude: &[u8]) -> Result<()> {
 /// How often the state is written, at most.
 fn commit_every(job: &Job) -> Duration {
     job.kept().map_or(Duration::ZERO, |kept| kept.commit_every)
+}
+
+/// Whether nothing is there.
+fn is_free(path: &Path) -> Result<bool> {
+    Ok(place::look(path).map_err(Error::io(path))?.is_none())
 }
 
 fn is_regular(path: &Path) -> bool {

@@ -12,6 +12,7 @@ use super::runs::{Record, Run, Sorter};
 use super::store::{Store, StoreRecords, Writer};
 use crate::count::KeyRules;
 use crate::files::{Draft, Mapped};
+use crate::place;
 use crate::rows::{Groups, Key, KeyRows, Take};
 
 /// Keys on their way to a file.
@@ -72,7 +73,8 @@ fn folder_of(path: &Path) -> &Path {
 
 /// The keys beside these filters, if there are any and they belong to them.
 pub fn beside(filters: &Path, container: &Mapped) -> Result<Option<Store>> {
-    if !path_beside(filters).exists() {
+    let path = path_beside(filters);
+    if place::look(&path).map_err(Error::io(&path))?.is_none() {
         return Ok(None);
     }
     Store::open_if_theirs(filters, container)

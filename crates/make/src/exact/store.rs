@@ -11,6 +11,7 @@ use super::layout::{Block, ENTRY, Entry, HEADER, Header, OpenBlock, index};
 use super::runs::{Record, read_exact_at};
 use super::{Broken, Refusal, path_beside};
 use crate::files::{Draft, Mapped};
+use crate::place;
 
 /// The exact keys of a file of filters.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ impl Store {
     /// Opens the keys beside these filters; refuses those of others.
     pub fn open(filters: &Path, container: &Mapped) -> Result<Store> {
         let path = path_beside(filters);
-        if !path.exists() {
+        if place::look(&path).map_err(Error::io(&path))?.is_none() {
             return Err(Error::input(path, Refusal::Absent));
         }
         Store::open_if_theirs(filters, container)?
