@@ -1,8 +1,10 @@
 //! Which calls of the system are watched, and what they do to a folder.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -294,17 +296,16 @@ impl Tracee<'_> {
         Ok(all)
     }
 
-    /// A text that ends with a zero; pages of memory may end before any fixed length.
+    /// A text that ends with a zero, in pieces: memory may end right after it.
     fn text(&self, place: u64) -> io::Result<PathBuf> {
-        use std::os::unix::ffi::OsStringExt;
         let memory = fs::File::open(self.proc("mem"))?;
-        let mut text = Vec::new();
-        let mut byte = [0];
+        let (mut text, mut piece) = (Vec::new(), [0; 256]);
         loop {
-            memory.read_exact_at(&mut byte, place + text.len() as u64)?;
-            match byte[0] {
-                0 => return Ok(std::ffi::OsString::from_vec(text).into()),
-                byte => text.push(byte),
+            let read = memory.read_at(&mut piece, place + text.len() as u64)?;
+            let end = piece[..read].iter().position(|byte| *byte == 0);
+            text.extend_from_slice(&piece[..end.unwrap_or(read)]);
+            if end.is_some() || read == 0 {
+                return Ok(OsString::from_vec(text).into());
             }
         }
     }

@@ -16,8 +16,9 @@ pub struct Known {
     /// What is there when it begins, and when it has ended.
     pub old: Folder,
     pub new: Folder,
-    /// What a second run makes of that: its exit code, and what is there then.
-    again: (End, Folder),
+    /// What may be there when it ends early, and what the same command makes of that: what was there before, the
+    /// result of a part, and the new.
+    points: Vec<(Folder, End, Folder)>,
     /// With a state: what a run makes of inputs that have grown.
     later: Option<Folder>,
     /// What standard output has, where that does not differ from run to run.
@@ -69,8 +70,8 @@ impl Known {
         let line = job.line();
         job.begin(stage, &old)?;
         let first = well(run(&line)?)?;
-        let (ran, after) = run(&line)?;
-        let again = (ran.end, after);
+        let (ran, again) = run(&line)?;
+        let again = (ran.end, again);
         job.begin(stage, &old)?;
         let new = well(run(&line)?)?;
         let later = match job.kept() {
@@ -85,7 +86,14 @@ impl Known {
         let calls = traced.calls.clone();
         let seen = well((traced, folder::take(stage.folder).map_err(said)?))?;
         let stdout = first[STDOUT] == new[STDOUT];
-        let known = Known { job: job.clone(), old, new, again, later, stdout, calls };
+        let mut points = vec![(old.clone(), End::Exit(0), new.clone()), (new.clone(), again.0, again.1)];
+        if let Some(part) = job.part() {
+            job.begin(stage, &old)?;
+            let half = well(run(&part)?)?;
+            let (ran, after) = run(&line)?;
+            points.insert(1, (half, ran.end, after));
+        }
+        let known = Known { job: job.clone(), old, new, points, later, stdout, calls };
         known.same(&first, &known.new).map_err(|why| format!("{}: in peace: {why}", job.name))?;
         known.same(&seen, &known.new).map_err(|why| format!("{}: traced: {why}", job.name))?;
         if let Some((call, _)) = known.calls.iter().find(|(call, _)| call.kind == Kind::Unknown) {
@@ -163,32 +171,23 @@ impl Known {
                 if left != Left::Dead && !whole.starts_with(found) {
                     return Err(format!("{name} has other records than it should have"));
                 }
-            } else if !is_same(name, now, old) && !is_same(name, now, new) {
+            } else if !self.points.iter().any(|(point, ..)| is_same(name, now, point.get(name))) {
                 return Err(format!("{name} is neither the old one nor the new one"));
             }
         }
-        if left == Left::WithError && self.progress(after) == Progress::Half {
+        if left == Left::WithError && self.point(after).is_none() {
             return Err("some outputs are new and others are old after an error".into());
         }
         Ok(())
     }
 
-    /// How many of the outputs that appear whole are in their place.
-    fn progress(&self, after: &Folder) -> Progress {
+    /// The point that all outputs that appear whole have come to; none where they are of different ones.
+    fn point(&self, after: &Folder) -> Option<usize> {
         let whole = |name: &&String| !self.is_state(name) && !self.is_continued(name) && *name != STDOUT;
-        let changed = self.new.keys().filter(whole).filter(|name| self.old.get(*name) != self.new.get(*name));
-        let (mut old, mut new) = (0, 0);
-        for name in changed {
-            match after.get(name) == self.new.get(name) {
-                true => new += 1,
-                false => old += 1,
-            }
-        }
-        match (old, new) {
-            (_, 0) => Progress::Old,
-            (0, _) => Progress::New,
-            _ => Progress::Half,
-        }
+        let names: Vec<_> = self.old.keys().chain(self.new.keys()).filter(whole).collect();
+        let is_at =
+            |point: &Folder| names.iter().all(|name| is_same(name, after.get(*name), point.get(*name)));
+        self.points.iter().position(|(point, ..)| is_at(point))
     }
 
     /// Whether all that a run wrote is there, which has said that all went well.
@@ -204,7 +203,7 @@ impl Known {
         self.left(&after, left, litter)?;
         let ran = stage.run(&self.job.line()).map_err(said)?;
         let rerun = folder::take(stage.folder).map_err(said)?;
-        self.reran(&ran, &rerun, self.progress(&after))
+        self.reran(&ran, &rerun, self.point(&after))
             .or_else(|why| match (left, ran.end) {
                 // It may say that it cannot go on; then it changes nothing.
                 (Left::Dead, End::Exit(1)) if self.job.kept().is_some() => self
@@ -230,31 +229,24 @@ impl Known {
             })
     }
 
-    fn reran(&self, ran: &Ran, found: &Folder, progress: Progress) -> Result<Outcome, String> {
-        let new = || match ran.end {
-            End::Exit(0) => self.same_in_the_end(found, &self.new),
-            end => Err(format!("{end:?}")),
+    /// Judges a run after one that came to this point.
+    fn reran(&self, ran: &Ran, found: &Folder, point: Option<usize>) -> Result<Outcome, String> {
+        let as_from = |(_, end, after): &(Folder, End, Folder)| match ran.end == *end {
+            true => self.same_in_the_end(found, after),
+            false => Err(format!("{:?}, not {end:?}", ran.end)),
         };
-        let again = || match ran.end == self.again.0 {
-            true => self.same_in_the_end(found, &self.again.1),
-            false => Err(format!("{:?}, not {:?}", ran.end, self.again.0)),
-        };
-        let refused = || if ran.end == End::Exit(1) { Ok(()) } else { Err("it says nothing".to_owned()) };
-        match (self.job.keeps, progress) {
-            (Keeps::Changes, Progress::New) => again(),
-            (Keeps::Changes, Progress::Half) => new().or_else(|_| again()).or_else(|_| refused()),
-            _ => new(),
+        let [first, ..] = &*self.points else { return Err("there is no point".into()) };
+        match (self.job.keeps, point) {
+            (Keeps::Changes, Some(point)) => as_from(&self.points[point]),
+            // Of two files that belong together, one is new: that is seen, or does not matter.
+            (Keeps::Changes, None) if ran.end == End::Exit(1) => Ok(()),
+            (Keeps::Changes, None) => {
+                self.points.iter().map(as_from).find(Result::is_ok).unwrap_or(Err("it goes on".into()))
+            }
+            _ => as_from(first),
         }
         .map(|()| Outcome::Right)
     }
-}
-
-/// How far outputs were put in their places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    Old,
-    Half,
-    New,
 }
 
 /// What a run that was killed may leave: temporary files, and locks that nobody holds.

@@ -22,12 +22,8 @@ const FEWEST_FAULTS: usize = 5_000;
 /// The same for states of the disk after a loss of power, of dedup and stream.
 const FEWEST_STATES: usize = 2_000;
 
-/// Faults that are shown in full.
-const SHOWN: usize = 40;
-
-fn shown() -> usize {
-    std::env::var("SHOWN").ok().and_then(|text| text.parse().ok()).unwrap_or(SHOWN)
-}
+/// What went wrong and is shown, of all jobs; of those that were asked for, everything.
+const SHOWN: usize = 60;
 
 /// What is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +33,11 @@ enum Part {
     Power,
 }
 
+/// Tries all that the arguments of the program ask for. Exit code 1: something went wrong, or too little was tried.
 pub fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(program) = arguments.next().and_then(|program| fs::canonicalize(program).ok()) else {
-        eprintln!("tamis-faults PROGRAM [WORD]: name a program that is there");
+        eprintln!("tamis-faults PROGRAM [faults | power] [WORD]: name a program that is there");
         return ExitCode::from(2);
     };
     let mut word = arguments.next();
@@ -91,9 +88,10 @@ fn all(program: &Path, part: Part, word: Option<&str>) -> Result<bool, String> {
     let jobs: Vec<_> = JOBS.iter().filter(|job| word.is_none_or(|word| job.name.contains(word))).collect();
     let known = on_all_cores(program, &base.0, &jobs, |stage, job| Known::of(job, stage));
     let known = known.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let shown = if word.is_some() { usize::MAX } else { SHOWN };
     let nothing = Counts { tried: usize::MAX, wrong: 0 };
-    let faults = if part == Part::Power { nothing } else { faults(program, &base.0, &known) };
-    let lost = if part == Part::Faults { nothing } else { power(program, &base.0, &known) };
+    let faults = if part == Part::Power { nothing } else { faults(program, &base.0, &known, shown) };
+    let lost = if part == Part::Faults { nothing } else { power(program, &base.0, &known, shown) };
     println!("{} s", begun.elapsed().as_secs());
     if word.is_none() && faults.tried < FEWEST_FAULTS {
         return Err(format!("{} faults are fewer than {FEWEST_FAULTS}", faults.tried));
@@ -143,7 +141,7 @@ struct Counts {
 }
 
 /// Every fault of every call.
-fn faults(program: &Path, base: &Path, known: &[Known]) -> Counts {
+fn faults(program: &Path, base: &Path, known: &[Known], shown: usize) -> Counts {
     let mut all: Vec<(&Known, &Call, Key, Fault)> = Vec::new();
     for known in known {
         let mut keys = Keys::default();
@@ -162,7 +160,7 @@ fn faults(program: &Path, base: &Path, known: &[Known]) -> Counts {
             Ok(true) => {}
             Err(why) => {
                 counts.wrong += 1;
-                if counts.wrong <= shown() {
+                if counts.wrong <= shown {
                     let path = call.path.display();
                     println!("WRONG: {}: {} {path}: {fault}: {why}", known.job.name, call.name);
                 }
@@ -184,8 +182,8 @@ fn faults(program: &Path, base: &Path, known: &[Known]) -> Counts {
 }
 
 /// Power is lost at every moment of every job.
-fn power(program: &Path, base: &Path, known: &[Known]) -> Counts {
-    let results = on_all_cores(program, base, known, |stage, known| power::lose(stage, known));
+fn power(program: &Path, base: &Path, known: &[Known], shown: usize) -> Counts {
+    let results = on_all_cores(program, base, known, power::lose);
     let mut counts = Counts { tried: 0, wrong: 0 };
     let mut others = 0;
     for (known, result) in known.iter().zip(results) {
@@ -204,7 +202,7 @@ fn power(program: &Path, base: &Path, known: &[Known]) -> Counts {
         }
         for why in &lost.wrong {
             counts.wrong += 1;
-            if counts.wrong <= shown() {
+            if counts.wrong <= shown {
                 println!("WRONG: {}: {why}", known.job.name);
             }
         }

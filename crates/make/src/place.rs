@@ -120,6 +120,17 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_looked_at_is_not_absent() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "").unwrap();
+        assert!(look(&at("file")).unwrap().is_some());
+        assert!(look(&at("none")).unwrap().is_none() && look(&at("file/none")).unwrap().is_none());
+        symlink("circle", at("circle")).unwrap();
+        assert!(look(&at("circle")).is_err() && look(&at(&"x".repeat(300))).is_err());
+    }
+
+    #[test]
     fn devices_are_no_places_and_links_in_a_circle_end() {
         assert_eq!(Place::of(Path::new("/dev/null")), None);
         let folder = tempfile::tempdir().unwrap();

@@ -375,6 +375,22 @@ mod tests {
         assert!(!mark.holds(&path).unwrap());
     }
 
+    /// It was once taken for another file, and read again from its beginning.
+    #[test]
+    #[cfg(unix)]
+    fn a_file_that_cannot_be_read_is_not_taken_for_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs::write(&path, "1\n2\n").unwrap();
+        let mark = Mark::of(&path, 4).unwrap();
+        fs::write(&path, "1\n").unwrap();
+        assert!(!mark.holds(&path).unwrap());
+        fs::remove_file(&path).unwrap();
+        assert!(!mark.holds(&path).unwrap());
+        fs::create_dir(&path).unwrap(); // can be opened, and not read
+        assert!(mark.holds(&path).is_err());
+    }
+
     /// Two such paths were once one text, and one was taken for the other.
     #[test]
     #[cfg(unix)]

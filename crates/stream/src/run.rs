@@ -221,10 +221,9 @@ impl<'a> Run<'a> {
             }
         }
         // What only went to a reader that has gone is not done.
-        if !closed && self.uncommitted {
+        // Who hears that all went well finds it after a loss of power, too, where no state is kept.
+        if !closed && (self.uncommitted || self.state.is_none()) {
             self.commit()?;
-        } else if self.state.is_none() {
-            self.sync()?; // who hears that all went well finds it after a loss of power, too
         }
         let fill = self.learners[0].learned.fill()?;
         self.watch.update(|status| status.fill = Some(fill));
