@@ -1,5 +1,5 @@
-//! `tamis-faults PROGRAM [faults | power] [WORD]`: all faults and losses of power, or one of the two, of all jobs or
-//! of those whose names contain a word.
+//! `tamis-faults PROGRAM [faults | power | calls] [WORD]`: all faults and losses of power, or one of the two, or a list of
+//! calls; of all jobs, or of those whose names contain a word.
 
 use std::process::ExitCode;
 

@@ -31,19 +31,22 @@ enum Part {
     Both,
     Faults,
     Power,
+    /// Nothing: the calls are listed.
+    Calls,
 }
 
 /// Tries all that the arguments of the program ask for. Exit code 1: something went wrong, or too little was tried.
 pub fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(program) = arguments.next().and_then(|program| fs::canonicalize(program).ok()) else {
-        eprintln!("tamis-faults PROGRAM [faults | power] [WORD]: name a program that is there");
+        eprintln!("tamis-faults PROGRAM [faults | power | calls] [WORD]: name a program that is there");
         return ExitCode::from(2);
     };
     let mut word = arguments.next();
     let part = match word.as_deref() {
         Some("faults") => Part::Faults,
         Some("power") => Part::Power,
+        Some("calls") => Part::Calls,
         _ => Part::Both,
     };
     if part != Part::Both {
@@ -88,6 +91,10 @@ fn all(program: &Path, part: Part, word: Option<&str>) -> Result<bool, String> {
     let jobs: Vec<_> = JOBS.iter().filter(|job| word.is_none_or(|word| job.name.contains(word))).collect();
     let known = on_all_cores(program, &base.0, &jobs, |stage, job| Known::of(job, stage));
     let known = known.into_iter().collect::<Result<Vec<_>, _>>()?;
+    if part == Part::Calls {
+        known.iter().for_each(list);
+        return Ok(true);
+    }
     let shown = if word.is_some() { usize::MAX } else { SHOWN };
     let nothing = Counts { tried: usize::MAX, wrong: 0 };
     let faults = if part == Part::Power { nothing } else { faults(program, &base.0, &known, shown) };
@@ -100,6 +107,15 @@ fn all(program: &Path, part: Part, word: Option<&str>) -> Result<bool, String> {
         return Err(format!("{} states after a loss of power are fewer than {FEWEST_STATES}", lost.tried));
     }
     Ok(faults.wrong + lost.wrong == 0)
+}
+
+/// Prints the calls of a job.
+fn list(known: &Known) {
+    println!("{}: {} calls of tamis {}", known.job.name, known.calls.len(), known.job.line());
+    for (call, result) in &known.calls {
+        let other = call.other.iter().map(|path| format!(" → {}", path.display())).collect::<String>();
+        println!("  {} {}{other} = {result}", call.name, call.path.display());
+    }
 }
 
 /// Does this for each, one on each core.
