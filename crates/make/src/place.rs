@@ -60,6 +60,18 @@ pub fn is_one_file(one: &Path, other: &Path) -> bool {
     there(one).is_some_and(|one| there(other) == Some(one))
 }
 
+/// What is under a name, over links; none where nothing is. That it cannot be looked at is an error, and does not
+/// mean that nothing is there.
+pub fn look(path: &Path) -> io::Result<Option<Metadata>> {
+    match fs::metadata(path) {
+        Ok(there) => Ok(Some(there)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// The name of a file without links and `..`, whether it is there or not.
 pub fn real(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -107,6 +119,17 @@ mod tests {
             }
             assert_ne!(Place::of(&at("free")), Place::of(&at("other")));
         }
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_absent() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "").unwrap();
+        assert!(look(&at("file")).unwrap().is_some());
+        assert!(look(&at("none")).unwrap().is_none() && look(&at("file/none")).unwrap().is_none());
+        symlink("circle", at("circle")).unwrap();
+        assert!(look(&at("circle")).is_err() && look(&at(&"x".repeat(300))).is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf, absolute};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -103,13 +103,21 @@ impl Mark {
     }
 
     /// Whether the file still begins with what was read of it. Its path is given, since the text of
-    /// one need not lead back to the file.
-    pub fn holds(&self, path: &Path) -> bool {
+    /// one need not lead back to the file. That it cannot be read says nothing of what it is.
+    pub fn holds(&self, path: &Path) -> io::Result<bool> {
         let looks = || match self.offset {
             0 => Ok(Default::default()),
             offset => look(&File::open(path)?, offset),
         };
-        self.path == named(path) && looks().is_ok_and(|looks| looks == (self.head, self.tail))
+        if self.path != named(path) {
+            return Ok(false);
+        }
+        match looks() {
+            Ok(looks) => Ok(looks == (self.head, self.tail)),
+            // It is gone, or shorter.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::UnexpectedEof) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether a file begins with what was read, whatever it is called.
@@ -264,7 +272,14 @@ impl Lock {
                     return Ok(Lock { path, _file: file, _state: None, left });
                 }
                 Ok(()) => {} // the previous holder has just removed it
-                Err(_) => return Err(Error::input(state, Locked)),
+                Err(fs::TryLockError::WouldBlock) => return Err(Error::input(state, Locked)),
+                // Nobody is known to have it: one that is new says nothing of a run that was ended.
+                Err(fs::TryLockError::Error(error)) => {
+                    if !left {
+                        let _ = fs::remove_file(&path);
+                    }
+                    return Err(Error::io(path)(error));
+                }
             }
         }
     }
@@ -418,10 +433,26 @@ mod tests {
         // Another file of the same name: as when a disk was restored.
         fs::rename(&path, folder.path().join("old")).unwrap();
         fs::write(&path, "1\n2\n4\n").unwrap();
-        assert!(mark.holds(&path));
+        assert!(mark.holds(&path).unwrap());
         assert_ne!(Mark::of(&path, 4).unwrap().trace, mark.trace);
         fs::write(&path, "1\n5\n3\n").unwrap();
-        assert!(!mark.holds(&path));
+        assert!(!mark.holds(&path).unwrap());
+    }
+
+    /// It was once taken for another file, and read again from its beginning.
+    #[test]
+    #[cfg(unix)]
+    fn a_file_that_cannot_be_read_is_not_taken_for_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs::write(&path, "1\n2\n").unwrap();
+        let mark = Mark::of(&path, 4).unwrap();
+        fs::write(&path, "1\n").unwrap();
+        assert!(!mark.holds(&path).unwrap());
+        fs::remove_file(&path).unwrap();
+        assert!(!mark.holds(&path).unwrap());
+        fs::create_dir(&path).unwrap(); // can be opened, and not read
+        assert!(mark.holds(&path).is_err());
     }
 
     /// Two such paths were once one text, and one was taken for the other.

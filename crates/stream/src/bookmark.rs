@@ -129,7 +129,7 @@ pub(super) fn check_marks(marks: &[Mark], paths: &[PathBuf]) -> Result<()> {
             return refused(CannotResume::Moved(i + 1));
         };
         let length = fs::metadata(path).map_err(Error::io(path))?.len();
-        if length >= mark.offset && mark.holds(path) {
+        if length >= mark.offset && mark.holds(path).map_err(Error::io(path))? {
             continue;
         }
         match mark.renamed() {

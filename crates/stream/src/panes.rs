@@ -218,7 +218,7 @@ mod tests {
             let hash = tamis::hash::xxh3(&[*key], 0);
             keys.take(Key { group: u32::from(*group), hash, bytes: &[], weight: 1 });
         }
-        Records { keys, times: rows.iter().map(|(.., time)| *time).collect() }
+        Records { keys, times: rows.iter().map(|(.., time)| *time).collect(), ..Records::default() }
     }
 
     fn window(event: Option<(i64, Late)>) -> Window {

@@ -255,7 +255,8 @@ impl<'a> Run<'a> {
             }
         }
         // What only went to a reader that has gone is not done.
-        if !closed && self.uncommitted {
+        // Who hears that all went well finds it after a loss of power, too, where no state is kept.
+        if !closed && (self.uncommitted || self.state.is_none()) {
             self.commit()?;
         }
         let fill = self.learners[0].learned.fill()?;

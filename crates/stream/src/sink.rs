@@ -1,6 +1,6 @@
 //! Where answers go: files that are continued, standard output, sockets.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tamis_make::names::Content;
 use tamis_make::resume::Appended;
-use tamis_make::{destination, files};
+use tamis_make::{destination, files, place};
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
@@ -139,17 +139,13 @@ impl Target {
                 Box::new(Direct { out: Box::new(file), name: self.name() })
             }
             Target::File(path) => {
-                let there = fs::metadata(path).map_or(0, |file| file.len());
+                let there = place::look(path).map_err(Error::io(path))?.map_or(0, |file| file.len());
                 let length = length.unwrap_or(0);
                 if there < length {
                     let why = CannotResume::OutputShortened { length: there, written: length };
                     return Err(Error::input(path.clone(), why));
                 }
-                let file = Appended::open(path, length)?;
-                // So that a file that is new is there after a failure of the machine, too.
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
-                Box::new(file)
+                Box::new(Appended::open(path, length)?)
             }
         })
     }

@@ -211,6 +211,10 @@ impl State {
         cut(&log, valid).map_err(Error::io(&path))?;
         let logged = planned.back().map_or(done, |last| last.batch);
         let state = State { folder: folder.into(), log, logged, _lock: lock };
+        if let Some(commit) = &commit {
+            state.name_newest(commit)?;
+            files::sync_folder(folder)?;
+        }
         state.tidy(commit.as_ref())?;
         Ok((state, commit, planned))
     }
@@ -260,6 +264,8 @@ impl State {
             Ok(())
         })?;
         reach("stream/renamed");
+        self.name_newest(&commit)?;
+        reach("stream/linked");
         // What the commit before needs is there until this one is sure to last.
         files::sync_folder(&self.folder)?;
         reach("stream/lasting");
@@ -272,14 +278,17 @@ impl State {
         self.tidy(Some(&commit))
     }
 
-    /// Gives the newest files the names that people use, and removes those of earlier commits.
+    /// Gives the newest files the names that people use.
+    fn name_newest(&self, commit: &Commit) -> Result<()> {
+        [&commit.filter, &commit.counts].into_iter().flatten().try_for_each(|name| {
+            let known = name.split('-').next().unwrap_or_default();
+            link(&self.folder, name, &format!("{known}.tamis")).map_err(Error::io(self.path(name)))
+        })
+    }
+
+    /// Removes what belonged to earlier commits.
     fn tidy(&self, commit: Option<&Commit>) -> Result<()> {
         let kept: HashSet<&String> = commit.iter().flat_map(|commit| commit.files()).collect();
-        for name in commit.iter().flat_map(|commit| [&commit.filter, &commit.counts]).flatten() {
-            let known = name.split('-').next().unwrap_or_default();
-            link(&self.folder, name, &format!("{known}.tamis")).map_err(Error::io(self.path(name)))?;
-        }
-        reach("stream/linked");
         for name in names(&self.folder)? {
             let of_a_commit = ["filter-", "counts-"].iter().any(|prefix| name.starts_with(prefix));
             let old = of_a_commit && name.ends_with(".tamis") && !kept.contains(&name);

@@ -34,9 +34,9 @@ const STREAM: [&str; 11] = [
     "stream/learned",
     "stream/half-written",
     "stream/renamed",
+    "stream/linked",
     "stream/lasting",
     "stream/log-cut",
-    "stream/linked",
     "stream/forgotten",
 ];
 
@@ -103,6 +103,25 @@ fn a_rotation_at_any_step_of_a_commit_is_continued() {
         assert_eq!(child.said().0, Some(0), "{step}");
         is_calm(&folder, &line);
     }
+}
+
+/// After a loss of power `filter.tamis` was once that of an earlier commit.
+#[test]
+fn the_newest_filters_have_their_name_before_their_commit_lasts() {
+    let folder = Folder::new();
+    folder.write("train.txt", lines(&keys(40, 30, 1)));
+    let line = "stream --train train.txt --keys 30 --batch 10 --threads 1 --commit-every 0 --state state -q";
+    end_at(&folder, line, "stream/lasting", 3);
+    assert!(folder.read("state/filter.tamis") == folder.read("state/filter-3.tamis"));
+}
+
+/// Only commits synced them once.
+#[test]
+fn answers_are_synced_at_the_end_also_where_no_state_is_kept() {
+    let folder = Folder::new();
+    folder.write("train.txt", lines(&keys(40, 30, 1)));
+    end_at(&folder, "stream --train train.txt --query train.txt --keys 30 -o out.txt -q", "stream/synced", 1);
+    assert!(!folder.read("out.txt").is_empty());
 }
 
 #[test]

@@ -33,6 +33,7 @@ use tamis_make::count_min;
 use tamis_make::destination::Destination;
 use tamis_make::files;
 use tamis_make::names::Content;
+use tamis_make::place;
 use tamis_make::resume::Lock;
 use tamis_make::rows::{BadRows, Groups, KeyRows, OnBad};
 use tamis_make::written::Written;
@@ -319,7 +320,7 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     };
     files::check_place(path)?;
     let lock = Lock::of_file(path)?;
-    if !path.exists() {
+    if place::look(path).map_err(Error::io(path))?.is_none() {
         Content::Sketches.check(path)?;
         let state = State::new(path, common(job.hash, &job.recipe), job.about.clone(), 0, lock);
         return Ok((Seen::new(room, fpr)?, Some(state), None, job.hash));

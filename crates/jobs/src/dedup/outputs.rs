@@ -11,6 +11,7 @@ use super::state::{Begun, Named, State, Written};
 use super::{Notice, OutputRefusal};
 use tamis_make::destination::{Destination, Outlet};
 use tamis_make::files::{self, Draft};
+use tamis_make::place;
 use tamis_make::resume::{Appended, keep_to_oneself};
 
 /// Where records go.
@@ -32,7 +33,7 @@ pub(super) struct Continued {
 
 impl Continued {
     fn open(path: &Path, length: u64) -> Result<Continued> {
-        let made = !path.exists();
+        let made = place::look(path).map_err(Error::io(path))?.is_none();
         Ok(Continued { file: Appended::open(path, length)?, committed: length, settled: true, made })
     }
 
@@ -169,7 +170,7 @@ pub(super) fn open(
             return outlet(destinations[at]);
         };
         let length = if let Begun::Continued(length) = begun { *length } else { 0 };
-        let cut = cut_at(path, length);
+        let cut = cut_at(path, length)?;
         let file = Continued::open(path, length)?;
         if cut > 0 {
             notices.push(Notice::Cut { path: path.into(), bytes: cut });
@@ -191,8 +192,9 @@ fn outlet((to, form): (&Destination, Option<&Form>)) -> Result<To> {
 }
 
 /// How much of a file stands beyond this length.
-fn cut_at(path: &Path, length: u64) -> u64 {
-    fs::metadata(path).map_or(0, |file| file.len()).saturating_sub(length)
+fn cut_at(path: &Path, length: u64) -> Result<u64> {
+    let there = place::look(path).map_err(Error::io(path))?;
+    Ok(there.map_or(0, |file| file.len()).saturating_sub(length))
 }
 
 /// Refuses to continue a file that has other columns, or something that no run of this state left there.
@@ -200,7 +202,7 @@ fn can_be_continued(state: &State, path: &Path, length: u64, prelude: &[u8]) -> 
     if length > 0 {
         has_prelude(path, prelude)?;
     }
-    let cut = cut_at(path, length);
+    let cut = cut_at(path, length)?;
     // A run that came to its end leaves nothing that it did not commit.
     if cut > 0 && !state.was_left() {
         return Err(Error::input(path, OutputRefusal::Longer { bytes: cut }));

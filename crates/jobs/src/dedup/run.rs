@@ -51,13 +51,15 @@ impl<'j> Run<'j> {
         inputs: &[Explained],
         form: &Form,
     ) -> Result<Run<'j>> {
-        let mut reached: Vec<Reached> = inputs.iter().map(Reached::of).collect();
+        let mut reached = inputs.iter().map(Reached::of).collect::<Result<Vec<_>>>()?;
         let mut notices = Vec::new();
         let kept = job.kept().is_some();
         let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
         let file = job.output.path().filter(|path| kept && is_regular(path));
-        let resumed =
-            journal.is_some_and(|journal| journal.go_on(&mut reached, &mut notices) & journal.wrote_to(file));
+        let resumed = match journal {
+            Some(journal) => journal.go_on(&mut reached, &mut notices)? & journal.wrote_to(file),
+            None => false,
+        };
         let aside = Destination::of_file(job.bad_rows.path());
         let to = [(&job.output, Some(form)), (&rejected, Some(form)), (&aside, None)];
         let opened = outputs::open(to, state.as_ref(), resumed, &mut notices)?;

@@ -104,16 +104,17 @@ impl Written {
         self.path == named(path) || (place.is_some() && place == Place::of(Path::new(&self.path)))
     }
 
-    /// What of it there is, if that is all that was written.
-    fn is_there(&self, path: &Path) -> Result<(), OutputRefusal> {
-        let found = fs::metadata(path).ok().map(|file| file.len());
+    /// Refuses an output that lacks something of what was written.
+    fn is_there(&self, path: &Path) -> Result<()> {
+        let refused = |why: OutputRefusal| Err(Error::input(path, why));
+        let found = place::look(path).map_err(Error::io(path))?.map(|file| file.len());
         if found.unwrap_or(0) < self.length {
-            return Err(OutputRefusal::Shortened { length: self.length, found });
+            return refused(OutputRefusal::Shortened { length: self.length, found });
         }
-        let look = Mark::of(path, self.length).map(|mark| (Some(mark.head), Some(mark.tail)));
+        let Mark { head, tail, .. } = Mark::of(path, self.length).map_err(Error::io(path))?;
         // States of earlier programs have no digests of outputs.
-        if self.head.is_some() && look.ok() != Some((self.head, self.tail)) {
-            return Err(OutputRefusal::Other);
+        if self.head.is_some() && (Some(head), Some(tail)) != (self.head, self.tail) {
+            return refused(OutputRefusal::Other);
         }
         Ok(())
     }
@@ -198,22 +199,24 @@ impl Journal {
 
     /// Lets inputs that were read before begin where they were left; those that are other files by now
     /// begin at their beginning. Says whether all inputs of the last run are there and go on.
-    pub(super) fn go_on(&self, reached: &mut [Reached], notices: &mut Vec<Notice>) -> bool {
+    pub(super) fn go_on(&self, reached: &mut [Reached], notices: &mut Vec<Notice>) -> Result<bool> {
         let mut all = true;
         let named_now: Vec<PathBuf> = reached.iter().map(|place| place.path.clone()).collect();
         let is_named = |path: &Path| named_now.iter().any(|named| place::is_one_file(named, path));
         for input in &self.inputs {
             let place = reached.iter_mut().find(|place| input.mark.path == named(&place.path));
-            all &= place.is_some_and(|place| {
-                let goes_on = place.go_on(input);
-                if !goes_on && place.length.is_some() && input.mark.offset > 0 {
-                    let now = input.mark.renamed().filter(|now| !is_named(now));
-                    notices.push(Notice::OtherInput { path: place.path.clone(), now });
-                }
-                goes_on
-            });
+            let Some(place) = place else {
+                all = false;
+                continue;
+            };
+            let goes_on = place.go_on(input).map_err(Error::io(&place.path))?;
+            if !goes_on && place.length.is_some() && input.mark.offset > 0 {
+                let now = input.mark.renamed().filter(|now| !is_named(now));
+                notices.push(Notice::OtherInput { path: place.path.clone(), now });
+            }
+            all &= goes_on;
         }
-        all
+        Ok(all)
     }
 }
 
@@ -232,10 +235,11 @@ pub(super) struct Reached {
 }
 
 impl Reached {
-    pub(super) fn of(input: &Explained) -> Reached {
-        let length = fs::metadata(&input.path).ok().filter(fs::Metadata::is_file).map(|file| file.len());
+    pub(super) fn of(input: &Explained) -> Result<Reached> {
+        let there = place::look(&input.path).map_err(Error::io(&input.path))?;
+        let length = there.filter(fs::Metadata::is_file).map(|file| file.len());
         let plain = length.is_some() && input.compression.is_none() && input.format != Format::Parquet;
-        Reached { path: input.path.clone(), plain, length, offset: 0, last_line: None }
+        Ok(Reached { path: input.path.clone(), plain, length, offset: 0, last_line: None })
     }
 
     /// Notes that all of it was read.
@@ -253,26 +257,24 @@ impl Reached {
     }
 
     /// Begins where it was left, if it still begins with what was read of it.
-    fn go_on(&mut self, input: &Input) -> bool {
+    fn go_on(&mut self, input: &Input) -> io::Result<bool> {
         let mark = &input.mark;
         let there = self.length.is_some_and(|length| match self.plain {
             true => length >= mark.offset,
             false => mark.offset == 0 || length == mark.offset,
         });
-        if !there || !mark.holds(&self.path) {
-            return false;
+        if !there || !mark.holds(&self.path)? {
+            return Ok(false);
         }
         self.offset = mark.offset;
-        if let Some(line) = &input.last_line
-            && let Ok(taken) = line.now(&self.path, mark.offset)
-        {
-            match taken {
+        if let Some(line) = &input.last_line {
+            match line.now(&self.path, mark.offset)? {
                 Taken::AsItWas => self.last_line = Some(line.clone()),
                 Taken::Ended(end) => self.offset += line.length + end,
                 Taken::Other => {}
             }
         }
-        true
+        Ok(true)
     }
 
     fn input(&self) -> io::Result<Input> {
@@ -359,12 +361,10 @@ impl State {
     pub(super) fn begin(&self, output: &Path) -> Result<Begun> {
         let refused = |why: OutputRefusal| Err(Error::input(output, why));
         let written = self.outputs.iter().flatten().find(|written| written.is_of(output));
-        let is_there = fs::metadata(output).is_ok_and(|file| file.len() > 0);
+        let there = place::look(output).map_err(Error::io(output))?;
+        let is_there = there.is_some_and(|file| file.len() > 0);
         match written {
-            Some(written) => match written.is_there(output) {
-                Ok(()) => Ok(Begun::Continued(written.length)),
-                Err(why) => refused(why),
-            },
+            Some(written) => written.is_there(output).map(|()| Begun::Continued(written.length)),
             None if !is_there => Ok(Begun::New),
             None if self.outputs.is_some() => refused(OutputRefusal::Unknown),
             None => Ok(Begun::Replaced),
@@ -378,7 +378,7 @@ impl State {
 
     /// Writes that outputs begin here, before anything is written to them.
     pub(super) fn announce(&mut self, seen: &Seen, reached: &[Reached], outputs: Outputs) -> Result<()> {
-        let empty = self.empty || !self.path.exists();
+        let empty = self.empty || place::look(&self.path).map_err(Error::io(&self.path))?.is_none();
         self.commit(seen, reached, outputs)?;
         self.empty = empty;
         Ok(())

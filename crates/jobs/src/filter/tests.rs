@@ -43,7 +43,11 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
     let path = folder.join("members.tamis");
     match kind {
         Kind::Counting => build::build(&job, &path, &Control::default()),
-        _ => build::build_exact(&build::Job { memory: LEAST_MEMORY, ..job.clone() }, &path, &Control::default()),
+        _ => build::build_exact(
+            &build::Job { memory: LEAST_MEMORY, ..job.clone() },
+            &path,
+            &Control::default(),
+        ),
     }
     .unwrap();
     // Every fifth key was removed.

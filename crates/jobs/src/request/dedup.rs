@@ -8,7 +8,7 @@ use tamis::about::About;
 use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis_read::Format;
-use tamis_read::error::Result;
+use tamis_read::error::{Error, Result};
 use tamis_read::parquet::Codec;
 
 use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, time};
@@ -16,6 +16,7 @@ use crate::dedup::{self, Job, Kept, Remember, Room};
 use tamis_make::destination::Destination;
 use tamis_make::exact;
 use tamis_make::files::{self, Mapped};
+use tamis_make::place;
 
 /// How often a state is written, where nothing is said.
 const COMMIT_EVERY: Duration = Duration::from_secs(10);
@@ -74,8 +75,12 @@ impl DedupJob {
 
     /// The state, if there is one already.
     pub fn stored(&self) -> Result<Option<Mapped>> {
-        let state = self.state.as_deref().filter(|state| state.exists());
-        state.map(files::open).transpose()
+        match self.state.as_deref() {
+            Some(state) if place::look(state).map_err(Error::io(state))?.is_some() => {
+                files::open(state).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The job that follows from it, beside a state with this recipe.

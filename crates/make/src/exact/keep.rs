@@ -12,6 +12,7 @@ use super::runs::{Record, Run, Sorter};
 use super::store::{Store, StoreRecords, Writer};
 use crate::count::KeyRules;
 use crate::files::{Draft, Mapped};
+use crate::place;
 use crate::rows::{Groups, Key, Take};
 
 /// Keys on their way to a file.
@@ -73,9 +74,9 @@ fn folder_of(path: &Path) -> &Path {
 /// The keys beside these filters, if there are any; those of others are refused.
 pub fn beside(filters: &Path, container: &Mapped) -> Result<Option<Store>> {
     let path = path_beside(filters);
-    match path.try_exists().map_err(Error::io(&path))? {
-        true => Store::open(filters, container).map(Some),
-        false => Ok(None),
+    match place::look(&path).map_err(Error::io(&path))? {
+        Some(_) => Store::open(filters, container).map(Some),
+        None => Ok(None),
     }
 }
 

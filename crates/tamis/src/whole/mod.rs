@@ -86,6 +86,11 @@ fn io(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |error| Error { path: path.to_owned(), reason: Reason::Io(error) }
 }
 
+/// Whether an error says that nothing is there. Others leave that open.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 /// Writes a file whole or not at all.
 pub fn write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     draft(path, write)?.finish()
@@ -272,7 +277,8 @@ impl Target {
             Ok(there) if !there.is_file() => return refused(Reason::NotRegular),
             Ok(_) => fs::canonicalize(path).map_err(io(path))?,
             Err(_) if path.is_symlink() => return refused(Reason::DanglingLink),
-            Err(_) => path.to_owned(),
+            Err(error) if is_absence(&error) => path.to_owned(),
+            Err(error) => return Err(io(path)(error)),
         };
         let folder = match file.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
