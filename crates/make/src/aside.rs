@@ -16,6 +16,7 @@ use tempfile::SpooledTempFile;
 
 use crate::destination::{Destination, Outlet};
 use crate::files::{self, Draft};
+use crate::names::Content;
 use crate::rows::BadRows;
 
 /// Bytes that are kept in memory before there is a file for them; and that a thread keeps to itself.
@@ -67,6 +68,7 @@ impl Aside {
     ) -> Result<Option<Aside>> {
         let Some(path) = bad_rows.path() else { return Ok(None) };
         files::check_outputs(outputs.into_iter().chain([Some(path)]), inputs)?;
+        Content::BAD_ROWS.check(path)?;
         let outlet = Outlet::open(&Destination::File(path.into()))?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let spill = Spill {

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use tamis::hash::Scheme;
 use tamis::params::{Common, Params};
 use tamis_make::files;
+use tamis_make::names::Content;
 use tamis_make::place;
 use tamis_make::rows::Names;
 use tamis_read::Control;
@@ -289,10 +290,13 @@ pub(super) fn apart<'a>(opened: Opened<'a>) -> (ByRole<Stream<'a>>, Vec<Reader<'
 /// Refuses to write over what is read, and to read what is in the state.
 pub(super) fn check_places(job: &Job, streams: &Opened<'_>) -> Result<()> {
     let outputs = [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)];
-    let outputs = outputs.into_iter().flatten().map(Target::regular).chain([job.bad_rows.path()]);
+    let answers: Vec<_> = outputs.into_iter().flatten().map(Target::regular).collect();
+    let outputs = answers.iter().copied().chain([job.bad_rows.path()]);
     let written: Vec<PathBuf> = outputs.clone().flatten().map(place::real).collect();
     let paths: Vec<PathBuf> = streams.values().flatten().flat_map(|stream| stream.source.paths()).collect();
     files::check_outputs(outputs, paths.iter().chain(&job.from).collect::<Vec<_>>())?;
+    answers.into_iter().flatten().try_for_each(|path| Content::Answers.check(path))?;
+    job.bad_rows.path().map_or(Ok(()), |path| Content::BAD_ROWS.check(path))?;
     if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
         let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
         if let Some(path) = paths.iter().find(below) {

@@ -72,7 +72,7 @@ pub struct Dedup {
     /// Write the state at most this often during a run
     #[arg(long, value_name = "TIME", value_parser = arguments::duration, default_value = "10s", requires = "state")]
     commit_every: Duration,
-    /// How records are written: any as parquet, those of Parquet also as csv, tsv or ndjson [default: by
+    /// How records are written: text as parquet, those of Parquet also as csv, tsv or ndjson [default: by
     /// the name of the output, or unchanged; those of Parquet as CSV]
     #[arg(long, value_parser = arguments::one_of(WRITTEN, Format::name), value_name = "FORMAT")]
     output_format: Option<Format>,

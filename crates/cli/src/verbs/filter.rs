@@ -86,7 +86,7 @@ pub struct Filter {
     /// steps of its own: `url:after-first=//,before=/,domain`
     #[arg(long, value_name = "COLUMN[:STEPS]", help_heading = "Keys")]
     key: Vec<Field>,
-    /// How records are written: any as parquet, those of Parquet also as csv, tsv or ndjson [default: by
+    /// How records are written: text as parquet, those of Parquet also as csv, tsv or ndjson [default: by
     /// the name of the output, or unchanged; those of Parquet as CSV]
     #[arg(long, value_parser = one_of(WRITTEN, Format::name), value_name = "FORMAT")]
     output_format: Option<Format>,

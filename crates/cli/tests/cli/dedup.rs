@@ -158,7 +158,7 @@ fn bad_states_and_outputs_are_refused_and_left_alone() {
     folder.write("junk", "no filters");
     folder.refused("dedup in.txt --state junk -o out.txt", 1, &["junk"]);
     folder.refused("dedup in.txt --state in.txt -o out.txt", 1, &["in.txt"]);
-    folder.refused("dedup in.txt --state s -o out.gz", 1, &["compressed"]);
+    folder.refused("dedup in.txt --state s -o out.gz", 2, &["compressed"]);
     folder.refused("dedup in.txt --state s -o in.txt", 1, &["is an input"]);
     folder.refused("dedup in.txt --state s -o s", 1, &["used for two outputs"]);
     folder.refused("dedup in.txt --key 2 -o out.txt", 1, &["2"]);

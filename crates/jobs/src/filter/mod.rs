@@ -34,6 +34,7 @@ use tamis_make::exact::Store;
 use tamis_make::files::{self, Mapped};
 use tamis_make::groups;
 use tamis_make::health::of_sketch;
+use tamis_make::names::Content;
 use tamis_make::rows::{BadRows, Groups};
 use tamis_make::written::Written;
 use tamis_make::{count_min, opt};
@@ -288,6 +289,7 @@ fn check_outputs(job: &Job, sources: &Sources) -> Result<[Destination; 3]> {
     let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
     let read = inputs.iter().chain([&job.filters]).chain(&job.removed);
     files::check_outputs(to.each_ref().map(Destination::path), read)?;
+    job.bad_rows.path().map_or(Ok(()), |path| Content::BAD_ROWS.check(path))?;
     Ok(to)
 }
 

@@ -258,7 +258,8 @@ proptest! {
         let whole = whole_rows(&file, &[0, 1]).unwrap();
         prop_assert_eq!(whole.len(), rows.len());
 
-        let schema = Schema { codec, ..file.schema().unwrap() };
+        let mut schema = file.schema().unwrap();
+        schema.codec = codec;
         let mut writer = Writer::with_groups_of(group_bytes, Vec::new(), &schema).unwrap();
         let picked = |row: usize| pick >> (row % 64) & 1 == 1;
         let kept: Vec<u8> = (0..rows.len()).filter(|row| picked(*row)).flat_map(|row| whole[row].clone()).collect();
