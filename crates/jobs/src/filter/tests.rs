@@ -199,7 +199,7 @@ proptest! {
             group: group.and_then(|name| file.params().find(name.as_bytes())),
             recipe: job.recipe.clone(),
             invert,
-            bad_rows: BadRows::Skip,
+            on_bad: tamis_make::rows::OnBad::Skip,
         };
         let header = "other,id,of\n";
         let (mut passed, mut records, mut keyless) = (header.as_bytes().to_vec(), 0, 0);
