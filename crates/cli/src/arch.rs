@@ -5,8 +5,7 @@
 #![allow(unsafe_code)]
 
 const MESSAGE: &[u8] =
-    b"error: there is no memory left for this job; no partial output was left in its place: \
-    allow more (ulimit -v), or use fewer threads (--threads 1)\n";
+    b"error: no memory is left for this job: allow more (ulimit -v), or use fewer threads (--threads 1)\n";
 
 /// Has the program end as a job that failed, with a message, in place of an abort.
 #[cfg(unix)]
