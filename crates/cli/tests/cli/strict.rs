@@ -6,6 +6,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use crate::memory::own_memory;
 use crate::support::{Folder, Guard, TAMIS};
 
 /// Ten thousand members in a filter that is right about half of the time, and twice as many lines.
