@@ -73,7 +73,7 @@ pub struct Build {
     exact: bool,
     /// Memory for counting the keys, and for collecting those of --exact; the rest goes to disk
     /// [default: 200MB]
-    #[arg(long, value_parser = memory, value_name = "SIZE")]
+    #[arg(long, value_parser = memory)]
     memory: Option<u64>,
     /// A note about the file, which `inspect` shows
     #[arg(long, value_name = "TEXT", help_heading = "About the file")]

@@ -57,7 +57,7 @@ pub struct Plan {
     #[arg(long, value_name = "FILE.svg")]
     chart: Option<PathBuf>,
     /// Memory for counting the keys of a table; the rest goes to disk [default: 200MB]
-    #[arg(long, value_parser = arguments::memory, value_name = "SIZE", requires = "inputs")]
+    #[arg(long, value_parser = arguments::memory, requires = "inputs")]
     memory: Option<u64>,
     #[command(flatten)]
     sizes: Sizes,

@@ -1,10 +1,15 @@
 //! `--memory` where keys are counted: a job takes what it is given, and the file is the same.
 
-use std::fs;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+#[cfg(target_os = "linux")]
+use std::{
+    fs,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
-use crate::support::{Folder, Guard, TAMIS};
+use crate::support::Folder;
+#[cfg(target_os = "linux")]
+use crate::support::{Guard, TAMIS};
 
 /// The most that a run of tamis had of what this line of its status tells, in bytes.
 #[cfg(target_os = "linux")]
@@ -123,5 +128,5 @@ fn less_memory_than_a_job_can_do_with_is_refused_and_the_least_is_named() {
     assert_eq!(folder.text("old.tamis"), "old");
     folder.ok(&format!("{fuse} 3MB"));
     assert_eq!(folder.json("test old.tamis t.txt")["false_negatives"], 0);
-    folder.refused("plan --keys 100 --fpr 0.01 --memory 1MB", 2, &["INPUTS"]);
+    folder.refused("plan --keys 100 --fpr 0.01 --memory 1MB", 2, &["required"]);
 }

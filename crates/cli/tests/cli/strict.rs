@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
 use crate::memory::own_memory;
 use crate::support::{Folder, Guard, TAMIS};
 

@@ -9,7 +9,7 @@ use crate::about::About;
 use crate::counting;
 use crate::countmin::{Heavy, counters_used};
 use crate::error::{Error, ShapeFault};
-use crate::params::{Numbers, Params};
+use crate::params::{GroupParams, Numbers, Params};
 use crate::sizing::Shape;
 use crate::sketch::Beside;
 
@@ -130,15 +130,18 @@ fn sum_of(part: &[u8]) -> u64 {
 
 /// The words of padding that the data area lacks at its end: fewer than a cache line has.
 fn missing_padding(params: &Params, data: &[u64]) -> io::Result<usize> {
-    let (starts, words) = params.layout();
-    let last = match (starts.last(), params.groups.last()) {
-        (Some(start), Some(group)) => start + group.shape.words() as usize,
-        _ => 0,
-    };
+    let words = params.groups.iter().map(section_words).sum();
+    let last =
+        params.groups.last().map_or(0, |group| words - section_words(group) + group.shape.words() as usize);
     if !(last..=words).contains(&data.len()) {
         return Err(unfit(ShapeFault::Data { expected: words, got: data.len() }));
     }
     Ok(words - data.len())
+}
+
+/// The words of a section and of the padding after it, as [`Params::layout`] has them.
+fn section_words(group: &GroupParams) -> usize {
+    (group.shape.words() as usize).next_multiple_of(8)
 }
 
 /// What was given does not belong together.
@@ -165,7 +168,7 @@ pub fn tail(extras: Extras<'_>) -> io::Result<Vec<u8>> {
 
 fn head_before(params: &Params, tallies: &[Tally], after: &After<'_>) -> io::Result<Vec<u8>> {
     params.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    let (starts, words) = params.layout();
+    let words: usize = params.groups.iter().map(section_words).sum();
     if tallies.len() != params.groups.len() {
         return Err(unfit(ShapeFault::Tallies { tallies: tallies.len(), groups: params.groups.len() }));
     }
@@ -183,8 +186,8 @@ fn head_before(params: &Params, tallies: &[Tally], after: &After<'_>) -> io::Res
     head.extend_from_slice(&description);
     pad(&mut head);
     let directory = head.len();
-    let mut name_offset = 0;
-    for ((group, tally), start) in params.groups.iter().zip(tallies).zip(&starts) {
+    let (mut name_offset, mut start) = (0, 0);
+    for (group, tally) in params.groups.iter().zip(tallies) {
         let name_len = u32::try_from(group.group.0.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
         let Numbers { keys, fpr, slots, width, hashes } = group.numbers();
         let entry = Entry {
@@ -198,12 +201,13 @@ fn head_before(params: &Params, tallies: &[Tally], after: &After<'_>) -> io::Res
             fpr,
             rows: tally.rows,
             ones: tally.ones,
-            offset: extents.data.0 + 8 * *start as u64,
+            offset: extents.data.0 + 8 * start as u64,
             len: 8 * group.shape.words(),
             sum: tally.sum,
         };
         head.extend_from_slice(&entry.encode());
         name_offset += u64::from(name_len);
+        start += section_words(group);
     }
     let directory_sum = checksum(&head[directory..]);
     pad(&mut head);
