@@ -61,9 +61,10 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
         "[a-z\n\"é]{0,6}",
         any::<Option<i8>>(),
         any::<bool>(),
-        prop::option::of(any::<[u32; 3]>().prop_map(|[low, _, day]| [low, 0, day])),
+        // Times that the library can show.
+        prop::option::of((any::<u32>(), 2_440_588..2_500_000u32).prop_map(|(low, day)| [low, 0, day])),
         any::<Option<f32>>(),
-        any::<Option<i64>>(),
+        prop::option::of(0..4_000_000_000_000_000i64),
         any::<Option<[u8; 3]>>(),
     );
     let lists = prop::collection::vec(
