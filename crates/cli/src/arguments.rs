@@ -1,5 +1,7 @@
 //! Arguments that several verbs share: their syntax, then what they mean.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -9,7 +11,8 @@ pub use tamis_jobs::request::bytes;
 pub use tamis_jobs::request::time::duration;
 use tamis_jobs::request::{self, HashName, MOST_THREADS};
 use tamis_make::exact::LEAST_MEMORY;
-use tamis_make::rows::BadRows;
+use tamis_make::files;
+use tamis_make::rows::OnBad;
 use tamis_read::{Delimiter, Format, Quotes};
 
 use crate::show::{Output, usage, wrong};
@@ -55,9 +58,14 @@ pub struct Reading {
     /// Lines that begin with this character are comments; they are skipped and counted
     #[arg(long, value_name = "SIGN", value_parser = comment)]
     pub comment: Option<u8>,
-    /// What to do with rows that have no key or cannot be read: fail, or skip and count them
-    #[arg(long, value_parser = one_of(BadRows::ALL, BadRows::name), default_value = "fail")]
-    pub bad_rows: BadRows,
+    /// What to do with rows that have no key or cannot be read: fail, or skip and count them [default: fail;
+    /// skip with --bad-rows-to]
+    #[arg(long, value_parser = one_of(OnBad::NAMED, OnBad::name))]
+    pub bad_rows: Option<OnBad>,
+    /// Set such rows aside to this file, each with its input, its line, the reason and its text as a line
+    /// of JSON, and go on; the file is empty where there are none
+    #[arg(long, value_name = "FILE")]
+    pub bad_rows_to: Option<PathBuf>,
     /// Threads [default: all cores]
     #[arg(long, value_parser = threads)]
     pub threads: Option<usize>,
@@ -78,7 +86,27 @@ impl Reading {
             },
             comment: self.comment,
             bad_rows: self.bad_rows,
+            bad_rows_to: self.bad_rows_to.clone(),
             threads: self.threads,
+        }
+    }
+
+    /// Refuses a file for bad rows that is another file of the command.
+    pub fn check_aside<'p>(
+        &'p self,
+        outputs: &[Option<&'p Path>],
+        inputs: impl IntoIterator<Item = impl AsRef<Path>> + Clone,
+    ) -> Result<()> {
+        let Some(path) = &self.bad_rows_to else { return Ok(()) };
+        files::check_is_no_input(path, inputs)?;
+        Ok(files::check_outputs(outputs.iter().copied().chain([Some(&**path)]), [] as [&Path; 0])?)
+    }
+
+    /// Refuses a file for bad rows where none is written.
+    pub fn refuse_aside(&self) -> Result<()> {
+        match &self.bad_rows_to {
+            Some(_) => usage("no bad rows are set aside here: leave out --bad-rows-to"),
+            None => Ok(()),
         }
     }
 
@@ -337,6 +365,9 @@ pub fn skew(text: &str) -> Result<f64, String> {
 
 /// An integer from 1: `1000000`, `1_000_000`, `1,000,000`, `1e6`, `1M`.
 pub fn count(text: &str) -> Result<u64, String> {
+    if !commas_part_thousands(text) {
+        return Err("a comma parts thousands here (1,500,000); the decimal sign is a point (1.5M)".into());
+    }
     let plain: String = text.chars().filter(|c| !matches!(c, '_' | ',')).collect();
     if let Ok(number) = plain.parse::<u64>() {
         return if number > 0 { Ok(number) } else { Err("must be at least 1".into()) };
@@ -359,6 +390,18 @@ pub fn count(text: &str) -> Result<u64, String> {
         Some(number) if number.fract() != 0.0 => Err("must be a whole number".into()),
         Some(number) => Ok(number as u64),
     }
+}
+
+/// Whether commas, if there are any, stand before every three digits of an integer.
+fn commas_part_thousands(text: &str) -> bool {
+    let mut parts = text.split(',');
+    let first = parts.next().unwrap_or_default();
+    let mut rest = parts.peekable();
+    if rest.peek().is_none() {
+        return true;
+    }
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    (1..=3).contains(&first.len()) && digits(first) && rest.all(|part| part.len() == 3 && digits(part))
 }
 
 /// Memory for a job that can do with little.
@@ -389,7 +432,7 @@ mod tests {
         assert_eq!((count("1.5M"), count("1.1e6"), count("4.35k")), (Ok(1_500_000), Ok(1_100_000), Ok(4350)));
         for text in [
             "0", "-1", "x", "", "e", "M", "1e", "1e30", "1e99999", "1e32767T", "NaN", "inf", "1.5",
-            "1.23456k", "0.5",
+            "1.23456k", "0.5", "1,5M", "1,5", "1,50,000", "12,3456", ",100", "1,000,", "1,000k", "1.000,5",
         ] {
             assert!(count(text).is_err(), "{text}");
         }

@@ -17,19 +17,41 @@ const INTERRUPT: u8 = 2;
 /// The jobs of this process run one after the other; all of them obey this.
 static CONTROL: LazyLock<Control> = LazyLock::new(Control::default);
 static RUNNING: AtomicBool = AtomicBool::new(false);
-static PATIENT: AtomicBool = AtomicBool::new(false);
+static MANNER: AtomicU8 = AtomicU8::new(Manner::Unknown as u8);
 static SIGNAL: AtomicU8 = AtomicU8::new(INTERRUPT);
+
+/// How what was asked for ends when it is asked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// The arguments are not read yet.
+    Unknown,
+    /// Soon, as a failure.
+    Soon,
+    /// Well, and in its own time; asked a second time, at once.
+    Well,
+}
+
+impl Manner {
+    fn is(self) -> bool {
+        MANNER.load(Relaxed) == self as u8
+    }
+
+    /// From now on.
+    pub fn set(self) {
+        MANNER.store(self as u8, Relaxed);
+    }
+}
 
 /// What a shell reports of a program that the signal ended: 130 after Ctrl-C, 143 after `kill`.
 pub fn exit_code() -> u8 {
     128 + SIGNAL.load(Relaxed)
 }
 
-/// Listens from now on.
+/// Listens from now on. To be called before anything else is done: what comes earlier just ends the program.
 #[cfg(unix)]
 pub fn listen() {
     use std::thread;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
@@ -37,29 +59,42 @@ pub fn listen() {
     /// How long a job may take to hear that it should stop.
     const GRACE: Duration = Duration::from_millis(500);
 
+    /// Signals within this time are one: `timeout` sends its signal to the program, and again to the group
+    /// that the program is in.
+    const ONE: Duration = Duration::from_secs(1);
+
     // What the program was started to ignore (Ctrl-C in the background jobs of scripts, the end of
     // a terminal under nohup) it goes on to ignore.
     let ignored = ignored();
     let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
     let Ok(mut signals) = Signals::new(heard) else { return };
-    thread::spawn(move || {
-        let mut before = false;
+    // Without this thread, signals are heard by nobody.
+    let listener = thread::Builder::new().spawn(move || {
+        let mut first: Option<Instant> = None;
         for signal in signals.forever() {
             SIGNAL.store(signal as u8, Relaxed);
-            if before || !RUNNING.load(Relaxed) {
+            let again = first.is_some_and(|first| first.elapsed() > ONE);
+            first = first.or(Some(Instant::now()));
+            CONTROL.stop();
+            if again || Manner::Soon.is() && !RUNNING.load(Relaxed) {
                 end();
             }
-            before = true;
-            CONTROL.stop();
-            if PATIENT.load(Relaxed) {
-                continue; // until the second signal
-            }
-            thread::spawn(|| {
+            // What ends well is left to it: it may not run yet, or may be done and have to say so.
+            let soon = thread::Builder::new().spawn(|| {
                 thread::sleep(GRACE);
-                end()
+                if !Manner::Well.is() {
+                    end()
+                }
             });
+            if soon.is_err() && !Manner::Well.is() {
+                end();
+            }
         }
     });
+    if let Err(error) = listener {
+        show::error(format!("signals cannot be listened to: {error}"));
+        exit(1);
+    }
 }
 
 /// The signals that the process ignores, the first in the lowest bit; none where that is not told.
@@ -82,10 +117,9 @@ pub fn run<T>(job: impl FnOnce(&Control) -> T) -> T {
     result
 }
 
-/// The same for one that ends well when it is asked to, and may need its time for it; asked a
-/// second time, it is ended at once.
+/// The same for one that ends well when it is asked to, and may need its time for it.
 pub fn run_to_its_end<T>(job: impl FnOnce(&Control) -> T) -> T {
-    PATIENT.store(true, Relaxed);
+    Manner::Well.set();
     run(job)
 }
 

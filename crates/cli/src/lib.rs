@@ -63,6 +63,7 @@ fn taking_negative_numbers(command: Command) -> Command {
 /// Runs the command with these arguments, the first of which is the name of the program, and gives its
 /// exit code: 0 done, 1 the job failed or a check did not hold, 2 wrong usage.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    interrupt::listen();
     let (cli, list) = match parsed(arguments) {
         Ok(parsed) => parsed,
         Err(wrong) => {
@@ -72,11 +73,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(wrong.exit_code()).unwrap_or(2));
         }
     };
-    interrupt::listen();
-    let outcome = match cli.verb {
+    cli.verb.manner().set();
+    let checked = cli.verb.check_files(cli.suffix_list.as_deref());
+    let outcome = checked.and_then(|()| match cli.verb {
         Verb::Completions(completions) => completions.run(&mut Cli::command()),
         verb => verb.run(&cli.output),
-    };
+    });
     if let (Ok(_), Some(path), Some(list)) = (&outcome, &cli.suffix_list, list)
         && !list.is_asked()
     {

@@ -6,9 +6,10 @@ use std::time::SystemTime;
 use anyhow::Result;
 use tamis_jobs::request::Reading;
 use tamis_make::exact::path_beside;
-use tamis_make::{files, number, opt};
-use tamis_read::refusal::Voice;
-use tamis_read::{Delimiter, Explained, Format, calendar};
+use tamis_make::files::Mapped;
+use tamis_make::{exact, files, number, opt};
+use tamis_read::refusal::{Voice, say};
+use tamis_read::{Delimiter, Error, Explained, Format, calendar};
 use tamis_report::{Page, Section};
 
 use crate::show::Output;
@@ -97,11 +98,26 @@ pub fn estimated(output: &Output, estimated: bool) {
     }
 }
 
-/// Says where keys are kept, where they are.
+/// Says where keys are kept, where they are; and of keys that another file left there.
 pub fn exact(output: &Output, path: &Path, pairs: Option<u64>) {
-    if let Some(pairs) = pairs {
-        let path = path_beside(path);
-        output.note(format!("{}: {} kept", path.display(), number::counted(pairs, "key")));
+    let keys = path_beside(path);
+    match pairs {
+        Some(pairs) => {
+            output.note(format!("{}: {} kept", keys.display(), number::counted(pairs, "key")));
+        }
+        None if keys.exists() => output.warn(format!(
+            "{}: holds the keys of the file that was replaced, not of {} as it is: remove it, or build with --exact",
+            keys.display(),
+            path.display()
+        )),
+        None => {}
+    }
+}
+
+/// Warns of keys beside a file that is only asked, if they are damaged or belong to another file.
+pub fn keys_beside(output: &Output, path: &Path, file: &Mapped) {
+    if let Err(Error::Input { path, why }) = exact::beside(path, file) {
+        output.warn(format!("{}: {}", path.display(), say(&*why, &Flags)));
     }
 }
 

@@ -6,8 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tamis_jobs::request;
+use tamis_jobs::{dedup, request};
+use tamis_make::names::WrongName;
+use tamis_make::written;
 use tamis_read::Error;
+use tamis_read::parquet::NoTable;
 use tamis_read::refusal::{Refusal, say};
 use tamis_report::Table;
 
@@ -165,11 +168,22 @@ fn is_usage(why: &dyn Refusal) -> bool {
     why.as_a::<request::Refusal>().is_some() || why.as_a::<tamis_stream::request::Refusal>().is_some()
 }
 
+/// Whether an output is refused that cannot be what was asked for: only the inputs told that, and nothing was
+/// written.
+fn is_wrong_output(error: &Error) -> bool {
+    let (Error::Input { why, .. } | Error::Refused(why)) = error else { return false };
+    why.as_a::<WrongName>().is_some()
+        || why.as_a::<written::Refusal>().is_some()
+        || why.as_a::<NoTable>().is_some()
+        || matches!(why.as_a(), Some(dedup::Refusal::Packed | dedup::Refusal::Table))
+}
+
 /// Says what went wrong, and the exit code for it.
 pub fn failure(error: &anyhow::Error) -> ExitCode {
     self::error(message(error));
     match error.downcast_ref::<Error>() {
         Some(Error::Interrupted) => ExitCode::from(interrupt::exit_code()),
+        Some(error) if is_wrong_output(error) => ExitCode::from(2),
         _ if error.is::<Usage>() => ExitCode::from(2),
         _ => ExitCode::FAILURE,
     }

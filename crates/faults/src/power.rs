@@ -56,7 +56,7 @@ pub fn lose(stage: &Stage<'_>, known: &Known) -> Result<Lost, String> {
             }
             lost.states += 1;
             folder::put(stage.folder, &state).map_err(|error| error.to_string())?;
-            let lasts = if moment.is_none() { known.lasts(&state) } else { Ok(()) };
+            let lasts = if moment.is_none() { known.same_in_the_end(&state, &known.new) } else { Ok(()) };
             match lasts.and_then(|()| known.judge(stage, Left::Dead, Litter::Temporary)) {
                 Ok(Outcome::Right) => {}
                 Ok(Outcome::Refused) => lost.refused += 1,

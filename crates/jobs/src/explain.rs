@@ -11,7 +11,7 @@ use tamis_read::refusal::Refusal;
 use tamis_read::{BadRow, Control, Explained, RowResult, Sink, Sources};
 
 use tamis_make::build::Job;
-use tamis_make::rows::{BadRows, Groups, Key, KeyRows, Names, Take, Unusable, show};
+use tamis_make::rows::{Groups, Key, KeyRows, Names, OnBad, Take, Unusable, show};
 
 /// How a job understands its inputs.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ struct Explaining<'a> {
     /// Makes keys as every job does. It stops at each row without one.
     keys: KeyRows<'a, Last>,
     weighted: bool,
-    bad_rows: BadRows,
+    on_bad: OnBad,
     most: usize,
     /// Rows that are still to be read.
     left: u64,
@@ -127,7 +127,7 @@ impl Explaining<'_> {
         }
         self.left -= 1;
         // Where no row is bad, the first ones are all that is to be shown.
-        let enough = self.left == 0 || (self.bad_rows == BadRows::Skip && rows.len() == self.most);
+        let enough = self.left == 0 || (self.on_bad != OnBad::Fail && rows.len() == self.most);
         if enough { Err(Enough.into()) } else { Ok(()) }
     }
 }
@@ -150,16 +150,16 @@ impl Sink for Explaining<'_> {
         match self.keys.row(place, values) {
             Ok(()) => self.keep(values, Ok(self.made())),
             Err(why) => match why.as_a::<Unusable>() {
-                Some(row) if self.bad_rows == BadRows::Skip => self.keep(values, Err(row.why().to_string())),
+                Some(row) if self.on_bad != OnBad::Fail => self.keep(values, Err(row.why().to_string())),
                 _ => Err(why),
             },
         }
     }
 
     fn bad_row(&mut self, _: Range<usize>, why: BadRow) -> RowResult {
-        match self.bad_rows {
-            BadRows::Fail => Err(why.into()),
-            BadRows::Skip => self.keep(&[], Err(why.to_string())),
+        match self.on_bad {
+            OnBad::Fail => Err(why.into()),
+            OnBad::Skip | OnBad::SetAside => self.keep(&[], Err(why.to_string())),
         }
     }
 }
@@ -214,9 +214,9 @@ pub fn explain(job: &Job, most: usize, control: &Control) -> Result<Explanation>
     let (rows, last) = (Mutex::new(Vec::new()), Mutex::new(VecDeque::new()));
     let groups = Groups::Discover(Names::default());
     let sink = Explaining {
-        keys: KeyRows::new(recipe, Scheme::DEFAULT, BadRows::Fail, groups, Last::default()),
+        keys: KeyRows::new(recipe, Scheme::DEFAULT, OnBad::Fail, groups, Last::default()),
         weighted: recipe.weight.is_some(),
-        bad_rows: job.bad_rows,
+        on_bad: (&job.bad_rows).into(),
         most,
         left: READ,
         rows: &rows,

@@ -12,7 +12,7 @@ use crate::ask::{Answers, Filters};
 use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::files::Mapped;
 use tamis_make::parallel;
-use tamis_make::rows::{BadRows, Key, Keyless, Take, Unusable};
+use tamis_make::rows::{Key, Keyless, OnBad, Take, Unusable};
 
 /// What keys are asked of.
 #[derive(Debug)]
@@ -92,11 +92,11 @@ impl<'f> Lookup<'f> {
     pub fn contains(
         &self,
         table: &Asked,
-        bad_rows: BadRows,
+        on_bad: OnBad,
         threads: usize,
         control: &Control,
     ) -> Result<Vec<Vec<u64>>> {
-        self.ask(table, bad_rows, threads, control, |keys, asking, rows| {
+        self.ask(table, on_bad, threads, control, |keys, asking, rows| {
             let mut found = Vec::new();
             asking.any(&self.filters, keys, 0..self.filters.len(), &mut found);
             rows.extend(found.chunks(64).map(packed));
@@ -107,11 +107,11 @@ impl<'f> Lookup<'f> {
     pub fn codes(
         &self,
         table: &Asked,
-        bad_rows: BadRows,
+        on_bad: OnBad,
         threads: usize,
         control: &Control,
     ) -> Result<Vec<Vec<i8>>> {
-        self.ask(table, bad_rows, threads, control, |keys, asking, rows| {
+        self.ask(table, on_bad, threads, control, |keys, asking, rows| {
             let (first, mut found) = (rows.len(), Vec::new());
             asking.any(&self.filters, keys, 0..self.filters.len(), &mut found);
             rows.extend(found.into_iter().map(i8::from));
@@ -123,11 +123,11 @@ impl<'f> Lookup<'f> {
     pub fn groups(
         &self,
         table: &Asked,
-        bad_rows: BadRows,
+        on_bad: OnBad,
         threads: usize,
         control: &Control,
     ) -> Result<Vec<Vec<Vec<u32>>>> {
-        self.ask(table, bad_rows, threads, control, |keys, asking, rows| {
+        self.ask(table, on_bad, threads, control, |keys, asking, rows| {
             let (first, mut pairs) = (rows.len(), Vec::new());
             rows.resize(first + keys.len(), Vec::new());
             asking.groups(&self.filters, keys, 0..self.filters.len(), &mut pairs);
@@ -142,14 +142,14 @@ impl<'f> Lookup<'f> {
     pub fn estimates(
         &self,
         table: &Asked,
-        bad_rows: BadRows,
+        on_bad: OnBad,
         threads: usize,
         control: &Control,
     ) -> Result<Vec<Vec<u64>>> {
         if self.filters.len() != 1 || self.filters.counter(0).is_none() {
             return Err(NotOneCounter.into());
         }
-        self.ask(table, bad_rows, threads, control, |keys, asking, rows| {
+        self.ask(table, on_bad, threads, control, |keys, asking, rows| {
             let first = rows.len();
             rows.resize(first + keys.len(), 0);
             asking.estimates(&self.filters, keys, 0, &mut rows[first..]);
@@ -160,7 +160,7 @@ impl<'f> Lookup<'f> {
     fn ask<A: Send>(
         &self,
         table: &Asked,
-        bad_rows: BadRows,
+        on_bad: OnBad,
         threads: usize,
         control: &Control,
         answer: impl Fn(&KeyBatch, &mut Answers, &mut Vec<A>) + Sync,
@@ -168,7 +168,7 @@ impl<'f> Lookup<'f> {
         let pieces = table.pieces();
         let answered = parallel::each(threads, pieces.len(), |number| {
             control.check()?;
-            self.ask_piece(table, &pieces[number], bad_rows, &answer)
+            self.ask_piece(table, &pieces[number], on_bad, &answer)
         })?;
         let mut parts = Vec::new();
         parts.resize_with(table.parts(), Vec::new);
@@ -183,7 +183,7 @@ impl<'f> Lookup<'f> {
         &self,
         table: &Asked,
         piece: &Piece,
-        bad_rows: BadRows,
+        on_bad: OnBad,
         answer: impl Fn(&KeyBatch, &mut Answers, &mut Vec<A>),
     ) -> Result<Vec<A>> {
         let mut maker = Maker::new(self.recipe);
@@ -195,8 +195,8 @@ impl<'f> Lookup<'f> {
         table.tiles(piece, |_, cells| {
             keys.clear();
             match seed {
-                Some(seed) => hash_values(&mut maker, seed, cells, bad_rows, &mut keys)?,
-                None => self.make_keys(&mut maker, cells, bad_rows, &mut keys)?,
+                Some(seed) => hash_values(&mut maker, seed, cells, on_bad, &mut keys)?,
+                None => self.make_keys(&mut maker, cells, on_bad, &mut keys)?,
             }
             answer(&keys, &mut asking, &mut answers);
             Ok(())
@@ -209,7 +209,7 @@ impl<'f> Lookup<'f> {
         &self,
         maker: &mut Maker<'_>,
         cells: &[Option<&[u8]>],
-        bad_rows: BadRows,
+        on_bad: OnBad,
         keys: &mut KeyBatch,
     ) -> Result<(), Fault> {
         for (row, values) in cells.chunks_exact(self.recipe.key.len()).enumerate() {
@@ -217,7 +217,7 @@ impl<'f> Lookup<'f> {
                 Ok(bytes) => {
                     keys.take(Key { group: 0, hash: self.scheme.identity(bytes), bytes, weight: 1 });
                 }
-                Err(bad) if bad_rows == BadRows::Fail => {
+                Err(bad) if on_bad == OnBad::Fail => {
                     return Err(Fault { at: row, why: Unusable::new(Keyless::Key(bad), values).into() });
                 }
                 Err(_) => keys.push_keyless(),
@@ -233,7 +233,7 @@ fn hash_values(
     maker: &mut Maker<'_>,
     seed: u64,
     cells: &[Option<&[u8]>],
-    bad_rows: BadRows,
+    on_bad: OnBad,
     keys: &mut KeyBatch,
 ) -> Result<(), Fault> {
     let mut absent = 0;
@@ -251,7 +251,7 @@ fn hash_values(
         let values = std::slice::from_ref(cell);
         match maker.key(values) {
             Ok(key) => keys.set_hash(row, xxh3(key, seed)),
-            Err(bad) if bad_rows == BadRows::Fail => {
+            Err(bad) if on_bad == OnBad::Fail => {
                 return Err(Fault { at: row, why: Unusable::new(Keyless::Key(bad), values).into() });
             }
             Err(_) => keys.mark_keyless(row),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tamis::hash::Scheme;
 use tamis::key::Recipe;
-use tamis_make::rows::{BadRows, Groups, Key, KeyRows, Take};
+use tamis_make::rows::{Groups, Key, KeyRows, OnBad, Take};
 use tamis_read::error::Result;
 use tamis_read::{Control, Options, Sources};
 
@@ -59,7 +59,7 @@ impl Distinct {
     /// Of this table, whose keys are made so.
     pub fn of_table(path: &str, recipe: &Recipe, control: &Control) -> Result<Distinct> {
         let sources = Sources::open(&[path.into()], &Options::default(), &recipe.columns())?;
-        let sink = KeyRows::new(recipe, Scheme::DEFAULT, BadRows::Skip, Groups::One(0), Collect::default());
+        let sink = KeyRows::new(recipe, Scheme::DEFAULT, OnBad::Skip, Groups::One(0), Collect::default());
         let sink = sources.scan_dyn(vec![sink], control)?.remove(0);
         Ok(Distinct { keys: sink.take.keys, skipped: sink.skipped })
     }

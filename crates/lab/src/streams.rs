@@ -24,7 +24,7 @@ use tamis_read::error::{Error, Result};
 use tamis_read::refusal;
 use tamis_read::{Control, Options};
 use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Table};
-use tamis_stream::{Batch, ByRole, Counts, Input, Named, Role, Sizing, Target, Watch};
+use tamis_stream::{Batch, ByRole, Counts, Input, Lost, Named, Role, Sizing, Target, Watch};
 
 use crate::generate;
 
@@ -279,6 +279,7 @@ fn run(
         state: Some(state.into()),
         commit_every: Duration::from_secs(1),
         reconnect: None,
+        lost: Lost::Stop,
         kafka: Default::default(),
         bad_rows: BadRows::Fail,
         threads: job.threads,

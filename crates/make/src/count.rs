@@ -8,8 +8,9 @@ use tamis::params::Name;
 use tamis_read::error::Result;
 use tamis_read::{Control, Sources};
 
+use crate::aside::Aside;
 use crate::distinct::{Counts, Distinct};
-use crate::rows::{BadRows, Groups, Ignore, Key, KeyRows, Names, Take};
+use crate::rows::{Groups, Ignore, Key, KeyRows, Names, OnBad, Take};
 
 /// What the first phase found.
 #[derive(Debug)]
@@ -72,7 +73,9 @@ pub struct KeyRules<'a> {
     /// The hash.
     pub hash: Scheme,
     /// Rows without a key.
-    pub bad_rows: BadRows,
+    pub on_bad: OnBad,
+    /// Where those go that are set aside.
+    pub aside: Option<&'a Aside>,
     /// Whether keys are records whose keywords are counted as well.
     pub count_keywords: bool,
 }
@@ -80,7 +83,12 @@ pub struct KeyRules<'a> {
 impl<'a> KeyRules<'a> {
     /// A sink for one thread.
     pub fn rows<T: Take>(self, groups: Groups<'a>, take: T) -> KeyRows<'a, T> {
-        KeyRows::new(self.recipe, self.hash, self.bad_rows, groups, take)
+        KeyRows::new(self.recipe, self.hash, self.on_bad, groups, take).with_aside(self.aside)
+    }
+
+    /// The same for a second pass over rows that were read: what was set aside is left out.
+    pub(crate) fn again(self) -> KeyRules<'a> {
+        KeyRules { on_bad: self.on_bad.again(), aside: None, ..self }
     }
 
     /// The same, for groups that are numbered as they appear.

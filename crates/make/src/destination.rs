@@ -1,4 +1,4 @@
-//! Where records go: standard output, or a file that appears whole, compressed by its name.
+//! Where records go: standard output, or a file that appears whole, compressed by its name or as Parquet.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use tamis_read::Compression;
 use tamis_read::error::{Error, Result};
+use tamis_read::parquet::{Schema, Writer};
 
-use crate::files::Draft;
+use crate::changing::refuse_busy;
+use crate::files::{self, Draft};
 
 /// Where records go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +24,11 @@ pub enum Destination {
 }
 
 impl Destination {
+    /// This file, or nowhere.
+    pub fn of_file(path: Option<&Path>) -> Destination {
+        path.map_or(Destination::Nowhere, |path| Destination::File(path.into()))
+    }
+
     /// The file, where it is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -49,8 +56,13 @@ enum To {
 }
 
 impl Outlet {
-    /// Opens a destination.
+    /// Opens a destination of text.
     pub fn open(destination: &Destination) -> Result<Outlet> {
+        Outlet::open_for(destination, None)
+    }
+
+    /// Opens a destination of text or, where the columns are given, of rows of Parquet.
+    pub fn open_for(destination: &Destination, schema: Option<&Schema>) -> Result<Outlet> {
         let (to, name) = match destination {
             Destination::Nowhere => (To::Nothing, PathBuf::new()),
             Destination::Stdout => (To::Live(stdout()), PathBuf::from("standard output")),
@@ -60,7 +72,8 @@ impl Outlet {
                     let file = OpenOptions::new().write(true).open(path).map_err(Error::io(path))?;
                     To::Live(Box::new(file))
                 } else {
-                    To::Whole(pack(path, Draft::new(path)?).map_err(Error::io(path))?)
+                    refuse_busy(path)?;
+                    To::Whole(pack(path, schema, Draft::new(path)?).map_err(Error::io(path))?)
                 };
                 (to, path.clone())
             }
@@ -88,6 +101,11 @@ impl Outlet {
         self.write_bytes(records)
     }
 
+    /// Writes what need not end with a record.
+    pub(crate) fn write_part(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write_bytes(bytes)
+    }
+
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let written = match &mut self.to {
             To::Nothing | To::Closed => return Ok(()),
@@ -103,13 +121,24 @@ impl Outlet {
         }
     }
 
-    /// Puts a file in its place.
-    pub fn finish(self) -> Result<()> {
+    /// Ends it. Where it is a file, that is not yet in its place.
+    pub fn end(self) -> Result<Option<Draft>> {
         match self.to {
-            To::Whole(out) => out.unpack().map_err(Error::io(&self.name))?.finish(),
-            _ => Ok(()),
+            To::Whole(out) => out.unpack().map(Some).map_err(Error::io(&self.name)),
+            _ => Ok(None),
         }
     }
+
+    /// Puts a file in its place.
+    pub fn finish(self) -> Result<()> {
+        finish_all([self])
+    }
+}
+
+/// Puts the files of one job in their places: all, or none.
+pub fn finish_all(outlets: impl IntoIterator<Item = Outlet>) -> Result<()> {
+    let drafts = outlets.into_iter().map(Outlet::end).collect::<Result<Vec<_>>>()?;
+    files::finish_all(drafts.into_iter().flatten())
 }
 
 /// Standard output without the buffer of the standard library: the writer has its own.
@@ -162,8 +191,17 @@ impl Packed for liblzma::write::XzEncoder<Draft> {
     }
 }
 
-/// The compression that a name asks for, with the usual level of its tool.
-fn pack(path: &Path, draft: Draft) -> io::Result<Box<dyn Packed>> {
+impl Packed for Writer<Draft> {
+    fn unpack(self: Box<Self>) -> io::Result<Draft> {
+        self.finish()
+    }
+}
+
+/// Rows become Parquet; text gets the compression that a name asks for, with the usual level of its tool.
+fn pack(path: &Path, schema: Option<&Schema>, draft: Draft) -> io::Result<Box<dyn Packed>> {
+    if let Some(schema) = schema {
+        return Ok(Box::new(Writer::new(draft, schema)?));
+    }
     Ok(match Compression::of_name(path) {
         Some(Compression::Gz) => {
             Box::new(flate2::write::GzEncoder::new(draft, flate2::Compression::default()))

@@ -14,6 +14,8 @@ use tamis::whole::{self, Reason};
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 
+use crate::changing::refuse_busy;
+use crate::failpoint::reach;
 use crate::place::{self, Place};
 use crate::{exact, parallel};
 
@@ -70,8 +72,13 @@ impl refusal::Refusal for Refusal {
 /// Writes a file under a temporary name in the same folder, then puts it in its place: a reader
 /// sees the old file or the new one, and a failure leaves the old one untouched.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    draft(path, write)?.finish()
+}
+
+/// The same, and the file is not yet in its place.
+pub fn draft(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Draft> {
     refuse_standard_output(path)?;
-    whole::write(path, write).map_err(refused)
+    whole::draft(path, write).map(Draft).map_err(refused)
 }
 
 /// Makes sure that the names in a folder last. File systems that cannot are passed over.
@@ -90,6 +97,17 @@ impl Draft {
         whole::Draft::new(path).map(Draft).map_err(refused)
     }
 
+    /// The same for a file that belongs to another one: whoever may read that one may read this one.
+    pub fn beside(path: &Path, of: &Path) -> Result<Draft> {
+        refuse_standard_output(path)?;
+        whole::Draft::beside(path, of).map(Draft).map_err(refused)
+    }
+
+    /// The name that the file will have, as it was given.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
     /// The file itself.
     pub fn file(&mut self) -> &mut File {
         self.0.file()
@@ -97,8 +115,17 @@ impl Draft {
 
     /// Puts the file in its place.
     pub fn finish(self) -> Result<()> {
-        self.0.finish().map_err(refused)
+        finish_all([self])
     }
+}
+
+/// Puts files that belong together in their places, in this order, or none of them: all are on disk before the
+/// first is renamed, and an error between takes back those before. Only a program that is ended from outside
+/// between two of them leaves a new one beside an old one.
+pub fn finish_all(drafts: impl IntoIterator<Item = Draft>) -> Result<()> {
+    let drafts: Vec<_> = drafts.into_iter().map(|draft| draft.0).collect();
+    reach("files/written");
+    whole::finish_all_with(drafts, &mut || reach("files/renamed")).map_err(refused)
 }
 
 impl Write for Draft {
@@ -111,8 +138,14 @@ impl Write for Draft {
     }
 }
 
-/// Refuses an output that cannot be written: before the work that would be lost.
+/// Refuses an output that cannot be written, or that another process writes: before the work that would be lost.
 pub fn check(path: &Path) -> Result<()> {
+    refuse_busy(path)?;
+    check_place(path)
+}
+
+/// Refuses an output that cannot be written, and leaves it to others whether somebody else has it.
+pub fn check_place(path: &Path) -> Result<()> {
     refuse_standard_output(path)?;
     whole::check(path).map_err(refused)
 }

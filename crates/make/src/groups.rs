@@ -13,6 +13,7 @@ use tamis_read::refusal::{self, Help};
 use tamis_read::{Control, Sources};
 
 use crate::arena::Placing;
+use crate::changing::Changing;
 use crate::count::{self, KeyRules};
 use crate::distinct::EXACT;
 use crate::exact::{self, Gathered};
@@ -164,6 +165,7 @@ pub struct Left {
 /// Drops groups from a file, which is replaced whole.
 pub fn drop_groups(path: &Path, names: &[Name], threads: usize, control: &Control) -> Result<Left> {
     files::check(path)?;
+    let changing = Changing::begin(path)?;
     let file = files::open_as_is(path)?;
     let old = file.params().clone();
     if old.common.recipe.group.is_none() {
@@ -192,13 +194,13 @@ pub fn drop_groups(path: &Path, names: &[Name], threads: usize, control: &Contro
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
     let (mut draft, tallies) =
         files::draft_container(path, &params, (&rows, &beside), &words, extras, threads)?;
-    let mut exact = None;
+    let mut kept = None;
     if let Some(store) = &store {
         let none = Gathered::none(exact::MEMORY);
-        let (keys, pairs) = exact::write(path, draft.digest()?, &params, none, &[(store, &old)], control)?;
-        keys.finish()?;
-        exact = Some(pairs);
+        kept = Some(exact::write(path, draft.digest()?, &params, none, &[(store, &old)], control)?);
     }
-    draft.finish()?;
+    let (keys, exact) = kept.unzip();
+    changing.still()?;
+    files::finish_all(keys.into_iter().chain([draft]))?;
     Ok(Left { params, tallies, exact })
 }

@@ -94,7 +94,11 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     };
     let estimate = estimated_keys(tally.ones, bits, group.shape.hashes());
     let (keys, rate) = match estimate.is_finite() {
-        true => (estimate.min(tally.held() as f64), group.shape.expected_rate(estimate.round() as u64)),
+        // A filter with bits set holds a key.
+        true => {
+            let keys = (estimate.round() as u64).max(u64::from(tally.ones > 0));
+            (estimate.min(tally.held() as f64), group.shape.expected_rate(keys))
+        }
         false => (estimate, 1.0),
     };
     let load = f64::from(group.shape.hashes()) * most as f64 / bits as f64;

@@ -6,8 +6,10 @@
 //! Plain data in, plain data out. What asks the files is in `tamis-jobs`.
 
 pub mod arena;
+pub mod aside;
 pub mod batch;
 pub mod build;
+pub mod changing;
 pub mod compare;
 pub mod count;
 pub mod count_min;
@@ -24,6 +26,7 @@ pub mod health;
 pub mod leftovers;
 pub mod memory;
 pub mod merge;
+pub mod names;
 pub mod number;
 pub mod opt;
 pub mod parallel;
@@ -35,5 +38,6 @@ pub mod resume;
 pub mod rows;
 pub mod spread;
 pub mod text;
+pub mod written;
 
 pub use tamis_read::{Control, Error, Result};

@@ -4,6 +4,7 @@
 //! built of the same rows. Rows of one table may be spread over many machines: each builds with the
 //! same parameters, and the parts are [merged](crate::merge::merge_in_memory).
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tamis::countmin::Heavy;
@@ -16,6 +17,7 @@ use tamis_read::refusal::{self, Help};
 use tamis_read::{Control, Sources, Table};
 
 use crate::arena::Placing;
+use crate::aside::{self, Aside};
 use crate::build::{self, Job, Putting, Sketches};
 use crate::files::{self, Mapped};
 use crate::opt;
@@ -46,6 +48,9 @@ pub enum Refusal {
     /// Heavy keys need a second pass.
     #[error("heavy keys are found in a second pass")]
     Heavy,
+    /// A file for their bad rows.
+    #[error("bad rows of tables that come one by one are not set aside")]
+    SetAside,
     /// An earlier table was added in part.
     #[error("a table before this one could not be added whole")]
     Broken,
@@ -59,6 +64,7 @@ impl refusal::Refusal for Refusal {
                 vec![Help::give(opt::KIND.with(Kind::Blocked.name())), Help::Do("build from one table")]
             }
             Refusal::Heavy => vec![Help::Do("build from one table"), Help::leave_out(opt::HEAVY)],
+            Refusal::SetAside => vec![Help::Do("build from one table"), Help::leave_out(opt::BAD_ROWS_TO)],
             Refusal::Broken => vec![Help::Do("start again with an empty one")],
         }
     }
@@ -67,11 +73,13 @@ impl refusal::Refusal for Refusal {
 /// Builds sketches of a table. The inputs that the job names are not looked at.
 pub fn build(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Report> {
     let mut sources = Sources::of_table(table, &job.recipe.columns())?;
-    let built = build::make(job, &mut sources, &mut |_, _| (), control)?;
+    let aside = Aside::open(&job.bad_rows, [], [] as [&Path; 0])?;
+    let built = build::make(job, &mut sources, aside.as_ref(), &mut |_, _| (), control)?;
     let heavy = built.heavy.as_ref();
     let extras = Extras { heavy, about: Some(&built.about), journal: b"" };
     let file =
         files::in_memory(&built.params, (&built.rows, &built.beside), &built.arena, extras, job.threads)?;
+    aside::finish(aside)?;
     let (skipped, estimated) = (built.skipped, built.estimated);
     Ok(Report { file, skipped, estimated, heavy: heavy.map(Heavy::keys) })
 }
@@ -79,7 +87,10 @@ pub fn build(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Repo
 /// The parameters for a table: the first phase alone.
 pub fn plan(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Params> {
     let sources = Sources::of_table(table, &job.recipe.columns())?;
-    Ok(build::plan_rows(job, &sources, control)?.0)
+    let aside = Aside::open(&job.bad_rows, [], [] as [&Path; 0])?;
+    let (params, _) = build::plan_rows(job, job.rules(aside.as_ref()), &sources, control)?;
+    aside::finish(aside)?;
+    Ok(params)
 }
 
 /// Sketches of given parameters that take tables one after the other, such as the batches of a stream
@@ -98,6 +109,9 @@ pub struct Builder {
 impl Builder {
     /// Sketches that are still empty. The job has parameters.
     pub fn new(job: Job) -> Result<Builder> {
+        if job.bad_rows.path().is_some() {
+            return Err(Refusal::SetAside.into());
+        }
         let params = match (&job.sketches, job.sketches.putting()) {
             (_, Putting::Static) => return Err(Refusal::Static.into()),
             (_, Putting::Weights { heavy: Some(_) }) => return Err(Refusal::Heavy.into()),
@@ -115,7 +129,7 @@ impl Builder {
     pub fn add(&mut self, table: Arc<dyn Table>, control: &Control) -> Result<()> {
         let sources = Sources::of_table(table, &self.job.recipe.columns())?;
         let arena = Some(self.arena.take().ok_or_else(Builder::broken)?);
-        let (rules, params) = (self.job.rules(), self.params.clone());
+        let (rules, params) = (self.job.rules(None), self.params.clone());
         let built = build::insert(&sources, rules, params, arena, self.job.threads, control)?;
         self.rows.iter_mut().zip(&built.rows).for_each(|(all, more)| *all = all.saturating_add(*more));
         self.beside.iter_mut().zip(&built.beside).for_each(|(all, more)| *all = all.plus(*more));

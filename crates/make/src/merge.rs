@@ -15,8 +15,10 @@ use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 
 use crate::arena::{self, Placing};
+use crate::changing::Changing;
 use crate::exact::{self, Gathered, Store};
 use crate::files::{self, Mapped};
+use crate::names::Content;
 use crate::{count_min, opt, parallel, place};
 
 /// What was merged.
@@ -88,10 +90,13 @@ impl refusal::Refusal for Refusal {
 /// damage would come out under a checksum that matches.
 pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -> Result<Merged> {
     files::check(to)?;
+    Content::Sketches.check(to)?;
     // One of the files may be replaced by what they make together, and no keys beside them.
     if inputs.iter().any(|input| place::is_one_file(to, &exact::path_beside(input))) {
         return Err(Error::input(to, files::Refusal::IsInput));
     }
+    let replaces = inputs.iter().any(|input| place::is_one_file(to, input));
+    let changing = replaces.then(|| Changing::begin(to)).transpose()?;
     let files = files::open_all(inputs)?;
     let Joined { params, rows, beside, data, heavy } =
         join(&files.iter().collect::<Vec<_>>(), inputs, threads, control)?;
@@ -107,13 +112,13 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
     if let Some(stores) = stores {
         let others: Vec<_> = stores.iter().zip(files.iter().map(|file| file.params())).collect();
         let none = Gathered::none(exact::MEMORY);
-        let (keys, pairs) = exact::write(to, draft.digest()?, &params, none, &others, control)?;
-        keys.finish()?;
-        kept = Some(pairs);
+        kept = Some(exact::write(to, draft.digest()?, &params, none, &others, control)?);
     }
     drop(files);
-    draft.finish()?;
-    Ok(Merged { params, tallies, twice, exact: kept, heavy: heavy.map(|heavy| heavy.keys()), dropped })
+    let (keys, exact) = kept.unzip();
+    changing.as_ref().map_or(Ok(()), Changing::still)?;
+    files::finish_all(keys.into_iter().chain([draft]))?;
+    Ok(Merged { params, tallies, twice, exact, heavy: heavy.map(|heavy| heavy.keys()), dropped })
 }
 
 /// Sketches that were brought together, on their way to a file.

@@ -1,7 +1,7 @@
 //! The options of requests. Each name is that of the field; front ends spell it in their own way.
 
 pub use tamis_read::opt::{
-    BAD_ROWS, COMMENT, DELIMITER, FORMAT, KEY, NO_HEADER, OUTPUT_FORMAT, QUOTES, WITH_HEADER,
+    BAD_ROWS, BAD_ROWS_TO, COMMENT, DELIMITER, FORMAT, KEY, NO_HEADER, OUTPUT_FORMAT, QUOTES, WITH_HEADER,
 };
 use tamis_read::refusal::Opt;
 
@@ -12,7 +12,7 @@ macro_rules! options {
 
         /// All of them, those of reading among them.
         pub const ALL: &[Opt] =
-            &[BAD_ROWS, COMMENT, DELIMITER, FORMAT, KEY, NO_HEADER, OUTPUT_FORMAT, QUOTES, WITH_HEADER, $($name),*];
+            &[BAD_ROWS, BAD_ROWS_TO, COMMENT, DELIMITER, FORMAT, KEY, NO_HEADER, OUTPUT_FORMAT, QUOTES, WITH_HEADER, $($name),*];
     };
 }
 
@@ -75,6 +75,8 @@ options! {
     CHART = "chart";
     /// The file to write.
     OUTPUT = "output";
+    /// How pages of Parquet are compressed.
+    COMPRESSION = "compression";
     /// Where a job runs.
     ON = "on";
     /// Records that do not pass.

@@ -127,7 +127,7 @@ pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size, layers: 
         Size::BitsPerKey(bits) if common.kind == Kind::Layered => {
             let hashes = bloom::hashes_for_bits_per_key(bits);
             let bits = |keys: u64| ((keys as f64 * bits).ceil() as u64).max(layered::LEAST_BITS);
-            let shape = |keys| Ok(Shape::Layered { bits: bits(keys).next_power_of_two(), layers, hashes });
+            let shape = |keys| layered::shape_of(bits(keys), layers, hashes);
             shaped(&counts, shape)?
         }
         Size::BitsPerKey(bits) => shaped(&counts, |keys| common.kind.shape_for_bits_per_key(keys, bits))?,
@@ -136,7 +136,7 @@ pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size, layers: 
     let group = |((name, keys), shape): ((Name, u64), Shape)| {
         let fpr = match size {
             Size::Fpr(fpr) => fpr,
-            _ => shape.expected_rate(keys).clamp(f64::MIN_POSITIVE, 1.0),
+            _ => shape.sizing_rate(keys).clamp(f64::MIN_POSITIVE, 1.0),
         };
         GroupParams::filter(name, keys, fpr, shape)
     };
@@ -181,7 +181,10 @@ fn at_rate(common: &Common, counts: &[(Name, u64)], fpr: f64, layers: u32) -> Re
         Scheme::Xxh3 { .. } => {
             let sizes = common.kind.at_rate(fpr)?;
             shaped(counts, |keys| match common.kind {
-                Kind::Layered => sizes.shape(keys).map(|shape| shape.with_layers(layers)),
+                Kind::Layered => {
+                    let one = sizes.shape(keys)?;
+                    layered::shape_of(one.slots(), layers, one.hashes())
+                }
                 _ => sizes.shape(keys),
             })
         }

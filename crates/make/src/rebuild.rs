@@ -10,6 +10,7 @@ use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 
 use crate::arena::{Placing, Private};
+use crate::changing::Changing;
 use crate::exact::{self, Gathered, Store};
 use crate::files::{self, Mapped};
 use crate::health::{Health, health};
@@ -85,6 +86,7 @@ pub fn check(path: &Path, above: f64) -> Result<()> {
 /// for twice their keys; nothing if there are none. The file, and that of its keys, is replaced
 /// whole.
 pub fn from_keys(path: &Path, above: f64, threads: usize, control: &Control) -> Result<Option<Rebuilt>> {
+    let changing = Changing::begin(path)?;
     let file = files::open(path)?;
     let old = file.params().clone();
     let states = healths(&file);
@@ -115,8 +117,8 @@ pub fn from_keys(path: &Path, above: f64, threads: usize, control: &Control) -> 
     let none = Gathered::none(exact::MEMORY);
     let (kept, _) = exact::write(path, draft.digest()?, &params, none, &[(&store, &old)], control)?;
     drop(store);
-    kept.finish()?;
-    draft.finish()?;
+    changing.still()?;
+    files::finish_all([kept, draft])?;
     let highest = |states: &[Health]| states.iter().map(|state| state.rate).fold(0.0, f64::max);
     let after = highest(&healths(&files::open(path)?));
     let groups = states.iter().filter(|state| over(state)).count() as u64;

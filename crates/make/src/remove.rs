@@ -17,6 +17,8 @@ use tamis_read::refusal::{self, Help};
 use tamis_read::{Control, Explained, Sources};
 
 use crate::arena::{self, Placing};
+use crate::aside::{self, Aside};
+use crate::changing::Changing;
 use crate::count::KeyRules;
 use crate::hashes::{self, Wanted};
 use crate::rows::BadRows;
@@ -162,6 +164,7 @@ pub fn refuse(path: &Path, kind: Kind) -> Result<()> {
 pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Report> {
     let start = Instant::now();
     files::check(path)?;
+    let changing = Changing::begin(path)?;
     let container = files::open(path)?;
     let params = container.params().clone();
     refuse(path, params.common.kind)?;
@@ -172,10 +175,12 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     let sources = Sources::open(&removal.inputs, &removal.options, &removal.recipe.columns())?;
     let inputs = sources.explain();
     files::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
+    let aside = Aside::open(&removal.bad_rows, [Some(path)], inputs.iter().map(|input| &input.path))?;
     let rules = KeyRules {
         recipe: &removal.recipe,
         hash: params.common.hash,
-        bad_rows: removal.bad_rows,
+        on_bad: (&removal.bad_rows).into(),
+        aside: aside.as_ref(),
         count_keywords: false,
     };
     let wanted = Wanted { distinct: removal.distinct, known_groups: false };
@@ -219,7 +224,9 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     let extras = Extras { about: Some(&about), ..Extras::default() };
     let (draft, tallies) =
         files::draft_container(path, &report.params, (&rows, &beside), &words, extras, removal.threads)?;
-    draft.finish()?;
+    let aside = aside::end(aside)?;
+    changing.still()?;
+    files::finish_all(aside.into_iter().chain([draft]))?;
     report.tallies = tallies;
     report.time = start.elapsed();
     Ok(report)

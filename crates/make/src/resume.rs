@@ -91,11 +91,11 @@ impl Mark {
         }
     }
 
-    /// The same of a file that is open; it is read at other places afterwards.
+    /// The same of a file that is open, and found again even if nothing was read of it; it is read at other
+    /// places afterwards.
     pub fn through(file: &File, path: &Path, offset: u64) -> io::Result<Mark> {
         let (head, tail) = look(file, offset)?;
-        let trace = if offset > 0 { Some(Trace::of(file, FIRST)?) } else { None };
-        Ok(Mark { path: named(path), offset, head, tail, trace })
+        Ok(Mark { path: named(path), offset, head, tail, trace: Some(Trace::of(file, FIRST)?) })
     }
 
     /// Whether the file still begins with what was read of it. Its path is given, since the text of
@@ -116,12 +116,43 @@ impl Mark {
         }
     }
 
+    /// Whether a file begins with what was read, whatever it is called.
+    pub fn is_in(&self, file: &File) -> bool {
+        look(file, self.offset).is_ok_and(|looks| looks == (self.head, self.tail))
+    }
+
+    /// Whether a file is the one by all that the system knows of it; none where nothing was noted.
+    pub fn is_traced_to(&self, path: &Path) -> Option<bool> {
+        self.trace.as_ref().map(|trace| trace.leads_to(path))
+    }
+
+    /// Whether these are the numbers of the file, and whether they are on the same device at least.
+    pub fn is_numbered(&self, file: &fs::Metadata) -> Numbered {
+        let noted = self.trace.as_ref().and_then(|trace| trace.device.zip(trace.inode));
+        match (noted, number(file)) {
+            (Some(noted), Some(now)) if noted == now => Numbered::Same,
+            (Some((device, _)), Some((now, _))) if device == now => Numbered::Other,
+            _ => Numbered::Unknown,
+        }
+    }
+
     /// The name that the file has now, if it is another one in the same folder.
     pub fn renamed(&self) -> Option<PathBuf> {
         let trace = self.trace.as_ref()?;
         let folder = fs::read_dir(Path::new(&self.path).parent()?).ok()?;
         folder.filter_map(|entry| Some(entry.ok()?.path())).find(|path| trace.leads_to(path))
     }
+}
+
+/// What the numbers of a file say of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbered {
+    /// It is the file, unless the system gave its numbers away since.
+    Same,
+    /// It is another file on the same device.
+    Other,
+    /// Nothing: it is on another device, or has no numbers.
+    Unknown,
 }
 
 /// Digests of the first and the last bytes before an offset.
@@ -151,7 +182,9 @@ impl Trace {
     /// Whether a file is the one by all that is known.
     fn leads_to(&self, path: &Path) -> bool {
         let same = |file: &fs::Metadata| file.is_file() && number(file) == self.device.zip(self.inode);
-        fs::metadata(path).is_ok_and(|file| same(&file))
+        // More first bytes than are ever noted are those of nobody.
+        self.first_length <= FIRST
+            && fs::metadata(path).is_ok_and(|file| same(&file))
             && File::open(path)
                 .and_then(|file| Trace::of(&file, self.first_length))
                 .is_ok_and(|now| now == *self)
@@ -234,9 +267,7 @@ impl Lock {
     /// Holds the lock of a state that is one file, whatever it is called: beside the file that links lead to,
     /// and on the file itself, which may have a second name elsewhere.
     pub fn of_file(state: &Path) -> Result<Lock> {
-        let mut name = real(state).into_os_string();
-        name.push(".lock");
-        let mut lock = Lock::at(Path::new(&name), state)?;
+        let mut lock = Lock::at(&Lock::beside(state), state)?;
         // Elsewhere a file that is locked can be neither read nor replaced.
         if cfg!(unix)
             && let Ok(file) = File::open(state)
@@ -247,6 +278,19 @@ impl Lock {
             lock._state = Some(file);
         }
         Ok(lock)
+    }
+
+    /// Where the lock of a state is that is one file.
+    fn beside(state: &Path) -> PathBuf {
+        let mut name = real(state).into_os_string();
+        name.push(".lock");
+        name.into()
+    }
+
+    /// Whether another process has this file as its state.
+    pub fn is_held(state: &Path) -> bool {
+        let locked = |lock: File| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock));
+        File::open(Lock::beside(state)).is_ok_and(locked)
     }
 
     /// Its file.
@@ -281,7 +325,7 @@ pub fn keep_to_oneself(file: &File, path: &Path) -> Result<()> {
 }
 
 /// Whether the file is still the one of this name.
-fn is_at(file: &File, path: &Path) -> bool {
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     are_same(file.metadata(), fs::metadata(path))
 }
 

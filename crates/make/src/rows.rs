@@ -3,34 +3,79 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crate::aside::{Aside, Setting};
 use crate::opt;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::params::{Name, Params};
 use tamis_read::refusal::{Help, Refusal};
-use tamis_read::{BadRow, Fault, Lines, RowResult, Sink, skip_bad_rows};
+use tamis_read::{BadRecord, BadRow, Fault, Lines, RowResult, Sink, skip_bad_rows};
 
-/// What to do with a row of which no key can be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What a job does with rows of which no key can be made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum BadRows {
-    /// Stop, naming file, line and value.
+    /// Stop at the first, naming file, line and value.
+    #[default]
+    Fail,
+    /// Leave them out, and count them.
+    Skip,
+    /// Leave them out, count them, and write them to this file.
+    SetAside(PathBuf),
+}
+
+impl BadRows {
+    /// The file that they go to, where there is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            BadRows::SetAside(path) => Some(path),
+            BadRows::Fail | BadRows::Skip => None,
+        }
+    }
+}
+
+/// What a sink does with a row of which no key can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnBad {
+    /// Refuse it, which ends the scan.
     #[default]
     Fail,
     /// Leave it out, and count it.
     Skip,
+    /// Count it and refuse it: it is [set aside](Sink::set_aside).
+    SetAside,
 }
 
-impl BadRows {
-    /// All of them.
-    pub const ALL: [BadRows; 2] = [BadRows::Fail, BadRows::Skip];
+impl OnBad {
+    /// Those that can be asked for by name.
+    pub const NAMED: [OnBad; 2] = [OnBad::Fail, OnBad::Skip];
 
     /// Its name in requests.
     pub fn name(self) -> &'static str {
         match self {
-            BadRows::Fail => "fail",
-            BadRows::Skip => "skip",
+            OnBad::Fail => "fail",
+            OnBad::Skip => "skip",
+            OnBad::SetAside => "set aside",
+        }
+    }
+
+    /// The same in a second pass: what was set aside in the first is left out.
+    pub fn again(self) -> OnBad {
+        match self {
+            OnBad::SetAside => OnBad::Skip,
+            on_bad => on_bad,
+        }
+    }
+}
+
+impl From<&BadRows> for OnBad {
+    fn from(bad_rows: &BadRows) -> OnBad {
+        match bad_rows {
+            BadRows::Fail => OnBad::Fail,
+            BadRows::Skip => OnBad::Skip,
+            BadRows::SetAside(_) => OnBad::SetAside,
         }
     }
 }
@@ -124,7 +169,6 @@ pub enum Groups<'a> {
 }
 
 /// The sink that turns rows into keys.
-#[derive(Debug)]
 pub struct KeyRows<'a, T> {
     maker: Maker<'a>,
     parts: usize,
@@ -132,7 +176,8 @@ pub struct KeyRows<'a, T> {
     weight_at: Option<usize>,
     weights: Vec<u64>,
     hash: Scheme,
-    bad_rows: BadRows,
+    on_bad: OnBad,
+    aside: Option<Setting<'a>>,
     groups: Groups<'a>,
     numbers: Numbers,
     /// The one group of all keys and the seed of their hashes, where keys are values as they stand, and
@@ -157,7 +202,7 @@ const REMEMBERED: usize = 1 << 17;
 
 impl<'a, T: Take> KeyRows<'a, T> {
     /// A sink for one thread.
-    pub fn new(recipe: &'a Recipe, hash: Scheme, bad_rows: BadRows, groups: Groups<'a>, take: T) -> Self {
+    pub fn new(recipe: &'a Recipe, hash: Scheme, on_bad: OnBad, groups: Groups<'a>, take: T) -> Self {
         let groups = match groups {
             Groups::One(number) => Groups::One(number),
             _ if recipe.group.is_none() => Groups::One(0),
@@ -174,7 +219,8 @@ impl<'a, T: Take> KeyRows<'a, T> {
             weight_at: recipe.weight_at(),
             weights: Vec::new(),
             hash,
-            bad_rows,
+            on_bad,
+            aside: None,
             groups,
             numbers: Numbers::default(),
             plain,
@@ -183,6 +229,27 @@ impl<'a, T: Take> KeyRows<'a, T> {
             rows: Vec::new(),
             skipped: 0,
             take,
+        }
+    }
+
+    /// The same, with a file for rows that are set aside.
+    pub fn with_aside(self, aside: Option<&'a Aside>) -> Self {
+        KeyRows { aside: aside.map(Setting::new), ..self }
+    }
+
+    /// Counts a row of which no key can be made; what comes of it.
+    #[cold]
+    pub fn refuse(&mut self, why: impl FnOnce() -> Box<dyn Refusal>) -> RowResult {
+        match self.on_bad {
+            OnBad::Fail => Err(why()),
+            OnBad::Skip => {
+                self.skipped += 1;
+                Ok(())
+            }
+            OnBad::SetAside => {
+                self.skipped += 1;
+                Err(why())
+            }
         }
     }
 
@@ -414,11 +481,7 @@ impl<T: Take> Sink for KeyRows<'_, T> {
     fn row(&mut self, _: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         match self.key(values) {
             Ok(()) => Ok(()),
-            Err(_) if self.bad_rows == BadRows::Skip => {
-                self.skipped += 1;
-                Ok(())
-            }
-            Err(why) => Err(Unusable::new(*why, values).into()),
+            Err(why) => self.refuse(|| Unusable::new(*why, values).into()),
         }
     }
 
@@ -448,11 +511,17 @@ impl<T: Take> Sink for KeyRows<'_, T> {
     }
 
     fn bad_row(&mut self, _: Range<usize>, why: BadRow) -> RowResult {
-        if self.bad_rows == BadRows::Fail {
-            return Err(why.into());
+        self.refuse(|| why.into())
+    }
+
+    fn sets_aside(&self) -> bool {
+        self.on_bad == OnBad::SetAside
+    }
+
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        if let Some(aside) = &mut self.aside {
+            aside.take(&record);
         }
-        self.skipped += 1;
-        Ok(())
     }
 }
 
@@ -514,11 +583,11 @@ mod tests {
             let text = lines.join("\n");
             let key = vec![Field { column: Column::Line, steps: Vec::new() }];
             let recipe = Recipe { key, group: None, weight: None, null };
-            let bad_rows = if skip { BadRows::Skip } else { BadRows::Fail };
+            let on_bad = if skip { OnBad::Skip } else { OnBad::Fail };
             let [together, one_by_one] = [false, true].map(|reads_bytes| {
                 let take = Hashes { reads_bytes, ..Hashes::default() };
                 let mut sink =
-                    KeyRows::new(&recipe, Scheme::DEFAULT, bad_rows, Groups::One(3), take);
+                    KeyRows::new(&recipe, Scheme::DEFAULT, on_bad, Groups::One(3), take);
                 assert_eq!(sink.plain.is_some(), !reads_bytes);
                 let done = windows(text.as_bytes(), |lines| sink.lines(lines));
                 sink.take.list.sort_unstable();

@@ -55,8 +55,9 @@ fn with_marks(error: PyErr, marked: String) -> PyErr {
 }
 
 /// The options that are arguments of some function or method of this package: no others are advised.
-pub const ARGUMENTS: [&str; 29] = [
+pub const ARGUMENTS: [&str; 30] = [
     "bad_rows",
+    "bad_rows_to",
     "bits_per_key",
     "conservative",
     "count",

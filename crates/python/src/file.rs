@@ -18,7 +18,7 @@ use tamis_jobs::lookup::{self, Lookup};
 use tamis_make::count_min::{Promise, top_of_open};
 use tamis_make::files::{self, Mapped};
 use tamis_make::health::{Health, health, of_sketch};
-use tamis_make::rows::{BadRows, Keyless};
+use tamis_make::rows::{Keyless, OnBad};
 use tamis_make::text::listed_names;
 use tamis_make::{groups, memory, merge};
 use tamis_read::table::Asked;
@@ -101,7 +101,7 @@ impl File {
 struct Question {
     asked: Asked,
     group: Option<usize>,
-    bad: BadRows,
+    bad: OnBad,
     threads: usize,
 }
 
@@ -140,10 +140,10 @@ fn no_key(bad: BadValue) -> PyErr {
 }
 
 /// The answer to a single key; for an invalid key a fallback, if that is allowed.
-fn or_else<T>(answer: Result<T, BadValue>, bad_rows: BadRows, nothing: T) -> PyResult<T> {
+fn or_else<T>(answer: Result<T, BadValue>, bad_rows: OnBad, nothing: T) -> PyResult<T> {
     match answer {
         Ok(answer) => Ok(answer),
-        Err(_) if bad_rows == BadRows::Skip => Ok(nothing),
+        Err(_) if bad_rows == OnBad::Skip => Ok(nothing),
         Err(bad) => Err(no_key(bad)),
     }
 }

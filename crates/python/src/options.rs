@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 use tamis::key::Recipe;
 use tamis_jobs::request::{self, BuildJob, Malformed, Reading, TestJob};
 use tamis_make::build::Job;
-use tamis_make::rows::BadRows;
+use tamis_make::rows::OnBad;
 
 use crate::errors::refused;
 
@@ -50,8 +50,8 @@ impl Options<'_> {
     }
 
     /// What to do with rows without a key.
-    pub fn bad_rows(&self) -> PyResult<BadRows> {
-        Ok(self.of_file()?.reading.bad_rows)
+    pub fn bad_rows(&self) -> PyResult<OnBad> {
+        self.of_file()?.reading.on_bad().map_err(refused)
     }
 
     /// How text is read.
@@ -107,8 +107,8 @@ pub fn threads(given: Option<usize>) -> PyResult<usize> {
 }
 
 /// What to do with rows without a key.
-pub fn bad_rows(given: Option<String>) -> PyResult<BadRows> {
+pub fn bad_rows(given: Option<String>) -> PyResult<OnBad> {
     let options = Map::from_iter([("bad_rows".to_owned(), given.into())]);
     let reading: Reading = request::read(options).map_err(malformed)?;
-    Ok(reading.bad_rows)
+    reading.on_bad().map_err(refused)
 }

@@ -412,7 +412,7 @@ fn sieve_lines<'py>(
     let options = Options(options);
     let recipe = options.applied(&file.file.params().common.recipe)?;
     let rows = Given::new(&options, recipe.key.len())?.rows(lines, name)?;
-    let question = Question { group: file.group(group)?, recipe, invert, bad_rows: options.bad_rows()? };
+    let question = Question { group: file.group(group)?, recipe, invert, on_bad: options.bad_rows()? };
     let sieved = py.detach(|| apart::sieve(&file.file, &question, rows, &Control::default()));
     let (passed, found) = sieved.map_err(at_rows)?;
     Ok((PyBytes::new(py, &passed), found.records, found.admitted, found.keyless))

@@ -35,10 +35,13 @@ pub enum BadInput {
     #[error("its records are written unchanged")]
     KeepsFormat,
     /// Records of Parquet are asked for in a format that is not written.
-    #[error("its records can be written as CSV, TSV or NDJSON")]
+    #[error("its records can be written as CSV, TSV, NDJSON or Parquet")]
     NoSuchOutput,
+    /// Records of Parquet that have no text.
+    #[error("its records cannot be written as text: {0}")]
+    NotAsText(Box<dyn Refusal>),
     /// Records that cannot follow those of the first input in one file.
-    #[error("its format or its columns are not those of {}", .0.display())]
+    #[error("its format, its columns or their types are not those of {}", .0.display())]
     OtherForm(PathBuf),
 }
 
@@ -53,6 +56,7 @@ impl Refusal for BadInput {
             BadInput::Spent => vec![Help::Do("give a file instead")],
             BadInput::KeepsFormat => vec![Help::leave_out(opt::OUTPUT_FORMAT)],
             BadInput::NoSuchOutput => vec![Help::give(opt::OUTPUT_FORMAT.with("csv"))],
+            BadInput::NotAsText(_) => vec![Help::Do("name an output that ends in .parquet")],
             BadInput::OtherForm(_) => vec![Help::Do("run the job on each of them by itself")],
         }
     }

@@ -67,6 +67,9 @@ pub enum BadRow {
     /// It cannot be written as TSV, which has no quotes.
     #[error("a value with a tab or a line end cannot be written as TSV")]
     NotTsv,
+    /// It cannot be written as columns of text in Parquet.
+    #[error("a value that is not UTF-8 cannot be text in Parquet")]
+    NotUtf8,
     /// A line of NDJSON is something else than an object.
     #[error("not a JSON object; each line must be one, such as {{\"id\": 1}}")]
     NotAnObject,
@@ -149,6 +152,10 @@ impl Refusal for BadRow {
                 let others = ["csv", "ndjson"].map(|format| opt::OUTPUT_FORMAT.with(format));
                 vec![Help::GiveOne(others.to_vec())]
             }
+            BadRow::NotUtf8 => vec![
+                Help::Do("convert it to UTF-8 first (iconv -t UTF-8)"),
+                Help::Do("name an output that is text"),
+            ],
             BadRow::LongDecimal { .. } => vec![Help::Do("choose another column")],
             _ => vec![skip_bad_rows()],
         }

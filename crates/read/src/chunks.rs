@@ -126,6 +126,15 @@ impl Chunk {
     }
 }
 
+/// When the numbers of lines are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineNumbers {
+    /// Of plain files, when an error needs one.
+    WhenNeeded,
+    /// At each chunk.
+    Always,
+}
+
 /// Where the rows of a text begin.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Beginning {
@@ -133,6 +142,8 @@ pub(super) struct Beginning {
     pub(super) bytes: usize,
     /// The line ends in them.
     pub(super) lines: u64,
+    /// The last of these bytes, whose line ends are not among those: rows that are passed over.
+    pub(super) uncounted: usize,
 }
 
 /// A text that is being read.
@@ -148,6 +159,8 @@ pub(super) struct Feed {
     line: Option<u64>,
     /// Bytes that are still to be passed over before the first row.
     skip: usize,
+    /// The last of them in which lines are still to be counted.
+    uncounted: usize,
     /// The beginning of the next chunk: a row whose end was not read yet.
     carry: Vec<u8>,
     ended: bool,
@@ -165,7 +178,7 @@ impl Feed {
         compression: Option<Compression>,
         beginning: Beginning,
         dialect: Dialect,
-        sizes: Sizes,
+        (sizes, lines): (Sizes, LineNumbers),
     ) -> Result<Feed> {
         let count = Arc::new(AtomicU64::new(0));
         let plain = origin.is_file() && compression.is_none();
@@ -176,8 +189,11 @@ impl Feed {
         } else {
             (open(path, origin, compression, &count)?, beginning.bytes)
         };
-        // Lines of a plain file are counted when an error needs it.
-        let line = if plain { None } else { Some(beginning.lines + 1) };
+        let line = match (plain, lines) {
+            (false, _) => Some(beginning.lines + 1),
+            (true, LineNumbers::Always) => Some(line_at(path, origin, beginning.bytes as u64)?),
+            (true, LineNumbers::WhenNeeded) => None,
+        };
         Ok(Feed {
             bytes,
             compression,
@@ -188,6 +204,7 @@ impl Feed {
             start: beginning.bytes as u64,
             line,
             skip,
+            uncounted: if plain { 0 } else { beginning.uncounted },
             carry: Vec::new(),
             ended: false,
             pace: None,
@@ -218,6 +235,10 @@ impl Feed {
                 .read(&mut self.bytes, more, self.pace.as_ref())
                 .map_err(|source| damaged(path, self.compression, source))?;
             let skipped = self.skip.min(buffer.data().len());
+            let counted = self.skip.saturating_sub(self.uncounted).min(skipped);
+            if let Some(line) = &mut self.line {
+                *line += newlines(&buffer.data()[counted..skipped]);
+            }
             self.skip -= skipped;
             buffer.begin += skipped;
             if skipped > 0 && goes_on && buffer.data().is_empty() {

@@ -6,7 +6,7 @@ use tamis::key::Column;
 
 use super::doubt::Doubt;
 use super::options::{Delimiter, Quotes};
-use super::{Format, Options, binary, lines};
+use super::{Format, Options, binary, extension, lines};
 use crate::opt;
 use crate::refusal::{Help, Opt, Refusal};
 
@@ -263,16 +263,6 @@ fn name(format: Format) -> &'static str {
         Format::Log => "an access log",
         Format::Parquet => "Parquet",
     }
-}
-
-/// The last part of the name, in lower case, without that of a compression.
-fn extension(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    let plain = [".gz", ".zst", ".bz2", ".xz"]
-        .iter()
-        .find_map(|compression| name.strip_suffix(compression))
-        .unwrap_or(&name);
-    plain.rsplit_once('.').map_or(String::new(), |(_, extension)| extension.to_owned())
 }
 
 fn only_lines(columns: &[Column]) -> bool {

@@ -47,6 +47,12 @@ impl Picks {
         Picks { fields, width, spare: usize::MAX - width, quotes: true }
     }
 
+    /// Adds all fields of rows that have this many, and no other number.
+    pub(super) fn add_all(&mut self, count: usize, quotes: Quotes) {
+        self.fields.extend(0..count);
+        *self = Picks::new(std::mem::take(&mut self.fields)).below_header(count, quotes);
+    }
+
     /// Of rows below a header with this many fields, among which all the asked ones are.
     pub(super) fn below_header(self, header: usize, quotes: Quotes) -> Self {
         let spare = header.max(self.width) - self.width;

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use crate::extension::extension;
 use crate::options::Quotes;
-use crate::reader::Compression;
+use crate::parquet::Schema;
 
 /// How the bytes of a file are cut into rows and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,17 +40,14 @@ impl Format {
         }
     }
 
-    /// What records of Parquet become, by the name of the file they go to.
-    pub fn for_output(path: Option<&Path>) -> Format {
-        let plain = path.map(|path| match Compression::of_name(path) {
-            Some(_) => path.with_extension(""),
-            None => path.to_owned(),
-        });
-        let extension = plain.and_then(|path| Some(path.extension()?.to_string_lossy().to_lowercase()));
-        match extension.as_deref() {
-            Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
-            Some("tsv" | "tab") => Format::Tsv,
-            _ => Format::Csv,
+    /// What the name of a file says it is, if it says so: `x.csv`, `x.ndjson.gz`.
+    pub fn of_name(path: &Path) -> Option<Format> {
+        match extension(path).as_str() {
+            "csv" => Some(Format::Csv),
+            "tsv" | "tab" => Some(Format::Tsv),
+            "ndjson" | "jsonl" | "json" => Some(Format::Ndjson),
+            "parquet" | "parq" | "pq" => Some(Format::Parquet),
+            _ => None,
         }
     }
 }
@@ -57,7 +55,7 @@ impl Format {
 /// How the records of all inputs are written.
 #[derive(Debug, Clone)]
 pub struct Form {
-    /// Their format: no longer Parquet.
+    /// Their format.
     pub format: Format,
     /// The delimiter of delimited text.
     pub delimiter: u8,
@@ -69,4 +67,21 @@ pub struct Form {
     pub columns: Vec<String>,
     /// What stands before the first record: a byte order mark, a header.
     pub prelude: Vec<u8>,
+    /// The columns and their types, where records become rows of Parquet.
+    pub schema: Option<Schema>,
+}
+
+impl Form {
+    /// Of rows of Parquet.
+    pub(crate) fn of_table(schema: Schema) -> Form {
+        Form {
+            format: Format::Parquet,
+            delimiter: 0,
+            quotes: Quotes::None,
+            header: false,
+            columns: Vec::new(),
+            prelude: Vec::new(),
+            schema: Some(schema),
+        }
+    }
 }

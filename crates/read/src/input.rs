@@ -1,11 +1,12 @@
 //! One input that was opened and understood.
 
 use std::path::{Path, PathBuf};
+use std::{mem, str};
 
 use tamis::key::Column;
 
 use super::binary::{self, LOOKED_THROUGH};
-use super::chunks::{Beginning, Feed, LineEnds, Sizes};
+use super::chunks::{Beginning, Feed, LineEnds, LineNumbers, Sizes};
 use super::delimited::{self, newlines};
 use super::detect::{self, BYTE_ORDER_MARK, BadFormat, RowFormat};
 use super::dialect::{Dialect, Picks};
@@ -14,7 +15,7 @@ use super::named::Named;
 use super::options::{Delimiter, Quotes};
 use super::origin::{self, Head, Origin};
 use super::pace::Flow;
-use super::parquet::ParquetFile;
+use super::parquet::{NoTable, ParquetFile, Picked, Schema};
 use super::reader::Compression;
 use super::render::Style;
 use super::{Form, Format, Options, Watch, columns, header, lines, ndjson};
@@ -93,7 +94,7 @@ pub(super) enum Rows {
     /// By these paths.
     Ndjson(Vec<String>),
     Log(Fields),
-    Parquet(ParquetFile, Vec<usize>),
+    Parquet(ParquetFile, Picked),
 }
 
 /// What was seen of an input by looking at its head.
@@ -202,41 +203,76 @@ impl Input {
     }
 
     /// Its text, to be read from the beginning.
-    pub(super) fn feed(&self, sizes: Sizes) -> Result<Feed> {
-        Feed::open(&self.path, &self.origin, self.compression, self.beginning, self.dialect(), sizes)
+    pub(super) fn feed(&self, sizes: Sizes, lines: LineNumbers) -> Result<Feed> {
+        let dialect = self.dialect();
+        Feed::open(&self.path, &self.origin, self.compression, self.beginning, dialect, (sizes, lines))
     }
 
-    /// How its records are written. Those of Parquet become text, in the wanted format or this
-    /// usual one; all others stay as they are.
-    pub(super) fn form(&mut self, wanted: Option<Format>, usual: Format) -> Result<Form> {
-        let format = self.explained.format;
-        let Rows::Parquet(file, columns) = &mut self.rows else {
-            if wanted.is_some_and(|wanted| wanted != format) {
-                return Err(Error::input(&self.path, BadInput::KeepsFormat));
-            }
-            let (delimiter, quotes) = match format {
-                Format::Log => (b' ', Quotes::Log),
-                _ => (self.dialect().delimiter.written(), self.dialect().quotes),
-            };
-            return Ok(Form {
-                format,
-                delimiter,
-                quotes,
-                header: self.explained.header,
-                columns: if self.explained.header { self.explained.columns.clone() } else { Vec::new() },
-                prelude: self.prelude.clone(),
-            });
+    /// The names under which values of these columns are shown, each once: all of the record where that is
+    /// read, the asked ones otherwise.
+    pub(super) fn shown(&self, picked: &Picked) -> Vec<Option<&str>> {
+        let name = |column: &usize| self.explained.columns.get(*column).map(String::as_str);
+        let columns = match picked {
+            Picked::Texts(columns) => columns,
+            // A whole row is no text: what was asked for stands for it.
+            Picked::AndRow(columns) => return columns.iter().map(name).chain([None]).collect(),
         };
-        let format = wanted.unwrap_or(usual);
+        let asked = self.style.as_ref().map_or(0, |style| columns.len() - style.columns());
+        let is_shown =
+            |&(place, column): &(usize, &usize)| place >= asked && !columns[asked..place].contains(column);
+        columns.iter().enumerate().map(|at| if is_shown(&at) { name(at.1) } else { None }).collect()
+    }
+
+    /// How its records are written. Those of text stay as they are, or become rows of Parquet; those of
+    /// Parquet become rows of Parquet or text: CSV, where nothing else is wanted.
+    pub(super) fn form(&mut self, wanted: Option<Format>) -> Result<Form> {
+        let format = self.explained.format;
+        match (format, wanted) {
+            (Format::Parquet, Some(Format::Parquet)) => self.form_of_rows(),
+            (Format::Parquet, wanted) => self.form_of_texts(wanted.unwrap_or(Format::Csv)),
+            (_, Some(Format::Parquet)) => self.form_of_columns(),
+            (_, Some(wanted)) if wanted != format => Err(Error::input(&self.path, BadInput::KeepsFormat)),
+            _ => Ok(self.form_as_it_is()),
+        }
+    }
+
+    /// Of text that stays as it is.
+    fn form_as_it_is(&self) -> Form {
+        let format = self.explained.format;
+        let (delimiter, quotes) = match format {
+            Format::Log => (b' ', Quotes::Log),
+            _ => (self.dialect().delimiter.written(), self.dialect().quotes),
+        };
+        Form {
+            format,
+            delimiter,
+            quotes,
+            header: self.explained.header,
+            columns: if self.explained.header { self.explained.columns.clone() } else { Vec::new() },
+            prelude: self.prelude.clone(),
+            schema: None,
+        }
+    }
+
+    /// Of Parquet that becomes text.
+    fn form_of_texts(&mut self, format: Format) -> Result<Form> {
+        let names = &self.explained.columns;
+        let Rows::Parquet(file, Picked::Texts(columns)) = &mut self.rows else {
+            return Ok(self.form_as_it_is());
+        };
         let delimiter = if format == Format::Tsv { b'\t' } else { b',' };
-        for column in 0..self.explained.columns.len() {
-            file.check(column)?;
+        for column in 0..names.len() {
+            file.check(column).map_err(|error| match error {
+                Error::Input { path, why } => Error::input(path, BadInput::NotAsText(why)),
+                error => error,
+            })?;
         }
         let (style, prelude) = match format {
-            Format::Csv | Format::Tsv => Style::delimited(&self.explained.columns, delimiter)
-                .ok_or_else(|| Error::input(&self.path, BadRow::NotTsv))?,
+            Format::Csv | Format::Tsv => {
+                Style::delimited(names, delimiter).ok_or_else(|| Error::input(&self.path, BadRow::NotTsv))?
+            }
             Format::Ndjson => {
-                let names = self.explained.columns.iter().enumerate();
+                let names = names.iter().enumerate();
                 let names: Vec<_> = names.map(|(i, name)| (name.clone(), file.is_bare(i))).collect();
                 (Style::ndjson(&names), Vec::new())
             }
@@ -244,11 +280,50 @@ impl Input {
                 return Err(Error::input(&self.path, BadInput::NoSuchOutput));
             }
         };
-        columns.extend(0..self.explained.columns.len());
+        columns.extend(0..names.len());
         self.style = Some(style);
         let header = format != Format::Ndjson;
         let quotes = Quotes::usual(delimiter.into());
-        Ok(Form { format, delimiter, quotes, header, columns: self.explained.columns.clone(), prelude })
+        let columns = names.clone();
+        Ok(Form { format, delimiter, quotes, header, columns, prelude, schema: None })
+    }
+
+    /// Of Parquet that stays what it is.
+    fn form_of_rows(&mut self) -> Result<Form> {
+        let Rows::Parquet(file, picked) = &mut self.rows else { return Ok(self.form_as_it_is()) };
+        let schema = file.schema()?;
+        if let Picked::Texts(columns) = picked {
+            *picked = Picked::AndRow(mem::take(columns));
+        }
+        self.style = Some(Style::Row);
+        Ok(Form::of_table(schema))
+    }
+
+    /// Of text that becomes columns of text in Parquet.
+    fn form_of_columns(&mut self) -> Result<Form> {
+        let refused = |why: NoTable| Error::input(&self.path, why);
+        let names = match &mut self.rows {
+            Rows::Ndjson(_) => return Err(refused(NoTable::Objects)),
+            Rows::Lines(columns) | Rows::Undoubted(columns) => {
+                *columns += 1;
+                vec!["line".to_owned()]
+            }
+            Rows::Log(fields) => {
+                fields.add_all();
+                self.explained.columns.clone()
+            }
+            Rows::Delimited(dialect, picks) => {
+                if str::from_utf8(&self.prelude).is_err() {
+                    return Err(refused(NoTable::Header));
+                }
+                picks.add_all(self.explained.columns.len(), dialect.quotes);
+                self.explained.columns.clone()
+            }
+            Rows::Parquet(..) => return self.form_of_rows(),
+        };
+        let schema = Schema::of_texts(&names).map_err(refused)?;
+        self.style = Some(Style::Texts { columns: names.len() });
+        Ok(Form::of_table(schema))
     }
 
     /// Its length in bytes, where that is known.
@@ -281,7 +356,7 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
     }
     let seen = Seen {
         kind,
-        beginning: Beginning { bytes: mark, lines: 0 },
+        beginning: Beginning { bytes: mark, ..Beginning::default() },
         header: false,
         by_look,
         quotes: None,
@@ -429,7 +504,7 @@ fn look_at_table(
     };
     let rows = found.map(|found| Some(Rows::Delimited(dialect, picks(found))));
     let beginning = match seen.header {
-        true => Beginning { bytes: end, lines: newlines(&head.bytes[..end]) },
+        true => Beginning { bytes: end, lines: newlines(&head.bytes[..end]), uncounted: 0 },
         false => seen.beginning,
     };
     let comments = if seen.header { comments } else { 0 };
@@ -465,7 +540,7 @@ fn paths(asked: &[Column], names: &[String]) -> Result<Vec<String>, NoColumn> {
 fn parquet_rows(file: ParquetFile, asked: &[Column], names: &[String]) -> Result<Rows> {
     let found = columns::find(asked, names).map_err(|why| Error::input(file.path(), why.without_lines()))?;
     found.iter().try_for_each(|&column| file.check(column))?;
-    Ok(Rows::Parquet(file, found))
+    Ok(Rows::Parquet(file, Picked::Texts(found)))
 }
 
 /// Lines have one value each, which is asked as the line or as column 1.

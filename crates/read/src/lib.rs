@@ -40,6 +40,7 @@
 //! `log`, `parquet`) → the sink.
 
 mod arch;
+mod aside;
 mod bad_input;
 mod bad_row;
 mod binary;
@@ -54,6 +55,7 @@ mod detect;
 mod dialect;
 mod doubt;
 pub mod error;
+mod extension;
 mod feeder;
 mod format;
 #[doc(hidden)]
@@ -74,7 +76,7 @@ mod options;
 mod ordered;
 mod origin;
 pub mod pace;
-mod parquet;
+pub mod parquet;
 mod reader;
 pub mod refusal;
 pub mod render;
@@ -88,11 +90,13 @@ mod tests;
 mod watch;
 
 pub use arch::text::Places;
+pub use aside::BadRecord;
 pub use bad_row::{BadRow, skip_bad_rows};
 pub use chunks::LONGEST_ROW;
 pub use columns::{ColumnNames, NoColumn};
 pub use control::Control;
 pub use error::{Error, Result};
+pub use extension::extension;
 pub use format::{Form, Format};
 pub use input::Explained;
 pub use lines::{Fault, Lines, windows};

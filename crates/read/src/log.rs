@@ -74,6 +74,17 @@ pub(super) struct Fields {
     picks: Vec<Pick>,
     /// The fields that are looked for: those that every line has, and up to the last that is asked.
     wanted: usize,
+    /// Whether a line may have more than is asked for.
+    more: More,
+}
+
+/// What is done with fields beyond those that have names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum More {
+    /// They are passed over.
+    Passed,
+    /// They are wrong: all of a line is asked for, and they have no names.
+    Wrong,
 }
 
 /// The field of a line that is not as servers write it, and what is wrong with it.
@@ -181,7 +192,15 @@ impl Fields {
             _ => 0,
         };
         let wanted = picks.iter().map(last).max().unwrap_or(0).max(FIELDS);
-        Ok(Fields { picks, wanted })
+        Ok(Fields { picks, wanted, more: More::Passed })
+    }
+
+    /// Adds all that has a name, in its order. Lines that have more are wrong from here on.
+    pub(super) fn add_all(&mut self) {
+        let named: Vec<Column> = names().into_iter().map(Column::Name).collect();
+        self.picks.extend(Fields::new(&named).map(|fields| fields.picks).unwrap_or_default());
+        self.wanted = MOST;
+        self.more = More::Wrong;
     }
 
     /// Gives the values of a line to the sink, or tells it what is wrong with the line.
@@ -202,6 +221,10 @@ impl Fields {
                 Err(wrong) => return sink.bad_row(place, wrong.into()),
             },
         };
+        if self.more == More::Wrong && found[AGENT + 1..].iter().any(|field| !field.is_empty()) {
+            let wrong = Wrong { field: AGENT + 1, fault: "has no name, and so is no column of Parquet" };
+            return sink.bad_row(place, wrong.into());
+        }
         match self.picks.len() {
             0..=ON_STACK => {
                 let values = &mut [None; ON_STACK][..self.picks.len()];

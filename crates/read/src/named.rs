@@ -5,6 +5,7 @@ use std::path::{Component, Path};
 
 use tamis::key::Column;
 
+use crate::aside::BadRecord;
 use crate::bad_row::BadRow;
 use crate::columns::NoColumn;
 use crate::inputs::STDIN;
@@ -99,6 +100,14 @@ impl Sink for WithName<'_, '_> {
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.sink.bad_row(place, why)
+    }
+
+    fn sets_aside(&self) -> bool {
+        self.sink.sets_aside()
+    }
+
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        self.sink.set_aside(record);
     }
 }
 

@@ -4,6 +4,8 @@ use crate::refusal::Opt;
 
 /// What is done with rows that cannot be used.
 pub const BAD_ROWS: Opt = Opt("bad_rows");
+/// The file that they are set aside to.
+pub const BAD_ROWS_TO: Opt = Opt("bad_rows_to");
 /// What separates the values of delimited text.
 pub const DELIMITER: Opt = Opt("delimiter");
 /// The format of the inputs.

@@ -17,6 +17,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use super::aside::BadRecord;
 use super::chunks::{Buffer, Trouble};
 use super::feeder::{Feeder, Order, Place, Supply};
 use super::render::Style;
@@ -45,6 +46,7 @@ pub(super) fn sift<'a, P: Supply, S: Sift>(
         position: Position::default(),
         rendering: None,
         rendered: Vec::new(),
+        aside: 0,
     };
     let sifters = sifters.into_iter().map(sifting).collect();
     let pause = |number| outlet.pause(number);
@@ -239,6 +241,8 @@ struct Sifting<'o, 'a, S: Sift> {
     /// How rows become text that have none, how much of it makes a batch, and what there is of it.
     rendering: Option<(&'o Style, usize)>,
     rendered: Vec<u8>,
+    /// Bytes that were set aside since the last batch.
+    aside: usize,
 }
 
 impl<'o, S: Sift> Sifting<'o, '_, S> {
@@ -265,6 +269,7 @@ impl<'o, S: Sift> Sifting<'o, '_, S> {
     fn hand_over(&mut self, data: &[u8]) {
         let mut batch = lock(&self.outlet.state).spare.pop().unwrap_or_default();
         self.sifter.batch(data, &mut batch);
+        self.aside = 0;
         self.outlet.put(self.number, (batch, self.position));
     }
 
@@ -279,14 +284,14 @@ impl<'o, S: Sift> Sifting<'o, '_, S> {
     fn render(&mut self, style: &Style, most: usize, values: &[Option<&[u8]>]) -> RowResult {
         let (asked, all) = values.split_at(values.len() - style.columns());
         let start = self.rendered.len();
-        if !style.record(all, &mut self.rendered) {
-            return Err(BadRow::NotTsv.into());
-        }
-        self.sifter.row(start..self.rendered.len(), asked)?;
-        if self.rendered.len() >= most {
+        style.record(all, &mut self.rendered)?;
+        let taken = self.sifter.row(start..self.rendered.len(), asked);
+        if taken.is_err() {
+            self.rendered.truncate(start);
+        } else if self.rendered.len() >= most {
             self.hand_over_rendered();
         }
-        Ok(())
+        taken
     }
 }
 
@@ -300,6 +305,23 @@ impl<S: Sift> Sink for Sifting<'_, '_, S> {
     }
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
-        self.sifter.bad_row(place, why)
+        // One that cannot be cut into values has no record that is made of them.
+        let here = self.rendered.len();
+        self.sifter.bad_row(if self.rendering.is_some() { here..here } else { place }, why)
+    }
+
+    fn sets_aside(&self) -> bool {
+        self.sifter.sets_aside()
+    }
+
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        self.aside += record.text.len();
+        self.sifter.set_aside(record);
+        // A row group of Parquet has no bound, so what is set aside of it is handed over on the way.
+        if let Some((_, most)) = self.rendering
+            && self.aside >= most
+        {
+            self.hand_over_rendered();
+        }
     }
 }

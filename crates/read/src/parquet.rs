@@ -1,38 +1,75 @@
 //! Apache Parquet: columns are read directly, a batch of rows at a time, and every value is
 //! turned into its text, so that keys are the same as from a CSV file with the same content.
 //!
-//! Left out on purpose: values inside lists and maps (a row has no one value of them), intervals,
+//! Rows that go to another Parquet file are passed on [whole](row), as they are stored: types, nested columns
+//! and nulls stay what they are.
+//!
+//! Left out on purpose: texts of values inside lists and maps (a row has no one value of them) and of intervals,
 //! encrypted files.
 
 mod bad;
+mod codec;
 mod column;
 mod footer;
 mod pages;
+pub mod row;
+mod schema;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod value_type;
+mod write;
+#[cfg(test)]
+mod write_tests;
 
 use std::fs::File;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
 use parquet::file::metadata::{
-    ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
+    ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
+    ParquetStatisticsPolicy,
 };
 use parquet::file::reader::Length;
 use parquet::schema::types::ColumnDescPtr;
 
 use self::bad::{BadParquet, Broken, Undecodable};
+pub use self::codec::Codec;
 use self::column::{Column, Fault};
 use self::pages::Shared;
+use self::row::{Cursor, Leaf};
+pub use self::schema::{NoTable, Schema};
+use self::stored::Stored;
 use self::value_type::ValueType;
+pub use self::write::Writer;
 use super::Sink;
+use super::delimited::emptied;
 use crate::refusal::Refusal;
 use crate::{Control, Error, Result};
 
 /// Rows that are read together: enough to make the work per batch small, few enough for their
 /// values to stay in the cache until the sink has taken them.
 const BATCH: usize = 4096;
+
+/// Whole rows are read together up to this many bytes, or one by one: their values are all held.
+const BATCH_BYTES: u64 = 4 << 20;
+
+/// What a scan gives of each row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Picked {
+    /// The texts of these columns, in this order.
+    Texts(Vec<usize>),
+    /// The same, and then the [whole row](row).
+    AndRow(Vec<usize>),
+}
+
+impl Picked {
+    fn texts(&self) -> &[usize] {
+        match self {
+            Picked::Texts(columns) | Picked::AndRow(columns) => columns,
+        }
+    }
+}
 
 /// A Parquet file. Several threads may scan different row groups of it at once. It is open only while rows
 /// are read: a folder may hold more files than can be open at a time.
@@ -133,14 +170,20 @@ impl ParquetFile {
         Error::input(&self.path, BadParquet::Values { name, why })
     }
 
-    /// Opens columns of a row group; one that is asked for twice is read once.
-    fn open_columns(&self, row_group: usize, columns: &[usize]) -> Result<Vec<(usize, Column)>> {
-        let group = self.metadata.row_group(row_group);
-        let rows = group.num_rows() as usize;
+    /// The file, if it is as long as it was.
+    fn reopen(&self) -> Result<Shared> {
         let file = File::open(&self.path).and_then(Shared::new).map_err(Error::io(&self.path))?;
         if file.len() != self.length {
             return Err(Error::input(&self.path, BadParquet::File(Broken::Changed)));
         }
+        Ok(file)
+    }
+
+    /// Opens columns of a row group; one that is asked for twice is read once.
+    fn open_columns(&self, row_group: usize, columns: &[usize]) -> Result<Vec<(usize, Column)>> {
+        let group = self.metadata.row_group(row_group);
+        let rows = group.num_rows() as usize;
+        let file = self.reopen()?;
         let mut distinct: Vec<(usize, Column)> = Vec::new();
         for &index in columns {
             if distinct.iter().all(|(known, _)| *known != index) {
@@ -152,23 +195,58 @@ impl ParquetFile {
         Ok(distinct)
     }
 
-    /// Gives every row of a row group to the sink: the values of these columns, in this order.
+    /// Its columns and their types, to be written again.
+    pub(super) fn schema(&self) -> Result<Schema> {
+        Schema::of_file(self.metadata.file_metadata()).map_err(|why| Error::input(&self.path, why))
+    }
+
+    /// Opens all columns of a row group as they are stored.
+    fn open_stored(&self, row_group: usize) -> Result<Vec<(Stored, Leaf)>> {
+        let group = self.metadata.row_group(row_group);
+        let file = self.reopen()?;
+        let open = |(index, chunk): (usize, &ColumnChunkMetaData)| {
+            let stored = Stored::open(&file, chunk, group.num_rows() as usize);
+            let stored = stored.map_err(|why| self.damaged(index, why))?;
+            Ok((stored, Leaf::of(chunk.column_descr())))
+        };
+        group.columns().iter().enumerate().map(open).collect()
+    }
+
+    /// How many whole rows are read together.
+    fn batch(&self, row_group: usize) -> usize {
+        let group = self.metadata.row_group(row_group);
+        let of = |column: &ColumnChunkMetaData| {
+            let levels = column.num_values().saturating_mul(8);
+            u64::try_from(column.uncompressed_size().max(levels)).unwrap_or(0)
+        };
+        let bytes = group.columns().iter().fold(0, |sum: u64, column| sum.saturating_add(of(column)));
+        let rows = u64::try_from(group.num_rows()).unwrap_or(0);
+        let batch = u128::from(BATCH_BYTES) * u128::from(rows) / u128::from(bytes.max(1));
+        usize::try_from(batch).unwrap_or(BATCH).clamp(1, BATCH)
+    }
+
+    /// Gives every row of a row group to the sink.
     pub(super) fn scan<S: Sink>(
         &self,
         row_group: usize,
-        columns: &[usize],
+        picked: &Picked,
         sink: &mut S,
         control: &Control,
     ) -> Result<()> {
         let rows = self.metadata.row_group(row_group).num_rows() as usize;
         let bytes = self.bytes(row_group);
+        let columns = picked.texts();
         let mut distinct = self.open_columns(row_group, columns)?;
+        let (mut whole, most) = match picked {
+            Picked::Texts(_) => (None, BATCH),
+            Picked::AndRow(_) => (Some(self.open_stored(row_group)?), self.batch(row_group)),
+        };
         let width = columns.len();
         let mut done = 0;
         let mut progress = 0;
         while done < rows {
             control.check()?;
-            let batch = BATCH.min(rows - done);
+            let batch = most.min(rows - done);
             for (index, column) in &mut distinct {
                 column.read(batch).map_err(|fault| match fault {
                     Fault::File(why) => self.damaged(*index, why),
@@ -182,10 +260,18 @@ impl ParquetFile {
                     column.fill(&mut cells, place, width);
                 }
             }
-            for row in 0..batch {
-                let values = &cells[row * width..(row + 1) * width];
-                sink.row(0..0, values).map_err(|why| self.row_error(row_group, done + row, why))?;
+            let texts = |row: usize| &cells[row * width..(row + 1) * width];
+            let refused = |(row, why)| self.row_error(row_group, done + row, why);
+            match &mut whole {
+                None => (0..batch).try_for_each(|row| sink.row(0..0, texts(row)).map_err(|why| (row, why))),
+                Some(stored) => {
+                    for (index, (column, _)) in stored.iter_mut().enumerate() {
+                        column.read(batch).map_err(|why| self.damaged(index, why))?;
+                    }
+                    give_whole(stored, batch, texts, sink)
+                }
             }
+            .map_err(refused)?;
 
             done += batch;
             let reached = (u128::from(bytes) * done as u128 / rows as u128) as u64;
@@ -195,6 +281,31 @@ impl ParquetFile {
         control.advance(bytes - progress);
         Ok(())
     }
+}
+
+/// Gives the rows of a batch to the sink: their texts, and each as a whole. An error comes with the number of
+/// its row.
+fn give_whole<'c, S: Sink>(
+    stored: &[(Stored, Leaf)],
+    batch: usize,
+    texts: impl Fn(usize) -> &'c [Option<&'c [u8]>],
+    sink: &mut S,
+) -> Result<(), (usize, Box<dyn Refusal>)> {
+    let mut cursors: Vec<Cursor<'_>> =
+        stored.iter().map(|(column, leaf)| Cursor::new(column, *leaf)).collect();
+    let mut whole = Vec::new();
+    let mut spare: Vec<Option<&[u8]>> = Vec::new();
+    for row in 0..batch {
+        whole.clear();
+        cursors.iter_mut().for_each(|cursor| cursor.write(&mut whole));
+        row::end(&mut whole);
+        let mut values = emptied(spare);
+        values.extend_from_slice(texts(row));
+        values.push(Some(&whole));
+        sink.row(0..0, &values).map_err(|why| (row, why))?;
+        spare = emptied(values);
+    }
+    Ok(())
 }
 
 /// The number of rows before each row group; checks what is said about them on the way.

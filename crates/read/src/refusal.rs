@@ -89,6 +89,8 @@ pub enum Help {
     GiveTo(Given, &'static str),
     /// Give these for a purpose that the input tells ("read \"a\" in the first line").
     GiveFor(Vec<Given>, String),
+    /// Call the output so.
+    NameIt(String),
     /// In this case ("if it has columns") give one of these options.
     GiveIf(&'static str, Vec<Given>),
     /// A clause that none of the others can say, with options in it.
@@ -235,7 +237,7 @@ fn had(help: &Help, voice: &dyn Voice) -> Option<Help> {
             Word::Text(_) => true,
             Word::Option(given) => has(&given.option),
         }),
-        Help::PlanFirst | Help::Do(_) => true,
+        Help::PlanFirst | Help::Do(_) | Help::NameIt(_) => true,
     };
     followed.then(|| help.clone())
 }
@@ -267,6 +269,7 @@ fn clause(help: &Help, voice: &dyn Voice) -> String {
         Help::BuildWithout(names) => format!("build it without {}", options(names, "and")),
         Help::PlanFirst => voice.plan_first(),
         Help::Do(clause) => (*clause).to_owned(),
+        Help::NameIt(name) => format!("name it {name}"),
         Help::DoWith(clause, names) => format!("{clause} with {}", given(names, "and")),
         Help::GiveTo(option, purpose) => {
             format!("give {} to {purpose}", given(std::slice::from_ref(option), "or"))

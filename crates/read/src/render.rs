@@ -1,6 +1,12 @@
-//! Records written as text: those of Parquet have none of their own.
+//! Records made of values, where they do not stay as they are: those of Parquet have no text of their own, and
+//! those that go to Parquet need columns.
+
+use std::str;
 
 use memchr::memchr3;
+
+use crate::BadRow;
+use crate::parquet::row;
 
 /// How the values of a row become a record.
 #[derive(Debug, Clone)]
@@ -10,6 +16,10 @@ pub(super) enum Style {
     /// A JSON object: for each value the text before it, and whether it is a number or a truth
     /// value, which stands without quotes.
     Ndjson(Vec<(Vec<u8>, bool)>),
+    /// A row of a table whose columns are texts.
+    Texts { columns: usize },
+    /// A row of a table, which is there already.
+    Row,
 }
 
 impl Style {
@@ -18,7 +28,7 @@ impl Style {
         let style = Style::Delimited { columns: names.len(), delimiter };
         let mut header = Vec::new();
         let names: Vec<Option<&[u8]>> = names.iter().map(|name| Some(name.as_bytes())).collect();
-        style.record(&names, &mut header).then_some((style, header))
+        style.record(&names, &mut header).ok().map(|()| (style, header))
     }
 
     /// JSON objects with these names; whether the value of each stands without quotes.
@@ -37,19 +47,21 @@ impl Style {
         match self {
             Style::Delimited { columns, .. } => *columns,
             Style::Ndjson(names) => names.len(),
+            Style::Texts { columns } => *columns,
+            Style::Row => 1,
         }
     }
 
-    /// Appends the record of these values; false, and nothing is appended, where TSV cannot hold them: it has
-    /// no quotes, as it is read.
-    pub(super) fn record(&self, values: &[Option<&[u8]>], out: &mut Vec<u8>) -> bool {
+    /// Appends the record of these values. Nothing is appended where the format cannot hold them: TSV has no
+    /// quotes, as it is read, and texts of Parquet are UTF-8.
+    pub(super) fn record(&self, values: &[Option<&[u8]>], out: &mut Vec<u8>) -> Result<(), BadRow> {
         match self {
             Style::Delimited { delimiter: b'\t', .. } => {
                 let is_cut = |value: &Option<&[u8]>| {
                     value.is_some_and(|value| memchr3(b'\t', b'\n', b'\r', value).is_some())
                 };
                 if values.iter().any(is_cut) {
-                    return false;
+                    return Err(BadRow::NotTsv);
                 }
                 for (i, value) in values.iter().enumerate() {
                     if i > 0 {
@@ -88,9 +100,20 @@ impl Style {
                 }
                 out.extend_from_slice(if names.is_empty() { b"{}" } else { b"}" });
             }
+            Style::Texts { .. } => {
+                if !values.iter().flatten().all(|value| str::from_utf8(value).is_ok()) {
+                    return Err(BadRow::NotUtf8);
+                }
+                row::of_texts(values, out);
+                return Ok(());
+            }
+            Style::Row => {
+                out.extend_from_slice(values.last().copied().flatten().unwrap_or_default());
+                return Ok(());
+            }
         }
         out.push(b'\n');
-        true
+        Ok(())
     }
 }
 
@@ -132,7 +155,7 @@ mod tests {
 
     fn record(style: &Style, values: &[Option<&[u8]>]) -> String {
         let mut out = Vec::new();
-        assert!(style.record(values, &mut out));
+        style.record(values, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -143,7 +166,7 @@ mod tests {
         assert_eq!(record(&style, &[Some(b"\"q"), None]), "\"q\t\n");
         for value in [&b"x\ny"[..], b"x\ty", b"x\r"] {
             let mut out = b"before\n".to_vec();
-            assert!(!style.record(&[Some(b"1"), Some(value)], &mut out));
+            assert_eq!(style.record(&[Some(b"1"), Some(value)], &mut out), Err(BadRow::NotTsv));
             assert_eq!(out, b"before\n");
         }
         assert_eq!(record(&Style::delimited(&["a".to_owned()], b'\t').unwrap().0, &[None]), "\\N\n");

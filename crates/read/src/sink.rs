@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::aside::BadRecord;
 use crate::bad_row::BadRow;
 use crate::lines::{Fault, Lines};
 use crate::refusal::Refusal;
@@ -28,13 +29,24 @@ pub trait Sink: Send {
     }
 
     /// Hears of a row that has no values to take (too few fields, no JSON object): its place in the
-    /// text, with its line end, and why.
+    /// text, with its line end, and why. The place is empty where records are made of values.
     ///
     /// An error stops the scan, as that of [`row`](Self::row) does; without one it goes on with
     /// the next row.
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         let _ = place;
         Err(why.into())
+    }
+
+    /// Whether rows that it refuses are [set aside](Self::set_aside), and the scan goes on: those that could
+    /// be left out.
+    fn sets_aside(&self) -> bool {
+        false
+    }
+
+    /// Takes the record of a row that it has just refused.
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        let _ = record;
     }
 }
 
@@ -49,6 +61,14 @@ impl Sink for &mut dyn Sink {
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         (**self).bad_row(place, why)
+    }
+
+    fn sets_aside(&self) -> bool {
+        (**self).sets_aside()
+    }
+
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        (**self).set_aside(record);
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tamis::key::Column;
 
 use crate::bad_input::BadInput;
-use crate::chunks::Sizes;
+use crate::chunks::{LineNumbers, Sizes};
 use crate::columns::NoColumn;
 use crate::format::{Form, Format};
 use crate::input::{Explained, Input, Rows, Understood};
@@ -70,6 +70,12 @@ impl Sources {
     pub fn of_table(table: Arc<dyn Table>, columns: &[Column]) -> Result<Sources> {
         let table = Some(Asked::new(table, columns)?);
         Ok(Sources { inputs: Vec::new(), sizes: Sizes::default(), table })
+    }
+
+    /// The files that these names mean, without opening them; names of nothing bring none.
+    pub fn named(names: &[String]) -> Vec<PathBuf> {
+        let expanded = names.iter().map(|name| inputs::expand(std::slice::from_ref(name)));
+        expanded.filter_map(Result::ok).flatten().collect()
     }
 
     /// Text in memory, which is understood as a file of this name would be.
@@ -178,20 +184,29 @@ impl Sources {
         self.sizes.row = bytes;
     }
 
+    /// The format of the first input.
+    pub fn format(&self) -> Option<Format> {
+        self.inputs.first().map(|input| input.explained.format)
+    }
+
     /// How the records of these inputs are written; must be known before they are
-    /// [sifted](Self::sift). Records of Parquet become text, in the wanted format or this usual
-    /// one; all others stay as they are. Inputs whose records cannot follow each other in one
-    /// file are refused.
-    pub fn form(&mut self, wanted: Option<Format>, usual: Format) -> Result<Form> {
+    /// [sifted](Self::sift). Records of Parquet become text, CSV where nothing else is wanted, or rows of
+    /// Parquet; all others stay as they are, or become rows of Parquet. Inputs whose records cannot follow
+    /// each other in one file are refused.
+    pub fn form(&mut self, wanted: Option<Format>) -> Result<Form> {
         let mut forms = Vec::new();
         for input in &mut self.inputs {
-            forms.push(input.form(wanted, usual)?);
+            forms.push(input.form(wanted)?);
         }
-        let first = forms.remove(0);
+        let mut first = forms.remove(0);
         let likeness = |form: &Form| (form.format, form.delimiter, form.header);
         for (form, input) in forms.iter().zip(self.inputs.iter().skip(1)) {
             let same = likeness(form) == likeness(&first) && (!form.header || form.columns == first.columns);
-            if !same {
+            let types = match (&mut first.schema, &form.schema) {
+                (Some(first), Some(schema)) => first.takes(schema),
+                _ => true,
+            };
+            if !same || !types {
                 return Err(Error::input(&input.path, BadInput::OtherForm(self.inputs[0].path.clone())));
             }
         }
@@ -201,7 +216,9 @@ impl Sources {
     /// Begins an input of plain text at this place, where a row must begin; never before its first.
     pub fn begin_at(&mut self, position: Position) {
         let beginning = &mut self.inputs[position.input].beginning;
-        beginning.bytes = beginning.bytes.max(usize::try_from(position.offset).unwrap_or(usize::MAX));
+        let bytes = beginning.bytes.max(usize::try_from(position.offset).unwrap_or(usize::MAX));
+        beginning.uncounted += bytes - beginning.bytes;
+        beginning.bytes = bytes;
     }
 
     /// Reads nothing of an input.
@@ -209,8 +226,22 @@ impl Sources {
         self.inputs[input].left_out = true;
     }
 
-    fn pieces(&self) -> Inputs<'_> {
-        Inputs { inputs: &self.inputs, sizes: self.sizes }
+    /// The line ends before the first row of an input.
+    pub fn lines_before(&self, input: usize) -> u64 {
+        self.inputs[input].beginning.lines
+    }
+
+    /// Numbers the lines of an input as one before whose first row these are.
+    pub fn count_lines_after(&mut self, input: usize, lines: u64) {
+        self.inputs[input].beginning.lines = lines;
+    }
+
+    fn pieces<S: Sink>(&self, sinks: &[S]) -> Inputs<'_> {
+        let lines = match sinks.iter().any(Sink::sets_aside) {
+            true => LineNumbers::Always,
+            false => LineNumbers::WhenNeeded,
+        };
+        Inputs { inputs: &self.inputs, sizes: self.sizes, lines }
     }
 
     /// Gives every record, with its place in the text, to one of the sifters, on as many threads
@@ -223,7 +254,7 @@ impl Sources {
     ) -> Result<Vec<S>> {
         match &self.table {
             Some(table) => ordered::sift(&Pieces::of(table), sifters, &mut take, control),
-            None => ordered::sift(&self.pieces(), sifters, &mut take, control),
+            None => ordered::sift(&self.pieces(&sifters), sifters, &mut take, control),
         }
     }
 
@@ -234,7 +265,7 @@ impl Sources {
     pub fn scan<S: Sink>(&self, sinks: Vec<S>, control: &Control) -> Result<Vec<S>> {
         match &self.table {
             Some(table) => feeder::scan(&Pieces::of(table), sinks, control),
-            None => feeder::scan(&self.pieces(), sinks, control),
+            None => feeder::scan(&self.pieces(&sinks), sinks, control),
         }
     }
 

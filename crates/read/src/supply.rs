@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::chunks::{Buffer, Chunk, Feed, Sizes, Trouble, line_at};
+use super::aside::{BadRecord, Catcher, Names};
+use super::chunks::{Buffer, Chunk, Feed, LineNumbers, Sizes, Trouble, line_at};
 use super::dialect::Dialect;
 use super::feeder::{Idle, Supply};
 use super::input::{Input, Rows};
@@ -17,6 +18,7 @@ use crate::{BadRow, Control, Error, Result};
 pub(super) struct Inputs<'a> {
     pub(super) inputs: &'a [Input],
     pub(super) sizes: Sizes,
+    pub(super) lines: LineNumbers,
 }
 
 /// How far the reading of an input is.
@@ -78,7 +80,7 @@ impl Supply for Inputs<'_> {
                 Rows::Parquet(..) => Reading::RowGroup(0),
                 _ => {
                     let pace = input.origin.pace().filter(|_| idle.is_some());
-                    Reading::Text(input.feed(self.sizes)?.paced(pace))
+                    Reading::Text(input.feed(self.sizes, self.lines)?.paced(pace))
                 }
             };
         }
@@ -107,10 +109,15 @@ impl Supply for Inputs<'_> {
         sink: &mut S,
         control: &Control,
     ) -> Result<(), Trouble> {
+        let number = input;
         let input = &self.inputs[input];
-        match &input.named {
-            Some(named) => give(input, piece, buffer, &mut named.before(sink), control),
-            None => give(input, piece, buffer, sink, control),
+        match (&input.named, sink.sets_aside()) {
+            (Some(named), false) => give(input, piece, buffer, &mut named.before(sink), control),
+            (Some(named), true) => {
+                give_or_set_aside((number, input), piece, buffer, &mut named.before(sink), control)
+            }
+            (None, false) => give(input, piece, buffer, sink, control),
+            (None, true) => give_or_set_aside((number, input), piece, buffer, sink, control),
         }
     }
 
@@ -172,11 +179,34 @@ fn give<S: Sink>(
             control.add_comments(&input.path, comments);
             done.map_err(|fault| chunk.trouble(data, fault))
         }
-        (Piece::RowGroup(group), Rows::Parquet(file, columns)) => {
-            Ok(file.scan(*group, columns, sink, control)?)
+        (Piece::RowGroup(group), Rows::Parquet(file, picked)) => {
+            Ok(file.scan(*group, picked, sink, control)?)
         }
         (Piece::RowGroup(_), _) => Ok(()),
     }
+}
+
+/// Gives the rows of a piece to a sink, and sets those aside that it refuses.
+fn give_or_set_aside(
+    (number, input): (usize, &Input),
+    piece: &Piece,
+    buffer: &Buffer,
+    sink: &mut dyn Sink,
+    control: &Control,
+) -> Result<(), Trouble> {
+    let of = (number, Some(&*input.path));
+    let (piece_at, names) = match (piece, &input.rows) {
+        (Piece::RowGroup(group), Rows::Parquet(file, columns)) => {
+            let first = file.first_row(*group);
+            (first, (Names::Rows(input.shown(columns)), first + 1))
+        }
+        (Piece::Text(chunk), _) => {
+            // Lines are counted from the beginning where rows are set aside.
+            (chunk.start, (Names::Lines(buffer.data(), chunk.line.unwrap_or(1)), 0))
+        }
+        (Piece::RowGroup(_), _) => return Ok(()),
+    };
+    give(input, piece, buffer, &mut Catcher::new(of, piece_at, names, sink), control)
 }
 
 /// Gives rows on, but those in which a NUL stands as bad ones: no text has it, and what was cut off or
@@ -196,6 +226,14 @@ impl Sink for WithoutNul<'_> {
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.sink.bad_row(place, why)
+    }
+
+    fn sets_aside(&self) -> bool {
+        self.sink.sets_aside()
+    }
+
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        self.sink.set_aside(record);
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tamis::key::Column;
 
+use super::aside::{Catcher, Names};
 use super::chunks::{Buffer, Trouble};
 use super::columns::{self, NoColumn};
 use super::feeder::{Idle, Supply};
@@ -191,6 +192,18 @@ impl<'a> Pieces<'a> {
     }
 }
 
+impl Pieces<'_> {
+    /// Gives the rows of a piece to a sink.
+    fn give<S: Sink>(&self, piece: &Piece, sink: &mut S) -> Result<(), Trouble> {
+        let width = self.asked.columns.len();
+        self.asked.tiles(piece, |_, cells| {
+            let mut rows = cells.chunks_exact(width).enumerate();
+            rows.try_for_each(|(at, values)| sink.row(0..0, values).map_err(|why| Fault { at, why }))
+        })?;
+        Ok(())
+    }
+}
+
 /// A table is one input.
 impl Supply for Pieces<'_> {
     /// The number of the next piece.
@@ -224,12 +237,17 @@ impl Supply for Pieces<'_> {
         sink: &mut S,
         _: &Control,
     ) -> Result<(), Trouble> {
-        let width = self.asked.columns.len();
-        self.asked.tiles(piece, |_, cells| {
-            let mut rows = cells.chunks_exact(width).enumerate();
-            rows.try_for_each(|(at, values)| sink.row(0..0, values).map_err(|why| Fault { at, why }))
-        })?;
-        Ok(())
+        if sink.sets_aside() {
+            let first = self.asked.before[piece.0] + piece.1.start as u64;
+            let names = self.asked.table.columns();
+            let name = |&column: &usize| match &names {
+                Some(names) => names.get(column).map(String::as_str),
+                None => Some("key"),
+            };
+            let names = Names::Rows(self.asked.columns.iter().map(name).collect());
+            return self.give(piece, &mut Catcher::new((0, None), first, (names, first), sink));
+        }
+        self.give(piece, sink)
     }
 
     fn steps(&self, piece: &Piece) -> u64 {

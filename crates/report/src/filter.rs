@@ -16,10 +16,11 @@ pub fn table(report: &Report) -> Table {
     facts.push("filters", format!("{} ({})", number::count(report.filters), report.kind));
     facts.push("hash functions", hashes);
     facts.push("bits", number::count(report.bits));
-    let keys = report.keys.map_or("unknown: a filter is full".into(), |keys| {
+    let keys = report.keys.map_or("unknown: a filter is full".into(), |(least, most)| {
         format!(
-            "about {} keys (planned for {})",
-            number::count(keys.round() as u64),
+            "about {} keys{} (planned for {})",
+            number::count(most.round() as u64),
+            if least < most { ", fewer if groups share some" } else { "" },
             number::count(report.planned)
         )
     });
@@ -34,9 +35,10 @@ pub fn table(report: &Report) -> Table {
         facts.push("false positives removed", number::count(refuted));
     }
     if let (Some(rate), Some(expected)) = (report.rate, report.false_admissions) {
-        facts.push("rate of false positives", number::rate(rate));
+        let most = if rate.at_most { ", at most" } else { "" };
+        facts.push(format!("rate of false positives{most}"), number::rate(rate.value));
         // Those that were removed are rejected, too, and should be.
-        let most = if report.lost.is_some() { ", at most" } else { "" };
+        let most = if report.lost.is_some() || rate.at_most { ", at most" } else { "" };
         facts.push(format!("expected false admissions{most}"), number::count(expected.round() as u64));
     }
     if let Some((rate, expected)) = report.lost {
@@ -65,9 +67,9 @@ fn share(report: &Report, part: u64) -> String {
 pub fn json(report: &Report) -> Value {
     let mut json = json!({
         "kind": report.kind, "filters": report.filters, "hashes": report.hashes.1, "bits": report.bits,
-        "set": report.keys, "planned_keys": report.planned,
+        "set": report.keys.map(|keys| keys.1), "set_at_least": report.keys.map(|keys| keys.0), "planned_keys": report.planned,
         "records": report.records, "admitted": report.admitted, "rejected": report.rejected(),
-        "without_key": report.keyless, "false_positives_removed": report.refuted, "rate": report.rate,
+        "without_key": report.keyless, "false_positives_removed": report.refuted, "rate": report.rate.map(|rate| rate.value), "rate_at_most": report.rate.map(|rate| rate.at_most),
         "expected_false_admissions": report.false_admissions, "closed": report.closed,
         "phases": phases_json(&report.phases),
     });

@@ -20,6 +20,30 @@ pub(super) struct Bookmark {
     pub(super) files: Vec<Mark>,
     /// How the text that comes live is understood.
     pub(super) live: Option<Understood>,
+    /// Where the marks of a file begin that was followed, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) followed: Option<Numbers>,
+    /// That the file was found cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cut: Option<Cut>,
+}
+
+/// How the files are numbered that had the name that is followed, one after the other.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Numbers {
+    /// The number of the name among the inputs, and of the first file that had it.
+    pub(super) name: u64,
+    /// The number of the file that the first of their marks is of.
+    pub(super) first: u64,
+}
+
+/// A file that was cut while it was followed, so that no mark of it can be made.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Cut {
+    /// Bytes that were read of it.
+    pub(super) read: u64,
+    /// As long as it was then.
+    pub(super) length: u64,
 }
 
 /// Seen once, at the beginning of a text that later runs do not see.
@@ -52,6 +76,25 @@ impl Understood {
             header: explained.header,
             undeclared: explained.undeclared,
         }
+    }
+
+    /// Whether a state can have it: nothing else is made of a value that is not known.
+    pub(super) fn is_known(&self) -> bool {
+        let delimiter = match &self.delimiter {
+            None => true,
+            Some(Value::String(text)) => text == "whitespace",
+            Some(value) => value.as_u64().is_some_and(|byte| u8::try_from(byte).is_ok()),
+        };
+        delimiter && LIVE.into_iter().any(|format| format.name() == self.format)
+    }
+
+    /// Whether another text begins as this one did, apart from a byte order mark.
+    pub(super) fn begins_like(&self, other: &Understood) -> bool {
+        let bare = |text: &Understood| {
+            let bytes = text.prelude.0.as_slice();
+            bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_end().to_vec()
+        };
+        self.header == other.header && bare(self) == bare(other)
     }
 
     /// The options by which it is understood so again.

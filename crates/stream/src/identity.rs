@@ -419,7 +419,7 @@ pub(super) mod tests {
 
     use tamis::params::Common;
 
-    use super::super::job::Input;
+    use super::super::job::{Input, Lost};
     use super::super::role::ByRole;
     use super::super::sink::Target;
     use super::super::window::{By, Event, Late, Window};
@@ -457,6 +457,7 @@ pub(super) mod tests {
             state: None,
             commit_every: Duration::ZERO,
             reconnect: None,
+            lost: Lost::Stop,
             kafka: Default::default(),
             bad_rows: BadRows::Fail,
             threads: 1,
@@ -609,6 +610,7 @@ pub(super) mod tests {
             threads: 7,
             commit_every: Duration::from_secs(9),
             reconnect: Some(Duration::from_secs(1)),
+            lost: Lost::GoOn,
             ..smallest()
         };
         assert_eq!(Identity::of(&job).unwrap(), Identity::of(&other).unwrap());

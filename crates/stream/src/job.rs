@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tamis::key::Recipe;
 use tamis::params::{Common, Name};
 use tamis::sizing::Kind;
@@ -55,10 +56,37 @@ pub struct Job {
     pub reconnect: Option<Duration>,
     /// How brokers of Kafka are spoken with.
     pub kafka: kafka::Settings,
+    /// What to do when something is gone that was not read yet.
+    pub lost: Lost,
     /// Records without a key.
     pub bad_rows: BadRows,
     /// Threads that parse, for each stream.
     pub threads: usize,
+}
+
+/// What to do when something is gone that was not read yet: messages of a topic, the rest of a file that was
+/// followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lost {
+    /// Say so and stop.
+    #[default]
+    Stop,
+    /// Say so and go on with what there is.
+    GoOn,
+}
+
+impl Lost {
+    /// All of them.
+    pub const ALL: [Lost; 2] = [Lost::Stop, Lost::GoOn];
+
+    /// Its name in requests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lost::Stop => "stop",
+            Lost::GoOn => "go-on",
+        }
+    }
 }
 
 /// A stream that is read.

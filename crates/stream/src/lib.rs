@@ -10,6 +10,8 @@
 
 mod answers;
 mod bookmark;
+mod chain;
+mod follow;
 mod identity;
 mod job;
 pub mod kafka;
@@ -25,6 +27,7 @@ mod rebuild;
 mod refusal;
 pub mod request;
 mod role;
+mod rotation;
 mod run;
 mod sift;
 mod sink;
@@ -45,10 +48,10 @@ use tamis_make::rows::Names;
 use tamis_read::error::Result;
 use tamis_read::{Control, Explained};
 
-pub use self::job::{Counts, Input, Job};
+pub use self::job::{Counts, Input, Job, Lost};
 pub use self::learned::{Fill, Sizing};
 pub use self::net::Address;
-pub use self::refusal::{BadTimeColumn, BadWindow, CannotResume, Failed, Impossible, News};
+pub use self::refusal::{BadTimeColumn, BadWindow, CannotResume, Failed, Impossible, Loss, News};
 pub use self::role::{ByRole, Role};
 pub use self::sink::{AnswerSink, Target};
 pub use self::source::{Cut, Place, Reached, Records, Source};
@@ -88,7 +91,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let mut resumed = Resumed::open(job)?;
     let learned = resumed.learned(job)?;
     let (none, names) = (open::no_groups(job), Mutex::new(Names::default()));
-    let setups = open::setups(job, &none, &names);
+    let setups = open::setups(job, &none, &names, watch);
     watch.update(|status| status.batch = resumed.begin.batch);
     let mut opened = ByRole::try_of(|role| {
         let begin = resumed.begin.streams[role].as_ref();
@@ -98,6 +101,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let inputs = opened.values().flatten().flat_map(|stream| stream.source.explained()).collect();
     let moved = resumed.leave_out_lost(&mut opened)?;
     let learners = resumed.learners(job, learned, control)?;
+    let aside = resumed.aside(job, control)?;
     if let Some(window) = &job.window {
         open::say_memory(window, &learners, watch)?;
     }
@@ -124,6 +128,8 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
         uncommitted,
         due: Due::every(job.commit_every),
         room: Room::default(),
+        aside,
+        set_aside: begin.bad_rows,
     };
     thread::scope(|scope| {
         let spawn = |(reader, stop)| {

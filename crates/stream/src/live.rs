@@ -4,15 +4,11 @@
 //! peer that breaks off in the middle of one leaves no wrong key. Where a state is kept, lines are
 //! written down (spooled) before they are handed on, and come from there when they are needed again.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use memchr::memrchr;
-use tamis_make::resume::is_same;
 use tamis_read::{Control, Flow};
 
 use super::spool::Spool;
@@ -176,54 +172,6 @@ impl Receive for Pipe {
                 Received::Bytes
             }
         })
-    }
-}
-
-/// A file that grows: at its end, more is waited for.
-pub(super) struct Followed {
-    file: File,
-    at: u64,
-    buffer: Vec<u8>,
-}
-
-/// How often is looked whether a file has grown.
-const GROWTH: Duration = Duration::from_millis(10);
-
-impl Followed {
-    /// From this offset on. The same file is given, too, to be looked at by itself.
-    pub(super) fn open(path: &Path, at: u64) -> io::Result<(Followed, File)> {
-        let (mut file, again) = loop {
-            let (file, again) = (File::open(path)?, File::open(path)?);
-            if is_same(&file, &again) {
-                break (file, again); // or it was replaced just now
-            }
-        };
-        file.seek(SeekFrom::Start(at))?;
-        Ok((Followed { file, at, buffer: vec![0; 256 << 10] }, again))
-    }
-}
-
-impl Receive for Followed {
-    fn receive(&mut self, patience: Duration, into: &mut Vec<u8>) -> io::Result<Received> {
-        let deadline = Instant::now() + patience;
-        loop {
-            let len = self.file.read(&mut self.buffer)?;
-            if len > 0 {
-                self.at += len as u64;
-                into.extend_from_slice(&self.buffer[..len]);
-                return Ok(Received::Bytes);
-            }
-            let length = self.file.metadata()?.len();
-            if length < self.at {
-                let message = format!("it was cut to {length} bytes while it was followed, at {}", self.at);
-                return Err(io::Error::other(message));
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(Received::Nothing);
-            }
-            thread::sleep(left.min(GROWTH));
-        }
     }
 }
 

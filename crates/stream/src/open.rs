@@ -2,12 +2,14 @@
 //! the streams, the outputs.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
 use tamis::hash::Scheme;
 use tamis::params::{Common, Params};
 use tamis_make::files;
+use tamis_make::place;
 use tamis_make::rows::Names;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
@@ -19,9 +21,9 @@ use super::kafka;
 use super::learned::{Learned, Sizing};
 use super::panes::Panes;
 use super::rebuild::Rebuild;
-use super::refusal::{CannotResume, News};
+use super::refusal::{CannotResume, Impossible, News};
 use super::role::{ByRole, Role};
-use super::run::{Learner, Stream};
+use super::run::{Aside, Learner, Stream};
 use super::sift::{Grouping, Making};
 use super::sink::{Continued, Target};
 use super::source::Source;
@@ -89,13 +91,22 @@ impl Resumed {
         let learned = |Sketches { common, sizing, from, .. }: Sketches<'_>| {
             let committed = self.begin.learned(common.kind).zip(self.state.as_ref());
             let committed = committed.map(|(name, state)| state.path(name));
-            let sizing = self.begin.keys.map_or_else(|| sizing.clone(), |keys| sizing.for_keys(keys));
-            match committed.as_ref().or(from) {
-                Some(path) => Learned::load(common, &sizing, &files::open(path)?, path),
-                None => Learned::new(common, &sizing),
+            let Some(path) = committed.as_ref().or(from) else { return Learned::new(common, sizing) };
+            let now = self.begin.keys.map_or_else(|| sizing.clone(), |keys| sizing.for_keys(keys));
+            let learned = Learned::load(common, &now, &files::open(path)?, path)?;
+            match self.begin.keys {
+                // The number sizes what is made next: it is that of the filters that were made with it.
+                Some(keys) if !learned.is_planned_for(keys, sizing) => Err(self.out_of_range("keys")),
+                _ => Ok(learned),
             }
         };
         self.sketches(job).into_iter().map(learned).collect()
+    }
+
+    /// That the commit has a value that no run writes.
+    fn out_of_range(&self, field: &str) -> Error {
+        let commit = self.state.as_ref().map(|state| state.path("commit.json")).unwrap_or_default();
+        Error::input(commit, CannotResume::OutOfRange(field.into()))
     }
 
     /// Whether no commit has what is learned.
@@ -130,7 +141,7 @@ impl Resumed {
             let Sketches { common, sizing, output, name, length, .. } = sketches;
             Ok(Learner {
                 learned,
-                panes: self.panes(common, sizing)?,
+                panes: self.panes(job, common, sizing)?,
                 sink: output.open(Continued { job, name, length, begun: self.begun }, control)?,
                 writing: Writing::new(&common.recipe, common.recipe.group.is_some()),
             })
@@ -138,11 +149,30 @@ impl Resumed {
         learned.into_iter().zip(self.sketches(job)).map(learner).collect()
     }
 
+    /// Where bad rows are set aside, after those that the commit has.
+    pub(super) fn aside<'a>(&self, job: &Job, control: &'a Control) -> Result<Option<Aside<'a>>> {
+        let Some(path) = job.bad_rows.path() else { return Ok(None) };
+        let target = Target::File(path.into());
+        target.check()?;
+        let known = self.begin.bad_rows.as_ref().filter(|known| known.path == target.name());
+        let is_there = || fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0);
+        if job.state.is_some() && known.is_none() && is_there() {
+            return Err(Error::input(path, CannotResume::AsideUnknown));
+        }
+        let length = known.map(|known| known.length);
+        let sink = target.open(Continued { job, name: "bad-rows", length, begun: self.begun }, control)?;
+        Ok(Some(Aside { sink, path: target.name(), is_new: known.is_none() }))
+    }
+
     /// The panes of the commit; none without windows.
-    fn panes(&self, common: &Common, sizing: &Sizing) -> Result<Panes> {
-        let (Some(state), Some(files)) = (&self.state, &self.begin.window) else {
+    fn panes(&self, job: &Job, common: &Common, sizing: &Sizing) -> Result<Panes> {
+        let (Some(state), Some(files), Some(window)) = (&self.state, &self.begin.window, &job.window) else {
             return Ok(Panes::default());
         };
+        let last = files.newest.map(|newest| window.pane(newest));
+        if files.filter.iter().chain(&files.counts).any(|(number, _)| Some(*number) > last) {
+            return Err(self.out_of_range("window"));
+        }
         let files = if common.kind.counts() { &files.counts } else { &files.filter };
         let files = files.iter().map(|(number, name)| (*number, name));
         Panes::load(common, sizing, files, |name| state.path(name))
@@ -159,6 +189,7 @@ pub(super) fn setups<'a>(
     job: &'a Job,
     none: &'a Params,
     names: &'a Mutex<Names>,
+    watch: &'a Watch,
 ) -> ByRole<Option<Setup<'a>>> {
     let grouping = match &job.sizing {
         _ if job.common.recipe.group.is_none() => Grouping::None,
@@ -173,7 +204,7 @@ pub(super) fn setups<'a>(
         let making = Making {
             recipe: &input.recipe,
             hash,
-            bad_rows: job.bad_rows,
+            on_bad: (&job.bad_rows).into(),
             groups: if asked { Grouping::None } else { grouping },
             keys: asked || hash == Scheme::Murmur3,
             time: job.window.as_ref().and_then(Window::time).filter(|_| role == Role::Train),
@@ -186,6 +217,8 @@ pub(super) fn setups<'a>(
             making,
             threads: job.threads,
             folder: job.state.as_deref(),
+            lost: job.lost,
+            watch,
             reconnect: job.reconnect,
         })
     })
@@ -212,6 +245,9 @@ pub(super) fn open_stream<'a>(
     let begin = begin.map(|begin| (&begin.place, &begin.bookmark));
     if let Named::Kafka(address) = setup.named {
         kafka::check(&[address], &job.kafka)?;
+        if job.bad_rows.path().is_some() {
+            return Err(Impossible::SetAsideTopic.into());
+        }
         #[cfg(feature = "kafka")]
         {
             let Setup { follow, options, making, .. } = setup;
@@ -240,13 +276,17 @@ pub(super) fn apart<'a>(opened: Opened<'a>) -> (ByRole<Stream<'a>>, Vec<Reader<'
 /// Refuses to write over what is read, and to read what is in the state.
 pub(super) fn check_places(job: &Job, streams: &Opened<'_>) -> Result<()> {
     let outputs = [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)];
-    let outputs = outputs.into_iter().flatten().map(Target::regular);
+    let outputs = outputs.into_iter().flatten().map(Target::regular).chain([job.bad_rows.path()]);
+    let written: Vec<PathBuf> = outputs.clone().flatten().map(place::real).collect();
     let paths: Vec<PathBuf> = streams.values().flatten().flat_map(|stream| stream.source.paths()).collect();
     files::check_outputs(outputs, paths.iter().chain(&job.from).collect::<Vec<_>>())?;
     if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
         let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
         if let Some(path) = paths.iter().find(below) {
             return Err(Error::input(path.clone(), CannotResume::InputInState));
+        }
+        if let Some(path) = written.iter().find(|path| path.starts_with(&folder)) {
+            return Err(Error::input(path.clone(), CannotResume::OutputInState));
         }
     }
     Ok(())

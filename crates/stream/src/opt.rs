@@ -1,7 +1,8 @@
 //! The options of a stream that refusals name. Those that it shares with other jobs are theirs.
 
 pub use tamis_make::opt::{
-    BITS_PER_KEY, CONSERVATIVE, FPR, HASH, KEYS, KIND, OUTPUT, PARAMS, REBUILD_ABOVE, SIZE,
+    BAD_ROWS, BAD_ROWS_TO, BITS_PER_KEY, CONSERVATIVE, FPR, HASH, KEYS, KIND, OUTPUT, PARAMS, REBUILD_ABOVE,
+    SIZE,
 };
 use tamis_read::refusal::Opt;
 
@@ -23,7 +24,7 @@ pub const KAFKA_TIMEOUT: Opt = Opt("kafka_timeout");
 pub const LATE: Opt = Opt("late");
 /// How far behind the newest time rows are still on time.
 pub const LATENESS: Opt = Opt("lateness");
-/// What to do when messages are gone.
+/// What to do when something is gone that was not read yet.
 pub const LOST: Opt = Opt("lost");
 /// The stream that is asked.
 pub const QUERY: Opt = Opt("query");

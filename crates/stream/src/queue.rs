@@ -28,13 +28,78 @@ pub(super) struct Piece {
     pub(super) stops: Vec<u32>,
     pub(super) base: u64,
     pub(super) by_rows: bool,
+    /// Nothing before it can be read again: it has no records, and stands between others.
+    pub(super) edge: bool,
     /// Records left out, up to the end of this piece.
     pub(super) skipped: u64,
+    /// Which they are, and what is set aside of them.
+    pub(super) bad: Vec<Bad>,
+    pub(super) aside: Vec<u8>,
+    /// Where lines are counted.
+    pub(super) lines: Option<LineEnds>,
+}
+
+/// A record that was left out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bad {
+    /// How many records of the piece stand before it.
+    pub(super) before: u32,
+    /// The offset after it.
+    pub(super) stop: u32,
+    /// Where that ends which is set aside of it.
+    pub(super) aside: u32,
+}
+
+/// How many lines end before a piece, in all of it, and in it up to the end of each record and of each that was
+/// left out.
+#[derive(Debug, Default)]
+pub(super) struct LineEnds {
+    pub(super) before: u64,
+    pub(super) all: u64,
+    pub(super) records: Vec<u32>,
+    pub(super) bad: Vec<u32>,
+}
+
+impl LineEnds {
+    /// Those of this text.
+    pub(super) fn of(data: &[u8], stops: &[u32], bad: &[Bad]) -> LineEnds {
+        let mut ends = LineEnds::default();
+        let (mut at, mut lines) = (0, 0u32);
+        let mut up_to = |stop: usize| {
+            lines += memchr::memchr_iter(b'\n', data.get(at..stop).unwrap_or_default()).count() as u32;
+            at = stop;
+            lines
+        };
+        let mut left_out = bad.iter().peekable();
+        for (number, &stop) in stops.iter().enumerate() {
+            while let Some(bad) = left_out.next_if(|bad| bad.before as usize <= number) {
+                ends.bad.push(up_to(bad.stop as usize));
+            }
+            ends.records.push(up_to(stop as usize));
+        }
+        ends.bad.extend(left_out.map(|bad| up_to(bad.stop as usize)));
+        ends.all = up_to(data.len()).into();
+        ends
+    }
+
+    /// The lines before the end of a record.
+    pub(super) fn up_to(&self, record: usize) -> Option<u64> {
+        self.records.get(record).map(|ends| self.before + u64::from(*ends))
+    }
+
+    /// The same of one that was left out.
+    pub(super) fn up_to_bad(&self, bad: usize) -> Option<u64> {
+        self.bad.get(bad).map(|ends| self.before + u64::from(*ends))
+    }
 }
 
 impl Piece {
     fn bytes(&self) -> usize {
-        PIECE + self.records.keys.all_bytes() + 32 * self.records.len()
+        PIECE
+            + self.records.keys.all_bytes()
+            + 32 * self.records.len()
+            + 16 * self.bad.len()
+            + self.aside.len()
     }
 }
 
@@ -130,6 +195,10 @@ impl Queue {
     pub(super) fn give_back(&self, mut piece: Piece) {
         piece.records.clear();
         piece.stops.clear();
+        piece.bad.clear();
+        piece.aside.clear();
+        piece.lines = None;
+        piece.edge = false;
         let mut state = self.lock();
         if state.spare.len() < SPARE {
             state.spare.push(piece);

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use tamis_make::rows::Names;
-use tamis_read::error::{Error, Result};
+use tamis_read::error::Result;
 
 use super::learned::{Fill, Learned};
 use super::refusal::CannotResume;
@@ -54,14 +54,20 @@ pub(super) fn larger(keys: u64, fill: &Fill) -> u64 {
 impl Rebuild<'_> {
     /// Adds the first rows of the stream, up to this place.
     pub(super) fn read_again(&self, learned: &mut Learned, rows: u64, to: &Place) -> Result<()> {
-        let changed = || Err(Error::from(CannotResume::RowsChanged));
+        fn changed<T>() -> Result<T> {
+            Err(CannotResume::RowsChanged.into())
+        }
         let names = Mutex::new(Names::default());
         let groups = match self.setup.making.groups {
             Grouping::Found(params, _) => Grouping::Found(params, &names),
             known => known,
         };
-        let making = Making { groups, ..self.setup.making };
+        let on_bad = self.setup.making.on_bad.again();
+        let making = Making { groups, on_bad, ..self.setup.making };
         let (mut text, reader) = text::open(Setup { making, folder: None, ..self.setup }, None)?;
+        if !text.covers(to) {
+            return changed(); // a file that is followed was rotated since
+        }
         thread::scope(|scope| {
             let _ends = text.stop();
             scope.spawn(move || reader.run());
@@ -77,7 +83,10 @@ impl Rebuild<'_> {
                 learned.train(&records)?;
                 left -= records.len() as u64;
             }
-            if text.place() == *to { Ok(()) } else { changed() }
+            // Behind the last row others may stand that were left out.
+            records.clear();
+            while text.take(Cut::At(to), PATIENCE, &mut records).or_else(|_| changed())? == Reached::Pause {}
+            if records.is_empty() { Ok(()) } else { changed() }
         })?;
         learned.forget_numbers();
         Ok(())

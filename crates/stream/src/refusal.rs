@@ -28,6 +28,9 @@ pub enum Impossible {
     /// A kind that cannot remove.
     #[error("keys cannot be removed from a {0} filter")]
     Removal(Kind),
+    /// A file for the bad rows of a topic.
+    #[error("bad messages of a topic are not set aside")]
+    SetAsideTopic,
     /// A batch of no records, or too many.
     #[error("a batch has between 1 and 1,073,741,824 records")]
     Batch,
@@ -104,6 +107,9 @@ pub enum Impossible {
 impl Refusal for Impossible {
     fn help(&self) -> Vec<Help> {
         match self {
+            Impossible::SetAsideTopic => {
+                vec![Help::leave_out(opt::BAD_ROWS_TO), Help::give(opt::BAD_ROWS.with("skip"))]
+            }
             Impossible::Static => vec![Help::give(opt::KIND.with(GROWING))],
             Impossible::Layered => {
                 vec![Help::Do("build it"), Help::give(opt::KIND.with(GROWING))]
@@ -219,6 +225,9 @@ pub enum CannotResume {
     /// A checksum that does not match.
     #[error("is damaged (its checksum does not match)")]
     Damaged,
+    /// A value that no run writes.
+    #[error("has a value of {0:?} that no run writes: it was damaged, or changed by hand")]
+    OutOfRange(String),
     /// The first version, which nothing here continues.
     #[error("is a state of version 1, and this program resumes only version {VERSION}")]
     FirstVersion,
@@ -234,6 +243,16 @@ pub enum CannotResume {
     /// A file that has another name now.
     #[error("is not the file that was read, which is now called {}: the state cannot be resumed with it", .0.display())]
     Renamed(PathBuf),
+    /// A file that was followed over rotations.
+    #[error(
+        "was followed, and rotated meanwhile: the state is resumed by following it, with the same inputs before it"
+    )]
+    Rotated,
+    /// A header that is not that of the file before.
+    #[error(
+        "begins with another header than the file that had this name before, and its columns are known by their numbers alone"
+    )]
+    OtherHeader,
     /// Another file.
     #[error("is not the file that was read: the state cannot be resumed with it")]
     Replaced,
@@ -264,9 +283,12 @@ pub enum CannotResume {
         /// As it was.
         written: u64,
     },
+    /// A file for bad rows that has something in it.
+    #[error("has rows that this state does not know, and would be overwritten")]
+    AsideUnknown,
     /// Rows that are other ones.
     #[error(
-        "filters had to be rebuilt, and the rows that were read have changed: an input was cut or replaced"
+        "filters had to be rebuilt, and the rows that were read have changed: an input was cut, replaced or rotated"
     )]
     RowsChanged,
     /// An input that ends too early.
@@ -292,6 +314,9 @@ pub enum CannotResume {
     /// An input in the state folder.
     #[error("is a file of the state folder")]
     InputInState,
+    /// An output in the state folder.
+    #[error("is in the state folder, which is for the state alone")]
+    OutputInState,
 }
 
 fn listed(differences: &[Difference]) -> String {
@@ -301,8 +326,13 @@ fn listed(differences: &[Difference]) -> String {
 impl Refusal for CannotResume {
     fn help(&self) -> Vec<Help> {
         match self {
-            CannotResume::HalfLine => vec![Help::give(opt::FOLLOW)],
+            CannotResume::AsideUnknown => vec![Help::Do("move it away, or name another file for bad rows")],
+            CannotResume::HalfLine | CannotResume::Renamed(_) | CannotResume::Rotated => {
+                vec![Help::give(opt::FOLLOW)]
+            }
+            CannotResume::OtherHeader => vec![Help::Do(START_AGAIN)],
             CannotResume::Damaged
+            | CannotResume::OutOfRange(_)
             | CannotResume::OutputShortened { .. }
             | CannotResume::Gap(_)
             | CannotResume::Plan => vec![Help::Do("start with an empty state folder")],
@@ -314,7 +344,98 @@ impl Refusal for CannotResume {
                 vec![Help::Do("finish it with the program that made it"), Help::Do(START_AGAIN)]
             }
             CannotResume::InputInState => vec![Help::Do("name other inputs, or another state folder")],
+            CannotResume::OutputInState => vec![Help::Do("name another output, or another state folder")],
             _ => Vec::new(),
+        }
+    }
+}
+
+/// What cannot be read any more of a file that is followed, and was not read before.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Loss {
+    /// The file is not in its folder.
+    #[error(
+        "is not the file that was read up to byte {}, and that one is no longer in the folder: what was written to it after that is lost (how much is unknown)",
+        number::count(*read)
+    )]
+    Gone {
+        /// Bytes that were read of it.
+        read: u64,
+    },
+    /// It seems to be compressed.
+    #[error(
+        "is not the file that was read up to byte {}, and that one seems to be compressed now ({}): what was written to it after that is lost (how much is unknown)",
+        number::count(*read), now.display()
+    )]
+    Packed {
+        /// Bytes that were read of it.
+        read: u64,
+        /// The compressed file.
+        now: PathBuf,
+    },
+    /// It was cut, or written anew.
+    #[error(
+        "was cut after {} were read of it (it has {} now): what was written to it after that and before the cut is lost ({})",
+        number::counted(*read, "byte"), number::count(*length), copied(copy)
+    )]
+    Cut {
+        /// Bytes that were read of it.
+        read: u64,
+        /// As long as it is.
+        length: u64,
+        /// A file that begins with the same bytes, and how many more it has.
+        copy: Option<(PathBuf, u64)>,
+    },
+    /// Files that had the name between the one that was read and the one that has it now.
+    #[error(
+        "was rotated more than once since it was read, and {} cannot be read any more (gone or compressed): all of it is lost",
+        files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    Between {
+        /// The files.
+        files: Vec<PathBuf>,
+    },
+    /// What an earlier run had read, and no commit has.
+    #[error(
+        "is not the file that was read before it, and that one is no longer in the folder: {} of it are lost",
+        number::counted(*bytes, "byte")
+    )]
+    Unread {
+        /// Bytes of it.
+        bytes: u64,
+    },
+    /// What was written to a file that had another name for long.
+    #[error(
+        "{} were written to {} when the new file had text already and nothing had come to the old one for a second: they are lost",
+        number::counted(*bytes, "byte"), file.display()
+    )]
+    Late {
+        /// The file.
+        file: PathBuf,
+        /// Bytes that came to it.
+        bytes: u64,
+    },
+}
+
+fn copied(copy: &Option<(PathBuf, u64)>) -> String {
+    match copy {
+        Some((path, more)) => format!(
+            "{} has the same beginning and {} more; what came after it was copied is unknown",
+            path.display(),
+            number::counted(*more, "byte")
+        ),
+        None => "how much is unknown".into(),
+    }
+}
+
+impl Refusal for Loss {
+    fn help(&self) -> Vec<Help> {
+        let go_on = Help::GiveTo(opt::LOST.with("go-on"), "go on without it");
+        match self {
+            Loss::Packed { .. } | Loss::Between { .. } => {
+                vec![Help::Do("put it back uncompressed and run the same command again"), go_on]
+            }
+            _ => vec![go_on],
         }
     }
 }
@@ -393,6 +514,14 @@ pub enum News {
         /// The keys that they are planned for.
         keys: u64,
     },
+    /// Something of a file that is followed was lost, and the run goes on.
+    #[error("{}: {loss}", path.display())]
+    Lost {
+        /// The name that is followed.
+        path: PathBuf,
+        /// What is lost.
+        loss: Loss,
+    },
     /// Filters that have grown.
     #[error("the filters have grown: they have {} now", number::counted(*.0, "layer"))]
     Grown(u64),
@@ -403,7 +532,7 @@ impl Refusal for News {
         match self {
             News::Memory { .. } => vec![Help::Do("a longer slide takes less")],
             News::Ahead { .. } => vec![Help::give(opt::AHEAD.with("TIME"))],
-            News::Rebuilt { .. } | News::Grown(_) => Vec::new(),
+            News::Rebuilt { .. } | News::Grown(_) | News::Lost { .. } => Vec::new(),
         }
     }
 }

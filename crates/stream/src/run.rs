@@ -20,7 +20,7 @@ use super::refusal::{CannotResume, News};
 use super::role::{ByRole, Role};
 use super::sink::AnswerSink;
 use super::source::{Cut, Place, Reached, Records, Source};
-use super::state::{self, Begin, Commit, Planned, State};
+use super::state::{self, Begin, Commit, Planned, SetAside, State};
 use super::watch::{Batch, Watch, Windowed};
 use super::window::Times;
 
@@ -39,12 +39,14 @@ pub(super) struct Stream<'a> {
     records: Records,
     begin: Place,
     ended: bool,
+    /// Whether what was gathered cannot be read again.
+    edge: bool,
 }
 
 impl<'a> Stream<'a> {
     pub(super) fn new(source: Option<Box<dyn Source + 'a>>) -> Stream<'a> {
         let begin = source.as_ref().map(|source| source.place()).unwrap_or_default();
-        Stream { ended: source.is_none(), source, records: Records::default(), begin }
+        Stream { ended: source.is_none(), source, records: Records::default(), begin, edge: false }
     }
 
     /// Takes what there is up to the cut; whether no more is to be waited for.
@@ -53,6 +55,10 @@ impl<'a> Stream<'a> {
         match source.take(cut, patience, &mut self.records)? {
             Reached::Cut => Ok(true),
             Reached::Pause => Ok(false),
+            Reached::Edge => {
+                self.edge = true;
+                Ok(true)
+            }
             Reached::End => {
                 self.ended = true;
                 Ok(true)
@@ -71,6 +77,7 @@ impl<'a> Stream<'a> {
     fn clear(&mut self) {
         self.records.clear();
         self.begin = self.place();
+        self.edge = false;
     }
 
     fn place(&self) -> Place {
@@ -80,7 +87,7 @@ impl<'a> Stream<'a> {
     /// Where a later run goes on: not what was gathered for a batch that has not run.
     fn commit(&mut self) -> Result<Option<Begin>> {
         let Some(source) = &mut self.source else { return Ok(None) };
-        Ok(Some(Begin { place: self.begin.clone(), bookmark: source.bookmark()? }))
+        Ok(Some(Begin { place: self.begin.clone(), bookmark: source.bookmark(&self.begin)? }))
     }
 
     fn range(&self) -> Option<(Place, Place)> {
@@ -119,6 +126,18 @@ pub(super) struct Run<'a> {
     pub(super) uncommitted: bool,
     pub(super) due: Due,
     pub(super) room: Room,
+    /// Where bad rows are set aside; and what the commit says of it.
+    pub(super) aside: Option<Aside<'a>>,
+    pub(super) set_aside: Option<SetAside>,
+}
+
+/// Where bad rows are set aside.
+pub(super) struct Aside<'a> {
+    pub(super) sink: Box<dyn AnswerSink + 'a>,
+    /// Its name in commits.
+    pub(super) path: String,
+    /// Whether no commit knows of it yet: one must, before anything is written.
+    pub(super) is_new: bool,
 }
 
 /// When things are due that are not done for every batch.
@@ -165,6 +184,8 @@ struct Answered {
 #[derive(PartialEq, Eq)]
 enum Gathered {
     Whole,
+    /// What was gathered cannot be read again: it is not waited for more, and it is committed at once.
+    Edge,
     Stopped,
 }
 
@@ -179,6 +200,9 @@ impl<'a> Run<'a> {
         let (mut closed, mut stopped) = (false, false);
         let window = self.windowed();
         self.watch.update(|status| status.window = window);
+        if self.state.is_some() && self.aside.as_ref().is_some_and(|aside| aside.is_new) {
+            self.commit()?;
+        }
         while !stopped && !closed {
             // Records that wait already are no reason not to hear.
             if self.control.check().is_err() {
@@ -188,11 +212,11 @@ impl<'a> Run<'a> {
             let begun = Instant::now();
             let planned = self.planned.pop_front();
             let replayed = planned.is_some();
-            stopped = Gathered::Stopped
-                == match &planned {
-                    Some(planned) => self.gather_again(planned)?,
-                    None => self.gather(begun)?,
-                };
+            let gathered = match &planned {
+                Some(planned) => self.gather_again(planned)?,
+                None => self.gather(begun)?,
+            };
+            stopped = gathered == Gathered::Stopped;
             // What is gathered by count is left for a later run, which gathers it whole.
             if stopped && (replayed || self.job.every.is_none()) {
                 break;
@@ -205,9 +229,14 @@ impl<'a> Run<'a> {
                     times.tick(now)
                 })
             });
-            if !replayed && self.streams.values().all(|stream| stream.records.is_empty()) {
+            if !replayed && self.streams.values().all(|stream| stream.records.is_nothing()) {
                 if self.streams.values().all(|stream| stream.ended) {
                     break;
+                }
+                if gathered == Gathered::Edge {
+                    self.streams.values_mut().for_each(Stream::clear);
+                    self.commit()?;
+                    continue;
                 }
                 if !self.expires(moment) {
                     self.commit_if_due()?;
@@ -216,8 +245,10 @@ impl<'a> Run<'a> {
             }
             closed = !self.batch(replayed, moment)?;
             reach("stream/answered");
-            if !closed {
-                self.commit_if_due()?;
+            match gathered {
+                _ if closed => {}
+                Gathered::Edge => self.commit()?,
+                _ => self.commit_if_due()?,
             }
         }
         // What only went to a reader that has gone is not done.
@@ -245,6 +276,9 @@ impl<'a> Run<'a> {
             let mut whole = true;
             for (stream, patience) in self.streams.values_mut().zip(patience.values()) {
                 whole &= stream.gather(cut, *patience)?;
+            }
+            if self.streams.values().any(|stream| stream.edge) {
+                return Ok(Gathered::Edge);
             }
             if whole {
                 return Ok(Gathered::Whole);
@@ -402,7 +436,8 @@ impl<'a> Run<'a> {
         self.say_growth(layers);
         let (removed, missing) = self.remove()?;
         let window = self.windowed();
-        let Answered { queries, distinct, answers, open } = self.answer()?;
+        let Answered { queries, distinct, answers, mut open } = self.answer()?;
+        open &= self.set_aside()?;
         self.streams.values_mut().for_each(Stream::clear);
         let skipped = self.sources().map(|source| source.skipped()).sum();
         let lag = ByRole::of(|role| self.streams[role].source.as_ref().and_then(|source| source.lag()));
@@ -468,6 +503,17 @@ impl<'a> Run<'a> {
         Ok(answered)
     }
 
+    /// Sets the bad rows of the batch aside; whether somebody takes more.
+    fn set_aside(&mut self) -> Result<bool> {
+        let Some(aside) = &mut self.aside else { return Ok(true) };
+        let mut open = true;
+        for stream in self.streams.values() {
+            open &= aside.sink.append(self.batch, &stream.records.aside)?;
+            reach("stream/set-aside");
+        }
+        Ok(open)
+    }
+
     fn fill_if_due(&mut self) -> Result<()> {
         let begun = Instant::now();
         if !self.due.learned || begun < self.due.fill {
@@ -510,6 +556,9 @@ impl<'a> Run<'a> {
         {
             state.sync_log()?;
         }
+        if let Some(aside) = &mut self.aside {
+            aside.sink.sync(self.batch)?;
+        }
         self.learners.iter_mut().try_for_each(|learner| learner.sink.sync(self.batch))
     }
 
@@ -540,6 +589,11 @@ impl<'a> Run<'a> {
         if let Some(times) = &self.times {
             commit.window = Some(state::PaneFiles { newest: times.newest, ..files });
         }
+        if let Some(Aside { sink, path, is_new }) = &mut self.aside {
+            *is_new = false;
+            self.set_aside = sink.length().map(|length| SetAside { path: path.clone(), length });
+        }
+        commit.bad_rows.clone_from(&self.set_aside);
         state.commit(commit)?;
         for stream in self.streams.values_mut() {
             if let Some(source) = &mut stream.source {

@@ -7,11 +7,11 @@ use tamis::hash::Scheme;
 use tamis::key::{Column, Maker, Recipe};
 use tamis::params::Params;
 use tamis_make::batch::{Keeps, KeyBatch, Needs};
-use tamis_make::rows::{BadRows, Groups, KeyRows, Keyless, Names, Unusable};
+use tamis_make::rows::{Groups, KeyRows, Keyless, Names, OnBad, Unusable};
 use tamis_read::calendar::{self, Unit};
-use tamis_read::{BadRow, RowResult, Sift, Sink};
+use tamis_read::{BadRecord, BadRow, RowResult, Sift, Sink};
 
-use super::queue::Piece;
+use super::queue::{Bad, LineEnds, Piece};
 use super::window::TimeColumn;
 
 /// How the records of a stream become keys.
@@ -19,7 +19,7 @@ use super::window::TimeColumn;
 pub(super) struct Making<'a> {
     pub(super) recipe: &'a Recipe,
     pub(super) hash: Scheme,
-    pub(super) bad_rows: BadRows,
+    pub(super) on_bad: OnBad,
     pub(super) groups: Grouping<'a>,
     /// Whether the keys themselves are wanted, not their hashes alone.
     pub(super) keys: bool,
@@ -69,8 +69,10 @@ pub(super) struct Sifter<'a> {
     rows: KeyRows<'a, KeyBatch>,
     times: Vec<i64>,
     clock: Option<Clock<'a>>,
-    bad_rows: BadRows,
     stops: Vec<u32>,
+    bad: Vec<Bad>,
+    aside: Vec<u8>,
+    counts_lines: bool,
     skipped: u64,
 }
 
@@ -87,11 +89,22 @@ impl<'a> Sifter<'a> {
             bytes: making.keys,
             needs: Needs::Hash, // what else filters need is made of the bytes, of distinct keys alone
         };
-        let bad_rows = making.bad_rows;
-        let rows = KeyRows::new(making.recipe, making.hash, bad_rows, groups, KeyBatch::new(keeps));
+        let rows = KeyRows::new(making.recipe, making.hash, making.on_bad, groups, KeyBatch::new(keeps));
         let at = making.recipe.columns().len();
         let clock = making.time.map(|time| Clock { maker: Maker::new(&time.recipe), unit: time.unit, at });
-        Sifter { rows, times: Vec::new(), clock, bad_rows, stops: Vec::new(), skipped: 0 }
+        let (times, stops, bad, aside) = Default::default();
+        Sifter { rows, times, clock, stops, bad, aside, counts_lines: false, skipped: 0 }
+    }
+
+    /// The same, which counts lines as well, or not.
+    pub(super) fn counting_lines(self, counts_lines: bool) -> Self {
+        Sifter { counts_lines, ..self }
+    }
+
+    /// Notes a row that is left out, by where it ends.
+    fn note_bad(&mut self, end: usize) {
+        let (before, aside) = (self.stops.len() as u32, self.aside.len() as u32);
+        self.bad.push(Bad { before, stop: end as u32, aside });
     }
 }
 
@@ -100,11 +113,11 @@ impl Sink for Sifter<'_> {
     fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         let skipped = self.rows.skipped;
         let time = match self.clock.as_mut().map(|clock| clock.time(values)) {
-            Some(Err(_)) if self.bad_rows == BadRows::Skip => {
-                self.rows.skipped += 1;
+            Some(Err(why)) => {
+                self.rows.refuse(|| Unusable::new(*why, values).into())?;
+                self.note_bad(place.end);
                 return Ok(());
             }
-            Some(Err(why)) => return Err(Unusable::new(*why, values).into()),
             Some(Ok(time)) => Some(time),
             None => None,
         };
@@ -112,12 +125,25 @@ impl Sink for Sifter<'_> {
         if self.rows.skipped == skipped {
             self.stops.push(place.end as u32); // a chunk is shorter than 4 GiB
             self.times.extend(time);
+        } else {
+            self.note_bad(place.end);
         }
         Ok(())
     }
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
-        self.rows.bad_row(place, why)
+        self.rows.bad_row(place.clone(), why)?;
+        self.note_bad(place.end);
+        Ok(())
+    }
+
+    fn sets_aside(&self) -> bool {
+        self.rows.sets_aside()
+    }
+
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        self.aside.extend_from_slice(record.text);
+        self.note_bad(record.place.end);
     }
 }
 
@@ -130,6 +156,11 @@ impl Sift for Sifter<'_> {
         std::mem::swap(&mut piece.records.times, &mut self.times);
         piece.stops.clear();
         std::mem::swap(&mut piece.stops, &mut self.stops);
+        piece.bad.clear();
+        std::mem::swap(&mut piece.bad, &mut self.bad);
+        piece.aside.clear();
+        std::mem::swap(&mut piece.aside, &mut self.aside);
+        piece.lines = self.counts_lines.then(|| LineEnds::of(data, &piece.stops, &piece.bad));
         piece.base = data.len() as u64; // to be taken from where the data ends
         piece.skipped = self.rows.skipped - self.skipped;
         self.skipped = self.rows.skipped;

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tamis_make::names::Content;
 use tamis_make::resume::Appended;
 use tamis_make::{destination, files, place};
 use tamis_read::Control;
@@ -102,6 +103,7 @@ impl Target {
         if path.extension().is_some_and(packed) {
             return Err(Error::input(path, Impossible::Appended));
         }
+        Content::Answers.check(path)?;
         files::check(path)
     }
 

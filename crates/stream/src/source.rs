@@ -32,6 +32,8 @@ pub enum Reached {
     Cut,
     /// To what there is for now.
     Pause,
+    /// To a place beyond which it cannot be read again from before: what was taken is to be committed.
+    Edge,
     /// To the end of the source.
     End,
 }
@@ -50,8 +52,9 @@ pub trait Source {
     /// The place after the records that were taken.
     fn place(&self) -> Place;
 
-    /// What a later run must know, beside the place, to begin there.
-    fn bookmark(&mut self) -> Result<Value>;
+    /// What a later run must know, beside this place, to begin there: that after the records taken, or one
+    /// before it.
+    fn bookmark(&mut self, place: &Place) -> Result<Value>;
 
     /// Whether the bookmark tells what no commit does yet, and without which records might be
     /// understood otherwise: it is committed before a batch of them is logged.
@@ -105,12 +108,19 @@ pub struct Records {
     pub keys: KeyBatch,
     /// Their times in milliseconds since 1970, where rows tell them.
     pub times: Vec<i64>,
+    /// What is set aside of those that were left out between them.
+    pub aside: Vec<u8>,
 }
 
 impl Records {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.keys.len()
+    }
+
+    /// Whether there are none, and nothing is set aside.
+    pub fn is_nothing(&self) -> bool {
+        self.is_empty() && self.aside.is_empty()
     }
 
     /// Whether there are none.
@@ -122,6 +132,7 @@ impl Records {
     pub fn clear(&mut self) {
         self.keys.clear();
         self.times.clear();
+        self.aside.clear();
     }
 
     /// Appends some of the others.

@@ -43,6 +43,9 @@ use super::refusal::{CannotResume, Failed};
 use super::role::ByRole;
 use super::source::Place;
 
+/// More batches than these come to nobody; their number can always be counted on.
+const MOST_BATCHES: u64 = 1 << 62;
+
 /// A commit: a moment to which a later run can go back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Commit {
@@ -64,6 +67,16 @@ pub(super) struct Commit {
     /// With windows: how far time has come, and the files of panes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) window: Option<PaneFiles>,
+    /// Where bad rows were set aside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bad_rows: Option<SetAside>,
+}
+
+/// A file of bad rows, and how long it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SetAside {
+    pub(super) path: String,
+    pub(super) length: u64,
 }
 
 /// The panes of windows, by their numbers.
@@ -79,6 +92,27 @@ impl Commit {
     /// The file that holds what sketches of this kind have learned.
     pub(super) fn learned(&self, kind: Kind) -> Option<&String> {
         if kind.counts() { self.counts.as_ref() } else { self.filter.as_ref() }
+    }
+
+    /// The first field with a value that no run writes. The checksum says that the bytes are those that were
+    /// written, not who wrote them: what is counted on, joined to a path or opened is looked at first.
+    /// Places and bookmarks are looked at by the sources they belong to.
+    fn unlikely(&self) -> Option<&'static str> {
+        let named = |start: &str, name: &String| {
+            name.starts_with(start) && name.ends_with(".tamis") && !name.contains(['/', '\\', '\0'])
+        };
+        let panes = self.window.clone().unwrap_or_default();
+        let all_named =
+            |start: &str, files: &[(i64, String)]| files.iter().all(|(_, name)| named(start, name));
+        let wrong = [
+            ("batch", self.batch > MOST_BATCHES),
+            ("filter", self.filter.as_ref().is_some_and(|name| !named("filter-", name))),
+            ("counts", self.counts.as_ref().is_some_and(|name| !named("counts-", name))),
+            ("keys", self.keys == Some(0)),
+            ("window.filter", !all_named("filter-pane-", &panes.filter)),
+            ("window.counts", !all_named("counts-pane-", &panes.counts)),
+        ];
+        wrong.into_iter().find_map(|(field, wrong)| wrong.then_some(field))
     }
 
     /// The files that it speaks of.
@@ -377,7 +411,10 @@ fn read_commit(folder: &Path) -> Result<Option<Commit>> {
     };
     let text = unseal(&bytes).ok_or_else(|| refused(CannotResume::Damaged))?;
     match serde_json::from_slice::<Commit>(text) {
-        Ok(commit) if commit.version == VERSION => Ok(Some(commit)),
+        Ok(commit) if commit.version == VERSION => match commit.unlikely() {
+            Some(field) => Err(refused(CannotResume::OutOfRange(field.into()))),
+            None => Ok(Some(commit)),
+        },
         Ok(commit) => Err(refused(CannotResume::Version(commit.version.to_string()))),
         Err(_) => Err(refused(CannotResume::Damaged)),
     }

@@ -89,6 +89,7 @@ fn rows_that_arrive_are_known_for_a_window_whatever_the_clock_does() {
             state: Some(at("state")),
             commit_every: Duration::ZERO,
             reconnect: None,
+            lost: Lost::Stop,
             kafka: Default::default(),
             bad_rows: BadRows::Fail,
             threads: 1,

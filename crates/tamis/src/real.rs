@@ -4,7 +4,7 @@
 //! go through the platform's own, which differ in the last place.
 
 pub use libm::rint as round_ties_even;
-pub use libm::{ceil, exp, expm1, floor, log, log1p, pow};
+pub use libm::{ceil, exp, expm1, floor, log, log1p, pow, sqrt};
 
 /// x to the power of a small integer, by squaring.
 pub fn power(x: f64, exponent: u32) -> f64 {

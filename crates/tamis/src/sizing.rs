@@ -277,13 +277,27 @@ impl Shape {
     /// The expected rate of a sketch of this shape that holds this many keys. Of a
     /// layered one it is that of a layer which holds this many. The shape of a scalable filter does
     /// not tell, and what counts has none: not a number.
+    ///
+    /// It is never below [`least_rate`]: so often another key has the hash of one of these.
     pub fn expected_rate(&self, keys: u64) -> f64 {
+        match *self {
+            Shape::Bloom { bits, hashes } | Shape::Layered { bits, hashes, .. } => {
+                bloom::expected_rate(keys, bits, hashes)
+            }
+            _ => self.sizing_rate(keys),
+        }
+        .max(least_rate(keys))
+    }
+
+    /// The rate by which this shape is found for this many keys, or the keys for it: files store it, so
+    /// it never changes, though for some shapes it is a little below the expected one.
+    pub fn sizing_rate(&self, keys: u64) -> f64 {
         match *self {
             Shape::Blocked { lines, hashes } | Shape::Counting { lines, hashes } => {
                 blocked::expected_rate(keys, lines, hashes)
             }
             Shape::Bloom { bits, hashes } | Shape::Layered { bits, hashes, .. } => {
-                bloom::expected_rate(keys, bits, hashes)
+                bloom::sizing_rate(keys, bits, hashes)
             }
             Shape::Fuse { fingerprint_bits, .. } => fuse::rate(fingerprint_bits),
             Shape::Scalable { .. } | Shape::CountMin { .. } => f64::NAN,
@@ -299,9 +313,15 @@ impl Shape {
         if fpr >= 1.0 {
             return Some(u64::MAX); // no number of keys is above it: a search would not end
         }
-        let over = |keys: u64| self.expected_rate(keys) > fpr;
+        let over = |keys: u64| self.sizing_rate(keys) > fpr;
         Some(smallest((self.slots() / 10).max(1), over).saturating_sub(1))
     }
+}
+
+/// The lowest rate of any filter that holds this many keys: all that it knows of a key are 64 bits, and
+/// another has the same ones as one of them with this probability.
+pub fn least_rate(keys: u64) -> f64 {
+    keys as f64 / 18_446_744_073_709_551_616.0 // 2^64
 }
 
 /// No filter is planned with more bits for a key than this.
@@ -359,11 +379,11 @@ impl AtRate {
                 }
             }
             Kind::Bloom => {
-                let bits = smallest(guess, |bits| bloom::expected_rate(keys, bits, hashes) <= fpr);
+                let bits = smallest(guess, |bits| bloom::sizing_rate(keys, bits, hashes) <= fpr);
                 Shape::Bloom { bits, hashes }
             }
             Kind::Layered => {
-                let bits = smallest(guess, |bits| bloom::expected_rate(keys, bits, hashes) <= fpr);
+                let bits = smallest(guess, |bits| bloom::sizing_rate(keys, bits, hashes) <= fpr);
                 let bits = bits.checked_next_power_of_two().unwrap_or(u64::MAX / 2);
                 Shape::Layered { bits: bits.max(layered::LEAST_BITS), layers: 1, hashes }
             }

@@ -58,6 +58,11 @@ pub struct Add {
 }
 
 impl Add {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::outputs([&self.file])
+    }
+
     /// Adds them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let file = files::open(&self.file)?;

@@ -97,6 +97,11 @@ pub struct Build {
 }
 
 impl Build {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::outputs(&self.output).and_inputs(&self.params)
+    }
+
     /// Builds them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let request = self.request()?;
@@ -106,6 +111,7 @@ impl Build {
         let request::Build { job, exact } = request.resolve().map_err(wrong)?;
         warn_of_other_columns(output, &job);
         if self.explain {
+            self.reading.refuse_aside()?;
             return explain::show(output, &self.reading.request(), &job);
         }
         let path = self.output.expect("clap asks for it");
@@ -134,9 +140,7 @@ impl Build {
 
     /// What is asked for.
     fn request(&self) -> Result<BuildJob> {
-        if let (Some(params), Some(output)) = (&self.params, &self.output) {
-            files::check_is_no_input(output, [params])?;
-        }
+        self.reading.check_aside(&[self.output.as_deref()], self.params.iter().chain(&self.like))?;
         let params = match (&self.params, &self.like) {
             (Some(path), _) => Some(read_params(path)?),
             (_, Some(path)) => Some(like(path)?),

@@ -9,6 +9,7 @@ use tamis_jobs::dedup::{self, Notice};
 use tamis_jobs::request::{DedupJob, NoMore};
 use tamis_make::destination::Destination;
 use tamis_make::number;
+use tamis_read::parquet::Codec;
 use tamis_read::{Control, Format};
 
 use super::filter::WRITTEN;
@@ -71,14 +72,23 @@ pub struct Dedup {
     /// Write the state at most this often during a run
     #[arg(long, value_name = "TIME", value_parser = arguments::duration, default_value = "10s", requires = "state")]
     commit_every: Duration,
-    /// How records of Parquet are written [default: by the name of the output, or CSV]
+    /// How records are written: any as parquet, those of Parquet also as csv, tsv or ndjson [default: by
+    /// the name of the output, or unchanged; those of Parquet as CSV]
     #[arg(long, value_parser = arguments::one_of(WRITTEN, Format::name), value_name = "FORMAT")]
     output_format: Option<Format>,
+    /// How a Parquet output is compressed [default: snappy]
+    #[arg(long, value_parser = arguments::one_of(Codec::ALL, Codec::name), value_name = "CODEC")]
+    compression: Option<Codec>,
     #[command(flatten)]
     reading: Reading,
 }
 
 impl Dedup {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::outputs(self.state.iter().chain(&self.output).chain(&self.rejected))
+    }
+
     /// Frees them of repetitions.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let mut request = self.request();
@@ -152,6 +162,7 @@ impl Dedup {
             output: self.output,
             rejected: self.rejected,
             output_format: self.output_format,
+            compression: self.compression,
             no_more: NoMore,
         }
     }

@@ -11,7 +11,9 @@ use tamis_jobs::filter::{self, Report, Sieved};
 use tamis_jobs::request::{FilterJob, NoMore};
 use tamis_make::destination::Destination;
 use tamis_make::files;
+use tamis_make::names::Content;
 use tamis_make::number;
+use tamis_read::parquet::Codec;
 use tamis_read::{Control, Format};
 
 use crate::arguments::{Reading, memory, one_of, refuse_json};
@@ -31,13 +33,16 @@ Examples:
   tamis filter ratings.tamis titles.tsv --key id --tag      which groups, as one more column
   tamis filter allow.tamis mail.csv --strict -o exact.csv   no false positives left
   tamis filter users.tamis mail.csv --removed gone.tamis    in the first, and not in the second
-  tamis filter users.tamis visits.parquet -o known.csv.gz --rejected unknown.csv.gz
+  tamis filter users.tamis visits.csv -o known.csv.gz --rejected unknown.csv.gz
+  tamis filter users.tamis visits.parquet -o known.parquet  with the same columns and types
   tamis filter users.tamis 's3a://visits/*.parquet' --on yarn -o s3a://out/known
 
-Records and headers are written unchanged, byte for byte; records of Parquet are written as CSV \
-or, by the name of the output or --output-format, as TSV or NDJSON. A file appears when \
-everything is written, compressed if its name ends in gz, zst, bz2 or xz. From a stream, each \
-record is written immediately. With --removed FILE, records that should pass are missed at the \
+Records and headers are written unchanged, byte for byte. Where the output ends in .parquet, rows \
+of Parquet keep their types, nested columns and nulls, and rows of CSV, TSV and logs become \
+columns of text. Records of Parquet can also be written as CSV, TSV or NDJSON, by the name of the \
+output or --output-format. A name that says something else than what would be written is refused. \
+A file appears when everything is written, text compressed if its name ends in gz, zst, bz2 or \
+xz. From a stream, each record is written immediately. With --removed FILE, records that should pass are missed at the \
 rate of false positives of its filters; tamis test --removed measures it. With --on, Spark \
 writes the records to a folder that must not exist.")]
 pub struct Filter {
@@ -81,21 +86,28 @@ pub struct Filter {
     /// steps of its own: `url:after-first=//,before=/,domain`
     #[arg(long, value_name = "COLUMN[:STEPS]", help_heading = "Keys")]
     key: Vec<Field>,
-    /// How records of Parquet are written: csv, tsv, ndjson, or with --on parquet [default: by the name
-    /// of the output, or CSV]
-    #[arg(long, value_parser = one_of(WRITTEN.into_iter().chain([Format::Parquet]), Format::name))]
-    #[arg(value_name = "FORMAT")]
+    /// How records are written: any as parquet, those of Parquet also as csv, tsv or ndjson [default: by
+    /// the name of the output, or unchanged; those of Parquet as CSV]
+    #[arg(long, value_parser = one_of(WRITTEN, Format::name), value_name = "FORMAT")]
     output_format: Option<Format>,
+    /// How a Parquet output is compressed [default: snappy]
+    #[arg(long, value_parser = one_of(Codec::ALL, Codec::name), value_name = "CODEC")]
+    compression: Option<Codec>,
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
     on: On,
 }
 
-/// The formats in which records of Parquet are written on one machine.
-pub const WRITTEN: [Format; 3] = [Format::Csv, Format::Tsv, Format::Ndjson];
+/// The formats in which records are written.
+pub const WRITTEN: [Format; 4] = [Format::Csv, Format::Tsv, Format::Ndjson, Format::Parquet];
 
 impl Filter {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::outputs(self.output.iter().chain(&self.rejected))
+    }
+
     /// Sieves them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let request = self.request();
@@ -156,6 +168,7 @@ impl Filter {
             output: self.output.clone(),
             rejected: self.rejected.clone(),
             output_format: self.output_format,
+            compression: self.compression,
             strict: self.strict,
             memory: self.strict.then_some(self.memory),
             no_more: NoMore,
@@ -166,7 +179,13 @@ impl Filter {
     fn on_spark(self, request: FilterJob, asked: &Asked, output: &Output) -> Result<ExitCode> {
         spark::refuse_stdin(&self.inputs)?;
         let to = self.output.as_deref().map(spark::place).transpose()?;
-        let request = FilterJob { filters: std::path::absolute(&self.file)?, output: to, ..request };
+        // Spark writes any format, and compresses none: the name decides where nothing else does.
+        let output_format = self.output_format.or_else(|| Format::of_name(self.output.as_deref()?));
+        if let (Some(format), Some(path)) = (output_format, &self.output) {
+            Content::Plain(format).check(path)?;
+        }
+        let filters = std::path::absolute(&self.file)?;
+        let request = FilterJob { filters, output: to, output_format, ..request };
         let job = json!({ "job": "filter", "request": request });
         let told = asked.told(output, self.on.run(output, "sieving", job)?)?;
         let number = |name: &str| told[name].as_u64().unwrap_or(0);

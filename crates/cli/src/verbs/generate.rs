@@ -6,7 +6,9 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tamis_lab::generate;
+use tamis_make::names::Content;
 use tamis_make::{files, number};
+use tamis_read::Format;
 
 use crate::arguments;
 use crate::show::{Output, unless_closed, usage};
@@ -112,11 +114,22 @@ struct To {
 }
 
 impl Generate {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        let to = match &self.what {
+            What::Ratings(Ratings { to, .. })
+            | What::Words(Words { to, .. })
+            | What::Emails(Emails { to, .. })
+            | What::Ips(Ips { to, .. }) => to,
+        };
+        super::Named::outputs([&to.output])
+    }
+
     /// Makes it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let counts = match &self.what {
-            What::Ratings(Ratings { rows, .. }) => Some(generate::rating_counts(*rows)),
-            _ => None,
+        let (counts, format) = match &self.what {
+            What::Ratings(Ratings { rows, .. }) => (Some(generate::rating_counts(*rows)), Format::Tsv),
+            _ => (None, Format::Lines),
         };
         type Make = Box<dyn Fn(&mut dyn Write, u64) -> io::Result<()>>;
         let (rows, to, make): (u64, To, Make) = match self.what {
@@ -144,6 +157,7 @@ impl Generate {
             unless_closed(make(&mut out, seed).and_then(|()| out.flush()))?;
             return Ok(ExitCode::SUCCESS);
         }
+        Content::Plain(format).check(&path)?;
         files::write_whole(&path, |out| make(out, seed))?;
         if output.json {
             let mut made = json!({ "path": path, "rows": rows, "seed": seed });

@@ -14,6 +14,7 @@ use tamis_make::{files, groups, number};
 use tamis_read::Error;
 
 use super::counters;
+use crate::notes;
 use crate::show::{FEW, Output, Sheet, few, usage};
 
 /// Show the contents of a file: kind, recipe, and the state of every group
@@ -35,6 +36,11 @@ pub struct Inspect {
 }
 
 impl Inspect {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::outputs(&self.raw_bits).and_inputs([&self.file])
+    }
+
     /// Shows it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let file = files::open_as_is(&self.file)?;
@@ -52,7 +58,6 @@ impl Inspect {
                 (None, [_]) => 0,
                 _ => return usage("--raw-bits writes one filter: name its group with --group"),
             };
-            files::check_is_no_input(path, [&self.file])?;
             file.verify(at).map_err(Error::file(&self.file))?;
             let bytes = file.params().groups[at].shape.bits().div_ceil(8) as usize;
             let section = file.section(at);
@@ -67,6 +72,7 @@ impl Inspect {
             })?;
             output.note(format!("{}: {} of bits", path.display(), number::bytes(bytes as u64)));
         }
+        notes::keys_beside(output, &self.file, &file);
         show(output, &self.file, Summary::of(&file, only)?, Listed::All, More::about(&file))
     }
 }

@@ -28,6 +28,11 @@ pub struct Merge {
 }
 
 impl Merge {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::outputs([&self.output])
+    }
+
     /// Merges them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let merged = progress::run(output, "merging", |control| {

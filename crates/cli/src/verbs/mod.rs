@@ -25,11 +25,15 @@ mod top;
 mod verify;
 mod windows;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
+use tamis_make::files;
+use tamis_read::Sources;
 
+use crate::interrupt::Manner;
 use crate::show::Output;
 
 /// What tamis can do.
@@ -59,7 +63,82 @@ pub enum Verb {
     Completions(completions::Completions),
 }
 
+/// The files that the arguments of a verb name, where no job compares them: jobs know the tables that they
+/// read, and refuse to write over them.
+#[derive(Debug, Default)]
+struct Named<'v> {
+    /// Files that are written.
+    outputs: Vec<&'v Path>,
+    /// Files that are read, by their names.
+    inputs: Vec<&'v Path>,
+    /// Tables: files, globs, folders.
+    tables: &'v [String],
+}
+
+impl<'v> Named<'v> {
+    fn outputs(outputs: impl IntoIterator<Item = &'v PathBuf>) -> Named<'v> {
+        Named { outputs: outputs.into_iter().map(PathBuf::as_path).collect(), ..Named::default() }
+    }
+
+    fn and_inputs(mut self, inputs: impl IntoIterator<Item = &'v PathBuf>) -> Named<'v> {
+        self.inputs.extend(inputs.into_iter().map(PathBuf::as_path));
+        self
+    }
+
+    fn and_tables(self, tables: &'v [String]) -> Named<'v> {
+        Named { tables, ..self }
+    }
+}
+
 impl Verb {
+    /// Refuses outputs that are read as well, or are one file, before anything is opened; this is read
+    /// whatever the verb is.
+    pub fn check_files(&self, also_read: Option<&Path>) -> Result<()> {
+        let Named { outputs, inputs, tables } = self.named();
+        if outputs.is_empty() {
+            return Ok(());
+        }
+        let tables = Sources::named(tables);
+        let read: Vec<&Path> =
+            inputs.into_iter().chain(also_read).chain(tables.iter().map(PathBuf::as_path)).collect();
+        let outputs = outputs.into_iter().filter(|path| *path != Path::new("-"));
+        Ok(files::check_outputs(outputs.map(Some), read)?)
+    }
+
+    fn named(&self) -> Named<'_> {
+        match self {
+            Verb::Generate(verb) => verb.named(),
+            Verb::Plan(verb) => verb.named(),
+            Verb::Build(verb) => verb.named(),
+            Verb::Add(verb) => verb.named(),
+            Verb::Remove(verb) => verb.named(),
+            Verb::RemoveGroup(verb) => verb.named(),
+            Verb::Merge(verb) => verb.named(),
+            Verb::Test(verb) => verb.named(),
+            Verb::Filter(verb) => verb.named(),
+            Verb::Dedup(verb) => verb.named(),
+            Verb::Stream(verb) => verb.named(),
+            Verb::Inspect(verb) => verb.named(),
+            Verb::Reproduce(verb) => verb.named(),
+            Verb::Demo(_)
+            | Verb::Query(_)
+            | Verb::Locate(_)
+            | Verb::Top(_)
+            | Verb::InnerProduct(_)
+            | Verb::Compare(_)
+            | Verb::Verify(_)
+            | Verb::Completions(_) => Named::default(),
+        }
+    }
+
+    /// How it ends when it is asked to: a stream saves its state.
+    pub fn manner(&self) -> Manner {
+        match self {
+            Verb::Stream(_) => Manner::Well,
+            _ => Manner::Soon,
+        }
+    }
+
     /// Does it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         match self {

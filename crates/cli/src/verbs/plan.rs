@@ -9,7 +9,8 @@ use tamis::params::{GroupParams, Params};
 use tamis_jobs::request::{self, NoMore, PlanJob};
 use tamis_make::build::{self, Job, Planned};
 use tamis_make::design::{self, Wishes};
-use tamis_make::files;
+use tamis_make::files::{self, Draft};
+use tamis_make::names::Content;
 use tamis_make::number;
 use tamis_report::plan::{self, Counters};
 use tamis_report::{plot, stacked_svg};
@@ -71,10 +72,19 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::outputs(self.output.iter().chain(&self.chart)).and_tables(&self.inputs)
+    }
+
     /// Works it out.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let request = self.request();
-        match request.resolve().map_err(wrong)? {
+        let plan = request.resolve().map_err(wrong)?;
+        if !matches!(plan, request::Plan::Table(_)) {
+            self.reading.refuse_aside()?;
+        }
+        match plan {
             request::Plan::Table(job) => self.of_table(&job, output),
             request::Plan::Numbers { wishes, save } => self.of_numbers(wishes, save, output),
             request::Plan::Parameters(params) => {
@@ -104,12 +114,17 @@ impl Plan {
         let design = design::design(wishes).map_err(wrong)?;
         let charts = tamis_report::design::charts(&design);
         if let Some(path) = &self.chart {
-            let svg = stacked_svg(&charts);
-            files::write_whole(path, |out| out.write_all(svg.as_bytes()))?;
+            Content::Chart.check(path)?;
+        }
+        let svg = |path: &PathBuf| files::draft(path, |out| out.write_all(stacked_svg(&charts).as_bytes()));
+        let drawn = self.chart.as_ref().map(svg).transpose()?;
+        let saved = save.as_ref().and_then(|params| self.draft(params)).transpose()?;
+        files::finish_all(drawn.into_iter().chain(saved))?;
+        if let Some(path) = &self.chart {
             output.note(format!("{}: the charts", path.display()));
         }
         if let Some(params) = save {
-            self.save(output, &params)?;
+            self.say_saved(output, &params);
         }
         let mut text = Sheet { table: plan::kinds_table(&design), lines: Vec::new() }.to_string();
         for (kind, reason) in &design.refused {
@@ -128,8 +143,9 @@ impl Plan {
     fn of_table(self, job: &Job, output: &Output) -> Result<ExitCode> {
         if let Some(path) = &self.output {
             files::check(path)?;
-            files::check_is_no_input(path, &job.inputs)?;
+            Content::Json.check(path)?;
         }
+        self.reading.check_aside(&[self.output.as_deref()], &job.inputs)?;
         let counts = job.sketches.kind().counts();
         let doing = if counts { "looking for groups" } else { "counting" };
         let Planned { params, counted, inputs } =
@@ -146,12 +162,25 @@ impl Plan {
 
     /// Saves the parameters where that is asked for.
     fn save(&self, output: &Output, params: &Params) -> Result<()> {
-        let Some(path) = &self.output else { return Ok(()) };
-        files::write_whole(path, |out| out.write_all(params.to_json().as_bytes()))?;
+        files::finish_all(self.draft(params).transpose()?)?;
+        self.say_saved(output, params);
+        Ok(())
+    }
+
+    /// The file of parameters, not yet in its place, where one is asked for.
+    fn draft(&self, params: &Params) -> Option<tamis_make::Result<Draft>> {
+        let path = self.output.as_ref()?;
+        if let Err(refusal) = Content::Json.check(path) {
+            return Some(Err(refusal));
+        }
+        Some(files::draft(path, |out| out.write_all(params.to_json().as_bytes())))
+    }
+
+    fn say_saved(&self, output: &Output, params: &Params) {
+        let Some(path) = &self.output else { return };
         let (kind, hash) = (params.common.kind, params.common.hash);
         let what = if kind.counts() { "sketches" } else { "filters" };
         output.note(format!("{}: the parameters of {kind} {what}, hash {hash}", path.display()));
-        Ok(())
     }
 
     fn show(&self, output: &Output, params: &Params) -> Result<ExitCode> {

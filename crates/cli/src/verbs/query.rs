@@ -17,6 +17,7 @@ use tamis_make::text::printable;
 use tamis_read::{BadRow, Error, LONGEST_ROW};
 
 use super::counters;
+use crate::notes;
 use crate::show::{self, Output, unless_closed, usage};
 
 /// Ask which groups keys may be in, or how often they occurred
@@ -92,6 +93,7 @@ impl Query {
         if self.keys.is_empty() && io::stdin().is_terminal() {
             return usage("no keys: give them as arguments, or one per line on standard input");
         }
+        notes::keys_beside(output, &self.file, &file);
         if answers.counts && !output.json {
             counters::explain_bound(output, &file);
         }

@@ -56,6 +56,11 @@ pub struct Remove {
 }
 
 impl Remove {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::outputs([&self.file])
+    }
+
     /// Removes them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let file = files::open(&self.file)?;

@@ -31,6 +31,11 @@ pub struct RemoveGroup {
 }
 
 impl RemoveGroup {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::outputs([&self.file])
+    }
+
     /// Drops them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let file = files::open_as_is(&self.file)?;

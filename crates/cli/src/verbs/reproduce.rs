@@ -12,6 +12,7 @@ use tamis_lab::ratings::{self, Run};
 use tamis_lab::{design, generate};
 use tamis_make::files;
 use tamis_make::leftovers::TemporaryFolder;
+use tamis_make::names::Content;
 use tamis_make::parallel;
 use tamis_report::Page;
 
@@ -96,6 +97,7 @@ struct Design {
 impl Design {
     fn run(self, output: &Output) -> Result<ExitCode> {
         files::check(&self.report)?;
+        Content::Page.check(&self.report)?;
         let (keys, hashes) =
             if self.full { (1_000_000_000, vec![1, 2, 6]) } else { (self.keys, (1..=12).collect()) };
         let threads = self.threads.unwrap_or_else(parallel::default_threads);
@@ -122,6 +124,19 @@ fn write_page(path: &Path, page: Page, output: &Output) -> Result<()> {
 }
 
 impl Reproduce {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        match &self.what {
+            What::Ratings(ratings) => super::Named::outputs([&ratings.report])
+                .and_tables(ratings.table.as_ref().map_or(&[], std::slice::from_ref)),
+            What::Streams(streams) => streams.named(),
+            What::Speedup(speedup) => speedup.named(),
+            What::Layers(layers) => layers.named(),
+            What::Search(search) => search.named(),
+            What::Design(design) => super::Named::outputs([&design.report]),
+        }
+    }
+
     /// Measures it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         match self.what {
@@ -139,6 +154,7 @@ impl Ratings {
     fn run(self, output: &Output) -> Result<ExitCode> {
         let Ratings { table, report, repeats } = self;
         files::check(&report)?;
+        Content::Page.check(&report)?;
         let scratch = TemporaryFolder::new()?;
         let table = match table {
             Some(table) => table,

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,10 +13,10 @@ use tamis_jobs::request::NoMore;
 use tamis_make::files;
 use tamis_make::number;
 use tamis_read::refusal::say;
-use tamis_stream::kafka::{self, Lost, Property};
+use tamis_stream::kafka::{self, Property};
 use tamis_stream::metrics::Door;
 use tamis_stream::request::{Note, StreamJob};
-use tamis_stream::{ByRole, Job, Report, Role, Sizing, Status, Target, Watch};
+use tamis_stream::{ByRole, Job, Lost, Report, Role, Sizing, Status, Target, Watch};
 
 use super::counters;
 use super::windows::{self, Windows};
@@ -73,7 +73,8 @@ A stream that has ended gives empty batches; the run ends when all streams have 
 
 Without --keys or --params the number of keys is unknown, and filters grow (--kind scalable).
 
-Streams are files, globs and folders in order (--follow waits for more at the end of the last); `-` for \
+Streams are files, globs and folders in order (--follow waits for more at the end of the last, and goes on \
+with its successor when it is rotated, also if that happened between two runs with --state); `-` for \
 standard input; tcp://host:port, which connects; tcp-listen://host:port, which waits for peers, one after \
 the other. -o takes a file, `-`, or such a socket.
 
@@ -93,7 +94,7 @@ which would end the window for all others.
 
 With --state DIR, the same command resumes a run that ended at any moment: nothing is lost, learned twice \
 or answered twice. DIR/filter.tamis is a file like any other. Ctrl-C and kill end the run after the \
-current batch, with the state saved (exit code 0); a second one ends it immediately.")]
+current batch, with the state saved (exit code 0); another one, a second later or more, ends it immediately.")]
 pub struct Stream {
     /// Stream to learn: files, globs, folders, `-`, tcp://host:port, tcp-listen://host:port,
     /// kafka://broker:port/topic
@@ -105,9 +106,14 @@ pub struct Stream {
     /// Stream of keys to remove, named in the same way; only with --kind counting
     #[arg(long, num_args = 1.., value_name = "INPUT")]
     remove: Vec<String>,
-    /// Wait for more at the end of the last file or topic, as `tail -f` does
+    /// Wait for more at the end of the last file or topic, as `tail -F` does: also when the file is rotated
     #[arg(long)]
     follow: bool,
+    /// What to do when something is gone before it was read (a followed file that was rotated and
+    /// compressed, or cut; messages of a topic): stop and say what, or say it and go on with what is left
+    #[arg(long, value_parser = arguments::one_of(Lost::ALL, Lost::name), value_name = "WHAT")]
+    #[arg(default_value = "stop")]
+    lost: Lost,
     /// The place for answers: a file, -, a socket or a topic [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<String>,
@@ -141,11 +147,6 @@ pub struct Stream {
     /// How long to wait for a broker that does not answer
     #[arg(long, value_name = "TIME", value_parser = arguments::duration, default_value = "30s", help_heading = "Kafka")]
     kafka_timeout: Duration,
-    /// What to do when messages are gone before they were read (retention, a recreated topic): stop,
-    /// or go on with the earliest that is left
-    #[arg(long, value_parser = arguments::one_of(Lost::ALL, Lost::name), value_name = "WHAT")]
-    #[arg(default_value = "stop", help_heading = "Kafka")]
-    lost: Lost,
     /// Parameters that `tamis plan … -o` saved
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     params: Option<PathBuf>,
@@ -187,6 +188,14 @@ enum Log {
 }
 
 impl Stream {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        let is_file = |name: &&String| matches!(Target::of(name), Ok(Target::File(_)));
+        let outputs = self.output.iter().chain(&self.counts).filter(is_file).map(Path::new).collect();
+        super::Named { outputs, ..super::Named::default() }
+            .and_inputs(self.params.iter().chain(&self.kafka_config).chain(&self.from))
+    }
+
     /// Learns and answers.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let log = self.log;
@@ -256,11 +265,11 @@ impl Stream {
             commit_every: self.state.is_some().then_some(self.commit_every),
             state: self.state,
             reconnect: self.reconnect,
+            lost: Some(self.lost),
             kafka: kafka::Asked {
                 kafka: self.kafka,
                 kafka_config: self.kafka_config,
                 kafka_timeout: Some(self.kafka_timeout),
-                lost: Some(self.lost),
             },
             params: self.params,
             from: self.from,

@@ -9,8 +9,9 @@ use tamis_jobs::check::{self, FilterResult, GroupResult, Report, With};
 use tamis_jobs::request::{self, NoMore, TestJob};
 use tamis_make::count_min::rank;
 use tamis_make::files;
+use tamis_make::names::Content;
 use tamis_make::number;
-use tamis_read::Control;
+use tamis_read::{Control, Sources};
 
 use crate::arguments::{self, Columns, Reading};
 use crate::asked::Asked;
@@ -73,16 +74,22 @@ pub struct Test {
 }
 
 impl Test {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        let filters = [Some(&self.file), self.removed.as_ref()];
+        super::Named::outputs(&self.report).and_inputs(filters.into_iter().flatten()).and_tables(&self.inputs)
+    }
+
     /// Tests them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let request = self.request();
         request.refuse_nothing().map_err(wrong)?;
         if let Some(path) = &self.report {
             files::check(path)?;
-            let read = self.inputs.iter().chain(&self.negatives).map(Path::new);
-            let filters = [Some(&self.file), self.removed.as_ref()].into_iter().flatten();
-            files::check_is_no_input(path, read.chain(filters.map(PathBuf::as_path)))?;
+            Content::Page.check(path)?;
+            files::check_is_no_input(path, Sources::named(&self.negatives))?;
         }
+        self.reading.check_aside(&[self.report.as_deref()], [&self.file])?;
         let file = files::open(&self.file)?;
         let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;
         let request = TestJob { reading: asked.reading.clone(), ..request };

@@ -78,6 +78,7 @@ impl Top {
                 "its keys and its error are fixed by the file: leave out all but --share and --count",
             );
         }
+        self.reading.refuse_aside()?;
         Ok(count_min::top_of_file(path, self.share)?)
     }
 

@@ -22,8 +22,10 @@ const SHOWN: usize = 20;
 Examples:
   tamis verify ratings.tamis && echo sound
 
+Keys beside it (FILE.keys, of build --exact) are checked, too, and that they belong to this file.
+
 Exit code 1 if any part is damaged. With --json: an object with `sound`, true or false, and `damage`, a \
-list of what is wrong.")]
+list of what is wrong with which file.")]
 pub struct Verify {
     /// The file
     file: PathBuf,
@@ -35,38 +37,60 @@ impl Verify {
         let found = progress::run(output, "verifying", |control| {
             verify::verify(&self.file, parallel::default_threads(), control)
         });
-        let (groups, bytes, damage): (_, _, Vec<String>) = match found {
+        let (found, damage): (_, Vec<String>) = match found {
             Ok(found) => {
-                let damage = found.damage.iter().map(ToString::to_string).collect();
-                (Some(found.groups), Some(found.bytes), damage)
+                let mut damage: Vec<String> = found.damage.iter().map(|what| self.of_file(what)).collect();
+                damage
+                    .extend(found.keys.iter().filter_map(|keys| Some(in_words(keys.found.as_ref().err()?))));
+                (Some(found), damage)
             }
             Err(error) => match error.downcast() {
                 // That it is no file of filters, or none any more, is an answer too.
-                Ok(Error::File { source, .. }) => (None, None, vec![source.to_string()]),
-                Ok(Error::Input { why, .. }) => (None, None, vec![say(&*why, &Flags)]),
+                Ok(error @ (Error::File { .. } | Error::Input { .. })) => (None, vec![in_words(&error)]),
                 Ok(error) => return Err(error.into()),
                 Err(error) => return Err(error),
             },
         };
-        let mut lines = damage.iter().map(|what| format!("{}: {what}", self.file.display()));
-        lines.by_ref().take(SHOWN).for_each(show::error);
-        if lines.len() > 0 {
-            show::error(format!("and {} more filters are damaged", number::count(lines.len() as u64)));
+        damage.iter().take(SHOWN).for_each(show::error);
+        if let Some(more @ 1..) = damage.len().checked_sub(SHOWN) {
+            show::error(format!("and {} more filters are damaged", number::count(more as u64)));
         }
-        let text = match (groups, bytes) {
-            (Some(groups), Some(bytes)) if damage.is_empty() => format!(
-                "{}: sound ({}, {} of filters)\n",
+        let keys = found.as_ref().and_then(|found| found.keys.as_ref());
+        let pairs = keys.and_then(|keys| keys.found.as_ref().ok());
+        let text = match &found {
+            Some(found) if damage.is_empty() => format!(
+                "{}: sound ({}, {} of filters{})\n",
                 self.file.display(),
-                number::counted(groups as u64, "group"),
-                number::bytes(bytes)
+                number::counted(found.groups as u64, "group"),
+                number::bytes(found.bytes),
+                pairs
+                    .map_or(String::new(), |pairs| format!(", {} beside it", number::counted(*pairs, "key"))),
             ),
             _ => String::new(),
         };
         let sound = damage.is_empty();
         let json = json!({
-            "path": self.file, "sound": sound, "groups": groups, "bytes": bytes, "damage": damage,
+            "path": self.file,
+            "sound": sound,
+            "groups": found.as_ref().map(|found| found.groups),
+            "bytes": found.as_ref().map(|found| found.bytes),
+            "keys": pairs,
+            "damage": damage,
         });
         output.result(text, json)?;
         Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// What is wrong with a part of the file.
+    fn of_file(&self, what: &tamis::Error) -> String {
+        format!("{}: {what}", self.file.display())
+    }
+}
+
+/// What is wrong with which file.
+fn in_words(error: &Error) -> String {
+    match error {
+        Error::Input { path, why } => format!("{}: {}", path.display(), say(&**why, &Flags)),
+        error => error.to_string(),
     }
 }

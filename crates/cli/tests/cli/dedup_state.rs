@@ -260,7 +260,7 @@ fn an_output_that_was_replaced_without_a_state_is_replaced_again() {
     folder.write("in", "a\nb\na\n");
     folder.write("out", "old\n");
     for (step, left) in
-        [("dedup/written", "old\n"), ("dedup/replaced", "a\nb\n"), ("dedup/half-written", "a\nb\n")]
+        [("dedup/written", "old\n"), ("dedup/half-written", "old\n"), ("files/renamed", "a\nb\n")]
     {
         let line = format!(
             "TAMIS_TEST_END_AT={step}:1 $TAMIS dedup in --state s -o out --commit-every 0ms; test $? -gt 100"

@@ -43,8 +43,13 @@ fn is_ended(folder: &Folder, mut child: Guard, with: i32) {
     folder.is_clean();
 }
 
-fn has_temporary(folder: &Folder) -> bool {
-    folder.names().iter().any(|name| name.ends_with(".tmp"))
+/// Whether a file is being written: under a temporary name, or under none.
+fn has_temporary(folder: &Folder, child: &Child) -> bool {
+    let here = fs::canonicalize(folder.path("")).unwrap();
+    let unnamed = |file: PathBuf| file.starts_with(&here) && file.to_string_lossy().ends_with("(deleted)");
+    let open = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten();
+    open.flatten().any(|file| fs::read_link(file.path()).is_ok_and(unnamed))
+        || folder.names().iter().any(|name| name.ends_with(".tmp"))
 }
 
 /// The first Ctrl-C was not heard while the program waited for its input.
@@ -106,7 +111,7 @@ fn data_that_is_being_generated_leaves_nothing() {
     for line in ["generate ratings --rows 1e9 -o old.tsv", "demo --folder . --rows 1e9"] {
         folder.write("old.tsv", "old");
         let child = start(&folder, line);
-        until("a temporary file", || has_temporary(&folder));
+        until("a temporary file", || has_temporary(&folder, &child));
         interrupt(&child);
         is_interrupted(&folder, child);
         assert_eq!((folder.text("old.tsv").as_str(), folder.names().len()), ("old", 1), "{line}");
@@ -120,7 +125,7 @@ fn a_job_that_is_killed_or_loses_its_terminal_leaves_nothing() {
     for (signal, code) in [("-TERM", 143), ("-HUP", 129)] {
         folder.write("old.tsv", "old");
         let child = start(&folder, "generate ratings --rows 1e9 -o old.tsv");
-        until("a temporary file", || has_temporary(&folder));
+        until("a temporary file", || has_temporary(&folder, &child));
         send(&child, signal);
         is_ended(&folder, child, code);
         assert_eq!((folder.text("old.tsv").as_str(), folder.names().len()), ("old", 1), "{signal}");
@@ -164,7 +169,7 @@ fn where_ctrl_c_is_to_be_ignored_it_is() {
             .current_dir(folder.path(""))
             .stderr(Stdio::piped()),
     );
-    until("a temporary file", || has_temporary(&folder));
+    until("a temporary file", || has_temporary(&folder, &child));
     interrupt(&child);
     send(&child, "-HUP");
     send(&child, "-TERM");

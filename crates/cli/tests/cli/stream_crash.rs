@@ -459,6 +459,101 @@ fn a_damaged_state_is_refused_and_a_torn_plan_is_not() {
     folder.refused(line, 1, &["filter-2.tamis"]);
 }
 
+/// The paths to all values of a text of JSON that are no objects or lists.
+fn leaves(at: &str, value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| leaves(&format!("{at}/{name}"), value, into));
+        }
+        Value::Array(values) => {
+            values.iter().enumerate().for_each(|(i, value)| leaves(&format!("{at}/{i}"), value, into));
+        }
+        _ => into.push(at.into()),
+    }
+}
+
+/// A checksum says that a commit is whole, not that it makes sense: one with a place out of range was a panic.
+/// Each value in turn is one that no run writes: the state is refused, or what is learned is right all the same.
+#[test]
+fn a_forged_commit_is_refused_or_does_no_harm() {
+    let forged = [
+        u64::MAX.into(),
+        (i64::MAX as u64).into(),
+        i64::MIN.into(),
+        1e300.into(),
+        "../x".into(),
+        Value::Null,
+    ];
+    let plain = "stream --train a.csv b.csv --key id --query q.txt --query-key 1 --batch 2 --commit-every 0 -o out.txt";
+    let mut tried = 0;
+    for options in ["--keys 4 --rebuild-above 0.02", "--window 3d --slide 1d --time at --keys 9"] {
+        let folder = Folder::new();
+        folder.write("a.csv", "id,at\n1,2026-11-15\n2,2026-11-16\n3,2026-11-17\n");
+        folder.write("b.csv", "id,at\n4,2026-11-17\n5,2026-11-17\n");
+        folder.write("q.txt", "2\n9\n");
+        let line = format!("{plain} {options} --state state");
+        folder.ok(&line);
+        let text = folder.text("state/commit.json");
+        let sealed: Value = text.parse().unwrap();
+        let mut fields = Vec::new();
+        leaves("", &sealed["of"], &mut fields);
+        folder.ok(&line);
+        folder.shell("cp -r state kept; cp out.txt kept.txt").succeeded("cp");
+        let right = folder.read("state/filter.tamis");
+        for field in &fields {
+            for value in &forged {
+                let mut of = sealed["of"].clone();
+                let there = of.pointer_mut(field).unwrap();
+                if std::mem::discriminant(there) != std::mem::discriminant(value) && !value.is_null() {
+                    continue;
+                }
+                *there = value.clone();
+                let of = of.to_string();
+                let sum = tamis::hash::xxh3(of.as_bytes(), 0);
+                folder.shell("rm -rf state; cp -r kept state; cp kept.txt out.txt").succeeded("cp");
+                folder.write("state/commit.json", format!("{{\"sum\":\"{sum:016x}\",\"of\":{of}}}\n"));
+                let done = folder.run(&line);
+                let right = done.code == 0 && folder.read("state/filter.tamis") == right;
+                assert!(done.code == 1 || right, "{field} {value}: {}", done.err);
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 100, "{tried}");
+}
+
+#[test]
+fn a_forged_place_in_a_followed_file_is_refused() {
+    let folder = Folder::new();
+    folder.write("x.log", "1\n2\n");
+    let line = "stream --train x.log --keys 10 --every 5ms --follow --state state";
+    let mut child = start(&folder, line);
+    until("a commit", || (committed(&folder, "state") > 0).then_some(()));
+    terminate(&child);
+    assert_eq!(child.said().0, Some(0));
+    let sealed: Value = folder.text("state/commit.json").parse().unwrap();
+    let place = "/train/place";
+    for (field, value) in [
+        (format!("{place}/0"), u64::MAX),
+        (format!("{place}/0"), 1),
+        (format!("{place}/1"), u64::MAX),
+        (format!("{place}/1"), 6),
+        ("/train/bookmark/files/0/offset".into(), u64::MAX),
+        ("/train/bookmark/followed/first".into(), u64::MAX),
+        ("/train/bookmark/followed/first".into(), 2),
+        ("/train/bookmark/followed/name".into(), 7),
+        ("/train/bookmark/followed/name".into(), u64::MAX),
+        ("/batch".into(), u64::MAX),
+    ] {
+        let mut of = sealed["of"].clone();
+        *of.pointer_mut(&field).unwrap_or_else(|| panic!("{field}: {sealed}")) = value.into();
+        let of = of.to_string();
+        let sum = tamis::hash::xxh3(of.as_bytes(), 0);
+        folder.write("state/commit.json", format!("{{\"sum\":\"{sum:016x}\",\"of\":{of}}}\n"));
+        folder.refused(line, 1, &[]);
+    }
+}
+
 #[test]
 fn a_state_in_use_is_refused_to_another() {
     let folder = Folder::new();
@@ -505,7 +600,7 @@ fn a_followed_file_that_is_renamed_is_not_taken_for_the_one_in_its_place() {
     until("a later commit", || (committed(&folder, "state") > before).then_some(()));
     terminate(&child);
     assert_eq!(child.said().0, Some(0));
-    folder.refused(line, 1, &["log.txt: is not the file that was read", "log.1"]);
+    folder.refused(line, 1, &["log.txt: is not the file that was read", "log.1", "--follow"]);
     fs::rename(folder.path("log.1"), folder.path("log.txt")).unwrap();
     folder.ok(line);
     let found = folder.run_with("query state/filter.tamis", "1\n4\n").out;

@@ -20,7 +20,7 @@ use super::run::{gather_random, key_rows};
 use crate::ask::Filters;
 use tamis_make::batch::Needs;
 use tamis_make::files::Mapped;
-use tamis_make::rows::{BadRows, Names};
+use tamis_make::rows::{Names, OnBad};
 use tamis_make::spread::Rows;
 use tamis_make::spread::wire::{Content, Reader, Writer, damaged};
 
@@ -29,7 +29,7 @@ use tamis_make::spread::wire::{Content, Reader, Writer, damaged};
 pub struct Gatherer {
     params: Params,
     recipe: Recipe,
-    bad_rows: BadRows,
+    on_bad: OnBad,
     beside: Beside,
     digest: u64,
     others: Mutex<Names>,
@@ -57,11 +57,11 @@ fn digest(params: &Params) -> u64 {
 
 impl Gatherer {
     /// For filters with these parameters, and rows with the columns of this recipe.
-    pub fn new(params: Params, recipe: Recipe, bad_rows: BadRows) -> Gatherer {
+    pub fn new(params: Params, recipe: Recipe, on_bad: OnBad) -> Gatherer {
         let (beside, digest) = (Beside(Needs::of(&params)), digest(&params));
         let gather = Some(Gather::new(beside, usize::MAX / 4));
         let others = Mutex::default();
-        Gatherer { params, recipe, bad_rows, beside, digest, others, gather, rows: 0, skipped: 0 }
+        Gatherer { params, recipe, on_bad, beside, digest, others, gather, rows: 0, skipped: 0 }
     }
 
     fn broken() -> Error {
@@ -76,7 +76,7 @@ impl Gatherer {
         let sources = rows.sources(&recipe.columns())?;
         let gather = self.gather.take().ok_or_else(Gatherer::broken)?;
         let all = negatives.then_some(outside);
-        let sink = key_rows(&self.params, recipe, self.bad_rows, all, &self.others, gather);
+        let sink = key_rows(&self.params, recipe, self.on_bad, all, &self.others, gather);
         let sink = sources.scan_dyn(vec![sink], control)?.pop().expect("as many sinks come back");
         self.rows += sink.rows.iter().sum::<u64>();
         self.skipped += sink.skipped;

@@ -19,10 +19,11 @@ use super::judge::{Found, PartJudge};
 use super::{Findings, Job, Report};
 use crate::ask::Filters;
 use crate::removed_keys::RemovedKeys;
+use tamis_make::aside::{self, Aside};
 use tamis_make::count_min;
 use tamis_make::files::{self, Mapped};
 use tamis_make::parallel;
-use tamis_make::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
+use tamis_make::rows::{Groups, Key, KeyRows, Names, OnBad, Take};
 
 /// A thread holds this many keys in memory before they go to disk: 256 MB.
 pub(super) const HELD: usize = 1 << 24;
@@ -112,33 +113,48 @@ impl<'a> Gathering<'a> {
     /// Gathers all keys that the job names.
     fn read(&mut self) -> Result<()> {
         let job = self.job;
+        let mut tables = Vec::new();
         if !job.inputs.is_empty() {
             let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
-            self.scan(&sources, &job.recipe, false)?;
+            tables.push((sources, job.recipe.clone(), false));
         }
         if !job.negatives.is_empty() {
             let (sources, recipe) = open_negatives(job)?;
-            self.scan(&sources, &recipe, true)?;
+            tables.push((sources, recipe, true));
         }
+        self.inputs.extend(tables.iter().flat_map(|(sources, ..)| sources.explain()));
+        let read = self.inputs.iter().map(|input| &input.path).chain([&job.filters]).chain(&job.removed);
+        let mut aside = Aside::open(&job.bad_rows, [], read)?;
+        for (sources, recipe, negatives) in &tables {
+            self.scan(sources, recipe, *negatives, aside.as_ref())?;
+            aside.as_mut().map_or(Ok(()), Aside::settle)?;
+        }
+        aside::finish(aside)?;
         let random = random_keys(job, self.params, self.beside, self.held, self.control)?;
         self.gathered.extend(random);
         Ok(())
     }
 
     /// Gathers the keys of a table with their groups; or as keys that are known to be outside.
-    fn scan(&mut self, sources: &Sources, recipe: &Recipe, negatives: bool) -> Result<()> {
-        self.inputs.extend(sources.explain());
+    fn scan(
+        &mut self,
+        sources: &Sources,
+        recipe: &Recipe,
+        negatives: bool,
+        aside: Option<&Aside>,
+    ) -> Result<()> {
         let outside = self.params.groups.len() as u32;
         let sink = |_| {
             let gather = Gather::new(self.beside, self.held);
             key_rows(
                 self.params,
                 recipe,
-                self.job.bad_rows,
+                (&self.job.bad_rows).into(),
                 negatives.then_some(outside),
                 &self.others,
                 gather,
             )
+            .with_aside(aside)
         };
         for sink in sources.scan((0..self.job.threads).map(sink).collect(), self.control)? {
             self.rows += sink.rows.iter().sum::<u64>();
@@ -154,14 +170,14 @@ impl<'a> Gathering<'a> {
 pub(super) fn key_rows<'a>(
     params: &'a Params,
     recipe: &'a Recipe,
-    bad_rows: BadRows,
+    on_bad: OnBad,
     all: Option<u32>,
     others: &'a Mutex<Names>,
     gather: Gather,
 ) -> KeyRows<'a, Gather> {
     let first = params.groups.len() as u32 + 1;
     let groups = all.map_or(Groups::KnownFirst { params, first, others }, Groups::One);
-    KeyRows::new(recipe, params.common.hash, bad_rows, groups, gather)
+    KeyRows::new(recipe, params.common.hash, on_bad, groups, gather)
 }
 
 /// Judges all keys, part by part.

@@ -4,12 +4,14 @@
 //! for one chunk after the other, in the order of the input. So the result is that of a sequential
 //! pass, whatever the threads.
 
+mod outputs;
 mod refusal;
 mod run;
 mod seen;
 mod state;
 mod strict;
 
+use std::mem;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -30,12 +32,17 @@ use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::count_min;
 use tamis_make::destination::Destination;
 use tamis_make::files;
+use tamis_make::names::Content;
 use tamis_make::place;
 use tamis_make::resume::Lock;
-use tamis_make::rows::{BadRows, Groups, KeyRows};
+use tamis_make::rows::{BadRows, Groups, KeyRows, OnBad};
+use tamis_make::written::Written;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
-use tamis_read::{BadRow, Compression, Explained, Format, Next, RowResult, Sift, Sink, Sources};
+use tamis_read::parquet::Codec;
+use tamis_read::{
+    BadRecord, BadRow, Compression, Explained, Form, Format, Next, RowResult, Sift, Sink, Sources,
+};
 
 /// Records to be freed of repetitions.
 #[derive(Debug, Clone)]
@@ -60,8 +67,10 @@ pub struct Job {
     pub output: Destination,
     /// Where repetitions go.
     pub rejected: Option<PathBuf>,
-    /// How records of Parquet are written.
+    /// How records are written, where the name of the output does not say it.
     pub format: Option<Format>,
+    /// How pages of Parquet are compressed.
+    pub codec: Option<Codec>,
     /// Records without a key.
     pub bad_rows: BadRows,
     /// Threads.
@@ -183,18 +192,21 @@ impl Report {
 struct Batch {
     data: Vec<u8>,
     keys: KeyBatch,
+    /// Records that were set aside.
+    aside: Vec<u8>,
 }
 
 /// What one thread does with records.
 struct Sifter<'a> {
     rows: KeyRows<'a, KeyBatch>,
+    aside: Vec<u8>,
 }
 
 impl<'a> Sifter<'a> {
     /// Keeps the bytes of keys, where these are wanted.
-    fn new(recipe: &'a Recipe, hash: Scheme, bad_rows: BadRows, bytes: bool) -> Self {
+    fn new(recipe: &'a Recipe, hash: Scheme, on_bad: OnBad, bytes: bool) -> Self {
         let keys = KeyBatch::new(Keeps { bytes, ..Keeps::default() });
-        Sifter { rows: KeyRows::new(recipe, hash, bad_rows, Groups::One(0), keys) }
+        Sifter { rows: KeyRows::new(recipe, hash, on_bad, Groups::One(0), keys), aside: Vec::new() }
     }
 }
 
@@ -211,6 +223,14 @@ impl Sink for Sifter<'_> {
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.rows.bad_row(place, why)
     }
+
+    fn sets_aside(&self) -> bool {
+        self.rows.sets_aside()
+    }
+
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        self.aside.extend_from_slice(record.text);
+    }
 }
 
 impl Sift for Sifter<'_> {
@@ -220,6 +240,8 @@ impl Sift for Sifter<'_> {
         batch.data.clear();
         batch.data.extend_from_slice(data);
         self.rows.take.move_into(&mut batch.keys);
+        batch.aside.clear();
+        mem::swap(&mut batch.aside, &mut self.aside);
     }
 }
 
@@ -262,16 +284,17 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
     let (seen, state, journal, hash) = remembered(job, room)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
-    let form = sources.form(job.format, usual_format(job))?;
     check_outputs(job, state.as_ref(), inputs.iter().map(|input| &input.path))?;
+    let form = form(job, &mut sources)?;
     // What is only counted goes nowhere, and must come again.
     let state = state.filter(|_| job.output != Destination::Nowhere);
-    let mut run = Run::open(job, seen, state, journal.as_ref(), &inputs, &form.prelude)?;
+    let mut run = Run::open(job, seen, state, journal.as_ref(), &inputs, &form)?;
     run.begin(&mut sources, &form.prelude)?;
 
     let mut phases = vec![("open", start.elapsed())];
     let sieving = Instant::now();
-    let sifters = (0..job.threads).map(|_| Sifter::new(&job.recipe, hash, job.bad_rows, false)).collect();
+    let on_bad = OnBad::from(&job.bad_rows);
+    let sifters = (0..job.threads).map(|_| Sifter::new(&job.recipe, hash, on_bad, false)).collect();
     let sifters = sources.sift(
         sifters,
         |next| match next {
@@ -295,9 +318,10 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     let Some(Kept { path, .. }) = job.kept() else {
         return Ok((Seen::new(room, fpr)?, None, None, job.hash));
     };
-    files::check(path)?;
+    files::check_place(path)?;
     let lock = Lock::of_file(path)?;
     if place::look(path).map_err(Error::io(path))?.is_none() {
+        Content::Sketches.check(path)?;
         let state = State::new(path, common(job.hash, &job.recipe), job.about.clone(), 0, lock);
         return Ok((Seen::new(room, fpr)?, Some(state), None, job.hash));
     }
@@ -335,9 +359,14 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     Ok((seen, Some(state), journal, params.common.hash))
 }
 
-/// What records of Parquet become, by the name of the output.
-fn usual_format(job: &Job) -> Format {
-    Format::for_output(job.output.path().or(job.rejected.as_deref()))
+/// How records are written; refuses Parquet that would have to be continued.
+fn form(job: &Job, sources: &mut Sources) -> Result<Form> {
+    let (rejected, format, codec) = (job.rejected.as_deref(), job.format, job.codec);
+    let form = Written { output: &job.output, rejected, format, codec }.form(sources)?;
+    if let (Some(_), Some(_), Some(path)) = (&form.schema, job.kept(), job.output.path()) {
+        return Err(Error::input(path, Refusal::Table));
+    }
+    Ok(form)
 }
 
 /// Refuses to write over what is read, or a compressed file that would have to be continued.
@@ -348,9 +377,11 @@ fn check_outputs<'a>(
 ) -> Result<()> {
     let lock = state.map(State::lock);
     let state = job.kept().map(|kept| &*kept.path);
-    files::check_outputs([lock, state, job.output.path(), job.rejected.as_deref()], inputs)?;
+    let aside = job.bad_rows.path();
+    files::check_outputs([lock, state, job.output.path(), job.rejected.as_deref(), aside], inputs)?;
     let packed = |path: &&Path| Compression::of_name(path).is_some();
-    if let (Some(_), Some(path)) = (state, job.output.path().filter(packed)) {
+    let mut outputs = [job.output.path(), job.rejected.as_deref(), aside].into_iter().flatten();
+    if let (Some(_), Some(path)) = (state, outputs.find(packed)) {
         return Err(Error::input(path, Refusal::Packed));
     }
     Ok(())

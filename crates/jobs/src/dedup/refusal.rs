@@ -27,6 +27,9 @@ pub enum Refusal {
     /// An output that cannot be continued.
     #[error("with a state the output is continued where it ended, which compressed files cannot be")]
     Packed,
+    /// The same of Parquet.
+    #[error("with a state the output is continued where it ended, which Parquet files cannot be")]
+    Table,
 }
 
 impl refusal::Refusal for Refusal {
@@ -40,6 +43,7 @@ impl refusal::Refusal for Refusal {
             Refusal::Changed => vec![Help::Do("run it again when nobody writes to it, or on a copy")],
             Refusal::NoRoom { .. } => vec![Help::give_more(opt::SIZE)],
             Refusal::Packed => vec![Help::Do("name an output that is not compressed")],
+            Refusal::Table => vec![Help::Do("name an output that is text"), Help::leave_out(opt::STATE)],
         }
     }
 }

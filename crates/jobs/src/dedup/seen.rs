@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tamis::blocked::{Blocked, LINE_BITS};
+use tamis::blocked::{self, Blocked, LINE_BITS};
 use tamis::memory::Words;
 use tamis::params::{GroupParams, Name};
 use tamis::scalable::{self, Scalable};
@@ -30,11 +30,12 @@ pub enum Room {
 #[derive(Debug)]
 pub(super) enum Seen {
     Growing(Scalable<Words>),
-    /// A filter that takes this many keys and no more: those that come later are not remembered.
+    /// A filter that takes keys up to its rate and no more: those that come later are not remembered.
     Fixed {
         filter: Blocked<Words>,
         planned: GroupParams,
-        /// Keys that it takes within its rate.
+        /// Keys that are new to it by then: fewer than it would hold within its rate, since those that it
+        /// mistakes for others count as well.
         most: u64,
         keys: u64,
     },
@@ -49,16 +50,16 @@ impl Seen {
                 let hashes = Kind::Blocked.shape_for_rate(FIRST_KEYS, fpr)?.hashes();
                 let lines = bytes.saturating_mul(8) / LINE_BITS;
                 let shape = Shape::Blocked { lines, hashes };
-                let most = match lines {
+                let capacity = match lines {
                     0 => 0,
                     _ => shape.capacity(fpr).unwrap_or(0),
                 };
-                if most == 0 {
+                if capacity == 0 {
                     return Err(Refusal::NoRoom { bytes }.into());
                 }
                 let filter = Blocked::zeroed(lines, hashes)?;
-                let planned = GroupParams::filter(Name::default(), most, fpr, shape);
-                Ok(Seen::Fixed { filter, planned, most, keys: 0 })
+                let planned = GroupParams::filter(Name::default(), capacity, fpr, shape);
+                Ok(Seen::Fixed { filter, most: most_new(&planned), planned, keys: 0 })
             }
         }
     }
@@ -77,7 +78,7 @@ impl Seen {
                 Ok(Seen::Fixed {
                     filter: Blocked::from_words(owned, filter.hashes())?,
                     planned: group.clone(),
-                    most: group.shape.capacity(group.fpr()).unwrap_or(0),
+                    most: most_new(group),
                     keys: keys.unwrap_or_else(estimate),
                 })
             }
@@ -114,7 +115,11 @@ impl Seen {
     pub(super) fn rate(&self) -> f64 {
         match self {
             Seen::Growing(filter) => filter.expected_rate(),
-            Seen::Fixed { filter, keys, .. } => filter.expected_rate(*keys),
+            Seen::Fixed { filter, keys, .. } => {
+                let lines = filter.words().len() as u64 * 64 / LINE_BITS;
+                let came = blocked::keys_that_came(*keys, lines, filter.hashes());
+                filter.expected_rate(came as u64)
+            }
         }
     }
 
@@ -147,6 +152,17 @@ impl Seen {
     }
 }
 
+/// Keys that are new to a filter of this shape until its rate is reached.
+fn most_new(group: &GroupParams) -> u64 {
+    let capacity = group.shape.capacity(group.fpr()).unwrap_or(0);
+    match group.shape {
+        Shape::Blocked { lines, hashes } => {
+            (blocked::new_keys_of(capacity, lines, hashes) as u64).max(capacity.min(1))
+        }
+        _ => capacity,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +181,33 @@ mod tests {
         let kept = seen.keys() as usize;
         seen.insert(&hashes, &mut fresh).unwrap();
         assert!(fresh[..kept].iter().all(|fresh| !fresh), "what was remembered still is");
+    }
+
+    /// Named after what was seen: at a rate of 0.5 a fixed size dropped 65 % of all keys, and half of
+    /// them were expected.
+    #[test]
+    fn what_is_dropped_is_expected_and_stays_within_the_rate() {
+        for (room, fpr) in [(Room::Bytes(30_000), 0.5), (Room::Bytes(30_000), 0.05), (Room::Any, 0.3)] {
+            let mut seen = Seen::new(room, fpr).unwrap();
+            let (mut expected, mut dropped, mut late) = (0.0, 0u64, 0u64);
+            let (batches, each) = (if room == Room::Any { 40 } else { 100 }, 50_000u64);
+            for batch in 0..batches {
+                let hashes: Vec<u64> =
+                    (0..each).map(|i| xxh3(&(batch * each + i).to_le_bytes(), 7)).collect();
+                let mut fresh = vec![false; hashes.len()];
+                let before = seen.rate();
+                seen.insert(&hashes, &mut fresh).unwrap();
+                let rate = 0.5 * (before + seen.rate());
+                let passed = fresh.iter().filter(|fresh| **fresh).count() as u64;
+                expected += passed as f64 * rate / (1.0 - rate);
+                dropped += each - passed;
+                late = each - passed;
+            }
+            let what = format!("{room:?} at {fpr}: {dropped} dropped, {expected} expected");
+            assert!((expected / dropped as f64 - 1.0).abs() < 0.02, "{what}");
+            let most = fpr * each as f64;
+            assert!((late as f64) < most + 5.0 * most.sqrt(), "{what}, {late} of the last {each}");
+        }
     }
 
     #[test]

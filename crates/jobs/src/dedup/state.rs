@@ -20,7 +20,7 @@ use tamis_read::{Explained, Format};
 use super::seen::Seen;
 use super::{Notice, OutputRefusal, StateRefusal};
 use tamis_make::failpoint::reach;
-use tamis_make::files::{self, Mapped};
+use tamis_make::files::{self, Draft, Mapped};
 use tamis_make::place::{self, Place};
 use tamis_make::resume::{Digest, Lock, Mark, named};
 
@@ -39,6 +39,12 @@ pub(super) struct Journal {
     inputs: Vec<Input>,
     /// Where first occurrences went, where that is a file.
     output: Option<Written>,
+    /// Where repetitions went, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rejected: Option<Written>,
+    /// Where bad rows were set aside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bad_rows: Option<Written>,
     /// Where those of earlier runs went.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     earlier_outputs: Vec<Written>,
@@ -86,9 +92,10 @@ pub(super) struct Written {
 }
 
 impl Written {
-    fn of(path: &Path, length: u64) -> io::Result<Written> {
-        let Mark { path, head, tail, .. } = Mark::of(path, length)?;
-        Ok(Written { path, length, head: Some(head), tail: Some(tail) })
+    /// An output of this name as it is in this file, up to this length.
+    pub(super) fn of(path: &Path, file: &File, length: u64) -> Result<Written> {
+        let mark = Mark::through(file, path, length).map_err(Error::io(path))?;
+        Ok(Written { path: mark.path, length, head: Some(mark.head), tail: Some(mark.tail) })
     }
 
     /// Whether this file is meant, by whichever of its names.
@@ -144,6 +151,8 @@ impl From<First> for Journal {
             keys,
             inputs: inputs.into_iter().map(mark).collect(),
             output: output.map(|(path, length)| Written { path, length, head: None, tail: None }),
+            rejected: None,
+            bad_rows: None,
             earlier_outputs: Vec::new(),
         }
     }
@@ -176,7 +185,8 @@ impl Journal {
 
     /// All outputs that there were, the last one first.
     pub(super) fn outputs(&self) -> Vec<Written> {
-        self.output.iter().chain(&self.earlier_outputs).cloned().collect()
+        let outputs = self.output.iter().chain(&self.rejected).chain(&self.bad_rows);
+        outputs.chain(&self.earlier_outputs).cloned().collect()
     }
 
     /// Whether the output of the last run was this one.
@@ -314,7 +324,6 @@ pub(super) struct State {
     empty: bool,
     lock: Lock,
 }
-
 /// How an output begins.
 pub(super) enum Begun {
     /// There is nothing yet.
@@ -362,32 +371,42 @@ impl State {
         }
     }
 
-    /// Writes that an output begins here, before anything is written to it.
-    pub(super) fn announce(&mut self, seen: &Seen, reached: &[Reached], output: &Path) -> Result<()> {
-        let empty = place::look(&self.path).map_err(Error::io(&self.path))?.is_none();
-        self.commit(seen, reached, Some((output, 0)))?;
+    /// Whether it has a journal: whether it knows which outputs it was used with.
+    pub(super) fn knows_outputs(&self) -> bool {
+        self.outputs.is_some()
+    }
+
+    /// Writes that outputs begin here, before anything is written to them.
+    pub(super) fn announce(&mut self, seen: &Seen, reached: &[Reached], outputs: Outputs) -> Result<()> {
+        let empty = self.empty || place::look(&self.path).map_err(Error::io(&self.path))?.is_none();
+        self.commit(seen, reached, outputs)?;
         self.empty = empty;
         Ok(())
     }
 
-    /// Writes keys and journal, together or not at all; with the output and its length.
-    pub(super) fn commit(
-        &mut self,
-        seen: &Seen,
-        reached: &[Reached],
-        output: Option<(&Path, u64)>,
-    ) -> Result<()> {
+    /// Writes keys and journal, together or not at all; with the outputs as they are on disk.
+    pub(super) fn commit(&mut self, seen: &Seen, reached: &[Reached], outputs: Outputs) -> Result<()> {
+        let commit = self.draft(seen, reached, outputs)?;
+        self.finish(commit, Vec::new())
+    }
+
+    /// A commit that is not yet in its place.
+    pub(super) fn draft(&self, seen: &Seen, reached: &[Reached], outputs: Outputs) -> Result<Commit> {
         let inputs = reached.iter().map(|place| place.input().map_err(Error::io(&place.path)));
-        let written = |(path, length): (&Path, u64)| Written::of(path, length).map_err(Error::io(path));
+        let Outputs { output, rejected, bad_rows } = outputs;
+        let now = output.iter().chain(&rejected).chain(&bad_rows);
+        let now: Vec<PathBuf> = now.map(|(path, _)| path.clone()).collect();
         let mut journal = Journal {
             version: VERSION,
             verb: Verb::Dedup,
             keys: seen.keys(),
             inputs: inputs.collect::<Result<_>>()?,
-            output: output.map(written).transpose()?,
+            output: output.map(|(_, written)| written),
+            rejected: rejected.map(|(_, written)| written),
+            bad_rows: bad_rows.map(|(_, written)| written),
             earlier_outputs: self.outputs.clone().unwrap_or_default(),
         };
-        journal.earlier_outputs.retain(|written| output.is_none_or(|(path, _)| !written.is_of(path)));
+        journal.earlier_outputs.retain(|written| !now.iter().any(|path| written.is_of(path)));
         let text = serde_json::to_vec(&journal).expect("a journal is plain data");
         let (kind, group) = seen.params()?;
         let params = Params::new(Common { kind, ..self.common.clone() }, vec![group])?;
@@ -395,16 +414,37 @@ impl State {
         let tally =
             format::seal(&params.groups[0].shape, words, self.rows, Beside::from_number(kind, newest));
         let extras = Extras { heavy: None, about: Some(&self.about), journal: &text };
-        files::write_whole(&self.path, |mut out| {
+        let draft = files::draft(&self.path, |mut out| {
             format::write(&mut out, &params, &[tally], words, extras)?;
             reach("dedup/half-written");
             Ok(())
         })?;
+        Ok(Commit { draft, outputs: journal.outputs() })
+    }
+
+    /// Puts outputs and a commit that belongs to them in their places: the outputs first, all or none.
+    pub(super) fn finish(&mut self, commit: Commit, outputs: Vec<Draft>) -> Result<()> {
+        files::finish_all(outputs.into_iter().chain([commit.draft]))?;
         reach("dedup/renamed");
-        self.outputs = Some(journal.outputs());
+        self.outputs = Some(commit.outputs);
         self.empty = false;
         Ok(())
     }
+}
+
+/// The outputs of a run that are files, each by its name and as a commit has it.
+#[derive(Debug, Default)]
+pub(super) struct Outputs {
+    pub(super) output: Option<(PathBuf, Written)>,
+    pub(super) rejected: Option<(PathBuf, Written)>,
+    pub(super) bad_rows: Option<(PathBuf, Written)>,
+}
+
+/// A state that is written, and not yet in its place.
+pub(super) struct Commit {
+    draft: Draft,
+    /// The outputs that it knows.
+    outputs: Vec<Written>,
 }
 
 impl Drop for State {

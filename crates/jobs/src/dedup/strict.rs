@@ -18,13 +18,14 @@ use std::time::Instant;
 
 use tamis::hash::xxh3;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Control, Explained, Next, Sources};
+use tamis_read::{Control, Explained, Form, Next, Sources};
 
 use super::seen::{Room, Seen};
-use super::{Batch, DEFAULT_RATE, Job, Refusal, Report, Sifter, check_outputs, usual_format};
-use tamis_make::destination::{Destination, Outlet};
+use super::{Batch, DEFAULT_RATE, Job, Refusal, Report, Sifter, check_outputs, form};
+use tamis_make::destination::{self, Destination, Outlet};
 use tamis_make::exact::full_disk;
 use tamis_make::failpoint::reach;
+use tamis_make::rows::OnBad;
 
 /// Parts that keys are cut into at a time, by this many bits of their hash.
 const PART_BITS: u32 = 6;
@@ -38,29 +39,32 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
     sources.keep();
     let inputs = sources.explain();
     check_outputs(job, None, inputs.iter().map(|input| &input.path))?;
-    let form = sources.form(job.format, usual_format(job))?;
+    let form = form(job, &mut sources)?;
     let fpr = job.fpr.unwrap_or(DEFAULT_RATE);
     let seen = Seen::new(Room::Any, fpr)?;
-    let mut outlets = Outlets::open(job)?;
+    let mut outlets = Outlets::open(job, &form)?;
     let mut phases = vec![("open", start.elapsed())];
     let mut since = Instant::now();
     let mut phase = |name| {
         phases.push((name, since.elapsed()));
         since = Instant::now();
     };
-    let sifters =
-        || (0..job.threads).map(|_| Sifter::new(&job.recipe, job.hash, job.bad_rows, true)).collect();
+    let on_bad = OnBad::from(&job.bad_rows);
+    let sifters = |on_bad| {
+        (0..job.threads).map(|_| Sifter::new(&job.recipe, job.hash, on_bad, true)).collect::<Vec<_>>()
+    };
 
     let mut asked = Asked::new(seen, memory)?;
     let mut trails = Trails::default();
     let take = |next: Next<'_, Batch>| match next {
         Next::Batch(batch, end) => {
             trails.of(end.input).follow(batch);
+            outlets.aside.write(&batch.aside)?;
             asked.take(batch).map(ControlFlow::Continue)
         }
         Next::Pause => Ok(ControlFlow::Continue(())),
     };
-    let sifted: Vec<Sifter<'_>> = sources.sift(sifters(), take, control)?;
+    let sifted: Vec<Sifter<'_>> = sources.sift(sifters(on_bad), take, control)?;
     phase("read");
     reach("dedup/first-pass");
     let Asked { seen, answers, known, parts, records, mut rescued, .. } = asked;
@@ -82,7 +86,7 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
         }
         Next::Pause => Ok(ControlFlow::Continue(())),
     };
-    sources.sift(sifters(), take, control)?;
+    sources.sift(sifters(on_bad.again()), take, control)?;
     if !outlets.to.is_closed()
         && let Some(input) = (0..inputs.len()).find(|input| again.of(*input) != trails.of(*input))
     {
@@ -268,16 +272,20 @@ impl<'a> Passing<'a> {
 struct Outlets {
     to: Outlet,
     others: Outlet,
+    /// Where bad rows are set aside.
+    aside: Outlet,
     /// Records that passed.
     first: u64,
     text: Vec<u8>,
 }
 
 impl Outlets {
-    fn open(job: &Job) -> Result<Outlets> {
-        let to = Outlet::open(&job.output)?;
-        let others = Outlet::open(&job.rejected.clone().map_or(Destination::Nowhere, Destination::File))?;
-        Ok(Outlets { to, others, first: 0, text: Vec::new() })
+    fn open(job: &Job, form: &Form) -> Result<Outlets> {
+        let open = |to: &Destination| Outlet::open_for(to, form.schema.as_ref());
+        let to = open(&job.output)?;
+        let others = open(&job.rejected.clone().map_or(Destination::Nowhere, Destination::File))?;
+        let aside = Outlet::open(&Destination::of_file(job.bad_rows.path()))?;
+        Ok(Outlets { to, others, aside, first: 0, text: Vec::new() })
     }
 
     fn begin(&mut self, prelude: &[u8]) -> Result<()> {
@@ -301,8 +309,7 @@ impl Outlets {
     /// How many records passed, and whether the reader of them went away.
     fn finish(self) -> Result<(u64, bool)> {
         let closed = self.to.is_closed();
-        self.to.finish()?;
-        self.others.finish()?;
+        destination::finish_all([self.to, self.others, self.aside])?;
         Ok((self.first, closed))
     }
 }

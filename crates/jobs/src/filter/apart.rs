@@ -11,7 +11,7 @@ use super::Sieved;
 use super::sieve::{Asked, Sieve, Sieving};
 use crate::ask::Filters;
 use tamis_make::files::Mapped;
-use tamis_make::rows::{BadRows, Groups};
+use tamis_make::rows::{Groups, OnBad};
 use tamis_make::spread::Rows;
 
 /// What lines are asked.
@@ -24,7 +24,7 @@ pub struct Question {
     /// Whether the others pass.
     pub invert: bool,
     /// Records without a key; left out, they are among the others.
-    pub bad_rows: BadRows,
+    pub on_bad: OnBad,
 }
 
 /// The lines that pass, as they are, and how many there were. What stands before the first record (a
@@ -43,7 +43,7 @@ pub fn sieve(file: &Mapped, question: &Question, rows: Rows, control: &Control) 
         wanted: [true, false],
         strict: false,
     };
-    let sieve = Sieve::new(&sieving, &recipe, &params.common, Groups::One(0), question.bad_rows);
+    let sieve = Sieve::new(&sieving, &recipe, &params.common, Groups::One(0), question.on_bad);
     let mut passed = Vec::new();
     let take = |next: Next<'_, super::sieve::Sieved>| {
         if let Next::Batch(batch, _) = next {

@@ -2,6 +2,7 @@
 
 pub mod apart;
 mod copy;
+mod expected;
 mod refusal;
 mod sieve;
 mod strict;
@@ -18,21 +19,24 @@ use tamis::key::Recipe;
 use tamis::params::{Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
-use tamis_read::{Control, Explained, Format, Next, NoColumn, Sources};
+use tamis_read::parquet::Codec;
+use tamis_read::{Control, Explained, Form, Format, Next, NoColumn, Sources};
 
+pub use self::expected::Rate;
 pub use self::refusal::Refusal;
 use self::sieve::{Asked, Counts, Sieve, Sieving};
 use self::strict::Strict;
 use self::tag::Tag;
 use crate::ask::Filters;
 use crate::removed_keys::RemovedKeys;
-use tamis_make::destination::{Destination, Outlet};
+use tamis_make::destination::{self, Destination, Outlet};
 use tamis_make::exact::Store;
 use tamis_make::files::{self, Mapped};
 use tamis_make::groups;
 use tamis_make::health::of_sketch;
 use tamis_make::rows::{BadRows, Groups};
-use tamis_make::{count_min, opt, parallel};
+use tamis_make::written::Written;
+use tamis_make::{count_min, opt};
 
 /// Which groups a key is sought in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,9 +72,11 @@ pub struct Job {
     pub output: Destination,
     /// Where the others go.
     pub rejected: Option<PathBuf>,
-    /// How records of Parquet are written.
+    /// How records are written, where the name of the output does not say it.
     pub format: Option<Format>,
-    /// Records without a key; left out, they are among the others.
+    /// How pages of Parquet are compressed.
+    pub codec: Option<Codec>,
+    /// Records without a key; left out, they are among the others, but not where they are set aside.
     pub bad_rows: BadRows,
     /// Threads.
     pub threads: usize,
@@ -90,8 +96,9 @@ pub struct Report {
     pub filters: u64,
     /// Their bits.
     pub bits: u64,
-    /// Their distinct keys, estimated from their fill: the size of the set. None where one is full.
-    pub keys: Option<f64>,
+    /// Their distinct keys, estimated from their fill: the size of the set, at least and at most, since
+    /// groups may share keys. None where one is full.
+    pub keys: Option<(f64, f64)>,
     /// The keys that they were planned for.
     pub planned: u64,
     /// Records read.
@@ -106,7 +113,7 @@ pub struct Report {
     pub groupless: u64,
     /// The rate of false positives of the filters asked, from the bits that are set; that of own
     /// groups is a mean over the records. None where nobody will see it.
-    pub rate: Option<f64>,
+    pub rate: Option<Rate>,
     /// The expected number of admitted records that are not in the set.
     pub false_admissions: Option<f64>,
     /// Where there are filters of removed keys: how probably a key that was not removed is taken for one
@@ -147,9 +154,10 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     if let Some(chunk) = chunk {
         sources.in_chunks_of(chunk);
     }
-    let form = sources.form(job.format, Format::for_output(job.output.path().or(job.rejected.as_deref())))?;
+    let to = check_outputs(job, &sources)?;
+    let form = form(job, &mut sources)?;
     let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
-    let mut outlets = open_outlets(job, &sources)?;
+    let (mut outlets, mut aside) = open_outlets(&to, &form)?;
     let asked = asked(job, params)?;
     let store = job.strict.map(|_| Store::open(&job.filters, &file)).transpose()?;
     let sieving = Sieving {
@@ -170,7 +178,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
             Ask::Own => Groups::KnownOr(params, params.groups.len() as u32),
             _ => Groups::One(0),
         };
-        Sieve::new(&sieving, &recipe, &params.common, groups, job.bad_rows)
+        Sieve::new(&sieving, &recipe, &params.common, groups, (&job.bad_rows).into())
     };
     let sieves = (0..job.threads).map(sieve).collect();
     let mut phases = vec![("open", start.elapsed())];
@@ -178,13 +186,11 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let mut strict = store.as_ref().zip(job.strict).map(|(store, memory)| {
         Strict::new(&sieving, store, memory, std::env::temp_dir(), sources.are_streams(), control)
     });
-    let sieves = sift(&sources, sieves, strict.as_mut(), &mut outlets, control)?;
+    let sieves = sift(&sources, sieves, strict.as_mut(), (&mut outlets, &mut aside), control)?;
     phases.push(("analyse", analysing.elapsed()));
     let closed = outlets.iter().any(Outlet::is_closed);
     let writing = Instant::now();
-    for outlet in outlets {
-        outlet.finish()?;
-    }
+    destination::finish_all(outlets.into_iter().chain([aside]))?;
     if job.output.path().is_some() || job.rejected.is_some() {
         phases.push(("write", writing.elapsed()));
     }
@@ -199,12 +205,15 @@ fn sift<'a>(
     sources: &Sources,
     sieves: Vec<Sieve<'a>>,
     mut strict: Option<&mut Strict<'a>>,
-    outlets: &mut [Outlet; 2],
+    (outlets, aside): (&mut [Outlet; 2], &mut Outlet),
     control: &Control,
 ) -> Result<Vec<Sieve<'a>>> {
     let sieves = sources.sift(
         sieves,
         |next| {
+            if let Next::Batch(sieved, _) = &next {
+                aside.write(&sieved.aside)?;
+            }
             match (next, &mut strict) {
                 (Next::Batch(sieved, _), Some(strict)) => strict.take(&mut sieved.suspects, outlets)?,
                 (Next::Pause, Some(strict)) => strict.settle(outlets)?,
@@ -215,7 +224,7 @@ fn sift<'a>(
                 (Next::Pause, None) => {}
             }
             // Without a reader of what passes, there may still be a file to complete.
-            let done = outlets[0].is_closed() && !outlets[1].takes();
+            let done = outlets[0].is_closed() && !outlets[1].takes() && !aside.takes();
             Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         },
         control,
@@ -259,13 +268,32 @@ fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
     })
 }
 
-/// Opens what passing records and the others go to; refuses to write over what is read.
-fn open_outlets(job: &Job, sources: &Sources) -> Result<[Outlet; 2]> {
-    let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
+/// How records are written, with the column of their groups.
+fn form(job: &Job, sources: &mut Sources) -> Result<Form> {
+    let (rejected, format, codec) = (job.rejected.as_deref(), job.format, job.codec);
+    let form = Written { output: &job.output, rejected, format, codec }.form(sources)?;
+    match (&form.schema, &job.tag) {
+        (Some(schema), Some(name)) => Ok(Form { schema: Some(schema.with_list(name)?), ..form }),
+        _ => Ok(form),
+    }
+}
+
+/// Where passing records go, the others, and bad ones; refuses to write over what is read.
+fn check_outputs(job: &Job, sources: &Sources) -> Result<[Destination; 3]> {
+    let to = [
+        job.output.clone(),
+        Destination::of_file(job.rejected.as_deref()),
+        Destination::of_file(job.bad_rows.path()),
+    ];
     let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
     let read = inputs.iter().chain([&job.filters]).chain(&job.removed);
-    files::check_outputs([job.output.path(), rejected.path()], read)?;
-    Ok([Outlet::open(&job.output)?, Outlet::open(&rejected)?])
+    files::check_outputs(to.each_ref().map(Destination::path), read)?;
+    Ok(to)
+}
+
+fn open_outlets([passing, others, aside]: &[Destination; 3], form: &Form) -> Result<([Outlet; 2], Outlet)> {
+    let open = |to| Outlet::open_for(to, form.schema.as_ref());
+    Ok(([open(passing)?, open(others)?], Outlet::open(aside)?))
 }
 
 fn asked(job: &Job, params: &Params) -> Result<Asked> {
@@ -333,14 +361,14 @@ fn report(
     // What layers let pass depends on the keywords that records share: nothing is known of it.
     if job.output != Destination::Stdout && params.common.kind != Kind::Layered {
         // The rate comes from every bit of the filters: only where somebody will see it.
-        let rates = parallel::each(job.threads, groups.len(), |i| Ok(sieving.filters.rates_now(groups[i])))?;
-        let (rates, gone): (Vec<f64>, Vec<f64>) = rates.into_iter().unzip();
+        let (rates, gone) = expected::rates(&sieving.filters, &groups, job.threads)?;
         if sieving.filters.are_pairs() {
             // Of records that should pass a share g is missed; so for each that did, g / (1 − g) did not.
             // Of several groups the worst: which one a record is in is not known.
             let rate = gone.into_iter().fold(0.0, f64::max);
             report.lost = Some((rate, counts.admitted as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE)));
         }
+        report.keys = report.keys.map(|keys| expected::shared(&sieving.filters, &groups, keys));
         let (rate, false_admissions) = expectation(sieving, &counts, &rates);
         report.rate = Some(rate);
         report.false_admissions = Some(false_admissions.min(counts.admitted as f64));
@@ -355,13 +383,14 @@ fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
     let of = |&group: &usize| {
         of_sketch(kind, &params.groups[group], &file.tallies()[group], filters.sketch(group)).keys
     };
-    let keys: f64 = groups.iter().map(of).sum();
+    let (largest, all) =
+        groups.iter().map(of).fold((0.0f64, 0.0), |(largest, all), keys| (largest.max(keys), all + keys));
     Report {
         kind,
         hashes: (hashes.clone().min().unwrap_or(0), hashes.max().unwrap_or(0)),
         filters: groups.len() as u64,
         bits: groups.iter().map(|&group| params.groups[group].shape.bits()).sum(),
-        keys: keys.is_finite().then_some(keys),
+        keys: all.is_finite().then_some((largest, all)),
         planned: groups.iter().map(|&group| params.groups[group].keys()).sum(),
         records: 0,
         admitted: 0,
@@ -399,39 +428,31 @@ pub fn conclude(filters: &Path, group: Option<&Name>, sieved: Sieved, threads: u
     let mut report = described(&file, &filters, &groups);
     (report.records, report.admitted, report.keyless) = (sieved.records, sieved.admitted, sieved.keyless);
     if params.common.kind != Kind::Layered {
-        let rates = parallel::each(threads, groups.len(), |i| Ok(filters.rates_now(groups[i]).0))?;
-        let (rate, expected) =
-            of_any(&rates, sieved.records.saturating_sub(sieved.admitted + sieved.keyless));
+        let (rates, _) = expected::rates(&filters, &groups, threads)?;
+        report.keys = report.keys.map(|keys| expected::shared(&filters, &groups, keys));
+        let rate = expected::of_any(&filters, &groups, &rates);
+        let rejected = sieved.records.saturating_sub(sieved.admitted + sieved.keyless);
+        let expected = expected::passed(rejected, rate.value);
         (report.rate, report.false_admissions) = (Some(rate), Some(expected.min(sieved.admitted as f64)));
     }
     Ok(report)
 }
 
-/// The rate of filters of which any may let a record pass, and the false admissions to expect where so
-/// many were rejected.
-fn of_any(rates: &[f64], rejected: u64) -> (f64, f64) {
-    let rate = 1.0 - rates.iter().map(|rate| 1.0 - rate).product::<f64>();
-    (rate, passed(rejected as f64, rate))
-}
-
-fn passed(rejected: f64, rate: f64) -> f64 {
-    if rejected > 0.0 { rejected * rate / (1.0 - rate) } else { 0.0 }
-}
-
 /// The rate of the filters that were asked, and the false admissions to expect.
-///
-/// Of N records whose key is not in the set, N·r pass and N·(1 − r) do not; so for every record
-/// that did not, r / (1 − r) records are expected to have passed wrongly.
-fn expectation(sieving: &Sieving<'_>, counts: &Counts, rates: &[f64]) -> (f64, f64) {
+fn expectation(sieving: &Sieving<'_>, counts: &Counts, rates: &[f64]) -> (Rate, f64) {
     match &sieving.asked {
-        Asked::Any(_) => of_any(rates, counts.records - counts.admitted - counts.keyless),
+        Asked::Any(groups) => {
+            let rate = expected::of_any(&sieving.filters, groups, rates);
+            (rate, expected::passed(counts.records - counts.admitted - counts.keyless, rate.value))
+        }
         Asked::Own => {
             let by_group =
-                counts.rejected.iter().zip(rates).map(|(&rejected, &rate)| passed(rejected as f64, rate));
+                counts.rejected.iter().zip(rates).map(|(&rejected, &rate)| expected::passed(rejected, rate));
             let expected: f64 = by_group.sum();
             let rejected: u64 = counts.rejected.iter().sum();
             let outside = expected + rejected as f64;
-            (if outside > 0.0 { expected / outside } else { 0.0 }, expected)
+            let value = if outside > 0.0 { expected / outside } else { 0.0 };
+            (Rate { value, at_most: false }, expected)
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Why records are not sieved.
 
 use tamis::key::Recipe;
+use tamis_read::BadRow;
 use tamis_read::refusal::{self, Help, Opt};
 
 use tamis_make::opt;
@@ -17,6 +18,12 @@ pub enum Refusal {
         /// The option that asks for them.
         option: Opt,
     },
+    /// A row that is to be written, and cannot be cut into columns.
+    #[error("{why}. It is among the records that do not pass, and cannot be written as Parquet")]
+    NoColumns {
+        /// What is wrong with it.
+        why: BadRow,
+    },
     /// Inputs that lack the columns of the filters.
     #[error("{why}. The filters were built with ({recipe})")]
     Columns {
@@ -32,6 +39,9 @@ impl refusal::Refusal for Refusal {
         match self {
             Refusal::RemovedStrict => vec![Help::LeaveOutOne(vec![opt::REMOVED, opt::STRICT])],
             Refusal::NoGroups { option } => vec![Help::leave_out(*option)],
+            Refusal::NoColumns { .. } => {
+                vec![Help::leave_out(opt::REJECTED), Help::Do("name outputs that are text")]
+            }
             Refusal::Columns { .. } => {
                 vec![Help::DoWith("name another column for the key", vec![opt::KEY.into()])]
             }

@@ -1,18 +1,20 @@
 //! What one thread does with a chunk: keys of all records, then lookups in batches, then copies.
 
+use std::mem;
 use std::ops::Range;
 
 use tamis::key::Recipe;
 use tamis::params::Common;
-use tamis_read::{BadRow, RowResult, Sift, Sink};
+use tamis_read::{BadRecord, BadRow, RowResult, Sift, Sink};
 
+use super::Refusal;
 use super::copy::{Text, gather};
 use super::tag::Tag;
 use super::tape::Suspects;
 use crate::ask::{Answers, Filters};
 use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::exact::ANY_GROUP;
-use tamis_make::rows::{BadRows, Groups, KeyRows};
+use tamis_make::rows::{Groups, KeyRows, OnBad};
 
 /// Which filters a key is asked of.
 #[derive(Debug, Clone)]
@@ -55,6 +57,8 @@ pub struct Sieved {
     texts: [Text; 2],
     /// In place of the texts, where what passes is looked at again.
     pub(super) suspects: Suspects,
+    /// Records that were set aside.
+    pub(super) aside: Vec<u8>,
 }
 
 impl Sieved {
@@ -92,6 +96,7 @@ pub(super) struct Sieve<'a> {
     /// Records and the groups they may be in, by record.
     marks: Vec<(u32, u32)>,
     pub(super) counts: Counts,
+    aside: Vec<u8>,
 }
 
 impl<'a> Sieve<'a> {
@@ -100,22 +105,23 @@ impl<'a> Sieve<'a> {
         recipe: &'a Recipe,
         common: &Common,
         groups: Groups<'a>,
-        bad_rows: BadRows,
+        on_bad: OnBad,
     ) -> Self {
         let keys = KeyBatch::new(sieving.keeps());
         Sieve {
             sieving,
-            rows: KeyRows::new(recipe, common.hash, bad_rows, groups, keys),
+            rows: KeyRows::new(recipe, common.hash, on_bad, groups, keys),
             answers: Answers::default(),
             found: Vec::new(),
             marks: Vec::new(),
             counts: Counts::default(),
+            aside: Vec::new(),
         }
     }
 
     /// Finds out which records are admitted.
     fn judge(&mut self) {
-        let Sieve { sieving, rows, answers, found, marks, counts } = self;
+        let Sieve { sieving, rows, answers, found, marks, counts, .. } = self;
         let (filters, keys) = (&sieving.filters, &rows.take);
         if sieving.tag.is_some() {
             answers.groups(filters, keys, sieving.order.iter().copied(), marks);
@@ -215,10 +221,26 @@ impl Sink for Sieve<'_> {
     }
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
+        // Where records are made of values, this row has none; not admitted, it might have to be written.
+        if place.is_empty() && self.sieving.wanted[usize::from(!self.sieving.invert)] {
+            self.rows.bad_row(place, why.clone())?;
+            return Err(Refusal::NoColumns { why }.into());
+        }
         self.rows.bad_row(place.clone(), why)?;
         self.rows.take.push_keyless();
         self.rows.take.push_span(place);
         Ok(())
+    }
+
+    fn sets_aside(&self) -> bool {
+        self.rows.sets_aside()
+    }
+
+    /// What is set aside is in no other output, but counts.
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        self.counts.records += 1;
+        self.counts.keyless += 1;
+        self.aside.extend_from_slice(record.text);
     }
 }
 
@@ -237,6 +259,8 @@ impl Sift for Sieve<'_> {
             self.copy(data, sieved);
         }
         self.rows.take.clear();
+        sieved.aside.clear();
+        mem::swap(&mut sieved.aside, &mut self.aside);
     }
 }
 

@@ -1,9 +1,12 @@
 //! The groups of a record, added to it as one more column.
 
+use std::borrow::Cow;
 use std::ops::Range;
+use std::str;
 
 use memchr::memrchr;
 use tamis::params::Name;
+use tamis_read::parquet::row::with_list;
 use tamis_read::render::{field, json_string};
 use tamis_read::{Form, Format, Quotes};
 
@@ -46,6 +49,9 @@ impl<'a> Tag<'a> {
         out: &mut Vec<u8>,
     ) {
         let names = groups.map(|group| &self.groups[group as usize].0[..]);
+        if self.form.format == Format::Parquet {
+            return self.row(&data[place], names, out);
+        }
         let end = body(data, place.clone());
         let end = match self.form.format {
             // A line that was read holds an object, and so has a last brace.
@@ -79,6 +85,17 @@ impl<'a> Tag<'a> {
             }
         }
         out.extend_from_slice(&data[end..place.end]);
+    }
+
+    /// Appends a row of Parquet with its groups, a list of texts: what is not UTF-8 is escaped.
+    fn row<'n>(&self, row: &[u8], names: impl Iterator<Item = &'n [u8]>, out: &mut Vec<u8>) {
+        let names: Vec<Cow<'n, [u8]>> = names
+            .map(|name| match str::from_utf8(name) {
+                Ok(_) => Cow::Borrowed(name),
+                Err(_) => Cow::Owned(printable(name).into_bytes()),
+            })
+            .collect();
+        with_list(row, names.iter().map(|name| &**name), out);
     }
 
     fn field(&self, value: &[u8], out: &mut Vec<u8>) {
@@ -126,8 +143,15 @@ mod tests {
 
     fn tagged(format: Format, quotes: Quotes, record: &str, groups: &[u32]) -> String {
         let delimiter = if format == Format::Tsv { b'\t' } else { b',' };
-        let form =
-            Form { format, delimiter, quotes, header: true, columns: Vec::new(), prelude: b"a\r\n".into() };
+        let form = Form {
+            format,
+            delimiter,
+            quotes,
+            header: true,
+            columns: Vec::new(),
+            prelude: b"a\r\n".into(),
+            schema: None,
+        };
         let names = [Name::from("x"), Name::from("y \"z\""), Name::from("t\tu"), Name::from("v\\")];
         let tag = Tag::new(&form, "groups", names.iter().collect());
         let mut out = Vec::new();
@@ -173,6 +197,7 @@ mod tests {
             header: true,
             columns: Vec::new(),
             prelude: b"\xef\xbb\xbfa;b\r\n".into(),
+            schema: None,
         };
         assert_eq!(Tag::new(&form, "my;groups", Vec::new()).prelude(), b"\xef\xbb\xbfa;b;\"my;groups\"\r\n");
         let form = Form { header: false, ..form };

@@ -109,7 +109,7 @@ impl BuildJob {
             options: self.reading.options(),
             recipe,
             sketches,
-            bad_rows: self.reading.bad_rows,
+            bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
             about,
         };
@@ -132,7 +132,7 @@ impl BuildJob {
         if !given.is_empty() {
             return Err(spread::Refusal::OneMachine(given).into());
         }
-        self.reading.refuse_threads()
+        self.reading.refuse_spread()
     }
 
     /// Refuses a number of keys for a table, whose keys are counted.

@@ -9,6 +9,7 @@ use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis_read::Format;
 use tamis_read::error::{Error, Result};
+use tamis_read::parquet::Codec;
 
 use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, time};
 use crate::dedup::{self, Job, Kept, Remember, Room};
@@ -55,9 +56,12 @@ pub struct DedupJob {
     pub output: Option<PathBuf>,
     /// Where repetitions go.
     pub rejected: Option<PathBuf>,
-    /// How records of Parquet are written.
+    /// How records are written, where the name of the output does not say it.
     #[serde(with = "reading::format")]
     pub output_format: Option<Format>,
+    /// How pages of Parquet are compressed.
+    #[serde(with = "reading::codec")]
+    pub compression: Option<Codec>,
     /// What no field took.
     #[serde(flatten)]
     pub no_more: NoMore,
@@ -72,7 +76,9 @@ impl DedupJob {
     /// The state, if there is one already.
     pub fn stored(&self) -> Result<Option<Mapped>> {
         match self.state.as_deref() {
-            Some(state) if place::look(state).map_err(Error::io(state))?.is_some() => files::open(state).map(Some),
+            Some(state) if place::look(state).map_err(Error::io(state))?.is_some() => {
+                files::open(state).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -90,7 +96,8 @@ impl DedupJob {
             output: self.destination(),
             rejected: self.rejected.clone(),
             format: self.output_format,
-            bad_rows: self.reading.bad_rows,
+            codec: self.compression,
+            bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
         })
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tamis::key::{Field, Recipe};
 use tamis::params::Name;
 use tamis_read::Format;
+use tamis_read::parquet::Codec;
 
 use super::sizes::chosen;
 use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, with_steps};
@@ -43,9 +44,12 @@ pub struct FilterJob {
     pub output: Option<PathBuf>,
     /// Where the others go.
     pub rejected: Option<PathBuf>,
-    /// How records of Parquet are written.
+    /// How records are written, where the name of the output does not say it.
     #[serde(with = "reading::format")]
     pub output_format: Option<Format>,
+    /// How pages of Parquet are compressed.
+    #[serde(with = "reading::codec")]
+    pub compression: Option<Codec>,
     /// Whether what passes is checked against the keys themselves.
     pub strict: bool,
     /// The memory for it.
@@ -87,7 +91,8 @@ impl FilterJob {
             output: self.destination(),
             rejected: self.rejected.clone(),
             format: self.output_format,
-            bad_rows: self.reading.bad_rows,
+            codec: self.compression,
+            bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
             strict: self.strict.then(|| self.memory.unwrap_or(exact::MEMORY)),
         })
@@ -101,6 +106,7 @@ impl FilterJob {
             (self.tag.is_some(), opt::TAG),
             (self.rejected.is_some(), opt::REJECTED),
             (self.removed.is_some(), opt::REMOVED),
+            (self.compression.is_some(), opt::COMPRESSION),
         ]);
         if given.contains(&opt::REJECTED) {
             return Err(Refusal::RejectedOnOneMachine(given));
@@ -111,6 +117,6 @@ impl FilterJob {
         if !self.count && self.destination() == Destination::Stdout {
             return Err(Refusal::FolderNeeded);
         }
-        self.reading.refuse_threads()
+        self.reading.refuse_spread()
     }
 }

@@ -104,7 +104,7 @@ impl PlanJob {
             options: self.reading.options(),
             recipe: common.recipe,
             sketches,
-            bad_rows: self.reading.bad_rows,
+            bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
             about: Default::default(),
         })
@@ -140,7 +140,7 @@ impl PlanJob {
             options: self.reading.options(),
             recipe: common.recipe,
             sketches,
-            bad_rows: self.reading.bad_rows,
+            bad_rows: self.reading.bad_rows()?,
             threads: 1,
             about: Default::default(),
         };

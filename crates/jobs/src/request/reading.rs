@@ -1,12 +1,14 @@
 //! How inputs are read.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tamis_read::{Delimiter, Format, Options, Quotes};
 
 use super::Refusal;
 use super::json::word;
-use tamis_make::parallel;
-use tamis_make::rows::BadRows;
+use tamis_make::rows::{BadRows, OnBad};
+use tamis_make::{opt, parallel, spread};
 
 /// The most threads that a job may have.
 pub const MOST_THREADS: usize = 1024;
@@ -32,9 +34,12 @@ pub struct Reading {
     pub comment: Option<u8>,
     /// Whether the delimiter is not given, but recorded in the file that is asked.
     pub recorded: bool,
-    /// Rows without a key.
-    #[serde(serialize_with = "named", deserialize_with = "bad_rows")]
-    pub bad_rows: BadRows,
+    /// Rows without a key; they end the job where nothing is said.
+    #[serde(with = "bad_rows")]
+    pub bad_rows: Option<OnBad>,
+    /// The file that they are set aside to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bad_rows_to: Option<PathBuf>,
     /// Threads; all cores where nothing is said.
     pub threads: Option<usize>,
 }
@@ -56,9 +61,31 @@ impl Reading {
         }
     }
 
-    /// Refuses a number of threads, where another engine has its own.
-    pub(super) fn refuse_threads(&self) -> Result<(), Refusal> {
+    /// Refuses a file for bad rows, which many machines would write to, and a number of threads, where
+    /// another engine has its own.
+    pub(super) fn refuse_spread(&self) -> Result<(), Refusal> {
+        if self.bad_rows_to.is_some() {
+            return Err(spread::Refusal::OneMachine(vec![opt::BAD_ROWS_TO]).into());
+        }
         if self.threads.is_some() { Err(Refusal::ThreadsOfSpark) } else { Ok(()) }
+    }
+
+    /// What is done with bad rows.
+    pub fn bad_rows(&self) -> Result<BadRows, Refusal> {
+        match (self.bad_rows, &self.bad_rows_to) {
+            (Some(OnBad::Fail), Some(_)) => Err(Refusal::FailAndSetAside),
+            (_, Some(path)) => Ok(BadRows::SetAside(path.clone())),
+            (Some(OnBad::Skip | OnBad::SetAside), None) => Ok(BadRows::Skip),
+            (Some(OnBad::Fail) | None, None) => Ok(BadRows::Fail),
+        }
+    }
+
+    /// The same, where nothing can be set aside.
+    pub fn on_bad(&self) -> Result<OnBad, Refusal> {
+        match self.bad_rows()? {
+            BadRows::SetAside(_) => Err(Refusal::NothingSetAside),
+            bad_rows => Ok((&bad_rows).into()),
+        }
     }
 
     /// Threads to use.
@@ -76,13 +103,17 @@ pub fn threads(given: Option<usize>) -> Result<usize, Refusal> {
     }
 }
 
-fn named<S: Serializer>(bad_rows: &BadRows, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(bad_rows.name())
-}
+mod bad_rows {
+    use super::*;
 
-fn bad_rows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BadRows, D::Error> {
-    let words = BadRows::ALL.map(|one| (one.name(), one));
-    word(&String::deserialize(deserializer)?, &words)
+    pub fn serialize<S: Serializer>(bad_rows: &Option<OnBad>, serializer: S) -> Result<S::Ok, S::Error> {
+        bad_rows.map(OnBad::name).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OnBad>, D::Error> {
+        let words = OnBad::NAMED.map(|one| (one.name(), one));
+        Option::<String>::deserialize(deserializer)?.map(|given| word(&given, &words)).transpose()
+    }
 }
 
 pub(super) mod format {
@@ -94,6 +125,20 @@ pub(super) mod format {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Format>, D::Error> {
         let words = Format::ALL.map(|format| (format.name(), format));
+        Option::<String>::deserialize(deserializer)?.map(|given| word(&given, &words)).transpose()
+    }
+}
+
+pub(super) mod codec {
+    use super::*;
+    use tamis_read::parquet::Codec;
+
+    pub fn serialize<S: Serializer>(codec: &Option<Codec>, serializer: S) -> Result<S::Ok, S::Error> {
+        codec.map(Codec::name).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Codec>, D::Error> {
+        let words = Codec::ALL.map(|codec| (codec.name(), codec));
         Option::<String>::deserialize(deserializer)?.map(|given| word(&given, &words)).transpose()
     }
 }

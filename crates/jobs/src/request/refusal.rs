@@ -78,6 +78,12 @@ pub enum Refusal {
     /// Counters of another width.
     #[error("a counter has 64 bits or 32, not {0}")]
     CounterBits(u32),
+    /// Bad rows that end the job, and a file for them.
+    #[error("bad rows end the job or are set aside, not both")]
+    FailAndSetAside,
+    /// A file for bad rows, where none can be written.
+    #[error("bad rows cannot be set aside here")]
+    NothingSetAside,
     /// A number of threads that is too small or too large.
     #[error("there are 1 to {MOST_THREADS} threads, not {0}")]
     Threads(usize),
@@ -214,6 +220,11 @@ impl refusal::Refusal for Refusal {
             Refusal::Conservative => vec![Help::leave_out(opt::CONSERVATIVE), kind(Kind::CountMin)],
             Refusal::MurmurKind(_) => vec![Help::LeaveOutOne(vec![opt::HASH, opt::KIND])],
             Refusal::MurmurSeed => vec![Help::leave_out(opt::SEED)],
+            Refusal::FailAndSetAside => vec![Help::LeaveOutOne(vec![opt::BAD_ROWS, opt::BAD_ROWS_TO])],
+            Refusal::NothingSetAside => vec![
+                Help::leave_out(opt::BAD_ROWS_TO),
+                Help::GiveTo(opt::BAD_ROWS.with("skip"), "leave such rows out"),
+            ],
             Refusal::LayeredKeys => vec![Help::give(opt::KEYWORDS.with("COLUMN:split=','"))],
             Refusal::Weight(_) => vec![Help::leave_out(opt::WEIGHT), kind(Kind::CountMin)],
             Refusal::LayersOf(_) => vec![Help::leave_out(opt::LAYERS), kind(Kind::Layered)],

@@ -77,7 +77,7 @@ impl TestJob {
         self.refuse_nothing()?;
         let recipe = self.columns.applied(&stored.recipe)?;
         let (inputs, options) = (self.inputs.clone(), self.reading.options());
-        let (bad_rows, threads) = (self.reading.bad_rows, self.reading.threads()?);
+        let (bad_rows, threads) = (self.reading.bad_rows()?, self.reading.threads()?);
         if !stored.kind.counts() {
             let (filters, removed) = (self.filters.clone(), self.removed.clone());
             let (negatives, random, seed) = (self.negatives.clone(), self.random.unwrap_or(0), self.seed);
@@ -105,6 +105,6 @@ impl TestJob {
         if self.removed.is_some() {
             return Err(spread::Refusal::OneMachine(vec![opt::REMOVED]).into());
         }
-        self.reading.refuse_threads()
+        self.reading.refuse_spread()
     }
 }

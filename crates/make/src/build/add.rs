@@ -10,8 +10,10 @@ use tamis_read::Control;
 use tamis_read::Sources;
 use tamis_read::error::{Error, Result};
 
-use super::finish::{finish, gather};
+use super::finish::{Output, finish, gather};
 use super::{Refusal, Report, insert, insert_distinct};
+use crate::aside::{self, Aside};
+use crate::changing::Changing;
 use crate::count::KeyRules;
 use crate::groups::{self, Moved, New};
 use crate::rows::{BadRows, Unusable};
@@ -40,6 +42,7 @@ pub struct Addition {
 pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report> {
     let start = Instant::now();
     files::check(path)?;
+    let changing = Changing::begin(path)?;
     let container = files::open(path)?;
     let params = container.params().clone();
     if params.common.kind == Kind::Scalable {
@@ -65,14 +68,16 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         sources.keep(); // a pass of its own finds those of the new rows
     }
     let hash = params.common.hash;
+    let aside = Aside::open(&addition.bad_rows, [Some(path)], inputs.iter().map(|input| &input.path))?;
+    let on_bad = (&addition.bad_rows).into();
     let rules =
-        KeyRules { recipe: &addition.recipe, hash, bad_rows: addition.bad_rows, count_keywords: false };
-    let New { params, names: new_groups, estimated } = match addition.new_groups {
+        KeyRules { recipe: &addition.recipe, hash, on_bad, aside: aside.as_ref(), count_keywords: false };
+    let (New { params, names: new_groups, estimated }, rules) = match addition.new_groups {
         true => {
             sources.keep();
-            groups::with_new(&params, &sources, rules, addition.threads, control)?
+            (groups::with_new(&params, &sources, rules, addition.threads, control)?, rules.again())
         }
-        false => New { params, names: Vec::new(), estimated: false },
+        false => (New { params, names: Vec::new(), estimated: false }, rules),
     };
     let Moved { words, tallies: before, heavy } = groups::moved(&container, &params)?;
     let about = container.about().clone();
@@ -84,6 +89,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
             insert(&sources, rules, params, Some(words), addition.threads, control).map_err(of_new_group)?
         }
     };
+    let rules = rules.again();
     let gathered = match &store {
         Some(_) => Some(gather(&sources, rules, &built, exact::MEMORY, addition.threads, path, control)?),
         None => None,
@@ -100,7 +106,9 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     built.about = about;
     let heavy = built.heavy.as_ref().map(Heavy::keys);
     let skipped = built.skipped;
-    let (params, tallies, exact) = finish(built, gathered, store.as_ref(), path, addition.threads, control)?;
+    let output = Output { path, changing: Some(&changing), aside: aside::end(aside)? };
+    let (params, tallies, exact) =
+        finish(built, gathered, store.as_ref(), output, addition.threads, control)?;
     Ok(Report {
         params,
         tallies,

@@ -25,15 +25,17 @@ use tamis_read::error::Result;
 use tamis_read::{Control, Explained, Sources};
 
 pub use self::add::{Addition, add};
-use self::finish::{finish, gather};
+use self::finish::{Output, finish, gather};
 pub(crate) use self::from_counted::{from_logs, of_counted, static_filters};
 pub(crate) use self::insert::{Taken, insert, insert_distinct, taken};
 pub use self::refusal::Refusal;
 pub use self::refusal::{refuse_distinct, refuse_exact, refuse_heavy, refuse_small_share};
 pub use self::sketches::{Bits, FilterSizing, Given, Layering, Rate, Sketches};
 pub(crate) use self::sketches::{Need, Putting};
+use crate::aside::{self, Aside};
 use crate::count::{self, Counted, KeyRules};
 use crate::distinct::EXACT;
+use crate::names::Content;
 use crate::rows::BadRows;
 use crate::{count_min, exact, files, plan};
 
@@ -63,11 +65,12 @@ impl Job {
     }
 
     /// How its keys are made.
-    pub(crate) fn rules(&self) -> KeyRules<'_> {
+    pub(crate) fn rules<'a>(&'a self, aside: Option<&'a Aside>) -> KeyRules<'a> {
         KeyRules {
             recipe: &self.recipe,
             hash: self.sketches.hash(),
-            bad_rows: self.bad_rows,
+            on_bad: (&self.bad_rows).into(),
+            aside,
             count_keywords: self.sketches.kind() == Kind::Layered,
         }
     }
@@ -164,6 +167,7 @@ pub fn build_exact(job: &Job, memory: u64, output: &Path, control: &Control) -> 
 fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control) -> Result<Report> {
     let start = Instant::now();
     files::check(output)?;
+    Content::Sketches.check(output)?;
     refuse_exact(exact.is_some(), job.sketches.kind())?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
@@ -174,14 +178,18 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
         files::check_is_no_input(&keys, inputs.iter().map(|input| &input.path))?;
         sources.keep(); // a pass of its own collects the keys
     }
+    let keys = exact.map(|_| exact::path_beside(output));
+    let outputs = [Some(output), keys.as_deref()];
+    let aside = Aside::open(&job.bad_rows, outputs, inputs.iter().map(|input| &input.path))?;
     let mut phases = vec![("open", start.elapsed())];
     let mut phase = |name, since: Instant| phases.push((name, since.elapsed()));
 
-    let built = make(job, &mut sources, &mut phase, control)?;
+    let built = make(job, &mut sources, aside.as_ref(), &mut phase, control)?;
     let collecting = Instant::now();
     let gathered = match exact {
         Some(memory) => {
-            let found = gather(&sources, job.rules(), &built, memory, job.threads, output, control)?;
+            let rules = job.rules(None).again();
+            let found = gather(&sources, rules, &built, memory, job.threads, output, control)?;
             phase("collect keys", collecting);
             Some(found)
         }
@@ -190,6 +198,7 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
     let writing = Instant::now();
     let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
     let heavy = built.heavy.as_ref().map(Heavy::keys);
+    let output = Output { path: output, changing: None, aside: aside::end(aside)? };
     let (params, tallies, exact) = finish(built, gathered, None, output, job.threads, control)?;
     phase("write", writing);
     Ok(Report {
@@ -210,13 +219,15 @@ fn build_keeping(job: &Job, exact: Option<u64>, output: &Path, control: &Control
 pub(crate) fn make(
     job: &Job,
     sources: &mut Sources,
+    aside: Option<&Aside>,
     phase: &mut dyn FnMut(&'static str, Instant),
     control: &Control,
 ) -> Result<Built> {
     let begun = Instant::now();
+    let mut rules = job.rules(aside);
     let putting = job.sketches.putting();
     if putting == Putting::Static {
-        let counted = count_keys(job, sources, control)?;
+        let counted = count_keys(job, rules, sources, control)?;
         phase("count", begun);
         let building = Instant::now();
         let built = static_filters(job, &counted, control)?;
@@ -226,16 +237,24 @@ pub(crate) fn make(
     if matches!(putting, Putting::Weights { heavy: Some(_) }) {
         sources.keep(); // a second pass lists the keys
     }
-    let (params, counted) = first_pass(job, sources, phase, control)?;
+    let params = match job.parameters_without_rows()? {
+        Some(params) => (params, None),
+        None => {
+            let planned = first_pass(job, rules, sources, phase, control)?;
+            rules = rules.again();
+            planned
+        }
+    };
+    let (params, counted) = params;
     let building = Instant::now();
     let estimating = counted.as_ref().is_some_and(Counted::estimating);
     let logs = counted.as_ref().and_then(|counted| Some((counted, counted.counts.logs()?)));
     let mut built = match (job.sketches.of_hashes(), logs) {
         (Some(kind), Some((counted, logs))) => from_logs(params, kind, counted, &logs, job.threads, control)?,
         _ if putting == Putting::Distinct => {
-            insert_distinct(sources, job.rules(), params, None, job.threads, control)?
+            insert_distinct(sources, rules, params, None, job.threads, control)?
         }
-        _ => insert(sources, job.rules(), params, None, job.threads, control)?,
+        _ => insert(sources, rules, params, None, job.threads, control)?,
     };
     built.estimated = estimating;
     built.about = job.about.clone();
@@ -243,7 +262,7 @@ pub(crate) fn make(
     phase("build", building);
     if let Putting::Weights { heavy: Some(share) } = putting {
         let listing = Instant::now();
-        count_min::keep_heavy(sources, job.rules(), &mut built, &[], share, job.threads, control)?;
+        count_min::keep_heavy(sources, rules.again(), &mut built, &[], share, job.threads, control)?;
         phase("heavy keys", listing);
     }
     Ok(built)
@@ -252,24 +271,22 @@ pub(crate) fn make(
 /// The parameters, and what was counted for them; the input can be read again afterwards.
 fn first_pass(
     job: &Job,
+    rules: KeyRules<'_>,
     sources: &mut Sources,
     phase: &mut dyn FnMut(&'static str, Instant),
     control: &Control,
 ) -> Result<(Params, Option<Counted>)> {
-    if let Some(params) = job.parameters_without_rows()? {
-        return Ok((params, None));
-    }
     let begun = Instant::now();
     sources.keep(); // a second pass may be needed
     let names_only = matches!(job.sketches.need(), Need::Names(_));
-    let (params, counted) = plan_rows(job, sources, control)?;
+    let (params, counted) = plan_rows(job, rules, sources, control)?;
     phase(if names_only { "groups" } else { "count" }, begun);
     Ok((params, counted))
 }
 
 /// The distinct keys of all groups.
-fn count_keys(job: &Job, sources: &Sources, control: &Control) -> Result<Counted> {
-    count::distinct_keys(sources, job.rules(), job.exactly(), job.threads, control)
+fn count_keys(job: &Job, rules: KeyRules<'_>, sources: &Sources, control: &Control) -> Result<Counted> {
+    count::distinct_keys(sources, rules, job.exactly(), job.threads, control)
 }
 
 /// What was planned for a table.
@@ -286,25 +303,29 @@ pub struct Planned {
 /// The parameters for a table: the first phase alone.
 pub fn plan(job: &Job, control: &Control) -> Result<Planned> {
     let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
-    let (params, counted) = plan_rows(job, &sources, control)?;
-    Ok(Planned { params, counted, inputs: sources.explain() })
+    let inputs = sources.explain();
+    let aside = Aside::open(&job.bad_rows, [], inputs.iter().map(|input| &input.path))?;
+    let (params, counted) = plan_rows(job, job.rules(aside.as_ref()), &sources, control)?;
+    aside::finish(aside)?;
+    Ok(Planned { params, counted, inputs })
 }
 
 /// The same for rows that are open: counts the keys of all groups, or finds the groups, as far as the
 /// parameters depend on them.
 pub(crate) fn plan_rows(
     job: &Job,
+    rules: KeyRules<'_>,
     sources: &Sources,
     control: &Control,
 ) -> Result<(Params, Option<Counted>)> {
     match job.sketches.need() {
         Need::Nothing(params) => Ok((params.clone(), None)),
         Need::Names(each) => {
-            let names = group_names(sources, job.rules(), job.threads, control)?;
+            let names = group_names(sources, rules, job.threads, control)?;
             Ok((each.parameters(job.common(), names)?, None))
         }
         Need::Keys(_) | Need::Slots(_) => {
-            let counted = count_keys(job, sources, control)?;
+            let counted = count_keys(job, rules, sources, control)?;
             Ok((of_counted(job, &counted)?, Some(counted)))
         }
     }

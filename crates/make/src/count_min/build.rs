@@ -7,7 +7,7 @@ use tamis::format::Beside;
 use tamis::memory::Words;
 use tamis::params::Params;
 use tamis_read::error::Result;
-use tamis_read::{BadRow, Control, Next, RowResult, Sift, Sink, Sources};
+use tamis_read::{BadRecord, BadRow, Control, Next, RowResult, Sift, Sink, Sources};
 
 use crate::arena::{self, Placing};
 use crate::batch::{Keeps, KeyBatch};
@@ -25,6 +25,14 @@ impl Sink for Sifter<'_> {
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         self.0.bad_row(place, why)
+    }
+
+    fn sets_aside(&self) -> bool {
+        self.0.sets_aside()
+    }
+
+    fn set_aside(&mut self, record: BadRecord<'_>) {
+        self.0.set_aside(record);
     }
 }
 

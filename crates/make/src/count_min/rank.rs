@@ -12,6 +12,7 @@ use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Explained, Sources};
 
 use super::{OfCounts, Promise, refuse_filters, sketches};
+use crate::aside::{self, Aside};
 use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
 use crate::{files, parallel};
 
@@ -138,10 +139,15 @@ pub fn check(job: &Job, control: &Control) -> Result<Report> {
     let totals: Vec<u64> = file.tallies().iter().map(|tally| tally.total_weight()).collect();
     let sketches = sketches(params, file.data(), &totals)?;
     let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
+    let inputs = sources.explain();
+    let read = inputs.iter().map(|input| &input.path).chain([&job.sketches]);
+    let aside = Aside::open(&job.bad_rows, [], read)?;
     let (first, others) = (params.groups.len() as u32, Mutex::new(Names::default()));
     let sink = |_| {
         let groups = Groups::KnownFirst { params, first, others: &others };
-        KeyRows::new(&job.recipe, params.common.hash, job.bad_rows, groups, Exact::default())
+        let on_bad = (&job.bad_rows).into();
+        KeyRows::new(&job.recipe, params.common.hash, on_bad, groups, Exact::default())
+            .with_aside(aside.as_ref())
     };
     let mut exact = Exact::default();
     let mut skipped = 0;
@@ -150,6 +156,7 @@ pub fn check(job: &Job, control: &Control) -> Result<Report> {
         exact.log.extend(sink.take.log);
     }
     exact.compact();
+    aside::finish(aside)?;
 
     let others = others.into_inner().expect("no holder panics").list;
     let names = params.groups.iter().map(|group| &group.group).chain(&others);
@@ -174,7 +181,7 @@ pub fn check(job: &Job, control: &Control) -> Result<Report> {
     }
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
     let ranks = by_rank(&mut pairs);
-    Ok(Report { common: params.common.clone(), groups, ranks, skipped, inputs: sources.explain() })
+    Ok(Report { common: params.common.clone(), groups, ranks, skipped, inputs })
 }
 
 /// In place of an estimate, if there is none. Estimates are less.

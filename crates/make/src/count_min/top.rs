@@ -9,6 +9,7 @@ use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Explained, Sources};
 
 use super::{OfCounts, Promise, Refusal, refuse_filters, sketches};
+use crate::aside::{self, Aside};
 use crate::build::{self, Job};
 use crate::files;
 use crate::files::Mapped;
@@ -94,11 +95,14 @@ pub fn top_of_open(file: &Mapped, path: &Path, share: Option<f64>) -> Result<Lis
 /// The heavy keys of a table: those of the share that the job asks for.
 pub fn top_of_data(job: &Job, control: &Control) -> Result<Listing> {
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
-    let built = build::make(job, &mut sources, &mut |_, _| {}, control)?;
+    let inputs = sources.explain();
+    let aside = Aside::open(&job.bad_rows, [], inputs.iter().map(|input| &input.path))?;
+    let built = build::make(job, &mut sources, aside.as_ref(), &mut |_, _| {}, control)?;
+    aside::finish(aside)?;
     let heavy = built.heavy.as_ref().ok_or(Refusal::ShareMissing)?;
     let share = heavy.share;
     let totals: Vec<u64> = built.totals().collect();
     let sketches = sketches(&built.params, &built.arena, &totals)?;
     let listing = listing(&built.params, &sketches, heavy, share);
-    Ok(Listing { skipped: built.skipped, inputs: sources.explain(), ..listing })
+    Ok(Listing { skipped: built.skipped, inputs, ..listing })
 }

@@ -12,8 +12,7 @@ use super::runs::{Record, Run, Sorter};
 use super::store::{Store, StoreRecords, Writer};
 use crate::count::KeyRules;
 use crate::files::{Draft, Mapped};
-use crate::place;
-use crate::rows::{Groups, Key, KeyRows, Take};
+use crate::rows::{Groups, Key, Take};
 
 /// Keys on their way to a file.
 #[derive(Debug)]
@@ -54,7 +53,7 @@ pub fn gather(
     let sink = || {
         let sorter = Sorter::new(memory / threads as u64, true, folder);
         let collect = Collect { sorter, failed: None };
-        KeyRows::new(rules.recipe, rules.hash, rules.bad_rows, Groups::Known(params), collect)
+        rules.rows(Groups::Known(params), collect)
     };
     let sinks = sources.scan_dyn((0..threads).map(|_| sink()).collect(), control)?;
     let mut gathered = Gathered { runs: Vec::new(), rows: 0, memory };
@@ -71,13 +70,13 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The keys beside these filters, if there are any and they belong to them.
+/// The keys beside these filters, if there are any; those of others are refused.
 pub fn beside(filters: &Path, container: &Mapped) -> Result<Option<Store>> {
     let path = path_beside(filters);
-    if place::look(&path).map_err(Error::io(&path))?.is_none() {
-        return Ok(None);
+    match path.try_exists().map_err(Error::io(&path))? {
+        true => Store::open(filters, container).map(Some),
+        false => Ok(None),
     }
-    Store::open_if_theirs(filters, container)
 }
 
 /// Writes the keys for filters of this digest and these parameters: those gathered, and those of

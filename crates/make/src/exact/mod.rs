@@ -19,6 +19,7 @@ mod store;
 mod tests;
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use self::join::{ANY_GROUP, Answers, Questions};
@@ -28,9 +29,10 @@ pub use self::refusal::{Broken, Contradiction, Part, Refusal};
 pub use self::runs::full_disk;
 pub use self::store::Store;
 
-/// Where the keys of a file of filters are kept.
+/// Where the keys of a file of filters are kept: beside the file itself, where the name is that of a link.
 pub fn path_beside(filters: &Path) -> PathBuf {
-    let mut name = OsString::from(filters.as_os_str());
+    let led = if filters.is_symlink() { fs::canonicalize(filters).ok() } else { None };
+    let mut name = OsString::from(led.as_deref().unwrap_or(filters).as_os_str());
     name.push(".keys");
     PathBuf::from(name)
 }

@@ -34,7 +34,8 @@ impl refusal::Refusal for Refusal {
         match self {
             Refusal::Absent => vec![Help::DoWith("build the filters", vec![opt::EXACT.into()])],
             Refusal::OfOthers { .. } => {
-                vec![Help::DoWith("build the filters again", vec![opt::EXACT.into()])]
+                let again = Help::DoWith("build the filters again", vec![opt::EXACT.into()]);
+                vec![again, Help::Do("remove the file of keys, to go on without them")]
             }
             Refusal::NoTemporary { .. } => {
                 vec![Help::Do("make room"), Help::Do("name another folder in the variable TMPDIR")]

@@ -1,7 +1,7 @@
 //! A file of keys that is open for reading, or being written.
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tamis_read::Control;
@@ -11,7 +11,6 @@ use super::layout::{Block, ENTRY, Entry, HEADER, Header, OpenBlock, index};
 use super::runs::{Record, read_exact_at};
 use super::{Broken, Refusal, path_beside};
 use crate::files::{Draft, Mapped};
-use crate::place;
 
 /// The exact keys of a file of filters.
 #[derive(Debug)]
@@ -27,31 +26,24 @@ impl Store {
     /// Opens the keys beside these filters; refuses those of others.
     pub fn open(filters: &Path, container: &Mapped) -> Result<Store> {
         let path = path_beside(filters);
-        if place::look(&path).map_err(Error::io(&path))?.is_none() {
-            return Err(Error::input(path, Refusal::Absent));
-        }
-        Store::open_if_theirs(filters, container)?
-            .ok_or_else(|| Error::input(path, Refusal::OfOthers { filters: filters.into() }))
-    }
-
-    /// The keys beside these filters, which must be there; none where they are those of others.
-    pub(super) fn open_if_theirs(filters: &Path, container: &Mapped) -> Result<Option<Store>> {
-        let path = path_beside(filters);
         let refused = |why: Broken| Error::input(&path, why);
-        let mut file = File::open(&path).map_err(Error::io(&path))?;
+        let mut file = File::open(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::input(&path, Refusal::Absent),
+            _ => Error::io(&path)(error),
+        })?;
         let len = file.metadata().map_err(Error::io(&path))?.len();
         let mut head = Vec::with_capacity(HEADER);
         (&mut file).take(HEADER as u64).read_to_end(&mut head).map_err(Error::io(&path))?;
         let (header, at) = Header::decode(&head, len).map_err(refused)?;
         if header.digest != container.digest() {
-            return Ok(None);
+            return Err(Error::input(path, Refusal::OfOthers { filters: filters.into() }));
         }
         // No longer than the file itself.
         let mut bytes = vec![0; (len - at) as usize];
         read_exact_at(&file, &mut bytes, at).map_err(Error::io(&path))?;
         let entries = index(&bytes, at, &header).map_err(refused)?;
         let groups = container.params().groups.len() as u32;
-        Ok(Some(Store { path, file, entries, groups, pairs: header.pairs }))
+        Ok(Store { path, file, entries, groups, pairs: header.pairs })
     }
 
     /// The (key, group) pairs it holds.
@@ -163,7 +155,7 @@ impl Writer {
     /// Begins the file of keys beside these filters.
     pub(super) fn new(filters: &Path) -> Result<Writer> {
         let path = path_beside(filters);
-        let mut out = BufWriter::with_capacity(1 << 18, Draft::new(&path)?);
+        let mut out = BufWriter::with_capacity(1 << 18, Draft::beside(&path, filters)?);
         out.write_all(&[0; HEADER]).map_err(Error::io(&path))?;
         Ok(Writer {
             path,

@@ -14,7 +14,7 @@ use super::Refusal;
 use super::partial::{Layout, Tallies, range_of};
 use super::wire::{Content, Reader, damaged};
 use crate::files::{self, Draft, Mapped};
-use crate::parallel;
+use crate::{names, parallel};
 
 /// A container in the making: its data area lies on disk, and one range at a time in memory.
 #[derive(Debug)]
@@ -34,6 +34,7 @@ impl Assembly {
     /// A file with these parameters, in which nothing is set.
     pub fn new(params: Params, range_bytes: usize, path: &Path) -> Result<Assembly> {
         files::check(path)?;
+        names::Content::Sketches.check(path)?;
         let layout = Layout::new(&params, range_bytes)?;
         let mut draft = Draft::new(path)?;
         let none = vec![Tally::default(); params.groups.len()];

@@ -93,7 +93,7 @@ impl Counter {
     pub fn up_to(job: Job, limit: usize) -> Result<Counter> {
         refuse(&job)?;
         let counting = !matches!(job.sketches.need(), Need::Names(_));
-        let see = See::new(&job.rules(), limit);
+        let see = See::new(&job.rules(None), limit);
         let digest = digest(&job)?;
         let names = if job.recipe.group.is_none() { without_groups() } else { Names::default() };
         Ok(Counter { job, digest, limit, counting, names, rows: Vec::new(), skipped: 0, see })
@@ -111,14 +111,14 @@ impl Counter {
             self.scan(&sources, Ignore, control)?;
             return Ok(());
         }
-        let see = std::mem::replace(&mut self.see, See::new(&self.job.rules(), self.limit));
+        let see = std::mem::replace(&mut self.see, See::new(&self.job.rules(None), self.limit));
         self.see = self.scan(&sources, see, control)?;
         Ok(())
     }
 
     fn scan<T: Take>(&mut self, sources: &Sources, taking: T, control: &Control) -> Result<T> {
         let names = Groups::Discover(take(&mut self.names));
-        let mut sink = self.job.rules().rows(names, taking);
+        let mut sink = self.job.rules(None).rows(names, taking);
         sink.rows = take(&mut self.rows);
         let sink = sources.scan_dyn(vec![sink], control)?.pop().expect("as many sinks come back");
         self.skipped += sink.skipped;
@@ -178,7 +178,7 @@ impl Counter {
         self.names = if self.job.recipe.group.is_none() { without_groups() } else { Names::default() };
         self.rows.clear();
         self.skipped = 0;
-        self.see = See::new(&self.job.rules(), self.limit);
+        self.see = See::new(&self.job.rules(None), self.limit);
         Ok(out)
     }
 

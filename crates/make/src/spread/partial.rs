@@ -250,7 +250,7 @@ impl Partial {
     pub fn add(&mut self, rows: Rows, control: &Control) -> Result<()> {
         let sources = rows.sources(&self.job.recipe.columns())?;
         let scatter = Scatter { layout: &self.layout, ranges: take(&mut self.ranges), held: self.words };
-        let sink = self.job.rules().rows(Groups::Known(&self.params), scatter);
+        let sink = self.job.rules(None).rows(Groups::Known(&self.params), scatter);
         let sinks = sources.scan_dyn(vec![sink], control)?;
         let (mut scatters, taken) = build::taken(sinks, self.params.groups.len());
         let counts = self.params.common.kind.counts();

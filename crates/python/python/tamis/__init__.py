@@ -52,7 +52,8 @@ def build(
     heavy: Optional[float] = None,
     params: Union[Mapping[str, Any], Sketch, str, os.PathLike[str], None] = None,
     null: Optional[str] = None,
-    bad_rows: str = "fail",
+    bad_rows: Optional[str] = None,
+    bad_rows_to: Union[str, os.PathLike[str], None] = None,
     threads: Optional[int] = None,
     note: Optional[str] = None,
     source: Optional[str] = None,
@@ -70,7 +71,8 @@ def build(
     - `group`: the column of the group, with steps. There is a filter for each group.
     - `keywords`: columns of keywords, in place of `key`, for ``kind="layered"``.
     - `null`: what stands for a missing value. Without it a row without a key is an error that names it, or is
-      left out with ``bad_rows="skip"``.
+      left out with ``bad_rows="skip"``. `bad_rows_to` leaves such rows out, too, and writes each of them to
+      this file: a line of JSON with its number, counted from 0, the reason and its values.
 
     Size, one of:
 
@@ -98,6 +100,7 @@ def build(
     ['8']
     """
     options = {name: value for name, value in locals().items() if name not in ("data", "params")}
+    options["bad_rows_to"] = None if bad_rows_to is None else os.fspath(bad_rows_to)
     sketch = Sketch(_tamis.build(as_rows(data), {**options, "params": params_as_json(params)}))
     return sketch if keys is None and params is None else warned(sketch)
 
@@ -124,7 +127,8 @@ def plan(
     counter_bits: Optional[int] = None,
     conservative: bool = False,
     null: Optional[str] = None,
-    bad_rows: str = "fail",
+    bad_rows: Optional[str] = None,
+    bad_rows_to: Union[str, os.PathLike[str], None] = None,
     threads: Optional[int] = None,
 ) -> Params:
     """The parameters that `build` would choose, as a value: give them to ``build(params=...)`` for parts that
@@ -137,6 +141,7 @@ def plan(
     ('blocked', 1000000)
     """
     options = {name: value for name, value in locals().items() if name != "data"}
+    options["bad_rows_to"] = None if bad_rows_to is None else os.fspath(bad_rows_to)
     rows = None if data is None else as_rows(data)
     planned: Params = json.loads(_tamis.plan(rows, options))
     return planned

@@ -103,6 +103,9 @@ pub enum Undecodable {
     /// The pages end before the rows do.
     #[error("it has fewer values than the row group has rows")]
     TooFew,
+    /// The levels and the values of a page do not belong together.
+    #[error("a page claims values that it does not have")]
+    Levels,
     /// The decoder gave up.
     #[error("a page holds what cannot be decoded")]
     Page,

@@ -1,56 +1,18 @@
-//! One column of a row group, read a batch of rows at a time.
+//! One column of a row group as texts, a batch of rows at a time.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type::{
-    BoolType, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type, Int64Type,
-    Int96Type,
-};
 use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::bad::Undecodable;
-use super::pages::{Pages, Shared};
+use super::pages::Shared;
+use super::stored::{Stored, Values};
 use super::value_type::ValueType;
 use crate::{BadRow, canonical as text};
 
 /// A column that is being read, with the batch that was read last.
 pub(super) struct Column {
-    values: Values,
+    stored: Stored,
     kind: ValueType,
-    /// A row has a value where its definition level is this.
-    full: i16,
-    levels: Vec<i16>,
     texts: Texts,
-}
-
-/// A reader for each way of storing, and what it read: the values that are there, without nulls.
-enum Values {
-    Bool(Typed<BoolType>),
-    Int32(Typed<Int32Type>),
-    Int64(Typed<Int64Type>),
-    Int96(Typed<Int96Type>),
-    Float(Typed<FloatType>),
-    Double(Typed<DoubleType>),
-    Bytes(Typed<ByteArrayType>),
-    Fixed(Typed<FixedLenByteArrayType>),
-}
-
-struct Typed<T: DataType> {
-    reader: ColumnReaderImpl<T>,
-    values: Vec<T::T>,
-}
-
-impl<T: DataType> Typed<T> {
-    fn new(reader: ColumnReaderImpl<T>) -> Self {
-        Typed { reader, values: Vec::new() }
-    }
-
-    fn read(&mut self, rows: usize, levels: &mut Vec<i16>) -> parquet::errors::Result<usize> {
-        self.values.clear();
-        let (rows, ..) = self.reader.read_records(rows, Some(levels), None, &mut self.values)?;
-        Ok(rows)
-    }
 }
 
 /// The texts of a batch, one after the other.
@@ -134,60 +96,29 @@ impl Column {
         rows: usize,
         kind: ValueType,
     ) -> Result<Column, Undecodable> {
-        let pages = Pages::new(file, chunk, rows)?;
-        let values = match get_column_reader(chunk.column_descr_ptr(), Box::new(pages)) {
-            ColumnReader::BoolColumnReader(reader) => Values::Bool(Typed::new(reader)),
-            ColumnReader::Int32ColumnReader(reader) => Values::Int32(Typed::new(reader)),
-            ColumnReader::Int64ColumnReader(reader) => Values::Int64(Typed::new(reader)),
-            ColumnReader::Int96ColumnReader(reader) => Values::Int96(Typed::new(reader)),
-            ColumnReader::FloatColumnReader(reader) => Values::Float(Typed::new(reader)),
-            ColumnReader::DoubleColumnReader(reader) => Values::Double(Typed::new(reader)),
-            ColumnReader::ByteArrayColumnReader(reader) => Values::Bytes(Typed::new(reader)),
-            ColumnReader::FixedLenByteArrayColumnReader(reader) => Values::Fixed(Typed::new(reader)),
-        };
-        let full = chunk.column_descr().max_def_level();
-        Ok(Column { values, kind, full, levels: Vec::new(), texts: Texts::default() })
+        Ok(Column { stored: Stored::open(file, chunk, rows)?, kind, texts: Texts::default() })
     }
 
     /// Reads the next rows, exactly this many.
     pub(super) fn read(&mut self, rows: usize) -> Result<(), Fault> {
-        self.levels.clear();
-        let levels = &mut self.levels;
-        let values = &mut self.values;
-        // The decoder indexes and slices by numbers in the page; `Pages` checks those that it can
-        // see, but in encoded data some are left at which it panics. The column is dropped then.
-        let read = catch_unwind(AssertUnwindSafe(|| match values {
-            Values::Bool(typed) => typed.read(rows, levels),
-            Values::Int32(typed) => typed.read(rows, levels),
-            Values::Int64(typed) => typed.read(rows, levels),
-            Values::Int96(typed) => typed.read(rows, levels),
-            Values::Float(typed) => typed.read(rows, levels),
-            Values::Double(typed) => typed.read(rows, levels),
-            Values::Bytes(typed) => typed.read(rows, levels),
-            Values::Fixed(typed) => typed.read(rows, levels),
-        }));
-        match read {
-            Ok(Ok(read)) if read == rows => {}
-            Ok(Ok(_)) => return Err(Fault::File(Undecodable::TooFew)),
-            Ok(Err(error)) => return Err(Fault::File(error.into())),
-            Err(_) => return Err(Fault::File(Undecodable::Page)),
-        }
+        self.stored.read(rows).map_err(Fault::File)?;
         self.write().map_err(|(value, why)| Fault::Row(self.row_of(value), why))
     }
 
     /// The row of the batch in which a value stands.
     fn row_of(&self, value: usize) -> usize {
-        if self.full == 0 {
+        let full = self.stored.full();
+        if full == 0 {
             return value;
         }
-        let rows = self.levels.iter().enumerate().filter(|&(_, &level)| level == self.full);
+        let rows = self.stored.definitions.iter().enumerate().filter(|&(_, &level)| level == full);
         rows.map(|(row, _)| row).nth(value).unwrap_or_default()
     }
 
     /// Writes the texts of the batch, where they are not the stored bytes themselves.
     fn write(&mut self) -> Result<(), (usize, BadRow)> {
         let texts = &mut self.texts;
-        match &self.values {
+        match &self.stored.values {
             Values::Bool(typed) => texts.write_all(&typed.values, |&value, out| {
                 out.extend_from_slice(if value { b"true" } else { b"false" })
             }),
@@ -224,7 +155,7 @@ impl Column {
     /// Puts the batch into a table: every `step`-th cell from `first` on.
     pub(super) fn fill<'a>(&'a self, cells: &mut [Option<&'a [u8]>], first: usize, step: usize) {
         let cells = cells.iter_mut().skip(first).step_by(step);
-        match (&self.values, self.kind) {
+        match (&self.stored.values, self.kind) {
             (Values::Bytes(typed), ValueType::Bytes) => {
                 self.spread(cells, typed.values.iter().map(|value| value.data()));
             }
@@ -251,13 +182,14 @@ impl Column {
         cells: impl Iterator<Item = &'c mut Option<&'a [u8]>>,
         mut values: impl Iterator<Item = &'a [u8]>,
     ) {
-        if self.full == 0 {
+        let full = self.stored.full();
+        if full == 0 {
             for (cell, value) in cells.zip(values) {
                 *cell = Some(value);
             }
         } else {
-            for (cell, &level) in cells.zip(&self.levels) {
-                *cell = if level == self.full { values.next() } else { None };
+            for (cell, &level) in cells.zip(&self.stored.definitions) {
+                *cell = if level == full { values.next() } else { None };
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parquet::basic::{Encoding, Type};
@@ -90,13 +91,20 @@ pub(super) struct Pages {
     /// The least number of bytes that a value takes in a dictionary.
     least: u64,
     rows: u64,
-    /// The width of a definition level; 0 if there are none.
-    level_bits: u32,
+    /// The widths of repetition and definition levels; 0 where there are none.
+    level_bits: [u32; 2],
+    /// Values that a column with lists may still have: a row has any number of them.
+    room: Arc<AtomicU64>,
     has_dictionary: bool,
 }
 
 impl Pages {
-    pub(super) fn new(file: &Shared, column: &ColumnChunkMetaData, rows: usize) -> Result<Pages> {
+    pub(super) fn new(
+        file: &Shared,
+        column: &ColumnChunkMetaData,
+        rows: usize,
+        room: Arc<AtomicU64>,
+    ) -> Result<Pages> {
         let least = match column.column_type() {
             Type::BOOLEAN => 1,
             Type::INT32 | Type::FLOAT | Type::BYTE_ARRAY => 4,
@@ -105,8 +113,10 @@ impl Pages {
             Type::FIXED_LEN_BYTE_ARRAY => column.column_descr().type_length().max(1) as u64,
         };
         let pages = SerializedPageReader::new(Arc::new(file.clone()), column, rows, None)?;
-        let level_bits = i16::BITS - column.column_descr().max_def_level().leading_zeros();
-        Ok(Pages { pages, least, rows: rows as u64, level_bits, has_dictionary: false })
+        let descriptor = column.column_descr();
+        let level_bits = [descriptor.max_rep_level(), descriptor.max_def_level()]
+            .map(|most| i16::BITS - most.leading_zeros());
+        Ok(Pages { pages, least, rows: rows as u64, level_bits, room, has_dictionary: false })
     }
 
     fn check(&mut self, page: &Page) -> Result<()> {
@@ -121,14 +131,19 @@ impl Pages {
                 self.has_dictionary = true;
                 Ok(())
             }
-            Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
-                let levels = match (self.level_bits, def_level_encoding) {
-                    (0, _) => Some(0),
-                    (_, Encoding::RLE) => {
-                        buf.first_chunk().map(|bytes| 4 + u32::from_le_bytes(*bytes) as usize)
-                    }
-                    (bits, _) => Some((u64::from(*num_values) * u64::from(bits)).div_ceil(8) as usize),
-                };
+            Page::DataPage { buf, num_values, encoding, def_level_encoding, rep_level_encoding, .. } => {
+                let encodings = [rep_level_encoding, def_level_encoding];
+                let levels =
+                    self.level_bits.iter().zip(encodings).try_fold(0, |at: usize, (bits, encoding)| {
+                        at.checked_add(match (bits, encoding) {
+                            (0, _) => 0,
+                            (_, Encoding::RLE) => {
+                                let length = buf.get(at..)?.first_chunk()?;
+                                4 + u32::from_le_bytes(*length) as usize
+                            }
+                            (bits, _) => (u64::from(*num_values) * u64::from(*bits)).div_ceil(8) as usize,
+                        })
+                    });
                 self.check_data(levels.and_then(|levels| buf.get(levels..)), *num_values, *encoding)
             }
             Page::DataPageV2 {
@@ -142,7 +157,13 @@ impl Pages {
 
     fn check_data(&self, data: Option<&[u8]>, values: u32, encoding: Encoding) -> Result<()> {
         let data = data.ok_or_else(|| broken("the levels of a page are longer than the page".into()))?;
-        if u64::from(values) > self.rows {
+        if self.level_bits[0] > 0 {
+            let values = u64::from(values);
+            let left = |room: u64| room.checked_sub(values);
+            if self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_err() {
+                return Err(broken("a few rows claim tens of millions of values".into()));
+            }
+        } else if u64::from(values) > self.rows {
             return Err(broken(format!(
                 "a page claims {values} values in a row group of {} rows",
                 self.rows

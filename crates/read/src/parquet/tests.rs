@@ -114,7 +114,7 @@ fn scan(path: &Path, columns: &[usize]) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
     for group in 0..file.row_groups() {
         assert_eq!(file.first_row(group), rows.0.len() as u64);
         let (before, _) = control.progress();
-        file.scan(group, columns, &mut rows, &control)?;
+        file.scan(group, &Picked::Texts(columns.to_vec()), &mut rows, &control)?;
         assert_eq!(control.progress().0 - before, file.bytes(group));
     }
     Ok(rows.0)

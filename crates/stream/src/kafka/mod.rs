@@ -33,7 +33,7 @@ pub(super) mod source;
 
 pub use self::address::{Address, Field};
 pub use self::refusal::{BadAddress, BadSetting, BadTopic};
-pub use self::settings::{Asked, Lost, Property, Settings};
+pub use self::settings::{Asked, Property, Settings};
 
 use tamis_read::error::Result;
 

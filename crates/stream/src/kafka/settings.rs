@@ -11,6 +11,7 @@ use tamis_jobs::request::time;
 use tamis_read::error::{Error, Result};
 
 use super::refusal::BadSetting;
+use crate::job::Lost;
 
 /// Settings of the client, and what to do when the brokers fail.
 #[derive(Clone, PartialEq, Eq)]
@@ -34,8 +35,6 @@ pub struct Asked {
     /// For how long a broker that does not answer is waited for.
     #[serde(with = "time::optional")]
     pub kafka_timeout: Option<Duration>,
-    /// What to do when messages are gone that were not read yet.
-    pub lost: Option<Lost>,
 }
 
 /// A property of the client: `name=value`.
@@ -75,30 +74,6 @@ impl TryFrom<String> for Property {
 impl From<Property> for String {
     fn from(property: Property) -> String {
         format!("{}={}", property.name, property.value)
-    }
-}
-
-/// What to do when messages are gone, before they were read or after.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Lost {
-    /// Say so and stop.
-    #[default]
-    Stop,
-    /// Go on with the earliest there are.
-    GoOn,
-}
-
-impl Lost {
-    /// All of them.
-    pub const ALL: [Lost; 2] = [Lost::Stop, Lost::GoOn];
-
-    /// Its name in requests.
-    pub fn name(self) -> &'static str {
-        match self {
-            Lost::Stop => "stop",
-            Lost::GoOn => "go-on",
-        }
     }
 }
 

@@ -17,7 +17,8 @@ use tamis_read::error::{Error, Result};
 
 use super::client::{self, Hearing, about, ask, is_for_now, plain, silent};
 use super::refusal::BadTopic;
-use super::{Address, Field, Lost, Settings};
+use super::{Address, Field, Settings};
+use crate::job::Lost;
 use crate::sink::AnswerSink;
 
 /// The longest time for one question to a broker, before checking whether the run should end.

@@ -22,7 +22,8 @@ use tamis_read::{BadRow, Messages, Options, Sift, Sink};
 use super::client::{self, Hearing, about, plain, silent};
 use super::merge::{Arrivals, Waiting, turn};
 use super::refusal::BadTopic;
-use super::{Address, Field, Lost, Settings};
+use super::{Address, Field, Settings};
+use crate::job::Lost;
 use crate::queue::Piece;
 use crate::refusal::Failed;
 use crate::sift::{Making, Sifter};
@@ -513,7 +514,7 @@ impl Source for Topic<'_> {
         Place(read.flatten().collect())
     }
 
-    fn bookmark(&mut self) -> Result<Value> {
+    fn bookmark(&mut self, _: &Place) -> Result<Value> {
         self.news = false;
         let bookmark = TopicBookmark { cluster: self.cluster.clone() };
         serde_json::to_value(bookmark).map_err(|error| Failed::from(error).into())

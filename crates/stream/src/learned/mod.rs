@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use tamis::memory::Words;
-use tamis::params::{Common, GroupParams, Name, Params};
+use tamis::params::{Common, Goal, GroupParams, Name, Params};
 use tamis::scalable::{self, Scalable};
 use tamis::sizing::Kind;
 use tamis::sketch::{Beside, Sketch};
@@ -158,6 +158,22 @@ impl Learned {
         match self.sizing {
             Sizing::Keys(keys, _) => Some(keys),
             _ => None,
+        }
+    }
+
+    /// Whether its groups are planned for this many keys; as long as there are none, they are as many as were
+    /// asked for.
+    pub(super) fn is_planned_for(&self, keys: u64, asked: &Sizing) -> bool {
+        let planned = |group: &GroupParams| match group.goal {
+            Goal::Rate { keys: planned, .. } => planned == keys,
+            Goal::Error { .. } => true,
+        };
+        match (&self.kept, asked) {
+            (Kept::Fixed { params, .. }, Sizing::Keys(asked, _)) if params.groups.is_empty() => {
+                keys == *asked
+            }
+            (Kept::Fixed { params, .. }, _) => params.groups.iter().all(planned),
+            (Kept::Growing(_), _) => true,
         }
     }
 

@@ -26,7 +26,7 @@ pub use self::refusal::{Note, Refusal};
 pub use self::windows::Windows;
 
 use self::sketches::{Learning, Wanted};
-use super::job::{Counts, Input, Job};
+use super::job::{Counts, Input, Job, Lost};
 use super::kafka::{Asked, Settings};
 use super::learned::Sizing;
 use super::opt;
@@ -72,6 +72,8 @@ pub struct StreamJob {
     /// For how long a peer that went away is waited for.
     #[serde(with = "time::optional")]
     pub reconnect: Option<Duration>,
+    /// What to do when something is gone that was not read yet.
+    pub lost: Option<Lost>,
     /// How brokers of Kafka are spoken with.
     #[serde(flatten)]
     pub kafka: Asked,
@@ -143,7 +145,8 @@ impl StreamJob {
             commit_every: self.commit_every.unwrap_or(COMMIT_EVERY),
             reconnect: self.reconnect,
             kafka,
-            bad_rows: self.reading.bad_rows,
+            lost: self.lost.unwrap_or_default(),
+            bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
         })
     }
@@ -204,7 +207,7 @@ impl StreamJob {
         Ok(Settings {
             properties,
             timeout: self.kafka.kafka_timeout.unwrap_or(usual.timeout),
-            lost: self.kafka.lost.unwrap_or(usual.lost),
+            lost: self.lost.unwrap_or_default(),
         })
     }
 

@@ -39,7 +39,9 @@ mod params;
 mod sketch;
 pub(crate) mod unit;
 
-pub use params::{LINE_BITS, best_for_rate, expected_rate, hashes_for_bits_per_key};
+pub use params::{
+    LINE_BITS, best_for_rate, expected_rate, hashes_for_bits_per_key, keys_that_came, new_keys_of,
+};
 pub use sketch::{Blocked, Mask, line_of, set_lines};
 pub(crate) use sketch::{covers, mask, ones_in, with_hashes};
 

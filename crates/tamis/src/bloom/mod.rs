@@ -36,6 +36,7 @@ mod params;
 mod ranges;
 mod sketch;
 
+pub(crate) use params::sizing_rate;
 pub use params::{MOST_HASHES, best_for_rate, expected_rate, hashes_for_bits_per_key, published_shape};
 pub use ranges::Scratch;
 pub(crate) use sketch::position;

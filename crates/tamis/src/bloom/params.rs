@@ -1,20 +1,32 @@
 //! Sizing: exact, and the same on every machine.
 
 use crate::error::{Result, SizeFault};
-use crate::real::{exp, expm1, log, log1p, pow, power, round_ties_even};
+use crate::real::{exp, expm1, log, log1p, pow, power, round_ties_even, sqrt};
 use crate::sizing::{Shape, check_given};
 use alloc::vec;
 
 /// More hashes than this never help: their rate is below one in 10¹⁹.
 pub const MOST_HASHES: u32 = 64;
 
-/// The expected rate of false positives of m bits that hold this many keys.
-pub fn expected_rate(keys: u64, bits: u64, hashes: u32) -> f64 {
+/// The expected rate of false positives of m bits that hold this many keys, as sizes are found by it:
+/// files depend on it, and it never changes. With more than 40 hashes and few keys it is up to a tenth
+/// too low; [`expected_rate`] is not.
+pub(crate) fn sizing_rate(keys: u64, bits: u64, hashes: u32) -> f64 {
     if keys == 0 {
         return 0.0;
     }
     let throws = keys as f64 * f64::from(hashes);
     if throws <= 256.0 { small(throws as usize, bits, hashes) } else { large(throws, bits as f64, hashes) }
+}
+
+/// The expected rate of false positives of m bits that hold this many keys.
+pub fn expected_rate(keys: u64, bits: u64, hashes: u32) -> f64 {
+    let throws = keys as f64 * f64::from(hashes);
+    // Where the number of set bits varies little, the series by which sizes are found is exact.
+    if throws <= 256.0 || keys > 400 || hashes <= 16 {
+        return sizing_rate(keys, bits, hashes);
+    }
+    nearly_normal(throws, bits as f64, hashes)
 }
 
 /// The whole distribution of the number of set bits, throw by throw.
@@ -44,6 +56,32 @@ fn large(throws: f64, m: f64, hashes: u32) -> f64 {
     let pairs = k * (k - 1.0) / 2.0;
     let fours = k * (k - 1.0) * (k - 2.0) * (k - 3.0) / 24.0;
     (power(fill, hashes) * (1.0 + pairs * v + 3.0 * fours * v * v)).min(1.0)
+}
+
+/// The mean of (X/m)^k over the number X of set bits, whose distribution is normal but for a little skew:
+/// an Edgeworth series, summed over a fine grid.
+fn nearly_normal(throws: f64, m: f64, hashes: u32) -> f64 {
+    // Of the zeros: moments about the mean, from the factorial ones.
+    let zeros = |j: f64| exp(throws * log1p(-j / m)); // the probability that j given bits are zero
+    let mean = m * zeros(1.0);
+    let pairs = m * (m - 1.0) * zeros(2.0);
+    let triples = m * (m - 1.0) * (m - 2.0) * zeros(3.0);
+    let variance = pairs + mean - mean * mean;
+    if m < 4.0 || variance <= 0.0 {
+        return large(throws, m, hashes); // all bits are set, or as good as
+    }
+    let third = triples + 3.0 * pairs + mean - 3.0 * mean * (pairs + mean) + 2.0 * mean * mean * mean;
+    let deviation = sqrt(variance);
+    let skew = -third / (variance * deviation); // of the ones
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for step in -160..=160 {
+        let z = f64::from(step) / 20.0;
+        let weight = exp(-z * z / 2.0) * (1.0 + skew / 6.0 * (z * z * z - 3.0 * z)).max(0.0);
+        let fill = ((m - mean + z * deviation) / m).clamp(0.0, 1.0);
+        sum += weight * power(fill, hashes);
+        weights += weight;
+    }
+    sum / weights
 }
 
 /// Bits per key of a large filter with this rate.
@@ -94,6 +132,22 @@ mod tests {
                     (series / exact - 1.0).abs() < 0.02,
                     "k = {k}, {bits} bits: {series} against {exact}"
                 );
+            }
+        }
+    }
+
+    /// Named after what was seen: with 64 hashes and five keys, the rate that was said was 8 % too low.
+    #[test]
+    fn the_rate_of_many_hashes_and_few_keys_is_that_of_the_whole_distribution() {
+        for k in [17, 24, 40, 52, 64] {
+            for keys in [5, 8, 16, 40] {
+                for bits_per_key in [f64::from(k), 1.44 * f64::from(k), 2.5 * f64::from(k)] {
+                    let bits = (keys as f64 * bits_per_key) as u64;
+                    let exact = small(keys as usize * k as usize, bits, k);
+                    let said = expected_rate(keys, bits, k);
+                    let what = format!("{keys} keys, k = {k}, {bits} bits: {said} against {exact}");
+                    assert!((said / exact - 1.0).abs() < 0.01, "{what}");
+                }
             }
         }
     }

@@ -132,7 +132,7 @@ impl Builder {
             }
             (Size::BitsPerKey(bits), Scheme::Xxh3 { .. }) => {
                 let shape: Shape = kind.shape_for_bits_per_key(keys, bits)?;
-                (shape, shape.expected_rate(keys).clamp(f64::MIN_POSITIVE, 1.0))
+                (shape, shape.sizing_rate(keys).clamp(f64::MIN_POSITIVE, 1.0))
             }
         };
         stored::params(kind, hash, key, Goal::Rate { keys, fpr }, shape)

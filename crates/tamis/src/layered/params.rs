@@ -28,7 +28,15 @@ fn check(layers: u32) -> Result<()> {
 /// The smallest shape in which a layer that holds this many items has at most this rate.
 pub fn shape_for_rate(items: u64, fpr: f64, layers: u32) -> Result<Shape> {
     check(layers)?;
-    let shape = Kind::Layered.shape_for_rate(items, fpr)?.with_layers(layers);
+    let one = Kind::Layered.shape_for_rate(items, fpr)?;
+    shape_of(one.slots(), layers, one.hashes())
+}
+
+/// The shape whose layers have at least this many bits each.
+pub fn shape_of(bits: u64, layers: u32, hashes: u32) -> Result<Shape> {
+    check(layers)?;
+    let too_large = Error::TooLarge { bits };
+    let shape = Shape::Layered { bits: bits.checked_next_power_of_two().ok_or(too_large)?, layers, hashes };
     if shape.bits() > MOST_BITS { Err(Error::TooLarge { bits: shape.bits() }) } else { Ok(shape) }
 }
 

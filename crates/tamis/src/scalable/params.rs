@@ -1,5 +1,6 @@
 //! The sizes of layers: functions of the first one's keys, the rate and the layer's number.
 
+use crate::blocked::keys_that_came;
 use crate::error::{Error, Result};
 use crate::sizing::{Kind, MOST_BITS, Shape};
 
@@ -12,13 +13,24 @@ pub struct Layer {
     pub fpr: f64,
     /// Its shape, that of a blocked filter.
     pub shape: Shape,
+    /// The expected rate when it is full. Keys that it mistook for some of its own were not counted
+    /// among those that it takes, so it is a little above the rate that it was sized for.
+    pub full_rate: f64,
 }
 
 impl Layer {
-    /// The expected rate with this many keys.
-    pub fn expected_rate(&self, keys: u64) -> f64 {
-        self.shape.expected_rate(keys)
+    /// The expected rate when this many keys were new to it.
+    pub fn expected_rate(&self, new: u64) -> f64 {
+        if new == self.keys { self.full_rate } else { rate(&self.shape, new) }
     }
+}
+
+fn rate(shape: &Shape, new: u64) -> f64 {
+    let came = match *shape {
+        Shape::Blocked { lines, hashes } => keys_that_came(new, lines, hashes),
+        _ => new as f64,
+    };
+    shape.expected_rate(came as u64)
 }
 
 /// The layer of this number, from 0, of a filter whose first one is for this many keys.
@@ -68,7 +80,8 @@ fn size(keys: u64, fpr: f64, number: u32) -> Result<Layer> {
     let too_large = Error::TooLarge { bits: u64::MAX };
     let keys = 1u64.checked_shl(number).and_then(|times| keys.checked_mul(times)).ok_or(too_large)?;
     let fpr = fpr / (f64::from(number + 1) * f64::from(number + 2));
-    Ok(Layer { keys, fpr, shape: Kind::Blocked.shape_for_rate(keys, fpr)? })
+    let shape = Kind::Blocked.shape_for_rate(keys, fpr)?;
+    Ok(Layer { keys, fpr, shape, full_rate: rate(&shape, keys) })
 }
 
 /// The shape of all layers together.

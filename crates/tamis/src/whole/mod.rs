@@ -1,9 +1,11 @@
 //! Files that appear whole or not at all.
 //!
-//! A [`Draft`] is written under a temporary name in the folder of the file, synced, and renamed: a
-//! reader sees the old file or the new one, and a failure leaves the old one untouched. What stood
-//! there gives its permissions to what replaces it. A link is followed; a folder or a device is never
-//! replaced.
+//! A [`Draft`] is written without a name (where the system has no such files, under a temporary one) in the
+//! folder of the file, synced, and renamed: a reader sees the old file or the new one, and a failure leaves
+//! the old one untouched. [`finish_all`] does that for files that belong together: all are on disk before
+//! one is renamed, and if one cannot be, those before are taken back. What stood
+//! there gives its owner and its permissions to what replaces it. A link is followed; a folder or a device is
+//! never replaced.
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
@@ -16,15 +18,17 @@
 //! ```
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use leftovers::TemporaryFile;
+use leftovers::{Readers, TemporaryFile};
 
 pub mod leftovers;
+mod permissions;
+mod put;
 #[cfg(test)]
 mod tests;
 
@@ -52,6 +56,14 @@ pub enum Reason {
     NoFolder,
     /// The system refused.
     Io(io::Error),
+    /// The system refused, and another file, which belongs to this one, is new already: it could not be
+    /// taken back.
+    Torn {
+        /// What the system said of this file.
+        error: io::Error,
+        /// The other file.
+        other: PathBuf,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -62,6 +74,9 @@ impl fmt::Display for Reason {
             Reason::DanglingLink => f.write_str("is a broken link; name a file"),
             Reason::NoFolder => f.write_str("its folder does not exist; make it first, or name another"),
             Reason::Io(error) => error.fmt(f),
+            Reason::Torn { error, other } => {
+                write!(f, "{error}; {} is new already and could not be taken back", other.display())
+            }
         }
     }
 }
@@ -78,25 +93,51 @@ fn is_absence(error: &io::Error) -> bool {
 
 /// Writes a file whole or not at all.
 pub fn write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+    draft(path, write)?.finish()
+}
+
+/// Writes a file that is not yet in its place.
+pub fn draft(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Draft, Error> {
     let mut draft = Draft::new(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
     write(&mut out).and_then(|()| out.flush()).map_err(io(path))?;
     drop(out);
-    draft.finish()
+    Ok(draft)
 }
 
 /// Refuses a file that cannot be written: before the work that would be lost.
 pub fn check(path: &Path) -> Result<(), Error> {
-    Target::of(path)?.temporary().map(drop).map_err(io(path))
+    Target::of(path, path)?.temporary().map(drop).map_err(io(path))
 }
 
-/// Makes sure that the names in a folder last. File systems that cannot do this are passed over.
+/// Puts files that belong together in their places, or none of them. All of them are on disk before the first
+/// is renamed; they are renamed in this order.
+pub fn finish_all(drafts: impl IntoIterator<Item = Draft>) -> Result<(), Error> {
+    finish_all_with(drafts, &mut || {})
+}
+
+/// The same, and calls this after each file that was renamed: for tests, which end the program there.
+#[doc(hidden)]
+pub fn finish_all_with(
+    drafts: impl IntoIterator<Item = Draft>,
+    renamed: &mut dyn FnMut(),
+) -> Result<(), Error> {
+    let ready = drafts.into_iter().map(Draft::sync).collect::<Result<Vec<_>, _>>()?;
+    put::put(ready, renamed)
+}
+
+/// Makes sure that the names in a folder last. File systems that cannot do this are passed over, and folders
+/// that this user may write to and not list.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    use io::ErrorKind::{InvalidInput, Unsupported};
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     if cfg!(not(unix)) {
         return Ok(()); // folders cannot be opened there
     }
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
+    let folder = match File::open(folder) {
+        Err(error) if error.kind() == PermissionDenied => return Ok(()),
+        opened => opened?,
+    };
+    match folder.sync_all() {
         Err(error) if matches!(error.kind(), InvalidInput | Unsupported) => Ok(()),
         synced => synced,
     }
@@ -116,7 +157,12 @@ pub struct Draft {
 impl Draft {
     /// Begins a file that will have this name.
     pub fn new(path: &Path) -> Result<Draft, Error> {
-        let target = Target::of(path)?;
+        Draft::beside(path, path)
+    }
+
+    /// The same for a file that belongs to another one: whoever may read that one may read this one.
+    pub fn beside(path: &Path, of: &Path) -> Result<Draft, Error> {
+        let target = Target::of(path, of)?;
         let file = target.temporary().map_err(io(path))?;
         Ok(Draft { path: path.to_owned(), target, file, untold: 0, behind: None })
     }
@@ -144,19 +190,22 @@ impl Draft {
 
     /// Puts the file in its place.
     pub fn finish(self) -> Result<(), Error> {
+        finish_all([self])
+    }
+
+    /// Has all of it on disk, with its permissions, so that only its name is missing.
+    fn sync(self) -> Result<put::Ready, Error> {
         let Draft { path, target, mut file, behind, .. } = self;
         let attempt = || -> io::Result<()> {
             behind.map_or(Ok(()), Behind::join)?;
-            if let Some(permissions) = &target.permissions {
-                file.file().set_permissions(permissions.clone())?;
+            // They may have been changed since.
+            if let Some(model) = fs::metadata(&target.model).ok().as_ref().or(target.replaced.as_ref()) {
+                permissions::adopt(file.file(), model)?;
             }
-            file.file().sync_all()?;
-            file.persist(&target.file)?;
-            // The file is in its place; that a folder cannot be opened or synced takes nothing back.
-            let _ = sync_folder(&target.folder);
-            Ok(())
+            file.file().sync_all()
         };
-        attempt().map_err(io(&path))
+        attempt().map_err(io(&path))?;
+        Ok(put::Ready { path, folder: target.folder, target: target.file, file })
     }
 }
 
@@ -205,24 +254,26 @@ impl Behind {
 /// Where a file is to be written.
 #[derive(Debug)]
 struct Target {
-    /// The folder, in which it is made under a temporary name.
+    /// The folder, in which it is made.
     folder: PathBuf,
     /// The file itself: where a link leads, if that is what was named.
     file: PathBuf,
-    /// The permissions of the file that is replaced, where there is one.
-    permissions: Option<fs::Permissions>,
+    /// The file whose owner and permissions it gets.
+    model: PathBuf,
+    /// What was known of that one at the beginning, where there was one.
+    replaced: Option<Metadata>,
 }
 
 impl Target {
-    fn of(path: &Path) -> Result<Target, Error> {
+    fn of(path: &Path, model: &Path) -> Result<Target, Error> {
         let refused = |reason| Err(Error { path: path.to_owned(), reason });
-        let (file, permissions) = match fs::metadata(path) {
+        let file = match fs::metadata(path) {
             Ok(there) if there.is_dir() => return refused(Reason::IsFolder),
             // A rename would put a file in the place of a device such as /dev/null.
             Ok(there) if !there.is_file() => return refused(Reason::NotRegular),
-            Ok(there) => (fs::canonicalize(path).map_err(io(path))?, Some(there.permissions())),
+            Ok(_) => fs::canonicalize(path).map_err(io(path))?,
             Err(_) if path.is_symlink() => return refused(Reason::DanglingLink),
-            Err(error) if is_absence(&error) => (path.to_owned(), None),
+            Err(error) if is_absence(&error) => path.to_owned(),
             Err(error) => return Err(io(path)(error)),
         };
         let folder = match file.parent() {
@@ -232,12 +283,14 @@ impl Target {
         if !folder.is_dir() {
             return refused(Reason::NoFolder);
         }
-        Ok(Target { folder, file, permissions })
+        let replaced = fs::metadata(model).ok().filter(Metadata::is_file);
+        Ok(Target { folder, file, model: model.to_owned(), replaced })
     }
 
     fn temporary(&self) -> io::Result<TemporaryFile> {
+        let readers = if self.replaced.is_some() { Readers::Owner } else { Readers::Usual };
         // The name of the temporary file, which this error would show, helps nobody.
-        TemporaryFile::new(&self.folder)
+        TemporaryFile::new(&self.folder, readers)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot be written: {}", error.kind())))
     }
 }

@@ -63,6 +63,75 @@ fn a_file_that_is_replaced_through_a_link_keeps_its_place_and_its_permissions() 
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
 }
 
+fn draft(path: &Path, text: &[u8]) -> Draft {
+    let mut draft = Draft::new(path).unwrap();
+    draft.write_all(text).unwrap();
+    draft
+}
+
+#[test]
+fn files_that_belong_together_are_all_put_in_their_places_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let both = || [draft(&at("a"), b"new a"), draft(&at("new"), b"new"), draft(&at("b"), b"new b")];
+    for old in ["a", "b"] {
+        fs::write(at(old), format!("old {old}")).unwrap();
+    }
+    // The last one cannot be renamed: there is a folder by now.
+    let drafts = both();
+    fs::remove_file(at("b")).unwrap();
+    fs::create_dir(at("b")).unwrap();
+    let failed = finish_all(drafts).unwrap_err();
+    assert_eq!(failed.path, at("b"));
+    assert!(matches!(failed.reason, Reason::Io(_)), "{failed}");
+    assert_eq!(names(folder.path()), ["a", "b"], "nothing is left of what was new");
+    assert_eq!(fs::read(at("a")).unwrap(), b"old a");
+    fs::remove_dir(at("b")).unwrap();
+    finish_all(both()).unwrap();
+    assert_eq!(names(folder.path()), ["a", "b", "new"]);
+    for (name, text) in [("a", "new a"), ("b", "new b"), ("new", "new")] {
+        assert_eq!(fs::read_to_string(at(name)).unwrap(), text);
+    }
+}
+
+/// Users of a machine see the modes of files at every moment.
+#[cfg(unix)]
+#[test]
+fn a_file_is_never_readable_by_more_than_the_one_that_it_replaces_or_belongs_to() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mode = |file: &fs::Metadata| file.permissions().mode() & 0o777;
+    let set = |name: &str, mode| fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).unwrap();
+    fs::write(at("file"), "old").unwrap();
+    fs::write(at("keys"), "old").unwrap();
+    set("file", 0o600);
+    let mut replacing = draft(&at("file"), b"new");
+    let mut beside = Draft::beside(&at("keys"), &at("file")).unwrap();
+    for draft in [&mut replacing, &mut beside] {
+        assert_eq!(mode(&draft.file().metadata().unwrap()), 0o600);
+    }
+    finish_all([beside, replacing]).unwrap();
+    assert_eq!(["file", "keys"].map(|name| mode(&fs::metadata(at(name)).unwrap())), [0o600; 2]);
+    // Changed while it is written.
+    set("file", 0o644);
+    let replacing = draft(&at("file"), b"newer");
+    set("file", 0o600);
+    replacing.finish().unwrap();
+    assert_eq!(mode(&fs::metadata(at("file")).unwrap()), 0o600);
+    // Of another owner: who may give files away keeps it.
+    if chown(at("file"), Some(4711), Some(4712)).is_ok() {
+        set("file", 0o640);
+        write(&at("file"), |out| out.write_all(b"newest")).unwrap();
+        let file = fs::metadata(at("file")).unwrap();
+        assert_eq!((file.uid(), file.gid(), mode(&file)), (4711, 4712, 0o640));
+    }
+    // A new file is one like any other of this user.
+    write(&at("new"), |_| Ok(())).unwrap();
+    fs::write(at("other"), "").unwrap();
+    assert_eq!(mode(&fs::metadata(at("new")).unwrap()), mode(&fs::metadata(at("other")).unwrap()));
+}
+
 #[test]
 fn a_folder_can_be_synced_and_a_missing_one_is_an_error() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,6 +8,8 @@ use clap::Args;
 use tamis::key::{Column, Field};
 use tamis_lab::{layers, search};
 use tamis_make::files;
+use tamis_make::names::Content;
+use tamis_read::Format;
 
 use crate::show::Output;
 use crate::{arguments, progress};
@@ -61,18 +63,23 @@ pub(super) struct Search {
 
 /// Writes the results as CSV and as a page.
 fn write_both(output: &Output, csv: (&Path, String), page: (&Path, String)) -> Result<()> {
-    files::write_whole(csv.0, |out| out.write_all(csv.1.as_bytes()))?;
-    files::write_whole(page.0, |out| out.write_all(page.1.as_bytes()))?;
+    let draft = |(path, text): (&Path, &str)| files::draft(path, |out| out.write_all(text.as_bytes()));
+    files::finish_all([draft((csv.0, &csv.1))?, draft((page.0, &page.1))?])?;
     output.note(format!("{}: the results; {}: a page with charts", csv.0.display(), page.0.display()));
     Ok(())
 }
 
 impl Layers {
+    /// The files that it names.
+    pub(super) fn named(&self) -> crate::verbs::Named<'_> {
+        crate::verbs::Named::outputs([&self.csv, &self.report]).and_tables(&self.tables)
+    }
+
     /// Measures it.
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
-        for path in [&self.csv, &self.report] {
+        for (path, content) in [(&self.csv, Content::Plain(Format::Csv)), (&self.report, Content::Page)] {
             files::check(path)?;
-            files::check_is_no_input(path, &self.tables)?;
+            content.check(path)?;
         }
         let sets = progress::run(output, "measuring", |control| {
             let mut sets = if self.tables.is_empty() { layers::generated() } else { Vec::new() };
@@ -97,11 +104,17 @@ impl Layers {
 }
 
 impl Search {
+    /// The files that it names.
+    pub(super) fn named(&self) -> crate::verbs::Named<'_> {
+        crate::verbs::Named::outputs([&self.csv, &self.report])
+            .and_tables(self.table.as_ref().map_or(&[], std::slice::from_ref))
+    }
+
     /// Measures it.
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
-        for path in [&self.csv, &self.report] {
+        for (path, content) in [(&self.csv, Content::Plain(Format::Csv)), (&self.report, Content::Page)] {
             files::check(path)?;
-            files::check_is_no_input(path, self.table.iter())?;
+            content.check(path)?;
         }
         let key = self.key.unwrap_or(Field { column: Column::Line, steps: Vec::new() });
         let found = progress::run(output, "measuring", |control| {

@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tamis_lab::speedup::{self, Phases};
 use tamis_make::files;
+use tamis_make::names::Content;
 
 use super::write_page;
 use crate::show::Output;
@@ -51,8 +52,14 @@ fn count_or_none(text: &str) -> Result<u64, String> {
 }
 
 impl Speedup {
+    /// The files that it names.
+    pub(super) fn named(&self) -> crate::verbs::Named<'_> {
+        crate::verbs::Named::outputs([&self.report])
+    }
+
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
         files::check(&self.report)?;
+        Content::Page.check(&self.report)?;
         let repeats = self.repeats.max(1);
         let job = speedup::Job {
             sizes: self.sizes,

@@ -6,6 +6,7 @@ use clap::Args;
 use tamis_lab::{generate, streams};
 use tamis_make::files;
 use tamis_make::leftovers::TemporaryFolder;
+use tamis_make::names::Content;
 use tamis_make::parallel;
 
 use super::write_page;
@@ -57,8 +58,14 @@ pub struct Streams {
 }
 
 impl Streams {
+    /// The files that it names.
+    pub(super) fn named(&self) -> crate::verbs::Named<'_> {
+        crate::verbs::Named::outputs([&self.report])
+    }
+
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
         files::check(&self.report)?;
+        Content::Page.check(&self.report)?;
         if !(1..=generate::ADDRESSES).contains(&self.distinct) {
             return usage("--distinct lies between 1 and 2^32, the number of addresses");
         }

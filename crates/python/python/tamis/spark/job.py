@@ -123,7 +123,7 @@ def _watch(context: Any, done: threading.Event) -> None:
 
 def _options(request: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Options of a request for those who do it. The command line spells them in its own way."""
-    return {**{name: request.get(name) for name in names}, "bad_rows": request["bad_rows"], "marked": True}
+    return {**{name: request.get(name) for name in names}, "bad_rows": request["bad_rows"] or "fail", "marked": True}
 
 
 def _build(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
