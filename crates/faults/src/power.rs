@@ -17,7 +17,7 @@ use crate::trace::{Aim, End, Stage};
 
 /// States that are tried for each call that changes something, if they are different ones: of jobs that go on where an
 /// earlier run ended, and of others.
-const TRIES: [usize; 2] = [48, 12];
+const TRIES: [usize; 2] = [160, 12];
 
 /// What came of it.
 #[derive(Debug, Default)]
