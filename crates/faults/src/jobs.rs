@@ -36,20 +36,14 @@ pub struct Kept {
     pub state: &'static str,
     /// Outputs that are continued.
     pub continued: &'static [&'static str],
-    /// Outputs that tell of one run alone.
-    pub once: &'static [&'static str],
     /// Inputs that grow between runs.
     pub growing: &'static [&'static str],
 }
 
 const DEDUP: Kept =
-    Kept { state: "seen.tamis", continued: &["out.txt"], once: &["again.txt"], growing: &["0.txt", "2.txt"] };
-const STREAM: Kept = Kept {
-    state: "state/",
-    continued: &["out.txt", "hits.txt"],
-    once: &[],
-    growing: &["train.csv", "ask.txt"],
-};
+    Kept { state: "seen.tamis", continued: &["out.txt", "again.txt"], growing: &["0.txt", "2.txt"] };
+const STREAM: Kept =
+    Kept { state: "state/", continued: &["out.txt", "hits.txt"], growing: &["train.csv", "ask.txt"] };
 
 /// The output appears whole although a state is kept.
 const REPLACED: Kept = Kept { continued: &[], ..DEDUP };
@@ -100,6 +94,8 @@ pub const JOBS: &[Job] = &[
     again("filter, zst", SIEVE, "filter set.tamis rows.csv -o out.csv.zst"),
     again("filter, bz2", SIEVE, "filter set.tamis rows.csv -o out.csv.bz2"),
     again("filter, xz", SIEVE, "filter set.tamis rows.csv -o out.csv.xz"),
+    again("filter, parquet", SIEVE, "filter set.tamis rows.csv -o out.parquet --rejected no.parquet"),
+    again("build --bad-rows-to", BUILT, "build holes.csv --key id --bad-rows-to bad.csv -o out.tamis"),
     again("dedup", &["dedup old.csv -o out.csv --key id"], "dedup rows.csv more.csv --key id -o out.csv"),
     again("dedup --rejected", SIEVE, "dedup rows.csv more.csv --key id -o out.csv --rejected no.csv"),
     again("dedup --strict", SIEVE, "dedup rows.csv more.csv --key id --strict -o out.csv --rejected no.csv"),
@@ -108,6 +104,9 @@ pub const JOBS: &[Job] = &[
         "dedup 0.txt 1.txt 2.txt --state seen.tamis -o out.txt --size 4kB --commit-every 0ms", DEDUP),
     keep("dedup --state, many commits", &[], "dedup parts --state seen.tamis -o out.txt --size 4kB --commit-every 0ms",
         Kept { growing: &["parts/4.txt", "parts/9.txt"], ..DEDUP }),
+    keep("dedup --state --bad-rows-to", &["dedup holes.csv --key id --state seen.tamis -o out.csv --size 4kB --bad-rows-to bad.csv"],
+        "dedup holes.csv --key id --state seen.tamis -o out.csv --size 4kB --bad-rows-to bad.csv",
+        Kept { continued: &["out.csv", "bad.csv"], growing: &["holes.csv"], ..DEDUP }),
     keep("dedup --state, in place of another", &["dedup old.csv --key id -o out.txt"],
         "dedup 0.txt 1.txt 2.txt --state seen.tamis -o out.txt --size 4kB --commit-every 0ms", REPLACED),
     keep("dedup --state, scalable", &["dedup 0.txt --state seen.tamis -o out.txt"],
@@ -121,6 +120,9 @@ pub const JOBS: &[Job] = &[
         "stream --train train.csv --key key --query ask.txt --query-key 1 --keys 60 --batch 10 --commit-every 1h --state state -o out.txt", STREAM),
     keep("stream --window", &[],
         "stream --train train.csv --key key --query ask.txt --query-key 1 --keys 60 --batch 10 --window 3d --slide 1d --time at --commit-every 0 --state state -o out.txt", STREAM),
+    keep("stream --bad-rows-to", &[],
+        "stream --train holes.csv --key id --query ask.txt --query-key 1 --keys 60 --batch 10 --commit-every 0 --bad-rows-to bad.txt --state state -o out.txt",
+        Kept { continued: &["out.txt", "bad.txt"], growing: &["holes.csv", "ask.txt"], ..STREAM }),
     again("test --report", &["build rows.csv --key id --group g -o set.tamis", "test set.tamis rows.csv --report page.html"],
         "test set.tamis rows.csv --random 50 --report page.html"),
     again("inspect --raw-bits", &["build rows.csv --key id -o set.tamis"], "inspect set.tamis --raw-bits bits"),
@@ -212,6 +214,8 @@ fn common(line: &str) -> String {
 /// What the inputs of a job with a state grow by before a next run.
 pub fn growth(kept: &Kept, round: usize) -> Vec<(&'static str, String)> {
     let row = |name: &str, i: usize| match name {
+        "holes.csv" if i.is_multiple_of(5) => ",a,1\n".to_owned(),
+        "holes.csv" => format!("r{i},a,1\n"),
         "train.csv" => format!("k{},2020-01-{:02}\n", i * 7 % 60, 5 + round),
         _ => format!("k{}\n", i * 11 % 70),
     };
@@ -233,6 +237,10 @@ fn inputs() -> Vec<(String, String)> {
         ("rows.csv", table(0..40, &["a", "b"])),
         ("more.csv", table(30..60, &["b", "c"])),
         ("big.csv", table(100..300, &["b"])),
+        (
+            "holes.csv",
+            table(0..9, &["a", "b"]) + ",a,1\n" + &table(9..30, &["a"])["id,g,n\n".len()..] + ",,\n",
+        ),
         ("old.csv", table(50..90, &["d"])),
         ("0.txt", keys(0, 30, 40)),
         ("1.txt", keys(20, 60, 50)),

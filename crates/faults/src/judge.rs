@@ -120,14 +120,9 @@ impl Known {
         self.job.kept().is_some_and(|kept| kept.continued.contains(&name))
     }
 
-    /// Whether this output tells of one run alone.
-    fn is_of_one_run(&self, name: &str) -> bool {
-        self.job.kept().is_some_and(|kept| kept.once.contains(&name))
-    }
-
-    /// Whether all outputs are the same that several runs make together.
-    fn same_in_the_end(&self, found: &Folder, wanted: &Folder) -> Result<(), String> {
-        let lasting = wanted.iter().filter(|(name, _)| !self.is_of_one_run(name) && *name != STDOUT);
+    /// Whether all outputs that last are the same.
+    pub fn same_in_the_end(&self, found: &Folder, wanted: &Folder) -> Result<(), String> {
+        let lasting = wanted.iter().filter(|(name, _)| *name != STDOUT);
         self.same(found, &lasting.map(|(name, bytes)| (name.clone(), bytes.clone())).collect())
     }
 
@@ -188,12 +183,6 @@ impl Known {
         let is_at =
             |point: &Folder| names.iter().all(|name| is_same(name, after.get(*name), point.get(*name)));
         self.points.iter().position(|(point, ..)| is_at(point))
-    }
-
-    /// Whether all that a run wrote is there, which has said that all went well.
-    pub fn lasts(&self, after: &Folder) -> Result<(), String> {
-        let written = self.new.iter().filter(|(name, _)| *name != STDOUT);
-        self.same(after, &written.map(|(name, bytes)| (name.clone(), bytes.clone())).collect())
     }
 
     /// Judges what was left, and what a run in peace makes of it: the folder of the stage has it.

@@ -17,7 +17,7 @@ use crate::trace::{Aim, End, Stage};
 
 /// States that are tried for each call that changes something, if they are different ones: of jobs that go on where an
 /// earlier run ended, and of others.
-const TRIES: [usize; 2] = [48, 12];
+const TRIES: [usize; 2] = [160, 12];
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ pub fn lose(stage: &Stage<'_>, known: &Known) -> Result<Lost, String> {
             }
             lost.states += 1;
             folder::put(stage.folder, &state).map_err(|error| error.to_string())?;
-            let lasts = if moment.is_none() { known.lasts(&state) } else { Ok(()) };
+            let lasts = if moment.is_none() { known.same_in_the_end(&state, &known.new) } else { Ok(()) };
             match lasts.and_then(|()| known.judge(stage, Left::Dead, Litter::Temporary)) {
                 Ok(Outcome::Right) => {}
                 Ok(Outcome::Refused) => lost.refused += 1,

@@ -153,8 +153,10 @@ pub(super) fn open(
     let [output, rejected, aside] = begun;
     let begun = [output?, rejected?, aside?];
     if begun.iter().any(|begun| matches!(begun, Some(Begun::Replaced))) {
-        for path in paths.into_iter().flatten().filter(|path| path.exists()) {
-            keep_to_oneself(&File::open(path).map_err(Error::io(path))?, path)?;
+        for path in paths.into_iter().flatten() {
+            if place::look(path).map_err(Error::io(path))?.is_some() {
+                keep_to_oneself(&File::open(path).map_err(Error::io(path))?, path)?;
+            }
         }
         return outlets(true);
     }
