@@ -238,6 +238,12 @@ impl Tracee<'_> {
                 if text.is_absolute() { text } else { descriptor(folder)?.join(text) }
             }
         };
+        // So a file without a name is given one.
+        let open = path.strip_prefix("/proc/self").ok().filter(|path| path.starts_with("fd"));
+        let path = match open {
+            Some(open) => fs::read_link(self.proc(&open.to_string_lossy()))?,
+            None => path,
+        };
         let mut plain = PathBuf::new();
         for part in path.components() {
             match part {
@@ -264,6 +270,15 @@ impl Tracee<'_> {
             }
             Truncate => What::Length(self.position(arguments[0])?.0, arguments[1]),
             Sync => What::File(self.position(arguments[0])?.0),
+            Link => {
+                let source = self.text(arguments[usize::from(name == "linkat")])?;
+                match source.strip_prefix("/proc/self/fd") {
+                    Ok(open) => {
+                        What::File(self.position(open.to_string_lossy().parse().unwrap_or(u64::MAX))?.0)
+                    }
+                    Err(_) => What::Nothing,
+                }
+            }
             _ => What::Nothing,
         })
     }

@@ -17,7 +17,7 @@ use crate::trace::{Aim, End, Stage};
 
 /// States that are tried for each call that changes something, if they are different ones: of jobs that go on where an
 /// earlier run ended, and of others.
-const TRIES: [usize; 2] = [160, 12];
+const TRIES: [usize; 2] = [80, 12];
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -216,7 +216,11 @@ impl Disk {
                 }
             }
             (Kind::Link, _) => {
-                let node = self.now.get(&path).copied();
+                // A file without a name is known by its number.
+                let node = match &call.what {
+                    What::File(number) => Some(Node::File(known(number)?)),
+                    _ => self.now.get(&path).copied(),
+                };
                 let to = call.other.as_deref().map(plain).unwrap_or_default();
                 self.name(vec![(&to, node)]);
             }
