@@ -83,7 +83,7 @@ struct WithList<'f, 'l> {
 
 impl Serialize for WithList<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let entries = |name: &str| (name == self.name).then(|| Entries(self.list));
+        let entries = |name: &str| (name == self.name).then_some(Entries(self.list));
         let fields = self.fields.iter().map(|(name, value)| match entries(name) {
             Some(list) => (name, Field::List(list)),
             None => (name, Field::One(value)),

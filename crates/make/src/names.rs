@@ -75,7 +75,7 @@ const TEXT: [&str; 3] = ["txt", "log", "list"];
 
 impl Content {
     /// Bad rows that are set aside.
-    pub const BAD_ROWS: Content = Content::Plain(Format::Ndjson);
+    pub const BAD_ROWS: Content = Content::Records(Format::Ndjson);
 
     /// The endings that say this, the best one first.
     fn endings(self) -> &'static [&'static str] {

@@ -295,8 +295,6 @@ pub(super) fn check_places(job: &Job, streams: &Opened<'_>) -> Result<()> {
     let written: Vec<PathBuf> = outputs.clone().flatten().map(place::real).collect();
     let paths: Vec<PathBuf> = streams.values().flatten().flat_map(|stream| stream.source.paths()).collect();
     files::check_outputs(outputs, paths.iter().chain(&job.from).collect::<Vec<_>>())?;
-    answers.into_iter().flatten().try_for_each(|path| Content::Answers.check(path))?;
-    job.bad_rows.path().map_or(Ok(()), |path| Content::BAD_ROWS.check(path))?;
     if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
         let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
         if let Some(path) = paths.iter().find(below) {
@@ -310,7 +308,8 @@ pub(super) fn check_places(job: &Job, streams: &Opened<'_>) -> Result<()> {
             return Err(Error::input(path.clone(), CannotResume::OutputInState));
         }
     }
-    Ok(())
+    answers.into_iter().flatten().try_for_each(|path| Content::Answers.check(path))?;
+    job.bad_rows.path().map_or(Ok(()), |path| Content::BAD_ROWS.check(path))
 }
 
 /// The planned batches up to the first whose records are not all there: when the machine itself

@@ -212,5 +212,6 @@ fn keys_of_other_filters_are_refused() {
     let (path, container) = filters(folder.path(), 4);
     let error = Store::open(&path, &container).unwrap_err().to_string();
     assert!(error.contains("another file of filters"), "{error}");
-    assert!(beside(&path, &container).unwrap().is_none());
+    let error = beside(&path, &container).unwrap_err().to_string();
+    assert!(error.contains("another file of filters"), "{error}");
 }

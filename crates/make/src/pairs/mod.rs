@@ -462,7 +462,7 @@ impl<R: Record> Kept<R> {
         Places { held, runs: &self.runs, folder: &self.folder }
     }
 
-    fn to_disk(&mut self) -> Result<()> {
+    fn spill(&mut self) -> Result<()> {
         for held in std::mem::take(&mut self.held).into_iter().filter(|held| !held.is_empty()) {
             self.runs.push(Run::of(&held, &self.folder)?);
         }
@@ -584,10 +584,10 @@ impl Pairs {
     }
 
     /// Lets go of the memory: all goes to disk.
-    pub(crate) fn to_disk(&mut self) -> Result<()> {
+    pub(crate) fn spill(&mut self) -> Result<()> {
         match &mut self.lists {
-            Lists::Hashes(kept) => kept.to_disk(),
-            Lists::Pairs(kept) => kept.to_disk(),
+            Lists::Hashes(kept) => kept.spill(),
+            Lists::Pairs(kept) => kept.spill(),
         }
     }
 }

@@ -65,7 +65,7 @@ proptest! {
                 let model: BTreeSet<(u64, u32)> = keys.iter().map(|&(group, hash)| (hash, group)).collect();
                 let model: Vec<(u32, u64)> = model.into_iter().map(|(hash, group)| (group, hash)).collect();
                 prop_assert!(all(&pairs) == model);
-                pairs.to_disk().unwrap();
+                pairs.spill().unwrap();
                 prop_assert_eq!(pairs.held(), 0);
                 prop_assert!(all(&pairs) == model);
             }
