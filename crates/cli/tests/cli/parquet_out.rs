@@ -34,7 +34,7 @@ fn nested() -> (Folder, Vec<String>) {
 }
 
 /// Whether the key of a row is one of the filters'.
-fn is_known(row: &String) -> bool {
+fn is_known(row: &str) -> bool {
     let key = row.strip_prefix("{key: \"k").and_then(|row| row.split('"').next());
     key.is_some_and(|key| key.parse::<u64>().unwrap() % 2 == 0)
 }
