@@ -43,7 +43,7 @@ fn is_known(row: &str) -> bool {
 fn rows_of_parquet_stay_what_they_are_under_a_name_that_says_so() {
     let (folder, all) = nested();
     let of = |file: &str| open(&folder.path(file)).metadata().file_metadata().clone();
-    let (known, others): (Vec<String>, Vec<String>) = all.iter().cloned().partition(is_known);
+    let (known, others): (Vec<String>, Vec<String>) = all.iter().cloned().partition(|row| is_known(row));
     for (options, passing, rejected) in [
         ("--strict", &known, &others),
         ("--strict --threads 1", &known, &others),
