@@ -208,8 +208,8 @@ fn bad_rows_are_set_aside_once_wherever_a_dedup_ends() {
         ("dedup/written", 3),
         ("dedup/set-aside", 3),
         ("dedup/synced", 2),
-        ("dedup/half-written", 4),
-        ("dedup/renamed", 4),
+        ("dedup/half-written", 3),
+        ("dedup/renamed", 3),
     ] {
         for time in 1..=times {
             for file in ["state.tamis", "out.txt", "bad.ndjson"] {
