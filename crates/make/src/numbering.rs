@@ -2,6 +2,7 @@
 //!
 //! There may be many millions: a name costs its bytes and about twenty more, however many threads there are.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 use tamis::hash::xxh3;
@@ -14,18 +15,22 @@ const PARTS: usize = 16;
 #[derive(Debug)]
 pub struct Numbering {
     parts: Vec<Mutex<Part>>,
+    seed: u64,
 }
 
 impl Default for Numbering {
     fn default() -> Self {
-        Numbering { parts: (0..PARTS).map(|_| Mutex::new(Part::default())).collect() }
+        // Names come from strangers: nobody knows which of them meet in one place. No result depends on it.
+        let seed = RandomState::new().hash_one(0u64);
+        let part = || Mutex::new(Part { seed, ..Part::default() });
+        Numbering { parts: (0..PARTS).map(|_| part()).collect(), seed }
     }
 }
 
 impl Numbering {
     /// The number of a name, which gets one if it is new.
     pub(crate) fn number(&self, name: &[u8]) -> u32 {
-        let hash = xxh3(name, 0);
+        let hash = xxh3(name, self.seed);
         let part = (hash >> 60) as usize;
         let within = self.parts[part].lock().unwrap_or_else(PoisonError::into_inner).number(hash, name);
         within * PARTS as u32 + part as u32
@@ -53,6 +58,7 @@ struct Part {
     ends: Vec<usize>,
     /// Open addressing: numbers plus one, a power of two of places, at most three quarters of them taken.
     table: Vec<u32>,
+    seed: u64,
 }
 
 impl Part {
@@ -88,7 +94,7 @@ impl Part {
     fn grow(&mut self) {
         self.table = vec![0; (self.table.len() * 2).max(16)];
         for number in 0..self.ends.len() {
-            let place = self.place(xxh3(self.name(number), 0), |_| false);
+            let place = self.place(xxh3(self.name(number), self.seed), |_| false);
             self.table[place] = number as u32 + 1;
         }
     }

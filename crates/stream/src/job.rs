@@ -225,6 +225,11 @@ impl Job {
         self.follow && self.streams().any(|named| matches!(named, Named::Files(_)))
     }
 
+    /// Whether a stream may never end, or comes but once: what is answered is then seen at once.
+    pub(super) fn is_live(&self) -> bool {
+        self.follow || self.streams().any(|named| !matches!(named, Named::Files(_)))
+    }
+
     /// All streams that are read.
     fn streams(&self) -> impl Iterator<Item = &Named> {
         self.inputs.values().flatten().map(|input| &input.named)

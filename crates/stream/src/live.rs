@@ -27,7 +27,6 @@ pub(super) enum Received {
     /// Nothing for now.
     Nothing,
     /// That a line which has not ended never will.
-    #[allow(dead_code)]
     Lost,
     /// The end of all.
     End,

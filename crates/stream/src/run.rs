@@ -259,6 +259,11 @@ impl<'a> Run<'a> {
         if !closed && (self.uncommitted || self.state.is_none()) {
             self.commit()?;
         }
+        if !closed {
+            let aside = self.aside.as_mut().map(|aside| &mut aside.sink);
+            let mut sinks = self.learners.iter_mut().map(|learner| &mut learner.sink).chain(aside);
+            sinks.try_for_each(|sink| sink.finish())?;
+        }
         let fill = self.learners[0].learned.fill()?;
         self.watch.update(|status| status.fill = Some(fill));
         let mut counters_full = 0;

@@ -6,8 +6,9 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tamis_make::files::{self, Draft};
 use tamis_make::resume::Appended;
-use tamis_make::{destination, files, place};
+use tamis_make::{destination, place};
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
@@ -27,6 +28,11 @@ pub trait AnswerSink {
 
     /// How much was appended, where a later run can go back to that.
     fn length(&self) -> Option<u64>;
+
+    /// Notes that the run came to its end.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// For how long answers are held back that readers do not see before they are synced.
     fn held(&self) -> Option<Duration> {
@@ -136,6 +142,9 @@ impl Target {
                 let file = OpenOptions::new().write(true).open(path).map_err(Error::io(path))?;
                 Box::new(Direct { out: Box::new(file), name: self.name() })
             }
+            Target::File(path) if job.state.is_none() && !job.is_live() => {
+                Box::new(Replaced { draft: Some(Draft::new(path)?), path: path.clone() })
+            }
             Target::File(path) => {
                 let there = place::look(path).map_err(Error::io(path))?.map_or(0, |file| file.len());
                 let length = length.unwrap_or(0);
@@ -160,6 +169,32 @@ impl AnswerSink for Appended {
 
     fn length(&self) -> Option<u64> {
         Some(self.length)
+    }
+}
+
+/// Appears when all streams have ended, in place of what was there: a run that fails leaves that.
+struct Replaced {
+    /// Until it has.
+    draft: Option<Draft>,
+    path: PathBuf,
+}
+
+impl AnswerSink for Replaced {
+    fn append(&mut self, _: u64, answers: &[u8]) -> Result<bool> {
+        let written = self.draft.as_mut().map_or(Ok(()), |draft| draft.write_all(answers));
+        written.map(|()| true).map_err(Error::io(&self.path))
+    }
+
+    fn sync(&mut self, _: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn length(&self) -> Option<u64> {
+        None
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.draft.take().map_or(Ok(()), Draft::finish)
     }
 }
 

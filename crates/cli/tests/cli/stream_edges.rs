@@ -138,3 +138,19 @@ fn a_build_without_kafka_says_how_to_have_one_with_it() {
         assert!(!folder.path("state").exists());
     }
 }
+
+/// An output was emptied when a run began, whatever became of the run.
+#[test]
+fn a_stream_of_files_replaces_an_output_whole_or_not_at_all() {
+    let folder = Folder::new();
+    folder.write("train.csv", "k\na\nb\n");
+    folder.write("bad.csv", "k\na\n\"\"\n");
+    folder.write("ask.txt", "a\nx\n");
+    folder.write("out.txt", "what was there\n");
+    let options = "--key k --query ask.txt --query-key (line) --keys 9 --fpr 1e-9 -o out.txt -q";
+    folder.refused(&format!("stream --train bad.csv {options}"), 1, &["bad.csv"]);
+    assert_eq!(folder.text("out.txt"), "what was there\n");
+    folder.ok(&format!("stream --train train.csv {options}"));
+    assert_eq!(folder.text("out.txt"), "a\n");
+    folder.is_clean();
+}
