@@ -55,7 +55,7 @@ fn with_marks(error: PyErr, marked: String) -> PyErr {
 }
 
 /// The options that are arguments of some function or method of this package: no others are advised.
-pub const ARGUMENTS: [&str; 30] = [
+pub const ARGUMENTS: [&str; 31] = [
     "bad_rows",
     "bad_rows_to",
     "bits_per_key",
@@ -75,6 +75,7 @@ pub const ARGUMENTS: [&str; 30] = [
     "keywords",
     "kind",
     "layers",
+    "memory",
     "negatives",
     "null",
     "params",
