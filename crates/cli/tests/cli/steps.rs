@@ -115,12 +115,12 @@ fn the_newest_filters_have_their_name_before_their_commit_lasts() {
     assert!(folder.read("state/filter.tamis") == folder.read("state/filter-3.tamis"));
 }
 
-/// Only commits synced them once.
+/// Only commits synced them once. What is put in its place is on disk.
 #[test]
 fn answers_are_synced_at_the_end_also_where_no_state_is_kept() {
     let folder = Folder::new();
     folder.write("train.txt", lines(&keys(40, 30, 1)));
-    end_at(&folder, "stream --train train.txt --query train.txt --keys 30 -o out.txt -q", "stream/synced", 1);
+    end_at(&folder, "stream --train train.txt --query train.txt --keys 30 -o out.txt -q", "files/renamed", 1);
     assert!(!folder.read("out.txt").is_empty());
 }
 
