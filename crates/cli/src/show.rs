@@ -176,7 +176,7 @@ impl Largest {
         }
     }
 
-    /// Their places, where groups are so many that only a few are listed.
+    /// Their places, where there are too many groups to list them all.
     pub fn places(self) -> Option<Vec<usize>> {
         (self.came > MANY).then(|| self.few.into_iter().map(|(place, _)| place).collect())
     }

@@ -317,7 +317,7 @@ impl Data {
     }
 }
 
-/// Does a change, or so many bytes of it. Holes are zeros.
+/// Applies a change, or this many bytes of it. Holes are zeros.
 fn write(data: &mut Vec<u8>, change: &Change, most: usize) {
     match change {
         Change::Length(length) => data.resize(*length, 0),

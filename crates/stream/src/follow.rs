@@ -145,7 +145,7 @@ pub(super) enum Turn {
     Next(Opened),
     /// Files between this one and the next cannot be read.
     Gap(Loss, Opened),
-    /// It was cut, and begins anew.
+    /// It was cut, and begins again.
     Cut(Loss, File),
 }
 

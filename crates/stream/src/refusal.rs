@@ -382,7 +382,7 @@ pub enum Loss {
         /// The compressed file.
         now: PathBuf,
     },
-    /// It was cut, or written anew.
+    /// It was cut, or written again.
     #[error(
         "was cut after {} were read of it (it has {} now): what was written to it after that and before the cut is lost ({})",
         number::counted(*read, "byte"), number::count(*length), copied(copy)

@@ -17,7 +17,7 @@ use super::refusal::Loss;
 /// How names of compressed files end.
 const PACKED: [&str; 6] = ["gz", "bz2", "xz", "zst", "lz4", "Z"];
 
-/// So many bytes that are the same make a file the same, though the system gave it another number.
+/// Files that share this many bytes are the same file, though the system gave it another number.
 const CONVINCING: u64 = 1 << 10;
 
 /// The regular files in the folder of a name, and in that of the file that a link of this name leads to.
