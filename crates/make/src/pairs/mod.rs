@@ -9,10 +9,11 @@
 //! keys alone, never on the memory, on the threads or on the order of rows. A filter that is sized by it has the
 //! same bytes on every machine.
 //!
-//! `record` is what is kept of a key, `runs` are on disk, `ranges` goes through all of it, `estimate` has the
-//! estimators.
+//! `record` is what is kept of a key, `order` sorts, `runs` are on disk, `ranges` goes through all of it,
+//! `estimate` has the estimators.
 
 mod estimate;
+mod order;
 mod ranges;
 mod record;
 mod runs;
@@ -27,14 +28,15 @@ use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
 use self::estimate::{Estimators, Known, Rolling};
+use self::order::{in_parts, put_in_order};
 use self::ranges::Places;
 use self::record::{Pair, Record};
 use self::runs::{Run, RunWriter};
 use crate::distinct::{Counts, Distinct, SMALL};
 use crate::parallel;
 
-/// A log is first put in order when it has this many records.
-const FRESH: usize = 1 << 18;
+/// A log is first put in order when it has this many records: until then, most need not be.
+const FRESH: usize = 1 << 22;
 
 /// A log has room for this many records, however little memory there is.
 const LEAST: usize = 1 << 14;
@@ -110,11 +112,11 @@ impl<'c> Book<'c> {
 
     /// A log for one thread.
     pub(crate) fn log(&self) -> Log<'_> {
-        let held = match self.grouped {
-            Grouped::No => Held::Hashes(self.room()),
-            Grouped::Yes => Held::Pairs(self.room()),
+        let (held, full) = match self.grouped {
+            Grouped::No => (Held::Hashes(self.room()), self.first::<u64>()),
+            Grouped::Yes => (Held::Pairs(self.room()), self.first::<Pair>()),
         };
-        let turn = Turn { sorted: 0, full: FRESH, estimating: false, known: Known::default() };
+        let turn = Turn { sorted: 0, full, estimating: false, known: Known::default() };
         Log { book: self, held, turn, failed: None }
     }
 
@@ -122,6 +124,11 @@ impl<'c> Book<'c> {
     fn most<R>(&self) -> usize {
         // What is fresh, at most half, is held twice while it is put in order.
         (self.each / 3 * 2 / size_of::<R>()).max(LEAST)
+    }
+
+    /// Records with which a log is first put in order: all of them are held twice then.
+    fn first<R>(&self) -> usize {
+        FRESH.min(self.most::<R>() / 4 * 3)
     }
 
     fn room<R>(&self) -> Vec<R> {
@@ -148,7 +155,7 @@ impl<'c> Book<'c> {
             list.clear();
         }
         turn.sorted = list.len();
-        turn.full = (list.len() * 2).clamp(FRESH.min(most), most);
+        turn.full = (list.len() * 2).clamp(self.first::<R>(), most);
         Ok(())
     }
 
@@ -233,37 +240,51 @@ impl<'c> Book<'c> {
     }
 
     fn places<'a, R>(&'a self, runs: &'a [Run]) -> Places<'a, R> {
-        Places { held: Vec::new(), runs, folder: &self.folder }
+        Places { held: Vec::new(), side_by_side: true, runs, folder: &self.folder }
     }
 
     /// What all threads saw of groups with numbers below `groups`.
     pub(crate) fn close(&self, logs: Vec<Log<'_>>, groups: usize, threads: usize) -> Result<Seen> {
-        let logs: Vec<_> = logs.into_iter().map(|log| Mutex::new(Some(log))).collect();
-        let held = parallel::each(threads, logs.len(), |log| {
-            let log = logs[log].lock().unwrap_or_else(PoisonError::into_inner).take();
-            log.map(Log::finish).transpose()
-        })?;
-        let runs = std::mem::take(&mut self.shelf.lock().unwrap_or_else(PoisonError::into_inner).runs);
         let (mut hashes, mut pairs) = (Vec::new(), Vec::new());
-        for held in held.into_iter().flatten() {
-            match held {
-                Held::Hashes(list) => hashes.push(list),
-                Held::Pairs(list) => pairs.push(list),
+        for log in logs {
+            let Log { held, turn: Turn { sorted, .. }, failed, .. } = log;
+            match (failed, held) {
+                (Some(error), _) => return Err(error),
+                (None, Held::Hashes(list)) => hashes.push((list, sorted)),
+                (None, Held::Pairs(list)) => pairs.push((list, sorted)),
             }
         }
-        let folder = self.folder.clone();
         match self.grouped {
-            Grouped::No => {
-                let kept = Kept { held: hashes, runs, folder };
-                let (keys, estimated) = self.sizes(&kept, groups, threads)?;
-                Ok(Seen { keys, estimated, pairs: (!estimated).then(|| Pairs::new(Lists::Hashes(kept))) })
-            }
-            Grouped::Yes => {
-                let kept = Kept { held: pairs, runs, folder };
-                let (keys, estimated) = self.sizes(&kept, groups, threads)?;
-                Ok(Seen { keys, estimated, pairs: (!estimated).then(|| Pairs::new(Lists::Pairs(kept))) })
-            }
+            Grouped::No => self.seen(hashes, groups, threads, Lists::Hashes),
+            Grouped::Yes => self.seen(pairs, groups, threads, Lists::Pairs),
         }
+    }
+
+    /// The same, of lists that are in order up to some place.
+    fn seen<R: Record>(
+        &self,
+        lists: Vec<(Vec<R>, usize)>,
+        groups: usize,
+        threads: usize,
+        whole: fn(Kept<R>) -> Lists,
+    ) -> Result<Seen> {
+        let runs = std::mem::take(&mut self.shelf.lock().unwrap_or_else(PoisonError::into_inner).runs);
+        let side_by_side = !(runs.is_empty() && lists.iter().all(|(_, sorted)| *sorted == 0));
+        let lists: Vec<_> = lists.into_iter().map(Mutex::new).collect();
+        let take =
+            |list: usize| std::mem::take(&mut *lists[list].lock().unwrap_or_else(PoisonError::into_inner));
+        let held = if side_by_side {
+            parallel::each(threads, lists.len(), |list| {
+                let (mut list, sorted) = take(list);
+                put_in_order(&mut list, sorted);
+                Ok(list)
+            })?
+        } else {
+            in_parts((0..lists.len()).map(|list| take(list).0).collect(), threads, self.control)?
+        };
+        let kept = Kept { held, side_by_side, runs, folder: self.folder.clone() };
+        let (keys, estimated) = self.sizes(&kept, groups, threads)?;
+        Ok(Seen { keys, estimated, pairs: (!estimated).then(|| Pairs::new(whole(kept))) })
     }
 
     /// The keys to plan for, by group, and whether they are estimated.
@@ -271,11 +292,16 @@ impl<'c> Book<'c> {
         let sizes: Vec<AtomicU64> = (0..groups).map(|_| AtomicU64::new(0)).collect();
         let places = kept.places();
         places.each(threads, self.control, &|records| {
-            match (self.grouped, &sizes[..]) {
-                (Grouped::No, [size, ..]) => _ = size.fetch_add(records.len() as u64, Relaxed),
-                _ => records.iter().for_each(|record| {
-                    sizes[record.group() as usize].fetch_add(1, Relaxed);
-                }),
+            let add = |group: usize, keys: u64| sizes[group].fetch_add(keys, Relaxed);
+            match self.grouped {
+                Grouped::No if !sizes.is_empty() => _ = add(0, records.len() as u64),
+                // Threads would wait for each other at the numbers of a few large groups.
+                _ if groups <= records.len() => {
+                    let mut here = vec![0; groups];
+                    records.iter().for_each(|record| here[record.group() as usize] += 1);
+                    here.iter().enumerate().for_each(|(group, keys)| _ = add(group, *keys));
+                }
+                _ => records.iter().for_each(|record| _ = add(record.group() as usize, 1)),
             }
             Ok(())
         })?;
@@ -313,34 +339,6 @@ impl<'c> Book<'c> {
         }
         Ok((sizes, true))
     }
-}
-
-/// Puts records in order and leaves each once; up to `sorted`, they are so already.
-fn put_in_order<R: Record>(list: &mut Vec<R>, sorted: usize) {
-    list[sorted..].sort_unstable();
-    if sorted == 0 {
-        return list.dedup();
-    }
-    let mut fresh = list[sorted..].to_vec();
-    fresh.dedup();
-    // From the end, so that nothing is overwritten before it is in its place.
-    let (mut old, mut new, mut place) = (sorted, fresh.len(), list.len());
-    while new > 0 {
-        let next = fresh[new - 1];
-        if old > 0 && list[old - 1] >= next {
-            if list[old - 1] == next {
-                new -= 1;
-            }
-            place -= 1;
-            list[place] = list[old - 1];
-            old -= 1;
-        } else {
-            place -= 1;
-            list[place] = next;
-            new -= 1;
-        }
-    }
-    list.drain(old..place);
 }
 
 /// How many records of a list each group has.
@@ -423,18 +421,6 @@ impl Log<'_> {
             self.failed.get_or_insert(error);
         }
     }
-
-    /// What is held, in order, each once.
-    fn finish(mut self) -> Result<Held> {
-        match &mut self.held {
-            Held::Hashes(list) => put_in_order(list, self.turn.sorted),
-            Held::Pairs(list) => put_in_order(list, self.turn.sorted),
-        }
-        match self.failed {
-            Some(error) => Err(error),
-            None => Ok(self.held),
-        }
-    }
 }
 
 /// What was seen.
@@ -451,7 +437,10 @@ pub(crate) struct Seen {
 /// Records in memory and on disk.
 #[derive(Debug)]
 struct Kept<R> {
+    /// Each in order.
     held: Vec<Vec<R>>,
+    /// Whether any of these may have hashes of any range; or else, they follow each other, and there are no runs.
+    side_by_side: bool,
     runs: Vec<Run>,
     folder: PathBuf,
 }
@@ -459,12 +448,19 @@ struct Kept<R> {
 impl<R: Record> Kept<R> {
     fn places(&self) -> Places<'_, R> {
         let held = self.held.iter().filter(|held| !held.is_empty()).map(Vec::as_slice).collect();
-        Places { held, runs: &self.runs, folder: &self.folder }
+        Places { held, side_by_side: self.side_by_side, runs: &self.runs, folder: &self.folder }
     }
 
     fn spill(&mut self) -> Result<()> {
-        for held in std::mem::take(&mut self.held).into_iter().filter(|held| !held.is_empty()) {
-            self.runs.push(Run::of(&held, &self.folder)?);
+        let held = std::mem::take(&mut self.held);
+        if std::mem::replace(&mut self.side_by_side, true) {
+            for list in held.iter().filter(|list| !list.is_empty()) {
+                self.runs.push(Run::of(list, &self.folder)?);
+            }
+        } else {
+            let mut writer = RunWriter::new(&self.folder)?;
+            held.iter().try_for_each(|part| writer.push(part))?;
+            self.runs.push(writer.finish()?);
         }
         Ok(())
     }
@@ -525,14 +521,14 @@ impl Pairs {
         }
         let (runs, folder) = (Vec::new(), std::env::temp_dir());
         if groups.len() == 1 {
-            return Some(Pairs::new(Lists::Hashes(Kept { held: groups, runs, folder })));
+            return Some(Pairs::new(Lists::Hashes(Kept { held: groups, side_by_side: true, runs, folder })));
         }
         let mut pairs = Vec::with_capacity(groups.iter().map(Vec::len).sum());
         for (group, hashes) in groups.into_iter().enumerate() {
             pairs.extend(hashes.into_iter().map(|hash| Pair::new(group as u32, hash)));
         }
         pairs.sort_unstable();
-        Some(Pairs::new(Lists::Pairs(Kept { held: vec![pairs], runs, folder })))
+        Some(Pairs::new(Lists::Pairs(Kept { held: vec![pairs], side_by_side: true, runs, folder })))
     }
 
     /// The same keys, their groups numbered otherwise: by their numbers so far.

@@ -17,6 +17,8 @@ const AT_ONCE: u64 = 1 << 17;
 /// Where records are: each place has them in order, and each of them once.
 pub(super) struct Places<'a, R> {
     pub held: Vec<&'a [R]>,
+    /// Whether any of those may have hashes of any range; or else, they follow each other, and there are no runs.
+    pub side_by_side: bool,
     pub runs: &'a [Run],
     pub folder: &'a Path,
 }
@@ -40,6 +42,13 @@ impl<R: Record> Places<'_, R> {
         control: &Control,
         work: &(dyn Fn(&[R]) -> Result<()> + Sync),
     ) -> Result<()> {
+        if !self.side_by_side {
+            parallel::each(threads, self.held.len(), |part| {
+                control.check()?;
+                work(self.held[part])
+            })?;
+            return Ok(());
+        }
         let bits = self.bits();
         parallel::each(threads, 1 << bits, |range| {
             control.check()?;
@@ -50,6 +59,12 @@ impl<R: Record> Places<'_, R> {
 
     /// The same on this thread, in order.
     pub(super) fn in_order(&self, control: &Control, work: &mut dyn FnMut(&[R]) -> Result<()>) -> Result<()> {
+        if !self.side_by_side {
+            return self.held.iter().try_for_each(|part| {
+                control.check()?;
+                work(part)
+            });
+        }
         let bits = self.bits();
         for range in 0..1 << bits {
             control.check()?;

@@ -56,7 +56,7 @@ proptest! {
         let keys: Vec<(u32, u64)> = (0..rows).map(row).collect();
         let grouped = if one_group { Grouped::No } else { Grouped::Yes };
         let (planned, estimated) = expected(&keys, limit);
-        for memory in [0, 200_000_000] {
+        for memory in [0, 1_500_000, 200_000_000] {
             let seen = seen(&keys, grouped, limit, memory, threads);
             prop_assert_eq!(&seen.keys, &planned);
             prop_assert_eq!(seen.estimated, estimated);
