@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 use crate::dialect::Dialect;
 use crate::options::{Delimiter, Quotes};
@@ -41,6 +41,10 @@ fn bit(quotes: Quotes) -> u8 {
 }
 
 fn begins_with_quote(rows: &[u8], delimiter: Delimiter) -> bool {
+    // Mostly there is none, which is found soonest so.
+    if memchr(b'"', rows).is_none() {
+        return false;
+    }
     let after = |byte: u8| memmem::find(rows, &[byte, b'"']).is_some();
     let delimited = match delimiter {
         Delimiter::Byte(byte) => after(byte),
