@@ -265,13 +265,14 @@ impl Lock {
             let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
             let file = file.map_err(Error::io(&path))?;
             match file.try_lock() {
-                Ok(()) if is_at(&file, &path) => {
-                    if file.metadata().is_ok_and(|lock| lock.len() > 0) {
-                        return Err(Error::input(path, NotALock));
+                Ok(()) => match fs::metadata(&path) {
+                    Ok(lock) if lock.len() > 0 => return Err(Error::input(path, NotALock)),
+                    Ok(lock) if file.metadata().is_ok_and(|file| number(&file) == number(&lock)) => {
+                        return Ok(Lock { path, _file: file, _state: None, left });
                     }
-                    return Ok(Lock { path, _file: file, _state: None, left });
-                }
-                Ok(()) => {} // the previous holder has just removed it
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::io(path)(error)),
+                    _ => {} // the previous holder has just removed it
+                },
                 Err(fs::TryLockError::WouldBlock) => return Err(Error::input(state, Locked)),
                 // Nobody is known to have it: one that is new says nothing of a run that was ended.
                 Err(fs::TryLockError::Error(error)) => {

@@ -1,7 +1,10 @@
 //! Streams that may come slowly: bytes, and whether there are any just now.
 
 use std::fs::File;
+#[cfg(target_os = "linux")]
+use std::fs::OpenOptions;
 use std::io::{self, Read};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -40,7 +43,6 @@ impl Flow {
         }
     }
 
-    /// Standard input.
     /// Whether standard input was redirected from a regular file.
     pub fn stdin_is_a_file() -> bool {
         #[cfg(unix)]
@@ -64,6 +66,29 @@ impl Flow {
             }
         }
         Flow { bytes: Box::new(io::stdin()), pace: None }
+    }
+
+    /// A file that is no regular one, by its name. A pipe is open at once, and nothing is ready until its first
+    /// writer comes: nobody could be told to stop while the system waits for that.
+    pub fn open(path: &Path) -> io::Result<Flow> {
+        #[cfg(target_os = "linux")]
+        {
+            use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+
+            use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+            let at_once = OFlags::NONBLOCK;
+            let file = OpenOptions::new().read(true).custom_flags(at_once.bits() as i32).open(path)?;
+            fcntl_setfl(&file, fcntl_getfl(&file)? - at_once)?;
+            let is_pipe = file.metadata()?.file_type().is_fifo();
+            let mut flow = Flow::of(file);
+            if let Some(pace) = flow.pace.clone().filter(|_| is_pipe) {
+                // What has had no writer yet looks as if it had ended to one who reads.
+                flow.bytes = Box::new(Awaited { bytes: flow.bytes, pace: Some(pace) });
+            }
+            Ok(flow)
+        }
+        #[cfg(not(target_os = "linux"))]
+        File::open(path).map(Flow::of)
     }
 
     /// A file that is no regular one: a pipe, a terminal, a socket.
@@ -118,6 +143,24 @@ impl Read for Again {
         let len = self.bytes.read(buffer)?;
         self.left.fetch_sub(len, Relaxed);
         Ok(len)
+    }
+}
+
+/// Bytes that are not asked for before there are any.
+#[cfg(target_os = "linux")]
+struct Awaited {
+    bytes: Bytes,
+    /// Until then.
+    pace: Option<Pace>,
+}
+
+#[cfg(target_os = "linux")]
+impl Read for Awaited {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(pace) = self.pace.take() {
+            while !pace.ready(Duration::from_secs(1)) {}
+        }
+        self.bytes.read(buffer)
     }
 }
 

@@ -395,8 +395,8 @@ fn receiver(setup: &Setup<'_>, known: &Known) -> Result<(String, Box<dyn Receive
             (address.to_string(), Box::new(Socket::new(peers, treatment)))
         }
         Named::Pipe(path) => {
-            let file = File::open(path).map_err(Error::io(path))?;
-            (path.display().to_string(), Box::new(Pipe::new(Flow::of(file))))
+            let flow = Flow::open(path).map_err(Error::io(path))?;
+            (path.display().to_string(), Box::new(Pipe::new(flow)))
         }
         _ => {
             if setup.folder.is_some() && Flow::stdin_is_a_file() {

@@ -285,3 +285,22 @@ fn a_stream_that_is_asked_to_end_twice_at_once_ends_well() {
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(knows(&folder, &["1", "2", "3"]));
 }
+
+/// The system would wait for a writer, whatever signals came.
+#[test]
+fn a_stream_waits_for_the_writer_of_a_pipe_and_ends_when_it_is_asked_to() {
+    let folder = Folder::new();
+    folder.shell("mkfifo pipe");
+    let line = "stream --train pipe --state state --keys 100";
+    let mut child = start(&folder, line);
+    terminate(&child);
+    let (code, said) = child.said();
+    assert_eq!(code, Some(0), "{said}");
+    // One that comes later is waited for, also if it takes its time.
+    let mut child = start(&folder, line);
+    let wrote = folder.shell("sleep 0.2; (echo 1; sleep 0.3; echo 2) > pipe");
+    assert_eq!(wrote.code, 0, "{}", wrote.err);
+    let (code, said) = child.said();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(knows(&folder, &["1", "2"]));
+}
