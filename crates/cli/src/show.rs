@@ -29,7 +29,7 @@ pub struct Output {
     /// Print the result as JSON
     #[arg(long, global = true, help_heading = GENERAL)]
     pub json: bool,
-    /// Print no notes and no progress
+    /// Print no notes, no progress, and no table about what was written
     #[arg(long, short, global = true, help_heading = GENERAL)]
     pub quiet: bool,
 }
@@ -38,6 +38,11 @@ impl Output {
     /// Prints a result: a table for people or JSON for programs.
     pub fn result(&self, table: impl fmt::Display, json: Value) -> Result<()> {
         if self.json { print(&format!("{json:#}\n")) } else { print(&table.to_string()) }
+    }
+
+    /// Prints what is to be known of an output that was written. Who asks for quiet asks for the output alone.
+    pub fn summary(&self, table: impl fmt::Display, json: Value) -> Result<()> {
+        if self.quiet && !self.json { Ok(()) } else { self.result(table, json) }
     }
 
     /// Prints an object for programs, with a list among its fields that is made while it is printed: it may

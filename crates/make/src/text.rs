@@ -32,8 +32,8 @@ pub fn listed_names(names: &[Name], more: usize) -> String {
 }
 
 /// The name of a group in a list of names: what separates them is escaped, and so is what escapes.
-pub fn listed_name(name: &Name) -> String {
-    let parts = name.0.split_inclusive(|byte| b"\\,".contains(byte));
+pub fn listed_name(name: &[u8]) -> String {
+    let parts = name.split_inclusive(|byte| b"\\,".contains(byte));
     let escape = |part: &[u8]| match part {
         [before @ .., byte @ (b'\\' | b',')] => format!("{}\\{}", printable(before), char::from(*byte)),
         part => printable(part),

@@ -65,7 +65,7 @@ pub struct Build {
     /// Parameters that `tamis plan … -o` saved
     #[arg(long, value_name = "FILE", conflicts_with = "like", help_heading = "Parameters")]
     params: Option<PathBuf>,
-    /// The parameters of another file of filters
+    /// The parameters of another file, and its --heavy
     #[arg(long, value_name = "FILE.tamis", help_heading = "Parameters")]
     like: Option<PathBuf>,
     /// Also keep the keys themselves, in FILE.tamis.keys, for filter --strict
@@ -128,7 +128,7 @@ impl Build {
             report.phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
         output.note(format!("{}: {}", path.display(), phases.join(", ")));
         notes::exact(output, &path, report.exact);
-        notes::heavy(output, report.heavy, self.heavy);
+        notes::heavy(output, report.heavy, job.sketches.heavy());
         drop(report); // of millions of groups, once is enough
         inspect::written(output, &path)
     }
@@ -136,10 +136,13 @@ impl Build {
     /// What is asked for.
     fn request(&self) -> Result<BuildJob> {
         self.reading.check_aside(&[self.output.as_deref()], self.params.iter().chain(&self.like))?;
-        let params = match (&self.params, &self.like) {
-            (Some(path), _) => Some(read_params(path)?),
-            (_, Some(path)) => Some(like(path)?),
-            _ => None,
+        let (params, heavy) = match (&self.params, &self.like) {
+            (Some(path), _) => (Some(read_params(path)?), None),
+            (_, Some(path)) => {
+                let (params, heavy) = like(path)?;
+                (Some(params), heavy)
+            }
+            _ => (None, None),
         };
         Ok(BuildJob {
             inputs: self.inputs.clone(),
@@ -148,7 +151,7 @@ impl Build {
             kinds: self.kinds.request(),
             sizes: self.sizes.request(),
             counting: self.counting.request(),
-            heavy: self.heavy,
+            heavy: self.heavy.or(heavy),
             distinct: self.distinct,
             exact: self.exact,
             memory: self.memory,
@@ -187,10 +190,10 @@ fn warn_of_other_columns(output: &Output, job: &Job) {
     }
 }
 
-/// The parameters of a file of filters.
-fn like(path: &Path) -> Result<Params> {
+/// The parameters of another file, and the share of its most frequent keys where it keeps those.
+fn like(path: &Path) -> Result<(Params, Option<f64>)> {
     match files::open(path) {
-        Ok(file) => Ok(file.params().clone()),
+        Ok(file) => Ok((file.params().clone(), file.heavy().map(|heavy| heavy.share))),
         Err(Error::File { source: tamis::Error::Magic, .. }) if read_params(path).is_ok() => {
             bail!("{}: these are saved parameters, not filters: --params takes them", path.display())
         }

@@ -91,6 +91,7 @@ impl Dedup {
 
     /// Frees them of repetitions.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
+        let counts = self.count;
         let mut request = self.request();
         let to_stdout = request.destination() == Destination::Stdout;
         let stored = request.stored()?;
@@ -137,10 +138,9 @@ impl Dedup {
                 }
             ));
         } else {
-            output.result(
-                Sheet { table: tamis_report::dedup::table(&report), lines: Vec::new() },
-                tamis_report::dedup::json(&report),
-            )?;
+            let sheet = Sheet { table: tamis_report::dedup::table(&report), lines: Vec::new() };
+            let json = tamis_report::dedup::json(&report);
+            if counts { output.result(sheet, json)? } else { output.summary(sheet, json)? }
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -143,10 +143,7 @@ impl Filter {
         let report = asked.run(output, "sieving", sieve, |report| &report.inputs)?;
         warn_of_unasked(output, &report, self.reading.bad_rows_to.as_deref());
         if !to_stdout {
-            output.result(
-                Sheet { table: tamis_report::filter::table(&report), lines: Vec::new() },
-                tamis_report::filter::json(&report),
-            )?;
+            self.show(output, &report)?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -194,11 +191,15 @@ impl Filter {
         let report = filter::conclude(&self.file, request.group.as_ref(), sieved, self.reading.threads())?;
         let report = Report { phases: spark::timed(&told), ..report };
         warn_of_unasked(output, &report, self.reading.bad_rows_to.as_deref());
-        output.result(
-            Sheet { table: tamis_report::filter::table(&report), lines: Vec::new() },
-            tamis_report::filter::json(&report),
-        )?;
+        self.show(output, &report)?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Shows what was found: that is the result where records are counted.
+    fn show(&self, output: &Output, report: &Report) -> Result<()> {
+        let sheet = Sheet { table: tamis_report::filter::table(report), lines: Vec::new() };
+        let json = tamis_report::filter::json(report);
+        if self.count { output.result(sheet, json) } else { output.summary(sheet, json) }
     }
 }
 

@@ -79,9 +79,9 @@ impl Inspect {
 /// Which groups a table lists; JSON has all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Listed {
-    /// All.
+    /// All, since that is what was asked for.
     All,
-    /// The largest, where they are very many.
+    /// The largest, where they are very many: the file was just written. Who asks for quiet gets no table.
     Largest,
 }
 
@@ -153,7 +153,7 @@ fn show(output: &Output, path: &Path, summary: &Summary<'_>, listed: Listed, mor
         as_data::extend(&mut fields, more.json);
         let groups = || summary.groups().filter_map(Result::ok).map(|group| group.json());
         output.json_with(fields, "groups", &|| Box::new(groups()))?;
-    } else {
+    } else if !(output.quiet && listed == Listed::Largest) {
         let mut lines = vec![tamis_report::inspect::headline(path, summary)];
         lines.extend(totals.heavy(summary));
         lines.extend(more.lines);

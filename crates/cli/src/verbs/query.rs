@@ -210,10 +210,11 @@ impl<W: Write> Answers<W> {
             }
             write!(self.out, "{before}{answer}")
         } else {
-            let whole = groups.iter().map(|name| if self.grouped { listed_name(name) } else { "yes".into() });
+            let whole =
+                groups.iter().map(|name| if self.grouped { listed_name(&name.0) } else { "yes".into() });
             let part = part.iter().map(|name| match self.grouped {
                 false => "part (the XOR layer could not be asked)".into(),
-                true => format!("{} (part: the XOR layer could not be asked)", listed_name(name)),
+                true => format!("{} (part: the XOR layer could not be asked)", listed_name(&name.0)),
             });
             let groups: Vec<String> = whole.chain(part).collect();
             writeln!(self.out, "{}\t{}", printable(key), groups.join(","))

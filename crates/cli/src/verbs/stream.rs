@@ -245,7 +245,7 @@ impl Stream {
                 number::duration(report.time)
             ));
         } else {
-            output.result(
+            output.summary(
                 Sheet { table: tamis_report::stream::table(&report), lines: Vec::new() },
                 tamis_report::stream::json(&report),
             )?;

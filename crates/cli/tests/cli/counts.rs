@@ -138,9 +138,7 @@ fn top_lists_every_key_of_its_share() {
     folder.write("a.log", a);
     folder.write("b.log", b);
     for name in ["a", "b"] {
-        folder.ok(&format!(
-            "build {name}.log --delimiter space --like hits.tamis --heavy 0.01 -o {name}.tamis -q"
-        ));
+        folder.ok(&format!("build {name}.log --delimiter space --like hits.tamis -o {name}.tamis -q"));
     }
     folder.ok("merge a.tamis b.tamis -o m.tamis -q");
     complete(&folder.json("top m.tamis"), 0.01);

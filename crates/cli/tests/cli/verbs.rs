@@ -220,7 +220,34 @@ fn quiet_silences_notes_and_keeps_the_result() {
         assert!(!folder.run(line).err.is_empty(), "{line}: no notes");
         let quiet = folder.run(&format!("{line} -q"));
         assert_eq!((quiet.code, quiet.err.as_str()), (0, ""), "{line}");
-        assert_eq!(quiet.out.is_empty(), line.starts_with("generate"), "{line}");
+        let asked_for_a_file = line.starts_with("generate") || line.starts_with("build");
+        assert_eq!(quiet.out.is_empty(), asked_for_a_file, "{line}");
+    }
+}
+
+/// The tables of `build` and `filter -o` were printed all the same.
+#[test]
+fn quiet_leaves_out_what_nobody_asked_for() {
+    let folder = Folder::new();
+    folder.write("a.txt", "1\n2\n2\n");
+    folder.write("b.txt", "3\n4\n4\n");
+    for line in [
+        "build a.txt -o a.tamis",
+        "build b.txt -o b.tamis",
+        "build a.txt --kind counting -o c.tamis",
+        "add a.tamis a.txt",
+        "merge a.tamis b.tamis -o m.tamis",
+        "remove c.tamis a.txt --missing skip",
+        "filter a.tamis a.txt -o out.txt",
+        "dedup a.txt -o out.txt",
+        "stream --train a.txt --query a.txt --keys 10 -o out.tsv",
+    ] {
+        let quiet = folder.run(&format!("{line} -q"));
+        assert_eq!((quiet.code, quiet.out.as_str(), quiet.err.as_str()), (0, "", ""), "{line}");
+        assert!(!folder.json(&format!("{line} -q")).is_null(), "{line}");
+    }
+    for line in ["filter a.tamis a.txt --count", "dedup a.txt --count", "inspect a.tamis", "plan a.txt"] {
+        assert!(!folder.ok(&format!("{line} -q")).is_empty(), "{line}");
     }
 }
 

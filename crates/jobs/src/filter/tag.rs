@@ -10,7 +10,7 @@ use tamis_read::parquet::row::with_list;
 use tamis_read::render::{field, json_string};
 use tamis_read::{Form, Format, Quotes};
 
-use tamis_make::text::printable;
+use tamis_make::text::{listed_name, printable};
 
 /// Adds the names of groups to records.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl<'a> Tag<'a> {
         let end = body(prelude, 0..prelude.len());
         let mut out = prelude[..end].to_vec();
         out.push(self.form.delimiter);
-        self.field(self.name.as_bytes(), &mut out);
+        self.field(printable(self.name.as_bytes()).as_bytes(), &mut out);
         out.extend_from_slice(&prelude[end..]);
         out
     }
@@ -77,11 +77,11 @@ impl<'a> Tag<'a> {
             }
             Format::Lines => {
                 out.push(b'\t');
-                out.extend_from_slice(printable(&joined(names)).as_bytes());
+                out.extend_from_slice(joined(names).as_bytes());
             }
             _ => {
                 out.push(self.form.delimiter);
-                self.field(&joined(names), out);
+                self.field(joined(names).as_bytes(), out);
             }
         }
         out.extend_from_slice(&data[end..place.end]);
@@ -101,7 +101,7 @@ impl<'a> Tag<'a> {
     fn field(&self, value: &[u8], out: &mut Vec<u8>) {
         match self.form.quotes {
             Quotes::Csv => field(value, self.form.delimiter, out),
-            Quotes::None => out.extend_from_slice(printable(value).as_bytes()),
+            Quotes::None => out.extend_from_slice(value),
             // One that is empty, or has blanks, must be seen as one.
             Quotes::Log => {
                 let mut escaped = Vec::new();
@@ -112,22 +112,16 @@ impl<'a> Tag<'a> {
                     escaped.push(byte);
                 }
                 out.push(b'"');
-                out.extend_from_slice(printable(&escaped).as_bytes());
+                out.extend_from_slice(&escaped);
                 out.push(b'"');
             }
         }
     }
 }
 
-fn joined<'n>(names: impl Iterator<Item = &'n [u8]>) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (i, name) in names.enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(name);
-    }
-    out
+/// Names as one text, as `query` prints them: what separates them is escaped within one.
+fn joined<'n>(names: impl Iterator<Item = &'n [u8]>) -> String {
+    names.map(listed_name).collect::<Vec<_>>().join(",")
 }
 
 /// Where the line end of a record begins.
@@ -152,7 +146,13 @@ mod tests {
             prelude: b"a\r\n".into(),
             schema: None,
         };
-        let names = [Name::from("x"), Name::from("y \"z\""), Name::from("t\tu"), Name::from("v\\")];
+        let names = [
+            Name::from("x"),
+            Name::from("y \"z\""),
+            Name::from("t\tu"),
+            Name::from("v\\"),
+            Name::from("a,b"),
+        ];
         let tag = Tag::new(&form, "groups", names.iter().collect());
         let mut out = Vec::new();
         tag.record(record.as_bytes(), 0..record.len(), groups.iter().copied(), &mut out);
@@ -167,7 +167,8 @@ mod tests {
             tagged(Format::Csv, Quotes::Csv, "\"a\nb\",1\n", &[0, 1]),
             "\"a\nb\",1,\"x,y \"\"z\"\"\"\n"
         );
-        assert_eq!(tagged(Format::Tsv, Quotes::Csv, "k\n", &[2]), "k\t\"t\tu\"\n");
+        assert_eq!(tagged(Format::Tsv, Quotes::Csv, "k\n", &[2]), "k\tt\\tu\n");
+        assert_eq!(tagged(Format::Csv, Quotes::Csv, "k\n", &[3, 4, 0]), "k,\"v\\\\,a\\,b,x\"\n");
         assert_eq!(tagged(Format::Tsv, Quotes::None, "k\n", &[2, 0]), "k\tt\\tu,x\n");
         assert_eq!(tagged(Format::Lines, Quotes::Csv, "k\n", &[2, 0]), "k\tt\\tu,x\n");
     }
@@ -176,7 +177,7 @@ mod tests {
     fn in_logs_they_are_quoted() {
         assert_eq!(tagged(Format::Csv, Quotes::Log, "k 1\n", &[]), "k 1,\"\"\n");
         assert_eq!(tagged(Format::Csv, Quotes::Log, "k\n", &[1]), "k,\"y \\\"z\\\"\"\n");
-        assert_eq!(tagged(Format::Csv, Quotes::Log, "k\n", &[3]), "k,\"v\\\\\"\n");
+        assert_eq!(tagged(Format::Csv, Quotes::Log, "k\n", &[3]), "k,\"v\\\\\\\\\"\n");
     }
 
     #[test]
