@@ -1,4 +1,4 @@
-//! The name that is followed: the files that have, or had, it are opened, read one after the other, and
+//! A name that is followed: the files that have it, or had it, are opened, read one after the other, and
 //! noted for a later run.
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use tamis_read::{Flow, Position};
 
 use super::earlier::Earlier;
 use super::reader::{Pass, Reading};
-use super::{Setup, Text, lock};
+use super::{Setup, Shared, Text, lock};
 use crate::bookmark::{Bookmark, Cut, Numbers, refuse_half_line};
 use crate::chain::Naming;
 use crate::follow::{Before, Begin, Followed, Opened, Told, Turn};
@@ -29,8 +29,21 @@ pub(super) struct Waiting {
     told: Arc<Mutex<Told>>,
 }
 
-pub(super) fn naming<'a>(name: &'a Path, number: usize, setup: &Setup<'a>) -> Naming<'a> {
-    Naming { name, number, lost: setup.lost, watch: setup.watch }
+impl<'a> Setup<'a> {
+    /// The name that is followed, with this number.
+    pub(super) fn naming(&self, name: &'a Path, number: usize) -> Naming<'a> {
+        Naming { name, number, lost: self.lost, watch: self.watch }
+    }
+}
+
+impl Shared {
+    /// Begins a generation; both sides know of it from here on.
+    fn begin(&self, name: &Path, begin: Begin, before: Option<Before>) -> Result<Waiting> {
+        let (input, from) = (begin.input, begin.from);
+        let (followed, generation, told) = Followed::begin(name, begin, before).map_err(Error::io(name))?;
+        lock(&self.generations).push(generation);
+        Ok(Waiting { input, from, followed, told })
+    }
 }
 
 impl Text {
@@ -45,19 +58,12 @@ impl Text {
         let Earlier { at, bookmark, .. } = earlier;
         // What was read when it did not yet grow is passed over, and understood again.
         let late = at.offset > 0 && bookmark.live.is_some();
-        let chain = naming(name, number, setup).chain(*at, bookmark, late)?;
+        let chain = setup.naming(name, number).chain(*at, bookmark, late)?;
         if let Some(first) = chain.files.first().filter(|first| first.input == at.input && at.offset > 0) {
             refuse_half_line(&first.opened.path, at.offset)?;
         }
         (self.followed, self.at, self.moved) = (Some(number), chain.at, chain.moved);
-        let mut generations = lock(&self.shared.generations);
-        let begin = |begin: Begin| {
-            let (input, from) = (begin.input, begin.from);
-            let (followed, generation, told) = Followed::begin(name, begin, None).map_err(Error::io(name))?;
-            generations.push(generation);
-            Ok(Waiting { input, from, followed, told })
-        };
-        chain.files.into_iter().map(begin).collect()
+        chain.files.into_iter().map(|begin| self.shared.begin(name, begin, None)).collect()
     }
 
     /// Adds what is known of files that have, or had, the name that is followed: from this place on, as far as
@@ -135,7 +141,7 @@ impl Reading<'_> {
 
     /// What is to be read after a generation that ended like this, unless more of them wait.
     fn turn(self, name: &Path, input: usize, turn: Turn, alone: bool) -> Result<Option<Waiting>> {
-        let naming = naming(name, 0, &self.setup);
+        let naming = self.setup.naming(name, 0);
         let (before, again) = self.leave(input, matches!(turn, Turn::Cut(..))).map_err(Error::io(name))?;
         let (opened, loss, before) = match turn {
             Turn::Left if !alone => return Ok(None),
@@ -152,13 +158,12 @@ impl Reading<'_> {
             return naming.lose(loss.clone()).map(|()| None);
         }
         let begin = Begin { input: input + 1, opened, from: 0, end: None };
-        let (followed, next, told) = Followed::begin(name, begin, before).map_err(Error::io(name))?;
-        lock(&self.shared.generations).push(next);
+        let waiting = self.shared.begin(name, begin, before)?;
         if let Some(loss) = loss {
             self.edge(input + 1);
             naming.lose(loss)?;
         }
-        Ok(Some(Waiting { input: input + 1, from: 0, followed, told }))
+        Ok(Some(waiting))
     }
 
     /// Leaves a generation: what is to be known of it afterwards, and another handle of its file where it is cut.

@@ -6,8 +6,9 @@
 //! and Parquet are read from their beginning again, and what was done is passed over. What comes
 //! once is [spooled](super::spool) where a state is kept.
 //!
-//! The run has one side of it, `Text`; a thread has the other, the `reader`. `open` makes both, `take` makes
-//! batches of what is in the queue.
+//! The run has one side of it, [`Text`], and `take` makes its batches; a thread has the other, the `reader`.
+//! `open` makes both of what was `named`, and of where an `earlier` run ended. `generations` has the files of
+//! a name that is followed, on both sides.
 
 mod earlier;
 mod generations;

@@ -10,7 +10,7 @@ use tamis::key::Column;
 use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Flow, Format, Next, Position, Sources};
 
-use super::generations::{Waiting, naming};
+use super::generations::Waiting;
 use super::{Setup, Shared, lock};
 use crate::bookmark::Understood;
 use crate::follow::Told;
@@ -155,7 +155,7 @@ impl Reading<'_> {
         let mut lines = live.map_or(0, |live| sources.lines_before(live.number));
         let take = |next: Next<'_, Piece>| {
             if let Some(loss) = told.and_then(|told| lock(told).late.take()) {
-                naming(&forms[forms.len() - 1].path, 0, &setup).lose(loss)?;
+                setup.naming(&forms[forms.len() - 1].path, 0).lose(loss)?;
             }
             let Next::Batch(batch, end) = next else { return Ok(ControlFlow::Continue(())) };
             batch.lines = batch.lines.take().filter(|_| is_live(end.input));

@@ -15,7 +15,7 @@ use crate::refusal::CannotResume;
 use crate::source::{Cut, Place, Reached, Records};
 
 impl Text {
-    /// Moves records from the queue into a batch: up to the cut, or until nothing came for this long.
+    /// Moves records from the queue into a batch: up to the cut, or as far as they come within this time.
     pub(super) fn gather(
         &mut self,
         cut: Cut<'_>,
@@ -37,11 +37,10 @@ impl Text {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.piece(left)? {
-                Some(Popped::End) if target.is_some() => {
+                Some(Popped::End | Popped::Piece(_)) if target.is_some() => {
                     return Err(CannotResume::Ends.into());
                 }
                 Some(Popped::End) => return Ok(Reached::End),
-                Some(Popped::Piece(_)) if target.is_some() => return Err(CannotResume::Ends.into()),
                 Some(Popped::Piece(_)) => return Ok(Reached::Edge),
                 Some(Popped::Nothing) => return Ok(Reached::Pause),
                 None => {}
