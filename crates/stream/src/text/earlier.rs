@@ -18,7 +18,7 @@ use crate::source::Place;
 #[derive(Default)]
 pub(super) struct Earlier {
     pub(super) at: Position,
-    /// What a [place](super::Text::place) has beside that.
+    /// What its [`Place`] has beside that.
     pub(super) beside: Option<u64>,
     pub(super) bookmark: Bookmark,
 }
