@@ -136,7 +136,7 @@ impl Asking {
             writing.key(key(of_one[0].0 as usize), out);
             for (i, (_, group)) in of_one.iter().enumerate() {
                 out.push(if i == 0 { b'\t' } else { b',' });
-                out.extend_from_slice(listed_name(names[*group as usize]).as_bytes());
+                out.extend_from_slice(listed_name(&names[*group as usize].0).as_bytes());
             }
             out.push(b'\n');
             lines += 1;
