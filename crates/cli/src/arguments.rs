@@ -1,6 +1,6 @@
 //! Arguments that several verbs share: their syntax, then what they mean.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
@@ -11,7 +11,6 @@ pub use tamis_jobs::request::bytes;
 pub use tamis_jobs::request::time::duration;
 use tamis_jobs::request::{self, HashName, MOST_THREADS};
 use tamis_make::exact::LEAST_MEMORY;
-use tamis_make::files;
 use tamis_make::rows::OnBad;
 use tamis_read::{Delimiter, Format, Quotes};
 
@@ -89,17 +88,6 @@ impl Reading {
             bad_rows_to: self.bad_rows_to.clone(),
             threads: self.threads,
         }
-    }
-
-    /// Refuses a file for bad rows that is another file of the command.
-    pub fn check_aside<'p>(
-        &'p self,
-        outputs: &[Option<&'p Path>],
-        inputs: impl IntoIterator<Item = impl AsRef<Path>> + Clone,
-    ) -> Result<()> {
-        let Some(path) = &self.bad_rows_to else { return Ok(()) };
-        files::check_is_no_input(path, inputs)?;
-        Ok(files::check_outputs(outputs.iter().copied().chain([Some(&**path)]), [] as [&Path; 0])?)
     }
 
     /// Refuses a file for bad rows where none is written.

@@ -17,6 +17,7 @@ use tempfile::SpooledTempFile;
 use crate::destination::{Destination, Outlet};
 use crate::files::{self, Draft};
 use crate::names::Content;
+use crate::place::folder_of;
 use crate::rows::BadRows;
 
 /// Bytes that are kept in memory before there is a file for them; and that a thread keeps to itself.
@@ -70,9 +71,8 @@ impl Aside {
         files::check_outputs(outputs.into_iter().chain([Some(path)]), inputs)?;
         Content::BAD_ROWS.check(path)?;
         let outlet = Outlet::open(&Destination::File(path.into()))?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let spill = Spill {
-            records: SpooledTempFile::new_in(IN_MEMORY, folder.unwrap_or(Path::new("."))),
+            records: SpooledTempFile::new_in(IN_MEMORY, folder_of(path)),
             length: 0,
             runs: Vec::new(),
             failed: None,
@@ -100,6 +100,9 @@ impl Aside {
                 left -= some as u64;
             }
         }
+        spill.records.set_len(0).map_err(Error::io(&self.path))?;
+        spill.records.rewind().map_err(Error::io(&self.path))?;
+        spill.length = 0;
         Ok(())
     }
 

@@ -54,10 +54,10 @@ impl Changing {
     }
 }
 
-/// Refuses an output that another process writes or changes.
+/// Refuses an output that another process writes or changes, or has as a state.
 pub fn refuse_busy(path: &Path) -> Result<()> {
     let busy = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    if cfg!(unix) && path.is_file() && File::open(path).is_ok_and(busy) {
+    if Lock::is_held(path) || cfg!(unix) && path.is_file() && File::open(path).is_ok_and(busy) {
         return Err(Error::input(path, Writing));
     }
     Ok(())

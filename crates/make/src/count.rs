@@ -141,7 +141,7 @@ pub fn distinct_keys(
     control: &Control,
 ) -> Result<Counted> {
     let Means { limit, memory, threads } = means;
-    let grouped = if rules.recipe.group.is_some() { Grouped::Yes } else { Grouped::No };
+    let grouped = Grouped::of(rules.recipe);
     let book = |memory| Book::new(grouped, limit, memory, threads, control);
     let (book, of_keywords) = match rules.count_keywords {
         true => (book(memory / 2), Some(book(memory / 2))),
@@ -196,7 +196,7 @@ pub fn group_names(
     for sink in sources.scan_dyn(sinks, control)? {
         add(&mut rows, sink.rows);
     }
-    let grouped = if rules.recipe.group.is_some() { Grouped::Yes } else { Grouped::No };
+    let grouped = Grouped::of(rules.recipe);
     Ok(in_order(grouped, numbering, &rows).into_iter().map(|(name, _)| name).collect())
 }
 

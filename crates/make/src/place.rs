@@ -42,11 +42,7 @@ impl Place {
                 Err(_) => break,
             }
         }
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
-        let numbered = fs::metadata(folder).ok().as_ref().and_then(number);
+        let numbered = fs::metadata(folder_of(&path)).ok().as_ref().and_then(number);
         Some(match (numbered, path.file_name()) {
             (Some(folder), Some(name)) => Place::Free(folder, name.to_owned()),
             _ => Place::Unknown(std::path::absolute(&path).unwrap_or(path)),
@@ -72,10 +68,14 @@ pub fn look(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
+/// The folder of a file.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// The name of a file without links and `..`, whether it is there or not.
 pub fn real(path: &Path) -> PathBuf {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let free = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
+    let free = || Some(fs::canonicalize(folder_of(path)).ok()?.join(path.file_name()?));
     fs::canonicalize(path).ok().or_else(free).unwrap_or_else(|| path.to_owned())
 }
 

@@ -338,7 +338,7 @@ impl Refusal for Writing {
 
 /// Keeps other processes from an output, or refuses one that another process has; elsewhere a file that is locked
 /// cannot be read.
-pub fn keep_to_oneself(file: &File, path: &Path) -> Result<()> {
+fn keep_to_oneself(file: &File, path: &Path) -> Result<()> {
     match file.try_lock() {
         Err(fs::TryLockError::WouldBlock) if cfg!(unix) => Err(Error::input(path, Writing)),
         _ => Ok(()),

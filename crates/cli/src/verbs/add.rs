@@ -60,7 +60,7 @@ pub struct Add {
 impl Add {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
-        super::Named::outputs([&self.file])
+        super::Named::outputs([&self.file]).and_aside(&self.reading)
     }
 
     /// Adds them.

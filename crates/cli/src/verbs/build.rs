@@ -93,7 +93,9 @@ pub struct Build {
 impl Build {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
-        super::Named::outputs(&self.output).and_inputs(&self.params)
+        super::Named::outputs(&self.output)
+            .and_inputs(self.params.iter().chain(&self.like))
+            .and_aside(&self.reading)
     }
 
     /// Builds them.
@@ -135,7 +137,6 @@ impl Build {
 
     /// What is asked for.
     fn request(&self) -> Result<BuildJob> {
-        self.reading.check_aside(&[self.output.as_deref()], self.params.iter().chain(&self.like))?;
         let (params, heavy) = match (&self.params, &self.like) {
             (Some(path), _) => (Some(read_params(path)?), None),
             (_, Some(path)) => {

@@ -87,6 +87,7 @@ impl Dedup {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
         super::Named::outputs(self.state.iter().chain(&self.output).chain(&self.rejected))
+            .and_aside(&self.reading)
     }
 
     /// Frees them of repetitions.

@@ -106,6 +106,8 @@ impl Filter {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
         super::Named::outputs(self.output.iter().chain(&self.rejected))
+            .and_inputs(self.removed.iter().chain([&self.file]))
+            .and_aside(&self.reading)
     }
 
     /// Sieves them.

@@ -33,6 +33,7 @@ use clap::Subcommand;
 use tamis_make::files;
 use tamis_read::Sources;
 
+use crate::arguments::Reading;
 use crate::interrupt::Manner;
 use crate::show::Output;
 
@@ -85,6 +86,12 @@ impl<'v> Named<'v> {
         self
     }
 
+    /// Among the outputs also the file for bad rows, where there is one.
+    fn and_aside(mut self, reading: &'v Reading) -> Named<'v> {
+        self.outputs.extend(reading.bad_rows_to.as_deref());
+        self
+    }
+
     fn and_tables(self, tables: &'v [String]) -> Named<'v> {
         Named { tables, ..self }
     }
@@ -115,6 +122,7 @@ impl Verb {
             Verb::RemoveGroup(verb) => verb.named(),
             Verb::Merge(verb) => verb.named(),
             Verb::Test(verb) => verb.named(),
+            Verb::Top(verb) => verb.named(),
             Verb::Filter(verb) => verb.named(),
             Verb::Dedup(verb) => verb.named(),
             Verb::Stream(verb) => verb.named(),
@@ -123,7 +131,6 @@ impl Verb {
             Verb::Demo(_)
             | Verb::Query(_)
             | Verb::Locate(_)
-            | Verb::Top(_)
             | Verb::InnerProduct(_)
             | Verb::Compare(_)
             | Verb::Verify(_)

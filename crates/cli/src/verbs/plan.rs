@@ -77,7 +77,9 @@ pub struct Plan {
 impl Plan {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
-        super::Named::outputs(self.output.iter().chain(&self.chart)).and_tables(&self.inputs)
+        super::Named::outputs(self.output.iter().chain(&self.chart))
+            .and_tables(&self.inputs)
+            .and_aside(&self.reading)
     }
 
     /// Works it out.
@@ -149,7 +151,6 @@ impl Plan {
             files::check(path)?;
             Content::Json.check(path)?;
         }
-        self.reading.check_aside(&[self.output.as_deref()], &job.inputs)?;
         let counts = job.sketches.kind().counts();
         let doing = if counts { "looking for groups" } else { "counting" };
         let Planned { params, counted, inputs } =

@@ -58,7 +58,7 @@ pub struct Remove {
 impl Remove {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
-        super::Named::outputs([&self.file])
+        super::Named::outputs([&self.file]).and_aside(&self.reading)
     }
 
     /// Removes them.

@@ -198,6 +198,7 @@ impl Stream {
         let outputs = self.output.iter().chain(&self.counts).filter(is_file).map(Path::new).collect();
         super::Named { outputs, ..super::Named::default() }
             .and_inputs(self.params.iter().chain(&self.kafka_config).chain(&self.from))
+            .and_aside(&self.reading)
     }
 
     /// Learns and answers.

@@ -77,7 +77,10 @@ impl Test {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
         let filters = [Some(&self.file), self.removed.as_ref()];
-        super::Named::outputs(&self.report).and_inputs(filters.into_iter().flatten()).and_tables(&self.inputs)
+        super::Named::outputs(&self.report)
+            .and_inputs(filters.into_iter().flatten())
+            .and_tables(&self.inputs)
+            .and_aside(&self.reading)
     }
 
     /// Tests them.
@@ -89,7 +92,6 @@ impl Test {
             files::check_is_no_input(path, Sources::named(&self.negatives))?;
             Content::Page.check(path)?;
         }
-        self.reading.check_aside(&[self.report.as_deref()], [&self.file])?;
         let file = files::open(&self.file)?;
         let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;
         let request = TestJob { reading: asked.reading.clone(), ..request };

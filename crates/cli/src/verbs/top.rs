@@ -57,6 +57,11 @@ pub struct Top {
 }
 
 impl Top {
+    /// The files that it names.
+    pub(super) fn named(&self) -> super::Named<'_> {
+        super::Named::default().and_tables(&self.inputs).and_aside(&self.reading)
+    }
+
     /// Lists them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let listing = match &self.inputs[..] {

@@ -346,6 +346,7 @@ fn a_state_in_use_is_refused_by_all_of_its_names() {
     assert!(folder.path("s.lock").exists() && !folder.path("d/link.lock").exists());
     for name in ["s", "d/../s", "d/link", "hard"] {
         folder.refused(&format!("dedup in --state {name} -o other"), 1, &["another process"]);
+        folder.refused(&format!("build in -o {name}"), 1, &["another process"]);
     }
     drop(first.stdin.take());
     assert!(first.end().success());
@@ -367,6 +368,42 @@ fn what_is_only_counted_comes_again() {
     assert_eq!(folder.json("dedup more.csv --key id --state s --count")["first"], 1);
     folder.ok("dedup more.csv --key id --state s -o out.csv");
     assert_eq!(folder.read("out.csv"), b"id,v\n1,a\n2,b\n3,y\n");
+}
+
+/// They were replaced, below the length that the state has of them.
+#[test]
+fn a_run_that_only_counts_leaves_the_outputs_of_the_state() {
+    let folder = Folder::new();
+    folder.write("in.csv", "id,v\n1,a\n2,b\n1,c\n,d\n");
+    folder.ok("dedup in.csv --key id --state s -o out.csv --rejected r.csv --bad-rows-to bad.ndjson -q");
+    let count = "dedup in.csv --key id --state s --count";
+    refused(&folder, &format!("{count} --rejected r.csv --bad-rows skip"), &["r.csv", "only counts"]);
+    refused(&folder, &format!("{count} --bad-rows-to ./bad.ndjson"), &["bad.ndjson", "only counts"]);
+    refused(&folder, &format!("{count} --rejected out.csv --bad-rows skip"), &["out.csv", "only counts"]);
+    folder.ok(&format!("{count} --rejected other.csv --bad-rows-to other.ndjson"));
+}
+
+/// Commits went on while repetitions were still written to a file, and what had gone nowhere was remembered.
+#[test]
+#[cfg(unix)]
+fn what_went_to_a_reader_that_has_gone_comes_again() {
+    let folder = Folder::new();
+    folder.write("in", (0..400_000).map(|i| format!("{i}\n{i}\n")).collect::<String>());
+    let line = "$TAMIS dedup in --state s --rejected r --threads 1 --commit-every";
+    folder.shell(&format!("(sleep 0.3; {line} 0s -q) | true"));
+    let second = folder.shell(&format!("{line} 10s"));
+    assert_eq!(second.out.lines().count(), 400_000, "{}", second.err);
+}
+
+/// Standard input was taken for a file of that name, which had been read before.
+#[test]
+fn standard_input_is_no_file_that_is_called_so() {
+    let folder = Folder::new();
+    folder.write("-", "1\n");
+    for (text, out) in [("1\n", "1\n"), ("2\n", "1\n2\n")] {
+        let done = folder.run_with("dedup - --format lines --state s -o out", text);
+        assert_eq!((done.code, folder.text("out").as_str()), (0, out), "{}", done.err);
+    }
 }
 
 #[test]

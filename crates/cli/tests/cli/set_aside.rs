@@ -60,6 +60,7 @@ fn every_verb_that_reads_sets_bad_rows_aside_once_and_in_order() {
         "add c.tamis a.csv b.csv",
         "remove c.tamis a.csv b.csv --missing skip",
         "test c.tamis a.csv b.csv",
+        "test c.tamis a.csv --negatives b.csv", // two lists of inputs, one after the other
         "test m.tamis a.csv b.csv",
         "filter c.tamis a.csv b.csv -o 6.csv --rejected 7.csv",
         "filter 2.tamis a.csv b.csv --strict -o 6.csv",
@@ -100,6 +101,7 @@ fn a_file_for_bad_rows_is_replaced_whole_and_overwrites_nothing_else() {
     folder.write("good.csv", "id\n1\n2\n");
     folder.write("torn.csv", "id\n1\n,\n\"never closes\n");
     folder.write("bad.ndjson", "what was there\n");
+    folder.write("list.dat", "com\n");
     folder.refused(
         "build torn.csv --key id -o x.tamis --bad-rows-to bad.ndjson",
         1,
@@ -107,13 +109,19 @@ fn a_file_for_bad_rows_is_replaced_whole_and_overwrites_nothing_else() {
     );
     assert_eq!(folder.text("bad.ndjson"), "what was there\n");
     folder.ok("build good.csv --key id -o x.tamis --bad-rows-to bad.ndjson -q");
+    folder.ok("build good.csv --key id --exact -o exact.tamis -q");
     assert_eq!(folder.text("bad.ndjson"), "", "no bad rows: an empty file");
     std::fs::create_dir(folder.path("d")).unwrap();
     for line in [
         "build good.csv --key id -o y.tamis --bad-rows-to d/../y.tamis",
         "build good.csv --key id -o y.tamis --bad-rows-to d/../good.csv",
         "build good.csv --key id --exact -o y.tamis --bad-rows-to y.tamis.keys",
+        "build good.csv --key id:domain --suffix-list list.dat -o y.tamis --bad-rows-to d/../list.dat",
+        "add exact.tamis good.csv --bad-rows-to d/../exact.tamis.keys",
         "plan good.csv --key id -o p.json --bad-rows-to d/../p.json",
+        "plan good.csv --key id:domain --suffix-list list.dat --bad-rows-to d/../list.dat",
+        "top good.csv --key id:domain --suffix-list list.dat --bad-rows-to list.dat",
+        "filter x.tamis good.csv --suffix-list list.dat -o y.csv --bad-rows-to d/../list.dat",
         "add x.tamis good.csv --bad-rows-to d/../x.tamis",
         "test x.tamis good.csv --bad-rows-to d/../x.tamis",
         "test x.tamis good.csv --report r.html --bad-rows-to d/../r.html",

@@ -287,7 +287,13 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
     check_outputs(job, state.as_ref(), inputs.iter().map(|input| &input.path))?;
     let form = form(job, &mut sources)?;
     // What is only counted goes nowhere, and must come again.
-    let state = state.filter(|_| job.output != Destination::Nowhere);
+    let (state, counted) = if job.output == Destination::Nowhere { (None, state) } else { (state, None) };
+    if let Some(state) = counted {
+        let outputs = job.rejected.as_deref().into_iter().chain(job.bad_rows.path());
+        outputs
+            .filter(|path| state.has_written(path))
+            .try_for_each(|path| Err(Error::input(path, OutputRefusal::OnlyCounted)))?;
+    }
     let mut run = Run::open(job, seen, state, journal.as_ref(), &inputs, &form)?;
     run.begin(&mut sources, &form.prelude)?;
 

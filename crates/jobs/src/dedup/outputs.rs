@@ -12,7 +12,7 @@ use super::{Notice, OutputRefusal};
 use tamis_make::destination::{Destination, Outlet};
 use tamis_make::files::{self, Draft};
 use tamis_make::place;
-use tamis_make::resume::{Appended, keep_to_oneself};
+use tamis_make::resume::Appended;
 
 /// Where records go.
 pub(super) enum To {
@@ -153,11 +153,6 @@ pub(super) fn open(
     let [output, rejected, aside] = begun;
     let begun = [output?, rejected?, aside?];
     if begun.iter().any(|begun| matches!(begun, Some(Begun::Replaced))) {
-        for path in paths.into_iter().flatten() {
-            if place::look(path).map_err(Error::io(path))?.is_some() {
-                keep_to_oneself(&File::open(path).map_err(Error::io(path))?, path)?;
-            }
-        }
         return outlets(true);
     }
     // Before one is touched, all are known to be as the state has them.

@@ -147,6 +147,9 @@ pub enum OutputRefusal {
     /// It is a table with other columns.
     #[error("begins with another header than these inputs have")]
     Columns,
+    /// It is an output of the state, which a run that only counts does not continue.
+    #[error("belongs to the state, and a run that only counts would replace it")]
+    OnlyCounted,
 }
 
 impl refusal::Refusal for OutputRefusal {
@@ -165,6 +168,7 @@ impl refusal::Refusal for OutputRefusal {
             }
             OutputRefusal::Unknown => vec![Help::Do("move it away"), other],
             OutputRefusal::Columns => vec![other],
+            OutputRefusal::OnlyCounted => vec![Help::Do("name another file")],
         }
     }
 }

@@ -19,11 +19,11 @@ pub(super) struct Run<'j> {
     seen: Seen,
     to: To, // what no commit has is taken back while the state is still locked
     others: To,
+    /// Where bad rows are set aside.
+    aside: To,
     state: Option<State>,
     /// How far each input was read.
     reached: Vec<Reached>,
-    /// Where bad rows are set aside.
-    aside: To,
     /// Whether outputs appear at the end, in place of others: until then no state belongs to them.
     replaces: bool,
     /// Whether this run went on where the one before had ended.
@@ -145,7 +145,11 @@ impl<'j> Run<'j> {
     /// Writes the state, if it is time to and every input can be begun anywhere.
     fn commit_if_due(&mut self) -> Result<()> {
         let Some(state) = &mut self.state else { return Ok(()) };
-        state.rows += self.fresh.len() as u64;
+        state.rows = state.rows.saturating_add(self.fresh.len() as u64);
+        // What only went to a reader that has gone is not done.
+        if self.to.is_closed() {
+            return Ok(());
+        }
         let can_be_left = !self.replaces && self.reached.iter().all(|place| place.plain);
         if can_be_left && self.committed.elapsed() > self.wait {
             let begun = Instant::now();

@@ -6,6 +6,7 @@
 //! run, which reads on from the offsets that belong to it. Output below that length is never touched:
 //! its keys are remembered, so its records would never come again.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -201,14 +202,16 @@ impl Journal {
     /// begin at their beginning. Says whether all inputs of the last run are there and go on.
     pub(super) fn go_on(&self, reached: &mut [Reached], notices: &mut Vec<Notice>) -> Result<bool> {
         let mut all = true;
-        let named_now: Vec<PathBuf> = reached.iter().map(|place| place.path.clone()).collect();
-        let is_named = |path: &Path| named_now.iter().any(|named| place::is_one_file(named, path));
+        let named_now: HashSet<Place> = reached.iter().filter_map(|input| Place::of(&input.path)).collect();
+        let is_named = |path: &Path| Place::of(path).is_some_and(|place| named_now.contains(&place));
+        let at: HashMap<_, _> =
+            reached.iter().enumerate().rev().map(|(at, place)| (named(&place.path), at)).collect();
         for input in &self.inputs {
-            let place = reached.iter_mut().find(|place| input.mark.path == named(&place.path));
-            let Some(place) = place else {
+            let Some(&at) = at.get(&input.mark.path) else {
                 all = false;
                 continue;
             };
+            let place = &mut reached[at];
             let goes_on = place.go_on(input).map_err(Error::io(&place.path))?;
             if !goes_on && place.length.is_some() && input.mark.offset > 0 {
                 let now = input.mark.renamed().filter(|now| !is_named(now));
@@ -236,7 +239,9 @@ pub(super) struct Reached {
 
 impl Reached {
     pub(super) fn of(input: &Explained) -> Result<Reached> {
-        let there = place::look(&input.path).map_err(Error::io(&input.path))?;
+        // A file of that name would be given as `./-`.
+        let is_stdin = input.path == Path::new("-");
+        let there = if is_stdin { None } else { place::look(&input.path).map_err(Error::io(&input.path))? };
         let length = there.filter(fs::Metadata::is_file).map(|file| file.len());
         let plain = length.is_some() && input.compression.is_none() && input.format != Format::Parquet;
         Ok(Reached { path: input.path.clone(), plain, length, offset: 0, last_line: None })
@@ -369,6 +374,11 @@ impl State {
             None if self.outputs.is_some() => refused(OutputRefusal::Unknown),
             None => Ok(Begun::Replaced),
         }
+    }
+
+    /// Whether runs of it have written this file.
+    pub(super) fn has_written(&self, output: &Path) -> bool {
+        self.outputs.iter().flatten().any(|written| written.is_of(output))
     }
 
     /// Whether it has a journal: whether it knows which outputs it was used with.

@@ -55,15 +55,17 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     let inputs = sources.explain();
     files::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
     let store = exact::beside(path, &container)?.map(|store| (store, params.clone()));
-    if store.is_some() {
-        files::check(&exact::path_beside(path))?;
+    let keys = store.as_ref().map(|_| exact::path_beside(path));
+    if let Some(keys) = &keys {
+        files::check(keys)?;
         sources.keep();
     }
     if container.heavy().is_some() {
         sources.keep(); // a pass of its own finds those of the new rows
     }
     let hash = params.common.hash;
-    let aside = Aside::open(&addition.bad_rows, [Some(path)], inputs.iter().map(|input| &input.path))?;
+    let outputs = [Some(path), keys.as_deref()];
+    let aside = Aside::open(&addition.bad_rows, outputs, inputs.iter().map(|input| &input.path))?;
     let on_bad = (&addition.bad_rows).into();
     let rules =
         KeyRules { recipe: &addition.recipe, hash, on_bad, aside: aside.as_ref(), count_keywords: false };

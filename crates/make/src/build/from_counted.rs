@@ -101,7 +101,7 @@ pub(crate) fn static_filters(job: &Job, mut counted: Counted, control: &Control)
         return Err(Refusal::StaticMemory { keys: largest, least: most }.into());
     }
     if most.saturating_add(pairs.held()) > job.memory {
-        pairs.spill()?;
+        pairs.spill(control)?;
     }
     let room = job.memory - pairs.held();
     let mut arena = Placing::new(&params).empty()?;

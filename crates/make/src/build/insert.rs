@@ -81,7 +81,7 @@ pub(crate) fn insert_distinct(
     (memory, threads): (u64, usize),
     control: &Control,
 ) -> Result<Built> {
-    let grouped = if rules.recipe.group.is_some() { Grouped::Yes } else { Grouped::No };
+    let grouped = Grouped::of(rules.recipe);
     let book = Book::new(grouped, usize::MAX, memory, threads, control);
     let sink = |_| rules.rows(Groups::Known(&params), See(book.log()));
     let sinks = sources.scan_dyn((0..threads).map(sink).collect(), control)?;

@@ -13,6 +13,7 @@ use super::store::{Store, StoreRecords, Writer};
 use crate::count::KeyRules;
 use crate::files::{Draft, Mapped};
 use crate::place;
+use crate::place::folder_of;
 use crate::rows::{Groups, Key, Take};
 
 /// Keys on their way to a file.
@@ -65,10 +66,6 @@ pub fn gather(
         gathered.runs.extend(sorter.into_runs()?);
     }
     Ok(gathered)
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The keys beside these filters, if there are any; those of others are refused.

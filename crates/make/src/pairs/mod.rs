@@ -24,6 +24,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use tamis::key::Recipe;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
@@ -52,6 +53,13 @@ const MOST_RUNS: usize = 32;
 pub(crate) enum Grouped {
     Yes,
     No,
+}
+
+impl Grouped {
+    /// Whether keys that are made in this way do.
+    pub(crate) fn of(recipe: &Recipe) -> Grouped {
+        if recipe.group.is_some() { Grouped::Yes } else { Grouped::No }
+    }
 }
 
 /// What threads share while they see keys.
@@ -451,17 +459,12 @@ impl<R: Record> Kept<R> {
         Places { held, side_by_side: self.side_by_side, runs: &self.runs, folder: &self.folder }
     }
 
-    fn spill(&mut self) -> Result<()> {
-        let held = std::mem::take(&mut self.held);
-        if std::mem::replace(&mut self.side_by_side, true) {
-            for list in held.iter().filter(|list| !list.is_empty()) {
-                self.runs.push(Run::of(list, &self.folder)?);
-            }
-        } else {
-            let mut writer = RunWriter::new(&self.folder)?;
-            held.iter().try_for_each(|part| writer.push(part))?;
-            self.runs.push(writer.finish()?);
-        }
+    /// Lets go of the memory. Threads may be many, and each run costs a little with every range that is read.
+    fn spill(&mut self, control: &Control) -> Result<()> {
+        let mut writer = RunWriter::new(&self.folder)?;
+        self.places().in_order(control, &mut |records| writer.push(records))?;
+        let runs = vec![writer.finish()?];
+        (self.held, self.runs, self.side_by_side) = (Vec::new(), runs, true);
         Ok(())
     }
 }
@@ -580,10 +583,10 @@ impl Pairs {
     }
 
     /// Lets go of the memory: all goes to disk.
-    pub(crate) fn spill(&mut self) -> Result<()> {
+    pub(crate) fn spill(&mut self, control: &Control) -> Result<()> {
         match &mut self.lists {
-            Lists::Hashes(kept) => kept.spill(),
-            Lists::Pairs(kept) => kept.spill(),
+            Lists::Hashes(kept) => kept.spill(control),
+            Lists::Pairs(kept) => kept.spill(control),
         }
     }
 }

@@ -65,8 +65,14 @@ proptest! {
                 let model: BTreeSet<(u64, u32)> = keys.iter().map(|&(group, hash)| (hash, group)).collect();
                 let model: Vec<(u32, u64)> = model.into_iter().map(|(hash, group)| (group, hash)).collect();
                 prop_assert!(all(&pairs) == model);
-                pairs.spill().unwrap();
+                pairs.spill(&Control::default()).unwrap();
                 prop_assert_eq!(pairs.held(), 0);
+                // One run, however many threads there were: each would be read again with every range.
+                let runs = match &pairs.lists {
+                    Lists::Hashes(kept) => kept.runs.len(),
+                    Lists::Pairs(kept) => kept.runs.len(),
+                };
+                prop_assert_eq!(runs, 1);
                 prop_assert!(all(&pairs) == model);
             }
         }
