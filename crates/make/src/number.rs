@@ -25,6 +25,12 @@ pub fn rate(value: f64) -> String {
     significant(value, 4)
 }
 
+/// A rate of two digits that is at most this one.
+pub fn rounded_down(value: f64) -> String {
+    let unit = 10f64.powf(value.log10().floor() - 1.0);
+    significant((value / unit).floor() * unit, 2)
+}
+
 /// The rates of one column, with the same decimals: as many as the largest needs for four
 /// significant digits. One that would lose too much by that is written as by itself.
 pub fn rates(values: &[f64]) -> Vec<String> {

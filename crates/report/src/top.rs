@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::Name;
 use tamis_jobs::inspect::{estimate_json, extend, promise_json};
-use tamis_make::count_min::{Hit, Listing, TopGroup};
+use tamis_make::count_min::{Hit, Listing, TopGroup, Wanted};
 use tamis_make::number;
 use tamis_make::text::group_name;
 
@@ -63,5 +63,10 @@ pub fn json(listing: &Listing, most: usize) -> Value {
         extend(&mut json, promise_json(&group.promise));
         json
     };
-    json!({ "share": listing.share, "groups": listing.groups.iter().map(group).collect::<Vec<_>>() })
+    let share = match listing.wanted {
+        Wanted::Share(share) => Some(share),
+        Wanted::Most(_) => None,
+    };
+    let groups: Vec<Value> = listing.groups.iter().map(group).collect();
+    json!({ "share": share, "largest_share": listing.largest, "groups": groups })
 }

@@ -9,7 +9,7 @@ use tamis::format::MAGIC;
 use tamis::key::Recipe;
 use tamis::sizing::Kind;
 use tamis_jobs::request::{BuildJob, Kinds};
-use tamis_make::count_min::{self, Listing};
+use tamis_make::count_min::{self, Listing, Wanted};
 use tamis_make::number;
 
 use crate::arguments::{self, Counting, Keys, Reading};
@@ -19,17 +19,18 @@ use crate::{notes, progress};
 /// The share where none is asked for.
 const SHARE: f64 = 0.001;
 
-/// List the most frequent keys: all above a share
+/// List the most frequent keys: all above a share, or the first few
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tamis top access.log --format log --key host --share 0.001
+  tamis top access.log --format log --key host -n 10      the ten most frequent
   tamis top flows.csv --key src --weight bytes --share 1% --count 20
   tamis top flows.csv --key src --group day --share 0.01
   tamis build access.log --kind count-min --format log --key host --heavy 0.001 -o hits.tamis
   tamis top hits.tamis                                    the keys that --heavy kept
 
-No key above the share is missing. A listed key may be slightly below it: an estimate is never below the \
+No key above the share is missing, or above the smallest estimate that -n lists. A listed key may be slightly below it: an estimate is never below the \
 true weight and, except with probability delta, at most the bound above it. `at least` is the estimate \
 minus the bound. `full` marks keys whose counters are full: their share may be anything up to the whole, so \
 they are listed. The data is read twice; memory is that of the counters and the listed keys, however many \
@@ -39,11 +40,11 @@ pub struct Top {
     /// Files, globs, folders, or `-` for standard input; or one file of sketches
     #[arg(required = true)]
     inputs: Vec<String>,
-    /// Smallest share of the total weight [default: 0.001, or that of the file]
+    /// Smallest share of the total weight [default: 0.001, that of the file, or none with --count]
     #[arg(long, value_parser = arguments::share)]
     share: Option<f64>,
     /// Show at most N keys of each group, the most frequent
-    #[arg(long, value_parser = arguments::count, value_name = "N")]
+    #[arg(long, short = 'n', value_parser = arguments::count, value_name = "N")]
     count: Option<u64>,
     #[command(flatten)]
     keys: Keys,
@@ -88,18 +89,23 @@ impl Top {
     }
 
     fn of_data(&self, output: &Output) -> Result<Listing> {
-        let share = self.share.unwrap_or(SHARE);
+        let wanted = match (self.share, self.count) {
+            (Some(share), _) => Wanted::Share(share),
+            (None, Some(count)) => Wanted::Most(usize::try_from(count).unwrap_or(usize::MAX)),
+            (None, None) => Wanted::Share(SHARE),
+        };
         let request = BuildJob {
             inputs: self.inputs.clone(),
             reading: self.reading.request(),
             keys: self.keys.request(),
             kinds: Kinds { kind: Some(Kind::CountMin), conservative: self.conservative, ..Kinds::default() },
             counting: self.counting.request(),
-            heavy: Some(share),
+            // The error must be small beside the share.
+            heavy: if let Wanted::Share(share) = wanted { Some(share) } else { None },
             ..BuildJob::default()
         };
         let job = request.resolve().map_err(wrong)?.job;
-        progress::run(output, "counting", |control| count_min::top_of_data(&job, control))
+        progress::run(output, "counting", |control| count_min::top_of_data(&job, wanted, control))
     }
 }
 
@@ -117,17 +123,28 @@ fn show(output: &Output, listing: &Listing, most: Option<u64>) -> Result<()> {
     let table = tamis_report::top::table(listing, most);
     let listed: u64 = listing.groups.iter().map(|group| group.keys.len() as u64).sum();
     let full = listing.groups.iter().flat_map(|group| &group.keys).filter(|hit| hit.full).count() as u64;
-    let mut lines = vec![format!(
-        "{} with an estimated share of {} or more{}; no key of that share is missing{}.",
-        number::counted(listed, "key"),
-        number::percent(listing.share),
-        if full > 0 { ", or with full counters" } else { "" },
-        if table.rows.len() as u64 == listed {
-            ""
-        } else {
-            " (--count limits the list to the most frequent)"
-        }
-    )];
+    let cut = table.rows.len() as u64 != listed;
+    let mut lines = match listing.wanted {
+        Wanted::Share(share) => vec![format!(
+            "{} with an estimated share of {} or more{}; no key of that share is missing{}.",
+            number::counted(listed, "key"),
+            number::percent(share),
+            if full > 0 { ", or with full counters" } else { "" },
+            if cut { " (--count limits the list to the most frequent)" } else { "" }
+        )],
+        Wanted::Most(_) => vec![format!(
+            "{} with the largest estimates{}; no key with more than the smallest of these is missing.",
+            number::counted(listed, "key"),
+            if listing.common.recipe.group.is_some() { " of their groups" } else { "" }
+        )],
+    };
+    if let Some(largest) = listing.largest {
+        let would = number::rounded_down(largest);
+        lines.push(format!(
+            "The largest estimated share is {}: --share {would} lists it.",
+            number::percent(largest)
+        ));
+    }
     if let [only] = &listing.groups[..] {
         let promise = &only.promise;
         let total = tamis_report::inspect::total(promise.total);

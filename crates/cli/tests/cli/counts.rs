@@ -450,3 +450,34 @@ fn explaining_shows_the_weight_of_rows() {
     let text = folder.ok(&format!("{how} --group day"));
     assert!(text.contains("→ weight") && text.contains("weight w"), "{text}");
 }
+
+/// A share had to be guessed, and one that was too large found nothing and told nothing.
+#[test]
+fn the_most_frequent_keys_are_listed_without_a_share() {
+    let folder = Folder::new();
+    let rows = (1..=40).flat_map(|key: u32| (0..key).map(move |row| format!("k{key},{}\n", row % 2)));
+    folder.write("t.csv", format!("k,g\n{}", rows.collect::<String>()));
+    let listed = |line: &str| {
+        let top = folder.json(line);
+        let groups = top["groups"].as_array().unwrap().clone();
+        let keys = |group: &Value| -> Vec<String> {
+            group["keys"].as_array().unwrap().iter().map(|key| key["key"].as_str().unwrap().into()).collect()
+        };
+        (top["share"].is_null(), groups.iter().map(keys).collect::<Vec<_>>())
+    };
+    assert_eq!(
+        listed("top t.csv --key k -n 3"),
+        (true, vec![vec!["k40".into(), "k39".into(), "k38".into()]])
+    );
+    let (_, groups) = listed("top t.csv --key k --group g --count 1");
+    assert_eq!(groups, [["k39"], ["k40"]].map(|keys| keys.map(String::from).to_vec()).to_vec());
+    assert_eq!(listed("top t.csv --key k -n 99").1[0].len(), 40);
+    assert!(folder.ok("top t.csv --key k -n 3").contains("3 keys with the largest estimates"));
+    // 40 of 820 rows.
+    let text = folder.ok("top t.csv --key k --share 0.1");
+    assert!(text.contains("largest estimated share is 4.878 %: --share 0.048 lists it"), "{text}");
+    assert_eq!(listed("top t.csv --key k --share 0.048").1, [["k40"]]);
+    folder.ok("build t.csv --key k --kind count-min --heavy 0.04 -o h.tamis -q");
+    let text = folder.ok("top h.tamis --share 0.5");
+    assert!(text.contains("--share 0.048 lists it"), "{text}");
+}

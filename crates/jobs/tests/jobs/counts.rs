@@ -13,7 +13,7 @@ use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
 use tamis_jobs::query::Asker;
 use tamis_make::build::{self, Addition, Job};
-use tamis_make::count_min::{self, rank};
+use tamis_make::count_min::{self, Wanted, rank};
 use tamis_make::plan::Counters;
 use tamis_make::rows::BadRows;
 use tamis_make::{files, merge};
@@ -161,11 +161,26 @@ proptest! {
         let one = built(&heavy(vec![whole.clone()], sizing.clone(), 1), &path("one.tamis"));
         prop_assert!(one == built(&heavy(vec![whole.clone()], sizing.clone(), 3), &path("three.tamis")));
         complete(&path("one.tamis"), &rows, share);
-        let listing = count_min::top_of_data(&heavy(vec![whole], sizing, 2), &Control::default()).unwrap();
+        let listing = count_min::top_of_data(
+            &heavy(vec![whole.clone()], sizing.clone(), 2),
+            Wanted::Share(share),
+            &Control::default(),
+        )
+        .unwrap();
         let of_file = count_min::top_of_file(&path("one.tamis"), None).unwrap();
         for (a, b) in listing.groups.iter().zip(&of_file.groups) {
             prop_assert_eq!(&a.keys, &b.keys);
             prop_assert!(a.keys.is_sorted_by_key(|hit| std::cmp::Reverse(hit.estimate)));
+        }
+        // So many of all, whatever the threads: the first of the list of any share.
+        let top = |wanted, threads| {
+            let job = heavy(vec![whole.clone()], sizing.clone(), threads);
+            count_min::top_of_data(&job, wanted, &Control::default()).unwrap().groups
+        };
+        for most in [1, 3, usize::MAX] {
+            for (all, some) in top(Wanted::Share(1e-9), 1).iter().zip(top(Wanted::Most(most), 3)) {
+                prop_assert_eq!(&all.keys[..most.min(all.keys.len())], &some.keys[..]);
+            }
         }
 
         let params = files::open(&path("one.tamis")).unwrap().params().clone();

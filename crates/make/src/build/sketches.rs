@@ -278,6 +278,17 @@ impl Sketches {
         }
     }
 
+    /// The same, keeping no keys beside sketches that count.
+    pub(crate) fn without_heavy(&self) -> Sketches {
+        let mut sketches = self.clone();
+        if let Sketches::Counts { heavy, .. } | Sketches::Given(Given { way: Way::Counts { heavy }, .. }) =
+            &mut sketches
+        {
+            *heavy = None;
+        }
+        sketches
+    }
+
     /// Whether filters share a size in all, by the keys that are counted.
     pub fn share_a_size(&self) -> bool {
         matches!(self.need(), Need::Keys(Measure { size: Size::Total(_), .. }))

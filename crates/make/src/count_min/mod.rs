@@ -19,6 +19,7 @@ use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
 
 pub(crate) use self::build::in_order;
+pub use self::heavy::Wanted;
 pub(crate) use self::heavy::{join_heavy, keep_heavy, merged_heavy};
 pub use self::inner::{Product, inner_product};
 pub use self::refusal::{OfCounts, OfSets, Refusal};

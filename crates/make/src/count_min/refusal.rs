@@ -86,9 +86,6 @@ pub enum Refusal {
         /// The one that was asked for.
         asked: f64,
     },
-    /// A listing without a share.
-    #[error("the most frequent keys are those above a share, and none is given")]
-    ShareMissing,
 }
 
 impl refusal::Refusal for Refusal {
@@ -114,7 +111,6 @@ impl refusal::Refusal for Refusal {
                 let again = opt::HEAVY.with(format!("{asked:?}"));
                 vec![Help::give_more(opt::SHARE), Help::build_with(again)]
             }
-            Refusal::ShareMissing => vec![Help::give(opt::SHARE)],
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::path::Path;
 
-use tamis::countmin::{CountMin, Heavy};
+use tamis::countmin::CountMin;
 use tamis::params::{Common, Name, Params};
 use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Explained, Sources};
 
+use super::heavy::{Listed, Wanted, list};
 use super::{OfCounts, Promise, Refusal, refuse_filters, sketches};
 use crate::aside::{self, Aside};
 use crate::build::{self, Job};
@@ -42,8 +43,10 @@ pub struct TopGroup {
 pub struct Listing {
     /// Kind, hash and recipe.
     pub common: Common,
-    /// The share: no key that has it is missing.
-    pub share: f64,
+    /// Which keys are listed.
+    pub wanted: Wanted,
+    /// Where no key has the share: the largest that one has, if that is known.
+    pub largest: Option<f64>,
     /// The groups, in the order for people.
     pub groups: Vec<TopGroup>,
     /// Rows left out.
@@ -52,26 +55,42 @@ pub struct Listing {
     pub inputs: Vec<Explained>,
 }
 
-fn listing(params: &Params, sketches: &[CountMin<&[u64]>], heavy: &Heavy, share: f64) -> Listing {
+fn listing(
+    params: &Params,
+    sketches: &[CountMin<&[u64]>],
+    kept: &[Vec<Vec<u8>>],
+    below: &[u64],
+    wanted: Wanted,
+) -> Listing {
     let scheme = params.common.hash;
-    let groups = params.groups.iter().zip(sketches).zip(&heavy.groups);
-    let mut groups: Vec<TopGroup> = groups
-        .map(|((group, sketch), keys)| {
-            let least = sketch.least(share);
-            let hit = |key: &Vec<u8>| {
-                let estimate = sketch.estimate_hash(scheme.identity(key));
-                let full = sketch.is_full(estimate);
-                (estimate >= least).then(|| Hit { key: key.clone(), estimate, full })
-            };
-            let mut keys: Vec<Hit> = keys.iter().filter_map(hit).collect();
-            keys.sort_by(|a, b| {
-                Reverse(a.estimate).cmp(&Reverse(b.estimate)).then_with(|| a.key.cmp(&b.key))
-            });
-            TopGroup { group: group.group.clone(), promise: Promise::of(group, sketch.total()), keys }
-        })
-        .collect();
+    let mut largest: Option<f64> = None;
+    let mut groups = Vec::with_capacity(sketches.len());
+    for (at, (group, sketch)) in params.groups.iter().zip(sketches).enumerate() {
+        let promise = Promise::of(group, sketch.total());
+        let least = match wanted {
+            Wanted::Share(share) => sketch.least(share),
+            Wanted::Most(_) => 0,
+        };
+        let mut below = below.get(at).copied().unwrap_or(0);
+        let mut keys = Vec::new();
+        for key in &kept[at] {
+            let estimate = sketch.estimate_hash(scheme.identity(key));
+            if estimate >= least {
+                keys.push(Hit { key: key.clone(), estimate, full: sketch.is_full(estimate) });
+            } else {
+                below = below.max(estimate);
+            }
+        }
+        keys.sort_by(|a, b| Reverse(a.estimate).cmp(&Reverse(b.estimate)).then_with(|| a.key.cmp(&b.key)));
+        if below > 0 {
+            largest = largest.into_iter().chain(promise.share(below)).reduce(f64::max);
+        }
+        groups.push(TopGroup { group: group.group.clone(), promise, keys });
+    }
     groups.sort_by(|a, b| a.group.compare_naturally(&b.group));
-    Listing { common: params.common.clone(), share, groups, skipped: 0, inputs: Vec::new() }
+    let none = groups.iter().all(|group| group.keys.is_empty());
+    let largest = largest.filter(|_| none);
+    Listing { common: params.common.clone(), wanted, largest, groups, skipped: 0, inputs: Vec::new() }
 }
 
 /// The heavy keys that are kept in a file: all of at least this share, or of the one that is kept.
@@ -89,20 +108,22 @@ pub fn top_of_open(file: &Mapped, path: &Path, share: Option<f64>) -> Result<Lis
     }
     let totals: Vec<u64> = file.tallies().iter().map(|tally| tally.total_weight()).collect();
     let sketches = sketches(file.params(), file.data(), &totals)?;
-    Ok(listing(file.params(), &sketches, heavy, share))
+    Ok(listing(file.params(), &sketches, &heavy.groups, &[], Wanted::Share(share)))
 }
 
-/// The heavy keys of a table: those of the share that the job asks for.
-pub fn top_of_data(job: &Job, control: &Control) -> Result<Listing> {
+/// The heavy keys of a table: those of this share, or so many of each group.
+pub fn top_of_data(job: &Job, wanted: Wanted, control: &Control) -> Result<Listing> {
+    let job = &Job { sketches: job.sketches.without_heavy(), ..job.clone() };
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
     let aside = Aside::open(&job.bad_rows, [], inputs.iter().map(|input| &input.path))?;
+    sources.keep(); // a second pass lists the keys
     let built = build::make(job, &mut sources, aside.as_ref(), &mut |_, _| {}, control)?;
     aside::finish(aside)?;
-    let heavy = built.heavy.as_ref().ok_or(Refusal::ShareMissing)?;
-    let share = heavy.share;
+    let rules = job.rules(None).again();
+    let Listed { groups, below } = list(&sources, rules, &built, &[], wanted, job.threads, control)?;
     let totals: Vec<u64> = built.totals().collect();
     let sketches = sketches(&built.params, &built.arena, &totals)?;
-    let listing = listing(&built.params, &sketches, heavy, share);
+    let listing = listing(&built.params, &sketches, &groups, &below, wanted);
     Ok(Listing { skipped: built.skipped, inputs, ..listing })
 }
