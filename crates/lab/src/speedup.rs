@@ -196,8 +196,45 @@ impl Set {
     }
 
     /// How many times faster than the sequential version of the same scheme, by the means.
-    pub fn speedup(&self, run: &Run, phases: Phases) -> f64 {
-        self.find(run.scheme, 1).map_or(f64::NAN, |one| one.time(phases).0 / run.time(phases).0)
+    pub fn speedup(&self, run: &Run, phases: Phases) -> Gain {
+        let Some(one) = self.find(run.scheme, 1) else { return Gain { value: f64::NAN, error: f64::NAN } };
+        if run.threads == 1 {
+            return Gain { value: 1.0, error: 0.0 };
+        }
+        let (before, after) = (one.time(phases), run.time(phases));
+        let value = before.0 / after.0;
+        let repeats = run.analyse.len().min(one.analyse.len());
+        let relative = |(mean, deviation): (f64, f64)| deviation / mean / (repeats as f64).sqrt();
+        let error = value * student(repeats) * relative(before).hypot(relative(after));
+        Gain { value, error }
+    }
+}
+
+/// How many times faster one program is than another.
+#[derive(Debug, Clone, Copy)]
+pub struct Gain {
+    /// The ratio of the means.
+    pub value: f64,
+    /// Half of its 95 % interval, by the deviations of the times.
+    pub error: f64,
+}
+
+impl Gain {
+    /// Whether the interval is small enough to say something: a tenth of the ratio, to either side.
+    pub fn is_clear(&self) -> bool {
+        self.error <= 0.1 * self.value
+    }
+}
+
+/// The standard errors in half of a 95 % interval of a mean of so many values: Student's t.
+fn student(values: usize) -> f64 {
+    match values {
+        0 | 1 => f64::INFINITY,
+        2 => 12.71,
+        3 => 4.30,
+        4 => 3.18,
+        5 => 2.78,
+        _ => 1.96 + 2.7 / (values - 1) as f64, // at most 2 % too wide
     }
 }
 

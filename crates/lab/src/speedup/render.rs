@@ -3,7 +3,7 @@
 use tamis_make::number;
 use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Table};
 
-use super::{PRINTED, PRINTED_BY_THREADS, Phases, Run, Scheme, Set, Speedup};
+use super::{Gain, PRINTED, PRINTED_BY_THREADS, Phases, Run, Scheme, Set, Speedup};
 
 /// What Collodi and Ghera leave open, and where their figures do not fit together.
 pub const REMARKS: &str = "Size of S: Collodi and Ghera print 39,176 for their million words. Their filter of 10,200 bits, at 2.56 \
@@ -56,10 +56,20 @@ fn ratio(value: f64) -> String {
     if value.is_finite() { format!("{value:.2}") } else { String::new() }
 }
 
+/// A speed-up, or that the times differ too much to tell one.
+fn gain(gain: Gain) -> String {
+    match gain.is_clear() {
+        true => ratio(gain.value),
+        false if gain.error.is_finite() => format!("unclear ({:.2} ± {:.2})", gain.value, gain.error),
+        false if gain.value.is_finite() => format!("unclear ({:.2} in one run)", gain.value),
+        false => String::new(),
+    }
+}
+
 /// The time and the speed-up of a run, for the analysis and for both phases.
 fn cells(set: &Set, run: &Run) -> Vec<String> {
     let both = [Phases::Analysis, Phases::Both];
-    let cells = both.map(|phases| [milliseconds(run.time(phases)), ratio(set.speedup(run, phases))]);
+    let cells = both.map(|phases| [milliseconds(run.time(phases)), gain(set.speedup(run, phases))]);
     cells.into_iter().flatten().collect()
 }
 
@@ -106,7 +116,7 @@ impl Speedup {
                     vec![number::count(set.records), number::count(set.sample), scheme.name().to_owned()];
                 for phases in [Phases::Analysis, Phases::Both] {
                     row.extend([one, two].map(|run| milliseconds(run.time(phases))));
-                    row.push(ratio(set.speedup(two, phases)));
+                    row.push(gain(set.speedup(two, phases)));
                 }
                 rows.push(row);
             }
@@ -120,7 +130,7 @@ impl Speedup {
             rows,
             notes: vec![format!(
                 "Analysis alone, as Collodi and Ghera time it, then both phases. On {}: whatever else runs there takes from the \
-                 speed-up. Ours is the blocked filter with XXH3, asked in batches, sized for 1 %.",
+                 speed-up. One whose 95 % interval is wider than a tenth to either side is unclear, and in no chart. Ours is the blocked filter with XXH3, asked in batches, sized for 1 %.",
                 number::counted(self.cores as u64, "core")
             )],
         }
@@ -214,7 +224,7 @@ impl Speedup {
         if let Some(set) = self.sets.iter().max_by_key(|set| set.records) {
             for scheme in Scheme::ALL {
                 let Some(two) = set.find(scheme, 2) else { continue };
-                let speedup = ratio(set.speedup(two, Phases::Analysis));
+                let speedup = gain(set.speedup(two, Phases::Analysis));
                 let note = format!("speed-up of two threads, {} words", number::short(set.records as f64));
                 figures.push(Figure::new(scheme.name(), speedup).note(note));
             }
@@ -245,7 +255,8 @@ impl Speedup {
             // One line through the series of sizes: the larger S of the million stands in the table.
             let sets = self.sets.iter().filter(|set| set.limit == super::LIMIT);
             let points = sets.filter_map(|set| {
-                Some((set.records as f64, set.speedup(set.find(scheme, 2)?, Phases::Analysis)))
+                let gain = set.speedup(set.find(scheme, 2)?, Phases::Analysis);
+                gain.is_clear().then_some((set.records as f64, gain.value))
             });
             marks.push(Mark::line(scheme.name(), points));
         }
@@ -266,7 +277,8 @@ impl Speedup {
             let sets = self.by_threads_set().into_iter();
             let points = sets.flat_map(|set| {
                 let runs = set.runs.iter().filter(|run| run.scheme == scheme);
-                runs.map(|run| (run.threads as f64, set.speedup(run, Phases::Analysis)))
+                let gains = runs.map(|run| (run.threads as f64, set.speedup(run, Phases::Analysis)));
+                gains.filter(|(_, gain)| gain.is_clear()).map(|(threads, gain)| (threads, gain.value))
             });
             marks.push(Mark::line(scheme.name(), points));
         }

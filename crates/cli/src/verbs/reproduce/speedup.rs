@@ -82,6 +82,10 @@ impl Speedup {
 
 fn speedup_json(found: &speedup::Speedup) -> Value {
     let seconds = |times: &[Duration]| times.iter().map(Duration::as_secs_f64).collect::<Vec<_>>();
+    let gain = |set: &speedup::Set, run: &speedup::Run, phases| {
+        let gain = set.speedup(run, phases);
+        json!({ "value": gain.value, "error_95": gain.error, "clear": gain.is_clear() })
+    };
     let set = |set: &speedup::Set| {
         let run = |run: &speedup::Run| {
             json!({
@@ -89,8 +93,8 @@ fn speedup_json(found: &speedup::Speedup) -> Value {
                 "hashes": run.hashes, "bits": run.bits, "analysed": run.analysed, "admitted": run.admitted,
                 "expected_admitted": run.expected, "rejected": run.rejected(), "false_negatives": run.lost,
                 "same_answers": run.same, "initialise_seconds": seconds(&run.initialise),
-                "analyse_seconds": seconds(&run.analyse), "speedup": set.speedup(run, Phases::Analysis),
-                "speedup_of_both_phases": set.speedup(run, Phases::Both),
+                "analyse_seconds": seconds(&run.analyse), "speedup": gain(set, run, Phases::Analysis),
+                "speedup_of_both_phases": gain(set, run, Phases::Both),
             })
         };
         let runs: Vec<_> = set.runs.iter().map(run).collect();
