@@ -13,7 +13,8 @@ use tamis_read::{Flow, Position};
 
 use super::earlier::Earlier;
 use super::reader::{Pass, Reading};
-use super::{Setup, Shared, Text, lock};
+use super::{Setup, Shared, Text};
+use crate::lock;
 use crate::bookmark::{Bookmark, Cut, Numbers, refuse_half_line};
 use crate::chain::Naming;
 use crate::follow::{Before, Begin, Followed, Opened, Told, Turn};

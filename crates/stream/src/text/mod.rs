@@ -20,7 +20,7 @@ mod take;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -40,6 +40,7 @@ use super::socket::Known;
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::spool::Spool;
 use super::watch::Watch;
+use super::lock;
 
 pub use self::named::Named;
 pub(super) use self::open::open;
@@ -121,10 +122,6 @@ pub(super) struct Text {
     since: u64,
     passed: u64,
     skipped: u64,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Text {

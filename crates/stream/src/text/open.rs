@@ -11,7 +11,8 @@ use tamis_read::{Flow, Sources};
 
 use super::earlier::Earlier;
 use super::reader::{Prepared, Reader};
-use super::{InputFile, Named, Setup, Text, lock};
+use super::{InputFile, Named, Setup, Text};
+use crate::lock;
 use crate::bookmark::{check_marks, refuse_half_line};
 use crate::live::{Live, Pipe, Receive};
 use crate::net::Peers;

@@ -11,7 +11,8 @@ use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Flow, Format, Next, Position, Sources};
 
 use super::generations::Waiting;
-use super::{Setup, Shared, lock};
+use super::{Setup, Shared};
+use crate::lock;
 use crate::bookmark::Understood;
 use crate::follow::Told;
 use crate::live::{LONGEST_LINE, Live};
