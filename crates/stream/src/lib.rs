@@ -14,6 +14,7 @@ mod chain;
 mod follow;
 mod identity;
 mod job;
+mod judge;
 pub mod kafka;
 mod learned;
 mod live;

@@ -31,6 +31,9 @@ pub(super) enum Received {
     Lost,
     /// The end of all.
     End,
+    /// Bytes that the reader will refuse, and nothing comes after them: it says what is wrong with them. They
+    /// are not written down, or a later run would have to refuse them, too.
+    Refused,
 }
 
 /// Where live bytes come from.
@@ -113,6 +116,10 @@ impl Live {
                 }
                 self.whole = self.text.len();
                 self.ended = true;
+            }
+            Received::Refused => {
+                (self.whole, self.ended) = (self.text.len(), true);
+                return Ok(());
             }
             Received::Lost => self.text.clear(),
         }

@@ -12,10 +12,10 @@ use tamis_read::Control;
 use tamis_read::error::Result;
 
 use super::Report;
-use super::lock;
 use super::answers::{Asking, Distinct, Writing};
 use super::job::Job;
 use super::learned::Learned;
+use super::lock;
 use super::panes::Panes;
 use super::rebuild::{self, Rebuild};
 use super::refusal::{CannotResume, News};

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tamis_make::files::{self, Draft};
 use tamis_make::resume::Appended;
 use tamis_make::{destination, place};
-use tamis_read::{Compression, Control};
 use tamis_read::error::{Error, Result};
+use tamis_read::{Compression, Control};
 
 use super::job::Job;
 use super::kafka;

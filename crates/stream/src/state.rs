@@ -583,7 +583,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut state, ..) = State::open(folder.path(), &job(5)).unwrap();
         let own = ["filter-backup.tamis", "filter-01.tamis", "counts-pane-1.tamis", "filter-pane-x-1.tamis"];
-        let old = ["filter-0.tamis", "counts-12.tamis", "filter-pane-60000-1.tamis", "counts-pane--5-1.tamis"];
+        let old =
+            ["filter-0.tamis", "counts-12.tamis", "filter-pane-60000-1.tamis", "counts-pane--5-1.tamis"];
         own.iter().chain(&old).for_each(|name| fs::write(folder.path().join(name), "x").unwrap());
         state.commit(Commit { batch: 1, ..Commit::default() }).unwrap();
         assert!(own.iter().all(|name| folder.path().join(name).exists()));

@@ -31,6 +31,7 @@ use tamis_read::{Control, Explained, Format, Options, Position};
 use super::bookmark::{Bookmark, Understood, too_short};
 use super::follow::Generation;
 use super::job::Lost;
+use super::lock;
 use super::net::Idle;
 use super::queue::{Piece, Queue};
 use super::refusal::{CannotResume, Failed};
@@ -40,7 +41,6 @@ use super::socket::Known;
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::spool::Spool;
 use super::watch::Watch;
-use super::lock;
 
 pub use self::named::Named;
 pub(super) use self::open::open;
