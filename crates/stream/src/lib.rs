@@ -14,6 +14,7 @@ mod chain;
 mod follow;
 mod identity;
 mod job;
+mod judge;
 pub mod kafka;
 mod learned;
 mod live;
@@ -42,7 +43,7 @@ mod text;
 mod watch;
 mod window;
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -86,6 +87,11 @@ pub struct Report {
     pub inputs: Vec<Explained>,
 }
 
+/// What a thread has that panicked is used as it is: the run ends with an error of its own.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Learns and answers until all streams have ended, or until it is asked to end.
 pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let start = Instant::now();
@@ -102,6 +108,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     open::check_places(job, &opened)?;
     let inputs = opened.values().flatten().flat_map(|stream| stream.source.explained()).collect();
     let moved = resumed.leave_out_lost(&mut opened)?;
+    resumed.check_outputs(job)?;
     let learners = resumed.learners(job, learned, control)?;
     let aside = resumed.aside(job, control)?;
     if let Some(window) = &job.window {

@@ -5,12 +5,13 @@
 //! written down (spooled) before they are handed on, and come from there when they are needed again.
 
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use memchr::memrchr;
 use tamis_read::{Control, Flow};
 
+use super::lock;
 use super::spool::Spool;
 
 /// The longest row: a peer is not trusted with more of our memory.
@@ -30,6 +31,9 @@ pub(super) enum Received {
     Lost,
     /// The end of all.
     End,
+    /// Bytes that the reader will refuse, and nothing comes after them: it says what is wrong with them. They
+    /// are not written down, or a later run would have to refuse them, too.
+    Refused,
 }
 
 /// Where live bytes come from.
@@ -66,7 +70,7 @@ impl Live {
     pub(super) fn flow(self, control: Arc<Control>) -> Flow {
         let live = Arc::new(Mutex::new(self));
         let asked = Arc::clone(&live);
-        let ready = move |patience| asked.lock().unwrap_or_else(PoisonError::into_inner).ready(patience);
+        let ready = move |patience| lock(&asked).ready(patience);
         Flow::new(Reading { live, control }, ready)
     }
 
@@ -113,10 +117,14 @@ impl Live {
                 self.whole = self.text.len();
                 self.ended = true;
             }
+            Received::Refused => {
+                (self.whole, self.ended) = (self.text.len(), true);
+                return Ok(());
+            }
             Received::Lost => self.text.clear(),
         }
         if let Some(spool) = self.spool.as_ref().filter(|_| self.whole > 0) {
-            spool.lock().unwrap_or_else(PoisonError::into_inner).append(&self.text[..self.whole])?;
+            lock(spool).append(&self.text[..self.whole])?;
         }
         Ok(())
     }
@@ -131,7 +139,7 @@ impl Read for Reading {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             self.control.check().map_err(io::Error::other)?;
-            let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut live = lock(&self.live);
             if !live.ready(LOOK) {
                 continue;
             }
