@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use tamis_jobs::{dedup, request};
 use tamis_make::names::WrongName;
+use tamis_make::text::visible_lines;
 use tamis_make::written;
 use tamis_read::Error;
 use tamis_read::parquet::NoTable;
@@ -128,9 +129,10 @@ pub fn unless_closed(result: io::Result<()>) -> io::Result<bool> {
     }
 }
 
-/// A line for standard error. That nobody reads it is no reason to fail, as `eprintln!` would.
+/// A line for standard error. That nobody reads it is no reason to fail, as `eprintln!` would. What comes from
+/// files may be anything, and must not command the terminal.
 pub fn complain(line: impl fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", visible_lines(&line.to_string()));
 }
 
 /// A line that says what is wrong.
@@ -187,7 +189,7 @@ impl Largest {
     }
 }
 
-/// A table and what stands below it.
+/// A table and what stands below it. What comes from files must not command the terminal.
 pub struct Sheet {
     /// The table.
     pub table: Table,
@@ -201,7 +203,7 @@ impl fmt::Display for Sheet {
         if !self.lines.is_empty() {
             writeln!(f)?;
         }
-        self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
+        self.lines.iter().try_for_each(|line| writeln!(f, "{}", visible_lines(line)))
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a file holds, as plain data: kind, recipe, and the state of every group.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use tamis::countmin::Census;
 use tamis::format::Tally;
@@ -9,6 +11,7 @@ use tamis::sketch::Sketch;
 use tamis_read::error::Result;
 
 use tamis_make::count_min::Promise;
+use tamis_make::exact;
 use tamis_make::files::Mapped;
 use tamis_make::health::{Health, of_sketch};
 
@@ -134,16 +137,17 @@ impl<'a> Group<'a> {
 }
 
 /// All that `tamis inspect --json` tells of a file but its path.
-pub fn file(file: &Mapped) -> Result<Value> {
+pub fn file(file: &Mapped, path: Option<&Path>) -> Result<Value> {
     let summary = Summary::of(file, None);
     let mut json = summary.fields();
     json["groups"] = summary.groups().map(|group| Ok(group?.json())).collect::<Result<Vec<_>>>()?.into();
-    extend(&mut json, about(file));
+    extend(&mut json, about(file, path));
     Ok(json)
 }
 
-/// What is recorded about a file, as fields of an object.
-pub fn about(file: &Mapped) -> Value {
+/// What is recorded about a file, as fields of an object; and whether the keys themselves lie beside one that has
+/// a name.
+pub fn about(file: &Mapped, path: Option<&Path>) -> Value {
     let mut json = json!({ "format_version": file.version() });
     if !file.about().is_empty() {
         json["about"] = serde_json::to_value(file.about()).unwrap_or_else(|_| {
@@ -152,6 +156,9 @@ pub fn about(file: &Mapped) -> Value {
             (known.others, known.dialect.others) = Default::default();
             json!(known)
         });
+    }
+    if let Some(path) = path {
+        json["exact_keys"] = exact::beside(path, file).is_ok_and(|keys| keys.is_some()).into();
     }
     json
 }
@@ -248,7 +255,7 @@ mod tests {
                 format::write(&mut out, plain.params(), plain.tallies(), plain.section(0), extras)
             })
             .unwrap();
-            let told = file(&files::open(&path).unwrap()).unwrap();
+            let told = file(&files::open(&path).unwrap(), None).unwrap();
             assert_eq!(told["about"]["note"], "n", "{text}");
         }
     }

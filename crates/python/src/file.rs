@@ -203,7 +203,7 @@ impl File {
     }
 
     fn inspect(&self, py: Python<'_>) -> PyResult<String> {
-        let found = py.detach(|| inspect::file(&self.file));
+        let found = py.detach(|| inspect::file(&self.file, self.path.as_deref()));
         Ok(found.map_err(raised)?.to_string())
     }
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tamis::counting::MOST;
 use tamis::params::Name;
 use tamis_jobs::inspect::{self as as_data, Group, State, Summary};
-use tamis_make::text::printable;
-use tamis_make::{files, groups, number};
+use tamis_make::text::{printable, visible_lines};
+use tamis_make::{exact, files, groups, number};
 use tamis_read::Error;
 
 use super::counters;
@@ -72,7 +72,7 @@ impl Inspect {
             output.note(format!("{}: {} of bits", path.display(), number::bytes(bytes as u64)));
         }
         notes::keys_beside(output, &self.file, &file);
-        show(output, &self.file, &Summary::of(&file, only), Listed::All, More::about(&file))
+        show(output, &self.file, &Summary::of(&file, only), Listed::All, More::about(&self.file, &file))
     }
 }
 
@@ -95,10 +95,12 @@ struct More {
 }
 
 impl More {
-    /// What is recorded about it.
-    fn about(file: &files::Mapped) -> More {
+    /// What is recorded about it, and beside it.
+    fn about(path: &Path, file: &files::Mapped) -> More {
         let about = file.about();
-        let mut lines: Vec<String> = Vec::new();
+        let rows = file.tallies().iter().fold(0, |rows: u64, tally| rows.saturating_add(tally.rows));
+        let mut lines =
+            vec![format!("made from {}; format version {}", number::counted(rows, "row"), file.version())];
         for (name, text) in [("note", &about.note), ("source", &about.source)] {
             lines.extend(text.as_ref().map(|text| format!("{name}: {}", printable(text.as_bytes()))));
         }
@@ -116,7 +118,11 @@ impl More {
         if !shown.is_empty() {
             lines.push(format!("declared dialect: {}", shown.join(", ")));
         }
-        More { lines, json: as_data::about(file) }
+        let json = as_data::about(file, Some(path));
+        if json["exact_keys"] == true {
+            lines.push(format!("exact keys: {}", exact::path_beside(path).display()));
+        }
+        More { lines, json }
     }
 }
 
@@ -169,7 +175,11 @@ fn show(output: &Output, path: &Path, summary: &Summary<'_>, listed: Listed, mor
         };
         let groups = places.into_iter().map(|place| summary.group(place)).collect::<Result<Vec<_>, _>>()?;
         let table = tamis_report::inspect::table(summary.common().kind, &groups);
-        print(&Sheet { table, lines }.to_string())?;
+        match listed {
+            Listed::Largest => print(&Sheet { table, lines }.to_string())?,
+            // What the file is comes first: the groups may be many.
+            Listed::All => print(&format!("{}\n\n{}", visible_lines(&lines.join("\n")), table.text()))?,
+        }
     }
     warnings.iter().for_each(|warning| output.warn(warning));
     Ok(ExitCode::SUCCESS)

@@ -142,10 +142,10 @@ fn groups_are_one_more_field_of_a_record() {
     let log = line("h1", "10/Oct/2025:13:55:36 -0700", "x");
     folder.write("web.log", &log);
     let tagged = folder.ok("filter members.tamis web.log --format log --key host --tag");
-    assert_eq!(tagged, format!("{} \"a \\\"b\\\",c\\\\\"\n", log.trim_end()));
+    assert_eq!(tagged, format!("{} \"a \\\"b\\\",c\\\\\\\\\"\n", log.trim_end()));
     folder.write("tagged.log", tagged);
     folder.ok("build tagged.log --format log --key 10 --fpr 1e-9 -o x.tamis");
-    assert_eq!(folder.run_words(&["query", "x.tamis", "a \"b\",c\\"], "").code, 0);
+    assert_eq!(folder.run_words(&["query", "x.tamis", "a \"b\",c\\\\"], "").code, 0);
 }
 
 #[test]

@@ -300,3 +300,23 @@ fn a_full_standard_output_is_an_error() {
     folder.shell("$TAMIS inspect a.tamis > /dev/full").refused("inspect", 1, &["No space left"]);
     folder.shell("$TAMIS query a.tamis x > /dev/full").refused("query", 2, &["No space left"]);
 }
+
+/// It came after all groups; and the column of a key commanded the terminal.
+#[test]
+fn inspect_tells_first_what_a_file_is_and_shows_no_escapes() {
+    let folder = Folder::new();
+    folder.write("t.csv", "k\x1b[31m,g\n1,a\n2,b\n");
+    let build = ["build", "t.csv", "--key", "k\x1b[31m", "--group", "g", "--exact", "-o", "t.tamis"];
+    folder.run_words(&[&build[..], &["--note", "n\x1b]0;x\x07", "--source", "s"]].concat(), "");
+    let shown = folder.ok("inspect t.tamis");
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].starts_with("t.tamis: blocked"), "{shown}");
+    assert_eq!(lines[1], "made from 2 rows; format version 2");
+    assert_eq!(lines[2..5], ["note: n\\x1b]0;x\\x07", "source: s", "exact keys: t.tamis.keys"]);
+    assert!(lines.len() > 7 && lines[6].starts_with("group "), "{shown}");
+    let json = folder.json("inspect t.tamis");
+    assert_eq!((&json["format_version"], &json["exact_keys"]), (&2.into(), &true.into()));
+    folder.write("u.csv", "other\n1\n");
+    let said = folder.run("filter t.tamis u.csv");
+    assert!(!(shown + &said.err).contains('\x1b'), "{}", said.err);
+}
