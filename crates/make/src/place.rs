@@ -68,9 +68,10 @@ pub fn look(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// The system's names of what a process was started with.
-pub const STDIN: &str = "/dev/stdin";
-pub(crate) const STDOUT: &str = "/dev/stdout";
+/// The system's name of standard input.
+pub(crate) const STDIN: &str = "/dev/stdin";
+/// That of standard output.
+pub const STDOUT: &str = "/dev/stdout";
 const STDERR: &str = "/dev/stderr";
 
 /// The number of an open file of this process, where a name is that of one. What is put in its place would be

@@ -104,12 +104,14 @@ fn window_json(status: &Status) -> Option<Value> {
 
 /// One line of a log.
 pub fn batch_json(batch: &Batch, status: &Status) -> Value {
+    // Looking at all bits after every batch would take most of the time: what is older is not told.
+    let fill = status.fill.filter(|_| status.fill_is_current);
     json!({
         "batch": batch.batch, "rows": batch.rows, "queries": batch.queries, "distinct": batch.distinct,
         "answers": batch.answers, "removed": batch.removed, "missing": batch.missing, "seconds": batch.time.as_secs_f64(), "replayed": batch.replayed,
         "rows_in_all": status.rows, "queries_in_all": status.queries,
         "lag": lag(status),
-        "fill": status.fill.map(|fill| fill.fill), "rate": status.fill.map(|fill| fill.rate),
+        "fill": fill.map(|fill| fill.fill), "rate": fill.map(|fill| fill.rate),
         "enlarged_in_all": status.enlarged, "window": window_json(status),
     })
 }

@@ -312,7 +312,7 @@ pub(super) fn apart<'a>(opened: Opened<'a>) -> (ByRole<Stream<'a>>, Vec<Reader<'
 /// Refuses to write over what is read, and to read what is in the state.
 pub(super) fn check_places(job: &Job, streams: &Opened<'_>) -> Result<()> {
     let outputs = [Some(&job.output), job.counts.as_ref().map(|counts| &counts.output)];
-    let answers: Vec<_> = outputs.into_iter().flatten().map(Target::regular).collect();
+    let answers: Vec<_> = outputs.into_iter().flatten().map(Target::named).collect();
     let outputs = answers.iter().copied().chain([job.bad_rows.path()]);
     let written: Vec<PathBuf> = outputs.clone().flatten().map(place::real).collect();
     let paths: Vec<PathBuf> = streams.values().flatten().flat_map(|stream| stream.source.paths()).collect();

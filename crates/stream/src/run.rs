@@ -32,8 +32,8 @@ const SLICE: Duration = Duration::from_millis(5);
 /// How long to wait for the only stream before checking whether the run should end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The fill of filters is looked at no more often, and so that it takes little of the time.
-const LOOK_AT_FILL: Duration = Duration::from_secs(1);
+/// The fill of filters is looked at so often that it takes at most this part of the time.
+const PART_FOR_FILL: u32 = 100;
 
 /// One of the streams, with its records of the batch that is gathered.
 pub(super) struct Stream<'a> {
@@ -453,6 +453,7 @@ impl<'a> Run<'a> {
         let lag = ByRole::of(|role| self.streams[role].source.as_ref().and_then(|source| source.lag()));
         self.due.learned |= learns || removed > 0;
         self.fill_if_due()?;
+        let current = !self.due.learned;
         let time = begun.elapsed();
         let batch =
             Batch { batch: self.batch, rows, queries, distinct, answers, removed, missing, time, replayed };
@@ -468,6 +469,7 @@ impl<'a> Run<'a> {
             status.removed += removed;
             status.missing += missing;
             status.lag = lag;
+            status.fill_is_current = current;
             status.window = window;
         });
         self.watch.tell(&batch);
@@ -532,7 +534,7 @@ impl<'a> Run<'a> {
         let fill = self.learners[0].learned.fill()?;
         self.watch.update(|status| status.fill = Some(fill));
         self.due.learned = false;
-        self.due.fill = Instant::now() + LOOK_AT_FILL.max(50 * begun.elapsed());
+        self.due.fill = Instant::now() + PART_FOR_FILL * begun.elapsed();
         Ok(())
     }
 

@@ -87,6 +87,11 @@ impl Target {
         }
     }
 
+    /// The name by which it can be compared with other files. Standard output may lead to one.
+    pub(super) fn named(&self) -> Option<&Path> {
+        if *self == Target::Stdout { Some(Path::new(place::STDOUT)) } else { self.regular() }
+    }
+
     /// The file, where it is one that can be continued.
     pub(super) fn regular(&self) -> Option<&Path> {
         match self {

@@ -41,6 +41,8 @@ pub struct Status {
     pub committed: Option<Instant>,
     /// How full the filters are, as of not long ago.
     pub fill: Option<Fill>,
+    /// Whether that is after the last batch, or after an earlier one.
+    pub fill_is_current: bool,
     /// Bytes of the streams that wait to be read, where that is known.
     pub lag: ByRole<Option<u64>>,
     /// How far a window has come.

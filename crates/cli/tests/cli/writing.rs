@@ -436,6 +436,8 @@ fn redirected_streams_are_files_as_others_are() {
         "$TAMIS filter f.tamis in.txt -o /dev/stdout --rejected r > r",
         "$TAMIS filter f.tamis in.txt --rejected /dev/stdout > r",
         "$TAMIS dedup in.txt --bad-rows-to r > r",
+        "$TAMIS stream --train one.txt --query in.txt --keys 9 --bad-rows-to r > r",
+        "$TAMIS stream --train one.txt --query in.txt --keys 9 >> in.txt",
         "$TAMIS filter f.tamis in.txt >> in.txt",
         "$TAMIS dedup in.txt --rejected r >> in.txt",
         "$TAMIS filter f.tamis - --format lines -o in.txt < in.txt",
