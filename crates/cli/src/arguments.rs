@@ -353,12 +353,18 @@ pub fn skew(text: &str) -> Result<f64, String> {
 
 /// An integer from 1: `1000000`, `1_000_000`, `1,000,000`, `1e6`, `1M`.
 pub fn count(text: &str) -> Result<u64, String> {
+    const MOST: u64 = 1_000_000_000_000_000_000;
+    const BOUNDS: &str = "must lie between 1 and 1e18";
     if !commas_part_thousands(text) {
         return Err("a comma parts thousands here (1,500,000); the decimal sign is a point (1.5M)".into());
     }
     let plain: String = text.chars().filter(|c| !matches!(c, '_' | ',')).collect();
     if let Ok(number) = plain.parse::<u64>() {
-        return if number > 0 { Ok(number) } else { Err("must be at least 1".into()) };
+        return match number {
+            0 => Err("must be at least 1".into()),
+            1..=MOST => Ok(number),
+            _ => Err(BOUNDS.into()),
+        };
     }
     let (digits, zeros) = match plain.chars().last() {
         Some('k' | 'K') => (&plain[..plain.len() - 1], 3),
@@ -374,7 +380,7 @@ pub fn count(text: &str) -> Result<u64, String> {
     });
     match number {
         None => Err("not a number (1000000, 1e6 and 1M are)".into()),
-        Some(number) if !(1.0..1e18).contains(&number) => Err("must lie between 1 and 1e18".into()),
+        Some(number) if !(1.0..=MOST as f64).contains(&number) => Err(BOUNDS.into()),
         Some(number) if number.fract() != 0.0 => Err("must be a whole number".into()),
         Some(number) => Ok(number as u64),
     }
@@ -419,11 +425,39 @@ mod tests {
         }
         assert_eq!((count("1.5M"), count("1.1e6"), count("4.35k")), (Ok(1_500_000), Ok(1_100_000), Ok(4350)));
         for text in [
-            "0", "-1", "x", "", "e", "M", "1e", "1e30", "1e99999", "1e32767T", "NaN", "inf", "1.5",
-            "1.23456k", "0.5", "1,5M", "1,5", "1,50,000", "12,3456", ",100", "1,000,", "1,000k", "1.000,5",
+            "0",
+            "-1",
+            "1.1e18",
+            "1000000000000000001",
+            "x",
+            "",
+            "e",
+            "M",
+            "1e",
+            "1e30",
+            "1e99999",
+            "1e32767T",
+            "NaN",
+            "inf",
+            "1.5",
+            "1.23456k",
+            "0.5",
+            "1,5M",
+            "1,5",
+            "1,50,000",
+            "12,3456",
+            ",100",
+            "1,000,",
+            "1,000k",
+            "1.000,5",
         ] {
             assert!(count(text).is_err(), "{text}");
         }
+        assert_eq!(
+            (count("1e18"), bytes("1e18")),
+            (Ok(10u64.pow(18)), Ok(10u64.pow(18))),
+            "as the messages say"
+        );
         assert_eq!(bytes("64MB"), Ok(64_000_000));
         assert_eq!(bytes("1.5KiB"), Ok(1536));
         assert_eq!(bytes("1e9"), Ok(1_000_000_000));

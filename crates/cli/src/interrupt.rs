@@ -54,7 +54,7 @@ pub fn listen() {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::flag;
     use signal_hook::iterator::Signals;
 
@@ -64,6 +64,10 @@ pub fn listen() {
     /// Signals within this time are one: `timeout` sends its signal to the program, and again to the group
     /// that the program is in.
     const ONE: Duration = Duration::from_secs(1);
+
+    // Nobody reads this flag: a file that would be larger than is allowed (ulimit -f) ends the program no longer,
+    // and the write fails like others.
+    let _ = flag::register(SIGXFSZ, Arc::default());
 
     // What the program was started to ignore (Ctrl-C in the background jobs of scripts, the end of
     // a terminal under nohup) it goes on to ignore.

@@ -7,7 +7,7 @@ use anyhow::Result;
 use tamis::params::Params;
 use tamis::sizing::{Kind, Shape, least_rate};
 use tamis_jobs::request::Reading;
-use tamis_make::exact::path_beside;
+use tamis_make::exact::{Broken, Found, path_beside};
 use tamis_make::files::Mapped;
 use tamis_make::{exact, files, number, opt};
 use tamis_read::refusal::{Voice, say};
@@ -103,16 +103,19 @@ pub fn estimated(output: &Output, estimated: bool) {
 /// Says where keys are kept, where they are; and of keys that another file left there.
 pub fn exact(output: &Output, path: &Path, pairs: Option<u64>) {
     let keys = path_beside(path);
-    match pairs {
-        Some(pairs) => {
+    match (pairs, exact::found(&keys)) {
+        (Some(pairs), _) => {
             output.note(format!("{}: {} kept", keys.display(), number::counted(pairs, "key")));
         }
-        None if keys.exists() => output.warn(format!(
+        (None, Ok(Some(Found::Keys))) => output.warn(format!(
             "{}: holds the keys of the file that was replaced, not of {} as it is: remove it, or build with --exact",
             keys.display(),
             path.display()
         )),
-        None => {}
+        (None, Ok(Some(Found::Other))) => {
+            output.warn(format!("{}: {}", keys.display(), say(&Broken::Magic, &Flags)));
+        }
+        (None, _) => {}
     }
 }
 

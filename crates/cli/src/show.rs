@@ -9,14 +9,15 @@ use anyhow::Result;
 use clap::Args;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
-use tamis_jobs::{dedup, request};
+use tamis_jobs::{dedup, filter, request};
 use tamis_make::names::WrongName;
 use tamis_make::text::visible_lines;
-use tamis_make::written;
+use tamis_make::{files, written};
 use tamis_read::Error;
 use tamis_read::parquet::NoTable;
 use tamis_read::refusal::{Refusal, say};
 use tamis_report::Table;
+use tamis_stream::Impossible;
 
 use crate::interrupt;
 use crate::words::Flags;
@@ -254,14 +255,20 @@ fn is_usage(why: &dyn Refusal) -> bool {
     why.as_a::<request::Refusal>().is_some() || why.as_a::<tamis_stream::request::Refusal>().is_some()
 }
 
-/// Whether an output is refused that cannot be what was asked for: only the inputs told that, and nothing was
-/// written.
-fn is_wrong_output(error: &Error) -> bool {
+/// Whether a job is refused that cannot be what was asked for, though it took the files that it names to tell
+/// that: outputs that cannot be, and options that contradict each other. Nothing was written.
+fn is_wrong_job(error: &Error) -> bool {
+    use dedup::Refusal::{Packed, StrictSize, StrictState, Table};
+    use files::Refusal::{IsInput, NamedTwice};
     let (Error::Input { why, .. } | Error::Refused(why)) = error else { return false };
     why.as_a::<WrongName>().is_some()
         || why.as_a::<written::Refusal>().is_some()
         || why.as_a::<NoTable>().is_some()
-        || matches!(why.as_a(), Some(dedup::Refusal::Packed | dedup::Refusal::Table))
+        || matches!(why.as_a(), Some(IsInput | NamedTwice | files::Refusal::Stdout))
+        || matches!(why.as_a(), Some(filter::Refusal::RemovedStrict))
+        || matches!(why.as_a(), Some(StrictState | StrictSize | Packed | Table))
+        // That a stream comes compressed is told by its bytes alone.
+        || why.as_a::<Impossible>().is_some_and(|why| *why != Impossible::Compressed)
 }
 
 /// Says what went wrong, and the exit code for it.
@@ -269,7 +276,7 @@ pub fn failure(error: &anyhow::Error) -> ExitCode {
     self::error(message(error));
     match error.downcast_ref::<Error>() {
         Some(Error::Interrupted) => ExitCode::from(interrupt::exit_code()),
-        Some(error) if is_wrong_output(error) => ExitCode::from(2),
+        Some(error) if is_wrong_job(error) => ExitCode::from(2),
         _ if error.is::<Usage>() => ExitCode::from(2),
         _ => ExitCode::FAILURE,
     }

@@ -90,20 +90,23 @@ impl refusal::Refusal for Refusal {
 /// damage would come out under a checksum that matches.
 pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -> Result<Merged> {
     files::check(to)?;
-    Content::Sketches.check(to)?;
     // One of the files may be replaced by what they make together, and no keys beside them.
     if inputs.iter().any(|input| place::is_one_file(to, &exact::path_beside(input))) {
         return Err(Error::input(to, files::Refusal::IsInput));
     }
+    Content::Sketches.check(to)?;
     let replaces = inputs.iter().any(|input| place::is_one_file(to, input));
     let changing = replaces.then(|| Changing::begin(to)).transpose()?;
     let files = files::open_all(inputs)?;
-    let Joined { params, rows, beside, data, heavy } =
-        join(&files.iter().collect::<Vec<_>>(), inputs, threads, control)?;
-    let twice = repeated(&files, inputs);
     // Keys are kept if those of all files are.
     let stores = files.iter().zip(inputs).map(|(file, path)| exact::beside(path, file));
     let stores: Option<Vec<Store>> = stores.collect::<Result<_>>()?;
+    if stores.is_some() {
+        exact::check_place(to)?;
+    }
+    let Joined { params, rows, beside, data, heavy } =
+        join(&files.iter().collect::<Vec<_>>(), inputs, threads, control)?;
+    let twice = repeated(&files, inputs);
     let (about, dropped) = About::merged(files.iter().map(|file| file.about()));
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
     let (mut draft, tallies) = files::draft_container(to, &params, (&rows, &beside), &data, extras, threads)?;

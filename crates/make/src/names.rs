@@ -28,6 +28,14 @@ pub enum Content {
     Chart,
 }
 
+/// The ending of exact keys, which no job writes under a name of its own.
+const KEYS: &str = "keys";
+
+/// Whether only tamis writes files of such names: what others call so is not continued under such a name.
+pub(crate) fn is_ours(path: &Path) -> bool {
+    matches!(&*extension(path), "tamis" | KEYS)
+}
+
 /// Endings, and what they say.
 const KNOWN: &[(&str, &str)] = &[
     ("csv", "CSV"),
@@ -43,6 +51,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("log", "text"),
     ("list", "text"),
     ("tamis", "a tamis file"),
+    (KEYS, "the exact keys beside a tamis file"),
     ("html", "a page"),
     ("htm", "a page"),
     ("svg", "a chart"),
@@ -230,6 +239,9 @@ mod tests {
             (Content::Answers, "x.tsv", None),
             (Content::Sketches, "users.csv", Some("users.tamis")),
             (Content::Sketches, "users.bloom", None),
+            (Content::Sketches, "users.tamis.keys", Some("users.tamis")),
+            (Content::Records(Format::Lines), "users.tamis.keys", Some("users.tamis.txt")),
+            (Content::BAD_ROWS, "users.KEYS", Some("users.ndjson")),
         ] {
             let found = content.check(Path::new(name)).err().map(|error| match error {
                 Error::Input { why, .. } => why.as_a::<WrongName>().unwrap().right.clone(),

@@ -22,7 +22,7 @@ use crate::changing::Changing;
 use crate::count::KeyRules;
 use crate::hashes::{self, Wanted};
 use crate::rows::BadRows;
-use crate::{files, opt, parallel};
+use crate::{files, number, opt, parallel};
 
 /// What to do with keys that are surely not in the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -110,9 +110,10 @@ pub enum Refusal {
     },
     /// Keys that are not there.
     #[error(
-        "{missing} of {all} {} to be removed are not in it, so nothing was changed: they were removed before, \
-         or added less often",
-        if *all == 1 { "key" } else { "keys" }
+        "{} of {} to be removed are not in it, so nothing was changed: they were removed before, or added less \
+         often",
+        number::count(*missing),
+        number::counted(*all, "key")
     )]
     Missing {
         /// Keys that are not there.
@@ -230,4 +231,15 @@ pub fn remove(path: &Path, removal: &Removal, control: &Control) -> Result<Repor
     report.tallies = tallies;
     report.time = start.elapsed();
     Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_keys_are_counted_as_all_numbers_are() {
+        let said = Refusal::Missing { missing: 99_437, all: 100_000 }.to_string();
+        assert!(said.starts_with("99,437 of 100,000 keys to be removed"), "{said}");
+    }
 }

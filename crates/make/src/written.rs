@@ -9,7 +9,7 @@ use tamis_read::refusal::{self, Help};
 use tamis_read::{Form, Format, Sources, extension};
 
 use crate::destination::Destination;
-use crate::names::Content;
+use crate::names::{self, Content};
 use crate::opt;
 
 /// Where records go, and what was said of their format.
@@ -70,8 +70,11 @@ impl Written<'_> {
             return Err(Refusal::Stdout.into());
         }
         for path in [self.output.path(), self.rejected].into_iter().flatten() {
-            // Text that stays as it is may be called what it was called.
-            let as_before = || sources.explain().first().is_some_and(|input| same_ending(&input.path, path));
+            // Text that stays as it is may be called what it was called, unless it would replace a file of ours.
+            let as_before = || {
+                let first = sources.explain().into_iter().next();
+                !names::is_ours(path) && first.is_some_and(|input| same_ending(&input.path, path))
+            };
             let kept = own == Some(form.format)
                 && matches!(form.format, Format::Lines | Format::Csv | Format::Tsv | Format::Log);
             if !(kept && as_before()) {

@@ -22,7 +22,7 @@ pub fn table(report: &Report) -> Table {
         None => facts.push("expected wrongly dropped", format!("{:.2}", report.dropped)),
     }
     facts.push("keys remembered", number::count(report.keys));
-    facts.push("in", number::bytes(report.bytes));
+    facts.push("memory", number::bytes(report.bytes));
     facts.phases(&report.phases);
     let notes = match report.rescued {
         Some(_) => "rescued: first occurrences that the filter took for repetitions; none was dropped".into(),

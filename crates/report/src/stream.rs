@@ -51,7 +51,7 @@ pub fn table(report: &Report) -> Table {
             facts.push("rate now", number::rate(fill.rate));
         }
         facts.push("fill", format!("{:.1} %", 100.0 * fill.fill));
-        facts.push("in", number::bytes(fill.bytes));
+        facts.push("memory", number::bytes(fill.bytes));
     }
     facts.push("time", number::duration(report.time));
     facts.push("rows and queries per second", number::count(speed(report) as u64));

@@ -286,11 +286,11 @@ fn states_locks_and_outputs_are_files_and_not_names() {
     symlink("s", folder.path("link")).unwrap();
     let twice = ["two outputs"];
     for (state, output) in [("s", "d/../s"), ("s", "s.lock"), ("s", "d/../s.lock"), ("d/../s", "s.lock")] {
-        folder.refused(&format!("dedup in --state {state} -o {output}"), 1, &twice);
-        folder.refused(&format!("dedup in --state {state} -o out --rejected {output}"), 1, &twice);
+        folder.refused(&format!("dedup in --state {state} -o {output}"), 2, &twice);
+        folder.refused(&format!("dedup in --state {state} -o out --rejected {output}"), 2, &twice);
         assert_eq!(folder.names(), ["d", "in", "link"], "{state} {output}");
     }
-    folder.refused("dedup in --state s -o out --rejected d/../out", 1, &twice);
+    folder.refused("dedup in --state s -o out --rejected d/../out", 2, &twice);
     folder.ok("dedup in --state s -o out");
     fs::hard_link(folder.path("s"), folder.path("hard")).unwrap();
     for output in ["link", "d/../link", "hard"] {
@@ -314,7 +314,7 @@ fn states_locks_and_outputs_are_files_and_not_names() {
 #[cfg(unix)]
 fn refused_state(folder: &Folder, line: &str, says: &[&str]) {
     let before = folder.read("s");
-    folder.refused(line, 1, says);
+    folder.refused(line, 2, says);
     assert!(folder.read("s") == before, "{line}");
 }
 

@@ -276,11 +276,11 @@ fn what_cannot_be_done_is_said() {
         "mail.csv --key sender --rejected ./mail.csv",
         "mail.csv --key sender -o allow.tamis",
     ] {
-        folder.refused(&format!("filter allow.tamis {line}"), 1, &["is an input"]);
+        folder.refused(&format!("filter allow.tamis {line}"), 2, &["is an input"]);
     }
     folder.refused(
         "filter allow.tamis mail.csv --key sender -o a.csv --rejected ./a.csv",
-        1,
+        2,
         &["name two files"],
     );
     folder.refused("filter allow.tamis mail.csv --key sender -o none/a.csv", 1, &["folder does not exist"]);

@@ -81,3 +81,19 @@ fn threads_that_cannot_be_started_are_done_without() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("error: a thread cannot be started") && said.contains("ulimit"), "{said}");
 }
+
+/// It was called an "uncategorized error".
+#[test]
+fn too_many_open_files_are_called_so() {
+    let folder = Folder::new();
+    folder.write("keys.txt", "1\n2\n");
+    // Which of these is the one in which the output cannot be opened depends on what is inherited.
+    let said: Vec<_> = (4..12)
+        .map(|files| limited(&folder, &format!("ulimit -n {files};"), "build keys.txt -o x.tamis -q"))
+        .collect();
+    assert!(said.iter().all(|(_, said)| !said.contains("uncategorized")), "{said:?}");
+    assert!(
+        said.iter().any(|(code, said)| *code == Some(1) && said.contains("Too many open files")),
+        "{said:?}"
+    );
+}

@@ -153,7 +153,7 @@ fn the_keys_of_a_table_are_counted() {
 fn a_plan_does_not_overwrite_the_table_it_reads() {
     let folder = Folder::with_ratings(10);
     let before = folder.read("ratings.tsv");
-    folder.refused("plan ratings.tsv --key tconst -o ratings.tsv", 1, &["is an input"]);
+    folder.refused("plan ratings.tsv --key tconst -o ratings.tsv", 2, &["is an input"]);
     assert_eq!(folder.read("ratings.tsv"), before);
 }
 

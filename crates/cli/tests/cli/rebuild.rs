@@ -80,7 +80,7 @@ fn what_comes_once_grows_instead_and_this_is_said() {
     assert!(found["enlarged"].as_u64().unwrap() > 0 && found["rate"].as_f64().unwrap() <= 0.01, "{found}");
     folder.ok("test state/filter.tamis train.txt");
     let refused = folder.run_with(&format!("{line} --kind blocked"), text.as_bytes());
-    refused.refused(line, 1, &["cannot be read again", "scalable"]);
+    refused.refused(line, 2, &["cannot be read again", "scalable"]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn what_cannot_be_made_anew_is_refused_with_the_reason() {
         ("--keys 9 --window 1h --rebuild-above 0.5", "for more keys"),
         ("--kind counting --keys 9 --remove b.txt --rebuild-above 0.5", "what was removed"),
     ] {
-        folder.refused(&format!("stream --train a.txt {options}"), 1, &[says]);
+        folder.refused(&format!("stream --train a.txt {options}"), 2, &[says]);
     }
     for rate in ["0", "1", "-1", "often"] {
         assert_eq!(folder.run(&format!("stream --train a.txt --keys 9 --rebuild-above {rate}")).code, 2);

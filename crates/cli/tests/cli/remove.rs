@@ -261,7 +261,7 @@ fn streams_of_removals_that_cannot_be_are_refused() {
     let folder = folder();
     let line = "stream --train users.txt --remove gone.txt";
     for kind in ["", "--keys 100", "--kind bloom --keys 100", "--kind count-min"] {
-        folder.refused(&format!("{line} {kind}"), 1, &["cannot be removed", "--kind counting"]);
+        folder.refused(&format!("{line} {kind}"), 2, &["cannot be removed", "--kind counting"]);
     }
     folder.refused(&format!("{line} --kind counting"), 2, &["--keys N"]);
     folder.refused("stream --remove gone.txt --kind counting --keys 9", 2, &["--train"]);

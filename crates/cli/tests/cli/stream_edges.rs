@@ -87,18 +87,18 @@ fn an_output_that_is_an_input_by_another_name_is_refused() {
         ("filter a.tamis a.txt -o link.txt", "link.txt"),
     ] {
         let before = folder.read(name);
-        folder.refused(line, 1, &[name, "is an input and would be overwritten"]);
+        folder.refused(line, 2, &[name, "is an input and would be overwritten"]);
         assert!(folder.read(name) == before, "{line}");
     }
     folder.refused(
         "stream --train a.txt --query a.txt -o x.txt --counts ./x.txt",
-        1,
+        2,
         &["x.txt", "used for two outputs"],
     );
     let stdout = folder.run("stream --train a.txt --query a.txt --counts -");
-    assert_eq!(stdout.code, 1, "{}", stdout.out);
+    assert_eq!(stdout.code, 2, "{}", stdout.out);
     let file = folder.shell("$TAMIS stream --train - --keys 100 --state run < a.txt");
-    file.refused("- from a file", 1, &["standard input is a file", "name the file"]);
+    file.refused("- from a file", 2, &["standard input is a file", "name the file"]);
 }
 
 #[test]

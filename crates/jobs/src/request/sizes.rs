@@ -166,7 +166,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     };
     let number =
         digits.trim().parse::<f64>().map_err(|_| "not a number of bytes (64MB, 1GiB)".to_owned())? * factor;
-    if !(1.0..1e18).contains(&number) {
+    if !(1.0..=1e18).contains(&number) {
         return Err("must be between 1 byte and 1e18 bytes".into());
     }
     Ok(number as u64)

@@ -56,8 +56,8 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     files::check_is_no_input(path, inputs.iter().map(|input| &input.path))?;
     let store = exact::beside(path, &container)?.map(|store| (store, params.clone()));
     let keys = store.as_ref().map(|_| exact::path_beside(path));
-    if let Some(keys) = &keys {
-        files::check(keys)?;
+    if keys.is_some() {
+        exact::check_place(path)?;
         sources.keep();
     }
     if container.heavy().is_some() {

@@ -181,13 +181,12 @@ fn build_keeping(job: &Job, keep: Keep, output: &Path, control: &Control) -> Res
     let inputs = sources.explain();
     files::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
     Content::Sketches.check(output)?;
-    if keep == Keep::Keys {
-        let keys = exact::path_beside(output);
-        files::check(&keys)?;
-        files::check_is_no_input(&keys, inputs.iter().map(|input| &input.path))?;
+    let keys = (keep == Keep::Keys).then(|| exact::path_beside(output));
+    if let Some(keys) = &keys {
+        files::check_is_no_input(keys, inputs.iter().map(|input| &input.path))?;
+        exact::check_place(output)?;
         sources.keep(); // a pass of its own collects the keys
     }
-    let keys = (keep == Keep::Keys).then(|| exact::path_beside(output));
     let outputs = [Some(output), keys.as_deref()];
     let aside = Aside::open(&job.bad_rows, outputs, inputs.iter().map(|input| &input.path))?;
     let mut phases = vec![("open", start.elapsed())];

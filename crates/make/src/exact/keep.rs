@@ -1,17 +1,20 @@
 //! Keys collected from a table or from other files of keys, and written beside their filters.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use tamis::params::Params;
 use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Sources};
 
+use super::layout::MAGIC;
 use super::merge::{Source, merge, readers};
-use super::path_beside;
 use super::runs::{Record, Run, Sorter};
 use super::store::{Store, StoreRecords, Writer};
+use super::{Refusal, path_beside};
 use crate::count::KeyRules;
-use crate::files::{Draft, Mapped};
+use crate::files::{self, Draft, Mapped};
 use crate::place;
 use crate::place::folder_of;
 use crate::rows::{Groups, Key, Take};
@@ -75,6 +78,37 @@ pub fn beside(filters: &Path, container: &Mapped) -> Result<Option<Store>> {
         Some(_) => Store::open(filters, container).map(Some),
         None => Ok(None),
     }
+}
+
+/// Refuses to keep keys beside these filters where that place cannot be written, or something else is there:
+/// nobody named it, so nobody meant it to be replaced.
+pub fn check_place(filters: &Path) -> Result<()> {
+    let path = path_beside(filters);
+    files::check(&path)?;
+    match found(&path)? {
+        Some(Found::Other) => Err(Error::input(path, Refusal::Foreign { filters: filters.into() })),
+        Some(Found::Keys) | None => Ok(()),
+    }
+}
+
+/// What is in the place of exact keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// Exact keys, by their first bytes.
+    Keys,
+    /// Something else.
+    Other,
+}
+
+/// What is there; nothing where nothing is.
+pub fn found(path: &Path) -> Result<Option<Found>> {
+    if place::look(path).map_err(Error::io(path))?.is_none() {
+        return Ok(None);
+    }
+    let mut first = Vec::new();
+    let file = File::open(path).map_err(Error::io(path))?;
+    file.take(MAGIC.len() as u64).read_to_end(&mut first).map_err(Error::io(path))?;
+    Ok(Some(if first == MAGIC { Found::Keys } else { Found::Other }))
 }
 
 /// Writes the keys for filters of this digest and these parameters: those gathered, and those of

@@ -23,7 +23,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use self::join::{ANY_GROUP, Answers, Questions};
-pub use self::keep::{Gathered, beside, each, gather, write};
+pub use self::keep::{Found, Gathered, beside, check_place, each, found, gather, write};
 pub use self::layout::fuzz;
 pub use self::refusal::{Broken, Contradiction, Part, Refusal};
 pub use self::runs::full_disk;

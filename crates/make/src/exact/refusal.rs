@@ -21,6 +21,12 @@ pub enum Refusal {
         /// The file of filters.
         filters: PathBuf,
     },
+    /// Something else has the name that they would have.
+    #[error("is no file of keys, and the exact keys of {} would replace it", filters.display())]
+    Foreign {
+        /// The file of filters.
+        filters: PathBuf,
+    },
     /// The disk does not take more.
     #[error("no temporary file can be written there ({error}); nothing was changed")]
     NoTemporary {
@@ -36,6 +42,9 @@ impl refusal::Refusal for Refusal {
             Refusal::OfOthers { .. } => {
                 let again = Help::DoWith("build the filters again", vec![opt::EXACT.into()]);
                 vec![again, Help::Do("remove the file of keys, to go on without them")]
+            }
+            Refusal::Foreign { .. } => {
+                vec![Help::Do("move it away"), Help::Do("name another output")]
             }
             Refusal::NoTemporary { .. } => {
                 vec![Help::Do("make room"), Help::Do("name another folder in the variable TMPDIR")]
@@ -134,7 +143,8 @@ impl refusal::Refusal for Broken {
             Broken::Length { .. } | Broken::Damaged(_) => {
                 vec![Help::Do("build it again"), Help::Do("copy it again")]
             }
-            Broken::Magic | Broken::Corrupt(_) | Broken::TooLong => Vec::new(),
+            Broken::Magic => vec![Help::Do("move it away")],
+            Broken::Corrupt(_) | Broken::TooLong => Vec::new(),
         }
     }
 }

@@ -293,8 +293,18 @@ impl Target {
 
     fn temporary(&self) -> io::Result<TemporaryFile> {
         let readers = if self.replaced.is_some() { Readers::Owner } else { Readers::Usual };
-        // The name of the temporary file, which this error would show, helps nobody.
         TemporaryFile::new(&self.folder, readers)
-            .map_err(|error| io::Error::new(error.kind(), format!("cannot be written: {}", error.kind())))
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot be written: {}", words(&error))))
+    }
+}
+
+/// What is wrong, in short where the kind of an error says it; too many open files, for one, have no kind.
+fn words(error: &io::Error) -> String {
+    use io::ErrorKind::{NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        kind @ (NotFound | PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull) => {
+            kind.to_string()
+        }
+        _ => error.to_string(),
     }
 }
