@@ -16,6 +16,7 @@ use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
 use super::answers::Writing;
+use super::folder;
 use super::identity::Identity;
 use super::job::{Counts, Job};
 use super::kafka;
@@ -44,6 +45,8 @@ pub(super) struct Resumed {
     pub(super) begun: u64,
     /// Whether there is anything to go on from.
     pub(super) goes_on: bool,
+    /// Whether it may have written what no commit has: it was ended from outside, or had begun a batch.
+    broke_off: bool,
 }
 
 /// Sketches that a job keeps, and where their answers go.
@@ -69,10 +72,12 @@ impl Resumed {
             }
             None => (None, None, VecDeque::new()),
         };
+        let was_left = state.as_ref().is_some_and(|state| state.lock().was_left());
+        let broke_off = was_left || !planned.is_empty();
         let goes_on = commit.is_some() || !planned.is_empty();
         let begin = commit.unwrap_or_default();
         let begun = planned.back().map_or(begin.batch, |last| last.batch);
-        Ok(Resumed { state, begin, planned, begun, goes_on })
+        Ok(Resumed { state, begin, planned, begun, goes_on, broke_off })
     }
 
     /// The sketches of the job: those of its kind, then the counts beside them.
@@ -105,6 +110,28 @@ impl Resumed {
             }
         };
         self.sketches(job).into_iter().map(learned).collect()
+    }
+
+    /// Refuses outputs that have more than the commit, if no run of this state can have written it. What one may
+    /// have written is cut off when they are opened, which is said.
+    pub(super) fn check_outputs(&self, job: &Job, watch: &Watch) -> Result<()> {
+        let answers =
+            self.sketches(job).into_iter().map(|sketches| (sketches.output.regular(), sketches.length));
+        let known = self.begin.bad_rows.as_ref().zip(job.bad_rows.path());
+        let known = known.filter(|(known, path)| known.path == Target::File(path.into()).name());
+        let aside = known.map(|(known, path)| (Some(path), Some(known.length)));
+        for (path, length) in answers.chain(aside) {
+            let (Some(path), Some(length)) = (path, length) else { continue };
+            let there = place::look(path).map_err(Error::io(path))?.map_or(0, |file| file.len());
+            let bytes = there.saturating_sub(length);
+            if bytes > 0 && !self.broke_off {
+                return Err(Error::input(path, CannotResume::OutputLonger { bytes }));
+            }
+            if bytes > 0 {
+                watch.say(&News::CutOff { path: path.into(), bytes });
+            }
+        }
+        Ok(())
     }
 
     /// Whether there was a commit.
@@ -296,13 +323,18 @@ pub(super) fn check_places(job: &Job, streams: &Opened<'_>) -> Result<()> {
     let paths: Vec<PathBuf> = streams.values().flatten().flat_map(|stream| stream.source.paths()).collect();
     files::check_outputs(outputs, paths.iter().chain(&job.from).collect::<Vec<_>>())?;
     if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
-        let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
+        let places = folder::places(&folder)?;
+        let is_one_of = |path: &Path| place::Place::of(path).is_some_and(|place| places.contains(&place));
+        let below = |path: &&PathBuf| {
+            path.canonicalize().is_ok_and(|path| path.starts_with(&folder)) || is_one_of(path)
+        };
         if let Some(path) = paths.iter().find(below) {
             return Err(Error::input(path.clone(), CannotResume::InputInState));
         }
         let of_state = |path: &&PathBuf| {
             path.parent() == Some(&*folder)
                 && path.file_name().is_some_and(|name| is_of_state(&name.to_string_lossy()))
+                || is_one_of(path)
         };
         if let Some(path) = written.iter().find(of_state) {
             return Err(Error::input(path.clone(), CannotResume::OutputInState));

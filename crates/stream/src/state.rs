@@ -9,7 +9,7 @@
 //! | `filter-pane-T-N.tamis` | with windows: what belongs to the pane that begins at T, as of batch N |
 //! | `commit.json` | which batch, how far the streams were read, how long the output was |
 //! | `plan.log` | the batches since: where each begins and ends in all streams |
-//! | `spool-…` | what came from streams that cannot be read again |
+//! | `spool-…` | what came from streams that cannot be read again; `spool-…-pipe`: which pipe that was |
 //! | `kafka-id` | by which a broker knows whose answers it has |
 //!
 //! `job.json`, `commit.json` and each line of `plan.log` are `{"sum":"…","of":…}`: the checksum is that of
@@ -29,6 +29,7 @@ use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,6 +39,7 @@ use tamis_make::files;
 use tamis_make::resume::{Digest, Lock};
 use tamis_read::error::{Error, Result};
 
+use super::folder;
 use super::identity::{Identity, VERSION, differences};
 use super::refusal::{CannotResume, Failed};
 use super::role::ByRole;
@@ -164,7 +166,7 @@ pub(super) struct State {
     log: File,
     /// The last batch that is logged or committed.
     logged: u64,
-    _lock: Lock,
+    lock: Arc<Lock>,
 }
 
 impl State {
@@ -175,6 +177,7 @@ impl State {
             return Err(Error::input(folder, CannotResume::NoFolder));
         }
         make(folder)?;
+        folder::check(folder)?;
         let lock = Lock::at(&folder.join("lock"), folder)?;
         let path = folder.join("job.json");
         let asked = job.text()?;
@@ -210,13 +213,18 @@ impl State {
         // What was not written to its end, or follows a gap, would spoil what is appended.
         cut(&log, valid).map_err(Error::io(&path))?;
         let logged = planned.back().map_or(done, |last| last.batch);
-        let state = State { folder: folder.into(), log, logged, _lock: lock };
+        let state = State { folder: folder.into(), log, logged, lock: Arc::new(lock) };
         if let Some(commit) = &commit {
             state.name_newest(commit)?;
             files::sync_folder(folder)?;
         }
         state.tidy(commit.as_ref())?;
         Ok((state, commit, planned))
+    }
+
+    /// What keeps others away, for those who write to the folder when the run has ended: readers.
+    pub(super) fn lock(&self) -> Arc<Lock> {
+        Arc::clone(&self.lock)
     }
 
     /// The folder.
@@ -334,7 +342,7 @@ fn is_temporary(name: &str) -> bool {
 /// Whether a file of this name in a state folder is one of the state.
 pub(super) fn is_of_state(name: &str) -> bool {
     let of_a_run = ["filter-", "counts-", "spool-"].iter().any(|prefix| name.starts_with(prefix));
-    let own = ["lock", "job.json", "plan.log", "commit.json", "filter.tamis", "counts.tamis"];
+    let own = ["lock", "job.json", "plan.log", "commit.json", "filter.tamis", "counts.tamis", "kafka-id"];
     of_a_run || own.contains(&name) || is_temporary(name)
 }
 
