@@ -4,6 +4,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::Result;
+use tamis::params::Params;
+use tamis::sizing::{Kind, Shape, least_rate};
 use tamis_jobs::request::Reading;
 use tamis_make::exact::path_beside;
 use tamis_make::files::Mapped;
@@ -128,6 +130,31 @@ pub fn heavy(output: &Output, keys: Option<u64>, share: Option<f64>) {
             .map_or(String::new(), |share| format!(" with a share of {} or more", number::percent(share)));
         output.note(format!("{}{of} kept: tamis top lists them", number::counted(keys, "key")));
     }
+}
+
+/// A target that filters of this kind miss by more than a hundredth, and why, where that is known; of shapes with
+/// their keys and targets.
+pub fn missed_rate(output: &Output, kind: Kind, planned: impl IntoIterator<Item = (Shape, u64, f64)>) {
+    let missed = planned.into_iter().filter_map(|(shape, keys, asked)| {
+        let expected = shape.expected_rate(keys);
+        (expected > 1.01 * asked).then_some((expected, asked, expected == least_rate(keys)))
+    });
+    let factor = |(expected, asked, _): &(f64, f64, bool)| expected / asked;
+    let Some((expected, asked, least)) = missed.max_by(|a, b| factor(a).total_cmp(&factor(b))) else {
+        return;
+    };
+    let reason = if least { ": of so many keys, another one has the hash (64 bits) that often" } else { "" };
+    output.note(format!(
+        "{kind}: the expected rate is {}, above the target of {}{reason}",
+        number::rate(expected),
+        number::rate(asked)
+    ));
+}
+
+/// The same of all groups.
+pub fn missed_rates(output: &Output, params: &Params) {
+    let planned = params.groups.iter().map(|group| (group.shape, group.keys(), group.fpr()));
+    missed_rate(output, params.common.kind, planned);
 }
 
 /// That keywords were looked for, and no record has more than one.

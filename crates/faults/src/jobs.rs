@@ -112,6 +112,8 @@ pub const JOBS: &[Job] = &[
     keep("dedup --state, scalable", &["dedup 0.txt --state seen.tamis -o out.txt"],
         "dedup 0.txt 1.txt 2.txt --state seen.tamis -o out.txt --rejected again.txt", DEDUP),
     keep("stream", &[], "stream --train train.csv --key key --query ask.txt --query-key 1 --keys 30 --batch 10 -o out.txt", LIVE),
+    again("stream, two outputs", &["stream --train ask.txt --query train.csv --query-key key --keys 30 -o out.txt --counts hits.txt --epsilon 0.1 --bad-rows-to bad.txt"],
+        "stream --train train.csv --key key --query ask.txt --query-key 1 --keys 30 --batch 10 -o out.txt --counts hits.txt --epsilon 0.1 --bad-rows-to bad.txt"),
     keep("stream --state, new", &[],
         "stream --train train.csv --key key --query ask.txt --query-key 1 --keys 60 --batch 10 --counts hits.txt --epsilon 0.1 --commit-every 0 --state state -o out.txt", STREAM),
     keep("stream --state", &["stream --train train.csv --key key --query ask.txt --query-key 1 --keys 60 --batch 10 --commit-every 0 --state state -o out.txt"],

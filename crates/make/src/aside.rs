@@ -70,7 +70,7 @@ impl Aside {
         let Some(path) = bad_rows.path() else { return Ok(None) };
         files::check_outputs(outputs.into_iter().chain([Some(path)]), inputs)?;
         Content::BAD_ROWS.check(path)?;
-        let outlet = Outlet::open(&Destination::File(path.into()))?;
+        let outlet = Outlet::open(&Destination::at(path))?;
         let spill = Spill {
             records: SpooledTempFile::new_in(IN_MEMORY, folder_of(path)),
             length: 0,

@@ -10,6 +10,7 @@ use tamis_read::parquet::{Schema, Writer};
 
 use crate::changing::refuse_busy;
 use crate::files::{self, Draft};
+use crate::place;
 
 /// Where records go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,9 +25,26 @@ pub enum Destination {
 }
 
 impl Destination {
+    /// To what has this name, which may be the system's for standard output.
+    pub fn at(path: &Path) -> Destination {
+        match place::descriptor(path) {
+            Some(1) => Destination::Stdout,
+            _ => Destination::File(path.into()),
+        }
+    }
+
     /// This file, or nowhere.
     pub fn of_file(path: Option<&Path>) -> Destination {
-        path.map_or(Destination::Nowhere, |path| Destination::File(path.into()))
+        path.map_or(Destination::Nowhere, Destination::at)
+    }
+
+    /// The name by which it can be compared with other files. Standard output may lead to one.
+    pub fn named(&self) -> Option<&Path> {
+        match self {
+            Destination::Nowhere => None,
+            Destination::Stdout => Some(Path::new(place::STDOUT)),
+            Destination::File(path) => Some(path),
+        }
     }
 
     /// The file, where it is one.
@@ -68,7 +86,9 @@ impl Outlet {
             Destination::Stdout => (To::Live(stdout()), PathBuf::from("standard output")),
             Destination::File(path) => {
                 let special = fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
-                let to = if special {
+                let to = if place::descriptor(path) == Some(2) {
+                    To::Live(Box::new(io::stderr()))
+                } else if special {
                     let file = OpenOptions::new().write(true).open(path).map_err(Error::io(path))?;
                     To::Live(Box::new(file))
                 } else {

@@ -32,6 +32,9 @@ pub enum Refusal {
     /// The name that means standard output elsewhere.
     #[error("the result cannot go to standard output")]
     Stdout,
+    /// A name of a file that is open already: what replaces it is another one.
+    #[error("is a name for a file that is open, which cannot be replaced")]
+    Open,
     /// Its place cannot be written.
     #[error("{0}")]
     Place(Reason),
@@ -61,6 +64,7 @@ impl refusal::Refusal for Refusal {
             Refusal::IsInput => vec![Help::Do("name another output")],
             Refusal::NamedTwice => vec![Help::Do("name two files")],
             Refusal::Stdout => vec![Help::Do("name a file (./- is one called -)")],
+            Refusal::Open => vec![Help::Do("name the file itself")],
             Refusal::Place(_)
             | Refusal::NotAFile
             | Refusal::Empty
@@ -156,6 +160,9 @@ fn refuse_standard_output(path: &Path) -> Result<()> {
     if path == Path::new("-") {
         return Err(Error::input(path, Refusal::Stdout));
     }
+    if place::descriptor(path).is_some() && path.is_file() {
+        return Err(Error::input(path, Refusal::Open));
+    }
     Ok(())
 }
 
@@ -169,6 +176,7 @@ fn refused(whole::Error { path, reason }: whole::Error) -> Error {
 /// Refuses an output that is one of the inputs, or the exact keys beside one.
 pub fn check_is_no_input<P: AsRef<Path>>(path: &Path, inputs: impl IntoIterator<Item = P>) -> Result<()> {
     let is_of = |input: &Path| {
+        let input = if input == Path::new("-") { Path::new(place::STDIN) } else { input };
         place::is_one_file(path, input) || place::is_one_file(path, &exact::path_beside(input))
     };
     if inputs.into_iter().any(|input| is_of(input.as_ref())) {

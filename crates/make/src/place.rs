@@ -68,6 +68,25 @@ pub fn look(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
+/// The system's names of what a process was started with.
+pub const STDIN: &str = "/dev/stdin";
+pub(crate) const STDOUT: &str = "/dev/stdout";
+const STDERR: &str = "/dev/stderr";
+
+/// The number of an open file of this process, where a name is that of one. What is put in its place would be
+/// another file than the one that is open.
+pub fn descriptor(path: &Path) -> Option<u32> {
+    match path.to_str()? {
+        STDIN => Some(0),
+        STDOUT => Some(1),
+        STDERR => Some(2),
+        other => {
+            let number = other.strip_prefix("/dev/fd/").or_else(|| other.strip_prefix("/proc/self/fd/"))?;
+            number.parse().ok()
+        }
+    }
+}
+
 /// The folder of a file.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))

@@ -5,7 +5,7 @@
 //! a short read instead of a bus error.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::mem;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::detect::BadFormat;
 use super::dialect::Dialect;
 use super::lines::Fault;
 use super::options::Quotes;
-use super::origin::{Counted, Origin, damaged};
+use super::origin::{Counted, Origin, Whole, damaged};
 use super::pace::Pace;
 use super::reader::{Bytes, Compression, fill, fill_until};
 use super::row_ends::RowEnds;
@@ -409,8 +409,7 @@ fn open(
 
 /// The bytes of a plain file from this place on. Those before count as read.
 fn open_at(path: &Path, at: u64, count: &Arc<AtomicU64>) -> Result<Bytes> {
-    let mut file = File::open(path).map_err(Error::io(path))?;
-    file.seek(SeekFrom::Start(at)).map_err(Error::io(path))?;
+    let file = Whole::open(path, at).map_err(Error::io(path))?;
     count.store(at, Relaxed);
     Ok(Box::new(Counted { bytes: Box::new(file), count: Arc::clone(count) }))
 }

@@ -1,7 +1,7 @@
 //! Where the bytes of an input come from, and whether they can come again.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -76,7 +76,7 @@ impl Origin {
     /// Its bytes from the beginning.
     pub(super) fn open(&self, path: &Path) -> Result<Bytes> {
         match self {
-            Origin::File(path) => Ok(Box::new(File::open(path).map_err(Error::io(path))?)),
+            Origin::File(path) => Ok(Box::new(Whole::open(path, 0).map_err(Error::io(path))?)),
             Origin::Stream(stream) => stream.open(path),
         }
     }
@@ -154,6 +154,56 @@ impl Read for FromStart {
         let len = std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, self.at)?;
         self.at += len as u64;
         Ok(len)
+    }
+}
+
+/// A regular file, of which all is read that was there when it was opened.
+pub(super) struct Whole {
+    file: File,
+    at: u64,
+    length: u64,
+}
+
+impl Whole {
+    /// From this place on.
+    pub(super) fn open(path: &Path, at: u64) -> io::Result<Whole> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        if at > 0 {
+            file.seek(SeekFrom::Start(at))?;
+        }
+        Ok(Whole { file, at, length })
+    }
+}
+
+impl Read for Whole {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.file.read(buffer)?;
+        self.at += len as u64;
+        // There are files that never had the length that the system tells, but they keep it.
+        if len == 0
+            && !buffer.is_empty()
+            && self.at < self.length
+            && self.file.metadata()?.len() != self.length
+        {
+            return Err(WasCut::error());
+        }
+        Ok(len)
+    }
+}
+
+/// A file that became shorter while it was read: the last row is torn, and others are missing.
+#[derive(Debug, thiserror::Error)]
+#[error("it was cut while it was read; give a copy, or a file that nobody shortens meanwhile")]
+struct WasCut;
+
+impl WasCut {
+    fn error() -> io::Error {
+        io::Error::new(io::ErrorKind::UnexpectedEof, WasCut)
+    }
+
+    fn is(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<WasCut>())
     }
 }
 
@@ -280,7 +330,9 @@ pub(super) fn open<T>(
 /// What a failure to read means: that of a decompressor is about what the file holds.
 pub(super) fn damaged(path: &Path, compression: Option<Compression>, source: io::Error) -> Error {
     match compression {
-        Some(compression) if source.raw_os_error().is_none() && !NotKept::is(&source) => {
+        Some(compression)
+            if source.raw_os_error().is_none() && !NotKept::is(&source) && !WasCut::is(&source) =>
+        {
             Error::input(path, BadInput::Damaged { compression, source })
         }
         _ => Error::Io { path: path.to_owned(), source },

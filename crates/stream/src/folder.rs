@@ -10,7 +10,7 @@ use tamis_make::place::Place;
 use tamis_read::error::{Error, Result};
 
 use super::refusal::CannotResume;
-use super::state::is_of_state;
+use super::state::is_used;
 
 /// Refuses a folder in which something has the name of a file of a state, and is none. Nothing is opened.
 pub(super) fn check(folder: &Path) -> Result<()> {
@@ -18,7 +18,7 @@ pub(super) fn check(folder: &Path) -> Result<()> {
         let entry = entry.map_err(Error::io(folder))?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if !is_of_state(&name) {
+        if !is_used(&name) {
             continue;
         }
         let path = entry.path();
@@ -36,7 +36,7 @@ pub(super) fn check(folder: &Path) -> Result<()> {
 /// The files of the state in this folder, whatever other names they have.
 pub(super) fn places(folder: &Path) -> Result<HashSet<Place>> {
     let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
-    let of_state = entries.flatten().filter(|entry| is_of_state(&entry.file_name().to_string_lossy()));
+    let of_state = entries.flatten().filter(|entry| is_used(&entry.file_name().to_string_lossy()));
     Ok(of_state.filter_map(|entry| Place::of(&entry.path())).collect())
 }
 

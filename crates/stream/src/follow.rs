@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use tamis_make::place::number;
 use tamis_make::resume::is_same;
 
 use super::live::{Receive, Received};
+use super::lock;
 use super::refusal::Loss;
 use super::rotation::{self, Between};
 
@@ -113,10 +114,6 @@ fn was_quiet(file: &File) -> io::Result<bool> {
     let file = file.metadata()?;
     let times = [file.modified().ok(), file.created().ok()];
     Ok(times.into_iter().flatten().any(|time| time.elapsed().is_ok_and(|since| since >= QUIET)))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Generation {

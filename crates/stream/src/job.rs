@@ -242,6 +242,7 @@ impl Job {
             (self.state.as_deref(), "the state folder"),
             (self.output.regular(), "the output"),
             (counts, "the output"),
+            (self.bad_rows.path(), "the file of bad rows"),
         ];
         for (path, what) in places {
             let Some(path) = path else { continue };

@@ -15,6 +15,7 @@ mod folder;
 mod follow;
 mod identity;
 mod job;
+mod judge;
 pub mod kafka;
 mod learned;
 mod live;
@@ -43,7 +44,7 @@ mod text;
 mod watch;
 mod window;
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -88,6 +89,11 @@ pub struct Report {
     pub inputs: Vec<Explained>,
 }
 
+/// What a thread has that panicked is used as it is: the run ends with an error of its own.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Learns and answers until all streams have ended, or until it is asked to end.
 pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let start = Instant::now();
@@ -96,7 +102,6 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     // Until the threads that read have ended, too.
     let _lock = resumed.state.as_ref().map(State::lock);
     let learned = resumed.learned(job)?;
-    resumed.check_outputs(job, watch)?;
     let (none, names) = (open::no_groups(job), Mutex::new(Names::default()));
     let setups = open::setups(job, &none, &names, watch);
     watch.update(|status| status.batch = resumed.begin.batch);
@@ -107,6 +112,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     open::check_places(job, &opened)?;
     let inputs = opened.values().flatten().flat_map(|stream| stream.source.explained()).collect();
     let moved = resumed.leave_out_lost(&mut opened)?;
+    resumed.check_outputs(job, watch)?;
     let learners = resumed.learners(job, learned, control)?;
     let aside = resumed.aside(job, control)?;
     if let Some(window) = &job.window {

@@ -8,13 +8,14 @@
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use memchr::memrchr;
 use tamis_make::place;
 use tamis_read::{Control, Flow};
 
+use super::lock;
 use super::spool::Spool;
 
 /// The longest row: a peer is not trusted with more of our memory.
@@ -34,6 +35,9 @@ pub(super) enum Received {
     Lost,
     /// The end of all.
     End,
+    /// Bytes that the reader will refuse, and nothing comes after them: it says what is wrong with them. They
+    /// are not written down, or a later run would have to refuse them, too.
+    Refused,
 }
 
 /// Where live bytes come from.
@@ -72,7 +76,7 @@ impl Live {
     pub(super) fn flow(self, control: Arc<Control>) -> Flow {
         let live = Arc::new(Mutex::new(self));
         let asked = Arc::clone(&live);
-        let ready = move |patience| asked.lock().unwrap_or_else(PoisonError::into_inner).ready(patience);
+        let ready = move |patience| lock(&asked).ready(patience);
         Flow::new(Reading { live, control }, ready)
     }
 
@@ -114,11 +118,15 @@ impl Live {
                 self.whole = self.text.len();
                 self.ended = true;
             }
+            Received::Refused => {
+                (self.whole, self.ended) = (self.text.len(), true);
+                return Ok(());
+            }
             Received::Lost => self.text.clear(),
         }
         let new = self.text.get(before..).filter(|new| !new.is_empty());
         if let Some((spool, new)) = self.spool.as_ref().zip(new) {
-            spool.lock().unwrap_or_else(PoisonError::into_inner).append(new)?;
+            lock(spool).append(new)?;
         }
         Ok(())
     }
@@ -143,7 +151,7 @@ impl Read for Reading {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             self.control.check().map_err(io::Error::other)?;
-            let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut live = lock(&self.live);
             if !live.ready(LOOK) {
                 continue;
             }

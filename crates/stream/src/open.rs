@@ -112,28 +112,6 @@ impl Resumed {
         self.sketches(job).into_iter().map(learned).collect()
     }
 
-    /// Refuses outputs that have more than the commit, if no run of this state can have written it. What one may
-    /// have written is cut off when they are opened, which is said.
-    pub(super) fn check_outputs(&self, job: &Job, watch: &Watch) -> Result<()> {
-        let answers =
-            self.sketches(job).into_iter().map(|sketches| (sketches.output.regular(), sketches.length));
-        let known = self.begin.bad_rows.as_ref().zip(job.bad_rows.path());
-        let known = known.filter(|(known, path)| known.path == Target::File(path.into()).name());
-        let aside = known.map(|(known, path)| (Some(path), Some(known.length)));
-        for (path, length) in answers.chain(aside) {
-            let (Some(path), Some(length)) = (path, length) else { continue };
-            let there = place::look(path).map_err(Error::io(path))?.map_or(0, |file| file.len());
-            let bytes = there.saturating_sub(length);
-            if bytes > 0 && !self.broke_off {
-                return Err(Error::input(path, CannotResume::OutputLonger { bytes }));
-            }
-            if bytes > 0 {
-                watch.say(&News::CutOff { path: path.into(), bytes });
-            }
-        }
-        Ok(())
-    }
-
     /// Whether there was a commit.
     fn is_committed(&self) -> bool {
         self.begin != Commit::default()
@@ -173,35 +151,75 @@ impl Resumed {
         learned: Vec<Learned>,
         control: &'a Control,
     ) -> Result<Vec<Learner<'a>>> {
-        let learner = |(learned, sketches): (Learned, Sketches<'_>)| {
-            let Sketches { common, sizing, output, name, length, .. } = sketches;
+        let sketches = self.sketches(job);
+        let panes: Vec<Panes> =
+            sketches.iter().map(|of| self.panes(job, of.common, of.sizing)).collect::<Result<_>>()?;
+        let mut sinks = Vec::new();
+        let mut outputs: Vec<(usize, &Sketches<'_>)> = sketches.iter().enumerate().collect();
+        // Files are cut when they are opened: after all that may still be refused.
+        outputs.sort_by_key(|(_, sketches)| sketches.output.regular().is_some());
+        for (at, &Sketches { output, name, length, .. }) in outputs {
+            sinks.push((at, output.open(Continued { job, name, length, begun: self.begun }, control)?));
+        }
+        sinks.sort_by_key(|(at, _)| *at);
+        let all = learned.into_iter().zip(panes).zip(sinks).zip(sketches);
+        let learners = all.map(|(((learned, panes), (_, sink)), Sketches { common, .. })| {
+            let writing = Writing::new(&common.recipe, common.recipe.group.is_some());
+            Learner { learned, panes, sink, writing }
+        });
+        Ok(learners.collect())
+    }
+
+    /// Refuses outputs that cannot go on where the commit has them: all of them, before the first is cut. Says what
+    /// is cut off then.
+    pub(super) fn check_outputs(&self, job: &Job, watch: &Watch) -> Result<()> {
+        let mut cut_off = Vec::new();
+        for Sketches { output, name, length, .. } in self.sketches(job) {
             // Or all that was answered would be cut off.
             if self.is_committed() && length.is_none() && output.regular().is_some_and(Path::exists) {
                 return Err(self.out_of_range(if name == "counts" { "counts_output" } else { "output" }));
             }
-            Ok(Learner {
-                learned,
-                panes: self.panes(job, common, sizing)?,
-                sink: output.open(Continued { job, name, length, begun: self.begun }, control)?,
-                writing: Writing::new(&common.recipe, common.recipe.group.is_some()),
-            })
-        };
-        learned.into_iter().zip(self.sketches(job)).map(learner).collect()
+            output.check_length(length)?;
+            cut_off.extend(self.cut_off(output, length)?);
+        }
+        if let Some(path) = job.bad_rows.path() {
+            let (target, known) = self.set_aside(path);
+            target.check()?;
+            let is_there = || fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0);
+            if job.state.is_some() && known.is_none() && is_there() {
+                return Err(Error::input(path, CannotResume::AsideUnknown));
+            }
+            target.check_length(known)?;
+            cut_off.extend(self.cut_off(&target, known)?);
+        }
+        cut_off.iter().for_each(|cut_off| watch.say(cut_off));
+        Ok(())
+    }
+
+    /// What a file has beyond the commit. It is refused if no run of this state can have written it.
+    fn cut_off(&self, output: &Target, length: Option<u64>) -> Result<Option<News>> {
+        let Some((path, length)) = output.regular().zip(length) else { return Ok(None) };
+        let there = place::look(path).map_err(Error::io(path))?.map_or(0, |file| file.len());
+        match there.saturating_sub(length) {
+            0 => Ok(None),
+            bytes if self.broke_off => Ok(Some(News::CutOff { path: path.into(), bytes })),
+            bytes => Err(Error::input(path, CannotResume::OutputLonger { bytes })),
+        }
     }
 
     /// Where bad rows are set aside, after those that the commit has.
     pub(super) fn aside<'a>(&self, job: &Job, control: &'a Control) -> Result<Option<Aside<'a>>> {
         let Some(path) = job.bad_rows.path() else { return Ok(None) };
-        let target = Target::File(path.into());
-        target.check()?;
-        let known = self.begin.bad_rows.as_ref().filter(|known| known.path == target.name());
-        let is_there = || fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0);
-        if job.state.is_some() && known.is_none() && is_there() {
-            return Err(Error::input(path, CannotResume::AsideUnknown));
-        }
-        let length = known.map(|known| known.length);
+        let (target, length) = self.set_aside(path);
         let sink = target.open(Continued { job, name: "bad-rows", length, begun: self.begun }, control)?;
-        Ok(Some(Aside { sink, path: target.name(), is_new: known.is_none() }))
+        Ok(Some(Aside { sink, path: target.name(), is_new: length.is_none() }))
+    }
+
+    /// The file of bad rows, and how long it was at the commit, if that knows it.
+    fn set_aside(&self, path: &Path) -> (Target, Option<u64>) {
+        let target = Target::File(path.into());
+        let known = self.begin.bad_rows.as_ref().filter(|known| known.path == target.name());
+        (target, known.map(|known| known.length))
     }
 
     /// The panes of the commit; none without windows.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tamis_read::error::{Error, Result};
 
+use super::lock;
 use super::source::Records;
 
 /// Bytes of keys and hashes that wait.
@@ -133,7 +134,7 @@ pub(super) enum Popped {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Contents> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// An empty piece.

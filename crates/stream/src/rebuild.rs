@@ -4,7 +4,8 @@
 //! from the size: not by a clock. So a run that was killed makes its filters again at the same batch,
 //! and the bytes are those of a run that was never disturbed.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use tamis_read::NoThread;
 use tamis_read::error::Result;
 
 use super::learned::{Fill, Learned};
+use super::lock;
 use super::refusal::CannotResume;
 use super::sift::{Grouping, Making};
 use super::source::{Cut, Place, Reached, Records, Source};
@@ -80,7 +82,7 @@ impl Rebuild<'_> {
                 if records.is_empty() {
                     return changed();
                 }
-                learned.meet(&records, &names.lock().unwrap_or_else(PoisonError::into_inner).list)?;
+                learned.meet(&records, &lock(&names).list)?;
                 learned.train(&records)?;
                 left -= records.len() as u64;
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tamis::sizing::Kind;
 use tamis_make::number;
 use tamis_read::calendar;
-use tamis_read::refusal::{Help, Opt, Refusal};
+use tamis_read::refusal::{Help, Opt, Refusal, Voice};
 use thiserror::Error;
 
 use super::identity::{Difference, VERSION};
@@ -499,12 +499,6 @@ pub enum Failed {
         /// Who.
         peer: String,
     },
-    /// The same where the beginning of the row was used already.
-    #[error("the peer {peer} went away within its first rows: a quoted field does not close")]
-    LeftInRow {
-        /// Who.
-        peer: String,
-    },
 }
 
 impl Refusal for Failed {}
@@ -549,6 +543,14 @@ pub enum News {
         first: String,
         /// What it should have sent.
         header: String,
+    },
+    /// A peer of which it cannot be told how the rows are cut, while no other has told that.
+    #[error("{}", refused_peer(.peer, &.why.to_string()))]
+    PeerBeginning {
+        /// Who.
+        peer: String,
+        /// What is wrong with the beginning of its text.
+        why: Box<dyn Refusal>,
     },
     /// A peer within quotes.
     #[error("the peer {peer} opened a quoted field that does not close, and is left{}", left_out(*.bytes))]
@@ -643,7 +645,18 @@ pub enum News {
     Grown(u64),
 }
 
+fn refused_peer(peer: &str, why: &str) -> String {
+    format!("the peer {peer} was closed, and nothing of it was used: {why}")
+}
+
 impl Refusal for News {
+    fn reason(&self, voice: &dyn Voice) -> String {
+        match self {
+            News::PeerBeginning { peer, why } => refused_peer(peer, &why.reason(voice)),
+            _ => self.to_string(),
+        }
+    }
+
     fn help(&self) -> Vec<Help> {
         match self {
             News::Memory { .. } => vec![Help::Do("a longer slide takes less")],
@@ -655,6 +668,7 @@ impl Refusal for News {
                 Help::Do("let each peer send the header first"),
                 Help::GiveIf("if none sends one", vec![opt::NO_HEADER.into()]),
             ],
+            News::PeerBeginning { why, .. } => why.help(),
             News::PeerQuote { .. } => {
                 vec![Help::GiveIf("if quotes are ordinary characters", vec![opt::QUOTES.with("none")])]
             }

@@ -166,21 +166,26 @@ fn after_date(was: &str, old: &Path, name: &Path) -> Between {
     let is_later = |path: &Path, stem: &str| {
         // A name that counts down would be older, and not written to since. Dates count up, and a slow writer may
         // still write to an old file when there is a newer one.
-        path != name && later(stem, was) && (is_dated(stem) || modified(path) >= modified(old))
+        let is_larger = order(stem, was) == Some(Ordering::Greater);
+        path != name && is_larger && (is_dated(stem) || modified(path) >= modified(old))
     };
     let folder = beside(old).into_iter().filter_map(|path| {
         let file = last(&path);
-        let stem = unpacked(&file).unwrap_or(&file).to_owned();
-        (is_later(&path, &stem) && has_text(&path)).then_some((stem, path))
+        let packed = unpacked(&file);
+        let stem = packed.unwrap_or(&file).to_owned();
+        is_later(&path, &stem).then_some((stem, packed.is_some(), path))
     });
-    let mut files: Vec<(String, PathBuf)> = folder.collect();
-    files.sort_by(|(one, _), (other, _)| if later(one, other) { Ordering::Greater } else { Ordering::Less });
-    match files.into_iter().next() {
+    let mut files: Vec<(String, bool, PathBuf)> = folder.collect();
+    // A file that is there counts, and not what was made of it.
+    files.sort_by(|(one, one_packed, _), (other, other_packed, _)| {
+        let order = order(one, other).unwrap_or(Ordering::Equal);
+        order.then_with(|| one.cmp(other)).then(one_packed.cmp(other_packed))
+    });
+    files.dedup_by(|(later, ..), (stem, ..)| later == stem);
+    match files.into_iter().find(|(.., path)| has_text(path)) {
         None => Between::Nothing,
-        Some((stem, path)) if unpacked(&last(&path)).is_some() => {
-            Between::Gone(path.with_file_name(stem), Some(path))
-        }
-        Some((_, path)) => Between::File(path),
+        Some((stem, true, path)) => Between::Gone(path.with_file_name(stem), Some(path)),
+        Some((_, false, path)) => Between::File(path),
     }
 }
 
@@ -189,8 +194,8 @@ fn is_dated(name: &str) -> bool {
     name.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() >= 4)
 }
 
-/// Whether a name is another one with larger numbers.
-fn later(name: &str, than: &str) -> bool {
+/// How names follow each other that differ in their numbers alone.
+fn order(name: &str, than: &str) -> Option<Ordering> {
     let (mut one, mut other) = (name, than);
     let mut order = Ordering::Equal;
     loop {
@@ -203,9 +208,9 @@ fn later(name: &str, than: &str) -> bool {
             continue;
         }
         match (one.chars().next(), other.chars().next()) {
-            (None, None) => return order == Ordering::Greater,
+            (None, None) => return Some(order),
             (Some(a), Some(b)) if a == b => (one, other) = (&one[a.len_utf8()..], &other[b.len_utf8()..]),
-            _ => return false,
+            _ => return None,
         }
     }
 }
@@ -258,6 +263,21 @@ mod tests {
             "no x.log-1116, x.log-1116.gz"
         );
         assert_eq!(next(&["old", "x.log"], "old"), "x.log");
+    }
+
+    /// As `gzip -k` leaves them, and every gzip while it is at work.
+    #[test]
+    fn a_file_that_is_there_is_read_though_a_compressed_one_is_beside_it() {
+        let names = ["x.log-15", "x.log-16", "x.log-16.gz", "x.log-17.bz2", "x.log-17.gz", "x.log"];
+        assert_eq!(next(&names, "x.log-15"), "x.log-16");
+        assert_eq!(next(&names, "x.log-16"), "no x.log-17, x.log-17.bz2");
+        let empty = ["empty-15", "empty-16", "empty-16.gz", "empty-17.gz", "empty-18"];
+        let folder = folder(&empty);
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("empty-16.gz"), "what gzip makes of nothing").unwrap();
+        fs::write(at("empty-18"), "x\n").unwrap();
+        assert_eq!(after(&at("empty-15"), &at("x.log")), Between::File(at("empty-18")));
+        assert_eq!(next(&["x.log.1", "x.log.1.gz", "x.log.2", "x.log"], "x.log.2"), "x.log.1");
     }
 
     /// The newer file was once passed over without a word.

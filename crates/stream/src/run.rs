@@ -1,11 +1,12 @@
 //! The run itself: batch after batch, each gathered, logged, learned and answered; and commits.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tamis::params::Name;
 use tamis_make::failpoint::reach;
+use tamis_make::files;
 use tamis_make::rows::Names;
 use tamis_read::Control;
 use tamis_read::error::Result;
@@ -14,6 +15,7 @@ use super::Report;
 use super::answers::{Asking, Distinct, Writing};
 use super::job::Job;
 use super::learned::Learned;
+use super::lock;
 use super::panes::Panes;
 use super::rebuild::{self, Rebuild};
 use super::refusal::{CannotResume, News};
@@ -261,8 +263,8 @@ impl<'a> Run<'a> {
         }
         if !closed {
             let aside = self.aside.as_mut().map(|aside| &mut aside.sink);
-            let mut sinks = self.learners.iter_mut().map(|learner| &mut learner.sink).chain(aside);
-            sinks.try_for_each(|sink| sink.finish())?;
+            let sinks = self.learners.iter_mut().map(|learner| &mut learner.sink).chain(aside);
+            files::finish_all(sinks.filter_map(|sink| sink.draft()))?;
         }
         let fill = self.learners[0].learned.fill()?;
         self.watch.update(|status| status.fill = Some(fill));
@@ -340,7 +342,7 @@ impl<'a> Run<'a> {
 
     /// Learns the rows of the batch; how many of them are taken.
     fn learn(&mut self, moment: Option<i64>) -> Result<u64> {
-        let found = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = lock(self.names);
         let found = self.known.as_ref().unwrap_or(&found.list);
         let records = &self.streams[Role::Train].records;
         let (Some(times), Some(moment)) = (&mut self.times, moment) else {
@@ -478,7 +480,7 @@ impl<'a> Run<'a> {
         if records.is_empty() {
             return Ok((0, 0));
         }
-        let found = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = lock(self.names);
         let found = self.known.as_ref().unwrap_or(&found.list);
         // Counts beside filters go on counting all that came.
         let removed = self.learners[0].learned.remove(records, found)?;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tamis_make::files::{self, Draft};
 use tamis_make::resume::Appended;
 use tamis_make::{destination, place};
-use tamis_read::Control;
 use tamis_read::error::{Error, Result};
+use tamis_read::{Compression, Control};
 
 use super::job::Job;
 use super::kafka;
@@ -29,9 +29,9 @@ pub trait AnswerSink {
     /// How much was appended, where a later run can go back to that.
     fn length(&self) -> Option<u64>;
 
-    /// Notes that the run came to its end.
-    fn finish(&mut self) -> Result<()> {
-        Ok(())
+    /// Gives up the file that appears when the run has come to its end, so that all outputs appear together.
+    fn draft(&mut self) -> Option<Draft> {
+        None
     }
 
     /// For how long answers are held back that readers do not see before they are synced.
@@ -102,10 +102,7 @@ impl Target {
     /// Refuses what cannot be written, before anything is.
     pub(super) fn check(&self) -> Result<()> {
         let Some(path) = self.regular() else { return Ok(()) };
-        let packed = |end: &std::ffi::OsStr| {
-            ["gz", "zst", "bz2", "xz"].iter().any(|name| end.eq_ignore_ascii_case(name))
-        };
-        if path.extension().is_some_and(packed) {
+        if Compression::of_name(path).is_some() {
             return Err(Error::input(path, Impossible::Appended));
         }
         files::check(path)
@@ -146,15 +143,20 @@ impl Target {
                 Box::new(Replaced { draft: Some(Draft::new(path)?), path: path.clone() })
             }
             Target::File(path) => {
-                let there = place::look(path).map_err(Error::io(path))?.map_or(0, |file| file.len());
-                let length = length.unwrap_or(0);
-                if there < length {
-                    let why = CannotResume::OutputShortened { length: there, written: length };
-                    return Err(Error::input(path.clone(), why));
-                }
-                Box::new(Appended::open(path, length)?)
+                self.check_length(length)?; // nobody knows what was done since
+                Box::new(Appended::open(path, length.unwrap_or(0))?)
             }
         })
+    }
+
+    /// Refuses a file that has less than the commit has of it.
+    pub(super) fn check_length(&self, length: Option<u64>) -> Result<()> {
+        let Some((path, written)) = self.regular().zip(length) else { return Ok(()) };
+        let length = place::look(path).map_err(Error::io(path))?.map_or(0, |file| file.len());
+        if length < written {
+            return Err(Error::input(path, CannotResume::OutputShortened { length, written }));
+        }
+        Ok(())
     }
 }
 
@@ -174,7 +176,7 @@ impl AnswerSink for Appended {
 
 /// Appears when all streams have ended, in place of what was there: a run that fails leaves that.
 struct Replaced {
-    /// Until it has.
+    /// Until it is given up.
     draft: Option<Draft>,
     path: PathBuf,
 }
@@ -193,8 +195,8 @@ impl AnswerSink for Replaced {
         None
     }
 
-    fn finish(&mut self) -> Result<()> {
-        self.draft.take().map_or(Ok(()), Draft::finish)
+    fn draft(&mut self) -> Option<Draft> {
+        self.draft.take()
     }
 }
 

@@ -4,8 +4,9 @@
 //! those of several follow each other in the order in which they came. Who connects has one peer, and the
 //! next one when it has gone.
 //!
-//! How rows are cut is known when the beginning of the text was looked at. Until then one peer leads: the
-//! first that has sent a line. Memory is bounded however many peers there are and whatever they send: each
+//! How rows are cut is told by the first peer whose beginning can be understood; nothing is handed on before,
+//! and of each peer whole rows alone. A peer that cannot be understood is closed with a note, or ends the run
+//! where bad rows do. Memory is bounded however many peers there are and whatever they send: each
 //! may have a short unfinished row, and few at a time a long one; the others wait.
 
 use std::io::{self, Read};
@@ -14,10 +15,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tamis_make::rows::OnBad;
+use tamis_read::error::{Error, Result};
+use tamis_read::refusal::Refusal;
 
+use super::judge::{Extent, Judge};
 use super::live::{Receive, Received};
 use super::net::{Idle, Peers, is_for_now, poll};
-use super::peer::{Manner, Peer, SHORT, Wrong};
+use super::peer::{Manner, Peer, SHORT, Text, Wrong};
 use super::refusal::{Failed, News};
 use super::watch::Herald;
 
@@ -27,8 +31,7 @@ const MOST_PEERS: usize = 256;
 /// Peers that may be within a long row at once.
 const ROOMS: usize = 4;
 
-/// How long a peer may be silent while others wait for it: for the room of its long row, or for the rest of a
-/// row that was begun.
+/// How long a peer may be silent while others wait for the room of its long row.
 const ROOM_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Read of one peer before it is the turn of the next.
@@ -38,11 +41,13 @@ const PART: usize = 64 << 10;
 const ENOUGH: usize = 1 << 20;
 
 /// What is known of the text of a socket by those who read it.
-pub(super) type Known = Arc<OnceLock<Manner>>;
+pub(super) type Known = Arc<OnceLock<Arc<Manner>>>;
 
 /// How peers are treated.
 pub(super) struct Treatment {
+    /// What the reader knows when it has understood the beginning of all that was handed on.
     pub(super) known: Known,
+    pub(super) judge: Judge,
     pub(super) idle: Idle,
     pub(super) on_bad: OnBad,
     pub(super) herald: Herald,
@@ -54,6 +59,16 @@ enum Gone {
     Broke(io::Error),
     Silent(Duration),
     Wrong(Wrong),
+    /// Its text cannot be understood.
+    Refused(Box<dyn Refusal>),
+}
+
+/// What the beginning of a text tells.
+enum Told {
+    Nothing,
+    /// How rows are cut.
+    Manner,
+    Wrong(Gone),
 }
 
 /// The rows of all peers.
@@ -62,6 +77,10 @@ pub(super) struct Socket {
     open: Vec<Peer>,
     treatment: Treatment,
     most: usize,
+    /// How rows are cut, as the first peer told.
+    manner: Option<Arc<Manner>>,
+    /// Whether what was handed on cannot be understood: the reader says what is wrong with it.
+    refused: bool,
     /// Whether it was said that there is no place for more.
     full: bool,
     /// Whether the last peer that went away had ended its text.
@@ -82,6 +101,8 @@ impl Socket {
             open: Vec::new(),
             treatment,
             most,
+            manner: None,
+            refused: false,
             full: false,
             ended_well: false,
             turn: 0,
@@ -114,45 +135,97 @@ impl Socket {
         Ok(())
     }
 
-    /// Tells peers how rows are cut, when that has become known: first the one that led, whose row may have
-    /// been begun.
+    /// How rows are cut, if that is known.
+    fn manner(&self) -> Option<Arc<Manner>> {
+        self.treatment.known.get().or(self.manner.as_ref()).cloned()
+    }
+
+    /// Tells peers how rows are cut, or looks for one that tells it.
     fn settle(&mut self, into: &mut Vec<u8>) -> io::Result<()> {
-        let known = Arc::clone(&self.treatment.known);
-        let Some(manner) = known.get() else {
-            if !self.open.iter().any(|peer| peer.text.leads()) {
-                for peer in &mut self.open {
-                    peer.text.wait(&[], into.is_empty(), peer.met.elapsed(), into);
-                }
-            }
-            return Ok(());
-        };
+        let manner = self.manner();
         let mut at = 0;
-        self.open.sort_by_key(|peer| !peer.text.leads());
-        while at < self.open.len() && !self.open.iter().any(|peer| peer.text.is_within_row()) {
-            match self.open[at].text.knows() {
-                true => at += 1,
-                false => match self.open[at].text.know(manner, into) {
-                    Ok(()) => at += 1,
-                    Err(wrong) => self.leave(at, Gone::Wrong(wrong), into)?,
+        while at < self.open.len() {
+            let text = &mut self.open[at].text;
+            let gone = match &manner {
+                Some(_) if text.knows() => None,
+                Some(manner) => text.know(manner, into).err().map(Gone::Wrong),
+                None => match self.begin(at, into)? {
+                    Told::Nothing => None,
+                    Told::Manner => return Ok(()),
+                    Told::Wrong(why) => Some(why),
                 },
+            };
+            match gone {
+                None => at += 1,
+                Some(why) => self.leave(at, why, into)?,
             }
         }
         Ok(())
     }
 
-    /// The peers that may be read now: all, but those that wait for room or for a row that was begun.
-    fn served(&mut self) -> Vec<usize> {
-        let within = self.open.iter().position(|peer| peer.text.is_within_row());
-        let leads = self.open.iter().position(|peer| peer.text.leads());
-        if let Some(only) = within.or(leads) {
-            let now = Instant::now();
-            self.open
-                .iter_mut()
-                .enumerate()
-                .filter(|(at, _)| *at != only)
-                .for_each(|(_, peer)| peer.heard = now);
-            return vec![only];
+    /// Looks whether the beginning of a peer's text tells how rows are cut; its rows are handed on then.
+    fn begin(&mut self, at: usize, into: &mut Vec<u8>) -> io::Result<Told> {
+        let text = &mut self.open[at].text;
+        let too_long = text.is_too_long();
+        let Some(beginning) = text.beginning() else { return Ok(Told::Nothing) };
+        let judged = (self.treatment.judge)(beginning, Extent::Beginning);
+        let beginning = beginning.len();
+        match judged {
+            Ok(None) if too_long => Ok(Told::Wrong(Gone::Wrong(Wrong::Quote))),
+            Ok(None) => Ok(Told::Nothing),
+            judged => {
+                let mut text = std::mem::take(&mut self.open[at].text);
+                let told = self.hear_of(&mut text, beginning, judged, into);
+                self.open[at].text = text;
+                told
+            }
         }
+    }
+
+    /// Uses what the beginning of a text tells. What is wrong with it where no bad row is left out, the reader
+    /// says, which is given this much of it.
+    fn hear_of(
+        &mut self,
+        text: &mut Text,
+        beginning: usize,
+        judged: Result<Option<Manner>>,
+        into: &mut Vec<u8>,
+    ) -> io::Result<Told> {
+        let tolerates = self.peers.address.listens && self.treatment.on_bad != OnBad::Fail;
+        match judged {
+            Ok(None) => Ok(Told::Nothing),
+            Ok(Some(manner)) => {
+                let manner = self.manner.insert(Arc::new(manner));
+                Ok(text
+                    .lead(manner, into)
+                    .map_or_else(|wrong| Told::Wrong(Gone::Wrong(wrong)), |()| Told::Manner))
+            }
+            Err(Error::Input { why, .. } | Error::Row { why, .. }) if tolerates => {
+                Ok(Told::Wrong(Gone::Refused(why)))
+            }
+            Err(Error::Input { .. } | Error::Row { .. }) => {
+                into.extend_from_slice(&text.all()[..beginning]);
+                if into.last() != Some(&b'\n') {
+                    into.push(b'\n');
+                }
+                self.refused = true;
+                Ok(Told::Manner)
+            }
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+
+    /// What came since there was this much.
+    fn received(&self, before: usize, into: &[u8]) -> Received {
+        match into.len() > before {
+            _ if self.refused => Received::Refused,
+            true => Received::Bytes,
+            false => Received::Nothing,
+        }
+    }
+
+    /// The peers that may be read now: all, but those that wait for room.
+    fn served(&mut self) -> Vec<usize> {
         let mut rooms = ROOMS;
         for peer in &mut self.open {
             peer.room &= peer.text.unfinished() >= SHORT;
@@ -183,7 +256,7 @@ impl Socket {
             let peer = &mut self.open[at];
             if !ready {
                 let limit = match self.treatment.idle {
-                    _ if !all_served && peer.keeps_others() => Some(ROOM_PATIENCE),
+                    _ if !all_served && peer.room => Some(ROOM_PATIENCE),
                     Idle::Never => None,
                     Idle::After(time) => Some(time),
                 };
@@ -193,9 +266,7 @@ impl Socket {
                 }
                 continue;
             }
-            // While nothing is known, one leads, and the others are heard when it is.
-            let enough = if self.treatment.known.get().is_none() { 1 } else { ENOUGH };
-            if into.len() - before >= enough {
+            if into.len() - before >= ENOUGH {
                 self.turn = at;
                 break;
             }
@@ -204,8 +275,12 @@ impl Socket {
             }
         }
         gone.sort_by_key(|(at, _)| *at);
+        let known = self.manner().is_some();
         while let Some((at, why)) = gone.pop() {
             self.leave(at, why, into)?;
+            if !known && into.len() > before {
+                break; // one has told how rows are cut, and the others are found gone again
+            }
         }
         Ok(())
     }
@@ -219,7 +294,7 @@ impl Socket {
 
     /// Reads once of a peer; why it is gone, if it is.
     fn hear(&mut self, at: usize, into: &mut Vec<u8>) -> Option<Gone> {
-        let leads = !self.open.iter().enumerate().any(|(other, peer)| other != at && peer.text.leads());
+        let manner = self.manner();
         let peer = &mut self.open[at];
         let len = match peer.stream.read(&mut self.buffer) {
             Ok(0) => return Some(Gone::Well),
@@ -229,10 +304,10 @@ impl Socket {
         };
         peer.heard = Instant::now();
         let bytes = &self.buffer[..len];
-        match self.treatment.known.get().filter(|_| peer.text.knows()) {
-            Some(manner) => peer.text.take(bytes, manner, into).err().map(Gone::Wrong),
+        match manner.filter(|_| peer.text.knows()) {
+            Some(manner) => peer.text.take(bytes, &manner, into).err().map(Gone::Wrong),
             None => {
-                peer.text.wait(bytes, leads, peer.met.elapsed(), into);
+                peer.text.wait(bytes);
                 None
             }
         }
@@ -242,13 +317,15 @@ impl Socket {
     fn leave(&mut self, at: usize, why: Gone, into: &mut Vec<u8>) -> io::Result<()> {
         let Peer { name, text, .. } = self.open.remove(at);
         self.most = if self.peers.address.listens { MOST_PEERS } else { 1 };
-        let manner = self.treatment.known.get().filter(|_| text.knows());
-        let (bytes, within) = (text.unfinished() as u64, text.is_within_row());
+        let bytes = text.unfinished() as u64;
         let why = match why {
-            Gone::Well => text.end(manner, into).map_or_else(Gone::Wrong, |()| Gone::Well),
+            Gone::Well => self.end(text, into)?,
             other => other,
         };
-        let broken = matches!(why, Gone::Broke(_)) || bytes > 0 && !matches!(why, Gone::Well);
+        // What a stranger sends is no fault of those who came before it.
+        let wrong = matches!(why, Gone::Wrong(_) | Gone::Refused(_));
+        let torn = bytes > 0 && !matches!(why, Gone::Well) && !(wrong && self.peers.address.listens);
+        let broken = matches!(why, Gone::Broke(_)) || torn;
         self.ended_well = !broken;
         if self.open.is_empty() {
             let fault = broken.then(|| io::Error::other("the last one went away within a row"));
@@ -257,20 +334,38 @@ impl Socket {
         let peer = name;
         let news = match why {
             Gone::Well => return Ok(()),
-            _ if within => return Err(io::Error::other(Failed::LeftInRow { peer })),
             Gone::Wrong(Wrong::Quote) if self.treatment.on_bad == OnBad::Fail => {
                 return Err(io::Error::other(Failed::OpenQuote { peer }));
             }
             Gone::Wrong(Wrong::Quote) => News::PeerQuote { peer, bytes },
             Gone::Wrong(Wrong::Header(first)) => {
-                let header = manner.map(Manner::header).unwrap_or_default();
+                let header = self.manner().map(|manner| manner.header()).unwrap_or_default();
                 News::PeerHeader { peer, first, header }
             }
+            Gone::Refused(why) => News::PeerBeginning { peer, why },
             Gone::Silent(time) => News::PeerSilent { peer, seconds: time.as_secs(), bytes },
             Gone::Broke(why) => News::PeerBroke { peer, why: why.to_string(), bytes },
         };
         self.treatment.herald.say(&news);
         Ok(())
+    }
+
+    /// Hands on the last row of a peer that went well; how it went.
+    fn end(&mut self, mut text: Text, into: &mut Vec<u8>) -> io::Result<Gone> {
+        if text.unfinished() == 0 {
+            return Ok(Gone::Well);
+        }
+        if self.manner().is_none() {
+            let judged = (self.treatment.judge)(text.all(), Extent::Whole);
+            let all = text.unfinished();
+            if let Told::Wrong(why) = self.hear_of(&mut text, all, judged, into)? {
+                return Ok(why);
+            }
+        }
+        let Some(manner) = self.manner() else { return Ok(Gone::Well) };
+        let known = if text.knows() { Ok(()) } else { text.know(&manner, into) };
+        let ended = known.and_then(|()| text.end(&manner, into));
+        Ok(ended.map_or_else(Gone::Wrong, |()| Gone::Well))
     }
 }
 
@@ -289,7 +384,12 @@ impl Receive for Socket {
         }
         let before = into.len();
         self.welcome()?;
+        let known = self.manner().is_some();
         self.settle(into)?;
+        // The reader understands the text by what it was judged by, and nothing else.
+        if !known && into.len() > before {
+            return Ok(self.received(before, into));
+        }
         if self.open.is_empty() && into.len() == before {
             if self.peers.is_over() {
                 return if self.ended_well { Ok(Received::End) } else { Err(self.peers.fault()) };
@@ -301,7 +401,7 @@ impl Receive for Socket {
         }
         let patience = if into.len() == before { patience } else { Duration::ZERO };
         self.read(patience, into)?;
-        Ok(if into.len() > before { Received::Bytes } else { Received::Nothing })
+        Ok(self.received(before, into))
     }
 }
 

@@ -29,6 +29,7 @@ use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -100,19 +101,16 @@ impl Commit {
     /// written, not who wrote them: what is counted on, joined to a path or opened is looked at first.
     /// Places and bookmarks are looked at by the sources they belong to.
     fn unlikely(&self) -> Option<&'static str> {
-        let named = |start: &str, name: &String| {
-            name.starts_with(start) && name.ends_with(".tamis") && !name.contains(['/', '\\', '\0'])
-        };
         let panes = self.window.clone().unwrap_or_default();
-        let all_named =
-            |start: &str, files: &[(i64, String)]| files.iter().all(|(_, name)| named(start, name));
+        let all_panes =
+            |kind: &str, files: &[(i64, String)]| files.iter().all(|(_, name)| is_pane(kind, name));
         let wrong = [
             ("batch", self.batch > MOST_BATCHES),
-            ("filter", self.filter.as_ref().is_some_and(|name| !named("filter-", name))),
-            ("counts", self.counts.as_ref().is_some_and(|name| !named("counts-", name))),
+            ("filter", self.filter.as_ref().is_some_and(|name| !is_learned("filter", name))),
+            ("counts", self.counts.as_ref().is_some_and(|name| !is_learned("counts", name))),
             ("keys", self.keys == Some(0)),
-            ("window.filter", !all_named("filter-pane-", &panes.filter)),
-            ("window.counts", !all_named("counts-pane-", &panes.counts)),
+            ("window.filter", !all_panes("filter", &panes.filter)),
+            ("window.counts", !all_panes("counts", &panes.counts)),
         ];
         wrong.into_iter().find_map(|(field, wrong)| wrong.then_some(field))
     }
@@ -298,8 +296,7 @@ impl State {
     fn tidy(&self, commit: Option<&Commit>) -> Result<()> {
         let kept: HashSet<&String> = commit.iter().flat_map(|commit| commit.files()).collect();
         for name in names(&self.folder)? {
-            let of_a_commit = ["filter-", "counts-"].iter().any(|prefix| name.starts_with(prefix));
-            let old = of_a_commit && name.ends_with(".tamis") && !kept.contains(&name);
+            let old = is_of_a_commit(&name) && !kept.contains(&name);
             if old || is_temporary(&name) {
                 let path = self.path(&name);
                 fs::remove_file(&path).map_err(Error::io(&path))?;
@@ -339,10 +336,42 @@ fn is_temporary(name: &str) -> bool {
     name.starts_with(".tamis-") && name.ends_with(".tmp")
 }
 
-/// Whether a file of this name in a state folder is one of the state.
+/// What stands in a name between these two.
+fn between<'a>(name: &'a str, kind: &str) -> Option<&'a str> {
+    name.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".tamis")
+}
+
+/// Whether this is a number as it is written here.
+fn is_number<T: FromStr + ToString>(text: &str) -> bool {
+    text.parse::<T>().is_ok_and(|number| number.to_string() == text)
+}
+
+/// Whether a file of this name has what was learned up to a batch. Any other may be somebody's own.
+fn is_learned(kind: &str, name: &str) -> bool {
+    between(name, kind).is_some_and(is_number::<u64>)
+}
+
+/// Whether a file of this name has a pane of it.
+fn is_pane(kind: &str, name: &str) -> bool {
+    let parts = between(name, kind).and_then(|name| name.strip_prefix("pane-")?.rsplit_once('-'));
+    parts.is_some_and(|(start, batch)| is_number::<i64>(start) && is_number::<u64>(batch))
+}
+
+/// Whether a file of this name has something that a commit speaks of, or spoke of.
+fn is_of_a_commit(name: &str) -> bool {
+    ["filter", "counts"].iter().any(|kind| is_learned(kind, name) || is_pane(kind, name))
+}
+
+/// Whether a run opens or replaces a file of this name in a state folder, if it is there.
+pub(super) fn is_used(name: &str) -> bool {
+    let is_kept_beside = ["filter-", "counts-"].iter().any(|prefix| name.starts_with(prefix));
+    is_of_state(name) && (!is_kept_beside || is_of_a_commit(name))
+}
+
+/// Whether a file of this name in a state folder is one of the state, or may become one.
 pub(super) fn is_of_state(name: &str) -> bool {
     let of_a_run = ["filter-", "counts-", "spool-"].iter().any(|prefix| name.starts_with(prefix));
-    let own = ["lock", "job.json", "plan.log", "commit.json", "filter.tamis", "counts.tamis", "kafka-id"];
+    let own = ["lock", "job.json", "plan.log", "commit.json", "kafka-id", "filter.tamis", "counts.tamis"];
     of_a_run || own.contains(&name) || is_temporary(name)
 }
 
@@ -565,6 +594,19 @@ mod tests {
         let names = names(folder.path()).unwrap();
         assert_eq!(names, ["commit.json", "filter-3.tamis", "filter.tamis", "job.json", "lock", "plan.log"]);
         assert_eq!(fs::read_to_string(folder.path().join("filter.tamis")).unwrap(), "3");
+    }
+
+    #[test]
+    fn files_that_people_keep_beside_the_state_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut state, ..) = State::open(folder.path(), &job(5)).unwrap();
+        let own = ["filter-backup.tamis", "filter-01.tamis", "counts-pane-1.tamis", "filter-pane-x-1.tamis"];
+        let old =
+            ["filter-0.tamis", "counts-12.tamis", "filter-pane-60000-1.tamis", "counts-pane--5-1.tamis"];
+        own.iter().chain(&old).for_each(|name| fs::write(folder.path().join(name), "x").unwrap());
+        state.commit(Commit { batch: 1, ..Commit::default() }).unwrap();
+        assert!(own.iter().all(|name| folder.path().join(name).exists()));
+        assert!(!old.iter().any(|name| folder.path().join(name).exists()));
     }
 
     #[test]

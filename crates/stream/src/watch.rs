@@ -1,10 +1,11 @@
 //! What is seen of a stream while it runs: numbers for a status line, for metrics, for a log.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::learned::Fill;
+use super::lock;
 use super::refusal::News;
 use super::role::ByRole;
 use super::window::Judged;
@@ -142,11 +143,11 @@ impl Watch {
 
     /// How far the run is.
     pub fn status(&self) -> Status {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.status).clone()
     }
 
     pub(super) fn update(&self, change: impl FnOnce(&mut Status)) {
-        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut lock(&self.status));
     }
 
     pub(super) fn tell(&self, batch: &Batch) {

@@ -119,6 +119,7 @@ impl Build {
         notes::estimated(output, report.estimated);
         notes::skipped(output, report.skipped);
         notes::lone_keywords(output, report.lone_keywords);
+        notes::missed_rates(output, &report.params);
         let rates = report.params.groups.iter().map(|group| group.fpr());
         if let Some(rate) = rates.reduce(f64::max).filter(|_| job.sketches.share_a_size()) {
             output.note(format!(

@@ -132,6 +132,9 @@ impl Plan {
         if let Some(params) = save {
             self.say_saved(output, &params);
         }
+        for offer in &design.options {
+            notes::missed_rate(output, offer.kind, wishes.fpr.map(|fpr| (offer.shape, offer.keys, fpr)));
+        }
         let mut text = Sheet { table: plan::kinds_table(&design), lines: Vec::new() }.to_string();
         for (kind, reason) in &design.refused {
             text += &format!("{kind}: {reason}\n");
@@ -161,6 +164,7 @@ impl Plan {
             notes::skipped(output, counted.skipped);
             notes::lone_keywords(output, counted.lone_keywords());
         }
+        notes::missed_rates(output, &params);
         self.save(output, &params)?;
         self.show(output, &params)
     }

@@ -156,3 +156,20 @@ fn a_plan_does_not_overwrite_the_table_it_reads() {
     folder.refused("plan ratings.tsv --key tconst -o ratings.tsv", 1, &["is an input"]);
     assert_eq!(folder.read("ratings.tsv"), before);
 }
+
+/// They were missed without a word: rates below n/2^64, and those of many hashes by up to 8 %.
+#[test]
+fn a_target_that_filters_miss_is_named() {
+    let folder = Folder::new();
+    folder.write("a.txt", "1\n2\n3\n");
+    for (line, missed) in [
+        ("build a.txt --fpr 1e-30 -o a.tamis", true),
+        ("plan a.txt --kind bloom --fpr 1e-30", true),
+        ("plan --keys 1000 --fpr 1e-20", true),
+        ("build a.txt -o a.tamis", false),
+        ("plan --keys 1000 --fpr 1e-9", false),
+    ] {
+        let said = folder.run(line).err;
+        assert_eq!(said.contains("above the target of"), missed, "{line}: {said}");
+    }
+}

@@ -154,3 +154,83 @@ fn a_stream_of_files_replaces_an_output_whole_or_not_at_all() {
     assert_eq!(folder.text("out.txt"), "a\n");
     folder.is_clean();
 }
+
+#[test]
+fn a_refused_file_of_bad_rows_leaves_the_answers_as_they_were() {
+    let folder = Folder::new();
+    folder.write("a.txt", "a\nb\n");
+    folder.write("out.txt", "old\n");
+    folder.write("bad.ndjson", "{}\n");
+    let line = "stream --train a.txt --query a.txt --state st -o out.txt --bad-rows-to bad.ndjson";
+    folder.refused(line, 1, &["bad.ndjson"]);
+    assert_eq!(folder.text("out.txt"), "old\n");
+}
+
+#[test]
+fn outputs_that_are_shorter_than_they_were_are_refused_before_any_is_cut() {
+    let folder = Folder::new();
+    folder.write("a.csv", "id,n\na,1\n,2\nb,3\n");
+    let line = "stream --train a.csv --key id --query a.csv --query-key n --keys 9 --state st -o out.txt \
+                --counts counts.txt --epsilon 0.1 --bad-rows-to bad.ndjson";
+    folder.ok(line);
+    for short in ["counts.txt", "bad.ndjson"] {
+        let (before, length) = (folder.read(short), folder.read("out.txt").len());
+        folder.write(short, "");
+        let mut out = fs::OpenOptions::new().append(true).open(folder.path("out.txt")).unwrap();
+        out.write_all(b"more\n").unwrap();
+        folder.refused(line, 1, &[short, "were written"]);
+        assert_eq!(folder.read("out.txt").len(), length + 5, "{short}");
+        folder.write(short, before);
+        folder.ok(line);
+    }
+}
+
+#[test]
+fn an_output_is_not_cut_when_another_cannot_be_opened() {
+    let folder = Folder::new();
+    folder.write("out.txt", "old\n");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    folder.write("a.txt", "a\n");
+    let line = format!(
+        "stream --train - --query a.txt --keys 9 -o out.txt --epsilon 0.1 --counts tcp-listen://{}",
+        taken.local_addr().unwrap()
+    );
+    folder.run_with(&line, "a\n").refused("a port that is taken", 1, &["tcp-listen"]);
+    assert_eq!(folder.text("out.txt"), "old\n");
+}
+
+/// The folder of the second goes before the run has come to its end.
+#[test]
+fn outputs_of_a_stream_without_a_state_appear_together_or_not_at_all() {
+    let folder = Folder::new();
+    folder.write("a.csv", "id,n\na,1\n,2\nb,3\n");
+    folder.write("out.txt", "old\n");
+    fs::create_dir(folder.path("c")).unwrap();
+    let line = "stream --train a.csv --key id --query a.csv --query-key n --keys 9 -o out.txt \
+                --counts c/counts.txt --epsilon 0.1 --bad-rows-to bad.ndjson";
+    let mut command = Command::new(TAMIS);
+    command.args(line.split_whitespace()).current_dir(folder.path("")).stdin(Stdio::null());
+    command.env("TAMIS_TEST_HOLD_AT", "stream/answered:held").stdout(Stdio::null()).stderr(Stdio::null());
+    let mut running = Guard::start(&mut command);
+    until("all is answered", || folder.path("held").exists().then_some(()));
+    fs::rename(folder.path("c"), folder.path("gone")).unwrap();
+    fs::remove_file(folder.path("held")).unwrap();
+    assert_eq!(running.end().code(), Some(1));
+    assert_eq!(folder.text("out.txt"), "old\n");
+    assert!(!folder.path("bad.ndjson").exists());
+    fs::create_dir(folder.path("c")).unwrap();
+    folder.ok(line);
+    assert!(folder.text("out.txt") != "old\n" && folder.text("bad.ndjson").lines().count() == 1);
+}
+
+#[test]
+fn a_file_of_bad_rows_among_the_inputs_is_refused_at_once() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("d")).unwrap();
+    folder.write("d/a.txt", "a\n");
+    for file in ["d/bad.ndjson", "d/../d/bad.txt"] {
+        let line = format!("stream --train d --state st --bad-rows-to {file}");
+        folder.refused(&line, 1, &["the file of bad rows would be read as an input"]);
+    }
+    assert!(!folder.path("d/bad.ndjson").exists());
+}

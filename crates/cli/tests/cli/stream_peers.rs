@@ -261,3 +261,65 @@ fn a_connection_that_breaks_within_a_line_leaves_no_wrong_key_and_is_said() {
     let found = folder.run_with("query run/filter.tamis", "a\nb\nhal\n");
     assert_eq!(found.out, "a\tyes\nb\tyes\nhal\t\n");
 }
+
+/// Each of them is the first peer, and then one comes that is as it should be.
+#[test]
+fn a_first_peer_that_cannot_be_understood_is_closed_with_a_word_and_others_are_read() {
+    let folder = Folder::new();
+    let strangers: [(&str, &[u8]); 5] = [
+        ("a quote that is open", b"\"abc\n"),
+        ("HTTP", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+        ("no text", b"\x16\x03\x01\x00\x05\n\x00\n"),
+        ("gzip", b"\x1f\x8b\x08\x00\x00\n\x00\n"),
+        ("a line without an end", b"n,m"),
+    ];
+    let run = listening(&folder, &format!("{COUNTING} --format csv --key id --bad-rows skip"));
+    for (_, text) in strangers {
+        run.peer().write_all(text).unwrap();
+    }
+    let mut open = run.peer();
+    open.write_all(b"\"n\no\",i").unwrap();
+    run.send("id,n\na,1\n");
+    run.until_trained(1);
+    run.peer().write_all(b"id,n\nb,2\nc,\"3\n").unwrap();
+    run.until_trained(2);
+    drop(open);
+    run.send("id,n\nd,4\n");
+    run.until_trained(3);
+    let said = run.done();
+    assert_eq!(said.matches("was closed, and nothing of it was used").count(), 6, "{said}");
+    assert!(said.contains("opened a quoted field that does not close"), "{said}");
+    assert_eq!(counts(&folder, &["a", "b", "c", "d", "abc", "GET"]), [1, 1, 0, 1, 0, 0]);
+}
+
+#[test]
+fn a_first_peer_that_cannot_be_understood_ends_a_run_in_which_bad_rows_are_refused() {
+    for (text, says) in [("GET / HTTP/1.1\r\n\r\n", "no column"), ("id,\"n\n", "never closes")] {
+        let folder = Folder::new();
+        let options = format!("{COUNTING} --format csv --key id");
+        let run = listening(&folder, &options);
+        let port = run.port;
+        run.send(text);
+        let (code, said) = end(run.child, "");
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(says), "{said}");
+        // Nothing of it is left to the next run.
+        let run = listening_at(port, &folder, &options);
+        run.send("id,n\na,1\n");
+        run.until_trained(1);
+        run.done();
+    }
+}
+
+#[test]
+fn a_stranger_that_comes_last_is_no_fault_of_the_stream() {
+    let folder = Folder::new();
+    let options = format!("{COUNTING} --format csv --key id --bad-rows skip --reconnect 300ms");
+    let run = listening(&folder, &options);
+    run.send("id,n\na,1\n");
+    run.until_trained(1);
+    run.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    let (code, said) = end(run.child, "");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("its first line is \"GET / HTTP/1.1\""), "{said}");
+}

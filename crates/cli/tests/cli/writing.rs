@@ -422,3 +422,73 @@ fn with_a_state_repetitions_follow_those_of_earlier_runs() {
     folder.ok("dedup in --state s -o out --rejected others");
     assert_eq!(folder.text("others"), "");
 }
+
+/// Where a shell lets the streams of the program lead is compared with files, too: what was admitted was
+/// overwritten, an input was replaced, and a job read for ever what it wrote.
+#[test]
+fn redirected_streams_are_files_as_others_are() {
+    let folder = Folder::new();
+    folder.write("in.txt", "1\n2\n1\n");
+    folder.write("one.txt", "1\n");
+    folder.ok("build one.txt -o f.tamis -q");
+    for line in [
+        "$TAMIS filter f.tamis in.txt --rejected r > r",
+        "$TAMIS filter f.tamis in.txt -o /dev/stdout --rejected r > r",
+        "$TAMIS filter f.tamis in.txt --rejected /dev/stdout > r",
+        "$TAMIS dedup in.txt --bad-rows-to r > r",
+        "$TAMIS filter f.tamis in.txt >> in.txt",
+        "$TAMIS dedup in.txt --rejected r >> in.txt",
+        "$TAMIS filter f.tamis - --format lines -o in.txt < in.txt",
+        "$TAMIS dedup - --format lines -o in.txt < in.txt",
+        "$TAMIS build - --format lines -o in.txt < in.txt",
+    ] {
+        let done = folder.shell(line);
+        assert_ne!(done.code, 0, "{line}");
+        let says = ["is used for two outputs", "would be overwritten", "names a text"];
+        assert!(says.iter().any(|says| done.err.contains(says)), "{line}: {}", done.err);
+        assert_eq!(folder.text("in.txt"), "1\n2\n1\n", "{line}");
+    }
+}
+
+/// `/dev/stdout` on a file was replaced by a new one, and what stood there before and came after was gone.
+#[test]
+fn the_names_of_open_files_are_written_to_or_refused_and_never_replaced() {
+    let folder = Folder::new();
+    folder.write("in.txt", "1\n2\n1\n");
+    for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        folder.shell(&format!("(echo before; $TAMIS dedup in.txt -o {name} -q; echo after) > log"));
+        assert_eq!(folder.text("log"), "before\n1\n2\nafter\n", "{name}");
+    }
+    let done =
+        folder.shell("(echo before >&2; $TAMIS dedup in.txt --rejected /dev/stderr -q >/dev/null) 2> log");
+    assert_eq!((done.code, folder.text("log").as_str()), (0, "before\n1\n"));
+    for line in
+        ["build in.txt -o /dev/stdout", "generate words --rows 3 -o /dev/fd/1", "plan in.txt -o /dev/stdout"]
+    {
+        let done = folder.shell(&format!("$TAMIS {line} > log"));
+        assert_ne!(done.code, 0, "{line}");
+        assert!(done.err.contains("name the file itself"), "{line}: {}", done.err);
+    }
+}
+
+/// What is lost when a file is cut while it is read was not noticed, and its last row was torn.
+#[test]
+fn an_input_that_is_cut_while_it_is_read_is_an_error() {
+    let folder = Folder::new();
+    folder.write("in.txt", (0..2_000_000).map(|i| format!("row number {i:09}\n")).collect::<String>());
+    // Its reader waits, and so it reads no further.
+    let mut child = Guard::start(
+        Command::new(TAMIS)
+            .args(["dedup", "in.txt", "--threads", "1"])
+            .current_dir(folder.path(""))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped()),
+    );
+    let mut out = child.stdout.take().unwrap();
+    std::io::Read::read_exact(&mut out, &mut [0; 100]).unwrap();
+    fs::OpenOptions::new().write(true).open(folder.path("in.txt")).unwrap().set_len(1000).unwrap();
+    std::io::copy(&mut out, &mut std::io::sink()).unwrap();
+    let (code, said) = child.said();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("in.txt") && said.contains("cut while it was read"), "{said}");
+}

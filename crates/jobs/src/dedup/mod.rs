@@ -384,7 +384,7 @@ fn check_outputs<'a>(
     let lock = state.map(State::lock);
     let state = job.kept().map(|kept| &*kept.path);
     let aside = job.bad_rows.path();
-    files::check_outputs([lock, state, job.output.path(), job.rejected.as_deref(), aside], inputs)?;
+    files::check_outputs([lock, state, job.output.named(), job.rejected.as_deref(), aside], inputs)?;
     aside.map_or(Ok(()), |path| Content::BAD_ROWS.check(path))?;
     let packed = |path: &&Path| Compression::of_name(path).is_some();
     let mut outputs = [job.output.path(), job.rejected.as_deref(), aside].into_iter().flatten();

@@ -54,7 +54,7 @@ impl<'j> Run<'j> {
         let mut reached = inputs.iter().map(Reached::of).collect::<Result<Vec<_>>>()?;
         let mut notices = Vec::new();
         let kept = job.kept().is_some();
-        let rejected = job.rejected.clone().map_or(Destination::Nowhere, Destination::File);
+        let rejected = Destination::of_file(job.rejected.as_deref());
         let file = job.output.path().filter(|path| kept && is_regular(path));
         let resumed = match journal {
             Some(journal) => journal.go_on(&mut reached, &mut notices)? & journal.wrote_to(file),

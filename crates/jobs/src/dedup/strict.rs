@@ -283,7 +283,7 @@ impl Outlets {
     fn open(job: &Job, form: &Form) -> Result<Outlets> {
         let open = |to: &Destination| Outlet::open_for(to, form.schema.as_ref());
         let to = open(&job.output)?;
-        let others = open(&job.rejected.clone().map_or(Destination::Nowhere, Destination::File))?;
+        let others = open(&Destination::of_file(job.rejected.as_deref()))?;
         let aside = Outlet::open(&Destination::of_file(job.bad_rows.path()))?;
         Ok(Outlets { to, others, aside, first: 0, text: Vec::new() })
     }

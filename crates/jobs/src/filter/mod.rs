@@ -288,7 +288,7 @@ fn check_outputs(job: &Job, sources: &Sources) -> Result<[Destination; 3]> {
     ];
     let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
     let read = inputs.iter().chain([&job.filters]).chain(&job.removed);
-    files::check_outputs(to.each_ref().map(Destination::path), read)?;
+    files::check_outputs(to.each_ref().map(Destination::named), read)?;
     job.bad_rows.path().map_or(Ok(()), |path| Content::BAD_ROWS.check(path))?;
     Ok(to)
 }

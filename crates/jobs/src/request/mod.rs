@@ -59,7 +59,7 @@ fn memory(asked: Option<u64>, usual: u64) -> Result<u64, Refusal> {
 fn destination(path: Option<&Path>, count: bool) -> Destination {
     match path {
         Some(path) if path == Path::new("-") => Destination::Stdout,
-        Some(path) => Destination::File(path.into()),
+        Some(path) => Destination::at(path),
         None if count => Destination::Nowhere,
         None => Destination::Stdout,
     }

@@ -13,12 +13,13 @@ use tamis_read::{Flow, Position};
 
 use super::earlier::Earlier;
 use super::reader::{Pass, Reading};
-use super::{Setup, Shared, Text, lock};
+use super::{Setup, Shared, Text};
 use crate::bookmark::{Bookmark, Cut, Numbers, refuse_half_line};
 use crate::chain::Naming;
 use crate::follow::{Before, Begin, Followed, Opened, Told, Turn};
 use crate::job::Lost;
 use crate::live::Live;
+use crate::lock;
 use crate::queue::Piece;
 
 /// A generation that is to be read.

@@ -20,7 +20,7 @@ mod take;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -31,6 +31,7 @@ use tamis_read::{Control, Explained, Format, Options, Position};
 use super::bookmark::{Bookmark, Understood, too_short};
 use super::follow::Generation;
 use super::job::Lost;
+use super::lock;
 use super::net::Idle;
 use super::queue::{Piece, Queue};
 use super::refusal::{CannotResume, Failed};
@@ -121,10 +122,6 @@ pub(super) struct Text {
     since: u64,
     passed: u64,
     skipped: u64,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Text {

@@ -11,12 +11,14 @@ use tamis_read::{Flow, Sources};
 
 use super::earlier::Earlier;
 use super::reader::{Prepared, Reader};
-use super::{InputFile, Named, Setup, Text, lock};
+use super::{InputFile, Named, Setup, Shared, Text};
 use crate::bookmark::{check_marks, refuse_half_line};
+use crate::judge::{Judge, judge};
 use crate::live::{Live, Pipe, Receive};
+use crate::lock;
 use crate::net::Peers;
 use crate::refusal::{Impossible, News};
-use crate::socket::{Known, Socket, Treatment};
+use crate::socket::{Socket, Treatment};
 use crate::source::Place;
 use crate::spool::{Origin, Spool};
 
@@ -83,7 +85,7 @@ impl Text {
 
     /// Text that comes once; spooled, where a state is kept.
     fn open_live(&mut self, setup: &Setup<'_>, earlier: &Earlier) -> Result<Prepared> {
-        let (name, from) = receiver(setup, &self.shared.known)?;
+        let (name, from) = receiver(setup, &self.shared)?;
         let offset = earlier.at.offset;
         let mut before: Option<Box<dyn Read + Send>> = None;
         if let Some(folder) = setup.folder {
@@ -110,12 +112,13 @@ fn origin(named: &Named) -> Origin {
 }
 
 /// Where live text comes from, and its name.
-fn receiver(setup: &Setup<'_>, known: &Known) -> Result<(String, Box<dyn Receive>)> {
+fn receiver(setup: &Setup<'_>, shared: &Arc<Shared>) -> Result<(String, Box<dyn Receive>)> {
     Ok(match setup.named {
         Named::Socket(address) => {
             let peers = Peers::new(address, setup.reconnect)?;
             let treatment = Treatment {
-                known: Arc::clone(known),
+                known: Arc::clone(&shared.known),
+                judge: judge_of(address.to_string().into(), setup, shared),
                 idle: setup.idle,
                 on_bad: setup.making.on_bad,
                 herald: setup.watch.herald(),
@@ -132,5 +135,14 @@ fn receiver(setup: &Setup<'_>, known: &Known) -> Result<(String, Box<dyn Receive
             }
             ("-".into(), Box::new(Pipe::new(Flow::stdin())))
         }
+    })
+}
+
+/// Tells how a text is understood that a peer begins, as the reader will.
+fn judge_of(name: PathBuf, setup: &Setup<'_>, shared: &Arc<Shared>) -> Judge {
+    let (shared, options, columns) = (Arc::clone(shared), setup.options.clone(), setup.making.columns());
+    Box::new(move |text, extent| {
+        let known = lock(&shared.live).get(&0).map(|live| live.options(&options));
+        judge(&name, known.as_ref().unwrap_or(&options), &columns, text, extent)
     })
 }

@@ -11,10 +11,11 @@ use tamis_read::error::{Error, Result};
 use tamis_read::{Explained, Flow, Format, Next, Position, Sources};
 
 use super::generations::Waiting;
-use super::{Setup, Shared, lock};
+use super::{Setup, Shared};
 use crate::bookmark::Understood;
 use crate::follow::Told;
 use crate::live::{LONGEST_LINE, Live};
+use crate::lock;
 use crate::peer::Manner;
 use crate::queue::Piece;
 use crate::refusal::{CannotResume, Failed, Impossible};
@@ -113,7 +114,7 @@ impl Reading<'_> {
             return Err(Error::input(form.path.clone(), Impossible::Compressed));
         }
         let understood = Understood::of(form, prelude);
-        let _ = shared.known.set(Manner::new(form, prelude, sources.row_ends(live)));
+        let _ = shared.known.set(Arc::new(Manner::new(form, prelude, sources.row_ends(live))));
         let by_number = |column: &Column| matches!(column, Column::Number(_));
         if let Some(known) = known.filter(|_| !late && begin.offset == 0)
             && form.header
