@@ -173,14 +173,12 @@ impl Resumed {
     /// Refuses outputs that cannot go on where the commit has them: all of them, before the first is cut. Says what
     /// is cut off then.
     pub(super) fn check_outputs(&self, job: &Job, watch: &Watch) -> Result<()> {
-        let mut cut_off = Vec::new();
         for Sketches { output, name, length, .. } in self.sketches(job) {
             // Or all that was answered would be cut off.
             if self.is_committed() && length.is_none() && output.regular().is_some_and(Path::exists) {
                 return Err(self.out_of_range(if name == "counts" { "counts_output" } else { "output" }));
             }
             output.check_length(length)?;
-            cut_off.extend(self.cut_off(output, length)?);
         }
         if let Some(path) = job.bad_rows.path() {
             let (target, known) = self.set_aside(path);
@@ -190,9 +188,12 @@ impl Resumed {
                 return Err(Error::input(path, CannotResume::AsideUnknown));
             }
             target.check_length(known)?;
-            cut_off.extend(self.cut_off(&target, known)?);
         }
-        cut_off.iter().for_each(|cut_off| watch.say(cut_off));
+        let aside = job.bad_rows.path().map(|path| self.set_aside(path));
+        let answers = self.sketches(job).into_iter().map(|of| (of.output.clone(), of.length));
+        let cut_off = answers.chain(aside).map(|(output, length)| self.cut_off(&output, length));
+        let cut_off: Vec<Option<News>> = cut_off.collect::<Result<_>>()?;
+        cut_off.iter().flatten().for_each(|cut_off| watch.say(cut_off));
         Ok(())
     }
 

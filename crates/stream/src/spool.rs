@@ -73,7 +73,8 @@ impl Spool {
 
     /// The file that says which pipe was read.
     fn pipe_path(&self) -> PathBuf {
-        self.folder.join(format!("{}pipe", self.prefix))
+        let source = self.prefix.trim_start_matches("spool-").trim_end_matches('-');
+        self.folder.join(format!("pipe-{source}"))
     }
 
     /// Whether what comes now follows what came last; the pipe is noted otherwise.

@@ -9,7 +9,8 @@
 //! | `filter-pane-T-N.tamis` | with windows: what belongs to the pane that begins at T, as of batch N |
 //! | `commit.json` | which batch, how far the streams were read, how long the output was |
 //! | `plan.log` | the batches since: where each begins and ends in all streams |
-//! | `spool-…` | what came from streams that cannot be read again; `spool-…-pipe`: which pipe that was |
+//! | `spool-…` | what came from streams that cannot be read again |
+//! | `pipe-…` | which pipe that was |
 //! | `kafka-id` | by which a broker knows whose answers it has |
 //!
 //! `job.json`, `commit.json` and each line of `plan.log` are `{"sum":"…","of":…}`: the checksum is that of
@@ -370,7 +371,7 @@ pub(super) fn is_used(name: &str) -> bool {
 
 /// Whether a file of this name in a state folder is one of the state, or may become one.
 pub(super) fn is_of_state(name: &str) -> bool {
-    let of_a_run = ["filter-", "counts-", "spool-"].iter().any(|prefix| name.starts_with(prefix));
+    let of_a_run = ["filter-", "counts-", "spool-", "pipe-"].iter().any(|prefix| name.starts_with(prefix));
     let own = ["lock", "job.json", "plan.log", "commit.json", "kafka-id", "filter.tamis", "counts.tamis"];
     of_a_run || own.contains(&name) || is_temporary(name)
 }

@@ -9,12 +9,15 @@ use std::process::Stdio;
 use crate::stream_live::{connect, end, free_port};
 use crate::support::{self, Folder, until};
 
-/// How much was written down of the training stream.
+/// How far the training stream was written down.
 fn spooled(folder: &Folder, state: &str) -> u64 {
     let Ok(entries) = fs::read_dir(folder.path(state)) else { return 0 };
-    let segments =
-        entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("spool-train-0"));
-    segments.filter_map(|segment| segment.metadata().ok()).map(|segment| segment.len()).sum()
+    let ends = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let start: u64 = name.strip_prefix("spool-train-")?.parse().ok()?;
+        Some(start + entry.metadata().ok()?.len())
+    });
+    ends.max().unwrap_or(0)
 }
 
 /// The beginning of the row was once forgotten, and its rest was a row.
