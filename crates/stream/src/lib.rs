@@ -11,6 +11,7 @@
 mod answers;
 mod bookmark;
 mod chain;
+mod folder;
 mod follow;
 mod identity;
 mod job;
@@ -64,6 +65,7 @@ pub use self::window::{By, Event, Judged, Late, TimeColumn, Window};
 
 use self::open::Resumed;
 use self::run::{Due, Room, Run};
+use self::state::State;
 use self::window::Times;
 
 /// What was done in this run.
@@ -97,6 +99,8 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let start = Instant::now();
     job.check()?;
     let mut resumed = Resumed::open(job)?;
+    // Until the threads that read have ended, too.
+    let _lock = resumed.state.as_ref().map(State::lock);
     let learned = resumed.learned(job)?;
     let (none, names) = (open::no_groups(job), Mutex::new(Names::default()));
     let setups = open::setups(job, &none, &names, watch);
@@ -108,14 +112,14 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     open::check_places(job, &opened)?;
     let inputs = opened.values().flatten().flat_map(|stream| stream.source.explained()).collect();
     let moved = resumed.leave_out_lost(&mut opened)?;
-    resumed.check_outputs(job)?;
+    resumed.check_outputs(job, watch)?;
     let learners = resumed.learners(job, learned, control)?;
     let aside = resumed.aside(job, control)?;
     if let Some(window) = &job.window {
         open::say_memory(window, &learners, watch)?;
     }
     let uncommitted = job.state.is_some() && (moved || resumed.is_fresh(job));
-    let Resumed { state, begin, planned, begun, goes_on } = resumed;
+    let Resumed { state, begin, planned, begun, goes_on, .. } = resumed;
     let newest = begin.window.as_ref().and_then(|panes| panes.newest);
     let (streams, readers) = open::apart(opened);
     let run = Run {

@@ -1,14 +1,18 @@
 //! Text that comes once and may never end: pipes, sockets, files that grow.
 //!
 //! Whole lines are handed on, and no others: a line whose end has not come is held back, so that a
-//! peer that breaks off in the middle of one leaves no wrong key. Where a state is kept, lines are
-//! written down (spooled) before they are handed on, and come from there when they are needed again.
+//! peer that breaks off in the middle of one leaves no wrong key. Where a state is kept, all that comes is
+//! written down (spooled) at once, and comes from there when it is needed again: also the beginning of a
+//! line, which a later run completes.
 
+use std::fs;
 use std::io::{self, Read};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use memchr::memrchr;
+use tamis_make::place;
 use tamis_read::{Control, Flow};
 
 use super::lock;
@@ -44,7 +48,7 @@ pub(super) trait Receive: Send {
 
 /// A live text.
 pub(super) struct Live {
-    /// What comes before: a header that was seen earlier, lines that were written down.
+    /// What comes before: what was written down.
     earlier: Option<Box<dyn Read + Send>>,
     from: Box<dyn Receive>,
     spool: Option<Arc<Mutex<Spool>>>,
@@ -57,12 +61,14 @@ pub(super) struct Live {
 }
 
 impl Live {
+    /// One that begins with this prelude, a header that was seen earlier, and then with what was written down.
     pub(super) fn new(
+        prelude: Vec<u8>,
         earlier: Option<Box<dyn Read + Send>>,
         from: Box<dyn Receive>,
         spool: Option<Arc<Mutex<Spool>>>,
     ) -> Live {
-        let (text, whole, given) = (Vec::new(), 0, 0);
+        let (whole, text, given) = (prelude.len(), prelude, 0);
         Live { earlier, from, spool, text, whole, given, ended: false, failure: None }
     }
 
@@ -91,24 +97,19 @@ impl Live {
     fn fill(&mut self, patience: Duration) -> io::Result<()> {
         self.text.drain(..self.given);
         (self.whole, self.given) = (0, 0);
+        let before = self.text.len();
         if let Some(earlier) = &mut self.earlier {
             let mut bytes = [0; 64 << 10];
             let len = earlier.read(&mut bytes)?;
             self.text.extend_from_slice(&bytes[..len]);
-            self.whole = self.text.len();
+            self.whole = self.whole_lines(before);
             if len == 0 {
                 self.earlier = None;
             }
             return Ok(());
         }
-        let before = self.text.len();
         match self.from.receive(patience, &mut self.text)? {
-            Received::Bytes => match memrchr(b'\n', &self.text[before..]) {
-                Some(at) => self.whole = before + at + 1,
-                // Too long: the reader takes it for a bad row, and passes over the rest.
-                None if self.text.len() > LONGEST_LINE => self.whole = self.text.len(),
-                None => {}
-            },
+            Received::Bytes => self.whole = self.whole_lines(before),
             Received::Nothing => {}
             Received::End => {
                 if !self.text.is_empty() {
@@ -123,10 +124,21 @@ impl Live {
             }
             Received::Lost => self.text.clear(),
         }
-        if let Some(spool) = self.spool.as_ref().filter(|_| self.whole > 0) {
-            lock(spool).append(&self.text[..self.whole])?;
+        let new = self.text.get(before..).filter(|new| !new.is_empty());
+        if let Some((spool, new)) = self.spool.as_ref().zip(new) {
+            lock(spool).append(new)?;
         }
         Ok(())
+    }
+
+    /// How much of the text can be handed on, of which there were no whole lines before this place.
+    fn whole_lines(&self, before: usize) -> usize {
+        match memrchr(b'\n', &self.text[before..]) {
+            Some(at) => before + at + 1,
+            // Too long: the reader takes it for a bad row, and passes over the rest.
+            None if self.text.len() > LONGEST_LINE => self.text.len(),
+            None => 0,
+        }
     }
 }
 
@@ -166,6 +178,13 @@ impl Pipe {
     pub(super) fn new(flow: Flow) -> Pipe {
         Pipe { flow, buffer: vec![0; 256 << 10] }
     }
+
+    /// What tells a pipe from others, also from those that had its numbers before the machine was started.
+    pub(super) fn trace(path: &Path) -> Option<String> {
+        let (device, number) = place::number(&fs::metadata(path).ok()?)?;
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        Some(format!("{device} {number} {}\n", boot.trim_end()))
+    }
 }
 
 impl Receive for Pipe {
@@ -199,7 +218,7 @@ mod tests {
 
     fn handed_on(earlier: &'static str, script: &[(Received, &'static str)]) -> String {
         let script = Script(script.iter().copied().collect());
-        let live = Live::new(Some(Box::new(earlier.as_bytes())), Box::new(script), None);
+        let live = Live::new(Vec::new(), Some(Box::new(earlier.as_bytes())), Box::new(script), None);
         let live = Arc::new(Mutex::new(live));
         let mut text = String::new();
         Reading { live, control: Arc::default() }.read_to_string(&mut text).unwrap();
@@ -213,13 +232,16 @@ mod tests {
         assert_eq!(handed_on("", &[(Bytes, "a\nhal"), (Lost, ""), (Bytes, "b\n")]), "a\nb\n");
         assert_eq!(handed_on("", &[(Bytes, "a"), (Bytes, "b"), (End, "")]), "ab\n");
         assert_eq!(handed_on("", &[]), "");
+        // Of what was written down, too.
+        assert_eq!(handed_on("a\nhal", &[(Bytes, "f\nb\n")]), "a\nhalf\nb\n");
+        assert_eq!(handed_on("hal", &[]), "hal\n");
     }
 
     #[test]
     fn nothing_is_ready_before_a_line_is_whole() {
         use Received::*;
         let script = Script([(Bytes, "ab"), (Nothing, ""), (Bytes, "c\nd")].into());
-        let mut live = Live::new(None, Box::new(script), None);
+        let mut live = Live::new(Vec::new(), None, Box::new(script), None);
         assert_eq!([0; 3].map(|_| live.ready(Duration::ZERO)), [false, false, true]);
         assert_eq!(live.whole, 4);
     }

@@ -16,6 +16,7 @@ use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
 use super::answers::Writing;
+use super::folder;
 use super::identity::Identity;
 use super::job::{Counts, Job};
 use super::kafka;
@@ -44,6 +45,8 @@ pub(super) struct Resumed {
     pub(super) begun: u64,
     /// Whether there is anything to go on from.
     pub(super) goes_on: bool,
+    /// Whether it may have written what no commit has: it was ended from outside, or had begun a batch.
+    broke_off: bool,
 }
 
 /// Sketches that a job keeps, and where their answers go.
@@ -69,10 +72,12 @@ impl Resumed {
             }
             None => (None, None, VecDeque::new()),
         };
+        let was_left = state.as_ref().is_some_and(|state| state.lock().was_left());
+        let broke_off = was_left || !planned.is_empty();
         let goes_on = commit.is_some() || !planned.is_empty();
         let begin = commit.unwrap_or_default();
         let begun = planned.back().map_or(begin.batch, |last| last.batch);
-        Ok(Resumed { state, begin, planned, begun, goes_on })
+        Ok(Resumed { state, begin, planned, begun, goes_on, broke_off })
     }
 
     /// The sketches of the job: those of its kind, then the counts beside them.
@@ -165,8 +170,9 @@ impl Resumed {
         Ok(learners.collect())
     }
 
-    /// Refuses outputs that cannot go on where the commit has them: all of them, before the first is cut.
-    pub(super) fn check_outputs(&self, job: &Job) -> Result<()> {
+    /// Refuses outputs that cannot go on where the commit has them: all of them, before the first is cut. Says what
+    /// is cut off then.
+    pub(super) fn check_outputs(&self, job: &Job, watch: &Watch) -> Result<()> {
         for Sketches { output, name, length, .. } in self.sketches(job) {
             // Or all that was answered would be cut off.
             if self.is_committed() && length.is_none() && output.regular().is_some_and(Path::exists) {
@@ -174,14 +180,32 @@ impl Resumed {
             }
             output.check_length(length)?;
         }
-        let Some(path) = job.bad_rows.path() else { return Ok(()) };
-        let (target, known) = self.set_aside(path);
-        target.check()?;
-        let is_there = || fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0);
-        if job.state.is_some() && known.is_none() && is_there() {
-            return Err(Error::input(path, CannotResume::AsideUnknown));
+        if let Some(path) = job.bad_rows.path() {
+            let (target, known) = self.set_aside(path);
+            target.check()?;
+            let is_there = || fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0);
+            if job.state.is_some() && known.is_none() && is_there() {
+                return Err(Error::input(path, CannotResume::AsideUnknown));
+            }
+            target.check_length(known)?;
         }
-        target.check_length(known)
+        let aside = job.bad_rows.path().map(|path| self.set_aside(path));
+        let answers = self.sketches(job).into_iter().map(|of| (of.output.clone(), of.length));
+        let cut_off = answers.chain(aside).map(|(output, length)| self.cut_off(&output, length));
+        let cut_off: Vec<Option<News>> = cut_off.collect::<Result<_>>()?;
+        cut_off.iter().flatten().for_each(|cut_off| watch.say(cut_off));
+        Ok(())
+    }
+
+    /// What a file has beyond the commit. It is refused if no run of this state can have written it.
+    fn cut_off(&self, output: &Target, length: Option<u64>) -> Result<Option<News>> {
+        let Some((path, length)) = output.regular().zip(length) else { return Ok(None) };
+        let there = place::look(path).map_err(Error::io(path))?.map_or(0, |file| file.len());
+        match there.saturating_sub(length) {
+            0 => Ok(None),
+            bytes if self.broke_off => Ok(Some(News::CutOff { path: path.into(), bytes })),
+            bytes => Err(Error::input(path, CannotResume::OutputLonger { bytes })),
+        }
     }
 
     /// Where bad rows are set aside, after those that the commit has.
@@ -318,13 +342,18 @@ pub(super) fn check_places(job: &Job, streams: &Opened<'_>) -> Result<()> {
     let paths: Vec<PathBuf> = streams.values().flatten().flat_map(|stream| stream.source.paths()).collect();
     files::check_outputs(outputs, paths.iter().chain(&job.from).collect::<Vec<_>>())?;
     if let Some(folder) = job.state.as_ref().and_then(|folder| folder.canonicalize().ok()) {
-        let below = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
+        let places = folder::places(&folder)?;
+        let is_one_of = |path: &Path| place::Place::of(path).is_some_and(|place| places.contains(&place));
+        let below = |path: &&PathBuf| {
+            path.canonicalize().is_ok_and(|path| path.starts_with(&folder)) || is_one_of(path)
+        };
         if let Some(path) = paths.iter().find(below) {
             return Err(Error::input(path.clone(), CannotResume::InputInState));
         }
         let of_state = |path: &&PathBuf| {
             path.parent() == Some(&*folder)
                 && path.file_name().is_some_and(|name| is_of_state(&name.to_string_lossy()))
+                || is_one_of(path)
         };
         if let Some(path) = written.iter().find(of_state) {
             return Err(Error::input(path.clone(), CannotResume::OutputInState));

@@ -284,6 +284,20 @@ pub enum CannotResume {
         /// As it was.
         written: u64,
     },
+    /// An output that somebody else has written to.
+    #[error("has {} more than the state has written to it", number::counted(*bytes, "byte"))]
+    OutputLonger {
+        /// How many more.
+        bytes: u64,
+    },
+    /// What has the name of a file of the state, and is no file.
+    #[error("has the name of a file of the state, and is {0}")]
+    NotAFile(&'static str),
+    /// A file with a second name.
+    #[error(
+        "has the name of a file of the state, and another name elsewhere (a hard link), which would be overwritten"
+    )]
+    Linked,
     /// A file for bad rows that has something in it.
     #[error("has rows that this state does not know, and would be overwritten")]
     AsideUnknown,
@@ -351,6 +365,12 @@ impl Refusal for CannotResume {
             ],
             CannotResume::Version(_) => {
                 vec![Help::Do("finish it with the program that made it"), Help::Do(START_AGAIN)]
+            }
+            CannotResume::OutputLonger { .. } => {
+                vec![Help::Do("take them off again"), Help::Do("move it away and put back what was written")]
+            }
+            CannotResume::NotAFile(_) | CannotResume::Linked => {
+                vec![Help::Do("put a copy of the file in its place"), Help::Do("name another state folder")]
             }
             CannotResume::InputInState => vec![Help::Do("name other inputs, or another state folder")],
             CannotResume::OutputInState => vec![Help::Do("name another output, or another state folder")],
@@ -538,6 +558,33 @@ pub enum News {
         /// Who.
         peer: String,
         /// What it had sent of a row.
+        bytes: u64,
+    },
+    /// A peer that was within a row when the run ended.
+    #[error("the run ended while the peer {peer} was connected{}", left_out(*.bytes))]
+    PeerLeft {
+        /// Who.
+        peer: String,
+        /// What it had sent of a row.
+        bytes: u64,
+    },
+    /// A row that an earlier run could not read to its end, and nobody can.
+    #[error(
+        "{name}: what an earlier run read last is a row without an end, and what comes now does not follow it: its {} are left out",
+        number::counted(*.bytes, "byte")
+    )]
+    UnfinishedRow {
+        /// The stream.
+        name: String,
+        /// Of the row.
+        bytes: u64,
+    },
+    /// What no commit has of an output.
+    #[error("{}: cut off {} at its end, which no commit has", path.display(), number::counted(*.bytes, "byte"))]
+    CutOff {
+        /// The output.
+        path: PathBuf,
+        /// How much.
         bytes: u64,
     },
     /// A window that takes much memory.

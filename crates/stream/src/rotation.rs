@@ -164,8 +164,10 @@ fn after_number(number: u32, old: &Path, name: &str) -> Between {
 /// `x.log-20261116` is followed by `x.log-20261117`: names that differ in their numbers alone, in their order.
 fn after_date(was: &str, old: &Path, name: &Path) -> Between {
     let is_later = |path: &Path, stem: &str| {
-        // A name that counts down would be older, and not written to since.
-        path != name && order(stem, was) == Some(Ordering::Greater) && modified(path) >= modified(old)
+        // A name that counts down would be older, and not written to since. Dates count up, and a slow writer may
+        // still write to an old file when there is a newer one.
+        let is_larger = order(stem, was) == Some(Ordering::Greater);
+        path != name && is_larger && (is_dated(stem) || modified(path) >= modified(old))
     };
     let folder = beside(old).into_iter().filter_map(|path| {
         let file = last(&path);
@@ -185,6 +187,11 @@ fn after_date(was: &str, old: &Path, name: &Path) -> Between {
         Some((stem, true, path)) => Between::Gone(path.with_file_name(stem), Some(path)),
         Some((_, false, path)) => Between::File(path),
     }
+}
+
+/// Whether a name has a date, or a year: a number that nobody counts files to.
+fn is_dated(name: &str) -> bool {
+    name.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() >= 4)
 }
 
 /// How names follow each other that differ in their numbers alone.
@@ -271,5 +278,18 @@ mod tests {
         fs::write(at("empty-18"), "x\n").unwrap();
         assert_eq!(after(&at("empty-15"), &at("x.log")), Between::File(at("empty-18")));
         assert_eq!(next(&["x.log.1", "x.log.1.gz", "x.log.2", "x.log"], "x.log.2"), "x.log.1");
+    }
+
+    /// The newer file was once passed over without a word.
+    #[test]
+    fn a_slow_writer_of_an_old_file_does_not_make_it_newer_than_the_next() {
+        for [old, new] in [["x.log-20260101", "x.log-20260102"], ["x-2026-01-01.log", "x-2026-01-02.log"]] {
+            let folder = folder(&[old, new, "x.log"]);
+            let at = |name: &str| folder.path().join(name);
+            let later = modified(&at(new)).unwrap() + std::time::Duration::from_secs(5);
+            File::options().write(true).open(at(old)).unwrap().set_modified(later).unwrap();
+            assert_eq!(after(&at(old), &at("x.log")), Between::File(at(new)));
+            assert_eq!(after(&at(new), &at("x.log")), Between::Nothing);
+        }
     }
 }

@@ -404,3 +404,15 @@ impl Receive for Socket {
         Ok(self.received(before, into))
     }
 }
+
+impl Drop for Socket {
+    /// Says whose rows nobody will complete, as when a peer is lost.
+    fn drop(&mut self) {
+        for Peer { name, text, .. } in &self.open {
+            let (peer, bytes) = (name.clone(), text.unfinished() as u64);
+            if bytes > 0 {
+                self.treatment.herald.say(&News::PeerLeft { peer, bytes });
+            }
+        }
+    }
+}

@@ -4,6 +4,9 @@
 //! lie before the committed place are removed. Bytes that the system has are not lost when the
 //! process is killed; they are synced when the state is, and before a next segment begins. So when
 //! the machine itself fails, what is lost is the end of the text and not a part within it.
+//!
+//! Bytes are written down as they come, and the last row may lack its end. Where the same pipe is read
+//! again, that row goes on; otherwise nobody has its rest, and it is left out.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -19,6 +22,15 @@ use super::refusal::CannotResume;
 const SEGMENT: u64 = 64 << 20;
 const SYNCED_SEGMENT: u64 = 1 << 20;
 
+/// Where the bytes come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// From peers, who are others in every run.
+    Peers,
+    /// From a pipe, which another run may have read before: by what it is known, if by anything.
+    Pipe(Option<String>),
+}
+
 /// The segments of one source.
 #[derive(Debug)]
 pub(super) struct Spool {
@@ -30,11 +42,15 @@ pub(super) struct Spool {
     end: u64,
     /// Segments that were written to since the last sync.
     unsynced: Vec<u64>,
+    /// The pipe that is to be noted before anything of it is written down.
+    pipe: Option<String>,
+    /// Bytes of a row without an end that were left out.
+    left_out: u64,
 }
 
 impl Spool {
     /// That of a source in this folder, as far as it came; all before this offset is committed.
-    pub(super) fn open(folder: &Path, source: &str, committed: u64) -> Result<Spool> {
+    pub(super) fn open(folder: &Path, source: &str, committed: u64, origin: Origin) -> Result<Spool> {
         let prefix = format!("spool-{source}-");
         let mut starts = Vec::new();
         for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
@@ -44,14 +60,50 @@ impl Spool {
         }
         starts.sort_unstable();
         let (folder, unsynced) = (folder.to_owned(), Vec::new());
-        let mut spool = Spool { folder, prefix, starts, last: None, end: committed, unsynced };
+        let (pipe, left_out) = (None, 0);
+        let mut spool =
+            Spool { folder, prefix, starts, last: None, end: committed, unsynced, pipe, left_out };
         spool.check(committed)?;
+        if !spool.goes_on(origin)? {
+            spool.leave_out_unfinished()?;
+        }
         spool.unsynced.clone_from(&spool.starts);
         Ok(spool)
     }
 
-    /// That the segments follow each other from the committed place on; a line that was not written
-    /// to its end is cut off.
+    /// The file that says which pipe was read.
+    fn pipe_path(&self) -> PathBuf {
+        let source = self.prefix.trim_start_matches("spool-").trim_end_matches('-');
+        self.folder.join(format!("pipe-{source}"))
+    }
+
+    /// Whether what comes now follows what came last; the pipe is noted otherwise.
+    fn goes_on(&mut self, origin: Origin) -> Result<bool> {
+        let Origin::Pipe(Some(pipe)) = origin else { return Ok(false) };
+        let path = self.pipe_path();
+        let goes_on = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            read => read.map_err(Error::io(&path))? == pipe.as_bytes(),
+        };
+        self.pipe = (!goes_on).then_some(pipe);
+        Ok(goes_on)
+    }
+
+    /// Cuts off a row without an end.
+    fn leave_out_unfinished(&mut self) -> Result<()> {
+        let Some(&start) = self.starts.last() else { return Ok(()) };
+        let (path, end) = (self.path(start), self.end);
+        self.end = start + whole_lines(&path, end - start).map_err(Error::io(&path))?;
+        self.left_out = end - self.end;
+        Ok(())
+    }
+
+    /// Bytes of a row that an earlier run wrote down without its end, and that were left out.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// That the segments follow each other from the committed place on.
     fn check(&mut self, committed: u64) -> Result<()> {
         // Removed before, or about to be, when the machine failed.
         let done = self.starts.iter().skip(1).take_while(|start| **start <= committed).count();
@@ -83,10 +135,6 @@ impl Spool {
         }
         if !beyond.is_empty() {
             files::sync_folder(&self.folder)?; // or they might follow what comes now
-        }
-        if let Some(&start) = self.starts.last() {
-            let path = self.path(start);
-            self.end = start + whole_lines(&path, self.end - start).map_err(Error::io(&path))?;
         }
         Ok(())
     }
@@ -131,6 +179,11 @@ impl Spool {
         let wrap = |error: io::Error| {
             io::Error::new(error.kind(), format!("it cannot be copied to the state folder ({error})"))
         };
+        if let Some(pipe) = &self.pipe {
+            let noted = files::write_whole(&self.pipe_path(), |out| out.write_all(pipe.as_bytes()));
+            noted.map_err(|error| wrap(io::Error::other(error)))?;
+            self.pipe = None;
+        }
         let begun = self.starts.last().copied().filter(|start| self.end - start < SEGMENT);
         let start = begun.filter(|_| self.last.is_some()).unwrap_or(self.end);
         if self.last.is_none() || begun != Some(start) {
@@ -223,14 +276,14 @@ mod tests {
     #[test]
     fn what_was_written_comes_again_until_it_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
-        let mut spool = Spool::open(folder.path(), "train", 0).unwrap();
+        let mut spool = Spool::open(folder.path(), "train", 0, Origin::Peers).unwrap();
         assert_eq!((spool.end(), text(&spool, 0)), (0, String::new()));
         spool.append(b"one\n").unwrap();
         spool.append(b"two\n").unwrap();
         assert_eq!((text(&spool, 0).as_str(), text(&spool, 4).as_str()), ("one\ntwo\n", "two\n"));
         // A run that was killed while it wrote leaves half a line.
         spool.append(b"thr").unwrap();
-        let mut spool = Spool::open(folder.path(), "train", 0).unwrap();
+        let mut spool = Spool::open(folder.path(), "train", 0, Origin::Peers).unwrap();
         assert_eq!((spool.end(), text(&spool, 4).as_str()), (8, "two\n"));
         spool.append(b"three\n").unwrap();
         assert_eq!(text(&spool, 0), "one\ntwo\nthree\n");
@@ -239,14 +292,34 @@ mod tests {
         assert_eq!(text(&spool, 8), "three\n");
         assert!(spool.read_from(0).is_err() && spool.read_from(100).is_err());
         // Another source has its own.
-        assert_eq!(Spool::open(folder.path(), "query", 0).unwrap().end(), 0);
+        assert_eq!(Spool::open(folder.path(), "query", 0, Origin::Peers).unwrap().end(), 0);
+    }
+
+    #[test]
+    fn a_row_goes_on_where_the_same_pipe_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |pipe: &str| {
+            Spool::open(folder.path(), "train", 0, Origin::Pipe((!pipe.is_empty()).then(|| pipe.into())))
+        };
+        let mut spool = open("one").unwrap();
+        spool.append(b"x\nhal").unwrap();
+        let mut spool = open("one").unwrap();
+        assert_eq!((spool.left_out(), text(&spool, 0).as_str()), (0, "x\nhal"));
+        spool.append(b"f\ny").unwrap();
+        assert_eq!(text(&open("one").unwrap(), 0), "x\nhalf\ny");
+        // Another pipe begins with a row.
+        let mut spool = open("two").unwrap();
+        assert_eq!((spool.left_out(), text(&spool, 0).as_str()), (1, "x\nhalf\n"));
+        spool.append(b"z").unwrap();
+        assert_eq!(text(&open("two").unwrap(), 0), "x\nhalf\nz");
+        assert_eq!(open("").unwrap().left_out(), 1);
     }
 
     #[test]
     fn what_is_committed_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let files = || fs::read_dir(folder.path()).unwrap().count();
-        let mut spool = Spool::open(folder.path(), "train", 0).unwrap();
+        let mut spool = Spool::open(folder.path(), "train", 0, Origin::Peers).unwrap();
         let line = vec![b'\n'; SYNCED_SEGMENT as usize];
         for round in 1..=3 {
             spool.append(&line).unwrap();
@@ -257,7 +330,7 @@ mod tests {
             spool.forget(round * SYNCED_SEGMENT).unwrap();
             assert_eq!(files(), 0);
         }
-        let open = |committed| Spool::open(folder.path(), "train", committed);
+        let open = |committed| Spool::open(folder.path(), "train", committed, Origin::Peers);
         assert_eq!(open(3 * SYNCED_SEGMENT).unwrap().end(), 3 * SYNCED_SEGMENT);
         spool.append(b"x\n").unwrap();
         assert_eq!(open(3 * SYNCED_SEGMENT).unwrap().end(), 3 * SYNCED_SEGMENT + 2);
@@ -270,13 +343,13 @@ mod tests {
         for (start, text) in segments {
             fs::write(folder.path().join(format!("spool-train-{start:020}")), text).unwrap();
         }
-        let mut spool = Spool::open(folder.path(), "train", committed)?;
+        let mut spool = Spool::open(folder.path(), "train", committed, Origin::Peers)?;
         let found = text(&spool, committed);
         assert_eq!(spool.end(), committed + found.len() as u64);
         let segments = fs::read_dir(folder.path()).unwrap().count();
         // What comes now follows, also after another end.
         spool.append(b"new\n").unwrap();
-        let spool = Spool::open(folder.path(), "train", committed)?;
+        let spool = Spool::open(folder.path(), "train", committed, Origin::Peers)?;
         assert_eq!(text(&spool, committed), format!("{found}new\n"));
         Ok((found, segments))
     }
@@ -304,7 +377,7 @@ mod tests {
     #[test]
     fn a_segment_is_synced_before_the_next_begins() {
         let folder = tempfile::tempdir().unwrap();
-        let mut spool = Spool::open(folder.path(), "train", 0).unwrap();
+        let mut spool = Spool::open(folder.path(), "train", 0, Origin::Peers).unwrap();
         spool.append(b"x\n").unwrap();
         // Nearly full, without the bytes.
         let first = OpenOptions::new().write(true).open(spool.path(0)).unwrap();
@@ -315,7 +388,7 @@ mod tests {
         spool.append(b"x\n").unwrap();
         assert_eq!((&spool.unsynced[..], &spool.starts[..]), (&[SEGMENT][..], &[0, SEGMENT][..]));
         // The last one of a run that was killed, too.
-        let mut spool = Spool::open(folder.path(), "train", 0).unwrap();
+        let mut spool = Spool::open(folder.path(), "train", 0, Origin::Peers).unwrap();
         assert_eq!(spool.unsynced, [0, SEGMENT]);
         spool.append(b"y\n").unwrap();
         assert_eq!(spool.unsynced, [SEGMENT + 2]);

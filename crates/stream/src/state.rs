@@ -10,6 +10,7 @@
 //! | `commit.json` | which batch, how far the streams were read, how long the output was |
 //! | `plan.log` | the batches since: where each begins and ends in all streams |
 //! | `spool-…` | what came from streams that cannot be read again |
+//! | `pipe-…` | which pipe that was |
 //! | `kafka-id` | by which a broker knows whose answers it has |
 //!
 //! `job.json`, `commit.json` and each line of `plan.log` are `{"sum":"…","of":…}`: the checksum is that of
@@ -30,6 +31,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -39,6 +41,7 @@ use tamis_make::files;
 use tamis_make::resume::{Digest, Lock};
 use tamis_read::error::{Error, Result};
 
+use super::folder;
 use super::identity::{Identity, VERSION, differences};
 use super::refusal::{CannotResume, Failed};
 use super::role::ByRole;
@@ -162,7 +165,7 @@ pub(super) struct State {
     log: File,
     /// The last batch that is logged or committed.
     logged: u64,
-    _lock: Lock,
+    lock: Arc<Lock>,
 }
 
 impl State {
@@ -173,6 +176,7 @@ impl State {
             return Err(Error::input(folder, CannotResume::NoFolder));
         }
         make(folder)?;
+        folder::check(folder)?;
         let lock = Lock::at(&folder.join("lock"), folder)?;
         let path = folder.join("job.json");
         let asked = job.text()?;
@@ -208,13 +212,18 @@ impl State {
         // What was not written to its end, or follows a gap, would spoil what is appended.
         cut(&log, valid).map_err(Error::io(&path))?;
         let logged = planned.back().map_or(done, |last| last.batch);
-        let state = State { folder: folder.into(), log, logged, _lock: lock };
+        let state = State { folder: folder.into(), log, logged, lock: Arc::new(lock) };
         if let Some(commit) = &commit {
             state.name_newest(commit)?;
             files::sync_folder(folder)?;
         }
         state.tidy(commit.as_ref())?;
         Ok((state, commit, planned))
+    }
+
+    /// What keeps others away, for those who write to the folder when the run has ended: readers.
+    pub(super) fn lock(&self) -> Arc<Lock> {
+        Arc::clone(&self.lock)
     }
 
     /// The folder.
@@ -288,8 +297,7 @@ impl State {
     fn tidy(&self, commit: Option<&Commit>) -> Result<()> {
         let kept: HashSet<&String> = commit.iter().flat_map(|commit| commit.files()).collect();
         for name in names(&self.folder)? {
-            let of_a_commit = |kind: &&str| is_learned(kind, &name) || is_pane(kind, &name);
-            let old = ["filter", "counts"].iter().any(of_a_commit) && !kept.contains(&name);
+            let old = is_of_a_commit(&name) && !kept.contains(&name);
             if old || is_temporary(&name) {
                 let path = self.path(&name);
                 fs::remove_file(&path).map_err(Error::io(&path))?;
@@ -350,9 +358,20 @@ fn is_pane(kind: &str, name: &str) -> bool {
     parts.is_some_and(|(start, batch)| is_number::<i64>(start) && is_number::<u64>(batch))
 }
 
+/// Whether a file of this name has something that a commit speaks of, or spoke of.
+fn is_of_a_commit(name: &str) -> bool {
+    ["filter", "counts"].iter().any(|kind| is_learned(kind, name) || is_pane(kind, name))
+}
+
+/// Whether a run opens or replaces a file of this name in a state folder, if it is there.
+pub(super) fn is_used(name: &str) -> bool {
+    let is_kept_beside = ["filter-", "counts-"].iter().any(|prefix| name.starts_with(prefix));
+    is_of_state(name) && (!is_kept_beside || is_of_a_commit(name))
+}
+
 /// Whether a file of this name in a state folder is one of the state, or may become one.
 pub(super) fn is_of_state(name: &str) -> bool {
-    let of_a_run = ["filter-", "counts-", "spool-"].iter().any(|prefix| name.starts_with(prefix));
+    let of_a_run = ["filter-", "counts-", "spool-", "pipe-"].iter().any(|prefix| name.starts_with(prefix));
     let own = ["lock", "job.json", "plan.log", "commit.json", "kafka-id", "filter.tamis", "counts.tamis"];
     of_a_run || own.contains(&name) || is_temporary(name)
 }

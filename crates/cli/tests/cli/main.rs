@@ -38,6 +38,7 @@ mod stream_edges;
 mod stream_follow;
 mod stream_live;
 mod stream_peers;
+mod stream_state;
 mod stream_window;
 mod strict;
 mod support;

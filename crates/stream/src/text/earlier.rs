@@ -2,7 +2,7 @@
 //! still what they were.
 
 use std::fs;
-use std::io::{self, Cursor};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -36,9 +36,9 @@ impl Earlier {
     }
 
     /// The beginning of a text that may not come again, where it was read.
-    pub(super) fn prelude(&self) -> Cursor<Vec<u8>> {
+    pub(super) fn prelude(&self) -> Vec<u8> {
         let live = self.bookmark.live.as_ref().filter(|_| self.at.offset > 0);
-        Cursor::new(live.map(|live| live.prelude.0.clone()).unwrap_or_default())
+        live.map(|live| live.prelude.0.clone()).unwrap_or_default()
     }
 
     /// The files that are meant; one that was followed may have its name again only later.

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Cursor};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -122,8 +122,7 @@ impl Reading<'_> {
             let live = inputs.len();
             let late = from > 0 && known.is_some();
             let prelude = known.as_ref().filter(|_| late).map(|known| known.prelude.0.clone());
-            let text =
-                Live::new(Some(Box::new(Cursor::new(prelude.unwrap_or_default()))), Box::new(followed), None);
+            let text = Live::new(prelude.unwrap_or_default(), None, Box::new(followed), None);
             inputs.push((name.into(), Some(text.flow(Arc::clone(&shared.control)))));
             let begin = match input - live {
                 first if first == at.input => at,

@@ -2,7 +2,7 @@
 //! refused here, before anything is written.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
@@ -17,10 +17,10 @@ use crate::judge::{Judge, judge};
 use crate::live::{Live, Pipe, Receive};
 use crate::lock;
 use crate::net::Peers;
-use crate::refusal::Impossible;
+use crate::refusal::{Impossible, News};
 use crate::socket::{Socket, Treatment};
 use crate::source::Place;
-use crate::spool::Spool;
+use crate::spool::{Origin, Spool};
 
 /// Opens a stream, at the beginning or where the commit ended. What can be checked is checked now;
 /// the reader must be given a thread.
@@ -86,15 +86,28 @@ impl Text {
     /// Text that comes once; spooled, where a state is kept.
     fn open_live(&mut self, setup: &Setup<'_>, earlier: &Earlier) -> Result<Prepared> {
         let (name, from) = receiver(setup, &self.shared)?;
-        let (prelude, offset) = (earlier.prelude(), earlier.at.offset);
-        let mut before: Box<dyn Read + Send> = Box::new(prelude);
+        let offset = earlier.at.offset;
+        let mut before: Option<Box<dyn Read + Send>> = None;
         if let Some(folder) = setup.folder {
-            let spool = Spool::open(folder, setup.role.name(), offset)?;
-            before = Box::new(before.chain(spool.read_from(offset)?));
+            let spool = Spool::open(folder, setup.role.name(), offset, origin(setup.named))?;
+            if spool.left_out() > 0 {
+                let (name, bytes) = (name.clone(), spool.left_out());
+                setup.watch.say(&News::UnfinishedRow { name, bytes });
+            }
+            before = Some(spool.read_from(offset)?);
             self.spool = Some(Arc::new(Mutex::new(spool)));
         }
-        let live = Live::new(Some(before), from, self.spool.clone());
+        let live = Live::new(earlier.prelude(), before, from, self.spool.clone());
         Ok(Prepared::Live(name.into(), live))
+    }
+}
+
+/// Where live text comes from, as its spool knows it.
+fn origin(named: &Named) -> Origin {
+    match named {
+        Named::Stdin => Origin::Pipe(Pipe::trace(Path::new("/dev/stdin"))),
+        Named::Pipe(path) => Origin::Pipe(Pipe::trace(path)),
+        _ => Origin::Peers,
     }
 }
 
