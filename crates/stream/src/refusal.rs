@@ -100,8 +100,8 @@ pub enum Impossible {
     /// A file behind standard input.
     #[error("standard input is a file, and a later run would read it again from its beginning")]
     FileAsInput,
-    /// Answers that are appended.
-    #[error("answers are appended, which compressed files do not allow")]
+    /// An output that is appended to.
+    #[error("what a stream writes is appended, which compressed files do not allow")]
     Appended,
 }
 
@@ -484,7 +484,7 @@ pub enum Failed {
     )]
     Socket(String),
     /// Nobody came.
-    #[error("no peer for {seconds} s ({why}); a longer time to reconnect waits longer")]
+    #[error("no peer for {seconds} s ({why}): allow a longer time to reconnect")]
     Alone {
         /// How long.
         seconds: u64,

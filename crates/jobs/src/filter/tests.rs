@@ -142,7 +142,7 @@ fn oracle(job: &Job, rows: &[Row]) -> [String; 2] {
         };
         let mut text = row.text();
         if job.tag.is_some() {
-            let joined = groups.join(",");
+            let joined = groups.iter().map(|name| name.replace(',', "\\,")).collect::<Vec<_>>().join(",");
             let quoted = if joined.contains(',') { format!("\"{joined}\"") } else { joined };
             text = format!("{},{quoted}{}", text.strip_suffix(row.end).unwrap(), row.end);
         }
