@@ -40,13 +40,15 @@ pub(super) fn in_parts<R: Record>(
     })?;
     parallel::each(threads, 1 << bits, |part| {
         control.check()?;
-        let mut records = Vec::new();
-        for (heaped, ends) in &heaps {
+        let of_part = heaps.iter().map(|(list, ends)| {
             let start = if part == 0 { 0 } else { ends[part - 1] };
-            records.extend_from_slice(&heaped[start..ends[part]]);
-        }
-        put_in_order(&mut records, 0);
-        Ok(records)
+            &list[start..ends[part]]
+        });
+        let mut records = of_part.collect::<Vec<_>>().concat();
+        let mut ordered = records.clone();
+        spread(&mut records, &mut ordered, bits);
+        ordered.dedup();
+        Ok(ordered)
     })
 }
 
