@@ -1,7 +1,7 @@
 //! From rows to keys: the recipe applied, groups numbered, keys hashed, bad rows dealt with.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -144,7 +144,7 @@ impl Names {
     }
 }
 
-type Numbers = HashMap<Box<[u8]>, u32, BuildHasherDefault<XxHasher>>;
+type Numbers = HashMap<Box<[u8]>, u32, Seeded>;
 
 /// How the names of groups become numbers.
 #[derive(Debug)]
@@ -528,10 +528,27 @@ pub fn show(value: Option<&[u8]>) -> String {
     }
 }
 
-/// Hashes the bytes of group values; they come from the user's own table, so speed counts more
-/// than resistance to flooding.
-#[derive(Debug, Default)]
-pub struct XxHasher(u64);
+/// Hashes the bytes of group values. They may come from strangers: nobody knows which of them meet in one place.
+#[derive(Debug, Clone)]
+struct Seeded(u64);
+
+impl Default for Seeded {
+    fn default() -> Self {
+        Seeded(RandomState::new().hash_one(0u64))
+    }
+}
+
+impl BuildHasher for Seeded {
+    type Hasher = XxHasher;
+
+    fn build_hasher(&self) -> XxHasher {
+        XxHasher(self.0)
+    }
+}
+
+/// XXH3 of what is written, one after the other.
+#[derive(Debug)]
+struct XxHasher(u64);
 
 impl Hasher for XxHasher {
     fn write(&mut self, bytes: &[u8]) {

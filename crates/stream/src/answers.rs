@@ -1,5 +1,8 @@
 //! The answers to a batch of queries: each distinct key once, in the order in which they came.
 
+use std::hash::{BuildHasher, RandomState};
+
+use tamis::hash::xxh3;
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::Name;
 use tamis_jobs::ask::{Answers, Filters};
@@ -8,17 +11,26 @@ use tamis_make::rows::{Key, Take};
 use tamis_make::text::{listed_name, printable};
 
 /// Finds the first occurrence of every key of a batch. The table is used again and again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Distinct {
     /// The upper half of a hash, and the number of the record from 1; zero where nothing is.
     table: Vec<u64>,
+    /// Strangers can make keys of any hash; which of them meet in one place, nobody knows.
+    seeds: [u64; 2],
+}
+
+impl Default for Distinct {
+    fn default() -> Self {
+        let seed = || RandomState::new().hash_one(0u64);
+        Distinct { table: Vec::new(), seeds: [seed(), seed() | 1] }
+    }
 }
 
 impl Distinct {
     /// The records whose key does not stand before them.
     pub(super) fn firsts(&mut self, keys: &KeyBatch, firsts: &mut Vec<u32>) {
         firsts.clear();
-        let size = (2 * keys.len()).next_power_of_two();
+        let size = (2 * keys.len()).next_power_of_two().max(2);
         if self.table.len() < size {
             self.table = vec![0; size];
         }
@@ -26,7 +38,9 @@ impl Distinct {
         table.fill(0);
         for (record, &hash) in keys.hashes().iter().enumerate() {
             let tag = hash >> 32 << 32;
-            let mut at = hash as usize & (size - 1);
+            // An odd factor that nobody knows spreads all hashes evenly over the first bits.
+            let mut at = ((hash ^ self.seeds[0]).wrapping_mul(self.seeds[1]) >> (64 - size.ilog2())) as usize;
+            let mut apart = false;
             loop {
                 let entry = table[at];
                 if entry == 0 {
@@ -39,7 +53,13 @@ impl Distinct {
                 if same && keys.key(other) == keys.key(record) {
                     break;
                 }
-                at = (at + 1) & (size - 1);
+                // Of keys of one hash, only the first stands where the hash says.
+                at = if same && !apart {
+                    apart = true;
+                    xxh3(keys.key(record), self.seeds[0]) as usize & (size - 1)
+                } else {
+                    (at + 1) & (size - 1)
+                };
             }
         }
     }

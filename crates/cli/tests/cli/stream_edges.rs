@@ -231,7 +231,7 @@ fn a_file_of_bad_rows_among_the_inputs_is_refused_at_once() {
     folder.write("d/a.txt", "a\n");
     for file in ["d/bad.ndjson", "d/../d/bad.txt"] {
         let line = format!("stream --train d --state st --bad-rows-to {file}");
-        folder.refused(&line, 1, &["the file of bad rows would be read as an input"]);
+        folder.refused(&line, 2, &["the file of bad rows would be read as an input"]);
     }
     assert!(!folder.path("d/bad.ndjson").exists());
 }

@@ -1,5 +1,7 @@
 //! Questions whether keys are in the store: collected, sorted, and answered together.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
 use tamis_read::Control;
@@ -66,7 +68,7 @@ impl Questions {
         let (runs, held) = self.sorter.sources();
         let mut sources = readers(runs, self.memory / 8, false, &self.folder, control)?;
         sources.push(Source::held(held));
-        let mut lookup = Lookup { store, block: Block::default(), loaded: None, at: 0 };
+        let mut lookup = Lookup::new(store);
         merge(sources, false, &self.folder, control, |question| {
             if lookup.has(question.hash, question.key, question.group)? {
                 answers.0[question.number as usize / 64] |= 1 << (question.number % 64);
@@ -86,30 +88,69 @@ struct Lookup<'s> {
     loaded: Option<usize>,
     /// The first pair that may still be asked for.
     at: usize,
+    /// The hash of many pairs that was asked for last, and where the pairs of each of its keys are. Strangers can
+    /// make keys of one hash: going through all of them with each question would take for ever.
+    alike: Option<(u64, PairsOfKeys)>,
 }
 
-impl Lookup<'_> {
+type PairsOfKeys = HashMap<Box<[u8]>, Range<usize>>;
+
+/// More pairs of one hash than this are looked up.
+const FEW: usize = 8;
+
+impl<'s> Lookup<'s> {
+    fn new(store: &'s Store) -> Self {
+        Lookup { store, block: Block::default(), loaded: None, at: 0, alike: None }
+    }
+
     fn has(&mut self, hash: u64, key: &[u8], group: u32) -> Result<bool> {
         let Some(block) = self.store.block_of(hash, self.loaded.unwrap_or(0)) else { return Ok(false) };
         if self.loaded != Some(block) {
             self.store.read(block, &mut self.block)?;
             self.loaded = Some(block);
             self.at = 0;
+            self.alike = None;
         }
         self.at = self.block.find(self.at, hash);
-        let mut current: &[u8] = &[];
-        for pair in self.at..self.block.len() {
-            if self.block.hash(pair) != hash {
-                break;
-            }
-            let own = self.block.own_key(pair);
-            if pair == self.at || !own.is_empty() {
-                current = own;
-            }
-            if current == key && (group == ANY_GROUP || group == self.block.group(pair)) {
-                return Ok(true);
+        let is_of_hash = |pair: usize| pair < self.block.len() && self.block.hash(pair) == hash;
+        if !is_of_hash(self.at + FEW) {
+            let end = (self.at..).find(|&pair| !is_of_hash(pair)).unwrap_or(self.at);
+            let found = self.keys(self.at..end).find(|(own, _)| *own == key);
+            return Ok(found.is_some_and(|(_, pairs)| self.is_in(pairs, group)));
+        }
+        if self.alike.as_ref().is_none_or(|(of, _)| *of != hash) {
+            let end = (self.at..).find(|&pair| !is_of_hash(pair)).unwrap_or(self.at);
+            let keys = self.keys(self.at..end).map(|(own, pairs)| (own.into(), pairs)).collect();
+            self.alike = Some((hash, keys));
+        }
+        let found = self.alike.as_ref().and_then(|(_, keys)| keys.get(key));
+        Ok(found.is_some_and(|pairs| self.is_in(pairs.clone(), group)))
+    }
+
+    /// The keys of these pairs, which are of one hash, with the pairs of each.
+    fn keys(&self, pairs: Range<usize>) -> impl Iterator<Item = (&[u8], Range<usize>)> {
+        let mut next = pairs.start;
+        std::iter::from_fn(move || {
+            let start = next;
+            (start < pairs.end).then(|| {
+                // A pair without a key of its own has that of the one before.
+                let is_other = |pair: &usize| !self.block.own_key(*pair).is_empty();
+                next = (start + 1..pairs.end).find(is_other).unwrap_or(pairs.end);
+                (self.block.own_key(start), start..next)
+            })
+        })
+    }
+
+    /// Whether one of these pairs, which are those of a key in the order of groups, has this group.
+    fn is_in(&self, pairs: Range<usize>, group: u32) -> bool {
+        let (mut low, mut high) = (pairs.start, pairs.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.block.group(middle) < group {
+                true => low = middle + 1,
+                false => high = middle,
             }
         }
-        Ok(false)
+        group == ANY_GROUP || low < pairs.end && self.block.group(low) == group
     }
 }
