@@ -18,7 +18,7 @@ fn a_topic_that_is_not_there_is_named_with_those_that_are() {
     folder.refused(&train(broker.url("logins?from=1")), 1, &["from=1", "?partitions"]);
     let output =
         |url: String| format!("{} --query {} -o {url}", train(broker.url("logins")), broker.url("asks"));
-    folder.refused(&output(broker.url("asks")), 1, &["asks", "read as an input"]);
+    folder.refused(&output(broker.url("asks")), 2, &["asks", "read as an input"]);
     folder.refused(&output(broker.url("seen?partitions=1")), 1, &["leave out ?partitions"]);
     folder.refused(&train("kafka://a.example".into()), 1, &["kafka://broker:9092/topic"]);
     folder.refused(&format!("{} --format csv --key name", train(broker.url("asks"))), 1, &["no header"]);
@@ -29,7 +29,7 @@ fn a_topic_that_is_not_there_is_named_with_those_that_are() {
         &["client.id", "no kafka://"],
     );
     let url = broker.url("logins");
-    folder.refused(&format!("stream --train {url} a.tsv --keys 10"), 1, &["of its own"]);
+    folder.refused(&format!("stream --train {url} a.tsv --keys 10"), 2, &["of its own"]);
 }
 
 #[test]
