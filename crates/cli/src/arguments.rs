@@ -406,10 +406,9 @@ pub fn memory(text: &str) -> Result<u64, String> {
     }
 }
 
-fn seed(text: &str) -> Result<u64, String> {
+pub fn seed(text: &str) -> Result<u64, String> {
     if text == "random" {
-        use std::hash::{BuildHasher, RandomState};
-        return Ok(RandomState::new().hash_one(std::time::SystemTime::now()) >> 11); // exact in every JSON reader
+        return Ok(tamis_make::seed::random());
     }
     text.parse().map_err(|_| "a seed is a number, or `random`".to_owned())
 }

@@ -38,6 +38,7 @@ pub mod rebuild;
 pub mod remove;
 pub mod resume;
 pub mod rows;
+pub mod seed;
 pub mod spread;
 pub mod text;
 pub mod written;

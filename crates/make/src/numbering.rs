@@ -2,11 +2,12 @@
 //!
 //! There may be many millions: a name costs its bytes and about twenty more, however many threads there are.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 use tamis::hash::xxh3;
 use tamis::params::Name;
+
+use crate::seed;
 
 /// Parts with a lock each, so that threads seldom wait for each other.
 const PARTS: usize = 16;
@@ -21,7 +22,7 @@ pub struct Numbering {
 impl Default for Numbering {
     fn default() -> Self {
         // Names come from strangers: nobody knows which of them meet in one place. No result depends on it.
-        let seed = RandomState::new().hash_one(0u64);
+        let seed = seed::random();
         let part = || Mutex::new(Part { seed, ..Part::default() });
         Numbering { parts: (0..PARTS).map(|_| part()).collect(), seed }
     }

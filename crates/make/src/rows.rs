@@ -1,7 +1,7 @@
 //! From rows to keys: the recipe applied, groups numbered, keys hashed, bad rows dealt with.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use crate::aside::{Aside, Setting};
 use crate::numbering::Numbering;
 use crate::opt;
+use crate::seed;
 use tamis::hash::{Scheme, xxh3};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::params::{Name, Params};
@@ -534,7 +535,7 @@ struct Seeded(u64);
 
 impl Default for Seeded {
     fn default() -> Self {
-        Seeded(RandomState::new().hash_one(0u64))
+        Seeded(seed::random())
     }
 }
 

@@ -1,13 +1,12 @@
 //! The answers to a batch of queries: each distinct key once, in the order in which they came.
 
-use std::hash::{BuildHasher, RandomState};
-
 use tamis::hash::xxh3;
 use tamis::key::{Recipe, keywords_of};
 use tamis::params::Name;
 use tamis_jobs::ask::{Answers, Filters};
 use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::rows::{Key, Take};
+use tamis_make::seed;
 use tamis_make::text::{listed_name, printable};
 
 /// Finds the first occurrence of every key of a batch. The table is used again and again.
@@ -21,8 +20,9 @@ pub(super) struct Distinct {
 
 impl Default for Distinct {
     fn default() -> Self {
-        let seed = || RandomState::new().hash_one(0u64);
-        Distinct { table: Vec::new(), seeds: [seed(), seed() | 1] }
+        // An odd factor spreads all hashes evenly over the first bits, if it has as many itself.
+        let factor = seed::random() << 11 | 1;
+        Distinct { table: Vec::new(), seeds: [seed::random(), factor] }
     }
 }
 
@@ -38,7 +38,6 @@ impl Distinct {
         table.fill(0);
         for (record, &hash) in keys.hashes().iter().enumerate() {
             let tag = hash >> 32 << 32;
-            // An odd factor that nobody knows spreads all hashes evenly over the first bits.
             let mut at = ((hash ^ self.seeds[0]).wrapping_mul(self.seeds[1]) >> (64 - size.ilog2())) as usize;
             let mut apart = false;
             loop {

@@ -57,6 +57,10 @@ pub struct Dedup {
     /// The highest probability that a first occurrence is dropped [default: 0.000001]
     #[arg(long, value_parser = arguments::rate)]
     fpr: Option<f64>,
+    /// The seed of the hash: a number makes runs repeatable [default: that of the state, or random, to
+    /// protect against chosen keys]
+    #[arg(long, value_parser = arguments::seed)]
+    seed: Option<u64>,
     /// Limit the filter to this size (64MB, 1GiB); when it is full, no more keys are remembered
     #[arg(long, value_parser = arguments::bytes)]
     size: Option<u64>,
@@ -154,6 +158,7 @@ impl Dedup {
             key: self.key,
             null: self.null,
             fpr: self.fpr,
+            seed: self.seed,
             size: self.size,
             strict: self.strict,
             memory: self.strict.then_some(self.memory),

@@ -35,8 +35,9 @@ fn the_first_occurrences_pass_in_order_whatever_the_threads() {
     folder.write("in.csv", format!("id,n,text\n{records}"));
     let expected = format!("id,n,text\n{}", model(&records, &mut HashSet::new()));
     for threads in [1, 2, 5] {
-        let found =
-            folder.json(&format!("dedup in.csv --key id -o out.csv --rejected rest.csv --threads {threads}"));
+        let found = folder.json(&format!(
+            "dedup in.csv --key id --seed 1 -o out.csv --rejected rest.csv --threads {threads}"
+        ));
         assert!(folder.text("out.csv") == expected, "{threads} threads");
         assert_eq!(found["records"], 30_000);
         assert_eq!(found["first"].as_u64().unwrap() + found["repeated"].as_u64().unwrap(), 30_000);
@@ -44,7 +45,7 @@ fn the_first_occurrences_pass_in_order_whatever_the_threads() {
         let both = folder.text("out.csv").len() + folder.text("rest.csv").len();
         assert_eq!(both, records.len() + 2 * "id,n,text\n".len(), "every record is in one of the two");
     }
-    let piped = folder.shell("cat in.csv | $TAMIS dedup - --format csv --key id -q");
+    let piped = folder.shell("cat in.csv | $TAMIS dedup - --format csv --key id --seed 1 -q");
     assert!(piped.code == 0 && piped.out == expected);
 }
 
@@ -80,7 +81,7 @@ fn tomorrow_is_freed_of_what_came_today() {
     folder.write("today.csv", format!("id,n,text\n{today}"));
     folder.write("tomorrow.csv", format!("id,n,text\n{tomorrow}"));
     let mut seen = HashSet::new();
-    folder.ok("dedup today.csv --key id --state seen.tamis -o a.csv");
+    folder.ok("dedup today.csv --key id --seed 1 --state seen.tamis -o a.csv");
     assert_eq!(folder.text("a.csv"), format!("id,n,text\n{}", model(&today, &mut seen)));
     folder.ok("dedup tomorrow.csv --key id --state seen.tamis -o b.csv");
     assert_eq!(folder.text("b.csv"), format!("id,n,text\n{}", model(&tomorrow, &mut seen)));
@@ -140,7 +141,7 @@ fn a_filter_of_fixed_size_says_that_it_is_full_and_drops_nothing_for_it() {
     let folder = Folder::new();
     let lines: String = (0..10_000).map(|i| format!("{i}\n")).collect();
     folder.write("in.txt", lines.repeat(2));
-    let line = "dedup in.txt --size 4kB --state s -o out.txt";
+    let line = "dedup in.txt --size 4kB --seed 1 --state s -o out.txt";
     let done = folder.run(&format!("{line} --json"));
     assert!(done.err.contains("full") && done.err.contains("--size"), "{}", done.err);
     let found: serde_json::Value = done.out.parse().unwrap();
@@ -208,7 +209,7 @@ fn killed_at_any_moment_and_begun_again_nothing_is_lost_or_doubled() {
     let folder = Folder::new();
     let records = events(120_000, 70_000);
     folder.write("in.csv", format!("id,n,text\n{records}"));
-    let line = "dedup in.csv --key id --threads 2 --commit-every 0ms -q";
+    let line = "dedup in.csv --key id --seed 1 --threads 2 --commit-every 0ms -q";
     folder.ok(&format!("{line} --state calm.tamis -o calm.csv"));
     assert_eq!(folder.text("calm.csv"), format!("id,n,text\n{}", model(&records, &mut HashSet::new())));
 
@@ -237,4 +238,42 @@ fn killed_at_any_moment_and_begun_again_nothing_is_lost_or_doubled() {
     assert!(folder.read("out.csv") == folder.read("calm.csv"));
     let (calm, state) = (container(&folder.path("calm.tamis")), container(&folder.path("state.tamis")));
     assert!(calm.data() == state.data() && calm.tallies() == state.tallies());
+}
+
+/// Keys that all have one hash under the seed that everybody knows: 32 bytes that begin with the secret of XXH3,
+/// after which eight do not matter.
+fn of_one_hash(count: usize) -> Vec<u8> {
+    const SECRET: [u8; 8] = [0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe];
+    let key = |i: usize| [&SECRET[..], format!("{i:08x}abcdefghijklmnop\n").as_bytes()].concat();
+    (0..count).flat_map(key).collect()
+}
+
+/// All but one of them were dropped, and none was expected to be.
+#[test]
+fn keys_that_strangers_choose_are_not_dropped() {
+    let folder = Folder::new();
+    folder.write("in.txt", of_one_hash(2000));
+    let passed =
+        |line: &str| folder.json(&format!("dedup in.txt --format lines {line} --count"))["first"].clone();
+    assert_eq!(passed("--seed 0"), 1, "the attack");
+    assert_eq!(
+        (passed(""), passed("--strict"), passed("--size 1MB")),
+        (2000.into(), 2000.into(), 2000.into())
+    );
+    // The state keeps its seed; another one is refused.
+    for out in ["2000", "0"] {
+        let found = folder.json("dedup in.txt --format lines --state s --rejected r -o out");
+        assert_eq!(found["first"].to_string(), out);
+    }
+    folder.refused(
+        "dedup in.txt --format lines --state s -o out --seed 5",
+        1,
+        &["s: has the seed", "--seed"],
+    );
+    // With one seed, runs are the same.
+    for state in ["a", "b"] {
+        folder.ok(&format!("dedup in.txt --format lines --seed 5 --state {state} -o {state}.txt -q"));
+    }
+    assert_eq!(folder.read("a").len(), folder.read("b").len());
+    assert_eq!(folder.json("inspect a")["groups"], folder.json("inspect b")["groups"]);
 }

@@ -389,7 +389,7 @@ fn a_run_that_only_counts_leaves_the_outputs_of_the_state() {
 fn what_went_to_a_reader_that_has_gone_comes_again() {
     let folder = Folder::new();
     folder.write("in", (0..400_000).map(|i| format!("{i}\n{i}\n")).collect::<String>());
-    let line = "$TAMIS dedup in --state s --rejected r --threads 1 --commit-every";
+    let line = "$TAMIS dedup in --seed 1 --state s --rejected r --threads 1 --commit-every";
     folder.shell(&format!("(sleep 0.3; {line} 0s -q) | true"));
     let second = folder.shell(&format!("{line} 10s"));
     assert_eq!(second.out.lines().count(), 400_000, "{}", second.err);

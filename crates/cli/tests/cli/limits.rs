@@ -43,7 +43,7 @@ fn folder() -> (Folder, Vec<(&'static str, &'static str)>) {
         ("build keys.csv --format csv --no-header --key 1 --kind fuse -o fuse.tamis", "fuse.tamis"),
         ("plan keys.csv --format csv --no-header --key 1 -o params.json", "params.json"),
         ("filter known.tamis keys.csv --format csv --no-header --key 1 -o filtered.csv", "filtered.csv"),
-        ("dedup keys.csv --format csv --no-header --key 1 -o once.csv", "once.csv"),
+        ("dedup keys.csv --format csv --no-header --key 1 --seed 1 -o once.csv", "once.csv"),
         (
             "stream --train keys.csv --query keys.csv --format csv --no-header --key 1 --keys 1e5 -o a.txt",
             "a.txt",

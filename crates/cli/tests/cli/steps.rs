@@ -130,7 +130,7 @@ fn a_dedup_that_ends_at_any_step_of_a_commit_is_continued() {
     for part in 0..4 {
         folder.write(&format!("{part}.txt"), lines(&keys(300, 700, part)));
     }
-    let line = "dedup 0.txt 1.txt 2.txt 3.txt --size 4kB --commit-every 0ms --threads 1 -q";
+    let line = "dedup 0.txt 1.txt 2.txt 3.txt --seed 1 --size 4kB --commit-every 0ms --threads 1 -q";
     folder.ok(&format!("{line} --state calm.tamis -o calm.txt --rejected calm-again.txt"));
     let line = format!("{line} --state state.tamis -o out.txt --rejected again.txt");
     for (step, times) in [
@@ -199,7 +199,7 @@ fn bad_rows_are_set_aside_once_wherever_a_dedup_ends() {
     for part in 0..4 {
         folder.write(&format!("{part}.csv"), "id\n".to_owned() + &lines(&keys(90, 70, part)) + "\"\"\n1,2\n");
     }
-    let line = "dedup 0.csv 1.csv 2.csv 3.csv --key id --size 4kB --commit-every 0ms --threads 1 -q";
+    let line = "dedup 0.csv 1.csv 2.csv 3.csv --key id --seed 1 --size 4kB --commit-every 0ms --threads 1 -q";
     folder.ok(&format!("{line} --state calm.tamis -o calm.txt --bad-rows-to calm.ndjson"));
     assert_eq!(folder.text("calm.ndjson").lines().count(), 8);
     let line = format!("{line} --state state.tamis -o out.txt --bad-rows-to bad.ndjson");

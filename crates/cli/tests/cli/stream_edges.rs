@@ -202,6 +202,7 @@ fn an_output_is_not_cut_when_another_cannot_be_opened() {
 
 /// The folder of the second goes before the run has come to its end.
 #[test]
+#[cfg(debug_assertions)]
 fn outputs_of_a_stream_without_a_state_appear_together_or_not_at_all() {
     let folder = Folder::new();
     folder.write("a.csv", "id,n\na,1\n,2\nb,3\n");

@@ -36,6 +36,7 @@ use tamis_make::names::Content;
 use tamis_make::place;
 use tamis_make::resume::Lock;
 use tamis_make::rows::{BadRows, Groups, KeyRows, OnBad};
+use tamis_make::seed;
 use tamis_make::written::Written;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
@@ -55,8 +56,8 @@ pub struct Job {
     pub recipe: Recipe,
     /// What is recorded about the state, where there is none yet.
     pub about: About,
-    /// How keys are hashed, where there is no state yet.
-    pub hash: Scheme,
+    /// The seed of the hash; where there is none, that of the state, or one that nobody knows.
+    pub seed: Option<u64>,
     /// The highest probability that a first occurrence is dropped; that of the state where none is
     /// given, or
     /// else [`DEFAULT_RATE`].
@@ -105,6 +106,11 @@ pub struct Kept {
 }
 
 impl Job {
+    /// How keys are hashed, where there is no state yet.
+    fn hash(&self) -> Scheme {
+        Scheme::Xxh3 { seed: self.seed.unwrap_or_else(seed::random) }
+    }
+
     /// What is kept between runs.
     fn kept(&self) -> Option<&Kept> {
         match &self.remember {
@@ -322,14 +328,15 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     let fpr = job.fpr.unwrap_or(DEFAULT_RATE);
     let common = |hash, recipe: &Recipe| Common { kind: Kind::Scalable, hash, recipe: recipe.clone() };
     let Some(Kept { path, .. }) = job.kept() else {
-        return Ok((Seen::new(room, fpr)?, None, None, job.hash));
+        return Ok((Seen::new(room, fpr)?, None, None, job.hash()));
     };
     files::check_place(path)?;
     let lock = Lock::of_file(path)?;
     if place::look(path).map_err(Error::io(path))?.is_none() {
         Content::Sketches.check(path)?;
-        let state = State::new(path, common(job.hash, &job.recipe), job.about.clone(), 0, lock);
-        return Ok((Seen::new(room, fpr)?, Some(state), None, job.hash));
+        let hash = job.hash();
+        let state = State::new(path, common(hash, &job.recipe), job.about.clone(), 0, lock);
+        return Ok((Seen::new(room, fpr)?, Some(state), None, hash));
     }
     let file = files::open(path)?;
     let params = file.params();
@@ -340,6 +347,11 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     }
     if params.common.hash == Scheme::Murmur3 {
         return refused(StateRefusal::Murmur3);
+    }
+    if let (Scheme::Xxh3 { seed: stored }, Some(asked)) = (params.common.hash, job.seed)
+        && stored != asked
+    {
+        return refused(StateRefusal::Seed { stored, asked });
     }
     file.verify(0).map_err(Error::file(path))?;
     let journal = Journal::of(&file, path)?;

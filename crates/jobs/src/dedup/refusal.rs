@@ -83,6 +83,14 @@ pub enum StateRefusal {
         /// Those that were asked for.
         asked: Vec<String>,
     },
+    /// It has another seed.
+    #[error("has the seed {stored}, not {asked}")]
+    Seed {
+        /// Its own.
+        stored: u64,
+        /// The one that was asked for.
+        asked: u64,
+    },
     /// It keeps another rate.
     #[error("keeps a rate of {stored}, not of {asked}")]
     Rate {
@@ -111,6 +119,7 @@ impl refusal::Refusal for StateRefusal {
                 vec![Help::Do("continue it with the program that made it"), other]
             }
             StateRefusal::Key { .. } => vec![Help::leave_out(opt::KEY), other],
+            StateRefusal::Seed { .. } => vec![Help::leave_out(opt::SEED), other],
             StateRefusal::Rate { .. } => vec![Help::leave_out(opt::FPR), other],
             StateRefusal::Size { .. } => vec![Help::leave_out(opt::SIZE), other],
         }

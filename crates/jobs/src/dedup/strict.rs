@@ -26,6 +26,7 @@ use tamis_make::destination::{self, Destination, Outlet};
 use tamis_make::exact::full_disk;
 use tamis_make::failpoint::reach;
 use tamis_make::rows::OnBad;
+use tamis_make::seed;
 
 /// Parts that keys are cut into at a time, by this many bits of their hash.
 const PART_BITS: u32 = 6;
@@ -50,9 +51,9 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
         since = Instant::now();
     };
     let on_bad = OnBad::from(&job.bad_rows);
-    let sifters = |on_bad| {
-        (0..job.threads).map(|_| Sifter::new(&job.recipe, job.hash, on_bad, true)).collect::<Vec<_>>()
-    };
+    let hash = job.hash();
+    let sifters =
+        |on_bad| (0..job.threads).map(|_| Sifter::new(&job.recipe, hash, on_bad, true)).collect::<Vec<_>>();
 
     let mut asked = Asked::new(seen, memory)?;
     let mut trails = Trails::default();
@@ -406,6 +407,8 @@ impl From<io::Error> for Trouble {
 struct Parts {
     /// The bits of the hash before those that tell the part.
     used: u32,
+    /// Of the hash, which nobody knows: keys that meet in a part are parted by the next.
+    seed: u64,
     parts: Vec<Part<BufWriter<File>>>,
 }
 
@@ -477,11 +480,11 @@ impl Part<BufReader<File>> {
 impl Parts {
     fn new(used: u32) -> io::Result<Parts> {
         let parts = (0..1 << PART_BITS).map(|_| Part::new()).collect::<io::Result<_>>()?;
-        Ok(Parts { used, parts })
+        Ok(Parts { used, seed: seed::random(), parts })
     }
 
     fn push(&mut self, record: Record, key: &[u8]) -> io::Result<()> {
-        let part = (xxh3(key, 0) << self.used) >> (64 - PART_BITS);
+        let part = xxh3(key, self.seed) >> (64 - PART_BITS);
         self.parts[part as usize].push(record, key)
     }
 
@@ -499,7 +502,7 @@ impl Parts {
     /// Finds the records to be rescued, part by part.
     fn rescue(self, memory: usize, rescued: &mut Vec<u64>, control: &Control) -> Result<(), Trouble> {
         let deeper = self.used + PART_BITS;
-        // Keys of one hash cannot be cut any further.
+        // So often no keys meet: what is left is a key that is larger than the memory.
         let memory = if deeper + PART_BITS <= 64 { memory } else { usize::MAX };
         for part in self.parts {
             control.check().map_err(Trouble::Stopped)?;

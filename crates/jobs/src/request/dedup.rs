@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tamis::about::About;
-use tamis::hash::Scheme;
 use tamis::key::{Field, Recipe};
 use tamis_read::Format;
 use tamis_read::error::{Error, Result};
@@ -37,6 +36,8 @@ pub struct DedupJob {
     pub null: Option<String>,
     /// The highest probability that a first occurrence is dropped.
     pub fpr: Option<f64>,
+    /// The seed of the hash, where runs are to be repeatable.
+    pub seed: Option<u64>,
     /// Bytes of a filter that does not grow.
     #[serde(with = "json::in_bytes")]
     pub size: Option<u64>,
@@ -90,7 +91,7 @@ impl DedupJob {
             inputs: self.inputs.clone(),
             options: self.reading.options(),
             about: About { dialect: self.reading.declared(), ..About::default() },
-            hash: Scheme::DEFAULT,
+            seed: self.seed,
             fpr: self.fpr,
             remember: self.remember()?,
             output: self.destination(),
