@@ -264,24 +264,27 @@ impl Lock {
         loop {
             let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
             let file = file.map_err(Error::io(&path))?;
-            match file.try_lock() {
-                Ok(()) => match fs::metadata(&path) {
-                    Ok(lock) if lock.len() > 0 => return Err(Error::input(path, NotALock)),
-                    Ok(lock) if file.metadata().is_ok_and(|file| number(&file) == number(&lock)) => {
+            let error = match file.try_lock() {
+                Ok(()) => match (file.metadata(), fs::metadata(&path)) {
+                    (Ok(held), Ok(there)) if number(&held) == number(&there) => {
+                        if there.len() > 0 {
+                            return Err(Error::input(path, NotALock));
+                        }
                         return Ok(Lock { path, _file: file, _state: None, left });
                     }
-                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::io(path)(error)),
-                    _ => {} // the previous holder has just removed it
+                    // The previous holder has just removed it.
+                    (Ok(_), Ok(_)) => continue,
+                    (_, Err(error)) if error.kind() == ErrorKind::NotFound => continue,
+                    (Err(error), _) | (_, Err(error)) => error,
                 },
                 Err(fs::TryLockError::WouldBlock) => return Err(Error::input(state, Locked)),
-                // Nobody is known to have it: one that is new says nothing of a run that was ended.
-                Err(fs::TryLockError::Error(error)) => {
-                    if !left {
-                        let _ = fs::remove_file(&path);
-                    }
-                    return Err(Error::io(path)(error));
-                }
+                Err(fs::TryLockError::Error(error)) => error,
+            };
+            // Nobody is known to have it: one that is new says nothing of a run that was ended.
+            if !left {
+                let _ = fs::remove_file(&path);
             }
+            return Err(Error::io(path)(error));
         }
     }
 
