@@ -146,7 +146,7 @@ pub fn missed_rate(output: &Output, kind: Kind, planned: impl IntoIterator<Item 
     let Some((expected, asked, least)) = missed.max_by(|a, b| factor(a).total_cmp(&factor(b))) else {
         return;
     };
-    let reason = if least { ": of so many keys, another one has the hash (64 bits) that often" } else { "" };
+    let reason = if least { ": that often another key has the same 64-bit hash as one of these" } else { "" };
     output.note(format!(
         "{kind}: the expected rate is {}, above the target of {}{reason}",
         number::rate(expected),

@@ -226,7 +226,7 @@ impl Gain {
     }
 }
 
-/// The standard errors in half of a 95 % interval of a mean of so many values: Student's t.
+/// The standard errors in half of a 95 % interval of a mean of this number of values: Student's t.
 fn student(values: usize) -> f64 {
     match values {
         0 | 1 => f64::INFINITY,

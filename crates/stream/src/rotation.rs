@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::fs::{self, File, Metadata};
 use std::path::{Path, PathBuf};
 
-use tamis_make::place::number;
+use tamis_make::place::{folder_of, number};
 use tamis_make::resume::{Mark, Numbered};
 
 use super::refusal::Loss;
@@ -22,13 +22,9 @@ const CONVINCING: u64 = 1 << 10;
 
 /// The regular files in the folder of a name, and in that of the file that a link of this name leads to.
 fn beside(name: &Path) -> Vec<PathBuf> {
-    let folder = |path: &Path| match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    let mut folders = vec![folder(name)];
+    let mut folders = vec![folder_of(name).to_owned()];
     if fs::symlink_metadata(name).is_ok_and(|link| link.is_symlink()) {
-        folders.extend(fs::canonicalize(name).ok().as_deref().map(folder));
+        folders.extend(fs::canonicalize(name).ok().map(|path| folder_of(&path).to_owned()));
     }
     let entries = folders.into_iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

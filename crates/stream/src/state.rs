@@ -38,6 +38,7 @@ use serde_json::Value;
 use tamis::sizing::Kind;
 use tamis_make::failpoint::reach;
 use tamis_make::files;
+use tamis_make::place::folder_of;
 use tamis_make::resume::{Digest, Lock};
 use tamis_read::error::{Error, Result};
 
@@ -312,10 +313,7 @@ fn make(folder: &Path) -> Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
-    let parent = match folder.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let parent = folder_of(folder);
     make(parent)?;
     match fs::create_dir(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(Error::io(folder)(error)),

@@ -172,7 +172,7 @@ proptest! {
             prop_assert_eq!(&a.keys, &b.keys);
             prop_assert!(a.keys.is_sorted_by_key(|hit| std::cmp::Reverse(hit.estimate)));
         }
-        // So many of all, whatever the threads: the first of the list of any share.
+        // A number of keys, whatever the threads: the first of the list of any share.
         let top = |wanted, threads| {
             let job = heavy(vec![whole.clone()], sizing.clone(), threads);
             count_min::top_of_data(&job, wanted, &Control::default()).unwrap().groups

@@ -111,7 +111,7 @@ pub fn top_of_open(file: &Mapped, path: &Path, share: Option<f64>) -> Result<Lis
     Ok(listing(file.params(), &sketches, &heavy.groups, &[], Wanted::Share(share)))
 }
 
-/// The heavy keys of a table: those of this share, or so many of each group.
+/// The heavy keys of a table: those of this share, or a number of them for each group.
 pub fn top_of_data(job: &Job, wanted: Wanted, control: &Control) -> Result<Listing> {
     let job = &Job { sketches: job.sketches.without_heavy(), ..job.clone() };
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
