@@ -1,7 +1,7 @@
 //! Bytes of the file, and pages of a column, with checks that the decoder leaves out.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -61,7 +61,7 @@ impl Length for Shared {
 impl ChunkReader for Shared {
     type T = BufReader<ReadFrom>;
 
-    /// Used for the headers of pages, which are small.
+    /// Used for the end of the file and the headers of pages, which are small.
     fn get_read(&self, start: u64) -> Result<Self::T> {
         Ok(BufReader::with_capacity(512, ReadFrom { file: self.clone(), offset: start }))
     }
@@ -79,6 +79,53 @@ impl ChunkReader for Shared {
     }
 }
 
+/// The same file for the pages of a column, whose headers are checked before the decoder reads them.
+struct OfPages(Shared);
+
+impl Length for OfPages {
+    fn len(&self) -> u64 {
+        self.0.length
+    }
+}
+
+impl ChunkReader for OfPages {
+    type T = BufReader<ReadFrom>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        let mut reader = self.0.get_read(start)?;
+        check_header(reader.fill_buf()?)?;
+        Ok(reader)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        self.0.get_bytes(start, length)
+    }
+}
+
+/// Room that a page may take whatever it is compressed to.
+const USUAL_PAGE: u64 = 64 << 20;
+
+/// And how many times its compressed size, beyond that.
+const MOST_EXPANSION: u64 = 1024;
+
+/// Refuses a page that says it is so large that nobody would write it: the decoder makes room for what it says.
+fn check_header(header: &[u8]) -> Result<()> {
+    /// The next field, a number of 32 bits: what all writers begin a header with.
+    const NEXT_NUMBER: u8 = 0x15;
+
+    let mut at = 0;
+    let mut number = || {
+        (*header.get(at)? == NEXT_NUMBER).then(|| at += 1)?;
+        varint(header, &mut at).map(|zigzag| zigzag >> 1)
+    };
+    // What begins otherwise is left to the decoder, which says what is wrong with it.
+    let [Some(_), Some(size), Some(compressed)] = [number(), number(), number()] else { return Ok(()) };
+    match size > USUAL_PAGE.max(compressed.saturating_mul(MOST_EXPANSION)) {
+        true => Err(broken(format!("a page of {compressed} bytes says that it comes to {size}"))),
+        false => Ok(()),
+    }
+}
+
 fn broken(message: String) -> ParquetError {
     ParquetError::General(message)
 }
@@ -87,7 +134,7 @@ fn broken(message: String) -> ParquetError {
 /// panic, or allocate as much as they say) are checked first, and pages without values, at which
 /// it would stop, are left out.
 pub(super) struct Pages {
-    pages: SerializedPageReader<Shared>,
+    pages: SerializedPageReader<OfPages>,
     /// The least number of bytes that a value takes in a dictionary.
     least: u64,
     rows: u64,
@@ -112,7 +159,7 @@ impl Pages {
             Type::INT96 => 12,
             Type::FIXED_LEN_BYTE_ARRAY => column.column_descr().type_length().max(1) as u64,
         };
-        let pages = SerializedPageReader::new(Arc::new(file.clone()), column, rows, None)?;
+        let pages = SerializedPageReader::new(Arc::new(OfPages(file.clone())), column, rows, None)?;
         let descriptor = column.column_descr();
         let level_bits = [descriptor.max_rep_level(), descriptor.max_def_level()]
             .map(|most| i16::BITS - most.leading_zeros());
@@ -252,5 +299,33 @@ impl PageReader for Pages {
 
     fn skip_next_page(&mut self) -> Result<()> {
         self.pages.skip_next_page()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by fuzzing: room was made for 1.7 GB on the word of a file of some hundred bytes.
+    #[test]
+    fn no_room_is_made_for_a_page_on_its_word_alone() {
+        let header = |size: u64, compressed: u64| {
+            let mut bytes = vec![0x15, 0];
+            for mut number in [2 * size, 2 * compressed] {
+                bytes.push(0x15);
+                while number >= 0x80 {
+                    bytes.push(number as u8 | 0x80);
+                    number >>= 7;
+                }
+                bytes.push(number as u8);
+            }
+            bytes
+        };
+        assert!(check_header(&header(1 << 20, 40)).is_ok());
+        assert!(check_header(&header(64 << 20, 1)).is_ok());
+        assert!(check_header(&header(1 << 30, 1 << 20)).is_ok());
+        let refused = check_header(&header(1_690_932_006, 96)).unwrap_err().to_string();
+        assert!(refused.contains("96 bytes says that it comes to 1690932006"), "{refused}");
+        assert!(check_header(&[]).is_ok() && check_header(&[0x15, 0, 0x15, 0xff]).is_ok());
     }
 }
