@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tamis::hash::HashKey;
 use tamis::key::{Field, Recipe};
 use tamis::sizing::Kind;
 pub use tamis_jobs::request::bytes;
@@ -195,8 +196,16 @@ pub struct Kinds {
     /// The layers of a layered filter [default: the mean number of keywords / hashes, rounded]
     #[arg(long, value_name = "N")]
     pub layers: Option<u32>,
-    /// The hash: xxh3 (default), or murmur3 with the positions of Python's mmh3 and the textbook's
-    /// m and k (implies bloom)
+    #[command(flatten)]
+    pub hashing: Hashing,
+}
+
+/// The hash of new sketches.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Hashing {
+    /// The hash: xxh3 (default); siphash with the secret key of --hash-key, where strangers choose the
+    /// keys or must not find out which ones there are; murmur3 with the positions of Python's mmh3 and
+    /// the textbook's m and k (implies bloom)
     #[arg(long, value_parser = one_of(HashName::ALL, HashName::name))]
     pub hash: Option<HashName>,
     /// The seed of xxh3: a number, or `random` to protect against chosen keys [default: 0]
@@ -204,11 +213,19 @@ pub struct Kinds {
     pub seed: Option<u64>,
 }
 
+impl Hashing {
+    /// The request, with the key that was given.
+    pub fn request(self) -> request::Hashing {
+        request::Hashing { hash: self.hash, seed: self.seed, hash_key: HashKey::usual() }
+    }
+}
+
 impl Kinds {
     /// The request.
     pub fn request(&self) -> request::Kinds {
-        let Kinds { kind, conservative, layers, hash, seed } = *self;
-        request::Kinds { kind, conservative, layers, hash, seed }
+        let Kinds { kind, conservative, layers, hashing } = *self;
+        let request::Hashing { hash, seed, hash_key } = hashing.request();
+        request::Kinds { kind, conservative, layers, hash, seed, hash_key }
     }
 }
 

@@ -6,6 +6,7 @@
 mod arch;
 mod arguments;
 mod asked;
+mod given;
 mod interrupt;
 mod notes;
 mod progress;
@@ -15,15 +16,15 @@ mod verbs;
 mod words;
 
 use std::ffi::OsString;
-use std::fs;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use tamis::hash::HashKey;
 use tamis::key::SuffixList;
-use tamis_read::Error;
 
 pub use crate::arch::say_when_out_of_memory;
+use crate::given::Given;
 use crate::verbs::Verb;
 
 /// Learn a set once, in little memory; then sieve tables and streams of any size through it, and
@@ -43,10 +44,8 @@ Exit codes: 0 done, 1 the job failed or a check did not hold, 2 wrong usage.")]
 struct Cli {
     #[command(flatten)]
     output: show::Output,
-    /// A public suffix list for the step `domain`, in place of the one in the program; also for files that
-    /// were made with it
-    #[arg(long, global = true, value_name = "FILE", help_heading = show::GENERAL)]
-    suffix_list: Option<PathBuf>,
+    #[command(flatten)]
+    given: Given,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -66,7 +65,7 @@ fn taking_negative_numbers(command: Command) -> Command {
 /// exit code: 0 done, 1 the job failed or a check did not hold, 2 wrong usage.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     interrupt::listen();
-    let (cli, list) = match parsed(arguments) {
+    let (cli, list, key) = match parsed(arguments) {
         Ok(parsed) => parsed,
         Err(wrong) => {
             // Help and the version are errors to clap, too, with the exit code 0. That nobody reads
@@ -76,50 +75,27 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     cli.verb.manner().set();
-    let checked = cli.verb.check_files(cli.suffix_list.as_deref());
+    let checked = cli.verb.check_files(&cli.given.paths());
     let outcome = checked.and_then(|()| match cli.verb {
         Verb::Completions(completions) => completions.run(&mut Cli::command()),
         verb => verb.run(&cli.output),
     });
-    if let (Ok(_), Some(path), Some(list)) = (&outcome, &cli.suffix_list, list)
-        && !list.is_asked()
-    {
-        let path = path.display();
-        cli.output
-            .warn(format!("--suffix-list {path} was not used: no step domain here is made with this list"));
+    if outcome.is_ok() {
+        cli.given.warn_unused(list.as_ref(), key, &cli.output);
     }
     outcome.unwrap_or_else(|error| show::failure(&error))
 }
 
-/// The list of public suffixes among the arguments.
-fn suffix_list(arguments: &[OsString]) -> Option<PathBuf> {
-    const NAME: &str = "--suffix-list";
-    let named: Vec<&OsString> = arguments.iter().take_while(|argument| *argument != "--").collect();
-    let value = |at: usize| match named[at].to_str()?.strip_prefix(NAME)? {
-        "" => named.get(at + 1).map(PathBuf::from),
-        value => value.strip_prefix('=').map(PathBuf::from),
-    };
-    (0..named.len()).find_map(value)
-}
-
-/// The arguments and the list of public suffixes among them, or what is wrong with them.
-fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<(Cli, Option<SuffixList>), clap::Error> {
+/// The arguments, and the list of public suffixes and the key among them; or what is wrong with them.
+fn parsed(
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<(Cli, Option<SuffixList>, Option<HashKey>), clap::Error> {
     let mut command = taking_negative_numbers(Cli::command());
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let mut list = None;
-    if let Some(path) = suffix_list(&arguments) {
-        // Before all else: columns are understood with it.
-        let text = fs::read_to_string(&path).map_err(|error| {
-            let why = format!("--suffix-list {}", Error::io(&path)(error));
-            command.error(clap::error::ErrorKind::ValueValidation, why)
-        })?;
-        if !SuffixList::is_one(&text) {
-            let why = format!("--suffix-list {}: this is not a public suffix list", path.display());
-            return Err(command.error(clap::error::ErrorKind::ValueValidation, why));
-        }
-        list = Some(SuffixList::add(&text));
-    }
+    let wrong = |command: &mut Command, why| command.error(ErrorKind::ValueValidation, why);
+    let list = given::read_list(&arguments).map_err(|why| wrong(&mut command, why))?;
     let matches = command.try_get_matches_from_mut(arguments)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
-    Ok((cli, list))
+    let key = cli.given.read_key().map_err(|why| wrong(&mut command, why))?;
+    Ok((cli, list, key))
 }

@@ -288,6 +288,9 @@ fn message(error: &anyhow::Error) -> String {
         Some(Error::File { source: tamis::Error::SuffixList { .. }, .. }) => {
             format!("{error} (--suffix-list FILE)")
         }
+        Some(Error::File { source: tamis::Error::HashKey { .. }, .. }) => {
+            format!("{error} (--hash-key FILE)")
+        }
         Some(error) => error.said(&Flags),
         None => format!("{error:#}"),
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -15,9 +15,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
+use tamis::hash::HashKey;
 use tamis_jobs::marked::spelled;
 use tamis_make::number;
 use tamis_read::{Control, Error, NoThread};
+use tempfile::TempDir;
 
 use crate::progress;
 use crate::show::{Output, usage};
@@ -42,6 +44,24 @@ pub struct On {
     python: Option<OsString>,
 }
 
+/// Puts the secret key that was given, if one was, into a file of a folder that nobody else can read: the
+/// job itself never has it, and the file that was named may be one that is read once.
+fn put_key(folder: &Path) -> Result<Option<PathBuf>> {
+    let Some(secret) = HashKey::usual().and_then(HashKey::secret) else { return Ok(None) };
+    let path = folder.join("hash.key");
+    fs::write(&path, secret).with_context(|| path.display().to_string())?;
+    Ok(Some(path))
+}
+
+/// A folder that nobody else can look into.
+fn folder_of_a_job() -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("tamis-spark-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir()
+}
+
 /// What spark-submit runs: everything else is in the package.
 const SCRIPT: &str = "from tamis.spark.job import main\n\nmain()\n";
 
@@ -59,8 +79,7 @@ impl On {
 
     /// Runs a job there; returns what it tells.
     pub fn run(&self, output: &Output, what: &'static str, job: Value) -> Result<Value> {
-        let folder =
-            tempfile::Builder::new().prefix("tamis-spark-").tempdir().context("a temporary folder")?;
+        let folder = folder_of_a_job().context("a temporary folder")?;
         let (script, plan, result) = (
             folder.path().join("tamis_job.py"),
             folder.path().join("job.json"),
@@ -70,6 +89,7 @@ impl On {
         let mut job = job;
         job["result"] = json!(result);
         job["on"] = json!(self.on);
+        job["hash_key"] = json!(put_key(folder.path())?);
         fs::write(&plan, job.to_string()).with_context(|| plan.display().to_string())?;
 
         let driver = self.driver()?;
@@ -312,6 +332,15 @@ pub fn place(path: &Path) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The secret key of a job lies there.
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_looks_into_the_folder_of_a_job() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = folder_of_a_job().unwrap();
+        assert_eq!(fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777, 0o700);
+    }
 
     #[test]
     fn lines_that_tell_tasks_are_told_from_others() {

@@ -42,7 +42,8 @@ mod tests {
     #[test]
     fn every_option_that_messages_name_is_an_argument_of_some_verb() {
         let command = crate::Cli::command();
-        let arguments: Vec<_> = command.get_subcommands().flat_map(clap::Command::get_arguments).collect();
+        let of_verbs = command.get_subcommands().flat_map(clap::Command::get_arguments);
+        let arguments: Vec<_> = of_verbs.chain(command.get_arguments()).collect();
         for option in tamis_make::opt::ALL.iter().chain(&tamis_stream::opt::OWN) {
             let flag = option.0.replace('_', "-");
             assert!(arguments.iter().any(|argument| argument.get_long() == Some(&flag)), "--{flag}");

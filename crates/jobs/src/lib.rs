@@ -5,6 +5,7 @@
 
 pub mod ask;
 pub mod check;
+pub mod classes;
 pub mod dedup;
 pub mod explain;
 pub mod filter;
@@ -18,6 +19,7 @@ pub mod query;
 pub mod removed_keys;
 pub mod request;
 pub mod statistics;
+mod variants;
 pub mod verify;
 
 pub use tamis_read::{Control, Error, Result};

@@ -1,6 +1,6 @@
 //! Many keys of a table in memory, asked of sketches in batches; and single keys without a batch.
 
-use tamis::hash::{Scheme, xxh3};
+use tamis::hash::{Scheme, Single};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::layered::Answer;
 use tamis_read::error::Result;
@@ -9,6 +9,8 @@ use tamis_read::table::{Asked, Piece};
 use tamis_read::{Control, Fault};
 
 use crate::ask::{Answers, Filters};
+use crate::classes::Forms;
+use crate::variants::Variants;
 use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::files::Mapped;
 use tamis_make::parallel;
@@ -22,6 +24,8 @@ pub struct Lookup<'f> {
     /// The number of the first group that is asked, and the filters from there on.
     first: usize,
     filters: Filters<'f>,
+    /// The forms in which the values of each column are asked, where these are not their texts alone.
+    forms: Option<Vec<Forms>>,
 }
 
 /// Whether the key of these parts may be in a group of this number, or in any: for single keys, which
@@ -56,7 +60,48 @@ impl<'f> Lookup<'f> {
             scheme: common.hash,
             first: asked.start,
             filters: Filters::of_groups(file, asked)?,
+            forms: None,
         })
+    }
+
+    /// The same, of values that are asked in these forms.
+    pub fn in_forms(self, forms: Option<Vec<Forms>>) -> Self {
+        Lookup { forms, ..self }
+    }
+
+    /// The answers to the one key of these parts, in all of its forms, as those to a batch are made and joined.
+    fn one<A: Default>(
+        &self,
+        parts: &[Option<&[u8]>],
+        answer: impl Fn(&KeyBatch, usize) -> A,
+        join: impl Fn(&mut A, A),
+    ) -> Result<A, BadValue> {
+        let key = self.batch_of(parts)?;
+        let mut answers = [answer(&key, 0)];
+        if let Some(forms) = &self.forms {
+            let variants = Variants::of_one(forms, parts);
+            let (mut others, mut maker) = (self.batch(), Maker::new(self.recipe));
+            // A form that makes no key asks nothing: its answer is that to nothing.
+            let made = self.make_keys(&mut maker, &variants.cells(), OnBad::Skip, &mut others);
+            debug_assert!(made.is_ok(), "keys that cannot be made are left out");
+            let keyless = others.keyless().to_vec();
+            let found = (0..others.len()).map(|at| match keyless.contains(&(at as u32)) {
+                true => A::default(),
+                false => answer(&others, at),
+            });
+            let found = found.collect();
+            variants.join((&key, &mut answers), (&others, found), join);
+        }
+        let [answer] = answers;
+        Ok(answer)
+    }
+
+    /// Whether the key of these parts may be in one of the groups.
+    pub fn contains_one(&self, parts: &[Option<&[u8]>]) -> Result<bool, BadValue> {
+        let any = |key: &KeyBatch, at| {
+            (0..self.filters.len()).any(|group| self.filters.answer(group, key, at) == Answer::Whole)
+        };
+        self.one(parts, any, |found, other| *found |= other)
     }
 
     /// An empty batch of keys for these filters.
@@ -73,18 +118,30 @@ impl<'f> Lookup<'f> {
     }
 
     /// The numbers of the groups that the key of these parts may be in.
-    pub fn groups_one(&self, parts: &[Option<&[u8]>]) -> Result<impl Iterator<Item = usize>, BadValue> {
-        let key = self.batch_of(parts)?;
-        let found = move |group: &usize| self.filters.answer(*group, &key, 0) == Answer::Whole;
-        Ok((0..self.filters.len()).filter(found).map(|group| self.first + group))
+    pub fn groups_one(&self, parts: &[Option<&[u8]>]) -> Result<Vec<usize>, BadValue> {
+        let groups = |key: &KeyBatch, at| {
+            let found = |group: &usize| self.filters.answer(*group, key, at) == Answer::Whole;
+            (0..self.filters.len()).filter(found).map(|group| self.first + group).collect::<Vec<usize>>()
+        };
+        self.one(parts, groups, united)
     }
 
     /// What the key of these parts counts for at most, in each of the groups; none of filters.
     pub fn estimates_one(&self, parts: &[Option<&[u8]>]) -> Result<Vec<(usize, u64)>, BadValue> {
-        let hash = self.batch_of(parts)?.hashes()[0];
-        let estimate =
-            |group: usize| Some((self.first + group, self.filters.counter(group)?.estimate_hash(hash)));
-        Ok((0..self.filters.len()).filter_map(estimate).collect())
+        let estimates = |key: &KeyBatch, at: usize| {
+            let hash = key.hashes()[at];
+            let estimate =
+                |group: usize| Some((self.first + group, self.filters.counter(group)?.estimate_hash(hash)));
+            (0..self.filters.len()).filter_map(estimate).collect::<Vec<(usize, u64)>>()
+        };
+        self.one(parts, estimates, |estimates, others| {
+            if estimates.is_empty() {
+                *estimates = others;
+                return;
+            }
+            let pairs = estimates.iter_mut().zip(others);
+            pairs.for_each(|((_, estimate), (_, other))| *estimate = estimate.saturating_add(other));
+        })
     }
 
     /// Whether the key of each row may be in one of the groups: a bit for each row of a part, the
@@ -96,11 +153,20 @@ impl<'f> Lookup<'f> {
         threads: usize,
         control: &Control,
     ) -> Result<Vec<Vec<u64>>> {
-        self.ask(table, on_bad, threads, control, |keys, asking, rows| {
+        if self.forms.is_some() {
+            let codes = self.codes(table, on_bad, threads, control)?;
+            let bits = |codes: Vec<i8>| {
+                let found: Vec<bool> = codes.into_iter().map(|code| code == 1).collect();
+                found.chunks(64).map(packed).collect()
+            };
+            return Ok(codes.into_iter().map(bits).collect());
+        }
+        let answer = |keys: &KeyBatch, asking: &mut Answers, rows: &mut Vec<u64>| {
             let mut found = Vec::new();
             asking.any(&self.filters, keys, 0..self.filters.len(), &mut found);
             rows.extend(found.chunks(64).map(packed));
-        })
+        };
+        self.ask(table, on_bad, threads, control, Asking { answer, join: |_: &mut u64, _: u64| () })
     }
 
     /// The same, a number for each row: 1 or 0, and 2 of a row without a key.
@@ -111,12 +177,14 @@ impl<'f> Lookup<'f> {
         threads: usize,
         control: &Control,
     ) -> Result<Vec<Vec<i8>>> {
-        self.ask(table, on_bad, threads, control, |keys, asking, rows| {
+        let answer = |keys: &KeyBatch, asking: &mut Answers, rows: &mut Vec<i8>| {
             let (first, mut found) = (rows.len(), Vec::new());
             asking.any(&self.filters, keys, 0..self.filters.len(), &mut found);
             rows.extend(found.into_iter().map(i8::from));
             keys.keyless().iter().for_each(|&row| rows[first + row as usize] = 2);
-        })
+        };
+        let join = |code: &mut i8, other: i8| *code = if other == 1 { 1 } else { *code };
+        self.ask(table, on_bad, threads, control, Asking { answer, join })
     }
 
     /// The numbers of the groups that the key of each row may be in.
@@ -127,14 +195,15 @@ impl<'f> Lookup<'f> {
         threads: usize,
         control: &Control,
     ) -> Result<Vec<Vec<Vec<u32>>>> {
-        self.ask(table, on_bad, threads, control, |keys, asking, rows| {
+        let answer = |keys: &KeyBatch, asking: &mut Answers, rows: &mut Vec<Vec<u32>>| {
             let (first, mut pairs) = (rows.len(), Vec::new());
             rows.resize(first + keys.len(), Vec::new());
             asking.groups(&self.filters, keys, 0..self.filters.len(), &mut pairs);
             for (row, group) in pairs {
                 rows[first + row as usize].push(self.first as u32 + group);
             }
-        })
+        };
+        self.ask(table, on_bad, threads, control, Asking { answer, join: united })
     }
 
     /// What the key of each row counts for at most, by the sketch of the one group that is asked;
@@ -149,26 +218,34 @@ impl<'f> Lookup<'f> {
         if self.filters.len() != 1 || self.filters.counter(0).is_none() {
             return Err(NotOneCounter.into());
         }
-        self.ask(table, on_bad, threads, control, |keys, asking, rows| {
+        let answer = |keys: &KeyBatch, asking: &mut Answers, rows: &mut Vec<u64>| {
             let first = rows.len();
             rows.resize(first + keys.len(), 0);
             asking.estimates(&self.filters, keys, 0, &mut rows[first..]);
-        })
+        };
+        // What came in two forms came as often as both did.
+        let join = |estimate: &mut u64, other: u64| *estimate = estimate.saturating_add(other);
+        self.ask(table, on_bad, threads, control, Asking { answer, join })
     }
 
     /// The answers to all rows of each part, tile by tile.
-    fn ask<A: Send>(
+    fn ask<A, F, J>(
         &self,
         table: &Asked,
         on_bad: OnBad,
         threads: usize,
         control: &Control,
-        answer: impl Fn(&KeyBatch, &mut Answers, &mut Vec<A>) + Sync,
-    ) -> Result<Vec<Vec<A>>> {
+        asking: Asking<F, J>,
+    ) -> Result<Vec<Vec<A>>>
+    where
+        A: Send + Default,
+        F: Fn(&KeyBatch, &mut Answers, &mut Vec<A>) + Sync,
+        J: Fn(&mut A, A) + Sync,
+    {
         let pieces = table.pieces();
         let answered = parallel::each(threads, pieces.len(), |number| {
             control.check()?;
-            self.ask_piece(table, &pieces[number], on_bad, &answer)
+            self.ask_piece(table, &pieces[number], on_bad, &asking)
         })?;
         let mut parts = Vec::new();
         parts.resize_with(table.parts(), Vec::new);
@@ -179,26 +256,37 @@ impl<'f> Lookup<'f> {
         Ok(parts)
     }
 
-    fn ask_piece<A>(
+    fn ask_piece<A: Default, F, J>(
         &self,
         table: &Asked,
         piece: &Piece,
         on_bad: OnBad,
-        answer: impl Fn(&KeyBatch, &mut Answers, &mut Vec<A>),
-    ) -> Result<Vec<A>> {
+        Asking { answer, join }: &Asking<F, J>,
+    ) -> Result<Vec<A>>
+    where
+        F: Fn(&KeyBatch, &mut Answers, &mut Vec<A>),
+        J: Fn(&mut A, A),
+    {
         let mut maker = Maker::new(self.recipe);
         let (mut keys, mut asking, mut answers) = (self.batch(), Answers::default(), Vec::new());
-        let seed = match self.scheme {
-            Scheme::Xxh3 { seed } if self.recipe.is_plain() && !keys.reads_bytes() => Some(seed),
-            _ => None,
-        };
+        let single = self.scheme.single().filter(|_| self.recipe.is_plain() && !keys.reads_bytes());
         table.tiles(piece, |_, cells| {
             keys.clear();
-            match seed {
-                Some(seed) => hash_values(&mut maker, seed, cells, on_bad, &mut keys)?,
+            match single {
+                Some(hash) => hash_values(&mut maker, hash, cells, on_bad, &mut keys)?,
                 None => self.make_keys(&mut maker, cells, on_bad, &mut keys)?,
             }
+            let first = answers.len();
             answer(&keys, &mut asking, &mut answers);
+            if let Some(forms) = &self.forms {
+                let mut variants = Variants::default();
+                variants.write(forms, cells);
+                let mut others = self.batch();
+                self.make_keys(&mut maker, &variants.cells(), OnBad::Skip, &mut others)?;
+                let mut found = Vec::new();
+                answer(&others, &mut asking, &mut found);
+                variants.join((&keys, &mut answers[first..]), (&others, found), join);
+            }
             Ok(())
         })?;
         Ok(answers)
@@ -227,18 +315,31 @@ impl<'f> Lookup<'f> {
     }
 }
 
+/// How a batch of keys is answered, and how the answers to forms of one key become one.
+struct Asking<F, J> {
+    answer: F,
+    join: J,
+}
+
+/// Adds groups to others, in their order and each once.
+fn united<N: Ord>(groups: &mut Vec<N>, others: Vec<N>) {
+    groups.extend(others);
+    groups.sort_unstable();
+    groups.dedup();
+}
+
 /// Makes the keys of some rows where keys are the values themselves: hashes are made in a loop that does
 /// nothing else, and rows without a value are looked at afterwards.
 fn hash_values(
     maker: &mut Maker<'_>,
-    seed: u64,
+    hash: Single,
     cells: &[Option<&[u8]>],
     on_bad: OnBad,
     keys: &mut KeyBatch,
 ) -> Result<(), Fault> {
     let mut absent = 0;
     keys.push_hashes(cells.iter().map(|cell| match cell {
-        Some(value) if is_present(value) => xxh3(value, seed),
+        Some(value) if is_present(value) => hash.hash(value),
         _ => {
             absent += 1;
             0
@@ -250,7 +351,7 @@ fn hash_values(
     for (row, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_some_and(is_present)) {
         let values = std::slice::from_ref(cell);
         match maker.key(values) {
-            Ok(key) => keys.set_hash(row, xxh3(key, seed)),
+            Ok(key) => keys.set_hash(row, hash.hash(key)),
             Err(bad) if on_bad == OnBad::Fail => {
                 return Err(Fault { at: row, why: Unusable::new(Keyless::Key(bad), values).into() });
             }

@@ -103,6 +103,9 @@ impl refusal::Refusal for Refusal {
             Refusal::Hash { first: Scheme::Xxh3 { seed }, .. } => {
                 Help::BuildWith(vec![opt::HASH.with("xxh3"), opt::SEED.with(seed.to_string())])
             }
+            Refusal::Hash { first: Scheme::SipHash { .. }, .. } => {
+                Help::BuildWith(vec![opt::HASH.with("siphash"), opt::HASH_KEY.with("FILE")])
+            }
             Refusal::Hash { first, .. } => Help::build_with(opt::HASH.with(first.to_string())),
             Refusal::Recipe { .. } => Help::Do("build both with the same steps"),
             Refusal::Groups => Help::BuildWithout(vec![opt::GROUP]),

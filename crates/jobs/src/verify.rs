@@ -33,7 +33,7 @@ pub struct Keys {
 /// Reads every part of a file and checks it, and the keys beside it where they are kept. A file that cannot even be opened is an error;
 /// filters that do not match their checksums are all named in the report, and so is what is wrong with the keys.
 pub fn verify(path: &Path, threads: usize, control: &Control) -> Result<Verified> {
-    let file = files::open_as_is(path)?;
+    let file = files::open_to_weigh(path)?;
     let groups = file.params().groups.len();
     control.begin(groups as u64);
     let found = parallel::each(threads, groups, |group| {

@@ -185,7 +185,7 @@ impl Placing {
                     });
                 }
             }
-            (_, Scheme::Xxh3 { .. }) => {
+            (_, Scheme::Xxh3 { .. } | Scheme::SipHash { .. }) => {
                 positions(key.hash, place.size, place.hashes).for_each(|p| touch(bit(p)))
             }
             (_, Scheme::Murmur3) => {

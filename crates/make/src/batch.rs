@@ -31,7 +31,7 @@ impl Needs {
         match (kind, scheme) {
             (Kind::Layered, scheme) => Needs::Keywords(scheme),
             (_, Scheme::Murmur3) => Needs::Lanes(most_hashes),
-            (_, Scheme::Xxh3 { .. }) => Needs::Hash,
+            (_, Scheme::Xxh3 { .. } | Scheme::SipHash { .. }) => Needs::Hash,
         }
     }
 

@@ -7,8 +7,10 @@ use tamis_read::error::Result;
 use tamis_read::{Control, Sources};
 
 use crate::aside::Aside;
+use crate::distinct::Hll;
 use crate::numbering::Numbering;
 use crate::pairs::{Book, Grouped, Log, Pairs, Seen};
+use crate::plan;
 use crate::rows::{Groups, Ignore, Key, KeyRows, OnBad, Take};
 
 /// Memory to use where the user did not say.
@@ -40,6 +42,30 @@ impl Counted {
             groups.iter_mut().zip(&keywords.keys).for_each(|((_, keys), words)| *keys = (*keys).max(*words));
         }
         groups
+    }
+
+    /// The same, unless there are more keys than the rows can have. An estimate that is a little above the rows
+    /// stays: parameters depend on the set of keys alone, not on how often each of them is repeated.
+    ///
+    /// Keywords are not counted by group: those of all groups together are compared with all that were read.
+    pub(crate) fn believed(self) -> Result<Counted> {
+        let refused = |group: &Name, keys: u64, of: u64| -> Result<Counted> {
+            Err(plan::Refusal::ChosenKeys { group: group.clone(), keys, of }.into())
+        };
+        if self.estimated {
+            for ((group, keys), rows) in self.groups.iter().zip(&self.rows) {
+                if !Hll::is_plausible(*keys, *rows) {
+                    return refused(group, *keys, *rows);
+                }
+            }
+        }
+        if let Some(Keywords { keys, estimated: true, total }) = &self.keywords {
+            let all = keys.iter().fold(0, |sum: u64, keys| sum.saturating_add(*keys));
+            if !Hll::is_plausible(all, *total) {
+                return refused(&Name::default(), all, *total);
+            }
+        }
+        Ok(self)
     }
 
     /// Whether some number was estimated.
@@ -180,7 +206,7 @@ pub fn distinct_keys(
     let rows = order.iter().map(|(_, number)| rows[*number as usize]).collect();
     let groups = order.into_iter().map(|(name, number)| (name, keys[number as usize])).collect();
     let pairs = pairs.map(|pairs| pairs.renumbered(places));
-    Ok(Counted { groups, rows, estimated, pairs, keywords, skipped })
+    Counted { groups, rows, estimated, pairs, keywords, skipped }.believed()
 }
 
 /// Finds the names of the groups.

@@ -337,7 +337,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Mapped> {
         Ok(())
     })?;
     let container = Container::open(held)?;
-    container.params().common.recipe.makes_keys()?;
+    container.params().common.makes_keys()?;
     Ok(container)
 }
 
@@ -358,7 +358,7 @@ impl Write for Length {
 /// Opens a container of which keys are asked, or to which they are added.
 pub fn open(path: &Path) -> Result<Mapped> {
     let container = open_as_is(path)?;
-    container.params().common.recipe.makes_keys().map_err(Error::file(path))?;
+    container.params().common.makes_keys().map_err(Error::file(path))?;
     Ok(container)
 }
 
@@ -372,7 +372,17 @@ pub fn open_as_is(path: &Path) -> Result<Mapped> {
     Container::open(Held::File(map)).map_err(Error::file(path))
 }
 
-/// Opens several containers, of which no keys are asked.
+/// Opens a container of which only its own heavy keys are asked, to be weighed again: where it has some,
+/// their hash must be known.
+pub fn open_to_weigh(path: &Path) -> Result<Mapped> {
+    let container = open_as_is(path)?;
+    if container.heavy().is_some() {
+        container.params().common.hash.hashes_keys().map_err(Error::file(path))?;
+    }
+    Ok(container)
+}
+
+/// Opens several such containers.
 pub fn open_all(paths: &[PathBuf]) -> Result<Vec<Mapped>> {
-    paths.iter().map(|path| open_as_is(path)).collect()
+    paths.iter().map(|path| open_to_weigh(path)).collect()
 }

@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tamis::about::Classes;
 use tamis::countmin::Heavy;
 use tamis::format::{Beside, Extras};
 use tamis::memory::Words;
@@ -104,6 +105,8 @@ pub struct Builder {
     rows: Vec<u64>,
     beside: Vec<Beside>,
     skipped: u64,
+    /// The classes of keys so far.
+    classes: Classes,
 }
 
 impl Builder {
@@ -121,7 +124,8 @@ impl Builder {
         let (params, groups) = (params.clone(), params.groups.len());
         let arena = Some(Placing::new(&params).empty()?);
         let beside = vec![Beside::empty(params.common.kind); groups];
-        Ok(Builder { job, params, arena, rows: vec![0; groups], beside, skipped: 0 })
+        let classes = Classes::NONE;
+        Ok(Builder { job, params, arena, rows: vec![0; groups], beside, skipped: 0, classes })
     }
 
     /// Adds the rows of a table. After an error only part of them may be there, so that nothing more
@@ -134,6 +138,7 @@ impl Builder {
         self.rows.iter_mut().zip(&built.rows).for_each(|(all, more)| *all = all.saturating_add(*more));
         self.beside.iter_mut().zip(&built.beside).for_each(|(all, more)| *all = all.plus(*more));
         self.skipped += built.skipped;
+        self.classes = self.classes.and(sources.classes(&self.job.recipe.key_columns()));
         self.arena = Some(built.arena);
         Ok(())
     }
@@ -141,7 +146,9 @@ impl Builder {
     /// The sketches, with all rows so far.
     pub fn finish(self) -> Result<Report> {
         let arena = self.arena.ok_or_else(Builder::broken)?;
-        let extras = Extras { about: Some(&self.job.about), ..Extras::default() };
+        let mut about = self.job.about;
+        about.record_classes(self.classes);
+        let extras = Extras { about: Some(&about), ..Extras::default() };
         let file =
             files::in_memory(&self.params, (&self.rows, &self.beside), &arena, extras, self.job.threads)?;
         Ok(Report { file, skipped: self.skipped, estimated: false, heavy: None })

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use tamis::about::About;
+use tamis::about::{About, Classes};
 use tamis::countmin::Heavy;
 use tamis::error::Difference;
 use tamis::format::{Beside, Extras, Tally};
@@ -107,7 +107,7 @@ pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -
     let Joined { params, rows, beside, data, heavy } =
         join(&files.iter().collect::<Vec<_>>(), inputs, threads, control)?;
     let twice = repeated(&files, inputs);
-    let (about, dropped) = About::merged(files.iter().map(|file| file.about()));
+    let (about, dropped) = merged_about(&files.iter().collect::<Vec<_>>());
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
     let (mut draft, tallies) = files::draft_container(to, &params, (&rows, &beside), &data, extras, threads)?;
     drop(data);
@@ -146,9 +146,28 @@ pub fn merge_in_memory(
         return Err(Refusal::Nothing.into());
     }
     let Joined { params, rows, beside, data, heavy } = join(files, names, threads, control)?;
-    let (shared, _) = About::merged(files.iter().map(|file| file.about()));
-    let extras = Extras { heavy: heavy.as_ref(), about: about.or(Some(&shared)), journal: b"" };
+    let (shared, _) = merged_about(files);
+    // The classes of keys are those of all, whatever else is recorded.
+    let mut recorded = about.unwrap_or(&shared).clone();
+    recorded.classes.clone_from(&shared.classes);
+    let extras = Extras { heavy: heavy.as_ref(), about: Some(&recorded), journal: b"" };
     files::in_memory(&params, (&rows, &beside), &data, extras, threads)
+}
+
+/// What is recorded about the file of these, and the names of what they do not share.
+fn merged_about(files: &[&Mapped]) -> (About, Vec<String>) {
+    let (mut about, dropped) = About::merged(files.iter().map(|file| file.about()));
+    let classes = files.iter().map(|file| classes_of(file.about(), file.tallies()));
+    about.record_classes(classes.fold(Classes::NONE, Classes::and));
+    (about, dropped)
+}
+
+/// The classes of the keys in a file: none, where it has no rows and says nothing of them.
+pub fn classes_of(about: &About, tallies: &[Tally]) -> Classes {
+    match about.classes.is_empty() && tallies.iter().all(|tally| tally.rows == 0) {
+        true => Classes::NONE,
+        false => about.key_classes(),
+    }
 }
 
 fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control) -> Result<Joined> {

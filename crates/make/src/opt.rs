@@ -39,6 +39,8 @@ options! {
     HASH = "hash";
     /// Its seed.
     SEED = "seed";
+    /// Its secret key.
+    HASH_KEY = "hash_key";
     /// The rate of false positives.
     FPR = "fpr";
     /// Bits for each key.
@@ -97,6 +99,8 @@ options! {
     NEGATIVES = "negatives";
     /// Random keys.
     RANDOM = "random";
+    /// Keys that are made for the filters.
+    ADVERSARY = "adversary";
     /// What is done with keys to be removed that are not there.
     MISSING = "missing";
     /// The rate above which filters are built again.

@@ -69,6 +69,21 @@ pub enum Refusal {
         /// The bytes that they need.
         least: u64,
     },
+    /// An estimate that the rows cannot have given.
+    #[error(
+        "{} distinct keys{} are estimated, of only {} that were read: some keys were chosen to mislead the estimate, which anyone can do who knows the seed of the hash",
+        crate::number::count(*keys),
+        crate::text::of_group(group),
+        crate::number::count(*of)
+    )]
+    ChosenKeys {
+        /// The group; no name where there are no groups, or for all together.
+        group: Name,
+        /// The keys that would be planned for.
+        keys: u64,
+        /// The keys that were read.
+        of: u64,
+    },
     /// No sketch has such a shape.
     #[error(transparent)]
     Shape(#[from] tamis::Error),
@@ -84,9 +99,22 @@ impl refusal::Refusal for Refusal {
             Refusal::PublishedSize(other) => vec![Help::leave_out(*other)],
             Refusal::BitsPerKey(_) => vec![Help::give(opt::BITS_PER_KEY.with("10"))],
             Refusal::TooFew { .. } => vec![Help::give_more(opt::SIZE)],
+            Refusal::ChosenKeys { .. } => {
+                vec![another_seed(), secret_key(), Help::give(opt::KEYS.with("N"))]
+            }
             Refusal::Shape(_) => vec![],
         }
     }
+}
+
+/// What helps against keys that were chosen without the file at hand.
+pub(crate) fn another_seed() -> Help {
+    Help::give(opt::SEED.with("random"))
+}
+
+/// What helps against keys that anyone chooses.
+pub(crate) fn secret_key() -> Help {
+    Help::Give(vec![opt::HASH.with("siphash"), opt::HASH_KEY.with("FILE")])
 }
 
 /// The requested size of sketches that count, the same for all groups.
@@ -171,14 +199,14 @@ pub fn check_bits_per_key(bits: f64) -> Result<()> {
 fn refuse_murmur(common: &Common, size: Opt) -> Result<()> {
     match common.hash {
         Scheme::Murmur3 => Err(Refusal::PublishedSize(size)),
-        Scheme::Xxh3 { .. } => Ok(()),
+        Scheme::Xxh3 { .. } | Scheme::SipHash { .. } => Ok(()),
     }
 }
 
 fn at_rate(common: &Common, counts: &[(Name, u64)], fpr: f64, layers: u32) -> Result<Vec<Shape>> {
     match common.hash {
         Scheme::Murmur3 => shaped(counts, |keys| bloom::published_shape(keys, fpr)),
-        Scheme::Xxh3 { .. } => {
+        Scheme::Xxh3 { .. } | Scheme::SipHash { .. } => {
             let sizes = common.kind.at_rate(fpr)?;
             shaped(counts, |keys| match common.kind {
                 Kind::Layered => {

@@ -10,7 +10,7 @@ use crate::aside::{Aside, Setting};
 use crate::numbering::Numbering;
 use crate::opt;
 use crate::seed;
-use tamis::hash::{Scheme, xxh3};
+use tamis::hash::{Scheme, Single, xxh3};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
 use tamis::params::{Name, Params};
 use tamis_read::refusal::{Help, Refusal};
@@ -184,9 +184,9 @@ pub struct KeyRows<'a, T> {
     aside: Option<Setting<'a>>,
     groups: Groups<'a>,
     numbers: Numbers,
-    /// The one group of all keys and the seed of their hashes, where keys are values as they stand, and
-    /// nothing but their hashes is wanted.
-    plain: Option<(u32, u64)>,
+    /// The one group of all keys and their hash, where keys are values as they stand, and nothing but their
+    /// hashes is wanted.
+    plain: Option<(u32, Single)>,
     /// Hashes of keys that are taken together.
     hashes: Vec<u64>,
     /// Short values seen lately, by a hash of their bytes: most columns of groups have few.
@@ -212,8 +212,8 @@ impl<'a, T: Take> KeyRows<'a, T> {
             _ if recipe.group.is_none() => Groups::One(0),
             groups => groups,
         };
-        let plain = match (&groups, hash) {
-            (&Groups::One(group), Scheme::Xxh3 { seed }) => Some((group, seed)),
+        let plain = match (&groups, hash.single()) {
+            (&Groups::One(group), Some(hash)) => Some((group, hash)),
             _ => None,
         };
         let plain = plain.filter(|_| recipe.is_plain() && recipe.weight.is_none() && !take.reads_bytes());
@@ -486,13 +486,13 @@ impl<T: Take> Sink for KeyRows<'_, T> {
             let at = place.start;
             sink.row(place, &[Some(line)]).map_err(|why| Fault { at, why })
         };
-        let Some((group, seed)) = self.plain else {
+        let Some((group, hash)) = self.plain else {
             return lines.try_for_each(|(line, place)| row(self, line, place));
         };
         let mut hashes = std::mem::take(&mut self.hashes);
         for (line, place) in lines {
             match is_present(line) {
-                true => hashes.push(xxh3(line, seed)),
+                true => hashes.push(hash.hash(line)),
                 false => row(self, line, place)?,
             }
         }

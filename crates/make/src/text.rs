@@ -24,6 +24,11 @@ pub fn group_name(name: &Name) -> String {
     if name.0.is_empty() { "(all)".into() } else { printable(&name.0) }
 }
 
+/// Which group something is of, behind its noun: ` of group north`; nothing where there are no groups.
+pub(crate) fn of_group(name: &Name) -> String {
+    if name.0.is_empty() { String::new() } else { format!(" of group {}", printable(&name.0)) }
+}
+
 /// Names of groups, and how many more there are.
 pub fn listed_names(names: &[Name], more: usize) -> String {
     let names: Vec<String> = names.iter().map(group_name).collect();

@@ -7,6 +7,7 @@ use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, GenericByteArray, GenericByteViewArray};
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::{DataType, Field, TimeUnit};
+use tamis::about::{Class, Classes};
 use tamis_read::canonical::{self as text, MICROS, MILLIS, NANOS, SECONDS, Unit};
 use tamis_read::refusal::Refusal;
 use tamis_read::{BadRow, Cells, Fault, Table};
@@ -18,6 +19,8 @@ pub struct Arrays {
     /// Whether the columns are the parts of a key, in their order, and nothing else.
     pub are_keys: bool,
     pub kinds: Vec<ColumnType>,
+    /// The classes of the values of columns whose type does not tell them: texts of Python values.
+    pub seen: Vec<Option<Classes>>,
     /// The column of the names of files, where the rows come from files.
     pub file: Option<usize>,
     /// The columns of each part.
@@ -35,6 +38,15 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
+    /// The class of its values; none where there are no values, or none that keys are made of.
+    pub fn class(&self) -> Option<Class> {
+        match self {
+            ColumnType::Arrow(data_type) => class(data_type),
+            ColumnType::Uuid => Some(Class::Text),
+            ColumnType::Unusable(_) => None,
+        }
+    }
+
     pub fn of(field: &Field) -> ColumnType {
         let data_type = field.data_type();
         match (field.extension_type_name(), data_type) {
@@ -58,6 +70,19 @@ const CAST: &str = "cast it to a string, a number or a timestamp";
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
 impl Arrays {
+    /// The rows that have a value in each of these columns, or more of them: a row may lack several.
+    pub fn filled(&self, columns: &[usize]) -> u64 {
+        let of_part = |part: &Vec<ArrayRef>| {
+            let rows = part.first().map_or(0, |column| column.len());
+            let nulls = columns
+                .iter()
+                .filter_map(|&column| part.get(column))
+                .map(|column| column.logical_null_count());
+            rows - nulls.max().unwrap_or(0)
+        };
+        self.parts.iter().map(|part| of_part(part) as u64).sum()
+    }
+
     /// The text of the first row, which there must be, or none of a null.
     pub fn first_text<R>(&self, take: impl FnOnce(Option<&[u8]>) -> R) -> Result<R, String> {
         self.check(0).map_err(|why| why.to_string())?;
@@ -66,6 +91,28 @@ impl Arrays {
             .map_err(|fault| fault.why.to_string())?;
         Ok(take(cell[0]))
     }
+}
+
+/// The class of the values of a type; that which a Parquet column of them has.
+fn class(data_type: &DataType) -> Option<Class> {
+    Some(match data_type {
+        DataType::Boolean => Class::Boolean,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Class::Text,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            Class::Bytes
+        }
+        DataType::Date32 | DataType::Date64 => Class::Date,
+        DataType::Time32(_) | DataType::Time64(_) | DataType::Timestamp(..) => Class::Time,
+        DataType::Decimal32(..)
+        | DataType::Decimal64(..)
+        | DataType::Decimal128(..)
+        | DataType::Decimal256(..) => Class::Decimal,
+        DataType::Dictionary(_, values) => return class(values),
+        other if other.is_integer() => Class::Integer,
+        DataType::Float16 | DataType::Float32 => Class::Single,
+        DataType::Float64 => Class::Float,
+        _ => return None,
+    })
 }
 
 /// Why values of a type have no text.
@@ -138,6 +185,13 @@ impl Table for Arrays {
             ColumnType::Unusable(why) => Err(why.clone()),
         };
         found.map_err(|why| NoText(format!("{of} {why}")).into())
+    }
+
+    fn classes(&self, column: usize) -> Classes {
+        match self.seen.get(column).copied().flatten() {
+            Some(seen) => seen,
+            None => self.kinds[column].class().into_iter().collect(),
+        }
     }
 
     fn parts(&self) -> usize {

@@ -18,8 +18,19 @@ mod exception {
     );
 }
 
+mod warning {
+    pyo3::create_exception!(
+        tamis,
+        KeyClassWarning,
+        pyo3::exceptions::PyUserWarning,
+        "Keys of another class ask a file, and may be missed: an integer asks for texts, or a time in another zone."
+    );
+}
+
 /// What is raised where a job fails: `tamis.Error`.
 pub use exception::Error as Failure;
+/// What is said where keys of another class ask: `tamis.KeyClassWarning`.
+pub use warning::KeyClassWarning;
 
 /// A failure of a job.
 pub fn raised(error: Error) -> PyErr {
@@ -31,8 +42,17 @@ pub fn raised(error: Error) -> PyErr {
         },
         error => {
             let marked = error.said(&Marks);
-            with_marks(Failure::new_err(error.said(&Arguments)), marked)
+            with_marks(Failure::new_err(error.said(&Arguments) + key_wanted(&error)), marked)
         }
+    }
+}
+
+/// How a secret hash key that is missing is given.
+pub fn key_wanted(error: &Error) -> &'static str {
+    match error {
+        Error::File { source: tamis::Error::HashKey { .. }, .. }
+        | Error::Library(tamis::Error::HashKey { .. }) => " (hash_key=..., or tamis.add_hash_key)",
+        _ => "",
     }
 }
 
@@ -55,7 +75,7 @@ fn with_marks(error: PyErr, marked: String) -> PyErr {
 }
 
 /// The options that are arguments of some function or method of this package: no others are advised.
-pub const ARGUMENTS: [&str; 31] = [
+pub const ARGUMENTS: [&str; 32] = [
     "bad_rows",
     "bad_rows_to",
     "bits_per_key",
@@ -68,6 +88,7 @@ pub const ARGUMENTS: [&str; 31] = [
     "fpr",
     "group",
     "hash",
+    "hash_key",
     "heavy",
     "invert",
     "key",

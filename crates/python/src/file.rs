@@ -9,10 +9,11 @@ use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
-use tamis::about::About;
-use tamis::key::{BadValue, Column, keywords_of};
+use tamis::about::{About, Class, Classes};
+use tamis::key::{BadValue, Column, Field, keywords_of};
 use tamis::params::{GroupParams, Name};
 use tamis::sizing::Kind;
+use tamis_jobs::classes::{self, Converted, Doubt, Forms, Hits};
 use tamis_jobs::inspect;
 use tamis_jobs::lookup::{self, Lookup};
 use tamis_make::count_min::{Promise, top_of_open};
@@ -23,13 +24,14 @@ use tamis_make::text::listed_names;
 use tamis_make::{groups, memory, merge};
 use tamis_read::table::Asked;
 use tamis_read::{Control, Error, Table};
-use tamis_report::health::overfull_text;
+use tamis_report::health::{crowded_text, overfull_text};
 
 use crate::answers::{Answers, Values};
-use crate::errors::{Failure, UsedUp, raised, wrong_job};
+use crate::errors::{Failure, UsedUp, key_wanted, raised, wrong_job};
+use crate::heard::{Asks, Heard, words};
 use crate::options::{Options, bad_rows, threads};
 use crate::patience;
-use crate::rows::{by_number, one_key, rows, with_text};
+use crate::rows::{Part, by_number, one_key, rows, with_text};
 
 /// A container of sketches.
 #[pyclass(frozen, module = "tamis._tamis")]
@@ -39,12 +41,43 @@ pub struct File {
     pub path: Option<PathBuf>,
     /// Rows left out when it was built.
     pub skipped: u64,
+    /// What was asked by keys of other classes.
+    pub heard: Heard,
 }
 
 impl File {
     /// Sketches in memory.
     pub fn kept(file: Mapped) -> File {
-        File { file, path: None, skipped: 0 }
+        File { file, path: None, skipped: 0, heard: Heard::default() }
+    }
+
+    /// The classes of its keys.
+    fn classes(&self) -> Classes {
+        self.file.about().key_classes()
+    }
+
+    /// Whether values of this class are asked by their own texts, and there is nothing to say of it.
+    fn takes(&self, class: Class) -> bool {
+        let file = self.classes();
+        match class {
+            Class::Text | Class::Bytes => file.has(Class::Text) || file.has(Class::Bytes),
+            Class::Integer | Class::Date | Class::Boolean => file == Classes::of(class),
+            Class::Decimal | Class::Float | Class::Single | Class::Time => false,
+        }
+    }
+
+    fn fields(&self) -> &[Field] {
+        &self.file.params().common.recipe.key
+    }
+
+    /// The forms in which values of these classes are asked.
+    fn forms(&self, asks: &Asks) -> Option<Vec<Forms>> {
+        classes::of_columns(self.classes(), self.fields(), asks)
+    }
+
+    /// Hears of the answers to a question.
+    fn hear(&self, py: Python<'_>, asks: &Asks, asked: u64, found: u64) -> PyResult<()> {
+        self.heard.hear(py, self.classes(), self.fields(), asks, Hits { asked, found })
     }
 
     fn width(&self) -> usize {
@@ -55,7 +88,7 @@ impl File {
     pub fn group(&self, name: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
         let Some(name) = name else { return Ok(None) };
         let params = self.file.params();
-        let name = with_text(name, |text| Name(text.unwrap_or_default().to_vec()))?;
+        let name = with_text(name, |text, _| Name(text.unwrap_or_default().to_vec()))?;
         let found = groups::find(params, &name).map_err(|refusal| match refusal {
             groups::Refusal::NoGroup { there, more, .. } if params.common.recipe.group.is_some() => {
                 format!("there is no group {name:?}; there are {}", listed_names(&there, more))
@@ -81,8 +114,8 @@ impl File {
         }))
     }
 
-    fn asked(&self, keys: &Bound<'_, PyAny>) -> PyResult<Asked> {
-        let table = rows(keys, self.width())?;
+    fn asked(&self, keys: &Bound<'_, PyAny>) -> PyResult<(Asked, Asks, u64)> {
+        let table = Arc::new(rows(keys, self.width())?);
         // A table has the columns of the recipe; everything else holds keys and nothing more.
         let columns = match table.are_keys {
             true => by_number(self.width()),
@@ -93,13 +126,43 @@ impl File {
                 "this was built from keys, not from a table: ask with a column, such as table[\"id\"]",
             ));
         }
-        Asked::new(Arc::new(table), &columns).map_err(raised)
+        let asked = Asked::new(table.clone(), &columns).map_err(raised)?;
+        let asks = asked.columns().iter().map(|&column| table.classes(column)).collect();
+        let filled = table.filled(asked.columns());
+        Ok((asked, asks, filled))
+    }
+}
+
+/// One key.
+struct One {
+    key: Vec<Part>,
+    asks: Asks,
+}
+
+impl One {
+    fn of(file: &File, key: &Bound<'_, PyAny>) -> PyResult<One> {
+        let key = one_key(key, file.width())?;
+        let asks = key.iter().map(|(_, class)| class.iter().copied().collect()).collect();
+        Ok(One { key, asks })
+    }
+
+    fn parts(&self) -> Vec<Option<&[u8]>> {
+        self.key.iter().map(|(text, _)| text.as_deref()).collect()
+    }
+
+    fn forms(&self, file: &File) -> Option<Vec<Forms>> {
+        file.forms(&self.asks)
     }
 }
 
 /// Many keys, and how they are asked.
 struct Question {
     asked: Asked,
+    /// The classes of its columns.
+    asks: Asks,
+    /// Rows that have a value in them.
+    filled: u64,
+    forms: Option<Vec<Forms>>,
     group: Option<usize>,
     bad: OnBad,
     threads: usize,
@@ -117,7 +180,9 @@ impl File {
     ) -> PyResult<Question> {
         self.refuse(counts)?;
         let group = if counts { Some(self.one_group(group)?) } else { self.group(group)? };
-        Ok(Question { asked: self.asked(keys)?, group, bad: bad_rows(bad)?, threads: threads(on)? })
+        let (asked, asks, filled) = self.asked(keys)?;
+        let forms = self.forms(&asks);
+        Ok(Question { asked, asks, filled, forms, group, bad: bad_rows(bad)?, threads: threads(on)? })
     }
 }
 
@@ -221,14 +286,26 @@ impl File {
     ) -> PyResult<bool> {
         self.refuse(false)?;
         let (group, bad) = (self.group(group)?, bad_rows(bad)?);
-        let ask = |parts: &[Option<&[u8]>]| lookup::contains_one(&self.file, group, parts).map_err(raised);
         if self.width() == 1 {
-            let found = with_text(key, |text| ask(&[text]))??;
-            return or_else(found, bad, false);
+            let quick = with_text(key, |text, class| {
+                let plain = class.is_none_or(|class| self.takes(class));
+                plain.then(|| lookup::contains_one(&self.file, group, &[text]))
+            })?;
+            if let Some(found) = quick {
+                return or_else(found.map_err(raised)?, bad, false);
+            }
         }
-        let parts = one_key(key, self.width())?;
-        let parts: Vec<Option<&[u8]>> = parts.iter().map(Option::as_deref).collect();
-        or_else(ask(&parts)?, bad, false)
+        let one = One::of(self, key)?;
+        let found = match one.forms(self) {
+            None => lookup::contains_one(&self.file, group, &one.parts()).map_err(raised)?,
+            forms => {
+                let lookup = Lookup::new(&self.file, group).map_err(raised)?.in_forms(forms);
+                lookup.contains_one(&one.parts())
+            }
+        };
+        let found = or_else(found, bad, false)?;
+        self.hear(key.py(), &one.asks, 1, u64::from(found))?;
+        Ok(found)
     }
 
     fn contains(
@@ -239,10 +316,13 @@ impl File {
         bad: Option<String>,
         on: Option<usize>,
     ) -> PyResult<Answers> {
-        let Question { asked, group, bad, threads } = self.question(false, keys, group, bad, on)?;
+        let Question { asked, asks, filled, forms, group, bad, threads } =
+            self.question(false, keys, group, bad, on)?;
         let bits = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, group)?.contains(&asked, bad, threads, control)
+            Lookup::new(&self.file, group)?.in_forms(forms).contains(&asked, bad, threads, control)
         })?;
+        let found = bits.iter().flatten().map(|word| u64::from(word.count_ones())).sum();
+        self.hear(py, &asks, filled, found)?;
         let part = |(part, bits): (usize, Vec<u64>)| -> ArrayRef {
             let bits = BooleanBuffer::new(Buffer::from_vec(bits), 0, asked.rows_of(part));
             Arc::new(BooleanArray::new(bits, None))
@@ -259,8 +339,11 @@ impl File {
         group: Option<&Bound<'_, PyAny>>,
         bad: Option<String>,
     ) -> PyResult<Answers> {
-        let Question { asked, group, bad, .. } = self.question(false, keys, group, bad, Some(1))?;
-        let found = py.detach(|| Lookup::new(&self.file, group)?.codes(&asked, bad, 1, &Control::default()));
+        // On an executor nobody hears a warning: who starts the job is told.
+        let Question { asked, forms, group, bad, .. } = self.question(false, keys, group, bad, Some(1))?;
+        let found = py.detach(|| {
+            Lookup::new(&self.file, group)?.in_forms(forms).codes(&asked, bad, 1, &Control::default())
+        });
         let part = |codes: Vec<i8>| -> ArrayRef { Arc::new(Int8Array::new(ScalarBuffer::from(codes), None)) };
         let parts = found.map_err(raised)?.into_iter().map(part).collect();
         Ok(Answers { parts, values: Values::Codes })
@@ -278,13 +361,12 @@ impl File {
         bad: Option<String>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         self.refuse(false)?;
-        let lookup = Lookup::new(&self.file, None).map_err(raised)?;
-        let parts = one_key(key, self.width())?;
-        let parts: Vec<Option<&[u8]>> = parts.iter().map(Option::as_deref).collect();
-        let found = lookup.groups_one(&parts).map(Iterator::collect::<Vec<usize>>);
+        let one = One::of(self, key)?;
+        let lookup = Lookup::new(&self.file, None).map_err(raised)?.in_forms(one.forms(self));
+        let found = or_else(lookup.groups_one(&one.parts()), bad_rows(bad)?, Vec::new())?;
+        self.hear(key.py(), &one.asks, 1, u64::from(!found.is_empty()))?;
         let groups = &self.file.params().groups;
-        let mut names: Vec<&Name> =
-            or_else(found, bad_rows(bad)?, Vec::new())?.iter().map(|&at| &groups[at].group).collect();
+        let mut names: Vec<&Name> = found.iter().map(|&at| &groups[at].group).collect();
         names.sort_by(|a, b| a.compare_naturally(b));
         Ok(names.into_iter().map(|name| name_of(key.py(), name)).collect())
     }
@@ -296,10 +378,13 @@ impl File {
         bad: Option<String>,
         on: Option<usize>,
     ) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
-        let Question { asked, group, bad, threads } = self.question(false, keys, None, bad, on)?;
+        let Question { asked, asks, filled, forms, group, bad, threads } =
+            self.question(false, keys, None, bad, on)?;
         let found = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, group)?.groups(&asked, bad, threads, control)
+            Lookup::new(&self.file, group)?.in_forms(forms).groups(&asked, bad, threads, control)
         })?;
+        let hits = found.iter().flatten().filter(|groups| !groups.is_empty()).count();
+        self.hear(py, &asks, filled, hits as u64)?;
         let groups = &self.file.params().groups;
         let order = self.file.params().natural_order();
         let mut place = vec![0; groups.len()];
@@ -320,11 +405,13 @@ impl File {
         bad: Option<String>,
     ) -> PyResult<u64> {
         self.refuse(true)?;
-        let lookup = Lookup::new(&self.file, Some(self.one_group(group)?)).map_err(raised)?;
-        let parts = one_key(key, self.width())?;
-        let parts: Vec<Option<&[u8]>> = parts.iter().map(Option::as_deref).collect();
-        let found = or_else(lookup.estimates_one(&parts), bad_rows(bad)?, Vec::new())?;
-        Ok(found.first().map_or(0, |(_, estimate)| *estimate))
+        let one = One::of(self, key)?;
+        let group = Some(self.one_group(group)?);
+        let lookup = Lookup::new(&self.file, group).map_err(raised)?.in_forms(one.forms(self));
+        let found = or_else(lookup.estimates_one(&one.parts()), bad_rows(bad)?, Vec::new())?;
+        let estimate = found.first().map_or(0, |(_, estimate)| *estimate);
+        self.hear(key.py(), &one.asks, 1, u64::from(estimate > 0))?;
+        Ok(estimate)
     }
 
     fn estimate(
@@ -335,10 +422,13 @@ impl File {
         bad: Option<String>,
         on: Option<usize>,
     ) -> PyResult<Answers> {
-        let Question { asked, group, bad, threads } = self.question(true, keys, group, bad, on)?;
+        let Question { asked, asks, filled, forms, group, bad, threads } =
+            self.question(true, keys, group, bad, on)?;
         let found = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, group)?.estimates(&asked, bad, threads, control)
+            Lookup::new(&self.file, group)?.in_forms(forms).estimates(&asked, bad, threads, control)
         })?;
+        let hits = found.iter().flatten().filter(|estimate| **estimate > 0).count();
+        self.hear(py, &asks, filled, hits as u64)?;
         let part =
             |numbers: Vec<u64>| -> ArrayRef { Arc::new(UInt64Array::new(ScalarBuffer::from(numbers), None)) };
         Ok(Answers { parts: found.into_iter().map(part).collect(), values: Values::Numbers })
@@ -371,8 +461,9 @@ impl File {
         Ok(all)
     }
 
-    /// What is to be said of filters that hold more keys than they can.
-    fn overfull(&self) -> PyResult<Option<String>> {
+    /// What is to be said of filters that hold more keys than they can, or whose rate is at least this.
+    #[pyo3(signature = (least=None))]
+    fn overfull(&self, least: Option<f64>) -> PyResult<Option<String>> {
         let params = self.file.params();
         let mut full: Vec<(&GroupParams, Health)> = Vec::new();
         for (at, (group, tally)) in params.groups.iter().zip(self.file.tallies()).enumerate() {
@@ -385,14 +476,17 @@ impl File {
                 ),
                 kind => health(kind, group, tally),
             };
-            if health.overfull {
+            if health.overfull || least.is_some_and(|least| health.rate >= least) {
                 full.push((group, health));
             }
         }
         let worst = full.iter().max_by(|a, b| a.1.rate.total_cmp(&b.1.rate));
         Ok(worst.map(|(group, health)| {
             let all = if full.len() > 1 { format!(" ({} are too full)", full.len()) } else { String::new() };
-            overfull_text(health, &group.group, group.fpr(), health.rate) + &all
+            match health.overfull {
+                true => overfull_text(health, &group.group, group.fpr(), health.rate) + &all,
+                false => crowded_text(&group.group, health.rate) + &all,
+            }
         }))
     }
 
@@ -435,8 +529,19 @@ impl File {
         PyBytes::new(py, self.file.bytes())
     }
 
+    /// Whether both hold the same, whatever is recorded about them.
     fn same(&self, py: Python<'_>, other: &File) -> bool {
-        py.detach(|| self.file.bytes() == other.file.bytes())
+        let (ours, theirs) = (&self.file, &other.file);
+        py.detach(|| ours.digest() == theirs.digest() && ours.data() == theirs.data())
+    }
+
+    /// What is to be said where columns of these classes ask.
+    fn doubts(&self, asks: Vec<String>) -> Vec<String> {
+        let class = |name: &String| Class::ALL.into_iter().find(|class| class.name() == name);
+        let doubts = self.fields().iter().zip(&asks).filter_map(|(field, name)| {
+            Doubt::of(self.classes(), field, class(name)?, Converted::Yes).map(|doubt| words(&doubt))
+        });
+        doubts.collect()
     }
 }
 
@@ -507,9 +612,14 @@ pub fn take_over(py: Python<'_>, path: PathBuf, skipped: u64) -> PyResult<File> 
 /// Sketches of the bytes that `to_bytes` gave.
 #[pyfunction]
 pub fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<File> {
-    py.detach(|| files::from_bytes(bytes))
+    let verified = |file: Mapped| {
+        (0..file.params().groups.len()).try_for_each(|group| file.verify(group))?;
+        Ok(file)
+    };
+    // Bytes come from anywhere: what is damaged would answer wrongly.
+    py.detach(|| files::from_bytes(bytes).and_then(verified))
         .map(File::kept)
-        .map_err(|error| Failure::new_err(format!("these bytes: {error}")))
+        .map_err(|error| Failure::new_err(format!("these bytes: {error}{}", key_wanted(&error))))
 }
 
 /// What is recorded about some sketches and not about all of them: what their merge does not have.

@@ -6,6 +6,7 @@ mod capsule;
 mod column;
 mod errors;
 mod file;
+mod heard;
 mod options;
 mod patience;
 mod rows;
@@ -13,13 +14,15 @@ mod spread;
 
 use std::sync::Arc;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
+use tamis::hash::HashKey;
 use tamis_make::memory;
 use tamis_read::Table;
 
 use crate::column::Arrays;
-use crate::errors::{Failure, refused};
+use crate::errors::{Failure, KeyClassWarning, refused};
 use crate::file::File;
 use crate::options::Options;
 use crate::rows::rows;
@@ -51,15 +54,36 @@ fn plan(py: Python<'_>, data: Option<&Bound<'_, PyAny>>, options: Bound<'_, PyDi
     Ok(params.to_json())
 }
 
+/// Makes a secret hash key known, as the bytes of its file; its check value, which stands in files.
+#[pyfunction]
+fn add_hash_key(key: &[u8]) -> PyResult<String> {
+    let key = HashKey::read(key).ok_or_else(|| {
+        PyValueError::new_err(
+            "a hash key is 16 random bytes, or 32 hexadecimal digits: secrets.token_bytes(16) makes one",
+        )
+    })?;
+    key.add();
+    Ok(format!("{:016x}", key.check()))
+}
+
+/// The secret hash keys that are known, for tasks in other processes.
+#[pyfunction]
+fn hash_keys(py: Python<'_>) -> Vec<Bound<'_, PyBytes>> {
+    HashKey::all().into_iter().filter_map(HashKey::secret).map(|key| PyBytes::new(py, &key)).collect()
+}
+
 #[pymodule]
 fn _tamis(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Error", module.py().get_type::<Failure>())?;
+    module.add("KeyClassWarning", module.py().get_type::<KeyClassWarning>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<File>()?;
     module.add_class::<answers::Answers>()?;
     module.add_class::<file::Builder>()?;
     module.add_function(wrap_pyfunction!(build, module)?)?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
+    module.add_function(wrap_pyfunction!(add_hash_key, module)?)?;
+    module.add_function(wrap_pyfunction!(hash_keys, module)?)?;
     module.add_function(wrap_pyfunction!(file::open, module)?)?;
     module.add_function(wrap_pyfunction!(file::take_over, module)?)?;
     module.add_function(wrap_pyfunction!(file::from_bytes, module)?)?;

@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde_json::{Map, Number, Value};
+use tamis::about::{About, Class, Classes};
 use tamis::key::Recipe;
 use tamis_jobs::request::{self, BuildJob, Malformed, Reading, TestJob};
 use tamis_make::build::Job;
@@ -15,7 +16,7 @@ use crate::errors::refused;
 pub struct Options<'py>(pub Bound<'py, PyDict>);
 
 /// What tasks on executors are told beside the request.
-const OF_TASKS: [&str; 4] = ["text", "names", "without_group", "marked"];
+const OF_TASKS: [&str; 5] = ["text", "names", "without_group", "marked", "classes"];
 
 impl Options<'_> {
     /// The options as JSON, as far as they belong to a request.
@@ -37,7 +38,25 @@ impl Options<'_> {
 
     /// The job of a build: its kind, hash, recipe and size.
     pub fn job(&self) -> PyResult<Job> {
-        Ok(self.request()?.resolve().map_err(refused)?.job)
+        let mut job = self.request()?.resolve().map_err(refused)?.job;
+        job.about.record_classes(self.classes()?);
+        Ok(job)
+    }
+
+    /// What is recorded about a file.
+    pub fn about(&self) -> PyResult<About> {
+        let mut about = self.request()?.about();
+        about.record_classes(self.classes()?);
+        Ok(about)
+    }
+
+    /// The classes of keys that executors see, by their names.
+    fn classes(&self) -> PyResult<Classes> {
+        let names = self.0.get_item("classes")?.filter(|names| !names.is_none());
+        Ok(names
+            .map(|names| names.extract::<Vec<String>>())
+            .transpose()?
+            .map_or(Classes::NONE, |names| named(&names)))
     }
 
     fn of_file(&self) -> PyResult<TestJob> {
@@ -59,6 +78,11 @@ impl Options<'_> {
         let reading: Reading = request::read(self.json()?).map_err(malformed)?;
         Ok(reading.options())
     }
+}
+
+/// The classes of these names.
+pub fn named(names: &[String]) -> Classes {
+    Class::ALL.into_iter().filter(|class| names.iter().any(|name| name == class.name())).collect()
 }
 
 /// A value as JSON: texts, numbers and lists of them, of numpy, too.

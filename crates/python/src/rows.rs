@@ -9,6 +9,7 @@ use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
+use tamis::about::{Class, Classes};
 use tamis::key::Column;
 use tamis_read::canonical;
 
@@ -60,7 +61,7 @@ fn of_arrow(Imported { field, arrays }: Imported) -> PyResult<Arrays> {
     let DataType::Struct(fields) = field.data_type() else {
         let parts = arrays.into_iter().map(|array| vec![array]).collect();
         let kinds = vec![ColumnType::of(&field)];
-        return Ok(Arrays { names: None, are_keys: true, kinds, file: None, parts });
+        return Ok(Arrays { names: None, are_keys: true, kinds, seen: Vec::new(), file: None, parts });
     };
     let mut parts = Vec::with_capacity(arrays.len());
     for array in arrays {
@@ -74,22 +75,25 @@ fn of_arrow(Imported { field, arrays }: Imported) -> PyResult<Arrays> {
     let kinds = fields.iter().map(|field| ColumnType::of(field)).collect();
     // So our own code hands over the parts of keys: nobody else's columns have no names.
     let are_keys = names.iter().all(String::is_empty);
-    Ok(Arrays { names: Some(names), are_keys, kinds, file: None, parts })
+    Ok(Arrays { names: Some(names), are_keys, kinds, seen: Vec::new(), file: None, parts })
 }
 
 /// A dictionary of columns: Arrow where one has it, else values one by one.
 fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
     let (mut names, mut kinds, mut chunks): (Vec<String>, Vec<ColumnType>, Vec<Vec<ArrayRef>>) =
         Default::default();
+    let mut seen = Vec::new();
     for (name, values) in columns {
         names.push(name.extract()?);
-        let (kind, arrays): (ColumnType, Vec<ArrayRef>) = match capsule::import(&values)? {
-            Some(Imported { field, arrays }) => (ColumnType::of(&field), arrays),
-            None => {
-                let (kind, column) = of_values(&values)?;
-                (kind, vec![Arc::new(column)])
-            }
-        };
+        let (kind, classes, arrays): (ColumnType, Option<Classes>, Vec<ArrayRef>) =
+            match capsule::import(&values)? {
+                Some(Imported { field, arrays }) => (ColumnType::of(&field), None, arrays),
+                None => {
+                    let (kind, classes, column) = of_values(&values)?;
+                    (kind, Some(classes), vec![Arc::new(column)])
+                }
+            };
+        seen.push(classes);
         kinds.push(kind);
         chunks.push(arrays);
     }
@@ -97,27 +101,43 @@ fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
     if chunks.windows(2).any(|pair| rows(&pair[0]) != rows(&pair[1])) {
         return Err(PyValueError::new_err("the columns of a table must have the same number of rows"));
     }
-    Ok(Arrays { names: Some(names), are_keys: false, kinds, file: None, parts: cut_alike(&chunks) })
+    Ok(Arrays { names: Some(names), are_keys: false, kinds, seen, file: None, parts: cut_alike(&chunks) })
 }
 
 /// A column of values. One that holds something else is no error until somebody asks for it.
-fn of_values(values: &Bound<'_, PyAny>) -> PyResult<(ColumnType, LargeBinaryArray)> {
+fn of_values(values: &Bound<'_, PyAny>) -> PyResult<(ColumnType, Classes, LargeBinaryArray)> {
     let py = values.py();
-    let mut column = LargeBinaryBuilder::new();
+    let mut column = Texts::default();
     let mut kind = ColumnType::texts();
     for (row, value) in values.try_iter()?.enumerate() {
         let value = value?;
         if matches!(kind, ColumnType::Unusable(_)) {
-            column.append_null();
-        } else if let Err(why) = append(&mut column, &value) {
+            column.texts.append_null();
+        } else if let Err(why) = column.append(&value) {
             if !why.is_instance_of::<PyTypeError>(py) && !why.is_instance_of::<PyValueError>(py) {
                 return Err(why);
             }
             kind = ColumnType::Unusable(format!("has row {row} (counted from 0): {}", why.value(py)));
-            column.append_null();
+            column.texts.append_null();
         }
     }
-    Ok((kind, column.finish()))
+    Ok((kind, column.classes, column.texts.finish()))
+}
+
+/// The texts of Python values, and their classes.
+#[derive(Default)]
+struct Texts {
+    texts: LargeBinaryBuilder,
+    classes: Classes,
+}
+
+impl Texts {
+    fn append(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        with_text(value, |text, class| {
+            self.texts.append_option(text);
+            self.classes = self.classes.and(class.into_iter().collect());
+        })
+    }
 }
 
 /// Columns of as many rows, in parts that end wherever a chunk of one of them does.
@@ -143,7 +163,7 @@ fn cut_alike(columns: &[Vec<ArrayRef>]) -> Vec<Vec<ArrayRef>> {
 
 /// Keys one by one. Those of several parts are tuples, and stand in columns that go by number.
 fn of_keys(keys: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
-    let mut columns: Vec<LargeBinaryBuilder> = (0..width).map(|_| LargeBinaryBuilder::new()).collect();
+    let mut columns: Vec<Texts> = (0..width).map(|_| Texts::default()).collect();
     let mut keys = keys.try_iter()?.enumerate();
     while let Some((row, key)) = keys.next() {
         let key = key?;
@@ -153,19 +173,20 @@ fn of_keys(keys: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
             return of_batches(first, keys.map(|(_, key)| key));
         }
         if let [column] = &mut columns[..] {
-            append(column, &key).map_err(|why| at_row(why, row))?;
+            column.append(&key).map_err(|why| at_row(why, row))?;
             continue;
         }
         let parts = parts_of(&key, width).map_err(|why| at_row(why, row))?;
         for (column, part) in columns.iter_mut().zip(parts) {
-            append(column, &part).map_err(|why| at_row(why, row))?;
+            column.append(&part).map_err(|why| at_row(why, row))?;
         }
     }
+    let seen = columns.iter().map(|column| Some(column.classes)).collect();
     let arrays: Vec<ArrayRef> =
-        columns.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef).collect();
+        columns.into_iter().map(|mut column| Arc::new(column.texts.finish()) as ArrayRef).collect();
     let names = (width > 1).then(|| (1..=width).map(|number| number.to_string()).collect());
     let kinds = vec![ColumnType::texts(); width];
-    Ok(Arrays { names, are_keys: true, kinds, file: None, parts: vec![arrays] })
+    Ok(Arrays { names, are_keys: true, kinds, seen, file: None, parts: vec![arrays] })
 }
 
 /// The columns that a key is asked by, in rows that hold nothing but keys.
@@ -191,48 +212,50 @@ fn at_row(error: PyErr, row: usize) -> PyErr {
     })
 }
 
-fn append(column: &mut LargeBinaryBuilder, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    with_text(value, |text| column.append_option(text))
-}
-
-/// The text of a value, or none of `None`.
-pub fn with_text<R>(value: &Bound<'_, PyAny>, take: impl FnOnce(Option<&[u8]>) -> R) -> PyResult<R> {
+/// The text of a value and its class, or none of `None`.
+pub fn with_text<R>(
+    value: &Bound<'_, PyAny>,
+    take: impl FnOnce(Option<&[u8]>, Option<Class>) -> R,
+) -> PyResult<R> {
     if let Ok(text) = value.cast::<PyString>() {
-        return Ok(take(Some(text.to_cow()?.as_bytes())));
+        return Ok(take(Some(text.to_cow()?.as_bytes()), Some(Class::Text)));
     }
     if let Ok(bytes) = value.cast::<PyBytes>() {
-        return Ok(take(Some(bytes.as_bytes())));
+        return Ok(take(Some(bytes.as_bytes()), Some(Class::Bytes)));
     }
     if is_bytes(value) {
         let bytes = value.py().get_type::<PyBytes>().call1((value,))?;
-        return Ok(take(Some(bytes.cast::<PyBytes>()?.as_bytes())));
+        return Ok(take(Some(bytes.cast::<PyBytes>()?.as_bytes()), Some(Class::Bytes)));
     }
     if value.is_none() {
-        return Ok(take(None));
+        return Ok(take(None, None));
     }
     if let Ok(value) = value.cast::<PyBool>() {
-        return Ok(take(Some(truth(value.is_true()))));
+        return Ok(take(Some(truth(value.is_true())), Some(Class::Boolean)));
     }
     let mut out = Vec::new();
-    if let Ok(number) = value.cast::<PyFloat>() {
+    let class = if let Ok(number) = value.cast::<PyFloat>() {
         canonical::double(number.value(), &mut out);
-    } else if of_numpy(value, &mut out)? {
-        // the text is written
+        Class::Float
+    } else if let Some(class) = of_numpy(value, &mut out)? {
+        class
     } else if let Some(number) = whole(value)? {
         match number.extract::<i64>() {
             Ok(number) => canonical::integer(number, &mut out),
             Err(_) => out = number.str()?.extract::<String>()?.into_bytes(),
         }
+        Class::Integer
     } else {
         // Dates, decimals and others: as a column of them has it.
         let column = value.py().import("tamis._data")?.call_method1("of_one", (value,))?;
         let column = capsule::import(&column)?.map(of_arrow).transpose()?;
         // What has fields is many values.
         let column = column.filter(|column| column.names.is_none());
-        let found = column.map(|column| column.first_text(take));
+        let class = column.as_ref().and_then(|column| column.kinds.first()?.class());
+        let found = column.map(|column| column.first_text(|text| take(text, class)));
         return found.and_then(Result::ok).map_or_else(|| no_text(value), Ok);
-    }
-    Ok(take(Some(&out)))
+    };
+    Ok(take(Some(&out), Some(class)))
 }
 
 /// Whether an object is bytes, which could be taken for many numbers.
@@ -250,15 +273,20 @@ fn no_text<R>(value: &Bound<'_, PyAny>) -> PyResult<R> {
 }
 
 /// Writes the text of a truth or of a short float of numpy: that which an array of them has.
-fn of_numpy(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<bool> {
+fn of_numpy(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<Option<Class>> {
     let kind = value.getattr_opt("dtype")?.map(|kind| kind.getattr_opt("name")).transpose()?.flatten();
-    let Some(kind) = kind.and_then(|kind| kind.extract::<String>().ok()) else { return Ok(false) };
-    match kind.as_str() {
-        "bool" => out.extend_from_slice(truth(value.is_truthy()?)),
-        "float16" | "float32" => canonical::single(value.extract::<f64>()? as f32, out),
-        _ => return Ok(false),
-    }
-    Ok(true)
+    let Some(kind) = kind.and_then(|kind| kind.extract::<String>().ok()) else { return Ok(None) };
+    Ok(match kind.as_str() {
+        "bool" => {
+            out.extend_from_slice(truth(value.is_truthy()?));
+            Some(Class::Boolean)
+        }
+        "float16" | "float32" => {
+            canonical::single(value.extract::<f64>()? as f32, out);
+            Some(Class::Single)
+        }
+        _ => None,
+    })
 }
 
 fn truth(value: bool) -> &'static [u8] {
@@ -273,9 +301,12 @@ fn whole<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> 
     value.getattr_opt("__index__")?.map(|index| index.call0()).transpose()
 }
 
-/// The texts of the parts of one key.
-pub fn one_key(key: &Bound<'_, PyAny>, width: usize) -> PyResult<Vec<Option<Vec<u8>>>> {
-    let owned = |value: &Bound<'_, PyAny>| with_text(value, |text| text.map(<[u8]>::to_vec));
+/// A part of a key: its text and its class.
+pub type Part = (Option<Vec<u8>>, Option<Class>);
+
+/// The parts of one key.
+pub fn one_key(key: &Bound<'_, PyAny>, width: usize) -> PyResult<Vec<Part>> {
+    let owned = |value: &Bound<'_, PyAny>| with_text(value, |text, class| (text.map(<[u8]>::to_vec), class));
     if width == 1 {
         return Ok(vec![owned(key)?]);
     }

@@ -20,7 +20,7 @@ use tamis_read::{Control, Delimiter, Error, Format, Options as Reading, Quotes, 
 
 use crate::errors::{ARGUMENTS, UsedUp, raised, refused, wrong, wrong_job};
 use crate::file::File;
-use crate::options::Options;
+use crate::options::{Options, named};
 use crate::patience;
 use crate::rows::rows;
 
@@ -306,7 +306,7 @@ impl Assembly {
 
     /// Records what these options say about the file.
     fn record(&self, py: Python<'_>, options: Bound<'_, PyDict>) -> PyResult<()> {
-        let about = Options(options).request()?.about();
+        let about = Options(options).about()?;
         self.0.with(py, |assembly| {
             assembly.record(about);
             Ok(())
@@ -316,6 +316,14 @@ impl Assembly {
     /// Begins with what a file has.
     fn begin(&self, py: Python<'_>, file: &File) -> PyResult<()> {
         self.0.with(py, |assembly| assembly.begin(&file.file))
+    }
+
+    /// Records that keys are of these classes, too.
+    fn see(&self, py: Python<'_>, classes: Vec<String>) -> PyResult<()> {
+        self.0.with(py, |assembly| {
+            assembly.see(named(&classes));
+            Ok(())
+        })
     }
 
     fn put(&self, py: Python<'_>, part: &[u8]) -> PyResult<()> {
@@ -482,8 +490,9 @@ fn columns(options: Bound<'_, PyDict>, file: Option<&File>) -> PyResult<Vec<Colu
     if file.is_some() {
         recipe.weight = None;
     }
+    // The columns of the key alone.
     if without_group {
-        recipe.group = None;
+        (recipe.group, recipe.weight) = (None, None);
     }
     Ok(recipe.columns())
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{mem, str};
 
+use tamis::about::Classes;
 use tamis::key::Column;
 
 use super::binary::{self, LOOKED_THROUGH};
@@ -192,6 +193,16 @@ impl Input {
             }
         });
         Ok(Understood { explained, input })
+    }
+
+    /// The classes of the values of the first columns that are asked of its rows, this many.
+    pub(super) fn classes(&self, first: usize) -> Classes {
+        match &self.rows {
+            Rows::Parquet(file, picked) => {
+                picked.texts().iter().take(first).filter_map(|&column| file.class(column)).collect()
+            }
+            _ => Classes::TEXT,
+        }
     }
 
     /// Where the rows of this text may be cut.

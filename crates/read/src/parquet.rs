@@ -32,6 +32,7 @@ use parquet::file::metadata::{
 };
 use parquet::file::reader::Length;
 use parquet::schema::types::ColumnDescPtr;
+use tamis::about::Class;
 
 use self::bad::{BadParquet, Broken, Undecodable};
 pub use self::codec::Codec;
@@ -64,7 +65,7 @@ pub(super) enum Picked {
 }
 
 impl Picked {
-    fn texts(&self) -> &[usize] {
+    pub(super) fn texts(&self) -> &[usize] {
         match self {
             Picked::Texts(columns) | Picked::AndRow(columns) => columns,
         }
@@ -143,6 +144,11 @@ impl ParquetFile {
             let name = descriptor.path().string();
             Error::input(&self.path, BadParquet::Column { name, why })
         })
+    }
+
+    /// The class of the values of this column; none of those that have no text.
+    pub(super) fn class(&self, column: usize) -> Option<Class> {
+        Some(self.kind(column).ok()?.class(&self.descriptors()[column]))
     }
 
     /// How many parts the file has that can be scanned on their own.

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tamis::about::Classes;
 use tamis::key::Column;
 
 use crate::bad_input::BadInput;
@@ -162,6 +163,17 @@ impl Sources {
     /// How each input was understood.
     pub fn explain(&self) -> Vec<Explained> {
         self.inputs.iter().map(|input| input.explained.clone()).collect()
+    }
+
+    /// The classes of the values of these columns, with which those begin that the inputs were opened for. What
+    /// stands in text is text, and so are the numbers of JSON: they are keys as they are written.
+    pub fn classes(&self, first: &[Column]) -> Classes {
+        if let Some(table) = &self.table {
+            return table.classes(first.len());
+        }
+        let of_rows = first.iter().filter(|column| **column != Column::File).count();
+        let names = if of_rows < first.len() { Classes::TEXT } else { Classes::NONE };
+        self.inputs.iter().fold(names, |all, input| all.and(input.classes(of_rows)))
     }
 
     /// Makes sure that the rows can be scanned more than once: standard input is kept in an

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use tamis::about::Classes;
 use tamis::key::Column;
 
 use super::aside::{Catcher, Names};
@@ -37,6 +38,12 @@ pub trait Table: Send + Sync {
 
     /// An error where the values of this column have no [text](super::canonical): why, and what to do.
     fn check(&self, column: usize) -> Result<(), Box<dyn Refusal>>;
+
+    /// The classes of the values of this column.
+    fn classes(&self, column: usize) -> Classes {
+        let _ = column;
+        Classes::TEXT
+    }
 
     /// How many parts it has.
     fn parts(&self) -> usize;
@@ -128,6 +135,20 @@ impl Asked {
             before
         });
         Ok(Asked { before: before.collect(), table, columns })
+    }
+
+    /// The numbers of the columns that are asked.
+    pub fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// The classes of the values of the first columns that are asked, this many.
+    pub fn classes(&self, first: usize) -> Classes {
+        let asked = self.columns.iter().take(first);
+        asked.fold(Classes::NONE, |all, &column| match Some(column) == self.table.file() {
+            true => all.and(Classes::TEXT),
+            false => all.and(self.table.classes(column)),
+        })
     }
 
     /// All rows.

@@ -1,10 +1,11 @@
 //! A test's findings as a table, as JSON, and as a page.
 
 use serde_json::{Value, json};
+use tamis::hash::Scheme;
 use tamis::params::Common;
-use tamis_jobs::check::{FilterResult, GroupResult, IMPROBABLE, Lost, Report};
+use tamis_jobs::check::{Attacked, FilterResult, GroupResult, IMPROBABLE, Lost, Report};
 use tamis_make::text::group_name;
-use tamis_make::{number, opt};
+use tamis_make::{build, number, opt};
 use tamis_read::refusal::{Help, Voice, advice};
 
 use crate::health::overfull_text;
@@ -148,6 +149,7 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
         );
         findings.push((grave(surprise < IMPROBABLE), line));
     }
+    findings.extend(of_attack(report, voice));
     if report.removed > 0 {
         let keys = number::counted(report.removed, "key");
         let line = format!("Not counted: {keys} both given as negative and in the set.");
@@ -159,6 +161,48 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
     }
     findings
 }
+
+/// What keys did that were made for the filters.
+fn of_attack(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
+    let Some((attacked, honest, unfound)) = report.attacked() else { return Vec::new() };
+    let mut findings = Vec::new();
+    if attacked.keys > 0 {
+        let all = number::counted(attacked.keys, "key");
+        let mut line = format!(
+            "Of {all} made for this file by the published attack, {} pass (rate {}); the rate of honest keys is {}.",
+            number::count(attacked.passed),
+            number::rate(attacked.rate()),
+            number::rate(honest)
+        );
+        let forged = attacked.rate() > FORGED.max(2.0 * honest);
+        if forged {
+            let key = Help::BuildWith(vec![opt::HASH.with("siphash"), opt::HASH_KEY.with("FILE")]);
+            let mut help = vec![key];
+            if build::refuse_exact(true, report.filters.kind).is_ok() {
+                help.push(Help::DoWith("filter", vec![opt::STRICT.into()]));
+            }
+            if let Some(advice) = advice(&help, voice) {
+                line.push_str(&format!(" Where strangers choose keys, {advice}."));
+            }
+        }
+        findings.push((if forged { Gravity::Warning } else { Gravity::Info }, line));
+    }
+    if unfound > 0 {
+        findings.push((
+            Gravity::Info,
+            format!(
+                "For {} no key that passes was found by trying, to make others from{}.",
+                number::counted(unfound as u64, "group"),
+                // Keys that collide in MurmurHash3 have a form of their own, which no key of the data has.
+                if report.filters.hash == Scheme::Murmur3 { "" } else { ": give the data" }
+            ),
+        ));
+    }
+    findings
+}
+
+/// A greater share of the keys that were made for a file does not pass by chance.
+const FORGED: f64 = 0.001;
 
 /// A warning for each filter that holds more keys than its target rate allows.
 pub fn overfull(report: &Report) -> impl Iterator<Item = String> {
@@ -186,6 +230,9 @@ pub fn json(report: &Report) -> Value {
                 "expected_fpr": filter.expected, "target_fpr": filter.target, "overfull": filter.health.overfull,
             });
             object.extend(more.as_object().cloned().unwrap_or_default());
+            if let Some(attacked) = filter.attacked {
+                object.insert("adversary".into(), attacked_json(attacked, filter.honest));
+            }
         }
         value
     };
@@ -208,6 +255,10 @@ pub fn json(report: &Report) -> Value {
         json["taken_for_removed"] = lost_json(&lost, expected);
         json["taken_for_removed"]["probability"] = report.lost_surprise.into();
     }
+    if let Some((attacked, honest, unfound)) = report.attacked() {
+        json["adversary"] = attacked_json(attacked, honest);
+        json["adversary"]["groups_without_keys"] = unfound.into();
+    }
     json
 }
 
@@ -221,7 +272,7 @@ pub fn page(
 ) -> Page {
     let (hits, negatives) = report.false_positives();
     let rate = if negatives == 0 { 0.0 } else { hits as f64 / negatives as f64 };
-    let figures = vec![
+    let mut figures = vec![
         Figure::new("distinct keys", number::count(report.keys)),
         Figure::new("groups", number::count(report.groups.len() as u64)),
         Figure::new("false negatives", number::count(report.false_negatives())).note(match report.lost() {
@@ -233,6 +284,13 @@ pub fn page(
         Figure::new("overall rate", number::rate(rate)),
         Figure::new("verdict", if report.passed() { "passed" } else { "FAILED" }),
     ];
+    if let Some((attacked, honest, _)) = report.attacked() {
+        let rate = number::rate(attacked.rate());
+        figures.push(
+            Figure::new("of keys made for the file", rate)
+                .note(format!("{} of honest keys", number::rate(honest))),
+        );
+    }
     let Common { kind, hash, recipe } = &report.filters;
     let filters = format!("Kind {kind}, hash {hash}; {recipe}.");
     let mut sections = vec![Section::Figures(figures), Section::Text(filters)];
@@ -305,6 +363,12 @@ fn charts(report: &Report, earlier: &[(&'static str, std::time::Duration)]) -> V
             marks: vec![Mark::bars("time", phases.iter().map(|(_, time)| time.as_secs_f64()))],
         },
     ]
+}
+
+/// What keys did that were made for a filter, and the rate of honest ones.
+fn attacked_json(attacked: Attacked, honest: f64) -> Value {
+    let rate = (attacked.keys > 0).then(|| attacked.rate());
+    json!({ "keys": attacked.keys, "passed": attacked.passed, "rate": rate, "honest_rate": honest })
 }
 
 /// Members that are mistaken for removed, and the expected number.

@@ -12,10 +12,7 @@ pub fn keys_text(health: &Health) -> String {
 
 /// A warning about an overfull filter, of this group and target, whose rate is now this.
 pub fn overfull_text(health: &Health, group: &Name, target: f64, rate: f64) -> String {
-    let of = match &*group.0 {
-        [] => "the filter".into(),
-        name => format!("the filter of group {}", printable(name)),
-    };
+    let of = filter_of(group);
     let holds = match health.keys.is_finite() {
         _ if health.whole.is_some() => "too many keywords or records in one of its layers".into(),
         true => format!("about {} keys", keys_text(health)),
@@ -27,4 +24,16 @@ pub fn overfull_text(health: &Health, group: &Name, target: f64, rate: f64) -> S
         number::rate(target),
         number::rate(rate)
     )
+}
+
+/// A warning about a filter of this group that says yes to so many keys that are not in it.
+pub fn crowded_text(group: &Name, rate: f64) -> String {
+    format!("{} is so full that its rate of false positives is {}", filter_of(group), number::rate(rate))
+}
+
+fn filter_of(group: &Name) -> String {
+    match &*group.0 {
+        [] => "the filter".into(),
+        name => format!("the filter of group {}", printable(name)),
+    }
 }

@@ -101,7 +101,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     let mut resumed = Resumed::open(job)?;
     // Until the threads that read have ended, too.
     let _lock = resumed.state.as_ref().map(State::lock);
-    let learned = resumed.learned(job)?;
+    let mut learned = resumed.learned(job)?;
     let (none, names) = (open::no_groups(job), Mutex::new(Names::default()));
     let setups = open::setups(job, &none, &names, watch);
     watch.update(|status| status.batch = resumed.begin.batch);
@@ -111,6 +111,9 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     })?;
     open::check_places(job, &opened)?;
     let inputs = opened.values().flatten().flat_map(|stream| stream.source.explained()).collect();
+    if let Some(train) = &opened[Role::Train] {
+        learned.iter_mut().for_each(|learned| learned.see(train.source.classes()));
+    }
     let moved = resumed.leave_out_lost(&mut opened)?;
     resumed.check_outputs(job, watch)?;
     let learners = resumed.learners(job, learned, control)?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tamis::about::Classes;
 use tamis_make::batch::KeyBatch;
 use tamis_read::Explained;
 use tamis_read::error::Result;
@@ -82,6 +83,11 @@ pub trait Source {
     /// How files were understood.
     fn explained(&self) -> Vec<Explained> {
         Vec::new()
+    }
+
+    /// The classes of values that keys are made from.
+    fn classes(&self) -> Classes {
+        Classes::TEXT
     }
 
     /// Whether it begins elsewhere than where the state has it, because records are gone.

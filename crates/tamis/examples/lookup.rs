@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [filters, keys] = &arguments[..] else { return Err("usage: lookup FILE.tamis KEYS.txt".into()) };
     let container = Container::open(Map::of(&File::open(filters)?)?)?;
+    container.params().common.makes_keys()?;
     let (sketch, scheme) = (container.sketch(0)?, container.params().common.hash);
     let text = std::fs::read(keys)?;
     let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();

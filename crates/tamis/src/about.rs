@@ -162,16 +162,113 @@ pub enum Class {
     Integer,
     Decimal,
     Float,
+    Single,
     Date,
     Time,
     Bytes,
     Boolean,
 }
 
+impl Class {
+    /// All of them, in their order.
+    pub const ALL: [Class; 9] = [
+        Class::Text,
+        Class::Integer,
+        Class::Decimal,
+        Class::Float,
+        Class::Single,
+        Class::Date,
+        Class::Time,
+        Class::Bytes,
+        Class::Boolean,
+    ];
+
+    /// Its name, as files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Text => "text",
+            Class::Integer => "integer",
+            Class::Decimal => "decimal",
+            Class::Float => "float",
+            Class::Single => "single",
+            Class::Date => "date",
+            Class::Time => "time",
+            Class::Bytes => "bytes",
+            Class::Boolean => "boolean",
+        }
+    }
+}
+
+/// A set of classes.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Classes(u16);
+
+impl Classes {
+    /// No class: nothing was seen.
+    pub const NONE: Classes = Classes(0);
+    /// Text alone.
+    pub const TEXT: Classes = Classes::of(Class::Text);
+
+    /// One class.
+    pub const fn of(class: Class) -> Classes {
+        Classes(1 << class as u8)
+    }
+
+    /// Whether it has none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether it has this one.
+    pub const fn has(self, class: Class) -> bool {
+        self.0 & 1 << class as u8 != 0
+    }
+
+    /// All classes of both.
+    pub const fn and(self, other: Classes) -> Classes {
+        Classes(self.0 | other.0)
+    }
+
+    /// Those of this set that the other lacks.
+    pub const fn without(self, other: Classes) -> Classes {
+        Classes(self.0 & !other.0)
+    }
+
+    /// Its classes, in their order.
+    pub fn iter(self) -> impl Iterator<Item = Class> {
+        Class::ALL.into_iter().filter(move |class| self.has(*class))
+    }
+}
+
+impl FromIterator<Class> for Classes {
+    fn from_iter<I: IntoIterator<Item = Class>>(all: I) -> Classes {
+        all.into_iter().fold(Classes::NONE, |classes, class| classes.and(Classes::of(class)))
+    }
+}
+
+impl fmt::Debug for Classes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
 impl About {
     /// Whether nothing is recorded.
     pub fn is_empty(&self) -> bool {
         *self == About::default()
+    }
+
+    /// The classes of values that keys were made from: text, where none is recorded.
+    pub fn key_classes(&self) -> Classes {
+        match self.classes.is_empty() {
+            true => Classes::TEXT,
+            false => self.classes.iter().copied().collect(),
+        }
+    }
+
+    /// Records these classes, in place of those that are: none where all keys are text.
+    pub fn record_classes(&mut self, classes: Classes) {
+        self.classes = if classes == Classes::TEXT { Vec::new() } else { classes.iter().collect() };
     }
 
     /// Whether a file takes it.
@@ -210,15 +307,10 @@ impl About {
     pub fn merged<'a>(all: impl IntoIterator<Item = &'a About>) -> (About, Vec<String>) {
         let mut all = all.into_iter();
         let Some(mut merged) = all.next().cloned() else { return Default::default() };
-        // A file without classes has keys of text.
-        let classes = |about: &About| match about.classes.is_empty() {
-            true => [Class::Text].to_vec(),
-            false => about.classes.clone(),
-        };
-        let mut union = classes(&merged);
+        let mut union = merged.key_classes();
         let mut dropped: Vec<String> = Vec::new();
         for other in all {
-            union.extend(classes(other));
+            union = union.and(other.key_classes());
             keep_shared(&mut merged.note, &other.note, "note", &mut dropped);
             keep_shared(&mut merged.source, &other.source, "source", &mut dropped);
             keep_shared(&mut merged.origin, &other.origin, "origin", &mut dropped);
@@ -230,9 +322,7 @@ impl About {
             keep_shared_members(&mut ours.others, &theirs.others, &mut dropped);
             keep_shared_members(&mut merged.others, &other.others, &mut dropped);
         }
-        union.sort_unstable();
-        union.dedup();
-        merged.classes = if union == [Class::Text] { Vec::new() } else { union };
+        merged.record_classes(union);
         (merged, dropped)
     }
 }
@@ -306,6 +396,24 @@ mod tests {
         assert_eq!(About::decode(again.as_bytes()).unwrap(), about);
         let full = format!(r#"{{"later":[{}1]}}"#, "1e15,".repeat(MOST_BYTES / 5 - 10));
         assert_eq!(About::decode(full.as_bytes()).unwrap().encode().unwrap(), full.as_bytes());
+    }
+
+    #[test]
+    fn classes_stand_in_their_order_and_text_alone_is_not_recorded() {
+        let mut about = About::default();
+        assert_eq!(about.key_classes(), Classes::TEXT);
+        about.record_classes(Class::ALL.into_iter().rev().collect());
+        assert_eq!(about.classes, Class::ALL);
+        for class in Class::ALL {
+            assert_eq!(serde_json::to_value(class).unwrap(), class.name());
+            assert!(about.key_classes().has(class));
+        }
+        about.record_classes(Classes::TEXT);
+        assert!(about.is_empty());
+        about.record_classes(Classes::NONE);
+        assert!(about.is_empty());
+        let both = Classes::TEXT.and(Classes::of(Class::Date));
+        assert_eq!(both.without(Classes::TEXT), Classes::of(Class::Date));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::string::ToString;
 use core::fmt;
 
+use crate::hash::HashKey;
 use crate::sizing::Kind;
 
 #[cfg(feature = "serde")]
@@ -80,6 +81,14 @@ pub enum Error {
     SuffixList {
         /// The digest of the list.
         digest: u64,
+    },
+    /// Sketches whose secret hash key this program was not given.
+    #[error("hashes keys with a secret key ({check}), {}: give that key", if *.other { "and another one was given" } else { "which was not given" })]
+    HashKey {
+        /// The check value of the key.
+        check: HashKey,
+        /// Whether another one was given.
+        other: bool,
     },
     /// A file that is too short or too long.
     #[error(
@@ -165,8 +174,9 @@ pub enum Error {
     Write(#[from] crate::whole::Error),
     /// A set of which no fuse filter could be built.
     #[error(
-        "no fuse filter of these {keys} hashes was found with {seeds} seeds: they are not spread evenly; \
-         hash the keys with another seed, or build a blocked filter"
+        "no fuse filter of these {keys} hashes was found with {seeds} seeds: they are not spread evenly, \
+         or keys were chosen so that it fails; hash the keys with another seed or with a secret key, or \
+         build a blocked filter"
     )]
     Seeds {
         /// The distinct hashes.

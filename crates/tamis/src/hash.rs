@@ -6,6 +6,11 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::chunks::chunks;
+use crate::error::Error;
+
+mod secret;
+
+pub use secret::{HashKey, KEY_BYTES};
 
 /// How keys are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +22,12 @@ pub enum Scheme {
         /// The seed.
         seed: u64,
     },
+    /// SipHash-2-4, 64 bits, under a secret key: one hash per key, from which all positions are drawn,
+    /// and which nobody without the key can foresee.
+    SipHash {
+        /// The key, of which a file records the check value alone.
+        check: HashKey,
+    },
     /// MurmurHash3 x86 32-bit, one hash per hash function with the function's number as its
     /// seed; the position is the hash modulo the number of bits.
     Murmur3,
@@ -26,13 +37,68 @@ impl Scheme {
     /// The default: XXH3 with seed 0.
     pub const DEFAULT: Scheme = Scheme::Xxh3 { seed: 0 };
 
-    /// The 64-bit hash that stands for a key wherever keys are counted, compared or (with
-    /// XXH3) placed.
+    /// The 64-bit hash that stands for a key wherever keys are counted, compared or (but with
+    /// MurmurHash3) placed.
     #[inline]
     pub fn identity(self, key: &[u8]) -> u64 {
+        self.single().unwrap_or(Single::DEFAULT).hash(key)
+    }
+
+    /// The one hash per key, where all positions are drawn from it.
+    #[inline]
+    pub fn single(self) -> Option<Single> {
         match self {
-            Scheme::Xxh3 { seed } => xxh3(key, seed),
-            Scheme::Murmur3 => xxh3(key, 0),
+            Scheme::Xxh3 { seed } => Some(Single::Xxh3 { seed }),
+            Scheme::SipHash { check } => Some(Single::SipHash(check)),
+            Scheme::Murmur3 => None,
+        }
+    }
+
+    /// That keys can be hashed: a secret key that it takes is known.
+    ///
+    /// # Errors
+    /// Where it is not.
+    pub fn hashes_keys(self) -> Result<(), Error> {
+        match self {
+            Scheme::SipHash { check } if !check.is_known() => {
+                Err(Error::HashKey { check, other: HashKey::any() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// One hash of 64 bits per key, from which all positions are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Single {
+    /// XXH3 with a seed.
+    Xxh3 {
+        /// The seed.
+        seed: u64,
+    },
+    /// SipHash-2-4 under a secret key.
+    SipHash(HashKey),
+}
+
+impl Single {
+    /// The default: XXH3 with seed 0.
+    pub const DEFAULT: Single = Single::Xxh3 { seed: 0 };
+
+    /// The hash of a key.
+    #[inline]
+    pub fn hash(self, key: &[u8]) -> u64 {
+        match self {
+            Single::Xxh3 { seed } => xxh3(key, seed),
+            Single::SipHash(secret) => secret.hash(key),
+        }
+    }
+}
+
+impl From<Single> for Scheme {
+    fn from(hash: Single) -> Self {
+        match hash {
+            Single::Xxh3 { seed } => Scheme::Xxh3 { seed },
+            Single::SipHash(check) => Scheme::SipHash { check },
         }
     }
 }
@@ -43,6 +109,7 @@ impl Scheme {
 #[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
 enum SchemeInJson {
     Xxh3 { seed: u64 },
+    SipHash { check: HashKey },
     Murmur3 {},
 }
 
@@ -51,6 +118,7 @@ impl From<SchemeInJson> for Scheme {
     fn from(scheme: SchemeInJson) -> Self {
         match scheme {
             SchemeInJson::Xxh3 { seed } => Scheme::Xxh3 { seed },
+            SchemeInJson::SipHash { check } => Scheme::SipHash { check },
             SchemeInJson::Murmur3 {} => Scheme::Murmur3,
         }
     }
@@ -61,6 +129,7 @@ impl fmt::Display for Scheme {
         match self {
             Scheme::Xxh3 { seed: 0 } => f.write_str("xxh3"),
             Scheme::Xxh3 { seed } => write!(f, "xxh3 (seed {seed})"),
+            Scheme::SipHash { check } => write!(f, "siphash (key with {check})"),
             Scheme::Murmur3 => f.write_str("murmur3"),
         }
     }
@@ -105,6 +174,13 @@ pub fn murmur3(key: &[u8], seed: u32) -> u32 {
     h ^ h >> 16
 }
 
+/// A number of 64 bits that is written as 16 lower-case hexadecimal digits, as files name what they do not hold.
+#[cfg(feature = "serde")]
+pub(crate) fn of_digits(text: &str) -> Option<u64> {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    (text.len() == 16 && text.bytes().all(is_digit)).then(|| u64::from_str_radix(text, 16).ok())?
+}
+
 /// The exclusive or of the two halves of the 128-bit product: mixes 64 bits well and fast.
 #[inline(always)]
 pub(crate) fn fold(a: u64, b: u64) -> u64 {
@@ -129,6 +205,8 @@ mod tests {
             r#"{"name":"xxh3","seed":0,"secret":1}"#,
             r#"{"name":"xxh3","seed":-1}"#,
             r#"{"name":"xxh64","seed":0}"#,
+            r#"{"name":"siphash"}"#,
+            r#"{"name":"siphash","check":"0123456789abcdef","key":"0"}"#,
         ] {
             assert_eq!(read(json), None, "{json}");
         }

@@ -167,6 +167,11 @@ impl Recipe {
         self.fields().map(|field| field.column.clone()).collect()
     }
 
+    /// Those of the key, with which all begin.
+    pub fn key_columns(&self) -> Vec<Column> {
+        self.key.iter().map(|field| field.column.clone()).collect()
+    }
+
     fn fields(&self) -> impl Iterator<Item = &Field> {
         self.key.iter().chain(&self.group).chain(&self.weight)
     }

@@ -108,7 +108,17 @@ pub struct Common {
 impl Common {
     /// The first version of the format that has all that stands in it.
     pub fn version(&self) -> u32 {
-        self.recipe.version()
+        let of_hash = if matches!(self.hash, Scheme::SipHash { .. }) { 2 } else { 1 };
+        self.recipe.version().max(of_hash)
+    }
+
+    /// That keys can be made and hashed: lists of suffixes and hash keys that they take are known.
+    ///
+    /// # Errors
+    /// Where one is not: which.
+    pub fn makes_keys(&self) -> Result<()> {
+        self.recipe.makes_keys()?;
+        self.hash.hashes_keys()
     }
 }
 
@@ -275,13 +285,14 @@ impl Params {
     pub fn from_json(text: &str) -> Result<Params> {
         let ParamsInJson { kind, hash, recipe, groups } =
             serde_json::from_str(text).map_err(|error| Error::Params(error.into()))?;
-        recipe.makes_keys()?;
+        let common = Common { kind, hash, recipe };
+        common.makes_keys()?;
         let numbers = |GroupInJson { group, keys, fpr, slots, width, hashes }| {
             (group, Numbers { keys, fpr, slots, width, hashes })
         };
         let mut groups: Vec<(Name, Numbers)> = groups.into_iter().map(numbers).collect();
         groups.sort_by(|a, b| a.0.cmp(&b.0));
-        Params::from_numbers(Common { kind, hash, recipe }, groups)
+        Params::from_numbers(common, groups)
     }
 
     /// Parameters of groups that stand in their order with the numbers of a file, checked.

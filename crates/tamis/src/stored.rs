@@ -18,6 +18,7 @@ use crate::sizing::{Kind, Shape};
 pub(crate) fn params(kind: Kind, hash: Scheme, key: Field, goal: Goal, shape: Shape) -> Result<Params> {
     let recipe = Recipe { key: vec![key], group: None, weight: None, null: None };
     recipe.takes_any_value()?;
+    hash.hashes_keys()?;
     let group = GroupParams { group: Name::default(), goal, shape };
     Params::new(Common { kind, hash, recipe }, vec![group])
 }
@@ -92,7 +93,7 @@ pub(crate) fn taken<B: Deref<Target = [u8]>>(file: &Container<B>) -> Result<Take
     if params.common.recipe.group.is_some() {
         return Err(Error::NotOneSet(NotOneSet::Groups));
     }
-    params.common.recipe.makes_keys()?;
+    params.common.makes_keys()?;
     params.common.recipe.takes_any_value()?;
     if file.heavy().is_some() || !file.journal().is_empty() {
         return Err(Error::NotOneSet(NotOneSet::More));

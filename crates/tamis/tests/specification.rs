@@ -7,7 +7,7 @@ use tamis::counting::Counting;
 use tamis::countmin::{self, CountMin, Heavy, Update};
 use tamis::format::{Beside, Extras, seal, write};
 use tamis::fuse::Fuse;
-use tamis::hash::{Scheme, murmur3, xxh3};
+use tamis::hash::{HashKey, Scheme, murmur3, xxh3};
 use tamis::key::{Maker, Recipe, keywords_of};
 use tamis::layered::{self, Layered};
 use tamis::params::{Common, Goal, GroupParams, Name, Params};
@@ -38,7 +38,7 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
     let group = Name(Maker::new(&recipe).group(Some(b"9.3")).unwrap().to_vec());
     let shape = match hash {
         Scheme::Murmur3 => published_shape(1, 0.01).unwrap(),
-        Scheme::Xxh3 { .. } => kind.shape_for_rate(1, 0.01).unwrap(),
+        Scheme::Xxh3 { .. } | Scheme::SipHash { .. } => kind.shape_for_rate(1, 0.01).unwrap(),
     };
     let group = GroupParams::filter(group, 1, 0.01, shape);
     let params = Params::new(Common { kind, hash, recipe }, vec![group]).unwrap();
@@ -102,6 +102,17 @@ fn dumped(page: &str) -> Vec<u8> {
 fn the_file_of_the_specification_is_what_is_written() {
     let (_, written) = file_of_one_key(Kind::Blocked, Scheme::DEFAULT);
     assert_eq!(dumped(&page()), written);
+}
+
+#[test]
+fn the_secret_hash_of_the_specification_is_what_is_made() {
+    let key = HashKey::new(std::array::from_fn(|i| i as u8));
+    let page = page();
+    assert_shows(&page, &format!("check value                      {:016x}", key.check()));
+    assert_shows(&page, &format!("SipHash-2-4 of \"tt0111161\"       {:016x}", key.hash(b"tt0111161")));
+    let (params, bytes) = file_of_one_key(Kind::Blocked, Scheme::SipHash { check: key });
+    let described = format!(r#""hash":{{"name":"siphash","check":"{:016x}"}}"#, key.check());
+    assert!(String::from_utf8_lossy(&bytes).contains(&described), "{}", params.to_json());
 }
 
 #[test]

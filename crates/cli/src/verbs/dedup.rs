@@ -6,15 +6,16 @@ use anyhow::Result;
 use clap::Args;
 use tamis::key::Field;
 use tamis_jobs::dedup::{self, Notice};
-use tamis_jobs::request::{DedupJob, NoMore};
+use tamis_jobs::request::{DedupJob, HashName, NoMore};
 use tamis_make::destination::Destination;
 use tamis_make::number;
 use tamis_read::parquet::Codec;
 use tamis_read::{Control, Format};
 
 use super::filter::WRITTEN;
-use crate::arguments::{self, Reading, refuse_json};
+use crate::arguments::{self, Hashing, Reading, refuse_json};
 use crate::asked::Asked;
+use crate::notes;
 use crate::show::{Output, Sheet, refused};
 
 /// Pass each record whose key occurs for the first time; drop repetitions
@@ -57,7 +58,10 @@ pub struct Dedup {
     /// The highest probability that a first occurrence is dropped [default: 0.000001]
     #[arg(long, value_parser = arguments::rate)]
     fpr: Option<f64>,
-    /// The seed of the hash: a number makes runs repeatable [default: that of the state, or random, to
+    /// The hash: xxh3 (default), or siphash with the secret key of --hash-key
+    #[arg(long, value_parser = arguments::one_of([HashName::Xxh3, HashName::SipHash], HashName::name))]
+    hash: Option<HashName>,
+    /// The seed of xxh3: a number makes runs repeatable [default: that of the state, or random, to
     /// protect against chosen keys]
     #[arg(long, value_parser = arguments::seed)]
     seed: Option<u64>,
@@ -121,6 +125,9 @@ impl Dedup {
                 _ => output.note(said(notice)),
             }
         }
+        if let Some(state) = &request.state {
+            report.doubts.iter().for_each(|doubt| notes::other_class(output, state, doubt));
+        }
         if report.unremembered > 0 {
             output.warn(format!(
                 "the filter is full with {}: {} passed without being remembered and would pass again; give a larger --size",
@@ -158,7 +165,7 @@ impl Dedup {
             key: self.key,
             null: self.null,
             fpr: self.fpr,
-            seed: self.seed,
+            hashing: Hashing { hash: self.hash, seed: self.seed }.request(),
             size: self.size,
             strict: self.strict,
             memory: self.strict.then_some(self.memory),

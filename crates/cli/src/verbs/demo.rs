@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
+use tamis::hash::Single;
 use tamis_jobs::check;
 use tamis_lab::generate;
 use tamis_lab::ratings::recipe;
@@ -57,7 +58,7 @@ impl Demo {
             options: Options::default(),
             sketches: Sketches::Bits {
                 kind: Bits::Blocked,
-                seed: 0,
+                hash: Single::DEFAULT,
                 sizing: FilterSizing::Counted(Size::Fpr(0.01)),
             },
             recipe: recipe(),

@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
+use tamis::about::Class;
 use tamis::key::{Field, Recipe};
 use tamis::params::Name;
+use tamis_jobs::classes::{Converted, Doubt};
 use tamis_jobs::filter::{self, Report, Sieved};
 use tamis_jobs::request::{FilterJob, NoMore};
 use tamis_make::destination::Destination;
@@ -18,6 +20,7 @@ use tamis_read::{Control, Format};
 
 use crate::arguments::{Reading, memory, one_of, refuse_json};
 use crate::asked::Asked;
+use crate::notes;
 use crate::show::{Output, Sheet, wrong};
 use crate::spark::{self, On};
 
@@ -144,6 +147,7 @@ impl Filter {
         let sieve = |control: &Control| filter::filter(&job, control);
         let report = asked.run(output, "sieving", sieve, |report| &report.inputs)?;
         warn_of_unasked(output, &report, self.reading.bad_rows_to.as_deref());
+        report.doubts.iter().for_each(|doubt| notes::other_class(output, &self.file, doubt));
         if !to_stdout {
             self.show(output, &report)?;
         }
@@ -191,6 +195,15 @@ impl Filter {
         let sieved =
             Sieved { records: number("records"), admitted: number("admitted"), keyless: number("keyless") };
         let report = filter::conclude(&self.file, request.group.as_ref(), sieved, self.reading.threads())?;
+        let classes: Vec<Class> = serde_json::from_value(told["classes"].clone()).unwrap_or_default();
+        if report.admitted + report.keyless < report.records {
+            let file = files::open(&self.file)?;
+            let fields = file.params().common.recipe.key.iter();
+            let known = file.about().key_classes();
+            let doubts =
+                fields.zip(classes).filter_map(|(of, asks)| Doubt::of(known, of, asks, Converted::Yes));
+            doubts.for_each(|doubt| notes::other_class(output, &self.file, &doubt));
+        }
         let report = Report { phases: spark::timed(&told), ..report };
         warn_of_unasked(output, &report, self.reading.bad_rows_to.as_deref());
         self.show(output, &report)?;

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tamis::counting::MOST;
 use tamis::params::Name;
+use tamis_jobs::classes;
 use tamis_jobs::inspect::{self as as_data, Group, State, Summary};
 use tamis_make::text::{printable, visible_lines};
 use tamis_make::{exact, files, groups, number};
@@ -103,6 +104,9 @@ impl More {
             vec![format!("made from {}; format version {}", number::counted(rows, "row"), file.version())];
         for (name, text) in [("note", &about.note), ("source", &about.source)] {
             lines.extend(text.as_ref().map(|text| format!("{name}: {}", printable(text.as_bytes()))));
+        }
+        if !about.classes.is_empty() {
+            lines.push(format!("keys made from {}", classes::words(about.key_classes())));
         }
         let declared = &about.dialect;
         let header = declared.header.map(|header| if header { "yes" } else { "no" }.to_owned());

@@ -98,16 +98,19 @@ impl<'v> Named<'v> {
 }
 
 impl Verb {
-    /// Refuses outputs that are read as well, or are one file, before anything is opened; this is read
-    /// whatever the verb is.
-    pub fn check_files(&self, also_read: Option<&Path>) -> Result<()> {
+    /// Refuses outputs that are read as well, or are one file, before anything is opened; these are
+    /// read whatever the verb is.
+    pub fn check_files(&self, also_read: &[&Path]) -> Result<()> {
         let Named { outputs, inputs, tables } = self.named();
         if outputs.is_empty() {
             return Ok(());
         }
         let tables = Sources::named(tables);
-        let read: Vec<&Path> =
-            inputs.into_iter().chain(also_read).chain(tables.iter().map(PathBuf::as_path)).collect();
+        let read: Vec<&Path> = inputs
+            .into_iter()
+            .chain(also_read.iter().copied())
+            .chain(tables.iter().map(PathBuf::as_path))
+            .collect();
         let outputs = outputs.into_iter().filter(|path| *path != Path::new("-"));
         Ok(files::check_outputs(outputs.map(Some), read)?)
     }

@@ -6,9 +6,11 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
+use tamis::about::Classes;
 use tamis::key::BadValue;
 use tamis::params::Name;
 use tamis::sizing::Kind;
+use tamis_jobs::classes::{self, Hits};
 use tamis_jobs::query::Asker;
 use tamis_jobs::removed_keys::RemovedKeys;
 use tamis_make::files;
@@ -101,6 +103,9 @@ impl Query {
         let asked = self.ask_all(&mut asker, &mut answers);
         let answered = answers.finish()?;
         counters::explain_full(output, answered.full, &file);
+        let (classes, fields) = (file.about().key_classes(), &file.params().common.recipe.key);
+        let doubts = classes::of_scan(classes, fields, Classes::TEXT, answered.hits);
+        doubts.iter().for_each(|doubt| notes::other_class(output, &self.file, doubt));
         asked.map(|()| answered)
     }
 
@@ -146,6 +151,16 @@ struct Asked {
     bad: bool,
     /// Answers for which the counters are full.
     full: u64,
+    /// Keys that were asked and found.
+    hits: Hits,
+}
+
+impl Asked {
+    fn hear(&mut self, found: bool) {
+        self.any |= found;
+        self.hits.asked += 1;
+        self.hits.found += u64::from(found);
+    }
 }
 
 struct Answers<W: Write> {
@@ -167,7 +182,7 @@ impl<W: Write> Answers<W> {
             Ok(counts) => counts,
             Err(bad) => return self.bad(key, &bad),
         };
-        self.asked.any |= counts.iter().any(|count| count.estimate > 0);
+        self.asked.hear(counts.iter().any(|count| count.estimate > 0));
         self.asked.full += counts.iter().filter(|count| count.full).count() as u64;
         let written = if self.json {
             let before = if self.first { "[\n" } else { ",\n" };
@@ -196,7 +211,7 @@ impl<W: Write> Answers<W> {
             Err(bad) => return self.bad(key, &bad),
         };
         let (groups, part) = (found.whole, found.part);
-        self.asked.any |= !groups.is_empty() || !part.is_empty();
+        self.asked.hear(!groups.is_empty() || !part.is_empty());
         let written = if self.json {
             let before = if self.first { "[\n" } else { ",\n" };
             let mut answer = json!({ "key": Name(key.to_vec()), "found": !groups.is_empty() });

@@ -28,6 +28,7 @@ Examples:
   tamis test ratings.tamis ratings.tsv --report report.html
   tamis test users.tamis users.csv --negatives strangers.txt --random 1e6
   tamis test users.tamis left.csv --removed gone.tamis --random 1e6
+  tamis test users.tamis users.csv --adversary                      keys made for the file
   tamis test hits.tamis access.log --report hits.html               counts (count-min)
   tamis test users.tamis 's3a://logs/*.parquet' --on spark://master:7077
 
@@ -40,6 +41,12 @@ of it that the second file takes for removed are false negatives of the pair; th
 with the expected number beside them. Exit code 1 if there are more than the rate of the second \
 file explains. (build --exact the removed keys; then filter --strict --invert gives the \
 remaining data.)
+
+With --adversary a million keys are made for the filters, equally many for each group, as somebody \
+would who has the file and one of its keys (without DATA, one that passes is found by trying): all \
+with the hash of that key, as published for XXH3 and MurmurHash3. The share that passes is shown \
+beside the rate of honest keys; it does not change the exit code. The keys are arbitrary bytes: \
+whether rows can have such keys depends on your data and on the recipe.
 
 For counts, the estimate of every key is compared with its true weight. Exit code 1 if one is \
 below it, or if more estimates exceed the bound than delta allows (by 6 standard deviations). \
@@ -62,6 +69,9 @@ pub struct Test {
     /// The seed of the random keys
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Also make a million keys by the published attack on the hash, and count those that pass
+    #[arg(long)]
+    adversary: bool,
     /// Write a page with charts
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
@@ -126,6 +136,7 @@ impl Test {
             negatives: self.negatives.clone(),
             random: self.random,
             seed: self.seed,
+            adversary: self.adversary,
             no_more: NoMore,
         }
     }

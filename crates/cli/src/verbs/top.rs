@@ -9,7 +9,7 @@ use tamis::format::MAGIC;
 use tamis::key::Recipe;
 use tamis::sizing::Kind;
 use tamis_jobs::request::{BuildJob, Kinds};
-use tamis_make::count_min::{self, Listing, Wanted};
+use tamis_make::count_min::{self, Listing, TopGroup, Wanted};
 use tamis_make::number;
 
 use crate::arguments::{self, Counting, Keys, Reading};
@@ -118,6 +118,21 @@ fn is_container(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == MAGIC
 }
 
+/// What is to be said where more keys are listed than can have the share.
+fn too_many(listing: &Listing) -> Option<String> {
+    let Wanted::Share(share) = listing.wanted else { return None };
+    let possible = (1.0 / share + 1e-9) as u64;
+    let estimated = |group: &TopGroup| group.keys.iter().filter(|hit| !hit.full).count() as u64;
+    let listed = listing.groups.iter().map(estimated).max().filter(|listed| *listed > possible)?;
+    Some(format!(
+        "At most {} of {}can have that share, and {} are listed: other estimates are too high. Keys of one \
+         hash count for each other; anyone can make them who knows its seed.",
+        number::counted(possible, "key"),
+        if listing.groups.len() > 1 { "a group " } else { "these " },
+        number::count(listed)
+    ))
+}
+
 fn show(output: &Output, listing: &Listing, most: Option<u64>) -> Result<()> {
     let most = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
     let table = tamis_report::top::table(listing, most);
@@ -138,6 +153,7 @@ fn show(output: &Output, listing: &Listing, most: Option<u64>) -> Result<()> {
             if listing.common.recipe.group.is_some() { " of their groups" } else { "" }
         )],
     };
+    lines.extend(too_many(listing));
     if let Some(largest) = listing.largest {
         let would = number::rounded_down(largest);
         lines.push(format!(

@@ -45,6 +45,9 @@ impl Verify {
                 (Some(found), damage)
             }
             Err(error) => match error.downcast() {
+                Ok(error @ Error::File { source: tamis::Error::HashKey { .. }, .. }) => {
+                    return Err(error.into());
+                }
                 // That it is no file of filters, or none any more, is an answer too.
                 Ok(error @ (Error::File { .. } | Error::Input { .. })) => (None, vec![in_words(&error)]),
                 Ok(error) => return Err(error.into()),

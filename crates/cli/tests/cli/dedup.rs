@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use crate::chosen_keys::of_one_hash;
 use crate::support::{Folder, Guard, TAMIS, container, until};
 
 /// Records with a key that repeats and something beside it.
@@ -240,19 +241,11 @@ fn killed_at_any_moment_and_begun_again_nothing_is_lost_or_doubled() {
     assert!(calm.data() == state.data() && calm.tallies() == state.tallies());
 }
 
-/// Keys that all have one hash under the seed that everybody knows: 32 bytes that begin with the secret of XXH3,
-/// after which eight do not matter.
-fn of_one_hash(count: usize) -> Vec<u8> {
-    const SECRET: [u8; 8] = [0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe];
-    let key = |i: usize| [&SECRET[..], format!("{i:08x}abcdefghijklmnop\n").as_bytes()].concat();
-    (0..count).flat_map(key).collect()
-}
-
 /// All but one of them were dropped, and none was expected to be.
 #[test]
 fn keys_that_strangers_choose_are_not_dropped() {
     let folder = Folder::new();
-    folder.write("in.txt", of_one_hash(2000));
+    folder.write("in.txt", of_one_hash(0..2000));
     let passed =
         |line: &str| folder.json(&format!("dedup in.txt --format lines {line} --count"))["first"].clone();
     assert_eq!(passed("--seed 0"), 1, "the attack");
@@ -268,7 +261,7 @@ fn keys_that_strangers_choose_are_not_dropped() {
     folder.refused(
         "dedup in.txt --format lines --state s -o out --seed 5",
         1,
-        &["s: has the seed", "--seed"],
+        &["s: hashes keys with xxh3", "leave out --seed"],
     );
     // With one seed, runs are the same.
     for state in ["a", "b"] {

@@ -136,10 +136,47 @@ fn an_integer_of_parquet_or_json_is_the_same_key_as_its_text() {
     folder.write("a.ndjson", objects);
     for how in ["--key numVotes", "--key numVotes --weight numVotes --kind count-min"] {
         folder.ok(&format!("build ratings.tsv {how} -o a.tamis"));
-        for input in ["a.parquet", "a.ndjson"] {
-            folder.ok(&format!("build {input} {how} -o b.tamis"));
-            assert!(folder.read("b.tamis") == folder.read("a.tamis"), "{input}");
-        }
+        folder.ok(&format!("build a.ndjson {how} -o b.tamis"));
+        assert!(folder.read("b.tamis") == folder.read("a.tamis"), "{how}");
+        // A column of integers is one: that is recorded, and changes nothing else.
+        folder.ok(&format!("build a.parquet {how} -o b.tamis"));
+        let [text, integers] =
+            ["a.tamis", "b.tamis"].map(|name| tamis_make::files::open(&folder.path(name)).unwrap());
+        assert_eq!(integers.about().classes, [tamis::about::Class::Integer], "{how}");
+        assert!(text.digest() == integers.digest() && text.data() == integers.data(), "{how}");
+    }
+}
+
+/// Integers of Parquet once asked for texts, and missed `01234`, without a word.
+#[test]
+fn a_column_of_another_class_that_asks_a_file_is_named() {
+    let folder = Folder::with_ratings(50);
+    let tsv = folder.text("ratings.tsv");
+    let rows: Vec<Vec<&str>> = tsv.lines().skip(1).map(|line| line.split('\t').collect()).collect();
+    write_parquet(&folder.path("a.parquet"), &rows);
+    folder.write("texts.csv", "numVotes\n007\n");
+    folder.ok("build texts.csv --key numVotes -o texts.tamis");
+    let said = folder.run("filter texts.tamis a.parquet --count").err;
+    assert!(said.contains("made from text, and integers ask: the texts 01234"), "{said}");
+    let said = folder.run("filter texts.tamis texts.csv --count").err;
+    assert!(!said.contains("ask"), "{said}");
+    folder.ok("build a.parquet --key numVotes -o integers.tamis");
+    assert!(folder.ok("inspect integers.tamis").contains("keys made from integers"));
+    assert_eq!(folder.json("inspect integers.tamis")["about"]["classes"][0], "integer");
+    // One by one, too, where none is found; and where a state remembers keys of another class.
+    let said = folder.run("query integers.tamis 007 017 027 037 047 057 067 077").err;
+    assert!(said.contains("0 of 8 keys") && said.contains("text ask: the texts 007"), "{said}");
+    folder.ok("dedup texts.csv --key numVotes --state s.tamis -o first.csv");
+    let said = folder.run("dedup a.parquet --key numVotes --state s.tamis -o rest.ndjson").err;
+    assert!(said.contains("s.tamis: the keys of this file were made from text, and integers ask"), "{said}");
+    // Those of both unite, and refuse no merge; those of text alone record nothing.
+    folder.ok("plan texts.csv --key numVotes -o params.json");
+    folder.ok("build a.parquet --params params.json -o a.tamis");
+    folder.ok("build texts.csv --params params.json -o b.tamis");
+    folder.ok("merge a.tamis b.tamis -o both.tamis");
+    folder.ok("add b.tamis a.parquet");
+    for name in ["both.tamis", "b.tamis"] {
+        assert!(folder.ok(&format!("inspect {name}")).contains("keys made from text and integers"), "{name}");
     }
 }
 

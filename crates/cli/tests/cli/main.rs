@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod build;
+mod chosen_keys;
 mod counts;
 mod damage;
 mod declared;
@@ -13,6 +14,7 @@ mod filter;
 mod formats;
 mod golden;
 mod groups;
+mod hash_key;
 mod index;
 mod interrupt;
 mod key_steps;

@@ -50,7 +50,7 @@ fn build(folder: &Path, name: &str, kind: Kind, hash: Scheme, keys: impl Iterato
         options: tamis_read::Options::default(),
         sketches: match kind.counts() {
             true => Sketches::Counts {
-                seed: 0,
+                hash: tamis::hash::Single::DEFAULT,
                 update: Update::Plain,
                 counters: Counters::for_error(0.05, 0.1, 64).unwrap(),
                 heavy: None,

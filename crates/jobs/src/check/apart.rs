@@ -211,7 +211,8 @@ impl Judge {
     pub fn findings(self) -> Findings {
         let Found { keys, removed, shared, filters, strangers } = self.found;
         let strangers = self.others.into_iter().zip(strangers).filter(|(_, keys)| *keys > 0).collect();
-        Findings { keys, removed, shared, filters, strangers, rows: self.rows, skipped: self.skipped }
+        let (rows, skipped, attacked) = (self.rows, self.skipped, Vec::new());
+        Findings { keys, removed, shared, filters, strangers, rows, skipped, attacked }
     }
 }
 

@@ -5,9 +5,9 @@ use tamis::params::Name;
 use tamis::sizing::Kind;
 use tamis_read::error::Result;
 
-use super::With;
 use super::judge::Hits;
 use super::report::{FilterResult, GroupResult, Lost, Report};
+use super::{Attacked, With};
 use crate::ask::Filters;
 use crate::removed_keys::RemovedKeys;
 use crate::statistics::surprise;
@@ -32,6 +32,9 @@ pub struct Findings {
     pub rows: u64,
     /// Rows left out.
     pub skipped: u64,
+    /// What an attack came to, by filter; empty where none was tried.
+    #[serde(default)]
+    pub attacked: Vec<Attacked>,
 }
 
 /// What follows from the numbers for these filters. How inputs were understood and the times of phases
@@ -50,8 +53,16 @@ pub(super) fn conclude_pair(
 ) -> Result<Report> {
     let params = container.params();
     let filters = Filters::of_file(container)?.without_some(removed)?;
-    let Findings { keys, removed: not_outside, shared, filters: mut hits, strangers, rows, skipped } =
-        findings;
+    let Findings {
+        keys,
+        removed: not_outside,
+        shared,
+        filters: mut hits,
+        strangers,
+        rows,
+        skipped,
+        attacked,
+    } = findings;
     hits.resize(filters.len(), Hits::default());
     let rates = parallel::each(threads, filters.len(), |group| Ok(filters.rates_now(group)))?;
     let (mut errors, mut losses) = (Expected::default(), Expected::default());
@@ -68,6 +79,8 @@ pub(super) fn conclude_pair(
             // Never below zero, except for keys made to collide in XXH3 where murmur3 places them.
             false_positives: hits.all.saturating_sub(hits.found.saturating_sub(hits.lost)),
             negatives: keys.saturating_sub(hits.members),
+            attacked: attacked.get(i).copied(),
+            honest: rate * (1.0 - gone_rate),
             health: health::of_sketch(params.common.kind, group, tally, filters.sketch(i)),
         };
         let mean = filter.negatives as f64 * rate;

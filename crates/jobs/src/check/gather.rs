@@ -170,11 +170,15 @@ impl Part {
         }
         for record in records {
             let numbers = beside.of(&self.lanes, record.slot);
-            // Read only where these are keywords: a number, then halves.
-            let halves = numbers.get(1..).unwrap_or_default().as_chunks::<2>().0;
-            let keywords = halves.iter().map(|[low, high]| u64::from(*low) | u64::from(*high) << 32);
-            keys.push_made(record.hash, record.group, numbers, keywords);
+            // Read only where these are keywords.
+            keys.push_made(record.hash, record.group, numbers, self.keyword_hashes(record, beside));
         }
+    }
+
+    /// The hashes of a record's keywords, where these are kept beside it: a number, then halves.
+    pub fn keyword_hashes(&self, record: &Record, beside: Beside) -> impl Iterator<Item = u64> {
+        let halves = beside.of(&self.lanes, record.slot).get(1..).unwrap_or_default().as_chunks::<2>().0;
+        halves.iter().map(|[low, high]| u64::from(*low) | u64::from(*high) << 32)
     }
 
     /// A key that comes again and again is kept once.

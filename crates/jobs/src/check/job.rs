@@ -26,6 +26,8 @@ pub struct Job {
     pub random: u64,
     /// The seed of the random keys.
     pub seed: u64,
+    /// This many keys that are made for the filters; none where no attack is tried.
+    pub adversary: u64,
     /// Rows without a key.
     pub bad_rows: BadRows,
     /// Threads.
@@ -37,7 +39,19 @@ impl Job {
     pub fn of_built(filters: PathBuf, built: build::Job) -> Job {
         let build::Job { inputs, options, recipe, bad_rows, threads, .. } = built;
         let (removed, negatives) = (None, Vec::new());
-        Job { filters, removed, inputs, options, recipe, negatives, random: 0, seed: 0, bad_rows, threads }
+        Job {
+            filters,
+            removed,
+            inputs,
+            options,
+            recipe,
+            negatives,
+            random: 0,
+            seed: 0,
+            adversary: 0,
+            bad_rows,
+            threads,
+        }
     }
 
     /// What the filters are tested with.

@@ -6,10 +6,13 @@
 //! keys wait on disk, cut by hash into parts that fit.
 //!
 //! [`Job`] says what is tested; `run` gathers the keys (`gather`) and has each part judged (`judge`);
-//! `findings` draws the [`Report`] from the numbers. [`apart`] does the same on many machines.
+//! `findings` draws the [`Report`] from the numbers. [`apart`] does the same on many machines. Where that is
+//! asked for, an `adversary` makes keys for the filters ([`forged`]), and it is counted how many pass.
 
+mod adversary;
 pub mod apart;
 mod findings;
+pub mod forged;
 mod gather;
 mod job;
 mod judge;
@@ -18,6 +21,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+pub use self::adversary::Attacked;
 pub use self::findings::{Findings, conclude};
 pub use self::job::{Job, With};
 pub use self::judge::Hits;

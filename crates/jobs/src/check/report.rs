@@ -5,6 +5,7 @@ use std::time::Duration;
 use tamis::params::{Common, Name};
 use tamis_read::Explained;
 
+use super::Attacked;
 use crate::statistics::wilson;
 use tamis_make::health::Health;
 
@@ -70,6 +71,10 @@ pub struct FilterResult {
     pub false_positives: u64,
     /// Distinct keys outside its group.
     pub negatives: u64,
+    /// What keys did that were made for this filter, where an attack was tried.
+    pub attacked: Option<Attacked>,
+    /// The rate to expect of honest keys, also where what was removed does not pass.
+    pub honest: f64,
     /// Its state.
     pub health: Health,
 }
@@ -135,6 +140,22 @@ impl Report {
     pub fn false_positives(&self) -> (u64, u64) {
         let filters = self.groups.iter().filter_map(|group| group.filter.as_ref());
         filters.fold((0, 0), |(hits, all), filter| (hits + filter.false_positives, all + filter.negatives))
+    }
+
+    /// What keys did that were made for the filters, all together; the rate to expect of honest keys; and the
+    /// filters for which none could be made. None where no attack was tried.
+    pub fn attacked(&self) -> Option<(Attacked, f64, usize)> {
+        let filters = self.groups.iter().filter_map(|group| group.filter.as_ref());
+        let attacks = filters.filter_map(|filter| Some((filter.attacked?, filter.honest)));
+        attacks.fold(None, |sum, (attacked, rate)| {
+            let (mut all, mut honest, mut unfound) = sum.unwrap_or((Attacked::default(), 0.0, 0));
+            all.keys += attacked.keys;
+            all.passed += attacked.passed;
+            // The mean, weighted by the keys of each.
+            honest += (rate - honest) * attacked.keys as f64 / all.keys.max(1) as f64;
+            unfound += usize::from(attacked.keys == 0);
+            Some((all, honest, unfound))
+        })
     }
 
     /// Members of all groups that are mistaken for removed, out of how many, and the expected number.

@@ -13,6 +13,7 @@ use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Explained, Sources};
 
+use super::adversary::{KnownKeys, attack};
 use super::findings::conclude_pair;
 use super::gather::{Beside, Gather, PARTS, Part};
 use super::judge::{Found, PartJudge};
@@ -55,8 +56,14 @@ pub(super) fn check_holding(job: &Job, held: usize, control: &Control) -> Result
     let Gathering { gathered, others, rows, skipped, inputs, .. } = gathering;
     phase("read");
 
-    let total = judge(job, &filters, pair.as_ref(), beside, gathered, control)?;
+    let (total, known) = judge(job, &filters, pair.as_ref(), beside, gathered, control)?;
     phase("test");
+    let mut attacked = Vec::new();
+    if job.adversary > 0 {
+        let asked = (container.params(), pair.as_ref().unwrap_or(&filters));
+        attacked = attack(asked, &known, job.adversary, job.threads, control)?;
+        phase("adversary");
+    }
 
     let names = others.into_inner().expect("no holder panics").list;
     let strangers = names.into_iter().zip(total.strangers).filter(|(_, keys)| *keys > 0).collect();
@@ -68,6 +75,7 @@ pub(super) fn check_holding(job: &Job, held: usize, control: &Control) -> Result
         strangers,
         rows,
         skipped,
+        attacked,
     };
     let report = conclude_pair(&container, removed.as_ref(), findings, job.with(), job.threads)?;
     phase("count");
@@ -180,7 +188,7 @@ pub(super) fn key_rows<'a>(
     KeyRows::new(recipe, params.common.hash, on_bad, groups, gather)
 }
 
-/// Judges all keys, part by part.
+/// Judges all keys, part by part. Where an attack follows, one key of each group is told, too.
 fn judge(
     job: &Job,
     filters: &Filters<'_>,
@@ -188,7 +196,7 @@ fn judge(
     beside: Beside,
     gathered: Vec<Gather>,
     control: &Control,
-) -> Result<Found> {
+) -> Result<(Found, KnownKeys)> {
     let disk = |source: io::Error| Error::Io { path: std::env::temp_dir(), source };
     let mut parts: Vec<Vec<Part>> = Vec::new();
     parts.resize_with(PARTS, Vec::new);
@@ -204,13 +212,20 @@ fn judge(
         for part in std::mem::take(&mut *parts[part].lock().expect("no holder panics")) {
             all.absorb(part, beside).map_err(disk)?;
         }
+        let known = match job.adversary {
+            0 => KnownKeys::default(),
+            _ => KnownKeys::of(&all, beside, filters.len()),
+        };
         let found = PartJudge::new(filters, pair).judge(all);
         control.advance(1);
-        Ok(found)
+        Ok((found, known))
     })?;
-    let mut total = Found::default();
-    found.iter().for_each(|found| total.add(found));
-    Ok(total)
+    let (mut total, mut all_known) = (Found::default(), KnownKeys::default());
+    for (found, known) in found {
+        total.add(&found);
+        all_known.add(known);
+    }
+    Ok((total, all_known))
 }
 
 /// Opens the keys known to be outside: a table with the columns of the recipe or, for a key of

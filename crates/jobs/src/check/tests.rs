@@ -70,6 +70,7 @@ fn what_waits_on_disk_is_counted_like_what_is_held_in_memory() {
                 negatives: Vec::new(),
                 random: 5000,
                 seed: 3,
+                adversary: 0,
                 bad_rows: BadRows::Fail,
                 threads,
             };
@@ -130,6 +131,7 @@ fn sound_filters_of_groups_that_share_all_keys_pass() {
             negatives: Vec::new(),
             random: 20_000,
             seed,
+            adversary: 0,
             bad_rows: BadRows::Fail,
             threads: 1,
         };

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tamis::about::About;
-use tamis::hash::Scheme;
+use tamis::hash::{Scheme, Single};
 use tamis::key::{Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
@@ -28,6 +28,7 @@ pub use self::seen::Room;
 use self::run::Run;
 use self::seen::Seen;
 use self::state::{Journal, State};
+use crate::classes::Doubt;
 use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::count_min;
 use tamis_make::destination::Destination;
@@ -56,8 +57,8 @@ pub struct Job {
     pub recipe: Recipe,
     /// What is recorded about the state, where there is none yet.
     pub about: About,
-    /// The seed of the hash; where there is none, that of the state, or one that nobody knows.
-    pub seed: Option<u64>,
+    /// The hash; where there is none, that of the state, or one with a seed that nobody knows.
+    pub hash: Option<Single>,
     /// The highest probability that a first occurrence is dropped; that of the state where none is
     /// given, or
     /// else [`DEFAULT_RATE`].
@@ -108,7 +109,7 @@ pub struct Kept {
 impl Job {
     /// How keys are hashed, where there is no state yet.
     fn hash(&self) -> Scheme {
-        Scheme::Xxh3 { seed: self.seed.unwrap_or_else(seed::random) }
+        self.hash.unwrap_or_else(|| Single::Xxh3 { seed: seed::random() }).into()
     }
 
     /// What is kept between runs.
@@ -149,6 +150,8 @@ pub struct Report {
     pub resumed: bool,
     /// What was done otherwise than in the run before.
     pub notices: Vec<Notice>,
+    /// Keys of other classes than those that the state remembers.
+    pub doubts: Vec<Doubt>,
     /// The reader of the output went away before the end.
     pub closed: bool,
     /// How the inputs were understood.
@@ -287,8 +290,10 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
         Remember::Filter { room, .. } => room,
     };
     let start = Instant::now();
-    let (seen, state, journal, hash) = remembered(job, room)?;
+    let (seen, mut state, journal, hash) = remembered(job, room)?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
+    let classes = sources.classes(&job.recipe.key_columns());
+    let doubts = state.as_mut().map_or_else(Vec::new, |state| state.see(classes));
     let inputs = sources.explain();
     check_outputs(job, state.as_ref(), inputs.iter().map(|input| &input.path))?;
     let form = form(job, &mut sources)?;
@@ -320,7 +325,7 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
     let report = run.finish()?;
     phases.push(("write", writing.elapsed()));
     let keyless = sifters.iter().map(|sifter| sifter.rows.skipped).sum();
-    Ok(Report { keyless, inputs, phases, ..report })
+    Ok(Report { keyless, doubts, inputs, phases, ..report })
 }
 
 /// What the state remembers, or nothing yet; with its journal, and how keys are hashed.
@@ -348,10 +353,9 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     if params.common.hash == Scheme::Murmur3 {
         return refused(StateRefusal::Murmur3);
     }
-    if let (Scheme::Xxh3 { seed: stored }, Some(asked)) = (params.common.hash, job.seed)
-        && stored != asked
-    {
-        return refused(StateRefusal::Seed { stored, asked });
+    let stored = params.common.hash;
+    if let Some(asked) = job.hash.map(Scheme::from).filter(|asked| *asked != stored) {
+        return refused(StateRefusal::Hash { stored, asked });
     }
     file.verify(0).map_err(Error::file(path))?;
     let journal = Journal::of(&file, path)?;

@@ -1,5 +1,6 @@
 //! Why records are not freed of repetitions.
 
+use tamis::hash::Scheme;
 use tamis::sizing::Kind;
 use tamis_read::refusal::{self, Help};
 
@@ -83,13 +84,13 @@ pub enum StateRefusal {
         /// Those that were asked for.
         asked: Vec<String>,
     },
-    /// It has another seed.
-    #[error("has the seed {stored}, not {asked}")]
-    Seed {
-        /// Its own.
-        stored: u64,
+    /// It hashes keys in another way.
+    #[error("hashes keys with {stored}, not with {asked}")]
+    Hash {
+        /// Its own way.
+        stored: Scheme,
         /// The one that was asked for.
-        asked: u64,
+        asked: Scheme,
     },
     /// It keeps another rate.
     #[error("keeps a rate of {stored}, not of {asked}")]
@@ -119,7 +120,8 @@ impl refusal::Refusal for StateRefusal {
                 vec![Help::Do("continue it with the program that made it"), other]
             }
             StateRefusal::Key { .. } => vec![Help::leave_out(opt::KEY), other],
-            StateRefusal::Seed { .. } => vec![Help::leave_out(opt::SEED), other],
+            StateRefusal::Hash { asked: Scheme::Xxh3 { .. }, .. } => vec![Help::leave_out(opt::SEED), other],
+            StateRefusal::Hash { .. } => vec![Help::leave_out(opt::HASH), other],
             StateRefusal::Rate { .. } => vec![Help::leave_out(opt::FPR), other],
             StateRefusal::Size { .. } => vec![Help::leave_out(opt::SIZE), other],
         }

@@ -197,6 +197,7 @@ impl<'j> Run<'j> {
             bytes: group.shape.bits() / 8,
             unremembered: self.unremembered,
             resumed: self.resumed,
+            doubts: Vec::new(),
             notices: self.notices,
             closed,
             inputs: Vec::new(),

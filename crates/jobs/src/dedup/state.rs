@@ -12,7 +12,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tamis::about::About;
+use tamis::about::{About, Classes};
 use tamis::format::{self, Beside, Extras};
 use tamis::params::{Common, Params};
 use tamis_read::error::{Error, Result};
@@ -20,6 +20,7 @@ use tamis_read::{Explained, Format};
 
 use super::seen::Seen;
 use super::{Notice, OutputRefusal, StateRefusal};
+use crate::classes::{Converted, Doubt};
 use tamis_make::failpoint::reach;
 use tamis_make::files::{self, Draft, Mapped};
 use tamis_make::place::{self, Place};
@@ -343,6 +344,22 @@ impl State {
     /// For this file, which need not exist yet; nobody else may use it meanwhile.
     pub(super) fn new(path: &Path, common: Common, about: About, rows: u64, lock: Lock) -> State {
         State { path: path.into(), common, about, rows, outputs: None, empty: false, lock }
+    }
+
+    /// Records that keys are made from values of these classes, too; what is to be said where they are others than
+    /// those of the keys that it remembers.
+    pub(super) fn see(&mut self, classes: Classes) -> Vec<Doubt> {
+        let known = match self.rows {
+            0 if self.about.classes.is_empty() => Classes::NONE,
+            _ => self.about.key_classes(),
+        };
+        self.about.record_classes(known.and(classes));
+        if known.is_empty() {
+            return Vec::new();
+        }
+        let fields = &self.common.recipe.key;
+        let of_class = |class| fields.iter().find_map(|field| Doubt::of(known, field, class, Converted::No));
+        classes.without(known).iter().filter_map(of_class).collect()
     }
 
     /// The same with what its journal says, if it has one.

@@ -107,6 +107,7 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
         bytes: group.shape.bits() / 8,
         unremembered: 0,
         resumed: false,
+        doubts: Vec::new(),
         notices: Vec::new(),
         closed,
         inputs,

@@ -28,6 +28,7 @@ use self::sieve::{Asked, Counts, Sieve, Sieving};
 use self::strict::Strict;
 use self::tag::Tag;
 use crate::ask::Filters;
+use crate::classes::{self, Doubt, Hits};
 use crate::removed_keys::RemovedKeys;
 use tamis_make::destination::{self, Destination, Outlet};
 use tamis_make::exact::Store;
@@ -122,6 +123,8 @@ pub struct Report {
     pub lost: Option<(f64, f64)>,
     /// The reader of the output went away before the end.
     pub closed: bool,
+    /// What is to be said of keys that are of another class than those of the file.
+    pub doubts: Vec<Doubt>,
     /// How the inputs were understood.
     pub inputs: Vec<Explained>,
     /// The time of each phase.
@@ -198,7 +201,10 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let counts = sum(sieves.into_iter().map(|sieve| sieve.counts));
     let exactly = strict.map(|strict| strict.admitted);
     let report = report(job, &file, &sieving, counts, exactly, closed, phases)?;
-    Ok(Report { inputs: sources.explain(), ..report })
+    let hits = Hits { asked: report.records - report.keyless, found: report.admitted };
+    let asks = sources.classes(&recipe.key_columns());
+    let doubts = classes::of_scan(file.about().key_classes(), &recipe.key, asks, hits);
+    Ok(Report { inputs: sources.explain(), doubts, ..report })
 }
 
 /// Sends all records through the sieves, and what passes, or does not, to its outlet.
@@ -403,6 +409,7 @@ fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
         false_admissions: None,
         lost: None,
         closed: false,
+        doubts: Vec::new(),
         inputs: Vec::new(),
         phases: Vec::new(),
     }

@@ -239,7 +239,7 @@ fn strict_is_a_join_whatever_the_filters_say() {
         options: tamis_read::Options::default(),
         sketches: Sketches::Bits {
             kind: Bits::Blocked,
-            seed: 0,
+            hash: tamis::hash::Single::DEFAULT,
             sizing: FilterSizing::Planned(1, Size::Fpr(0.5)),
         },
         recipe: Recipe::lines(),

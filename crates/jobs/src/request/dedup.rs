@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tamis::about::About;
+use tamis::hash::Single;
 use tamis::key::{Field, Recipe};
 use tamis_read::Format;
 use tamis_read::error::{Error, Result};
 use tamis_read::parquet::Codec;
 
-use super::{NoMore, Reading, Refusal, destination, json, reading, replace_columns, time};
+use super::{Hashing, NoMore, Reading, Refusal, destination, json, reading, replace_columns, time};
 use crate::dedup::{self, Job, Kept, Remember, Room};
 use tamis_make::destination::Destination;
 use tamis_make::exact;
@@ -36,8 +37,9 @@ pub struct DedupJob {
     pub null: Option<String>,
     /// The highest probability that a first occurrence is dropped.
     pub fpr: Option<f64>,
-    /// The seed of the hash, where runs are to be repeatable.
-    pub seed: Option<u64>,
+    /// The hash, where it is not to be one of its own.
+    #[serde(flatten)]
+    pub hashing: Hashing,
     /// Bytes of a filter that does not grow.
     #[serde(with = "json::in_bytes")]
     pub size: Option<u64>,
@@ -91,7 +93,7 @@ impl DedupJob {
             inputs: self.inputs.clone(),
             options: self.reading.options(),
             about: About { dialect: self.reading.declared(), ..About::default() },
-            seed: self.seed,
+            hash: self.hash(stored.is_some())?,
             fpr: self.fpr,
             remember: self.remember()?,
             output: self.destination(),
@@ -101,6 +103,12 @@ impl DedupJob {
             bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
         })
+    }
+
+    /// The hash, as far as it was chosen. A key alone is one for the state.
+    fn hash(&self, has_state: bool) -> Result<Option<Single>, Refusal> {
+        let alone = self.hashing.hash.is_none() && self.hashing.seed.is_none();
+        if has_state && alone { Ok(None) } else { self.hashing.single() }
     }
 
     /// The stored recipe with these columns, or one of these columns alone.

@@ -10,6 +10,7 @@ mod build;
 mod declared;
 mod dedup;
 mod filter;
+mod hashing;
 pub mod json;
 mod keys;
 mod params;
@@ -35,6 +36,7 @@ pub use self::build::{Build, BuildJob, refuse_fixed};
 pub use self::declared::Beside;
 pub use self::dedup::DedupJob;
 pub use self::filter::FilterJob;
+pub use self::hashing::{HashName, Hashing};
 pub use self::json::{Malformed, NoMore, read};
 pub(crate) use self::keys::with_steps;
 pub use self::keys::{Columns, Keys, OtherColumns, replace_columns, replace_weight};
@@ -43,7 +45,7 @@ pub use self::plan::{Plan, PlanJob};
 pub use self::reading::{MOST_THREADS, Reading, threads};
 pub use self::refusal::Refusal;
 pub use self::sizes::{Counting, Sizes, bytes};
-pub use self::sketch::{HashName, Kinds, at_rate, refuse_mixed, sketches};
+pub use self::sketch::{Kinds, at_rate, refuse_mixed, sketches};
 pub use self::test::{Test, TestJob};
 
 /// The memory that a job may take: what was asked for, where that is enough for anything, or what is usual.

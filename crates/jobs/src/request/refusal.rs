@@ -1,6 +1,7 @@
 //! Why a request cannot be served.
 
 use tamis::error::ParserMessage;
+use tamis::hash::HashKey;
 use tamis::key::Column;
 use tamis::layered::MOST_LAYERS;
 use tamis::sizing::Kind;
@@ -27,6 +28,21 @@ pub enum Refusal {
     /// A seed of a hash that has none.
     #[error("murmur3 has the seeds 0, 1, 2, …")]
     MurmurSeed,
+    /// The hash of published filters, where one hash per key is needed.
+    #[error("repetitions are dropped by one hash of each key, and murmur3 has several")]
+    MurmurDedup,
+    /// A seed of a hash that has a key.
+    #[error("siphash has a secret key in place of a seed")]
+    SipHashSeed,
+    /// A hash without its key.
+    #[error("siphash needs a secret key: a file of 16 random bytes, or of 32 hexadecimal digits")]
+    NoHashKey,
+    /// A key that was not given to this process.
+    #[error("the secret key with {0} is not known here")]
+    UnknownHashKey(HashKey),
+    /// A key without its hash.
+    #[error("a secret key goes with siphash alone")]
+    HashKeyAlone,
     /// Filters of records without keywords.
     #[error("a layered filter holds records of keywords")]
     LayeredKeys,
@@ -223,7 +239,12 @@ impl refusal::Refusal for Refusal {
             Refusal::KeyAndKeywords => vec![Help::LeaveOutOne(vec![opt::KEY, opt::KEYWORDS])],
             Refusal::Conservative => vec![Help::leave_out(opt::CONSERVATIVE), kind(Kind::CountMin)],
             Refusal::MurmurKind(_) => vec![Help::LeaveOutOne(vec![opt::HASH, opt::KIND])],
-            Refusal::MurmurSeed => vec![Help::leave_out(opt::SEED)],
+            Refusal::MurmurSeed | Refusal::SipHashSeed => vec![Help::leave_out(opt::SEED)],
+            Refusal::MurmurDedup => vec![Help::leave_out(opt::HASH)],
+            Refusal::NoHashKey | Refusal::UnknownHashKey(_) => vec![Help::give(opt::HASH_KEY.with("FILE"))],
+            Refusal::HashKeyAlone => {
+                vec![Help::give(opt::HASH.with("siphash")), Help::leave_out(opt::HASH_KEY)]
+            }
             Refusal::FailAndSetAside => vec![Help::LeaveOutOne(vec![opt::BAD_ROWS, opt::BAD_ROWS_TO])],
             Refusal::NothingSetAside => vec![
                 Help::leave_out(opt::BAD_ROWS_TO),

@@ -1,15 +1,16 @@
 //! The kind of sketch that was asked for, and what follows from it together with a size.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use tamis::countmin::Update;
-use tamis::hash::Scheme;
+use tamis::hash::{HashKey, Scheme};
 use tamis::key::{Field, Recipe};
 use tamis::layered::MOST_LAYERS;
 use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_read::refusal::Opt;
 
-use super::json::{self, word};
+use super::hashing::{HashName, Hashing};
+use super::json;
 use super::sizes::{chosen, share};
 use super::{Counting, Refusal, Sizes};
 use tamis_make::build::{
@@ -17,36 +18,6 @@ use tamis_make::build::{
 };
 use tamis_make::opt;
 use tamis_make::plan::{PerKey, Size};
-
-/// A hash by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum HashName {
-    /// The default.
-    Xxh3,
-    /// That of the published filter.
-    Murmur3,
-}
-
-impl HashName {
-    /// All of them.
-    pub const ALL: [HashName; 2] = [HashName::Xxh3, HashName::Murmur3];
-
-    /// Its name in requests.
-    pub fn name(self) -> &'static str {
-        match self {
-            HashName::Xxh3 => "xxh3",
-            HashName::Murmur3 => "murmur3",
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for HashName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let words = HashName::ALL.map(|hash| (hash.name(), hash));
-        word(&String::deserialize(deserializer)?, &words)
-    }
-}
 
 /// The kind and its hash, as far as they were chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -59,23 +30,27 @@ pub struct Kinds {
     pub conservative: bool,
     /// The layers of a `layered`.
     pub layers: Option<u32>,
-    /// The hash.
+    /// The hash. Its fields stand here, since one flat struct cannot hold another.
     pub hash: Option<HashName>,
     /// Its seed.
     pub seed: Option<u64>,
+    /// Its secret key.
+    pub hash_key: Option<HashKey>,
 }
 
 impl Kinds {
+    fn hashing(&self) -> Hashing {
+        Hashing { hash: self.hash, seed: self.seed, hash_key: self.hash_key }
+    }
+
     /// The options that were given.
     pub fn given(&self) -> Vec<Opt> {
         let given = [
             (self.kind.is_some(), opt::KIND),
             (self.conservative, opt::CONSERVATIVE),
             (self.layers.is_some(), opt::LAYERS),
-            (self.hash.is_some(), opt::HASH),
-            (self.seed.is_some(), opt::SEED),
         ];
-        chosen(&given)
+        chosen(&given).into_iter().chain(self.hashing().given()).collect()
     }
 
     /// Whether a kind was chosen, or a hash that implies one.
@@ -89,15 +64,11 @@ impl Kinds {
             return Err(Refusal::Conservative);
         }
         let chosen = if self.conservative { Some(Kind::CountMinConservative) } else { self.kind };
-        let (kind, hash) = match (self.hash.unwrap_or(HashName::Xxh3), chosen) {
-            (HashName::Murmur3, Some(kind)) if kind != Kind::Bloom => {
-                return Err(Refusal::MurmurKind(kind));
-            }
-            (HashName::Murmur3, _) if self.seed.is_some() => return Err(Refusal::MurmurSeed),
-            (HashName::Murmur3, _) => (Kind::Bloom, Scheme::Murmur3),
-            (HashName::Xxh3, kind) => {
-                (kind.unwrap_or(Kind::Blocked), Scheme::Xxh3 { seed: self.seed.unwrap_or(0) })
-            }
+        let hash = self.hashing().scheme()?;
+        let kind = match (hash, chosen) {
+            (Scheme::Murmur3, Some(kind)) if kind != Kind::Bloom => return Err(Refusal::MurmurKind(kind)),
+            (Scheme::Murmur3, _) => Kind::Bloom,
+            (_, kind) => kind.unwrap_or(Kind::Blocked),
         };
         if kind == Kind::Layered && !recipe.of_keywords() {
             return Err(Refusal::LayeredKeys);
@@ -144,21 +115,21 @@ pub fn sketches(
     refuse_mixed(kind, sizes.given(), counting.given())?;
     refuse_distinct(distinct, kind)?;
     refuse_heavy(heavy, kind)?;
-    let Scheme::Xxh3 { seed } = common.hash else { return published(sizes) };
-    let bits = |kind| Ok(Sketches::Bits { kind, seed, sizing: sizing(sizes, common)? });
+    let Some(hash) = common.hash.single() else { return published(sizes) };
+    let bits = |kind| Ok(Sketches::Bits { kind, hash, sizing: sizing(sizes, common)? });
     let counts = |update| {
         let heavy = heavy.map(|heavy| share("a share", opt::HEAVY, heavy)).transpose()?;
         let counters = counting.counters(heavy)?;
         refuse_small_share(heavy, counters.epsilon)?;
-        Ok(Sketches::Counts { seed, update, counters, heavy })
+        Ok(Sketches::Counts { hash, update, counters, heavy })
     };
     match kind {
         Kind::Blocked => bits(Bits::Blocked),
         Kind::Bloom => bits(Bits::Bloom),
         Kind::Fuse if sizes.keys.is_some() => Err(Refusal::FuseKeys),
-        Kind::Fuse => Ok(Sketches::Fuse { seed, size: at(sizes, kind)? }),
-        Kind::Layered => Ok(Sketches::Layered { seed, sizing: layering(layers, sizes, common)? }),
-        Kind::Counting => Ok(Sketches::Counting { seed, sizing: sizing(sizes, common)?, distinct }),
+        Kind::Fuse => Ok(Sketches::Fuse { hash, size: at(sizes, kind)? }),
+        Kind::Layered => Ok(Sketches::Layered { hash, sizing: layering(layers, sizes, common)? }),
+        Kind::Counting => Ok(Sketches::Counting { hash, sizing: sizing(sizes, common)?, distinct }),
         Kind::Scalable => Err(tamis_make::build::Refusal::Scalable.into()),
         Kind::CountMin => counts(Update::Plain),
         Kind::CountMinConservative => counts(Update::Conservative),

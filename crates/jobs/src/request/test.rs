@@ -11,6 +11,9 @@ use crate::check::Job;
 use tamis_make::count_min::rank;
 use tamis_make::{opt, spread};
 
+/// Keys that are made for the filters, where that is asked for.
+const FORGED: u64 = 1_000_000;
+
 /// What is asked of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -33,6 +36,8 @@ pub struct TestJob {
     pub random: Option<u64>,
     /// Their seed.
     pub seed: u64,
+    /// Whether keys are made for the filters, to see how many pass.
+    pub adversary: bool,
     /// What no field took.
     #[serde(flatten)]
     pub no_more: NoMore,
@@ -49,6 +54,7 @@ impl Default for TestJob {
             negatives: Vec::new(),
             random: None,
             seed: 1,
+            adversary: false,
             no_more: NoMore,
         }
     }
@@ -66,10 +72,8 @@ pub enum Test {
 impl TestJob {
     /// Refuses a test without anything to test with.
     pub fn refuse_nothing(&self) -> Result<(), Refusal> {
-        match self.inputs.is_empty() && self.negatives.is_empty() && self.random.is_none() {
-            true => Err(Refusal::NothingToTest),
-            false => Ok(()),
-        }
+        let keys = !self.inputs.is_empty() || !self.negatives.is_empty() || self.random.is_some();
+        if keys || self.adversary { Ok(()) } else { Err(Refusal::NothingToTest) }
     }
 
     /// The test that follows from it, of a file with this kind and recipe.
@@ -81,13 +85,25 @@ impl TestJob {
         if !stored.kind.counts() {
             let (filters, removed) = (self.filters.clone(), self.removed.clone());
             let (negatives, random, seed) = (self.negatives.clone(), self.random.unwrap_or(0), self.seed);
-            let job =
-                Job { filters, removed, inputs, options, recipe, negatives, random, seed, bad_rows, threads };
-            return Ok(Test::Filters(job));
+            let adversary = if self.adversary { FORGED } else { 0 };
+            return Ok(Test::Filters(Job {
+                filters,
+                removed,
+                inputs,
+                options,
+                recipe,
+                negatives,
+                random,
+                seed,
+                adversary,
+                bad_rows,
+                threads,
+            }));
         }
         let of_filters = chosen(&[
             (!self.negatives.is_empty(), opt::NEGATIVES),
             (self.random.is_some(), opt::RANDOM),
+            (self.adversary, opt::ADVERSARY),
             (self.removed.is_some(), opt::REMOVED),
         ]);
         if !of_filters.is_empty() {
@@ -102,8 +118,9 @@ impl TestJob {
         if stored.kind.counts() {
             return Err(Refusal::CountsOnOneMachine);
         }
-        if self.removed.is_some() {
-            return Err(spread::Refusal::OneMachine(vec![opt::REMOVED]).into());
+        let here = chosen(&[(self.removed.is_some(), opt::REMOVED), (self.adversary, opt::ADVERSARY)]);
+        if !here.is_empty() {
+            return Err(spread::Refusal::OneMachine(here).into());
         }
         self.reading.refuse_spread()
     }

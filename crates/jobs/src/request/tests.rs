@@ -1,4 +1,5 @@
 use serde_json::{Map, Value, json};
+use tamis::hash::Single;
 use tamis::params::Name;
 use tamis_read::refusal::{Fields, say};
 
@@ -57,6 +58,9 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
         (json!({"conservative": true, "kind": "bloom"}), "only sketches that count"),
         (json!({"hash": "murmur3", "kind": "fuse"}), "bloom filters, not with fuse: leave out hash or kind"),
         (json!({"hash": "murmur3", "seed": 1}), "leave out seed"),
+        (json!({"hash": "siphash"}), "a file of 16 random bytes, or of 32 hexadecimal digits; give hash_key"),
+        (json!({"hash_key": "0123456789abcdef"}), "give hash"),
+        (json!({"hash": "siphash", "hash_key": "0123456789abcdef", "seed": 1}), "leave out seed"),
         (json!({"hash": "murmur3", "bits_per_key": 8}), "leave out bits_per_key"),
         (json!({"hash": "murmur3", "size": 100}), "leave out size"),
         (json!({"kind": "layered"}), "records of keywords: give keywords=COLUMN:split=','"),
@@ -135,7 +139,7 @@ fn each_kind_is_made_with_what_goes_with_it() {
     let size = FilterSizing::Counted(Size::Fpr(0.01));
     let bits = |kind: Bits, seed: u64, sizing: FilterSizing| {
         move |made: &Sketches| {
-            matches!(made, Sketches::Bits { kind: k, seed: s, sizing: z }
+            matches!(made, Sketches::Bits { kind: k, hash: Single::Xxh3 { seed: s }, sizing: z }
                 if (*k, *s, *z) == (kind, seed, sizing))
         }
     };
@@ -166,7 +170,7 @@ fn values_that_are_none_are_refused_by_name() {
         (json!({"key": 7}), "key is the name of a column, or a list of names, not integer `7`", true),
         (json!({"key": "a:shout"}), "key: unknown step \"shout\"", false),
         (json!({"kind": "cuckoo"}), "kind: unknown kind \"cuckoo\"", false),
-        (json!({"hash": "md5"}), "hash: it is \"xxh3\" or \"murmur3\", not \"md5\"", false),
+        (json!({"hash": "md5"}), "hash: it is \"xxh3\" or \"siphash\" or \"murmur3\", not \"md5\"", false),
         (json!({"bad_rows": "drop"}), "bad_rows: it is \"fail\" or \"skip\", not \"drop\"", false),
         (json!({"format": "xml"}), "format: it is \"lines\" or \"csv\"", false),
         (json!({"size": "2XB"}), "size: unknown unit \"XB\"", false),

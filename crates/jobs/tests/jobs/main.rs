@@ -1,5 +1,6 @@
 //! The jobs as front ends see them. One program, so that it is linked once.
 
+mod chosen_keys;
 mod counts;
 mod guarantees;
 mod laws;

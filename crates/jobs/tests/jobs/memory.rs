@@ -158,7 +158,7 @@ proptest! {
                 let key = [Some(row[0].as_bytes())];
                 let bit = found[in_part][row_in_part / 64] >> (row_in_part % 64) & 1;
                 prop_assert_eq!(bit == 1, contains_one(&file, group, &key).unwrap().unwrap());
-                let one: Vec<u32> = lookup.groups_one(&key).unwrap().map(|group| group as u32).collect();
+                let one: Vec<u32> = lookup.groups_one(&key).unwrap().into_iter().map(|group| group as u32).collect();
                 prop_assert_eq!(&groups[in_part][row_in_part], &one);
             }
             if kind.counts() && group.is_some() {

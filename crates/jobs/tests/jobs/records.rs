@@ -133,7 +133,7 @@ proptest! {
         }
         let test = check::Job {
             filters: path.clone(), removed: None, inputs: vec![input], options: Options::default(), recipe: recipe(),
-            negatives: Vec::new(), random: 0, seed: 0, bad_rows: BadRows::Fail, threads,
+            negatives: Vec::new(), random: 0, seed: 0, adversary: 0, bad_rows: BadRows::Fail, threads,
         };
         let report = check::check(&test, &Control::default()).unwrap();
         prop_assert_eq!(report.false_negatives(), 0);

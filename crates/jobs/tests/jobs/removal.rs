@@ -174,6 +174,7 @@ fn pair(folder: &Path) -> (PathBuf, PathBuf, check::Job) {
         recipe: recipe(),
         negatives: Vec::new(),
         random: 50_000,
+        adversary: 0,
         seed: 1,
         bad_rows: BadRows::Fail,
         threads: 2,
@@ -226,7 +227,7 @@ fn filters_that_make_other_keys_are_no_pair() {
     other("all", &|job| job.recipe.group = None).unwrap();
     let says = |result: Result<(), String>, what: &str| assert!(result.unwrap_err().contains(what), "{what}");
     let sizing = build::FilterSizing::Counted(Size::Fpr(0.05));
-    let seeded = Sketches::Bits { kind: Bits::Blocked, seed: 4, sizing };
+    let seeded = Sketches::Bits { kind: Bits::Blocked, hash: tamis::hash::Single::Xxh3 { seed: 4 }, sizing };
     says(other("seed", &|job| job.sketches = seeded.clone()), "seed=");
     says(other("steps", &|job| job.recipe.key = vec!["key:lower".parse().unwrap()]), "same steps");
     let ungrouped = folder.join("all");

@@ -241,6 +241,7 @@ proptest! {
             negatives: Vec::new(),
             removed: None,
             random: 100,
+            adversary: 0,
             seed: 7,
             bad_rows: BadRows::Skip,
             threads: 2,
@@ -315,6 +316,14 @@ fn params_of(case: Case, rows: &[(u8, u16)]) -> Params {
 
 fn probe(bytes: &[u8]) {
     parts(bytes);
+}
+
+/// Found by fuzzing: it was looked for at a place that no group had.
+#[test]
+fn keys_of_a_group_without_rows_are_no_reason_to_panic() {
+    let mut bytes = vec![0; 61];
+    (bytes[13], bytes[18], bytes[34], bytes[55]) = (37, 1, 2, 128);
+    parts(&bytes);
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl AnySizing {
             AnySizing::Counters(counters) => {
                 let conservative = common.kind == Kind::CountMinConservative;
                 let update = if conservative { Update::Conservative } else { Update::Plain };
-                return Sketches::Counts { seed: 0, update, counters, heavy };
+                return Sketches::Counts { hash: tamis::hash::Single::DEFAULT, update, counters, heavy };
             }
             AnySizing::Count(size) => (size, None),
             AnySizing::Keys(keys, size) => (size, Some(keys)),

@@ -16,6 +16,7 @@ use crate::aside::{self, Aside};
 use crate::changing::Changing;
 use crate::count::KeyRules;
 use crate::groups::{self, Moved, New};
+use crate::merge::classes_of;
 use crate::rows::{BadRows, Unusable};
 use crate::{count, count_min, exact, files, parallel};
 
@@ -77,7 +78,9 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         false => (New { params, names: Vec::new(), estimated: false }, rules),
     };
     let Moved { words, tallies: before, heavy } = groups::moved(&container, &params)?;
-    let about = container.about().clone();
+    let mut about = container.about().clone();
+    let new = sources.classes(&addition.recipe.key_columns());
+    about.record_classes(classes_of(&about, container.tallies()).and(new));
     drop(container);
     let mut built = match addition.distinct {
         true => {
@@ -103,8 +106,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
         built.beside[group] = built.beside[group].plus(before.beside);
     }
     built.about = about;
-    let heavy = built.heavy.as_ref().map(Heavy::keys);
-    let skipped = built.skipped;
+    let (heavy, skipped) = (built.heavy.as_ref().map(Heavy::keys), built.skipped);
     let output = Output { path, changing: Some(&changing), aside: aside::end(aside)? };
     let (params, tallies, exact) =
         finish(built, gathered, store.as_ref(), output, addition.threads, control)?;

@@ -120,7 +120,13 @@ pub(crate) fn static_filters(job: &Job, mut counted: Counted, control: &Control)
             control.check()?;
             let mut hashes = std::mem::take(&mut *sets[group].lock().unwrap_or_else(PoisonError::into_inner));
             let group = first + group;
-            let built = Fuse::build(&mut hashes, params.groups[group].shape.width())?;
+            let GroupParams { group: name, shape, .. } = &params.groups[group];
+            let built = Fuse::build(&mut hashes, shape.width()).map_err(|error| match error {
+                tamis::Error::Seeds { keys, seeds } => {
+                    Refusal::ChosenKeys { group: name.clone(), keys, seeds }.into()
+                }
+                error => Error::from(error),
+            })?;
             let mut section = sections[group].lock().unwrap_or_else(PoisonError::into_inner);
             section.copy_from_slice(built.words());
             Ok(Beside::Seed(built.seed()))

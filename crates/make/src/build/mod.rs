@@ -66,6 +66,13 @@ impl Job {
         self.sketches.common(self.recipe.clone())
     }
 
+    /// What is recorded about the file of rows that are open: with the classes of their keys.
+    fn about(&self, sources: &Sources) -> About {
+        let mut about = self.about.clone();
+        about.record_classes(sources.classes(&self.recipe.key_columns()));
+        about
+    }
+
     /// How its keys are made.
     pub(crate) fn rules<'a>(&'a self, aside: Option<&'a Aside>) -> KeyRules<'a> {
         KeyRules {
@@ -240,7 +247,7 @@ pub(crate) fn make(
         let building = Instant::now();
         let built = static_filters(job, counted, control)?;
         phase("build", building);
-        return Ok(Built { about: job.about.clone(), ..built });
+        return Ok(Built { about: job.about(sources), ..built });
     }
     if matches!(putting, Putting::Weights { heavy: Some(_) }) {
         sources.keep(); // a second pass lists the keys
@@ -266,7 +273,7 @@ pub(crate) fn make(
         _ => insert(sources, rules, params, None, job.threads, control)?,
     };
     built.estimated = estimating;
-    built.about = job.about.clone();
+    built.about = job.about(sources);
     built.lone_keywords = lone_keywords;
     phase("build", building);
     if let Putting::Weights { heavy: Some(share) } = putting {

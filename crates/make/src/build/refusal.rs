@@ -4,7 +4,7 @@ use tamis::params::Name;
 use tamis::sizing::Kind;
 use tamis_read::refusal::{self, Help};
 
-use crate::opt;
+use crate::{opt, plan};
 
 /// Why a build or an addition is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -30,6 +30,20 @@ pub enum Refusal {
         keys: u64,
         /// The memory that they take, in bytes.
         least: u64,
+    },
+    /// A static filter that could not be built.
+    #[error(
+        "no fuse filter of the {}{} was found with {seeds} seeds of its own, which does not happen by chance: some keys were chosen so that it fails (two for each of these seeds suffice)",
+        crate::number::counted(*keys, "key"),
+        crate::text::of_group(group)
+    )]
+    ChosenKeys {
+        /// The group; no name where there are no groups.
+        group: Name,
+        /// Its keys.
+        keys: u64,
+        /// The seeds that were tried.
+        seeds: u64,
     },
     /// The second pass read other rows than the first.
     #[error("the input changed while it was read, and its keys are not those of the filters")]
@@ -79,6 +93,11 @@ impl refusal::Refusal for Refusal {
             Refusal::Estimated => vec![Help::Do("let the same version count on all machines")],
             Refusal::StaticMemory { least, .. } => vec![
                 Help::give(opt::MEMORY.with(crate::number::megabytes(*least))),
+                Help::give(opt::KIND.with(Kind::Blocked.name())),
+            ],
+            Refusal::ChosenKeys { .. } => vec![
+                plan::another_seed(),
+                plan::secret_key(),
                 Help::give(opt::KIND.with(Kind::Blocked.name())),
             ],
             Refusal::Changed => vec![Help::Do("build again")],

@@ -3,7 +3,7 @@
 
 use tamis::bloom;
 use tamis::countmin::Update;
-use tamis::hash::Scheme;
+use tamis::hash::{Scheme, Single};
 use tamis::key::Recipe;
 use tamis::layered;
 use tamis::params::{Common, GroupParams, Name, Params};
@@ -20,8 +20,8 @@ pub enum Sketches {
     Bits {
         /// Which of them.
         kind: Bits,
-        /// The seed of the hash.
-        seed: u64,
+        /// The hash.
+        hash: Single,
         /// How large.
         sizing: FilterSizing,
     },
@@ -30,22 +30,22 @@ pub enum Sketches {
     Published(FilterSizing<Rate>),
     /// Static filters, whose size follows from their own keys.
     Fuse {
-        /// The seed of the hash.
-        seed: u64,
+        /// The hash.
+        hash: Single,
         /// How large.
         size: Size,
     },
     /// Filters of records of keywords.
     Layered {
-        /// The seed of the hash.
-        seed: u64,
+        /// The hash.
+        hash: Single,
         /// How large, and how many layers.
         sizing: Layering,
     },
     /// Filters from which keys can be removed.
     Counting {
-        /// The seed of the hash.
-        seed: u64,
+        /// The hash.
+        hash: Single,
         /// How large.
         sizing: FilterSizing,
         /// Whether equal keys of a group go in once.
@@ -53,8 +53,8 @@ pub enum Sketches {
     },
     /// Sketches that count how often keys come.
     Counts {
-        /// The seed of the hash.
-        seed: u64,
+        /// The hash.
+        hash: Single,
         /// How weights are added.
         update: Update,
         /// How many counters, however many keys there are.
@@ -256,11 +256,11 @@ impl Sketches {
         match self {
             Sketches::Published(_) => Scheme::Murmur3,
             Sketches::Given(given) => given.params.common.hash,
-            Sketches::Bits { seed, .. }
-            | Sketches::Fuse { seed, .. }
-            | Sketches::Layered { seed, .. }
-            | Sketches::Counting { seed, .. }
-            | Sketches::Counts { seed, .. } => Scheme::Xxh3 { seed: *seed },
+            Sketches::Bits { hash, .. }
+            | Sketches::Fuse { hash, .. }
+            | Sketches::Layered { hash, .. }
+            | Sketches::Counting { hash, .. }
+            | Sketches::Counts { hash, .. } => (*hash).into(),
         }
     }
 

@@ -90,7 +90,20 @@ impl Hll {
 
     /// The keys to plan for: the estimate and three standard errors.
     pub(crate) fn planned(ranks: &[u32; LAST + 1]) -> u64 {
-        (Hll::estimate_of(ranks) * (1.0 + 3.0 * Hll::STANDARD_ERROR)).ceil() as u64
+        (Hll::estimate_of(ranks) * Hll::MARGIN).ceil() as u64
+    }
+
+    /// By what an estimate is multiplied to plan for it.
+    const MARGIN: f64 = 1.0 + 3.0 * Hll::STANDARD_ERROR;
+
+    /// Whether this many keys to plan for can come of this many: their estimate is at most six standard errors
+    /// too high. With hashes that nobody chose, one estimate in a billion is not.
+    ///
+    /// One key for each register can raise an estimate without limit, where the hash is known: a register holds
+    /// the longest run of zeros, and a key with 50 of them is as easily made as any other.
+    pub(crate) fn is_plausible(planned: u64, of: u64) -> bool {
+        let highest = of as f64 * (1.0 + 6.0 * Hll::STANDARD_ERROR) * Hll::MARGIN;
+        planned as f64 <= highest.ceil()
     }
 
     fn estimate_of(counts: &[u32; LAST + 1]) -> f64 {

@@ -65,6 +65,11 @@ impl Distinct {
         }
     }
 
+    /// Whether no key was seen.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Distinct::Exact(log) if log.settled() == 0 && log.fresh() == 0)
+    }
+
     /// Distinct hashes held one by one, as far as they are settled.
     fn settled(&self) -> usize {
         if let Distinct::Exact(log) = self { log.settled() } else { 0 }
@@ -149,7 +154,7 @@ impl Counts {
     }
 
     /// Brings together what threads saw, each with its own numbers for the groups: `places`
-    /// has, for each thread, the common number of each of its groups.
+    /// has, for each thread, the common number of each of its groups that has keys.
     pub fn join(
         threads: usize,
         parts: Vec<(Counts, Vec<usize>)>,
@@ -161,7 +166,9 @@ impl Counts {
         by_group.resize_with(groups, Vec::new);
         for (counts, places) in parts {
             for (distinct, place) in counts.groups.into_iter().zip(places) {
-                by_group[place].push(distinct);
+                if !distinct.is_empty() {
+                    by_group[place].push(distinct);
+                }
             }
         }
         let by_group: Vec<_> = by_group.into_iter().map(std::sync::Mutex::new).collect();

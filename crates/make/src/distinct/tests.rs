@@ -69,3 +69,18 @@ fn an_estimate_leaves_room() {
     assert!(counts.estimating());
     assert!((100_000..108_000).contains(&counts.groups()[0].planned()));
 }
+
+#[test]
+fn no_honest_estimate_is_taken_for_an_attack_and_chosen_hashes_are() {
+    let mut hll = Hll::default();
+    for (i, hash) in hashes(1_000_000).enumerate() {
+        hll.insert(hash);
+        if i % 50_000 == 49_999 {
+            assert!(Hll::is_plausible(Hll::planned(&hll.ranks()), i as u64 + 1), "{i}");
+        }
+    }
+    // A register in eight is enough; one hash more is not seen.
+    (0..REGISTERS as u64 / 8).for_each(|register| hll.insert(register << 53));
+    assert!(!Hll::is_plausible(Hll::planned(&hll.ranks()), 1_000_000 + REGISTERS as u64 / 8));
+    assert!(Hll::is_plausible(u64::MAX, u64::MAX) && !Hll::is_plausible(u64::MAX, 1 << 40));
+}

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use tamis::about::About;
+use tamis::about::{About, Classes};
 use tamis::format::{self, Beside, Extras, Tally};
 use tamis::memory::Map;
 use tamis::params::Params;
@@ -14,6 +14,7 @@ use super::Refusal;
 use super::partial::{Layout, Tallies, range_of};
 use super::wire::{Content, Reader, damaged};
 use crate::files::{self, Draft, Mapped};
+use crate::merge::classes_of;
 use crate::{names, parallel};
 
 /// A container in the making: its data area lies on disk, and one range at a time in memory.
@@ -28,6 +29,8 @@ pub struct Assembly {
     seen: Vec<bool>,
     tallies: Tallies,
     about: About,
+    /// The classes of keys, those of the file that it begins with among them.
+    classes: Classes,
 }
 
 impl Assembly {
@@ -52,12 +55,19 @@ impl Assembly {
             seen,
             tallies,
             about: About::default(),
+            classes: Classes::NONE,
         })
     }
 
     /// Records this about the file.
     pub fn record(&mut self, about: About) {
+        self.see(about.classes.iter().copied().collect());
         self.about = about;
+    }
+
+    /// Records that keys are of these classes, too.
+    pub fn see(&mut self, classes: Classes) {
+        self.classes = self.classes.and(classes);
     }
 
     /// Begins with what a file with the same parameters has, before any part.
@@ -70,6 +80,7 @@ impl Assembly {
             .map_err(Error::io(&self.path))?;
         self.seen.fill(true);
         self.about = file.about().clone();
+        self.see(classes_of(file.about(), file.tallies()));
         for (group, tally) in file.tallies().iter().enumerate() {
             self.tallies.add(group, tally.rows, tally.total_weight())?;
         }
@@ -113,6 +124,7 @@ impl Assembly {
                 Ok(format::seal(shape, section, self.tallies.rows[group], beside))
             })?
         };
+        self.about.record_classes(self.classes);
         let extras = Extras { about: Some(&self.about), ..Extras::default() };
         let head = format::head(&self.params, &tallies, extras).map_err(Error::io(&self.path))?;
         let tail = format::tail(extras).map_err(Error::io(&self.path))?;

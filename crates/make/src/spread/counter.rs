@@ -191,9 +191,18 @@ impl Counter {
         let mut groups: Vec<(Name, u64)> = names.list.iter().cloned().zip(rows).collect();
         groups.retain(|(_, rows)| *rows > 0);
         groups.sort();
-        let place = |name: &Name| groups.binary_search_by(|(known, _)| known.cmp(name)).unwrap_or(0);
-        let places: Vec<usize> = names.list.iter().map(place).collect();
-        let joined = |counts: Counts| Counts::join(1, vec![(counts, places.clone())], groups.len());
+        let place = |name: &Name| groups.binary_search_by(|(known, _)| known.cmp(name));
+        let places: Vec<_> = names.list.iter().map(place).collect();
+        let joined = |counts: Counts| {
+            // Groups without rows have no keys, whatever a forged part says.
+            let keyless =
+                |(keys, place): (&Distinct, &Result<usize, usize>)| place.is_ok() || keys.is_empty();
+            if !counts.groups().iter().zip(&places).all(keyless) {
+                return Err(damaged());
+            }
+            let places = places.iter().map(|place| place.unwrap_or_else(|place| place)).collect();
+            Counts::join(1, vec![(counts, places)], groups.len())
+        };
         let planned = |counts: &Counts| counts.groups().iter().map(Distinct::planned).collect();
         let counts = joined(see.counts)?;
         let keywords = match see.keywords {
@@ -207,7 +216,7 @@ impl Counter {
         let (names, rows): (Vec<Name>, Vec<u64>) = groups.into_iter().unzip();
         let groups = names.into_iter().zip(keys).collect();
         let estimated = counts.estimating();
-        Ok(Counted { groups, rows, estimated, pairs: Pairs::of_counts(counts), keywords, skipped })
+        Counted { groups, rows, estimated, pairs: Pairs::of_counts(counts), keywords, skipped }.believed()
     }
 
     /// Plans, with all seen; and builds at once where the hashes suffice and `path` is given.

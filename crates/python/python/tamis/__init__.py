@@ -20,10 +20,36 @@ from typing import Any, Optional, Union
 
 from tamis import _tamis
 from tamis._data import as_rows
-from tamis._sketch import Builder, Params, Sketch, from_bytes, merge, open, params_as_json, warned
-from tamis._tamis import Error, __version__
+from tamis._sketch import (
+    Builder,
+    HashKey,
+    Params,
+    Sketch,
+    add_hash_key,
+    from_bytes,
+    make_known,
+    merge,
+    open,
+    params_as_json,
+    refuse_other_key,
+    warned_of_build,
+)
+from tamis._tamis import Error, KeyClassWarning, __version__
 
-__all__ = ["Builder", "Error", "Params", "Sketch", "__version__", "build", "from_bytes", "merge", "open", "plan"]
+__all__ = [
+    "Builder",
+    "Error",
+    "KeyClassWarning",
+    "Params",
+    "Sketch",
+    "__version__",
+    "add_hash_key",
+    "build",
+    "from_bytes",
+    "merge",
+    "open",
+    "plan",
+]
 
 _Fields = Union[str, Sequence[str], None]
 
@@ -40,6 +66,7 @@ def build(
     kind: Optional[str] = None,
     hash: Optional[str] = None,
     seed: Optional[int] = None,
+    hash_key: HashKey = None,
     keywords: _Fields = None,
     layers: Optional[int] = None,
     weight: Optional[str] = None,
@@ -82,13 +109,15 @@ def build(
     - with `keys`: each group is planned for this many keys, and nothing is counted;
     - `params`: parameters that `tamis.plan` gave, those of another sketch, or a file that ``tamis plan -o`` saved.
 
-    A filter that holds more keys than `keys` or `params` planned it for says so by a warning.
+    A filter that holds more keys than `keys` or `params` planned it for says so by a warning, and one that `size` or
+    `bits_per_key` leave so little room that it says yes to every second key.
 
     Kinds: ``"blocked"`` (default), ``"bloom"``, ``"fuse"``, ``"counting"``, ``"layered"`` (with `layers`), or ``"count-min"``,
     which counts how often keys come, or sums up the column `weight`. It is sized by `epsilon` and `delta` (or
     `width` and `depth`), has counters of `counter_bits` 64 or 32, counts with less error but in one order if
-    `conservative`, and keeps the keys whose share is at least `heavy`. `hash` is ``"xxh3"`` (with a `seed`) or
-    ``"murmur3"``.
+    `conservative`, and keeps the keys whose share is at least `heavy`. `hash` is ``"xxh3"`` (with a `seed`),
+    ``"murmur3"``, or ``"siphash"`` with a secret `hash_key`, where strangers choose the keys or must not find out
+    which ones there are: 16 bytes, or the path of a file that holds them, which the sketch does not contain.
 
     `memory` is what counting may take (200 MB if nothing is given), beside the table and the sketches; what does
     not fit waits on disk.
@@ -104,9 +133,12 @@ def build(
     ['8']
     """
     options = {name: value for name, value in locals().items() if name not in ("data", "params")}
+    options["hash_key"] = make_known(hash_key)
     options["bad_rows_to"] = None if bad_rows_to is None else os.fspath(bad_rows_to)
-    sketch = Sketch(_tamis.build(as_rows(data), {**options, "params": params_as_json(params)}))
-    return sketch if keys is None and params is None else warned(sketch)
+    text = params_as_json(params)
+    refuse_other_key(options["hash_key"], None if text is None else json.loads(text))
+    sketch = Sketch(_tamis.build(as_rows(data), {**options, "params": text}))
+    return warned_of_build(sketch, {**options, "params": params})
 
 
 def plan(
@@ -121,6 +153,7 @@ def plan(
     kind: Optional[str] = None,
     hash: Optional[str] = None,
     seed: Optional[int] = None,
+    hash_key: HashKey = None,
     keywords: _Fields = None,
     layers: Optional[int] = None,
     weight: Optional[str] = None,
@@ -146,6 +179,7 @@ def plan(
     ('blocked', 1000000)
     """
     options = {name: value for name, value in locals().items() if name != "data"}
+    options["hash_key"] = make_known(hash_key)
     options["bad_rows_to"] = None if bad_rows_to is None else os.fspath(bad_rows_to)
     rows = None if data is None else as_rows(data)
     planned: Params = json.loads(_tamis.plan(rows, options))

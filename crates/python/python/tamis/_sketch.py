@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import os
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Union, overload
@@ -13,6 +14,9 @@ from tamis import _tamis
 from tamis._data import as_rows, in_shape_of
 
 Params = dict[str, Any]
+
+# A secret key: its bytes, or the path of a file that holds them.
+HashKey = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]", None]
 
 _Group = Union[str, bytes, int, None]
 
@@ -79,8 +83,12 @@ class Sketch:
 
         With groups, a key that may be in any of them counts; `group` asks one of them.
 
-        A null, an empty text or one that the steps cannot read is no key: an error that names the row, or
-        False with ``bad_rows="skip"``.
+        A value that means the same as a key of another class is found where that is certain: 7.0 in a file of
+        integers, a date in one of times. Where it is not, and a key was not found, `tamis.KeyClassWarning` says so once
+        for each class that asks.
+
+        A null, an empty text, the text ``\\N`` or one that the steps cannot read is no key: an error that names the row,
+        or False with ``bad_rows="skip"``.
 
         >>> import tamis
         >>> users = tamis.build({"email": [" Ann@Example.org", "bob@example.org"]}, key="email:trim,lower")
@@ -201,12 +209,15 @@ class Sketch:
     @property
     def about(self) -> dict[str, Any]:
         """What is recorded about the file and no lookup depends on: `note` and `source` as `build` was given them,
-        and what else there is; ``dialect`` is what ``tamis build`` was told about the text that it read. Empty where
-        nothing is recorded.
+        and what else there is; ``dialect`` is what ``tamis build`` was told about the text that it read, ``classes`` are
+        those of the values that keys were made from (text, integer, decimal, float, date, time, bytes, boolean), where
+        some were no text. Empty where nothing is recorded.
 
         >>> import tamis
         >>> tamis.build(["ann"], note="of March").about
         {'note': 'of March'}
+        >>> tamis.build([7, 2.5]).about
+        {'classes': ['integer', 'float']}
         """
         about: dict[str, Any] = json.loads(self._file.about)
         return about
@@ -297,7 +308,7 @@ class Sketch:
         return warned(_merged([self._file, other._file], None))
 
     def __eq__(self, other: object) -> bool:
-        """Whether both hold the same, byte for byte."""
+        """Whether both hold the same, byte for byte. What is recorded `about` them does not count."""
         if not isinstance(other, Sketch):
             return NotImplemented
         return self._file.same(other._file)
@@ -356,9 +367,13 @@ class Builder:
         threads: Optional[int] = None,
         note: Optional[str] = None,
         source: Optional[str] = None,
+        hash_key: HashKey = None,
     ) -> None:
-        options = {name: value for name, value in locals().items() if name not in ("self", "params")}
-        self._builder = _tamis.Builder({**options, "params": params_as_json(params)})
+        check = make_known(hash_key)
+        options = {name: value for name, value in locals().items() if name not in ("self", "params", "hash_key", "check")}
+        text = params_as_json(params)
+        refuse_other_key(check, None if text is None else json.loads(text))
+        self._builder = _tamis.Builder({**options, "params": text})
 
     def add(self, data: Any) -> None:
         """Adds the rows of a table, or keys: what `build` takes. After an error start over."""
@@ -369,7 +384,7 @@ class Builder:
         return warned(Sketch(self._builder.finish()))
 
 
-def open(path: Union[str, os.PathLike[str]]) -> Sketch:
+def open(path: Union[str, os.PathLike[str]], *, hash_key: HashKey = None) -> Sketch:
     """Opens a file that `tamis build` or `Sketch.save` wrote. It is mapped into memory: opening takes no time
     whatever its size, and processes that open the same file share it.
 
@@ -380,13 +395,21 @@ def open(path: Union[str, os.PathLike[str]]) -> Sketch:
     >>> with tamis.open(path) as users:
     ...     users.contains("ann")
     True
+
+    A file that was made with ``hash="siphash"`` needs the same `hash_key`: 16 bytes, or the path of a file that holds
+    them.
     """
-    return Sketch(_tamis.open(os.fspath(path)))
+    check = make_known(hash_key)
+    return hashed_with(check, Sketch(_tamis.open(os.fspath(path))))
 
 
-def from_bytes(data: Union[bytes, bytearray, memoryview]) -> Sketch:
-    """The sketch whose `to_bytes` these are."""
-    return Sketch(_tamis.from_bytes(bytes(data)))
+def from_bytes(data: Union[bytes, bytearray, memoryview], *, hash_key: HashKey = None) -> Sketch:
+    """The sketch whose `to_bytes` these are. They are verified: damaged ones raise `tamis.Error`. A sketch that was made
+    with ``hash="siphash"`` needs its `hash_key`."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError("these are no bytes: give what to_bytes gave")
+    check = make_known(hash_key)
+    return hashed_with(check, Sketch(_tamis.from_bytes(bytes(data))))
 
 
 def merge(*sketches: Union[Sketch, Iterable[Sketch]], threads: Optional[int] = None) -> Sketch:
@@ -418,12 +441,72 @@ def _merged(files: list[_tamis.File], threads: Optional[int]) -> Sketch:
     return sketch
 
 
+# From this rate of false positives on a filter of a given size is called full.
+FULL = 0.5
+
+
 def warned(sketch: Sketch) -> Sketch:
     """The same sketch; its caller's caller hears of filters that hold more keys than they were planned for."""
     too_full = sketch._file.overfull()
     if too_full is not None:
         warnings.warn(f"{too_full}: plan it for more keys", stacklevel=3)
     return sketch
+
+
+def warned_of_build(sketch: Sketch, options: Mapping[str, Any]) -> Sketch:
+    """The same, of a sketch that was built with these options: what it has room for was said in some of them."""
+    if options.get("size") is not None or options.get("bits_per_key") is not None:
+        too_full = sketch._file.overfull(FULL)
+        do = "give it more room, or a rate by fpr="
+    else:
+        planned = options.get("keys") is not None or options.get("params") is not None
+        too_full, do = sketch._file.overfull() if planned else None, "plan it for more keys"
+    if too_full is not None:
+        warnings.warn(f"{too_full}: {do}", stacklevel=3)
+    return sketch
+
+
+def add_hash_key(hash_key: Union[bytes, bytearray, memoryview, str, os.PathLike[str]]) -> None:
+    """Makes a secret hash key known to this process until it ends: sketches that were made with it can be opened,
+    unpickled and asked. `tamis.build`, `tamis.open` and others do the same with their `hash_key`.
+
+    >>> import secrets, tamis
+    >>> key = secrets.token_bytes(16)
+    >>> tamis.add_hash_key(key)
+    >>> tamis.build(["ann"], hash="siphash", hash_key=key).contains("ann")
+    True
+    """
+    make_known(hash_key)
+
+
+def hashed_with(check: Optional[str], sketch: Sketch) -> Sketch:
+    """The same sketch, where it was made with the key that was given."""
+    refuse_other_key(check, sketch.params)
+    return sketch
+
+
+def refuse_other_key(check: Optional[str], params: Optional[Mapping[str, Any]]) -> None:
+    """Refuses a key with which the sketches of these parameters are not made: another one may be known, too."""
+    if check is not None and params is not None and params["hash"].get("check") != check:
+        raise _tamis.Error(f"these were not made with the hash_key of check value {check}, which was given")
+
+
+def make_known(hash_key: HashKey) -> Optional[str]:
+    """Makes a secret hash key known to this process; its check value, which is all that requests have of it."""
+    if hash_key is None:
+        return None
+    if isinstance(hash_key, (bytes, bytearray, memoryview)):
+        return _tamis.add_hash_key(bytes(hash_key))
+    if not isinstance(hash_key, (str, os.PathLike)):
+        raise TypeError("hash_key is 16 bytes, or the path of a file that holds them")
+    if re.fullmatch("[0-9a-fA-F]{32}", os.fspath(hash_key)):
+        # Nobody should read it in the message of an error.
+        raise ValueError("hash_key is 16 bytes, or the path of a file, not its digits: give bytes.fromhex(...)")
+    with builtins.open(hash_key, "rb") as file:
+        try:
+            return _tamis.add_hash_key(file.read(1024))
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(hash_key)}: {error}") from None
 
 
 def params_as_json(params: Union[Mapping[str, Any], Sketch, str, os.PathLike[str], None]) -> Optional[str]:

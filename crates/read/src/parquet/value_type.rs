@@ -2,6 +2,7 @@
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::schema::types::ColumnDescriptor;
+use tamis::about::Class;
 
 use super::bad::NoText;
 use crate::canonical::{MICROS, MILLIS, NANOS, Unit};
@@ -68,6 +69,25 @@ impl ValueType {
             Type::FLOAT | Type::DOUBLE => ValueType::Float,
             Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => ValueType::Bytes,
         }))
+    }
+
+    /// The class of the values of a column that are of this type. Bytes are text where they are said to be.
+    pub(super) fn class(self, column: &ColumnDescriptor) -> Class {
+        match self {
+            ValueType::Bool => Class::Boolean,
+            ValueType::Signed | ValueType::Unsigned => Class::Integer,
+            ValueType::Float if column.physical_type() == Type::DOUBLE => Class::Float,
+            ValueType::Float | ValueType::Half => Class::Single,
+            ValueType::Decimal(_) => Class::Decimal,
+            ValueType::Date => Class::Date,
+            ValueType::Time(_) | ValueType::Timestamp { .. } => Class::Time,
+            ValueType::Uuid => Class::Text,
+            ValueType::Bytes => match (column.logical_type_ref(), column.converted_type()) {
+                (Some(LogicalType::String | LogicalType::Enum | LogicalType::Json), _) => Class::Text,
+                (None, ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON) => Class::Text,
+                _ => Class::Bytes,
+            },
+        }
     }
 
     fn of_logical(logical: &LogicalType) -> Option<ValueType> {

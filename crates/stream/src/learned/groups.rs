@@ -109,7 +109,7 @@ impl Learned {
             more[places[at].clone()].copy_from_slice(&words[section]);
             (rows[at], beside[at]) = (self.rows[group], self.beside[group]);
         }
-        self.kept = Kept::Fixed { params: all, words: more };
+        self.kept = Kept::Fixed { params: Box::new(all), words: more };
         (self.rows, self.beside) = (rows, beside);
         Ok(())
     }

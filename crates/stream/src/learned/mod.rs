@@ -10,6 +10,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
+use tamis::about::{About, Classes};
+use tamis::format::Extras;
 use tamis::memory::Words;
 use tamis::params::{Common, Goal, GroupParams, Name, Params};
 use tamis::scalable::{self, Scalable};
@@ -19,6 +21,7 @@ use tamis_jobs::ask::Filters;
 use tamis_make::arena::Placing;
 use tamis_make::batch::Needs;
 use tamis_make::files::{self, Mapped};
+use tamis_make::merge::classes_of;
 use tamis_make::plan::{self, Counters, Size};
 use tamis_read::error::{Error, Result};
 
@@ -68,12 +71,14 @@ pub(super) struct Learned {
     /// Where those are that grow.
     places: HashMap<Name, usize>,
     fresh: Vec<bool>,
+    /// The classes of values that its keys were made from.
+    classes: Classes,
 }
 
 #[derive(Debug)]
 enum Kept {
     /// In one area, as in a file; sorted by name.
-    Fixed { params: Params, words: Words },
+    Fixed { params: Box<Params>, words: Words },
     /// Each by itself, in the order in which they came.
     Growing(Vec<(Name, Scalable<Words>)>),
 }
@@ -120,11 +125,17 @@ impl Learned {
         } else {
             let mut words = Placing::new(params).empty()?;
             words.copy_from_slice(file.data());
-            Kept::Fixed { params: params.clone(), words }
+            Kept::Fixed { params: Box::new(params.clone()), words }
         };
         let rows = file.tallies().iter().map(|tally| tally.rows).collect();
         let beside = file.tallies().iter().map(|tally| tally.beside).collect();
-        Ok(Learned::with(common, sizing, kept, rows, beside))
+        let classes = classes_of(file.about(), file.tallies());
+        Ok(Learned { classes, ..Learned::with(common, sizing, kept, rows, beside) })
+    }
+
+    /// Hears that keys are made from values of these classes, too.
+    pub(super) fn see(&mut self, classes: Classes) {
+        self.classes = self.classes.and(classes);
     }
 
     fn with(
@@ -140,12 +151,22 @@ impl Learned {
         let numbered = if known { (0..rows.len()).collect() } else { Vec::new() };
         let places = kept.names().cloned().zip(0..).collect();
         let (common, sizing) = (common.clone(), sizing.clone());
-        Learned { common, sizing, kept, rows, beside, numbered, places, fresh: Vec::new() }
+        Learned {
+            common,
+            sizing,
+            kept,
+            rows,
+            beside,
+            numbered,
+            places,
+            fresh: Vec::new(),
+            classes: Classes::NONE,
+        }
     }
 
     /// The same with nothing in it.
     pub(super) fn empty(&self) -> Result<Learned> {
-        Learned::new(&self.common, &self.sizing)
+        Ok(Learned { classes: self.classes, ..Learned::new(&self.common, &self.sizing)? })
     }
 
     /// Rows that were added, over all groups.
@@ -179,7 +200,7 @@ impl Learned {
 
     /// Nothing yet, in filters for this many keys.
     pub(super) fn for_keys(&self, keys: u64) -> Result<Learned> {
-        Learned::new(&self.common, &self.sizing.for_keys(keys))
+        Ok(Learned { classes: self.classes, ..Learned::new(&self.common, &self.sizing.for_keys(keys))? })
     }
 
     /// Layers of filters that grow.
@@ -259,10 +280,15 @@ impl Learned {
 
     /// Writes all of it to a file like any other.
     pub(super) fn write(&self, path: &Path, threads: usize) -> Result<()> {
+        let mut about = About::default();
+        about.record_classes(self.classes);
+        let extras = Extras { about: Some(&about), ..Extras::default() };
+        let write = |params: &Params, rows: &[u64], beside: &[Beside], words: &[u64]| {
+            let (draft, _) = files::draft_container(path, params, (rows, beside), words, extras, threads)?;
+            draft.finish()
+        };
         match &self.kept {
-            Kept::Fixed { params, words } => {
-                files::write_container(path, params, &self.rows, &self.beside, words, threads)?;
-            }
+            Kept::Fixed { params, words } => write(params, &self.rows, &self.beside, words),
             Kept::Growing(filters) => {
                 let groups = filters.iter().map(|(name, filter)| params_of(name, filter));
                 let common = Common { kind: Kind::Scalable, ..self.common.clone() };
@@ -276,18 +302,16 @@ impl Learned {
                 }
                 // Layers have whole lines: one filter lies in memory as it does in the file.
                 if let [(_, filter)] = &filters[..] {
-                    files::write_container(path, &params, &rows, &beside, filter.words(), threads)?;
-                    return Ok(());
+                    return write(&params, &rows, &beside, filter.words());
                 }
                 let mut arena = Placing::new(&params).empty()?;
                 let places = sections(&params);
                 for entry in filters {
                     arena[places[place(entry)].clone()].copy_from_slice(entry.1.words());
                 }
-                files::write_container(path, &params, &rows, &beside, &arena, threads)?;
+                write(&params, &rows, &beside, &arena)
             }
         }
-        Ok(())
     }
 }
 
@@ -303,7 +327,7 @@ impl Learned {
 impl Kept {
     fn fixed(params: Params) -> Result<Kept> {
         let words = Placing::new(&params).empty()?;
-        Ok(Kept::Fixed { params, words })
+        Ok(Kept::Fixed { params: Box::new(params), words })
     }
 
     fn names(&self) -> Box<dyn Iterator<Item = &Name> + '_> {

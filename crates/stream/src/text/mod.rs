@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+use tamis::about::Classes;
 use tamis_make::resume::Mark;
 use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Explained, Format, Options, Position};
@@ -101,6 +102,8 @@ pub(super) struct Text {
     inputs: Vec<InputFile>,
     /// How files were understood.
     explained: Vec<Explained>,
+    /// The classes of the values of files that keys are made from, where files are read.
+    classes: Option<Classes>,
     /// Marks of the inputs that are done.
     marks: Vec<Mark>,
     /// The number of the name that is followed, and that of the first file which had it.
@@ -230,6 +233,10 @@ impl Source for Text {
 
     fn explained(&self) -> Vec<Explained> {
         self.explained.clone()
+    }
+
+    fn classes(&self) -> Classes {
+        self.classes.unwrap_or(Classes::TEXT)
     }
 
     fn lag(&self) -> Option<u64> {

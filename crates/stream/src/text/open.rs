@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
+use tamis::about::Classes;
 use tamis_read::error::{Error, Result};
 use tamis_read::{Flow, Sources};
 
@@ -70,6 +71,9 @@ impl Text {
         let inputs = left.iter().map(|path| (path.clone(), None)).collect();
         let sources = Sources::of(inputs, setup.options, &setup.making.columns())?;
         self.explained = sources.explain();
+        // What is followed is text.
+        let followed = if last.is_some() { Classes::TEXT } else { Classes::NONE };
+        self.classes = Some(followed.and(sources.classes(&setup.making.recipe.key_columns())));
         self.inputs.extend(self.explained.iter().map(InputFile::of));
         if let Some(input) = self.inputs.get(begin.input).filter(|input| input.plain && begin.offset > 0) {
             refuse_half_line(&input.path, begin.offset)?;

@@ -3,7 +3,7 @@
 use super::Counter;
 use crate::countmin::{self, DEFAULT_DELTA, DEFAULT_EPSILON, Update};
 use crate::error::Result;
-use crate::hash::Scheme;
+use crate::hash::{HashKey, Scheme};
 use crate::key::{Column, Field, Step};
 use crate::params::Goal;
 use crate::sizing::Kind;
@@ -70,6 +70,12 @@ impl Builder {
     /// different seeds cannot be merged.
     pub fn seed(self, seed: u64) -> Self {
         Builder { hash: Scheme::Xxh3 { seed }, ..self }
+    }
+
+    /// A secret key, under which keys are hashed with SipHash, as for
+    /// [filters](crate::filter::Builder::hash_key).
+    pub fn hash_key(self, key: HashKey) -> Self {
+        Builder { hash: Scheme::SipHash { check: key }, ..self }
     }
 
     /// What is done to a value to make it a key, when it is counted and when it is asked for. The file

@@ -68,7 +68,7 @@ impl File {
     fn of(path: &Path, map: Shared) -> Result<File> {
         let container = Container::open(map.clone())?;
         let params = container.params();
-        params.common.recipe.makes_keys()?;
+        params.common.makes_keys()?;
         let bytes = map.as_ptr() as usize;
         let mut sketches = Vec::with_capacity(params.groups.len());
         for (number, (group, tally)) in params.groups.iter().zip(container.tallies()).enumerate() {

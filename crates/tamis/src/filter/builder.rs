@@ -3,7 +3,7 @@
 use super::Filter;
 use crate::bloom;
 use crate::error::{Action, Error, Result};
-use crate::hash::Scheme;
+use crate::hash::{HashKey, Scheme};
 use crate::key::{Column, Field, Step};
 use crate::params::{Goal, Params};
 use crate::sizing::{Kind, Shape};
@@ -56,6 +56,13 @@ impl Builder {
     /// different seeds cannot be merged.
     pub fn seed(self, seed: u64) -> Self {
         self.hash(Scheme::Xxh3 { seed })
+    }
+
+    /// A secret key, under which keys are hashed with SipHash: nobody without it can make keys that
+    /// collide, or find out which keys the filter holds. The file does not hold it; who
+    /// [adds](HashKey::add) it can read the file.
+    pub fn hash_key(self, key: HashKey) -> Self {
+        self.hash(Scheme::SipHash { check: key })
     }
 
     /// The hash. The default is XXH3 with seed 0; murmur3 goes with `bloom` only.
@@ -126,11 +133,11 @@ impl Builder {
         }
         let (shape, fpr) = match (size, hash) {
             (Size::Rate(fpr), Scheme::Murmur3) => (bloom::published_shape(keys, fpr)?, fpr),
-            (Size::Rate(fpr), Scheme::Xxh3 { .. }) => (kind.shape_for_rate(keys, fpr)?, fpr),
+            (Size::Rate(fpr), _) => (kind.shape_for_rate(keys, fpr)?, fpr),
             (Size::BitsPerKey(_), Scheme::Murmur3) => {
                 return Err(Error::Cannot { kind, action: Action::BitsPerKey });
             }
-            (Size::BitsPerKey(bits), Scheme::Xxh3 { .. }) => {
+            (Size::BitsPerKey(bits), _) => {
                 let shape: Shape = kind.shape_for_bits_per_key(keys, bits)?;
                 (shape, shape.sizing_rate(keys).clamp(f64::MIN_POSITIVE, 1.0))
             }

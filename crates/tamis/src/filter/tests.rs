@@ -314,3 +314,20 @@ fn a_file_with_as_much_recorded_as_it_takes_is_written_again() {
     assert!(matches!(again.merge(&other), Err(Error::LongAbout { .. })));
     assert!(again.to_bytes() == bytes, "nothing has changed");
 }
+
+#[test]
+fn a_filter_of_a_secret_key_opens_only_where_the_key_is_known() {
+    let key = crate::hash::HashKey::new(*b"of this one test");
+    let mut filter = Filter::builder().hash_key(key).for_keys(1000).unwrap();
+    filter.extend((0..1000u32).map(u32::to_le_bytes));
+    assert!((0..1000u32).all(|n| filter.contains(n.to_le_bytes())));
+    let bytes = filter.to_bytes();
+    assert!(!bytes.windows(16).any(|window| window == b"of this one test"));
+    let refused = Filter::from_bytes(&bytes).unwrap_err();
+    assert!(matches!(refused, Error::HashKey { check, .. } if check == key), "{refused}");
+    key.add();
+    assert_eq!(Filter::from_bytes(&bytes).unwrap(), filter);
+    // A key whose secret nobody has makes no filter.
+    let unknown = crate::hash::HashKey::of_check(7);
+    assert!(matches!(Filter::builder().hash_key(unknown).for_keys(9), Err(Error::HashKey { .. })));
+}

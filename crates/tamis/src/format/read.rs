@@ -142,6 +142,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
             return Ok(());
         };
         let (least, scheme) = (sketch.least(heavy.share), self.params.common.hash);
+        scheme.hashes_keys()?;
         match heavy.groups[group].iter().all(|key| sketch.estimate_hash(scheme.identity(key)) >= least) {
             true => Ok(()),
             false => Err(Error::Corrupt(Damage::HeavyShare)),

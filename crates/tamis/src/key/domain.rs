@@ -12,7 +12,7 @@ use core::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Error;
-use crate::hash::xxh3;
+use crate::hash::{of_digits, xxh3};
 
 /// The lists in the program, from newest to oldest: `data/README.md` says where they come from.
 const RELEASED: [&str; 1] = [include_str!("../../data/suffixes-2026-08-19.txt")];
@@ -126,9 +126,7 @@ impl SuffixList {
 
     /// The list whose digest is written so.
     pub(super) fn of_digest(text: &str) -> Option<SuffixList> {
-        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        let digest = (text.len() == 16 && text.bytes().all(is_digit)).then(|| u64::from_str_radix(text, 16));
-        digest?.ok().map(SuffixList::named)
+        of_digits(text).map(SuffixList::named)
     }
 
     /// The registrable domain of a host: in lower case, without a dot at its end. None of an address,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 import tamis
 from tamis import Params, Sketch, _tamis
-from tamis._sketch import params_as_json, warned
+from tamis._sketch import HashKey, make_known, params_as_json, warned_of_build
 from tamis.spark import _tasks
 from tamis.spark._session import active, explained, session_of, ship, sketch_of, temporary_file
 from tamis.spark._tasks import PARTS, Shipped
@@ -33,6 +34,13 @@ class Source:
         """The options of a job, with how text is read, and the names of files where they are asked for."""
         return {**options, "text": self.text, "names": self.names}
 
+    def classes(self, options: Mapping[str, Any], file: Optional[_tamis.File] = None) -> list[str]:
+        """The classes of the values of the key, column by column; of lines of text they are text."""
+        if self.text is not None:
+            return []
+        asked = _tamis.asked_columns({**options, "without_group": True}, file)
+        return [class_of(_type_of(self.df, column)) for column in asked]
+
     def rows(self, options: dict[str, Any], file: Optional[_tamis.File] = None) -> Any:
         """A DataFrame with the columns that a job asks for, and no others."""
         if self.text is not None:
@@ -55,6 +63,57 @@ class Source:
         else:
             names, columns = top, self.df.select("*", *number)  # of which some may have one name
         return columns.toDF(*_tasks.disguised([*names, *("(file)" for _ in number)]))
+
+
+# The class of the values of each type of Spark, by its name: that which an Arrow column of them has.
+_CLASSES = {
+    "string": "text",
+    "char": "text",
+    "varchar": "text",
+    "byte": "integer",
+    "short": "integer",
+    "integer": "integer",
+    "long": "integer",
+    "decimal": "decimal",
+    "float": "single",
+    "double": "float",
+    "date": "date",
+    "time": "time",
+    "timestamp": "time",
+    "timestamp_ntz": "time",
+    "binary": "bytes",
+    "boolean": "boolean",
+}
+
+
+def class_of(kind: Any) -> str:
+    """The class of the values of a type of Spark; of others, which are refused elsewhere, none."""
+    return "text" if kind is None else _CLASSES.get(kind.typeName(), "")
+
+
+def _type_of(df: Any, column: Any) -> Any:
+    """The type of a column by its name or its number; of the name of the file none."""
+    from pyspark.sql import functions as F
+
+    if column is ...:
+        return None
+    if isinstance(column, int):
+        fields = df.schema.fields
+        return fields[column - 1].dataType if column <= len(fields) else None
+    if column is None:
+        return df.schema.fields[0].dataType if len(df.schema.fields) == 1 else None
+    names = [column] if column in df.columns else []
+    if not names and column not in _leaves(df.schema):
+        return None
+    return df.select(F.col(_quoted(column) if names else column)).schema.fields[0].dataType
+
+
+def warn_of_classes(df: Any, file: _tamis.File, key: Fields, stacklevel: int) -> None:
+    """Says by name where the columns of the key are of another class than the keys of a file, and it is not certain which
+    of them mean the same."""
+    asks = Source(df).classes({"key": key}, file)
+    for doubt in dict.fromkeys(file.doubts(asks)):
+        warnings.warn(doubt, tamis.KeyClassWarning, stacklevel=stacklevel + 1)
 
 
 def file_number(df: Any) -> Any:
@@ -96,6 +155,7 @@ def build(
     kind: Optional[str] = None,
     hash: Optional[str] = None,
     seed: Optional[int] = None,
+    hash_key: HashKey = None,
     keywords: Fields = None,
     layers: Optional[int] = None,
     weight: Optional[str] = None,
@@ -126,9 +186,9 @@ def build(
     >>> users.save("users.tamis")                                              # doctest: +SKIP
     """
     given = {name: value for name, value in locals().items() if name not in ("df", "params", "path", "range_bytes")}
-    options = {**given, "params": params_as_json(params)}
+    options = {**given, "hash_key": make_known(hash_key), "params": params_as_json(params)}
     sketch, _ = build_source(_table(df), options, path, range_bytes)
-    return sketch if keys is None and params is None else warned(sketch)
+    return warned_of_build(sketch, {**options, "params": params})
 
 
 def build_source(
@@ -144,6 +204,7 @@ def build_source(
     with explained():
         params = _tamis.planned_without_rows(options)
         rows = source.rows(options)
+        options["classes"] = source.classes(options)
         if params is None:
             found = _counted(source, rows, options).conclude(place)
             said.update({name: value for name, value in found.items() if name != "params"})
@@ -282,6 +343,7 @@ def plan(
     >>> params = plan(df, key="user_id", group="country", fpr=0.001)         # doctest: +SKIP
     """
     _refuse_unknown("plan", options)
+    options["hash_key"] = make_known(options.get("hash_key"))
     planned: Params = json.loads(plan_source(_table(df), {"key": key, "group": group, **options}))
     return planned
 
@@ -342,6 +404,9 @@ def test(
     members = None if df is None else _table(df)
     outside = None if negatives is None else _table(negatives)
     options = {"key": key, "group": group, "bad_rows": bad_rows}
+    for table in (df, negatives):
+        if table is not None:
+            warn_of_classes(table, sketch._file, key, 2)
     found = findings(members, sketch, options, outside, random, seed)
     with_members = df is not None
     report: dict[str, Any] = json.loads(
@@ -422,6 +487,7 @@ def filter_df(
     from pyspark.sql import functions as F
 
     code = codes(df, sketch_of(sketch), key, group, bad_rows)
+    warn_of_classes(df, sketch._file, key, 2)
     return df.filter(code != F.lit(1)) if invert else df.filter(code == F.lit(1))
 
 

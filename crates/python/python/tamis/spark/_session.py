@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -111,7 +112,7 @@ def temporary_file(name: str) -> str:
 def ship(spark: Any, sketch: Sketch) -> Shipped:
     """Sends a file to all executors, once for each content."""
     file = sketch._file
-    digest = file.digest
+    digest = _named(file)
     context = spark.sparkContext
     known = (context.applicationId, digest)
     if known not in _shipped:
@@ -126,9 +127,15 @@ def ship(spark: Any, sketch: Sketch) -> Shipped:
     return Shipped(_shipped[known])
 
 
+def _named(file: _tamis.File) -> str:
+    """A name for what a file holds and what is recorded about it: how it is asked depends on both."""
+    about = file.about
+    return file.digest if about == "{}" else f"{file.digest}-{zlib.crc32(about.encode()):08x}"
+
+
 def _has(path: str, digest: str) -> bool:
     """Whether a file is this one: where a sketch was opened, another may lie by now."""
     try:
-        return _tamis.open(path).digest == digest
+        return _named(_tamis.open(path)) == digest
     except (OSError, tamis.Error):
         return False

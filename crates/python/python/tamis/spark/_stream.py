@@ -18,7 +18,7 @@ from typing import Any, Callable, Optional, Union
 
 import tamis
 from tamis import Sketch, _tamis
-from tamis._sketch import params_as_json
+from tamis._sketch import HashKey, make_known, params_as_json
 from tamis.spark._batch import (
     Fields,
     Source,
@@ -29,6 +29,7 @@ from tamis.spark._batch import (
     estimates,
     local_parts,
     merged_ranges,
+    warn_of_classes,
 )
 from tamis.spark._files import Folder
 from tamis.spark._session import active, explained, session_of, temporary_file
@@ -96,6 +97,7 @@ def train_stream(
     kind: Optional[str] = None,
     hash: Optional[str] = None,
     seed: Optional[int] = None,
+    hash_key: HashKey = None,
     weight: Optional[str] = None,
     epsilon: Optional[float] = None,
     delta: Optional[float] = None,
@@ -136,7 +138,7 @@ def train_stream(
     if not df.isStreaming:
         raise ValueError("this DataFrame is no stream: tamis.spark.build builds of it")
     source = Source(df)
-    options, planned = _planned(source.options({**given, "params": params_as_json(params)}))
+    options, planned = _planned(source.options({**given, "hash_key": make_known(hash_key), "params": params_as_json(params)}))
     source.rows(options)  # says which columns are missing
     place = f"{state.rstrip('/')}/checkpoint" if checkpoint is None else checkpoint
     known = _State(spark, state, create=True)
@@ -227,6 +229,7 @@ class _Learning:
             changed = True
             assembly.put(part)
         if changed:
+            assembly.see(Source(batch).classes(self.options) or ["text"])
             assembly.finish()
         return changed
 
@@ -261,13 +264,16 @@ def _started(writer: Any, trigger: Optional[Mapping[str, Any]], name: Optional[s
     return writer.start()
 
 
-def open_state(state: str, spark: Any = None) -> Sketch:
+def open_state(state: str, spark: Any = None, *, hash_key: HashKey = None) -> Sketch:
     """What a query of `train_stream` knows by now: the sketch after its latest batch.
 
     >>> from tamis.spark import open_state                                         # doctest: +SKIP
     >>> open_state("hdfs:///state/ips").contains("10.0.0.1")                       # doctest: +SKIP
     True
+
+    What was learned with ``hash="siphash"`` needs the same `hash_key`, here and in `query_stream`.
     """
+    make_known(hash_key)
     known = _State(active() if spark is None else spark, state)
     last = known.last()
     if last is None or not last[2]:
@@ -287,6 +293,7 @@ def query_stream(
     bad_rows: str = "fail",
     trigger: Optional[Mapping[str, Any]] = None,
     name: Optional[str] = None,
+    hash_key: HashKey = None,
 ) -> Any:
     """Starts a query that answers another stream by what `train_stream` learned; returns the query.
 
@@ -304,6 +311,7 @@ def query_stream(
     ...     seen.write.mode("overwrite").json(f"hdfs:///answers/batch={batch}")
     >>> query_stream(asked, "hdfs:///state/ips", key="ip", answer=answer, checkpoint="hdfs:///asked")  # doctest: +SKIP
     """
+    make_known(hash_key)
     spark = session_of(df)
     if not df.isStreaming:
         raise ValueError("this DataFrame is no stream: tamis.spark.filter_df filters it")
@@ -312,6 +320,7 @@ def query_stream(
     if last is not None and last[2]:
         latest = known.folder.open(last[2])
         _key_columns(df, latest._file, key)  # says which columns are missing
+        warn_of_classes(df, latest._file, key, 2)
         (Estimates if counts(latest) else Contains).refuse(latest._file, group, bad_rows)
     opened: dict[str, tuple[Sketch, Carried]] = {}
 

@@ -69,6 +69,15 @@ class Task:
         self.version = tamis.__version__
         self.marked = marked
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is shipped: with the secret hash keys of the driver, which stand in no request."""
+        return {**self.__dict__, "hash_keys": _tamis.hash_keys()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for key in state.pop("hash_keys"):
+            _tamis.add_hash_key(key)
+        self.__dict__.update(state)
+
     @contextmanager
     def speaking(self) -> Iterator[None]:
         """Lets errors name options by marks, where whoever started the job spells them in another way."""

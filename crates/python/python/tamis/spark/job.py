@@ -14,7 +14,7 @@ from typing import Any, Optional
 
 import tamis
 from tamis import Sketch, _tamis
-from tamis._sketch import params_as_json
+from tamis._sketch import make_known, params_as_json
 from tamis.spark import _batch, _files, _read
 from tamis.spark._filter import filter_source
 from tamis.spark._session import check_version, explained
@@ -30,6 +30,9 @@ def main(arguments: Optional[list[str]] = None) -> None:
     signal.signal(signal.SIGTERM, _end)
     print(f"tamis-driver {os.getpid()}", flush=True)  # whom to ask to end
     try:
+        make_known(job["hash_key"])
+        if job["hash_key"] is not None:
+            os.unlink(job["hash_key"])  # it is known now, and need not lie there while the job runs
         told = run(job, begun)
     except (ValueError, TypeError) as error:
         told = {"error": marked(error), "usage": True}
@@ -178,7 +181,8 @@ def _filter(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str
     form = request["output_format"]
     try:
         told = filter_source(source, sketch, options, group, request["invert"], output, form)
-        return {**told, "quoted": _quoted(source)}, "analyse"
+        asks = source.classes(source.options({"key": options["key"]}), sketch._file)
+        return {**told, "quoted": _quoted(source), "classes": asks}, "analyse"
     except BaseException:
         _ending.set()
         if output is not None:
