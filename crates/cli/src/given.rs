@@ -29,9 +29,10 @@ pub struct Given {
 }
 
 impl Given {
-    /// Their paths.
-    pub fn paths(&self) -> Vec<&Path> {
-        [&self.suffix_list, &self.hash_key].into_iter().flatten().map(PathBuf::as_path).collect()
+    /// Their paths, each with its option.
+    pub fn paths(&self) -> Vec<(&'static str, &Path)> {
+        let all = [("--suffix-list", &self.suffix_list), ("--hash-key", &self.hash_key)];
+        all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
     }
 
     /// Reads the key; or says what is wrong with it, and never what stands in it.

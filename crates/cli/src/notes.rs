@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::Result;
-use tamis::about::Class;
 use tamis::params::Params;
 use tamis::sizing::{Kind, Shape, least_rate};
 use tamis_jobs::classes::Doubt;
@@ -81,14 +80,7 @@ fn numbers_for_names(input: &Explained) -> bool {
 
 /// That keys of another class asked a file, and some were not found.
 pub fn other_class(output: &Output, path: &Path, doubt: &Doubt) {
-    let way = match (doubt.asks, doubt.file.has(Class::Text)) {
-        (Class::Text | Class::Bytes, _) => {
-            "write the keys as values of that class are written, or ask with a Parquet column of them"
-        }
-        (_, true) => "ask with a column that holds the texts, such as the CSV that it was built from",
-        (_, false) => "cast the column to the type that it was built from, before it is written to Parquet",
-    };
-    output.warn(format!("{}: {doubt}; {way}", path.display()));
+    output.warn(format!("{}: {doubt}; {}", path.display(), doubt.advice()));
 }
 
 /// Lines that were passed over as comments.

@@ -15,12 +15,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
+use tamis::about::Class;
 use tamis::hash::HashKey;
+use tamis_jobs::classes::{Converted, Doubt};
 use tamis_jobs::marked::spelled;
-use tamis_make::number;
+use tamis_make::{files, number};
 use tamis_read::{Control, Error, NoThread};
 use tempfile::TempDir;
 
+use crate::notes;
 use crate::progress;
 use crate::show::{Output, usage};
 use crate::words::Flags;
@@ -304,6 +307,17 @@ pub fn timed(told: &Value) -> Vec<(&'static str, Duration)> {
     let seconds = |name: &&'static str| told["seconds"][*name].as_f64().filter(|seconds| *seconds >= 0.0);
     let timed = names.iter().filter_map(|name| Some((*name, Duration::from_secs_f64(seconds(name)?))));
     timed.collect()
+}
+
+/// Says where the columns of the key, of these classes, may miss keys of a file.
+pub fn say_classes(output: &Output, path: &Path, classes: &Value) -> Result<()> {
+    let classes: Vec<Class> = serde_json::from_value(classes.clone()).unwrap_or_default();
+    let file = files::open(path)?;
+    let fields = file.params().common.recipe.key.iter();
+    let known = file.about().key_classes();
+    let doubts = fields.zip(classes).filter_map(|(of, asks)| Doubt::of(known, of, asks, Converted::Yes));
+    doubts.for_each(|doubt| notes::other_class(output, path, &doubt));
+    Ok(())
 }
 
 /// The same for people.

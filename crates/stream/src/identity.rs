@@ -281,7 +281,7 @@ pub struct Difference {
 
 /// The fields, in the order in which differences are named (what others follow from comes first), each
 /// with what people call it, in the words of no front end.
-const FIELDS: [(&str, &str); 49] = [
+const FIELDS: [(&str, &str); 50] = [
     ("version", "the version of the state"),
     ("file_version", "the version of .tamis files"),
     ("train", "the training stream"),
@@ -298,6 +298,7 @@ const FIELDS: [(&str, &str); 49] = [
     ("kind", "the kind"),
     ("hash.name", "the hash"),
     ("hash.seed", "the seed"),
+    ("hash.check", "the check value of the secret hash key"),
     ("recipe", "the recipe"),
     ("train_recipe", "the recipe of the training stream"),
     ("query_recipe", "the recipe of the query stream"),

@@ -114,6 +114,7 @@ pub fn stream(job: &Job, control: &Control, watch: &Watch) -> Result<Report> {
     if let Some(train) = &opened[Role::Train] {
         learned.iter_mut().for_each(|learned| learned.see(train.source.classes()));
     }
+    open::say_classes(&learned, &opened, &job.common.recipe.key, watch);
     let moved = resumed.leave_out_lost(&mut opened)?;
     resumed.check_outputs(job, watch)?;
     let learners = resumed.learners(job, learned, control)?;

@@ -6,8 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use tamis::about::Classes;
 use tamis::hash::Scheme;
+use tamis::key::Field;
 use tamis::params::{Common, Params};
+use tamis_jobs::classes;
 use tamis_make::files;
 use tamis_make::names::Content;
 use tamis_make::place;
@@ -385,6 +388,17 @@ pub(super) fn rebuild<'a>(job: &Job, train: Option<Setup<'a>>) -> Option<Rebuild
     match (job.rebuild_above, &job.sizing, train) {
         (Some(above), Sizing::Keys(..), Some(setup)) => Some(Rebuild { above, setup, batch: job.batch }),
         _ => None,
+    }
+}
+
+/// Says which streams ask, or remove, values of another class than those that are learned.
+pub(super) fn say_classes(learned: &[Learned], opened: &Opened<'_>, fields: &[Field], watch: &Watch) {
+    let known = learned.iter().fold(Classes::NONE, |all, learned| all.and(learned.classes()));
+    for role in [Role::Query, Role::Remove] {
+        let Some(stream) = opened[role].as_ref().filter(|_| !known.is_empty()) else { continue };
+        for doubt in classes::of_question(known, fields, stream.source.classes()) {
+            watch.say(&News::OtherClass { role, doubt });
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tamis::sizing::Kind;
+use tamis_jobs::classes::Doubt;
 use tamis_make::number;
 use tamis_read::calendar;
 use tamis_read::refusal::{Help, Opt, Refusal, Voice};
@@ -12,6 +13,7 @@ use thiserror::Error;
 
 use super::identity::{Difference, VERSION};
 use super::opt;
+use super::role::Role;
 use super::window::MOST_PANES;
 
 const START_AGAIN: &str = "name an empty folder to start from the first record";
@@ -640,6 +642,14 @@ pub enum News {
         /// What is lost.
         loss: Loss,
     },
+    /// Keys of another class than those that are learned.
+    #[error("keys of the {} stream may be missed: {doubt}", role.name())]
+    OtherClass {
+        /// The stream that has them.
+        role: Role,
+        /// Which classes they are.
+        doubt: Doubt,
+    },
     /// Filters that have grown.
     #[error("the filters have grown: they have {} now", number::counted(*.0, "layer"))]
     Grown(u64),
@@ -659,6 +669,7 @@ impl Refusal for News {
 
     fn help(&self) -> Vec<Help> {
         match self {
+            News::OtherClass { doubt, .. } => vec![Help::Do(doubt.advice())],
             News::Memory { .. } => vec![Help::Do("a longer slide takes less")],
             News::Ahead { .. } => vec![Help::give(opt::AHEAD.with("TIME"))],
             News::PeerSilent { .. } => {

@@ -35,7 +35,7 @@ pub struct Add {
     file: PathBuf,
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
-    inputs: Vec<String>,
+    pub(super) inputs: Vec<String>,
     #[command(flatten)]
     columns: Columns,
     /// The column of the weight, if this input names it differently; the stored steps apply

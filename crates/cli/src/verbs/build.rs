@@ -42,7 +42,7 @@ line, NDJSON, access logs and Parquet, plain or as gz, zst, bz2 or xz.")]
 pub struct Build {
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
-    inputs: Vec<String>,
+    pub(super) inputs: Vec<String>,
     /// The file to write
     #[arg(long, short, required_unless_present = "explain")]
     output: Option<PathBuf>,

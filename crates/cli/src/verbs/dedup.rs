@@ -39,7 +39,7 @@ another output gets only what is new. `tamis inspect FILE` shows the state.")]
 pub struct Dedup {
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
-    inputs: Vec<String>,
+    pub(super) inputs: Vec<String>,
     /// The file for first occurrences [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,

@@ -5,10 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use tamis::about::Class;
 use tamis::key::{Field, Recipe};
 use tamis::params::Name;
-use tamis_jobs::classes::{Converted, Doubt};
 use tamis_jobs::filter::{self, Report, Sieved};
 use tamis_jobs::request::{FilterJob, NoMore};
 use tamis_make::destination::Destination;
@@ -53,7 +51,7 @@ pub struct Filter {
     file: PathBuf,
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
-    inputs: Vec<String>,
+    pub(super) inputs: Vec<String>,
     /// The file for the records that pass [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -195,14 +193,8 @@ impl Filter {
         let sieved =
             Sieved { records: number("records"), admitted: number("admitted"), keyless: number("keyless") };
         let report = filter::conclude(&self.file, request.group.as_ref(), sieved, self.reading.threads())?;
-        let classes: Vec<Class> = serde_json::from_value(told["classes"].clone()).unwrap_or_default();
         if report.admitted + report.keyless < report.records {
-            let file = files::open(&self.file)?;
-            let fields = file.params().common.recipe.key.iter();
-            let known = file.about().key_classes();
-            let doubts =
-                fields.zip(classes).filter_map(|(of, asks)| Doubt::of(known, of, asks, Converted::Yes));
-            doubts.for_each(|doubt| notes::other_class(output, &self.file, &doubt));
+            spark::say_classes(output, &self.file, &told["classes"])?;
         }
         let report = Report { phases: spark::timed(&told), ..report };
         warn_of_unasked(output, &report, self.reading.bad_rows_to.as_deref());

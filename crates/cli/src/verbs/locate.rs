@@ -7,15 +7,18 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
+use tamis::about::Classes;
 use tamis::key::{BadValue, Column};
 use tamis::params::Name;
+use tamis_jobs::classes::{self, Hits};
 use tamis_jobs::locate::Sought;
 use tamis_jobs::query::Asker;
-use tamis_make::files;
+use tamis_make::files::{self, Mapped};
 use tamis_make::text::printable;
 use tamis_make::{number, parallel};
 use tamis_read::{Flow, Format, Options, RowResult, Sink, Sources};
 
+use crate::notes;
 use crate::progress;
 use crate::show::{self, Output, unless_closed, usage};
 
@@ -87,7 +90,9 @@ impl Locate {
             return usage("these sketches count and are asked with tamis query");
         }
         if self.by_key {
-            return self.by_key(output, Asker::new(&file)?);
+            let (outcome, hits) = self.by_key(output, Asker::new(&file)?)?;
+            self.say_classes(output, &file, hits);
+            return Ok(outcome);
         }
         let mut sought = Sought::new(&file)?;
         let mut bad = false;
@@ -98,6 +103,9 @@ impl Locate {
         }
         let located =
             progress::run(output, "asking", |control| sought.locate(parallel::default_threads(), control))?;
+        // Which of several keys were found, groups do not tell.
+        let found = if located.groups.is_empty() { 0 } else { sought.keys() };
+        self.say_classes(output, &file, Hits { asked: sought.keys(), found });
         let names = located.groups.iter().map(|&group| &params.groups[group].group);
         if sought.keys() > 0 || !bad {
             output.note(format!(
@@ -134,10 +142,17 @@ impl Locate {
         Ok(Outcome { any: !located.groups.is_empty(), bad })
     }
 
-    /// Says for each key which groups may hold it.
-    fn by_key(&self, output: &Output, mut asker: Asker<'_>) -> Result<Outcome> {
+    /// Says that keys may be missed because they are written as text, where the file has other values.
+    fn say_classes(&self, output: &Output, file: &Mapped, hits: Hits) {
+        let fields = &file.params().common.recipe.key;
+        let doubts = classes::of_scan(file.about().key_classes(), fields, Classes::TEXT, hits);
+        doubts.iter().for_each(|doubt| notes::other_class(output, &self.file, doubt));
+    }
+
+    /// Says for each key which groups may hold it; and how many may be in any.
+    fn by_key(&self, output: &Output, mut asker: Asker<'_>) -> Result<(Outcome, Hits)> {
         let mut out = BufWriter::new(io::stdout().lock());
-        let (mut any, mut bad, mut answers) = (false, false, Vec::new());
+        let (mut hits, mut bad, mut answers) = (Hits::default(), false, Vec::new());
         'keys: for key in self.keys(output)? {
             let groups = match asker.ask(&key) {
                 Ok(groups) => groups,
@@ -146,7 +161,7 @@ impl Locate {
                     continue;
                 }
             };
-            any |= !groups.is_empty();
+            hits.hear(!groups.is_empty());
             if output.json {
                 answers.push(json!({ "key": Name(key), "groups": groups }));
                 continue;
@@ -162,7 +177,7 @@ impl Locate {
             unless_closed(writeln!(out, "{}", json!(answers)))?;
         }
         unless_closed(out.flush())?;
-        Ok(Outcome { any, bad })
+        Ok((Outcome { any: hits.found > 0, bad }, hits))
     }
 
     /// The keys. Those of a file are its lines, read as all other input is.

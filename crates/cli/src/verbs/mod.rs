@@ -30,12 +30,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
-use tamis_make::files;
+use tamis_make::{files, place};
 use tamis_read::Sources;
 
 use crate::arguments::Reading;
 use crate::interrupt::Manner;
-use crate::show::Output;
+use crate::show::{Output, usage};
 
 /// What tamis can do.
 #[derive(Debug, Subcommand)]
@@ -100,7 +100,8 @@ impl<'v> Named<'v> {
 impl Verb {
     /// Refuses outputs that are read as well, or are one file, before anything is opened; these are
     /// read whatever the verb is.
-    pub fn check_files(&self, also_read: &[&Path]) -> Result<()> {
+    pub fn check_files(&self, given: &[(&str, &Path)]) -> Result<()> {
+        self.check_given(given)?;
         let Named { outputs, inputs, tables } = self.named();
         if outputs.is_empty() {
             return Ok(());
@@ -108,11 +109,45 @@ impl Verb {
         let tables = Sources::named(tables);
         let read: Vec<&Path> = inputs
             .into_iter()
-            .chain(also_read.iter().copied())
+            .chain(given.iter().map(|(_, path)| *path))
             .chain(tables.iter().map(PathBuf::as_path))
             .collect();
         let outputs = outputs.into_iter().filter(|path| *path != Path::new("-"));
         Ok(files::check_outputs(outputs.map(Some), read)?)
+    }
+
+    /// Refuses files that are given beside the verb and lie among its tables: a secret would be read as rows.
+    fn check_given(&self, given: &[(&str, &Path)]) -> Result<()> {
+        if given.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = self.tables().concat();
+        for table in Sources::named(&names) {
+            if let Some((option, path)) = given.iter().find(|(_, path)| place::is_one_file(path, &table)) {
+                return usage(format!(
+                    "{}: this is the file of {option}, and it is among the inputs, where it would be read as rows; \
+                     keep it in another folder",
+                    path.display()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The tables that it reads.
+    fn tables(&self) -> Vec<&[String]> {
+        match self {
+            Verb::Plan(verb) => vec![&verb.inputs],
+            Verb::Build(verb) => vec![&verb.inputs],
+            Verb::Add(verb) => vec![&verb.inputs],
+            Verb::Remove(verb) => vec![&verb.inputs],
+            Verb::Test(verb) => vec![&verb.inputs, &verb.negatives],
+            Verb::Top(verb) => vec![&verb.inputs],
+            Verb::Filter(verb) => vec![&verb.inputs],
+            Verb::Dedup(verb) => vec![&verb.inputs],
+            Verb::Stream(verb) => vec![&verb.train, &verb.query, &verb.remove],
+            _ => Vec::new(),
+        }
     }
 
     fn named(&self) -> Named<'_> {

@@ -49,7 +49,7 @@ filters. \
 Filters that are built with the same saved parameters can be merged.")]
 pub struct Plan {
     /// A table whose keys are counted: files, globs, folders, or `-`
-    inputs: Vec<String>,
+    pub(super) inputs: Vec<String>,
     /// Save the parameters
     #[arg(long, short, value_name = "FILE.json")]
     output: Option<PathBuf>,

@@ -158,8 +158,7 @@ struct Asked {
 impl Asked {
     fn hear(&mut self, found: bool) {
         self.any |= found;
-        self.hits.asked += 1;
-        self.hits.found += u64::from(found);
+        self.hits.hear(found);
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Remove {
     file: PathBuf,
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
-    inputs: Vec<String>,
+    pub(super) inputs: Vec<String>,
     /// What to do with keys that are certainly not in the filter: fail and change nothing, or skip them
     #[arg(long, value_parser = one_of(Missing::ALL, Missing::name), value_name = "WHAT", default_value = "fail")]
     missing: Missing,

@@ -100,13 +100,13 @@ pub struct Stream {
     /// Stream to learn: files, globs, folders, `-`, tcp://host:port, tcp-listen://host:port,
     /// kafka://broker:port/topic
     #[arg(long, num_args = 1.., value_name = "INPUT")]
-    train: Vec<String>,
+    pub(super) train: Vec<String>,
     /// Stream to answer, named in the same way
     #[arg(long, num_args = 1.., value_name = "INPUT")]
-    query: Vec<String>,
+    pub(super) query: Vec<String>,
     /// Stream of keys to remove, named in the same way; only with --kind counting
     #[arg(long, num_args = 1.., value_name = "INPUT")]
-    remove: Vec<String>,
+    pub(super) remove: Vec<String>,
     /// Wait for more at the end of the last file or topic, as `tail -F` does: also when the file is rotated
     #[arg(long)]
     follow: bool,

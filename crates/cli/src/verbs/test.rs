@@ -56,13 +56,13 @@ pub struct Test {
     /// The file of filters
     file: PathBuf,
     /// The data they were built from: files, globs, folders, or `-`
-    inputs: Vec<String>,
+    pub(super) inputs: Vec<String>,
     /// Filters of keys that were removed since: a key passes if it is in the first file and not in this one
     #[arg(long, value_name = "FILE.tamis")]
     removed: Option<PathBuf>,
     /// Keys known to be outside: a table with the same columns, or one key per line
     #[arg(long, value_name = "FILE")]
-    negatives: Vec<String>,
+    pub(super) negatives: Vec<String>,
     /// Also test with N random keys
     #[arg(long, value_parser = arguments::count, value_name = "N")]
     random: Option<u64>,
@@ -152,6 +152,9 @@ impl Test {
         let with = With { members: !self.inputs.is_empty(), negatives: !self.negatives.is_empty() };
         let file = files::open(&self.file)?;
         let report = check::conclude(&file, findings, with, self.reading.threads())?;
+        for classes in told["classes"].as_array().into_iter().flatten() {
+            spark::say_classes(output, &self.file, classes)?;
+        }
         let report = Report { phases: spark::timed(&told), ..report };
         finish(output, &report, self.report.as_deref(), &self.file, &self.inputs)
     }
@@ -170,6 +173,7 @@ fn finish(
         let page = tamis_report::check::page(report, "How well the filters work", &subtitle, &[], &Flags);
         notes::write_page(output, path, page, "the report")?;
     }
+    report.doubts.iter().for_each(|doubt| notes::other_class(output, filters, doubt));
     show(output, report)
 }
 

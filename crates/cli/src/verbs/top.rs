@@ -39,7 +39,7 @@ larger one.")]
 pub struct Top {
     /// Files, globs, folders, or `-` for standard input; or one file of sketches
     #[arg(required = true)]
-    inputs: Vec<String>,
+    pub(super) inputs: Vec<String>,
     /// Smallest share of the total weight [default: 0.001, that of the file, or none with --count]
     #[arg(long, value_parser = arguments::share)]
     share: Option<f64>,

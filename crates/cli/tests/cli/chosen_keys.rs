@@ -109,6 +109,23 @@ fn an_attack_on_groups_is_one_on_each_of_them() {
     assert_eq!(folder.json("test low.tamis t.csv --adversary")["adversary"]["passed"], 1_000_000);
 }
 
+/// What was removed does not pass, and neither do keys that are made for it.
+#[test]
+fn an_attack_on_a_pair_of_filters_takes_what_was_removed_into_account() {
+    let folder = Folder::new();
+    folder.write("a.txt", honest(3000));
+    folder.write("gone.txt", honest(1000));
+    folder.write("rest.txt", honest(3000).split_off(honest(1000).len()));
+    folder.ok("build a.txt --fpr 0.01 -o a.tamis");
+    folder.ok("build gone.txt --fpr 0.01 -o gone.tamis");
+    let attack = &folder.json("test a.tamis rest.txt --removed gone.tamis --adversary")["adversary"];
+    assert_eq!((&attack["keys"], &attack["passed"]), (&1_000_000.into(), &1_000_000.into()));
+    let honest_rate = |line: &str| folder.json(line)["adversary"]["honest_rate"].as_f64().unwrap();
+    let alone = honest_rate("test a.tamis a.txt --adversary");
+    let pair = honest_rate("test a.tamis rest.txt --removed gone.tamis --adversary");
+    assert!(pair < alone && pair > 0.9 * alone, "{pair}, {alone}");
+}
+
 #[test]
 fn an_attack_is_refused_where_it_says_nothing() {
     let folder = Folder::new();

@@ -167,8 +167,25 @@ fn a_column_of_another_class_that_asks_a_file_is_named() {
     let said = folder.run("query integers.tamis 007 017 027 037 047 057 067 077").err;
     assert!(said.contains("0 of 8 keys") && said.contains("text ask: the texts 007"), "{said}");
     folder.ok("dedup texts.csv --key numVotes --state s.tamis -o first.csv");
+    // Keys that are outside, and classes of which an index or a stream has none.
+    let said = folder.run("test texts.tamis texts.csv --negatives a.parquet").err;
+    assert!(said.contains("texts.tamis: the learned keys were made from text, and integers ask"), "{said}");
+    let said = folder.run("test texts.tamis a.parquet").err;
+    assert!(said.contains("0 of 45 keys were found: the learned keys were made from text"), "{said}");
+    folder.ok("build a.parquet --key numVotes --group (file) -o index.tamis");
+    for how in ["", " --by-key"] {
+        let said = folder.run(&format!("locate index.tamis 007 017 027 037 047 057 067 077{how}")).err;
+        assert!(said.contains("0 of 8 keys") && said.contains("text ask: the texts 007"), "{said}");
+    }
+    let stream = "stream --train texts.csv --key numVotes --keys 100";
+    let said = folder.run(&format!("{stream} --query a.parquet --state stream -o answers.txt")).err;
+    let named =
+        "keys of the query stream may be missed: the learned keys were made from text, and integers ask";
+    assert!(said.contains(named) && said.contains("ask with a column that holds the texts"), "{said}");
+    let said = folder.run(&format!("{stream} --query texts.csv --state again -o again.txt")).err;
+    assert!(!said.contains("missed"), "{said}");
     let said = folder.run("dedup a.parquet --key numVotes --state s.tamis -o rest.ndjson").err;
-    assert!(said.contains("s.tamis: the keys of this file were made from text, and integers ask"), "{said}");
+    assert!(said.contains("s.tamis: the learned keys were made from text, and integers ask"), "{said}");
     // Those of both unite, and refuse no merge; those of text alone record nothing.
     folder.ok("plan texts.csv --key numVotes -o params.json");
     folder.ok("build a.parquet --params params.json -o a.tamis");

@@ -164,4 +164,27 @@ fn files_of_one_key_merge_and_those_of_others_do_not() {
         &["another one was given"],
     );
     folder.refused("dedup asked.txt --seed 7 --hash-key key --state s.tamis -o first.txt", 2, &["siphash"]);
+    let stream = "stream --train learned.txt --keys 2000 --hash siphash --state folder --hash-key";
+    folder.ok(&format!("{stream} key"));
+    let differ = ["another job", "the check value of the secret hash key is"];
+    folder.refused(&format!("{stream} other"), 1, &differ);
+}
+
+/// A key in a folder of inputs was once learned as a row of them.
+#[test]
+fn a_key_among_the_inputs_is_no_row() {
+    let folder = folder();
+    fs::create_dir(folder.path("in")).unwrap();
+    folder.write("in/a.txt", "1\n");
+    folder.write("in/key", "000102030405060708090a0b0c0d0e0f\n");
+    let secret = "--hash siphash --hash-key in/key";
+    let told = ["in/key: this is the file of --hash-key", "another folder"];
+    for line in ["build in -o f.tamis", "build in/* -o f.tamis", "plan in -o p.json", "dedup in -o first.txt"]
+    {
+        folder.refused(&format!("{line} {secret}"), 2, &told);
+    }
+    folder.refused(&format!("stream --train in --keys 9 --state s {secret}"), 2, &told);
+    folder.ok(&format!("build in/a.txt -o f.tamis {secret}"));
+    folder.refused("test f.tamis in/a.txt --negatives in --hash-key in/key", 2, &told);
+    folder.refused("filter f.tamis in --hash-key in/key --count", 2, &told);
 }

@@ -118,6 +118,7 @@ pub(super) fn conclude_pair(
         surprise: if unjudged { 1.0 } else { errors.surprise(apart && with.members, filters.len()) },
         expected_false_positives: errors.mean,
         lost_surprise: removed.map(|_| losses.surprise(apart, filters.len())),
+        doubts: Vec::new(),
         phases: Vec::new(),
     })
 }

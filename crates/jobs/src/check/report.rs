@@ -6,6 +6,7 @@ use tamis::params::{Common, Name};
 use tamis_read::Explained;
 
 use super::Attacked;
+use crate::classes::Doubt;
 use crate::statistics::wilson;
 use tamis_make::health::Health;
 
@@ -123,6 +124,8 @@ pub struct Report {
     pub expected_false_positives: f64,
     /// Where there are filters of removed keys: how probable this many lost members are, by their rates.
     pub lost_surprise: Option<f64>,
+    /// What is to be said of keys that are of another class than those of the file.
+    pub doubts: Vec<Doubt>,
     /// The time of each phase.
     pub phases: Vec<(&'static str, Duration)>,
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use tamis::about::Classes;
 use tamis::hash::xxh3;
 use tamis::key::{Column, Recipe};
 use tamis::layered;
@@ -19,6 +20,7 @@ use super::gather::{Beside, Gather, PARTS, Part};
 use super::judge::{Found, PartJudge};
 use super::{Findings, Job, Report};
 use crate::ask::Filters;
+use crate::classes::{self, Doubt, Hits};
 use crate::removed_keys::RemovedKeys;
 use tamis_make::aside::{self, Aside};
 use tamis_make::count_min;
@@ -53,7 +55,7 @@ pub(super) fn check_holding(job: &Job, held: usize, control: &Control) -> Result
     let beside = Beside(pair.as_ref().unwrap_or(&filters).needs());
     let mut gathering = Gathering::new(job, container.params(), beside, held, control);
     gathering.read()?;
-    let Gathering { gathered, others, rows, skipped, inputs, .. } = gathering;
+    let Gathering { gathered, others, rows, skipped, inputs, asks, .. } = gathering;
     phase("read");
 
     let (total, known) = judge(job, &filters, pair.as_ref(), beside, gathered, control)?;
@@ -79,7 +81,25 @@ pub(super) fn check_holding(job: &Job, held: usize, control: &Control) -> Result
     };
     let report = conclude_pair(&container, removed.as_ref(), findings, job.with(), job.threads)?;
     phase("count");
-    Ok(Report { inputs, phases, ..report })
+    let doubts = doubts(&container, job, asks, &report);
+    Ok(Report { inputs, doubts, phases, ..report })
+}
+
+/// What is to be said of the classes of the members, and of those of the keys that are outside.
+fn doubts(container: &Mapped, job: &Job, [members, outside]: [Classes; 2], report: &Report) -> Vec<Doubt> {
+    let (file, fields) = (container.about().key_classes(), &job.recipe.key);
+    let mut hits = Hits::default();
+    for group in &report.groups {
+        hits.asked += group.keys;
+        hits.found += group.keys.saturating_sub(group.false_negatives);
+    }
+    let mut doubts = classes::of_scan(file, fields, members, hits);
+    for doubt in classes::of_question(file, fields, outside) {
+        if !doubts.iter().any(|said| said.asks == doubt.asks) {
+            doubts.push(doubt);
+        }
+    }
+    doubts
 }
 
 /// Opens the filters, and those of what was removed since; reads all of both, since damage would be
@@ -109,13 +129,16 @@ struct Gathering<'a> {
     rows: u64,
     skipped: u64,
     inputs: Vec<Explained>,
+    /// The classes of the values that members and keys outside are made from.
+    asks: [Classes; 2],
 }
 
 impl<'a> Gathering<'a> {
     fn new(job: &'a Job, params: &'a Params, beside: Beside, held: usize, control: &'a Control) -> Self {
         let (gathered, inputs) = (Vec::new(), Vec::new());
         let others = Mutex::default();
-        Gathering { job, params, beside, held, control, gathered, others, rows: 0, skipped: 0, inputs }
+        let asks = [Classes::NONE; 2];
+        Gathering { job, params, beside, held, control, gathered, others, rows: 0, skipped: 0, inputs, asks }
     }
 
     /// Gathers all keys that the job names.
@@ -134,6 +157,7 @@ impl<'a> Gathering<'a> {
         let read = self.inputs.iter().map(|input| &input.path).chain([&job.filters]).chain(&job.removed);
         let mut aside = Aside::open(&job.bad_rows, [], read)?;
         for (sources, recipe, negatives) in &tables {
+            self.asks[usize::from(*negatives)] = sources.classes(&recipe.key_columns());
             self.scan(sources, recipe, *negatives, aside.as_ref())?;
             aside.as_mut().map_or(Ok(()), Aside::settle)?;
         }

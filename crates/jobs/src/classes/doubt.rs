@@ -24,6 +24,12 @@ pub struct Hits {
 }
 
 impl Hits {
+    /// Counts a key.
+    pub fn hear(&mut self, found: bool) {
+        self.asked += 1;
+        self.found += u64::from(found);
+    }
+
     /// Whether a hundredth of them was not found.
     fn almost_none(self) -> bool {
         self.found.saturating_mul(100) < self.asked
@@ -86,6 +92,19 @@ impl Doubt {
         let few = hits.found == 0 && hits.asked >= FEW || hits.asked >= LARGE && hits.almost_none();
         let worth = (other || of_zones) && few;
         worth.then_some(Doubt { file, asks, hits: Some(hits) })
+    }
+
+    /// What to do about it, where keys are read from files.
+    pub fn advice(&self) -> &'static str {
+        match (self.asks, self.file.has(Class::Text)) {
+            (Class::Text | Class::Bytes, _) => {
+                "write the keys as values of that class are written, or ask with a Parquet column of them"
+            }
+            (_, true) => "ask with a column that holds the texts, such as the CSV that it was built from",
+            (_, false) => {
+                "cast the column to the type that it was built from, before it is written to Parquet"
+            }
+        }
     }
 
     /// Why a key may be missed.
@@ -163,10 +182,10 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (file, asks) = (words(self.file), word(self.asks));
         match self.hits {
-            None => write!(f, "the keys of this file were made from {file}, and {asks} ask: {}", self.why()),
+            None => write!(f, "the learned keys were made from {file}, and {asks} ask: {}", self.why()),
             Some(Hits { asked, found }) => write!(
                 f,
-                "{found} of {asked} keys were found: the keys of this file were made from {file}, and {asks} ask: {}",
+                "{found} of {asked} keys were found: the learned keys were made from {file}, and {asks} ask: {}",
                 self.why()
             ),
         }

@@ -106,8 +106,8 @@ pub fn of_columns(file: Classes, fields: &[Field], asks: &[Classes]) -> Option<V
 }
 
 /// What is to be said of rows whose keys are of these classes and were asked by their own texts alone, with
-/// these hits: once of each class, where a key was not found. Integers and dates in text are mostly written as their keys are: of these only
-/// where almost none was found.
+/// these hits: once of each class, where a key was not found. Integers and dates in text are mostly written as
+/// their keys are: of these only where almost none was found.
 pub fn of_scan(file: Classes, fields: &[Field], asks: Classes, hits: Hits) -> Vec<Doubt> {
     if hits.found >= hits.asked {
         return Vec::new();
@@ -121,6 +121,11 @@ pub fn of_scan(file: Classes, fields: &[Field], asks: Classes, hits: Hits) -> Ve
         few.or_else(|| fields.iter().find_map(|field| Doubt::of(file, field, class, Converted::No)))
     };
     asks.iter().filter_map(of_class).collect()
+}
+
+/// The same where nobody knows how many are found: of keys that are about to be asked, or are outside anyway.
+pub fn of_question(file: Classes, fields: &[Field], asks: Classes) -> Vec<Doubt> {
+    of_scan(file, fields, asks, Hits { asked: 1, found: 0 })
 }
 
 #[cfg(test)]

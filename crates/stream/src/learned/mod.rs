@@ -138,6 +138,11 @@ impl Learned {
         self.classes = self.classes.and(classes);
     }
 
+    /// The classes of values that its keys are made from.
+    pub(super) fn classes(&self) -> Classes {
+        self.classes
+    }
+
     fn with(
         common: &Common,
         sizing: &Sizing,

@@ -147,12 +147,14 @@ def _test(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     if request["negatives"]:
         outside = _outside(spark, request, options, sketch)
     found = _batch.findings(members, sketch, options, outside, request["random"] or 0, request["seed"])
-    return {"findings": json.loads(found), "quoted": _quoted(members, outside)}, "test"
+    tables = [source for source in (members, outside) if source is not None]
+    asks = [source.classes(source.options({"key": options["key"]}), sketch._file) for source in tables]
+    return {"findings": json.loads(found), "quoted": _quoted(*tables), "classes": asks}, "test"
 
 
-def _quoted(*sources: Optional[_batch.Source]) -> list[str]:
+def _quoted(*sources: _batch.Source) -> list[str]:
     """What quotes mean in those texts in whose beginning a field begins with one."""
-    texts = [source.text for source in sources if source is not None and source.text is not None]
+    texts = [source.text for source in sources if source.text is not None]
     return [text["quotes"] for text in texts if text["quoted"]]
 
 
