@@ -21,7 +21,8 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 pub fn listens(child: &Child) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
+    // SIGINT, and SIGTERM, which is caught next.
+    mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 0x4002 == 0x4002)
 }
 
 fn interrupt(child: &Child) {

@@ -4,12 +4,13 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::stream_crash;
 use crate::support::{self, Folder, Guard, PATIENCE, until};
 
 fn start(folder: &Folder, line: &str) -> Guard {
@@ -40,7 +41,7 @@ fn accept(listener: &TcpListener) -> TcpStream {
 
 pub fn end(mut child: Guard, signal: &str) -> (Option<i32>, String) {
     if !signal.is_empty() {
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        stream_crash::signal(&child, signal);
     }
     child.said()
 }
