@@ -107,10 +107,17 @@ fn every_page_is_written_as_html_with_its_charts() {
     for kind in ["bloom", "blocked", "layered", "count-min"] {
         let text = folder.ok(&format!("explain {kind} --report {kind}.html"));
         let page = folder.text(&format!("{kind}.html"));
-        for part in ["<h2>In short</h2>", "It answers", "It errs", "It costs", "Do not use it", "<svg", "<table"] {
+        for part in
+            ["<h2>In short</h2>", "It answers", "It errs", "It costs", "Do not use it", "<svg", "<table"]
+        {
             assert!(page.contains(part), "{kind}: {part}");
         }
-        assert!(!page.contains("http://") || page.matches("http://").count() == page.matches("http://www.w3.org").count());
-        assert!(["It answers", "It errs", "It costs", "Do not use it"].iter().all(|part| text.contains(part)));
+        assert!(
+            !page.contains("http://")
+                || page.matches("http://").count() == page.matches("http://www.w3.org").count()
+        );
+        assert!(
+            ["It answers", "It errs", "It costs", "Do not use it"].iter().all(|part| text.contains(part))
+        );
     }
 }

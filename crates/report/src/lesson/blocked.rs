@@ -342,7 +342,8 @@ impl Numbers {
         vec![
             Section::Heading("Beside the classic filter".into()),
             Section::Text(
-                "k is a power of two here, so that lanes are alike. The rate of both kinds with the same bits, by k:".into(),
+                "k is a power of two here, so that lanes are alike. The rate of both kinds with the same bits, by k:"
+                    .into(),
             ),
             Section::Table(Table { columns, rows: self.by_hashes.iter().map(row).collect(), ..Table::default() }),
             Section::Steps(facts),

@@ -140,9 +140,9 @@ impl Numbers {
         vec![
             Figure::new("counters in a row, w", number::count(here.row)),
             Figure::new("rows, d", here.depth.to_string()).note(format!(
-                "{} of {} bits",
-                number::bytes(self.bytes(here)),
-                self.counter_bits
+                "counters of {} bits: {}",
+                self.counter_bits,
+                number::bytes(self.bytes(here))
             )),
             Figure::new("largest error, εN", number::count(here.bound(self.total)))
                 .note(format!("{} of the total", number::percent(here.epsilon))),
@@ -259,7 +259,7 @@ impl Numbers {
             Section::Steps(steps),
             Section::Note(
                 Gravity::Info,
-                "this is a promise for the worst case. It holds for each key that is asked for, whatever the stream; on \
+                "This is a promise for the worst case. It holds for each key that is asked for, whatever the stream; on \
                  streams in which few keys have most of the weight, estimates are much closer. The conservative update \
                  (raise a counter only as far as the estimate asks for) errs less and keeps the promise, but depends \
                  on the order of rows, and such sketches cannot be merged."

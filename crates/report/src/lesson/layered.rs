@@ -173,7 +173,11 @@ impl Numbers {
                 ),
                 Step::new(
                     "a keyword that no member has passes its layer with",
-                    format!("p = {} (as a classic filter of {} bits)", number::rate(self.here.layer), number::count(self.shape.slots())),
+                    format!(
+                        "p = {} (as a classic filter of {} bits)",
+                        number::rate(self.here.layer),
+                        number::count(self.shape.slots())
+                    ),
                 ),
             ]),
             Section::Heading("What the XOR layer adds".into()),
@@ -212,7 +216,7 @@ impl Numbers {
             ]),
             Section::Note(
                 Gravity::Info,
-                "these rates are at most: layers in which fewer items are than planned err less. When the first \
+                "These are upper bounds: a layer that holds fewer items than planned errs less. When the first \
                  keywords of a record are asked for, the XOR layer cannot be asked, and the rates are those without it."
                     .into(),
             ),
@@ -244,9 +248,9 @@ impl Numbers {
             "L",
             "memory",
             "random, XOR",
-            "without XOR",
+            "random, no XOR",
             "recombined, XOR",
-            "without XOR",
+            "recombined, no XOR",
             "bloom, same bits",
         ];
         let mut columns: Vec<Column> = names.map(Column::right).to_vec();

@@ -1,140 +1,18 @@
 //! The classic filter: darts and targets, for one hash function, for two, for k.
 
-use serde_json::{Value, json};
+mod numbers;
+
 use tamis::bloom;
-use tamis::sizing::{Kind, Shape};
 use tamis_make::number;
+
+pub use self::numbers::Numbers;
+use self::numbers::{Other, Point};
 
 use super::slides;
 use super::words::{apart, functions, one_in, plain, raised};
 use crate::{Axis, Chart, Column, Figure, Format, Gravity, Mark, Page, Section, Step, Table};
 
-/// Everything that the lesson says in numbers.
-#[derive(Debug, Clone)]
-pub struct Numbers {
-    /// n.
-    keys: u64,
-    /// m.
-    bits: u64,
-    /// k.
-    hashes: u32,
-    /// The best k, not rounded, and the best one that there is.
-    best: (f64, u32),
-    /// For each number of hashes: from 1 to beyond the best and k.
-    by_hashes: Vec<Point>,
-    /// The same bits per key and k, for few keys and many.
-    by_keys: Vec<Point>,
-    /// What other sizes come to.
-    others: Vec<Other>,
-}
-
-/// The rate of some keys, by the textbook and exactly.
-#[derive(Debug, Clone, Copy)]
-struct Point {
-    keys: u64,
-    bits: u64,
-    hashes: u32,
-    /// The share of zeros, e^(−kn/m).
-    zeros: f64,
-    /// The rate by the textbook, (1 − e^(−kn/m))^k.
-    textbook: f64,
-    /// The share of ones, exactly expected.
-    ones: f64,
-    /// The rate, exactly expected.
-    exact: f64,
-}
-
-/// Another size, and what comes of it.
-#[derive(Debug, Clone)]
-struct Other {
-    name: &'static str,
-    point: Point,
-}
-
-impl Point {
-    fn of(keys: u64, bits: u64, hashes: u32) -> Point {
-        Point {
-            keys,
-            bits,
-            hashes,
-            zeros: bloom::textbook_zeros(keys, bits, hashes),
-            textbook: bloom::textbook_rate(keys, bits, hashes),
-            ones: bloom::share_of_ones(keys, bits, hashes),
-            exact: Shape::Bloom { bits, hashes }.expected_rate(keys),
-        }
-    }
-
-    fn of_shape(keys: u64, shape: Shape) -> Point {
-        Point::of(keys, shape.slots(), shape.hashes())
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "keys": self.keys, "bits": self.bits, "hashes": self.hashes, "zeros": self.zeros,
-            "ones_expected": self.ones, "fpr_approximation": self.textbook, "fpr": self.exact,
-            "relative_difference": self.exact / self.textbook - 1.0,
-        })
-    }
-}
-
 impl Numbers {
-    pub fn of(keys: u64, bits: u64, hashes: u32) -> Numbers {
-        let bits_per_key = bits as f64 / keys as f64;
-        let best = bloom::hashes_for_bits_per_key(bits_per_key);
-        let last = (best * 2).max(hashes + 2).max(10).min(bloom::MOST_HASHES);
-        let mut sizes = vec![10, 100, 1_000, 10_000, 1_000_000, keys];
-        sizes.sort_unstable();
-        sizes.dedup();
-        let scaled = |n: u64| Point::of(n, ((n as f64 * bits_per_key).round() as u64).max(1), hashes);
-        Numbers {
-            keys,
-            bits,
-            hashes,
-            best: (bloom::best_hashes(keys, bits), best),
-            by_hashes: (1..=last).map(|k| Point::of(keys, bits, k)).collect(),
-            by_keys: sizes
-                .into_iter()
-                .map(|n| if n == keys { Point::of(n, bits, hashes) } else { scaled(n) })
-                .collect(),
-            others: others(keys, bits, hashes),
-        }
-    }
-
-    fn here(&self) -> Point {
-        Point::of(self.keys, self.bits, self.hashes)
-    }
-
-    fn per_key(&self) -> f64 {
-        self.bits as f64 / self.keys as f64
-    }
-
-    fn is_slides(&self) -> bool {
-        self.keys.checked_mul(slides::BITS_PER_KEY) == Some(self.bits)
-    }
-
-    /// The number of hashes that m/n comes to, as the slides choose it.
-    fn as_many_as_bits_per_key(&self) -> Point {
-        let hashes = self.per_key().round().clamp(1.0, f64::from(bloom::MOST_HASHES));
-        Point::of(self.keys, self.bits, hashes as u32)
-    }
-
-    pub fn json(&self) -> Value {
-        let mut json = self.here().json();
-        json["kind"] = json!(Kind::Bloom);
-        json["bits_per_key"] = self.per_key().into();
-        json["best_hashes"] = json!({ "exactly": self.best.0, "rounded": self.best.1 });
-        json["least_bits_per_key"] = (-self.here().exact.log2()).into();
-        json["by_hashes"] = self.by_hashes.iter().map(Point::json).collect();
-        json["by_keys"] = self.by_keys.iter().map(Point::json).collect();
-        let other = |other: &Other| {
-            let mut json = other.point.json();
-            json["what"] = other.name.into();
-            json
-        };
-        json["others"] = self.others.iter().map(other).collect();
-        json
-    }
-
     pub fn page(&self) -> Page {
         let mut sections = vec![Section::Figures(self.figures())];
         sections.extend(self.in_short());
@@ -196,7 +74,8 @@ impl Numbers {
                 ),
                 Step::new(
                     "Do not use it",
-                    "where no false positive is allowed, unless what passes is compared with the keys themselves; where keys must be removed (counting); where the set is known and final (fuse is \
+                    "where no false positive is allowed, unless what passes is compared with the keys themselves; \
+                     where keys must be removed (counting); where the set is known and final (fuse is \
                      smaller); where the filter is larger than the cache and time counts (blocked); where counts \
                      are asked for (count-min). It cannot list its keys.",
                 ),
@@ -219,7 +98,10 @@ impl Numbers {
             Section::Steps(vec![
                 Step::new("a dart misses a given bit", format!("1 − 1/m = 1 − 1/{}", number::count(self.bits))),
                 Step::new("all n darts miss it", "(1 − 1/m)ⁿ = ((1 − 1/m)ᵐ)^(n/m)"),
-                Step::new("(1 − 1/m)ᵐ is close to 1/e for a large m", "so the bit stays 0 with probability e^(−n/m)"),
+                Step::new(
+                    "(1 − 1/m)ᵐ is close to 1/e for a large m",
+                    "so the bit stays 0 with probability e^(−n/m)",
+                ),
                 Step::new("with your numbers", format!("e^(−n/m) = e^(−{load}) = {zeros}")),
                 Step::new("the bit is 1", format!("1 − e^(−n/m) = 1 − {zeros} = {ones}")),
             ]),
@@ -258,7 +140,8 @@ impl Numbers {
             sections.push(Section::Note(
                 Gravity::Info,
                 format!(
-                    "the slides of Castillo and Buda have this example and print 0.0493 here; their formula gives {}.",
+                    "The slides of Castillo and Buda have this example, 8 bits per key, and print 0.0493 here; \
+                     their formula gives {}.",
                     plain(two.textbook)
                 ),
             ));
@@ -309,7 +192,7 @@ impl Numbers {
             Section::Note(
                 Gravity::Info,
                 format!(
-                    "with k = m/n ({0}) there are as many darts as bits, and e^(−kn/m) is {1}, about 1/e = 0.3679. \
+                    "With k = m/n ({0}) there are as many darts as bits, and e^(−kn/m) is {1}, about 1/e = 0.3679. \
                      That is the probability that a bit stays 0. It is not the rate of false positives (nor a \
                      \"collision probability\", as it is sometimes called): that is (1 − {1}){2} = {3}.",
                     same.hashes,
@@ -414,13 +297,34 @@ impl Numbers {
                 Step::new("the exact rate", format!("mean of (X/m)ᵏ = {}", digits(here.exact))),
                 Step::new("they are apart by", apart(here.exact, here.textbook)),
             ]),
+            Section::Charts(vec![self.chart_by_keys()]),
             Section::Table(Table {
-                caption: format!("The same {} bits per key and k = {}, for few keys and for many", plain(self.per_key()), self.hashes),
+                caption: format!(
+                    "The same {} bits per key and k = {}, for few keys and for many",
+                    plain(self.per_key()),
+                    self.hashes
+                ),
                 columns,
                 rows: self.by_keys.iter().map(row).collect(),
                 notes: Vec::new(),
             }),
         ]
+    }
+
+    fn chart_by_keys(&self) -> Chart {
+        let line = |name: &str, rate: fn(&Point) -> f64| {
+            Mark::line(name, self.by_keys.iter().map(|point| (point.keys as f64, rate(point))))
+        };
+        Chart {
+            title: format!("The rate by the number of keys, {} bits per key", plain(self.per_key())),
+            x: Axis::log("keys, n", Format::Count),
+            y: Axis::linear("false-positive rate", Format::Plain),
+            marks: vec![
+                line("exact", |point| point.exact),
+                line("approximation", |point| point.textbook),
+                Mark::VerticalRule { name: "yours".into(), x: self.keys as f64 },
+            ],
+        }
     }
 
     fn what_a_bit_buys(&self) -> Vec<Section> {
@@ -454,7 +358,8 @@ impl Numbers {
         ];
         if here.exact < 0.9 {
             sections.push(Section::Text(format!(
-                "No filter of any kind has this rate with fewer than log₂(1/{}) = {} bits per key. This one takes {}: {} \
+                "No filter of any kind has this rate with fewer than log₂(1/{}) = {} bits per key. This one \
+                 takes {}: {} \
                  times as many. At its best, a Bloom filter takes 1.44 times as many.",
                 number::rate(here.exact),
                 plain(least),
@@ -469,26 +374,6 @@ impl Numbers {
 /// A rate with enough digits to see approximations differ.
 fn digits(value: f64) -> String {
     number::significant(value, 10)
-}
-
-/// What other sizes come to. Those that cannot be are left out.
-fn others(keys: u64, bits: u64, hashes: u32) -> Vec<Other> {
-    let rate = Shape::Bloom { bits, hashes }.expected_rate(keys);
-    let of_bits = |keys: u64, bits: u64| {
-        Kind::Bloom.shape_for_bits(keys, bits).ok().map(|shape| Point::of_shape(keys, shape))
-    };
-    let of_rate =
-        |fpr: f64| Kind::Bloom.shape_for_rate(keys, fpr).ok().map(|shape| Point::of_shape(keys, shape));
-    let twice = keys.saturating_mul(2);
-    let all = [
-        ("your filter", Some(Point::of(keys, bits, hashes))),
-        ("one more bit per key, best k", of_bits(keys, bits.saturating_add(keys))),
-        ("twice the bits, best k", of_bits(keys, bits.saturating_mul(2))),
-        ("half the bits, best k", of_bits(keys, bits / 2)),
-        ("a tenth of the error", of_rate(rate / 10.0)),
-        ("twice the keys in the same filter", Some(Point::of(twice, bits, hashes))),
-    ];
-    all.into_iter().filter_map(|(name, point)| Some(Other { name, point: point? })).collect()
 }
 
 /// Where this is from.
