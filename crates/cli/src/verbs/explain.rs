@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Arg, Args};
 use serde_json::json;
 use tamis::hash::Scheme;
 use tamis::params::Name;
@@ -27,8 +27,20 @@ const COLUMNS: usize = 92;
 /// What a layered filter is explained with where nothing is given: an example of the guide.
 const LAYERED: (u64, u32, f64) = (10_000, 3, 0.05);
 
+/// The heading of the numbers of sketches that count.
+const COUNTS: &str = "Counts (count-min)";
+
+/// Options that other verbs have, under the heading that they have here.
+fn here(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "epsilon" | "delta" | "width" | "depth" | "counter_bits" => arg.help_heading(COUNTS),
+        _ => arg,
+    }
+}
+
 /// Explain a kind of sketch with your numbers: what it answers, how it errs, what it costs
 #[derive(Debug, Args)]
+#[command(mut_args(here))]
 #[command(after_help = "\
 Examples:
   tamis explain bloom                                  a billion keys in 8 billion bits
@@ -57,7 +69,7 @@ pub struct Explain {
     #[command(flatten)]
     counting: Counting,
     /// The total weight of the stream: the number of its rows, where each has weight 1 [default: 1e9]
-    #[arg(long, value_parser = arguments::count, value_name = "N", help_heading = "Counts (count-min)")]
+    #[arg(long, value_parser = arguments::count, value_name = "N", help_heading = COUNTS)]
     total: Option<u64>,
 }
 
@@ -134,6 +146,9 @@ impl Explain {
     }
 
     fn of_kind(&self, kind: Kind, output: &Output) -> Result<Lesson> {
+        if !Lesson::KINDS.contains(&kind) {
+            return no_lesson(kind);
+        }
         self.refuse_others(kind)?;
         if kind.counts() {
             return self.of_counts(output);
@@ -234,7 +249,8 @@ impl Explain {
             _ => flag != "--layers",
         };
         let others: Vec<&str> = self.given().into_iter().filter(|flag| !has(flag)).collect();
-        self.refuse(&others, &format!("a {kind} has no such number"))
+        let what = if kind.counts() { "sketch" } else { "filter" };
+        self.refuse(&others, &format!("a {kind} {what} has no such number"))
     }
 
     fn refuse(&self, flags: &[&str], why: &str) -> Result<()> {
@@ -252,44 +268,50 @@ impl Sizes {
         let (mut keys, mut each) = (self.keys, self.bits_per_key);
         let (fpr, bits) = (self.fpr, self.bits());
         let per_key = slides::BITS_PER_KEY;
-        match (keys, fpr, bits, each) {
+        let taken = match (keys, fpr, bits, each) {
             (None, None, None, None) => {
-                output.note("no numbers are given: these are a billion keys in 8 billion bits");
                 (keys, each) = (Some(slides::KEYS), Some(per_key as f64));
+                Some("no numbers are given: these are a billion keys in 8 billion bits".to_owned())
             }
             (Some(_), None, None, None) | (None, None, Some(_), None) => {
-                output.note(format!("{per_key} bits per key are taken: give --bits-per-key N, or --fpr"));
                 each = Some(per_key as f64);
+                Some(format!("{per_key} bits per key are taken: give --bits-per-key N, or --fpr"))
             }
             (None, Some(_), None, None) | (None, None, None, Some(_)) => {
-                output.note(format!("{} keys are taken: give --keys N", number::count(slides::KEYS)));
                 keys = Some(slides::KEYS);
+                Some(format!("{} keys are taken: give --keys N", number::count(slides::KEYS)))
             }
-            _ => {}
-        }
+            _ => None,
+        };
         let wishes = Wishes { keys, fpr, bits, bits_per_key: each, only: Some((kind, Scheme::DEFAULT)) };
         let design = design::design(wishes).map_err(wrong)?;
         let Some(offer) = design.options.first() else { return no_lesson(kind) };
-        Ok((self.with_hashes(offer.shape)?, offer.keys))
+        let shape = self.with_hashes(offer.shape)?;
+        taken.into_iter().for_each(|taken| output.note(taken));
+        Ok((shape, offer.keys))
     }
 
     /// The shape of a layered filter, and the keywords or records in a layer.
     fn layered(&self, output: &Output) -> Result<(Shape, u64)> {
         let (keys, layers, fpr) = LAYERED;
-        if self.keys.is_none() || self.layers.is_none() {
-            output.note(format!(
-                "{} keywords and {layers} layers are taken where nothing is given: give --keys N and --layers N",
-                number::count(keys)
-            ));
-        }
         let (keys, layers) = (self.keys.unwrap_or(keys), self.layers.unwrap_or(layers));
         let shape = match (self.bits(), self.fpr) {
             (Some(_), Some(_)) => return usage("the rate follows from the bits: leave out --fpr, or --bits"),
             (Some(bits), None) => layered::shape_for_bits(keys, bits, layers),
-            (None, fpr_given) => layered::shape_for_rate(keys, fpr_given.unwrap_or(fpr), layers),
+            (None, given) => layered::shape_for_rate(keys, given.unwrap_or(fpr), layers),
         };
-        let shape = shape.map_err(|error| wrong(design::Refusal::from(error)))?;
-        Ok((self.with_hashes(shape)?, keys))
+        let shape = self.with_hashes(shape.map_err(|error| wrong(design::Refusal::from(error)))?)?;
+        let missing = [
+            (self.keys.is_none(), format!("{} keywords (--keys)", number::count(keys))),
+            (self.layers.is_none(), format!("{layers} layers (--layers)")),
+            (self.bits().is_none() && self.fpr.is_none(), format!("a rate of {fpr} (--fpr)")),
+        ];
+        let taken: Vec<String> =
+            missing.into_iter().filter(|(taken, _)| *taken).map(|(_, what)| what).collect();
+        if !taken.is_empty() {
+            output.note(format!("these numbers are taken, as none are given: {}", taken.join(", ")));
+        }
+        Ok((shape, keys))
     }
 
     /// The same with the number of hash functions that is asked for.
@@ -305,7 +327,7 @@ impl Sizes {
             ),
         };
         if !possible {
-            return usage(format!("a key has {numbers}, not {hashes}: give --hashes K"));
+            return usage(format!("a key has {numbers}, not {hashes}: give another number as --hashes"));
         }
         Ok(match shape {
             Shape::Blocked { lines, .. } => Shape::Blocked { lines, hashes },
