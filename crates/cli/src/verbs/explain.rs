@@ -8,7 +8,7 @@ use serde_json::json;
 use tamis::hash::Scheme;
 use tamis::params::Name;
 use tamis::sizing::{Kind, Shape};
-use tamis::{blocked, bloom, layered};
+use tamis::{blocked, bloom, counting, layered, scalable};
 use tamis_jobs::inspect::{State, Summary};
 use tamis_make::design::{self, Wishes};
 use tamis_make::names::Content;
@@ -26,6 +26,9 @@ const COLUMNS: usize = 92;
 
 /// What a layered filter is explained with where nothing is given: an example of the guide.
 const LAYERED: (u64, u32, f64) = (10_000, 3, 0.05);
+
+/// What a filter that grows is explained with: the keys of its first layer, and its rate.
+const SCALABLE: (u64, f64) = (1_000_000, 0.01);
 
 /// The heading of the numbers of sketches that count.
 const COUNTS: &str = "Counts (count-min)";
@@ -55,7 +58,8 @@ Two of --keys, --bits (or --size), --bits-per-key and --fpr determine the rest, 
 numbers are missing, those of the example are taken: 1e9 keys, 8 bits per key. How the error follows is \
 derived step by step, by one hash function, by two and by k; --report writes the same as a page with charts.")]
 pub struct Explain {
-    /// A kind (bloom, blocked, layered, count-min), or a file whose filter is explained
+    /// A kind (bloom, blocked, fuse, counting, scalable, layered, count-min), or a file whose filter is
+    /// explained
     #[arg(value_name = "KIND|FILE")]
     what: PathBuf,
     /// The group of the file
@@ -77,7 +81,7 @@ pub struct Explain {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Size")]
 struct Sizes {
-    /// Keys
+    /// Keys; of a scalable filter, those of its first layer
     #[arg(long, value_parser = arguments::count, value_name = "N")]
     keys: Option<u64>,
     /// The rate of false positives; of a layered filter, that of a layer
@@ -146,21 +150,19 @@ impl Explain {
     }
 
     fn of_kind(&self, kind: Kind, output: &Output) -> Result<Lesson> {
-        if !Lesson::KINDS.contains(&kind) {
-            return no_lesson(kind);
-        }
         self.refuse_others(kind)?;
-        if kind.counts() {
-            return self.of_counts(output);
-        }
-        let (shape, keys) = match kind {
-            Kind::Layered => self.sizes.layered(output)?,
-            kind => self.sizes.filter(kind, output)?,
+        let lesson = match kind {
+            Kind::CountMin | Kind::CountMinConservative => self.of_counts(output)?,
+            Kind::Scalable => self.sizes.scalable(output)?,
+            Kind::Layered => {
+                self.sizes.layered(output).map(|(shape, keys)| Lesson::of_filter(shape, keys))?
+            }
+            kind => self.sizes.filter(kind, output).map(|(shape, keys)| Lesson::of_filter(shape, keys))?,
         };
-        Lesson::of_filter(shape, keys).map_or_else(|| no_lesson(kind), Ok)
+        Ok(lesson.expect("the shape is that of the kind"))
     }
 
-    fn of_counts(&self, output: &Output) -> Result<Lesson> {
+    fn of_counts(&self, output: &Output) -> Result<Option<Lesson>> {
         let request = self.counting.request();
         let counters = request.counters(None).map_err(wrong)?;
         let wished = request.by_error().then(|| request.error(None));
@@ -168,17 +170,16 @@ impl Explain {
             output
                 .note(format!("a total weight of {} is taken: give --total N", number::count(slides::KEYS)));
         }
-        let total = self.total.unwrap_or(slides::KEYS);
-        Lesson::of_counts(counters.shape, total, wished).map_or_else(|| no_lesson(Kind::CountMin), Ok)
+        Ok(Lesson::of_counts(counters.shape, self.total.unwrap_or(slides::KEYS), wished))
     }
 
     /// The sketch of a file, with its own numbers.
     fn of_file(&self) -> Result<Subject> {
         if !self.what.exists() && self.what.components().count() == 1 && self.what.extension().is_none() {
             return usage(format!(
-                "{}: is neither a kind nor a file; these kinds are explained: {}",
+                "{}: is neither a file nor a kind; the kinds are {}",
                 self.what.display(),
-                kinds()
+                Kind::ALL.map(Kind::name).join(", ")
             ));
         }
         let file = files::open_as_is(&self.what)?;
@@ -203,12 +204,19 @@ impl Explain {
         let (lesson, seen) = match &group.state {
             State::Counts(counts) => (Lesson::of_counts(shape, counts.promise.total, None), None),
             State::Filter(health) => {
+                let lesson = match kind {
+                    Kind::Scalable => {
+                        Lesson::of_growing(group.params.keys(), group.params.fpr(), shape.layers())
+                    }
+                    _ => Lesson::of_filter(shape, group.params.keys()),
+                };
                 let name = name(&self.what, &group.params.group);
                 let seen = Seen { name, kind, fill: health.fill, keys: health.keys, rate: health.rate };
-                (Lesson::of_filter(shape, group.params.keys()), Some(seen))
+                // The bits of fingerprints tell nothing.
+                (lesson, (kind != Kind::Fuse).then_some(seen))
             }
         };
-        Ok(Subject { lesson: lesson.map_or_else(|| no_lesson(kind), Ok)?, seen })
+        Ok(Subject { lesson: lesson.expect("a file has no other shapes"), seen })
     }
 
     /// The options of numbers that were given.
@@ -246,6 +254,8 @@ impl Explain {
             (kind, of_counts) if kind.counts() => of_counts,
             (_, true) => false,
             (Kind::Layered, _) => flag != "--bits-per-key",
+            (Kind::Scalable, _) => matches!(flag, "--keys" | "--fpr"),
+            (Kind::Fuse, _) => !matches!(flag, "--layers" | "--hashes"),
             _ => flag != "--layers",
         };
         let others: Vec<&str> = self.given().into_iter().filter(|flag| !has(flag)).collect();
@@ -267,11 +277,14 @@ impl Sizes {
     fn filter(&self, kind: Kind, output: &Output) -> Result<(Shape, u64)> {
         let (mut keys, mut each) = (self.keys, self.bits_per_key);
         let (fpr, bits) = (self.fpr, self.bits());
-        let per_key = slides::BITS_PER_KEY;
+        let per_key = match kind {
+            Kind::Counting => slides::BITS_PER_KEY * u64::from(counting::COUNTER_BITS),
+            _ => slides::BITS_PER_KEY,
+        };
         let taken = match (keys, fpr, bits, each) {
             (None, None, None, None) => {
                 (keys, each) = (Some(slides::KEYS), Some(per_key as f64));
-                Some("no numbers are given: these are a billion keys in 8 billion bits".to_owned())
+                Some(format!("no numbers are given: these are a billion keys, {per_key} bits per key"))
             }
             (Some(_), None, None, None) | (None, None, Some(_), None) => {
                 each = Some(per_key as f64);
@@ -285,7 +298,7 @@ impl Sizes {
         };
         let wishes = Wishes { keys, fpr, bits, bits_per_key: each, only: Some((kind, Scheme::DEFAULT)) };
         let design = design::design(wishes).map_err(wrong)?;
-        let Some(offer) = design.options.first() else { return no_lesson(kind) };
+        let offer = design.options.first().expect("a design without options is refused");
         let shape = self.with_hashes(offer.shape)?;
         taken.into_iter().for_each(|taken| output.note(taken));
         Ok((shape, offer.keys))
@@ -306,19 +319,27 @@ impl Sizes {
             (self.layers.is_none(), format!("{layers} layers (--layers)")),
             (self.bits().is_none() && self.fpr.is_none(), format!("a rate of {fpr} (--fpr)")),
         ];
-        let taken: Vec<String> =
-            missing.into_iter().filter(|(taken, _)| *taken).map(|(_, what)| what).collect();
-        if !taken.is_empty() {
-            output.note(format!("these numbers are taken, as none are given: {}", taken.join(", ")));
-        }
+        note_taken(&missing, output);
         Ok((shape, keys))
+    }
+
+    /// A filter that grows, as it begins.
+    fn scalable(&self, output: &Output) -> Result<Option<Lesson>> {
+        let (keys, fpr) = (self.keys.unwrap_or(SCALABLE.0), self.fpr.unwrap_or(SCALABLE.1));
+        scalable::layer(keys, fpr, 0).map_err(|error| wrong(design::Refusal::from(error)))?;
+        let missing = [
+            (self.keys.is_none(), format!("{} keys in the first layer (--keys)", number::count(keys))),
+            (self.fpr.is_none(), format!("a rate of {fpr} (--fpr)")),
+        ];
+        note_taken(&missing, output);
+        Ok(Lesson::of_growing(keys, fpr, 1))
     }
 
     /// The same with the number of hash functions that is asked for.
     fn with_hashes(&self, shape: Shape) -> Result<Shape> {
         let Some(hashes) = self.hashes else { return Ok(shape) };
         let (possible, numbers) = match shape {
-            Shape::Blocked { .. } => {
+            Shape::Blocked { .. } | Shape::Counting { .. } => {
                 (blocked::HASHES.contains(&hashes), "1, 2, 4, 8, 16 or 32 bits of a line".into())
             }
             _ => (
@@ -331,6 +352,7 @@ impl Sizes {
         }
         Ok(match shape {
             Shape::Blocked { lines, .. } => Shape::Blocked { lines, hashes },
+            Shape::Counting { lines, .. } => Shape::Counting { lines, hashes },
             Shape::Bloom { bits, .. } => Shape::Bloom { bits, hashes },
             Shape::Layered { bits, layers, .. } => Shape::Layered { bits, layers, hashes },
             other => other,
@@ -344,10 +366,11 @@ fn name(path: &Path, group: &Name) -> String {
     if group.0.is_empty() { file } else { format!("{file}, group {}", group_name(group)) }
 }
 
-fn kinds() -> String {
-    Lesson::KINDS.map(Kind::name).join(", ")
-}
-
-fn no_lesson<T>(kind: Kind) -> Result<T> {
-    usage(format!("there is no page about {kind}; these kinds are explained: {}", kinds()))
+/// Says which numbers of an example are taken where none are given.
+fn note_taken(numbers: &[(bool, String)], output: &Output) {
+    let taken: Vec<&str> =
+        numbers.iter().filter(|(taken, _)| *taken).map(|(_, what)| what.as_str()).collect();
+    if !taken.is_empty() {
+        output.note(format!("these numbers are taken, as none are given: {}", taken.join(", ")));
+    }
 }

@@ -7,7 +7,11 @@
 mod blocked;
 mod bloom;
 mod count_min;
+mod counting;
+mod fuse;
 mod layered;
+mod others;
+mod scalable;
 pub mod slides;
 mod words;
 
@@ -28,6 +32,9 @@ pub struct Lesson(Numbers);
 enum Numbers {
     Blocked(blocked::Numbers),
     Bloom(bloom::Numbers),
+    Fuse(fuse::Numbers),
+    Counting(counting::Numbers),
+    Scalable(scalable::Numbers),
     Layered(layered::Numbers),
     CountMin(count_min::Numbers),
 }
@@ -48,21 +55,27 @@ pub struct Seen {
 }
 
 impl Lesson {
-    /// The kinds that have a lesson.
-    pub const KINDS: [Kind; 5] =
-        [Kind::Bloom, Kind::Blocked, Kind::CountMin, Kind::CountMinConservative, Kind::Layered];
-
     /// About a filter of this shape that holds this many keys (a layer of it, where it has layers); none
-    /// where its kind has no lesson.
+    /// where it counts, or grows.
     pub fn of_filter(shape: Shape, keys: u64) -> Option<Lesson> {
         Some(Lesson(match shape {
             Shape::Blocked { lines, hashes } => Numbers::Blocked(blocked::Numbers::of(keys, lines, hashes)),
             Shape::Bloom { bits, hashes } => Numbers::Bloom(bloom::Numbers::of(keys, bits, hashes)),
-            Shape::Layered { .. } => Numbers::Layered(layered::Numbers::of(keys, shape)),
-            Shape::Fuse { .. } | Shape::Counting { .. } | Shape::Scalable { .. } | Shape::CountMin { .. } => {
-                return None;
+            Shape::Fuse { slots, fingerprint_bits } => {
+                Numbers::Fuse(fuse::Numbers::of(keys, slots, fingerprint_bits))
             }
+            Shape::Counting { lines, hashes } => {
+                Numbers::Counting(counting::Numbers::of(keys, lines, hashes))
+            }
+            Shape::Layered { .. } => Numbers::Layered(layered::Numbers::of(keys, shape)),
+            Shape::Scalable { .. } | Shape::CountMin { .. } => return None,
         }))
+    }
+
+    /// About a filter that grows, whose first layer is for this many keys, at this rate, with so many layers;
+    /// none where there is no such layer.
+    pub fn of_growing(keys: u64, fpr: f64, layers: u32) -> Option<Lesson> {
+        Some(Lesson(Numbers::Scalable(scalable::Numbers::of(keys, fpr, layers)?)))
     }
 
     /// About counters of this shape that count a stream of this total weight; and the error and its
@@ -77,6 +90,9 @@ impl Lesson {
         let mut page = match &self.0 {
             Numbers::Blocked(numbers) => numbers.page(),
             Numbers::Bloom(numbers) => numbers.page(),
+            Numbers::Fuse(numbers) => numbers.page(),
+            Numbers::Counting(numbers) => numbers.page(),
+            Numbers::Scalable(numbers) => numbers.page(),
             Numbers::Layered(numbers) => numbers.page(),
             Numbers::CountMin(numbers) => numbers.page(),
         };
@@ -92,6 +108,9 @@ impl Lesson {
         match &self.0 {
             Numbers::Blocked(numbers) => numbers.json(),
             Numbers::Bloom(numbers) => numbers.json(),
+            Numbers::Fuse(numbers) => numbers.json(),
+            Numbers::Counting(numbers) => numbers.json(),
+            Numbers::Scalable(numbers) => numbers.json(),
             Numbers::Layered(numbers) => numbers.json(),
             Numbers::CountMin(numbers) => numbers.json(),
         }
@@ -106,14 +125,15 @@ impl Seen {
         };
         let (ones, what) = match self.kind {
             Kind::Layered => ("ones in the fullest layer", "records"),
+            Kind::Counting => ("counters above 0", "keys"),
             _ => ("bits that are ones", "keys"),
         };
         [
             Section::Heading(format!("Seen in {}", self.name)),
             Section::Steps(vec![
                 Step::new(ones, number::percent(self.fill)),
-                Step::new(format!("{what}, estimated from the ones"), keys),
-                Step::new("rate, estimated from the ones", number::rate(self.rate)),
+                Step::new(format!("{what}, estimated from that"), keys),
+                Step::new("rate, estimated from that", number::rate(self.rate)),
             ]),
         ]
     }

@@ -114,6 +114,29 @@ fn the_xor_layer_makes_random_records_rarer_and_recombined_ones_possible_to_tell
     assert_eq!(number("fpr_recombined_records_without_xor"), 1.0);
 }
 
+#[test]
+fn the_rates_of_a_filter_that_grows_add_up_to_less_than_its_rate() {
+    let json = Lesson::of_growing(1000, 0.01, 2).unwrap().json();
+    let (mut keys, mut sum) = (0, 0.0);
+    for (i, layer) in json["by_layer"].as_array().unwrap().iter().enumerate() {
+        keys += 1000 << i;
+        sum += 0.01 / ((i + 1) * (i + 2)) as f64;
+        assert_eq!(layer["keys_so_far"], keys, "{layer}");
+        // A layer is sized in whole lines, and takes for new what it does not mistake.
+        assert!(near(layer["fpr_so_far"].as_f64().unwrap(), sum, 0.03), "{layer}, {sum}");
+    }
+}
+
+#[test]
+fn counters_err_as_the_bits_that_they_replace_and_fingerprints_by_their_width() {
+    let counting = Lesson::of_filter(Shape::Counting { lines: 20, hashes: 8 }, 900).unwrap().json();
+    let blocked = Lesson::of_filter(Shape::Blocked { lines: 20, hashes: 8 }, 900).unwrap().json();
+    assert_eq!(counting["fpr"], blocked["fpr"]);
+    assert_eq!(counting["bits"].as_u64().unwrap(), 4 * blocked["bits"].as_u64().unwrap());
+    let fuse = Lesson::of_filter(Kind::Fuse.shape_for_rate(1000, 0.01).unwrap(), 1000).unwrap().json();
+    assert_eq!((fuse["width"].as_u64(), fuse["fpr"].as_f64()), (Some(7), Some(1.0 / 128.0)));
+}
+
 /// Whatever the numbers are, there is a page without holes.
 #[test]
 fn every_lesson_reads_well_at_the_ends_of_its_numbers() {
@@ -126,6 +149,11 @@ fn every_lesson_reads_well_at_the_ends_of_its_numbers() {
             lessons.extend(Lesson::of_filter(Shape::Layered { bits: 64, layers: 1, hashes }, keys));
         }
         lessons.extend(Lesson::of_filter(Shape::Blocked { lines: bits.div_ceil(512), hashes: 8 }, keys));
+    }
+    for (keys, fpr) in [(1, 0.5), (1_000, 0.01), (1 << 40, 1e-9)] {
+        lessons.extend(Lesson::of_filter(Kind::Fuse.shape_for_rate(keys, fpr).unwrap(), keys));
+        lessons.extend(Lesson::of_filter(Kind::Counting.shape_for_rate(keys, fpr).unwrap(), keys));
+        lessons.extend(Lesson::of_growing(keys, fpr, 3));
     }
     for (row, depth) in [(1, 1), (1, 64), (1 << 40, 64)] {
         for total in [0, 1, u64::MAX] {
