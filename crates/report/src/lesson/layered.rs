@@ -58,7 +58,7 @@ impl Rates {
 
 impl Numbers {
     pub fn of(items: u64, shape: Shape) -> Numbers {
-        let most = (shape.layers() + 2).max(8).min(tamis::layered::MOST_LAYERS);
+        let most = (shape.layers() + 2).clamp(8, tamis::layered::MOST_LAYERS);
         Numbers {
             items,
             shape,

@@ -157,13 +157,13 @@ impl Numbers {
 
     fn table(&self) -> Table {
         let columns =
-            ["layer", "its keys", "its rate", "its bits", "keys so far", "bits/key so far", "rate so far"];
+            ["layer", "its keys", "its rate", "its memory", "keys so far", "bits/key so far", "rate so far"];
         let row = |(i, grown): (usize, &Grown)| {
             vec![
                 i.to_string(),
                 number::count(grown.layer.keys),
                 number::rate(grown.layer.full_rate),
-                number::count(grown.layer.shape.bits()),
+                number::bytes(grown.layer.shape.words() * 8),
                 number::count(grown.keys),
                 plain(grown.bits as f64 / grown.keys as f64),
                 number::rate(grown.rate),

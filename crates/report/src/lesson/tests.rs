@@ -116,10 +116,10 @@ fn the_xor_layer_makes_random_records_rarer_and_recombined_ones_possible_to_tell
 
 #[test]
 fn the_rates_of_a_filter_that_grows_add_up_to_less_than_its_rate() {
-    let json = Lesson::of_growing(1000, 0.01, 2).unwrap().json();
+    let json = Lesson::of_growing(100_000, 0.01, 2).unwrap().json();
     let (mut keys, mut sum) = (0, 0.0);
     for (i, layer) in json["by_layer"].as_array().unwrap().iter().enumerate() {
-        keys += 1000 << i;
+        keys += 100_000 << i;
         sum += 0.01 / ((i + 1) * (i + 2)) as f64;
         assert_eq!(layer["keys_so_far"], keys, "{layer}");
         // A layer is sized in whole lines, and takes for new what it does not mistake.

@@ -10,10 +10,11 @@ pub fn one_in(rate: f64) -> String {
     if rate <= 0.0 {
         return "none".to_owned();
     }
-    // No more digits than can be meant: one in 46, one in 1,200.
+    // No more digits than can be meant: one in 46, one in 1,230.
     let others = 1.0 / rate;
-    let unit = 10f64.powf(others.log10().floor() - 1.0);
-    format!("one in {}", number::significant((others / unit).round() * unit, 2))
+    let digits = if others < 99.5 { 2 } else { 3 };
+    let unit = 10f64.powf(others.log10().floor() - f64::from(digits - 1));
+    format!("one in {}", number::significant((others / unit).round() * unit, 3))
 }
 
 /// `⁶`: an exponent.
@@ -52,7 +53,7 @@ mod tests {
     #[test]
     fn numbers_read_well_inside_of_sentences() {
         assert_eq!((one_in(0.0216).as_str(), one_in(1e-6).as_str()), ("one in 46", "one in 1,000,000"));
-        assert_eq!((one_in(3.6e-6).as_str(), one_in(0.3).as_str()), ("one in 280,000", "one in 3.3"));
+        assert_eq!((one_in(3.6e-6).as_str(), one_in(0.3).as_str()), ("one in 278,000", "one in 3.3"));
         assert_eq!((one_in(0.75).as_str(), one_in(0.0).as_str()), ("75 % of all", "none"));
         assert_eq!(raised(16), "¹⁶");
         assert_eq!(apart(0.011, 0.010), "+10 %");

@@ -78,7 +78,7 @@ impl Numbers {
     pub fn of(keys: u64, bits: u64, hashes: u32) -> Numbers {
         let bits_per_key = bits as f64 / keys as f64;
         let best = bloom::hashes_for_bits_per_key(bits_per_key);
-        let last = (best * 2).max(hashes + 2).max(10).min(bloom::MOST_HASHES);
+        let last = (best * 2).max(hashes + 2).clamp(10, bloom::MOST_HASHES);
         let mut sizes = vec![10, 100, 1_000, 10_000, 1_000_000, keys];
         sizes.sort_unstable();
         sizes.dedup();
