@@ -144,7 +144,7 @@ impl Numbers {
                 self.counter_bits,
                 number::bytes(self.bytes(here))
             )),
-            Figure::new("largest error, εN", number::count(here.bound(self.total)))
+            Figure::new("error bound, εN", number::count(here.bound(self.total)))
                 .note(format!("{} of the total", number::percent(here.epsilon))),
             Figure::new("exceeded with, δ", number::rate(here.delta)).note(one_in(here.delta)),
         ]
@@ -163,10 +163,10 @@ impl Numbers {
                     "It errs",
                     format!(
                         "on one side only: the number is never too low. It is too high by more than {} (for a total of \
-                         {}) for {} of the keys that are asked for at most.",
+                         {}) with a probability of at most {}, for each key that is asked for.",
                         number::count(here.bound(self.total)),
                         number::count(self.total),
-                        number::percent(here.delta)
+                        number::rate(here.delta)
                     ),
                 ),
                 Step::new(
@@ -285,7 +285,7 @@ impl Numbers {
                 Mark::VerticalRule { name: "yours".into(), x: f64::from(self.here.depth) },
             ],
         };
-        let names = ["d", "w", "ε = e/w", "largest error, εN", "δ = e^(−d)"];
+        let names = ["d", "w", "ε = e/w", "error bound, εN", "δ = e^(−d)"];
         let mut columns: Vec<Column> = names.map(Column::right).to_vec();
         columns.push(Column::left(""));
         let row = |point: &Point| {

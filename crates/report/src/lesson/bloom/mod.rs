@@ -58,7 +58,7 @@ impl Numbers {
                     format!(
                         "on one side only. A key of the set is always found: its bits were set to 1, and no bit goes \
                          back to 0. A key that is not in the set passes as well if all of its bits happen to be 1. \
-                         Here that is {} of them: a rate of {}.",
+                         Here that happens with a probability of {1}: {0}.",
                         one_in(here.exact),
                         number::rate(here.exact)
                     ),
