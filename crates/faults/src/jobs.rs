@@ -127,6 +127,8 @@ pub const JOBS: &[Job] = &[
         Kept { continued: &["out.txt", "bad.txt"], growing: &["holes.csv", "ask.txt"], ..STREAM }),
     again("test --report", &["build rows.csv --key id --group g -o set.tamis", "test set.tamis rows.csv --report page.html"],
         "test set.tamis rows.csv --random 50 --report page.html"),
+    again("explain --report", &["explain blocked --keys 100 --fpr 0.1 --report page.html"],
+        "explain bloom --keys 100 --fpr 0.1 --report page.html"),
     again("inspect --raw-bits", &["build rows.csv --key id -o set.tamis"], "inspect set.tamis --raw-bits bits"),
     again("generate", &[], "generate ratings --rows 50 -o out.tsv"),
 ];

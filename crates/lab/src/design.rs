@@ -16,15 +16,10 @@ use tamis_make::rows::{Key, Take};
 use tamis_make::{number, parallel};
 use tamis_read::Control;
 use tamis_read::error::Result;
+use tamis_report::lesson::slides::{BITS_PER_KEY, PRINTED, REMARKS};
 use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Table};
 
 use crate::generate;
-
-/// Bits per key, as in the slides.
-pub const BITS_PER_KEY: u64 = 8;
-
-/// What the slides print for a billion keys, by number of hash functions.
-const PRINTED: [(u32, f64); 3] = [(1, 0.1175), (2, 0.0493), (6, 0.0216)];
 
 /// What is measured.
 #[derive(Debug, Clone)]
@@ -81,7 +76,8 @@ fn point(job: &Job, hashes: u32, control: &Control) -> Result<Point> {
     let bits = job.keys.saturating_mul(BITS_PER_KEY);
     let common = Common { kind: Kind::Bloom, hash: tamis::hash::Scheme::DEFAULT, recipe: Recipe::lines() };
     let shape = Shape::Bloom { bits, hashes };
-    let group = GroupParams::filter(Name::default(), job.keys, slides(hashes), shape);
+    let fpr = bloom::textbook_rate(job.keys, bits, hashes);
+    let group = GroupParams::filter(Name::default(), job.keys, fpr, shape);
     let placing = Placing::new(&Params::new(common, vec![group])?);
     let mut words = placing.empty()?;
 
@@ -161,19 +157,6 @@ fn ones(words: &Words, threads: usize) -> Result<u64> {
     let count = |i: usize| Ok(pieces[i].iter().map(|word| u64::from(word.count_ones())).sum::<u64>());
     Ok(parallel::each(threads, pieces.len(), count)?.into_iter().sum())
 }
-
-/// The slides' formula: (1 − e^(−k·m/n))^k at 8 bits per key.
-fn slides(hashes: u32) -> f64 {
-    let k = f64::from(hashes);
-    (1.0 - (-k / BITS_PER_KEY as f64).exp()).powf(k)
-}
-
-/// What the slides say, and where it does not hold.
-pub const REMARKS: &str = "A key is k darts thrown at the bits; a bit stays 0 with probability (1 − 1/x)^y ≈ e^(−y/x) for y darts and \
-x bits. With one hash function the rate is the share of bits that are set, 1 − e^(−1/8) = 0.1175; with two it is the square of \
-1 − e^(−1/4), which is 0.0489: the slides print 0.0493. The best k is 8 ln 2 = 5.54, so 6. Where the slides say that \
-k = bits/keys gives a collision probability of 1/e, 1/e is the probability that a bit stays zero; the rate at k = 8 is \
-(1 − 1/e)⁸ = 0.0255.";
 
 impl Point {
     /// False positives / probes.
@@ -298,12 +281,5 @@ mod tests {
         let three = design(&Job { threads: 3, ..job }, &Control::default()).unwrap();
         let counts = |design: &Design| design.points.iter().map(|p| (p.found, p.ones)).collect::<Vec<_>>();
         assert_eq!(counts(&one), counts(&three));
-    }
-
-    #[test]
-    fn the_formula_gives_what_the_slides_print_but_for_two_hashes() {
-        for (hashes, printed) in PRINTED {
-            assert_eq!((slides(hashes) - printed).abs() < 5e-5, hashes != 2, "{hashes}");
-        }
     }
 }

@@ -39,6 +39,8 @@ pub enum Section {
     Table(Table),
     /// Charts, beside each other where there is room.
     Charts(Vec<Chart>),
+    /// A derivation, step by step; or short answers to short questions.
+    Steps(Vec<Step>),
     /// Something that the reader should not miss.
     Note(Gravity, String),
 }
@@ -54,6 +56,22 @@ pub struct Figure {
     pub note: Option<String>,
 }
 
+/// A step of a derivation: `the bit stays 0`, `e^(−n/m) = 0.8825`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Step {
+    /// What it is about.
+    pub what: String,
+    /// What holds of it.
+    pub holds: String,
+}
+
+impl Step {
+    /// A step.
+    pub fn new(what: impl Into<String>, holds: impl Into<String>) -> Step {
+        Step { what: what.into(), holds: holds.into() }
+    }
+}
+
 /// How grave a note is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gravity {
@@ -63,6 +81,17 @@ pub enum Gravity {
     Warning,
     /// Something is wrong.
     Error,
+}
+
+impl Gravity {
+    /// The word that a note begins with.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Gravity::Info => "Note:",
+            Gravity::Warning => "Warning:",
+            Gravity::Error => "Failed:",
+        }
+    }
 }
 
 impl Figure {
@@ -106,7 +135,9 @@ impl Section {
     fn html(&self) -> String {
         match self {
             Section::Heading(text) => format!("<h2>{}</h2>\n", escape(text)),
-            Section::Text(text) => paragraphs(text),
+            Section::Text(text) => {
+                paragraphs(text).iter().map(|text| format!("<p>{}</p>\n", escape(text))).collect()
+            }
             Section::Figures(figures) => {
                 let figures: String = figures.iter().map(figure).collect();
                 format!("<dl class=\"figures\">\n{figures}</dl>\n")
@@ -117,12 +148,19 @@ impl Section {
                     charts.iter().map(|chart| format!("<figure>\n{}</figure>\n", chart.svg())).collect();
                 format!("<div class=\"charts\">\n{charts}</div>\n")
             }
-            Section::Note(kind, text) => {
-                let (class, word) = match kind {
-                    Gravity::Info => ("callout", "Note:"),
-                    Gravity::Warning => ("callout warning", "Warning:"),
-                    Gravity::Error => ("callout error", "Failed:"),
+            Section::Steps(steps) => {
+                let step = |Step { what, holds }: &Step| {
+                    format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape(what), escape(holds))
                 };
+                format!("<dl class=\"steps\">\n{}</dl>\n", steps.iter().map(step).collect::<String>())
+            }
+            Section::Note(kind, text) => {
+                let class = match kind {
+                    Gravity::Info => "callout",
+                    Gravity::Warning => "callout warning",
+                    Gravity::Error => "callout error",
+                };
+                let word = kind.word();
                 format!("<p class=\"{class}\" role=\"note\"><strong>{word}</strong> {}</p>\n", escape(text))
             }
         }
@@ -142,11 +180,8 @@ fn figure(figure: &Figure) -> String {
     )
 }
 
-fn paragraphs(text: &str) -> String {
+/// The paragraphs of a text, which empty lines part, each in one line.
+pub(super) fn paragraphs(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let paragraph = |lines: &[&str]| match lines.join(" ") {
-        text if text.is_empty() => String::new(),
-        text => format!("<p>{}</p>\n", escape(&text)),
-    };
-    lines.split(|line| line.is_empty()).map(paragraph).collect()
+    lines.split(|line| line.is_empty()).map(|lines| lines.join(" ")).filter(|text| !text.is_empty()).collect()
 }

@@ -12,7 +12,7 @@ use tamis_make::number;
 use tamis_make::spread;
 use tamis_read::Error;
 
-use super::{explain, inspect};
+use super::{inspect, understood};
 use crate::arguments::{Counting, Keys, Kinds, Reading, Sizes, memory, share};
 use crate::show::{Output, wrong};
 use crate::spark::{self, On};
@@ -108,7 +108,7 @@ impl Build {
         warn_of_other_columns(output, &job);
         if self.explain {
             self.reading.refuse_aside()?;
-            return explain::show(output, &self.reading.request(), &job);
+            return understood::show(output, &self.reading.request(), &job);
         }
         let path = self.output.expect("clap asks for it");
         let report = progress::run(output, "building", |control| match exact {

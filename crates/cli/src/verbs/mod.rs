@@ -22,6 +22,7 @@ mod reproduce;
 mod stream;
 mod test;
 mod top;
+mod understood;
 mod verify;
 mod windows;
 
@@ -42,6 +43,7 @@ use crate::show::{Output, usage};
 pub enum Verb {
     Demo(demo::Demo),
     Generate(generate::Generate),
+    Explain(explain::Explain),
     Plan(plan::Plan),
     Build(build::Build),
     Add(add::Add),
@@ -153,6 +155,7 @@ impl Verb {
     fn named(&self) -> Named<'_> {
         match self {
             Verb::Generate(verb) => verb.named(),
+            Verb::Explain(verb) => verb.named(),
             Verb::Plan(verb) => verb.named(),
             Verb::Build(verb) => verb.named(),
             Verb::Add(verb) => verb.named(),
@@ -189,6 +192,7 @@ impl Verb {
         match self {
             Verb::Demo(verb) => verb.run(output),
             Verb::Generate(verb) => verb.run(output),
+            Verb::Explain(verb) => verb.run(output),
             Verb::Plan(verb) => verb.run(output),
             Verb::Build(verb) => verb.run(output),
             Verb::Add(verb) => verb.run(output),

@@ -15,6 +15,7 @@ use tamis_make::leftovers::TemporaryFolder;
 use tamis_make::names::Content;
 use tamis_make::parallel;
 use tamis_report::Page;
+use tamis_report::lesson::slides;
 
 use crate::show::Output;
 use crate::{arguments, notes, progress};
@@ -111,7 +112,7 @@ impl Design {
                 "build_seconds": point.build.as_secs_f64(), "probe_seconds": point.probe.as_secs_f64(),
             })
         };
-        let text = format!("{}\n{}", found.table().text(), design::REMARKS);
+        let text = format!("{}\n{}", found.table().text(), slides::REMARKS);
         let points: Vec<_> = found.points.iter().map(point).collect();
         output.result(text, json!({ "keys": keys, "points": points }))?;
         Ok(ExitCode::SUCCESS)

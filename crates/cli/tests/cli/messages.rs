@@ -71,6 +71,11 @@ fn plan_says_what_it_said_before() {
 }
 
 #[test]
+fn explain_says_what_it_said_before() {
+    said("explain");
+}
+
+#[test]
 fn add_remove_and_merge_say_what_they_said_before() {
     ["add", "remove", "remove-group", "merge"].iter().for_each(|verb| said(verb));
 }

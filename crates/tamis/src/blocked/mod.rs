@@ -40,7 +40,8 @@ mod sketch;
 pub(crate) mod unit;
 
 pub use params::{
-    LINE_BITS, best_for_rate, expected_rate, hashes_for_bits_per_key, keys_that_came, new_keys_of,
+    HASHES, LINE_BITS, Load, best_for_rate, expected_rate, hashes_for_bits_per_key, keys_that_came, loads,
+    new_keys_of,
 };
 pub use sketch::{Blocked, Mask, line_of, set_lines};
 pub(crate) use sketch::{covers, mask, ones_in, with_hashes};

@@ -1,39 +1,75 @@
 //! Sizing: exact, and the same on every machine.
 
+use alloc::vec::Vec;
+
 use crate::real::{exp, floor, log1p, power};
 
 /// Bits in a line.
 pub const LINE_BITS: u64 = 512;
 
 /// The numbers of hashes that there are: lanes of 512, 256, 128, 64, 32 and 16 bits.
-const HASHES: [u32; 6] = [1, 2, 4, 8, 16, 32];
+pub const HASHES: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
 /// The expected rate of false positives of a filter of this many lines that holds this many keys.
 pub fn expected_rate(keys: u64, lines: u64, hashes: u32) -> f64 {
     if keys == 0 {
         return 0.0;
     }
+    let (mut sum, mut weights) = (0.0, 0.0);
+    over_lines(keys, lines, hashes, |_, weight, hit| {
+        sum += weight * hit;
+        weights += weight;
+    });
+    sum / weights
+}
+
+/// Lines that hold the same number of keys.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Load {
+    /// The keys in such a line.
+    pub keys: u64,
+    /// The share of lines that are expected to be such.
+    pub share: f64,
+    /// The rate of false positives of keys that come to such a line.
+    pub rate: f64,
+}
+
+/// The lines by how many keys they hold, fewest first: what [`expected_rate`] is the mean of. Loads rarer
+/// than one in 10¹⁸ are left out. Where all lines are full to the last bit, one load stands for all.
+pub fn loads(keys: u64, lines: u64, hashes: u32) -> Vec<Load> {
+    let mut loads = Vec::new();
+    let mut weights = 0.0;
+    over_lines(keys, lines, hashes, |keys, weight, hit| {
+        loads.push(Load { keys: keys as u64, share: weight, rate: hit });
+        weights += weight;
+    });
+    loads.sort_by_key(|load| load.keys);
+    loads.iter_mut().for_each(|load| load.share /= weights);
+    loads
+}
+
+/// Gives, for each number of keys that a line may hold, how likely that is beside the likeliest number, and
+/// the rate of false positives in such a line.
+fn over_lines(keys: u64, lines: u64, hashes: u32, mut each: impl FnMut(f64, f64, f64)) {
     let n = keys as f64;
     let lane = f64::from(hashes) / LINE_BITS as f64;
     // The share of a lane that j keys leave empty, and the probability that another key hits.
     let empty = |j: f64| exp(j * log1p(-lane));
     let hit = |empty: f64| power(1.0 - empty, hashes);
     if lines == 1 {
-        return hit(empty(n));
+        return each(n, 1.0, hit(empty(n)));
     }
-    // Walk from the mode outwards with weights relative to it, and divide by their sum: no
+    // Walk from the mode outwards with weights relative to it, to be divided by their sum: no
     // factorials, no underflow.
     let q = 1.0 / lines as f64;
     let odds = q / (1.0 - q);
     let mode = floor((n + 1.0) * q).min(n);
     if mode > 1e5 {
-        return 1.0; // no line has a bit left, to the last digit: the walk below would give the same, later
+        return each(mode, 1.0, 1.0); // no line has a bit left, to the last digit: the walk would say so, later
     }
-    let (mut sum, mut weights) = (0.0, 0.0);
     let (mut j, mut weight, mut left) = (mode, 1.0, empty(mode));
     while weight > 1e-18 {
-        sum += weight * hit(left);
-        weights += weight;
+        each(j, weight, hit(left));
         if j >= n {
             break;
         }
@@ -50,10 +86,8 @@ pub fn expected_rate(keys: u64, lines: u64, hashes: u32) -> f64 {
             break;
         }
         // Close to no keys the quotient may overshoot by a rounding error.
-        sum += weight * hit(left.min(1.0));
-        weights += weight;
+        each(j, weight, hit(left.min(1.0)));
     }
-    sum / weights
 }
 
 /// How many keys, no two the same, have come on average when this many of them were new to the filter
@@ -126,7 +160,6 @@ mod tests {
     use crate::blocked::Blocked;
     use crate::hash::xxh3;
     use alloc::vec;
-    use alloc::vec::Vec;
 
     /// Named after what was seen: `plan --keys 7e16 --bits 2000 --kind blocked` did not end.
     #[test]
@@ -134,6 +167,39 @@ mod tests {
         assert_eq!(expected_rate(70_000_000_000_000_000, 3, 8), 1.0);
         // Where it begins to be said at once, the walk agrees.
         assert_eq!(expected_rate(99_999 * 7, 7, 1), 1.0);
+    }
+
+    #[test]
+    fn lines_by_their_keys_have_the_binomial_shares_and_the_rate_is_their_mean() {
+        for (keys, lines, hashes) in [(1u64, 1u64, 8u32), (5, 3, 2), (40, 7, 4), (600, 11, 8), (900, 20, 32)]
+        {
+            let loads = loads(keys, lines, hashes);
+            // A naive model: the shares key by key, each going to a given line or not.
+            let mut shares = vec![0.0; keys as usize + 1];
+            shares[0] = 1.0;
+            let q = 1.0 / lines as f64;
+            for _ in 0..keys {
+                for j in (0..shares.len()).rev() {
+                    shares[j] = shares[j] * (1.0 - q) + if j > 0 { shares[j - 1] * q } else { 0.0 };
+                }
+            }
+            let mut mean = 0.0;
+            for (j, share) in shares.iter().enumerate() {
+                let set = 1.0 - (1.0 - f64::from(hashes) / 512.0).powi(j as i32);
+                let rate = set.powi(hashes as i32);
+                mean += share * rate;
+                match loads.iter().find(|load| load.keys == j as u64) {
+                    Some(load) => {
+                        assert!((load.share - share).abs() < 1e-12 && (load.rate - rate).abs() < 1e-12);
+                    }
+                    None => assert!(*share < 1e-15, "{keys} keys, {lines} lines: {j} in one"),
+                }
+            }
+            let said = expected_rate(keys, lines, hashes);
+            assert!((said / mean - 1.0).abs() < 1e-9, "{said}, {mean}");
+            assert!(loads.is_sorted_by_key(|load| load.keys));
+        }
+        assert_eq!(loads(70_000_000_000_000_000, 3, 8).len(), 1, "all are full");
     }
 
     #[test]

@@ -37,7 +37,10 @@ mod ranges;
 mod sketch;
 
 pub(crate) use params::sizing_rate;
-pub use params::{MOST_HASHES, best_for_rate, expected_rate, hashes_for_bits_per_key, published_shape};
+pub use params::{
+    MOST_HASHES, best_for_rate, best_hashes, expected_rate, hashes_for_bits_per_key, published_shape,
+    share_of_ones, textbook_rate, textbook_zeros,
+};
 pub use ranges::Scratch;
 pub(crate) use sketch::position;
 pub use sketch::{Bloom, Positions, positions};

@@ -29,6 +29,29 @@ pub fn expected_rate(keys: u64, bits: u64, hashes: u32) -> f64 {
     nearly_normal(throws, bits as f64, hashes)
 }
 
+/// The expected share of ones among m bits: 1 − (1 − 1/m)^(kn), exactly.
+pub fn share_of_ones(keys: u64, bits: u64, hashes: u32) -> f64 {
+    -expm1(keys as f64 * f64::from(hashes) * log1p(-1.0 / bits as f64))
+}
+
+/// The share of zeros by the textbook: e^(−kn/m).
+pub fn textbook_zeros(keys: u64, bits: u64, hashes: u32) -> f64 {
+    exp(-(keys as f64 * f64::from(hashes)) / bits as f64)
+}
+
+/// The rate by the textbook: (1 − e^(−kn/m))^k. It is below [`expected_rate`], by little in a large filter,
+/// and nothing is sized by it.
+pub fn textbook_rate(keys: u64, bits: u64, hashes: u32) -> f64 {
+    let ones = -expm1(-(keys as f64 * f64::from(hashes)) / bits as f64);
+    power(ones, hashes)
+}
+
+/// The number of hashes, not rounded, at which the rate by the textbook is lowest: (m/n) ln 2. Half of the
+/// bits are then ones.
+pub fn best_hashes(keys: u64, bits: u64) -> f64 {
+    bits as f64 / keys as f64 * core::f64::consts::LN_2
+}
+
 /// The whole distribution of the number of set bits, throw by throw.
 fn small(throws: usize, bits: u64, hashes: u32) -> f64 {
     let m = bits as f64;
@@ -133,6 +156,21 @@ mod tests {
                     "k = {k}, {bits} bits: {series} against {exact}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn the_textbook_has_the_known_numbers_and_is_a_little_too_low() {
+        let (n, m) = (1_000_000_000, 8_000_000_000);
+        for (k, rate) in [(1, 0.117_503_1), (2, 0.048_929_1), (6, 0.021_577_1), (8, 0.025_491_7)] {
+            assert!((textbook_rate(n, m, k) - rate).abs() < 5e-8, "{k}: {}", textbook_rate(n, m, k));
+        }
+        assert!((textbook_zeros(n, m, 8) * core::f64::consts::E - 1.0).abs() < 1e-12, "1/e stay zero");
+        assert!((best_hashes(n, m) - 5.545_177).abs() < 1e-6);
+        for (keys, bits, k) in [(10, 80, 6), (100, 800, 6), (1000, 8000, 3), (n, m, 6)] {
+            let (textbook, fill) = (textbook_rate(keys, bits, k), share_of_ones(keys, bits, k));
+            let exact = expected_rate(keys, bits, k);
+            assert!(textbook < power(fill, k) && power(fill, k) < exact, "{keys} keys");
         }
     }
 

@@ -73,8 +73,8 @@ mod params;
 mod sketch;
 
 pub use params::{
-    LEAST_BITS, MOST_LAYERS, layers_for, shape_for_bits, shape_for_rate, shape_of, typical_keywords,
-    whole_rate,
+    LEAST_BITS, MOST_LAYERS, beginning_rate, layers_for, shape_for_bits, shape_for_rate, shape_of,
+    typical_keywords, whole_rate,
 };
 pub(crate) use sketch::possible;
 pub use sketch::{Answer, Layered, addresses};

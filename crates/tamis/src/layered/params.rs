@@ -70,3 +70,9 @@ pub fn typical_keywords(layers: u32) -> u32 {
 pub fn whole_rate(layer_rate: f64, layers: u32) -> f64 {
     power(layer_rate, typical_keywords(layers) + 1)
 }
+
+/// The same without the XOR layer: of the first keywords of random records, which are asked for in the other
+/// layers alone.
+pub fn beginning_rate(layer_rate: f64, layers: u32) -> f64 {
+    power(layer_rate, typical_keywords(layers))
+}
