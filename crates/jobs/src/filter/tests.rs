@@ -72,6 +72,7 @@ fn job(folder: &Path, input: &str) -> Job {
             null: None,
         },
         ask: Ask::Any,
+        extent: Extent::Record,
         invert: false,
         tag: None,
         output: Destination::File(folder.join("out")),
