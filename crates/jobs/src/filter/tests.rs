@@ -206,6 +206,7 @@ proptest! {
         let question = apart::Question {
             group: group.and_then(|name| file.params().find(name.as_bytes())),
             recipe: job.recipe.clone(),
+            extent: Extent::Record,
             invert,
             on_bad: OnBad::Skip,
         };
