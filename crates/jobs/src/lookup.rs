@@ -98,9 +98,7 @@ impl<'f> Lookup<'f> {
 
     /// Whether the key of these parts may be in one of the groups.
     pub fn contains_one(&self, parts: &[Option<&[u8]>]) -> Result<bool, BadValue> {
-        let any = |key: &KeyBatch, at| {
-            (0..self.filters.len()).any(|group| self.filters.has(group, key, at))
-        };
+        let any = |key: &KeyBatch, at| (0..self.filters.len()).any(|group| self.filters.has(group, key, at));
         self.one(parts, any, |found, other| *found |= other)
     }
 

@@ -444,7 +444,9 @@ impl File {
         let Question { asked, asks, filled, forms, group, bad, threads } =
             self.question(true, keys, group, bad, on)?;
         let found = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, group, Extent::Record)?.in_forms(forms).estimates(&asked, bad, threads, control)
+            Lookup::new(&self.file, group, Extent::Record)?
+                .in_forms(forms)
+                .estimates(&asked, bad, threads, control)
         })?;
         let hits = found.iter().flatten().filter(|estimate| **estimate > 0).count();
         self.hear(py, &asks, filled, hits as u64)?;

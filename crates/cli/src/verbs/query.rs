@@ -31,7 +31,7 @@ Examples:
   cut -f1 titles.tsv | tamis query ratings.tamis
   tamis query movies.tamis 'space, alien, survival'          a record of keywords
   tamis query movies.tamis --partial 'space, alien'          the first keywords of a record
-  tamis query films.tamis '[\"space\", \"alien\"]'             keywords that stand in a JSON list
+  tamis query films.tamis '[\"space\", \"alien\"]'               keywords that stand in a JSON list
   printf 'ann\\t2026-11-15\\n' | tamis query visits.tamis     a compound key, parts separated by tabs
   tamis query users.tamis --removed gone.tamis ann@example.org   in the first, and not in the second
   tamis query hits.tamis 203.0.113.7                         how often it occurred (count-min)
@@ -58,8 +58,8 @@ XOR layer is not asked: `yes` says that each keyword may be at its place in some
 has them all. A third column (--json: `layers_asked`) says which layers were asked. Keyword i is in layer i; \
 where records have more keywords than there are layers, the first layer follows the last. So with 2 layers the \
 first keyword of a query is found where a record has it as its first, third or fifth; with 1 layer, at any \
-place. Keywords that follow others in the data cannot be asked without them; with :sort, the first keywords are \
-the first in that order.
+place. A keyword is asked at the place that it has in the query; with :sort, in the order of the keywords that are \
+given.
 
 With --removed FILE, a key is found if it may be in the first file and not in the second, group by group \
 (or, where the second has no groups, in all). The second has false positives, too: at its rate, a key that \

@@ -42,10 +42,19 @@ fn a_query_is_a_whole_record_unless_it_is_partial() {
     folder.ok("build films.csv --kind layered --keywords tags:split=, --layers 2 --fpr 0.001 --group kind -o f.tamis -q");
     let ask = |words: &[&str]| folder.run_words(&[&["query", "f.tamis"], words].concat(), "");
     // The first keywords of a record, and keywords of two records: none of them is a record.
-    for (query, layers) in [("space", "layer 1 of 2"), ("love", "layer 1 of 2"), ("space, alien", "layers 1-2 of 2"), ("space, war", "layers 1-2 of 2")] {
+    for (query, layers) in [
+        ("space", "layer 1 of 2"),
+        ("love", "layer 1 of 2"),
+        ("space, alien", "layers 1-2 of 2"),
+        ("space, war", "layers 1-2 of 2"),
+    ] {
         let whole = ask(&[query]);
         assert_eq!((whole.code, whole.out), (1, format!("{query}\t\n")));
-        assert!(whole.err.contains("--partial") && whole.err.contains("1 record that is not in the set"), "{}", whole.err);
+        assert!(
+            whole.err.contains("--partial") && whole.err.contains("1 record that is not in the set"),
+            "{}",
+            whole.err
+        );
         let partial = ask(&["--partial", query]);
         assert_eq!((partial.code, partial.out), (0, format!("{query}\ta\t{layers}\n")));
         assert!(partial.err.contains("without the XOR layer"), "{}", partial.err);
@@ -58,8 +67,12 @@ fn a_query_is_a_whole_record_unless_it_is_partial() {
     let none = ask(&["nothing, of, this", "-q"]);
     assert_eq!((none.code, none.out.as_str(), none.err.as_str()), (1, "nothing, of, this\t\n", ""));
 
-    let json = |words: &[&str]| -> serde_json::Value { ask(&[words, &["--json"]].concat()).out.parse().unwrap() };
-    assert_eq!(json(&["space, alien"])[0], serde_json::json!({"key": "space, alien", "found": false, "groups": []}));
+    let json =
+        |words: &[&str]| -> serde_json::Value { ask(&[words, &["--json"]].concat()).out.parse().unwrap() };
+    assert_eq!(
+        json(&["space, alien"])[0],
+        serde_json::json!({"key": "space, alien", "found": false, "groups": []})
+    );
     assert_eq!(
         json(&["--partial", "space, alien"])[0],
         serde_json::json!({"key": "space, alien", "found": true, "groups": ["a"], "layers_asked": [1, 2]})
@@ -67,7 +80,10 @@ fn a_query_is_a_whole_record_unless_it_is_partial() {
 
     folder.write("new.csv", "tags\nspace\n\"love,war\"\n\"space, war\"\nwar\n");
     assert_eq!(folder.ok("filter f.tamis new.csv -q"), "tags\n\"love,war\"\n");
-    assert_eq!(folder.ok("filter f.tamis new.csv --partial -q"), "tags\nspace\n\"love,war\"\n\"space, war\"\n");
+    assert_eq!(
+        folder.ok("filter f.tamis new.csv --partial -q"),
+        "tags\nspace\n\"love,war\"\n\"space, war\"\n"
+    );
     assert_eq!(folder.ok("filter f.tamis new.csv --partial --invert -q"), "tags\nwar\n");
     assert!(folder.ok("filter f.tamis new.csv --partial --tag=in -q").contains("\"space, war\",a\n"));
     let counted = folder.json("filter f.tamis new.csv --partial --count");

@@ -32,7 +32,7 @@ impl Layers {
     fn shaped_as(folder: &Folder, file: &str) -> Layers {
         let group = &folder.json(&format!("inspect {file}"))["groups"][0];
         let number = |name: &str| group[name].as_u64().unwrap();
-        let (layers, m, k) = (number("layers") as usize, number("slots"), number("hashes"));
+        let (layers, m, k) = (number("layers") as usize, number("layer_bits"), number("hashes"));
         Layers { bits: vec![vec![false; m as usize]; layers + 1], m, k }
     }
 
@@ -60,9 +60,10 @@ impl Layers {
 
     /// The first half of Algorithm 4: the keywords in their layers.
     fn in_layers(&self, record: &[String]) -> bool {
-        record.iter().enumerate().all(|(i, word)| {
-            (0..self.k).all(|j| self.bits[i % self.layers()][self.address(word, j)])
-        })
+        record
+            .iter()
+            .enumerate()
+            .all(|(i, word)| (0..self.k).all(|j| self.bits[i % self.layers()][self.address(word, j)]))
     }
 
     /// Algorithm 4.
@@ -77,7 +78,7 @@ struct Set {
     table: String,
     field: &'static str,
     records: Vec<Record>,
-    /// How a record is written in a cell; the second number chooses among several ways.
+    /// How a record is written in a query, in two ways: 1 (and every odd number) is that of rows.
     cell: fn(&[String], u64) -> String,
 }
 
@@ -125,7 +126,7 @@ fn named(cell: &str) -> Record {
     distinct(list.iter().map(|element| element["name"].as_str().unwrap().to_owned()))
 }
 
-/// As a list of objects, or of the keywords alone.
+/// As a list of the keywords alone, or of objects.
 fn listed(record: &[String], way: u64) -> String {
     let objects = record.iter().map(|word| serde_json::json!({ "id": 7, "name": word }));
     if way % 2 == 0 { serde_json::json!(record).to_string() } else { Value::from_iter(objects).to_string() }
@@ -150,7 +151,8 @@ fn public(name: &str, field: &'static str) -> Option<Set> {
     };
     let (of, json) = (field.split(':').next().unwrap(), field.contains("json"));
     let cells = column(&table, of);
-    let records = cells.iter().filter(|cell| !cell.is_empty()).map(|cell| if json { named(cell) } else { split(cell) });
+    let records =
+        cells.iter().filter(|cell| !cell.is_empty()).map(|cell| if json { named(cell) } else { split(cell) });
     let records = records.filter(|record| !record.is_empty()).collect();
     Some(Set { table, field, records, cell: if json { listed } else { joined } })
 }
@@ -196,8 +198,8 @@ fn asked(members: &[Record]) -> Vec<Record> {
 /// A table of records with their numbers.
 fn table(set: &Set, records: &[Record]) -> String {
     let column = set.field.split(':').next().unwrap();
-    let cell = |(i, record): (usize, &Record)| (set.cell)(record, i as u64).replace('"', "\"\"");
-    let rows = records.iter().enumerate().map(|row| format!("{},\"{}\"\n", row.0, cell(row)));
+    let cell = |record: &Record| (set.cell)(record, 1).replace('"', "\"\"");
+    let rows = records.iter().enumerate().map(|(i, record)| format!("{i},\"{}\"\n", cell(record)));
     format!("number,{column}\n{}", rows.collect::<String>())
 }
 
@@ -206,7 +208,7 @@ fn recombined_records_are_answered_as_algorithm_4_answers_them() {
     for set in sets() {
         let folder = Folder::new();
         folder.write("data.csv", &set.table);
-        let build = format!("--kind layered --keywords {} --layers 3 --fpr 0.05", set.field);
+        let build = format!("--kind layered --keywords {} --layers 3 --keys 4000 --fpr 0.05", set.field);
         folder.ok(&format!("build data.csv {build} --bad-rows skip -o f.tamis -q"));
         let mut model = Layers::shaped_as(&folder, "f.tamis");
         set.records.iter().for_each(|record| model.insert(record));
@@ -285,7 +287,10 @@ fn false_positives_are_those_that_algorithm_5_detects() {
         let detected = |kind: &str| {
             for (half, name) in halves.iter().zip(["b", "c"]) {
                 folder.write("half.csv", table(&set, half));
-                folder.ok(&format!("build half.csv {kind} --keywords {} --fpr 0.05 -o {name}.tamis -q", set.field));
+                folder.ok(&format!(
+                    "build half.csv {kind} --keywords {} --fpr 0.05 -o {name}.tamis -q",
+                    set.field
+                ));
             }
             folder.ok("filter b.tamis all.csv -q -o in-b.csv");
             folder.json("filter c.tamis in-b.csv --count")["admitted"].as_u64().unwrap()
@@ -305,7 +310,7 @@ fn false_positives_are_those_that_algorithm_5_detects() {
         let models = halves.iter().zip(["b.tamis", "c.tamis"]).map(|(half, file)| {
             let group = &folder.json(&format!("inspect {file}"))["groups"][0];
             let number = |name: &str| group[name].as_u64().unwrap();
-            let mut model = Classic { bits: vec![false; number("slots") as usize], k: number("hashes") };
+            let mut model = Classic { bits: vec![false; number("bits") as usize], k: number("hashes") };
             for record in *half {
                 model.positions(record).into_iter().for_each(|at| model.bits[at] = true);
             }
@@ -322,7 +327,9 @@ fn false_positives_are_those_that_algorithm_5_detects() {
 /// Keywords with blanks at their ends, or commas in them: a query is made as a row is.
 #[test]
 fn every_row_of_a_public_table_is_found_by_its_own_cell() {
-    for (name, field) in [("tmdb_5000_movies.csv", "keywords:json=name"), ("netflix_titles.csv", "cast:split=,")] {
+    for (name, field) in
+        [("tmdb_5000_movies.csv", "keywords:json=name"), ("netflix_titles.csv", "cast:split=,")]
+    {
         let Some(set) = public(name, field) else { continue };
         let folder = Folder::new();
         folder.write("data.csv", &set.table);

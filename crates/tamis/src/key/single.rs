@@ -199,7 +199,10 @@ mod tests {
             assert_eq!(list.len(), 3, "{field}");
             if !field.ends_with("trim") {
                 assert_eq!(list, [" x", "a,b ", "7"], "{field}");
-                assert_eq!(keywords(field, "a ").unwrap(), [if field.starts_with("a:trim") { "a" } else { "a " }]);
+                assert_eq!(
+                    keywords(field, "a ").unwrap(),
+                    [if field.starts_with("a:trim") { "a" } else { "a " }]
+                );
             }
         }
         for field in ["a:json,trim", "a:json=name,lower,trim", "a:json=name,trim,prefix=3"] {
