@@ -2,13 +2,12 @@
 
 use tamis::hash::{Scheme, Single};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
-use tamis::layered::Answer;
 use tamis_read::error::Result;
 use tamis_read::refusal::Refusal;
 use tamis_read::table::{Asked, Piece};
 use tamis_read::{Control, Fault};
 
-use crate::ask::{Answers, Filters};
+use crate::ask::{Answers, Extent, Filters};
 use crate::classes::Forms;
 use crate::variants::Variants;
 use tamis_make::batch::{Keeps, KeyBatch};
@@ -29,7 +28,7 @@ pub struct Lookup<'f> {
 }
 
 /// Whether the key of these parts may be in a group of this number, or in any: for single keys, which
-/// are not worth a [`Lookup`].
+/// are not worth a [`Lookup`]. A record is asked as a whole.
 pub fn contains_one(
     file: &Mapped,
     group: Option<usize>,
@@ -51,15 +50,16 @@ pub fn contains_one(
 }
 
 impl<'f> Lookup<'f> {
-    /// Asks all groups of a file, or the one of this number.
-    pub fn new(file: &'f Mapped, group: Option<usize>) -> Result<Self> {
+    /// Asks all groups of a file, or the one of this number, for this much of records.
+    pub fn new(file: &'f Mapped, group: Option<usize>, extent: Extent) -> Result<Self> {
         let common = &file.params().common;
+        extent.check(common.kind)?;
         let asked = group.map_or(0..file.params().groups.len(), |group| group..group + 1);
         Ok(Lookup {
             recipe: &common.recipe,
             scheme: common.hash,
             first: asked.start,
-            filters: Filters::of_groups(file, asked)?,
+            filters: Filters::of_groups(file, asked)?.asked_for(extent),
             forms: None,
         })
     }
@@ -98,9 +98,7 @@ impl<'f> Lookup<'f> {
 
     /// Whether the key of these parts may be in one of the groups.
     pub fn contains_one(&self, parts: &[Option<&[u8]>]) -> Result<bool, BadValue> {
-        let any = |key: &KeyBatch, at| {
-            (0..self.filters.len()).any(|group| self.filters.answer(group, key, at) == Answer::Whole)
-        };
+        let any = |key: &KeyBatch, at| (0..self.filters.len()).any(|group| self.filters.has(group, key, at));
         self.one(parts, any, |found, other| *found |= other)
     }
 
@@ -120,7 +118,7 @@ impl<'f> Lookup<'f> {
     /// The numbers of the groups that the key of these parts may be in.
     pub fn groups_one(&self, parts: &[Option<&[u8]>]) -> Result<Vec<usize>, BadValue> {
         let groups = |key: &KeyBatch, at| {
-            let found = |group: &usize| self.filters.answer(*group, key, at) == Answer::Whole;
+            let found = |group: &usize| self.filters.has(*group, key, at);
             (0..self.filters.len()).filter(found).map(|group| self.first + group).collect::<Vec<usize>>()
         };
         self.one(parts, groups, united)

@@ -3,9 +3,10 @@
 use tamis::key::BadValue;
 use tamis::layered::Answer;
 use tamis::params::Name;
+use tamis::sizing::Kind;
 use tamis_read::error::Result;
 
-use crate::ask::{Answers, Filters};
+use crate::ask::{Answers, Extent, Filters, NoLayers};
 use crate::removed_keys::RemovedKeys;
 use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::count_min::Promise;
@@ -32,10 +33,16 @@ impl<'f> Asker<'f> {
         Ok(Asker { filters: self.filters.without(removed)?, ..self })
     }
 
+    /// Asks for this much of records.
+    pub fn asked_for(self, extent: Extent) -> Result<Self, NoLayers> {
+        extent.check(self.file.params().common.kind)?;
+        Ok(Asker { filters: self.filters.asked_for(extent), ..self })
+    }
+
     /// The groups that a key may be in. The parts of a compound key, and the columns of a record's
     /// keywords, are separated by tabs.
     pub fn ask(&mut self, key: &[u8]) -> Result<Vec<&'f Name>, BadValue> {
-        Ok(self.ask_records(key)?.whole)
+        Ok(self.ask_records(key)?.groups)
     }
 
     /// How often a key came, in all groups, by sketches that count; none of filters.
@@ -58,19 +65,30 @@ impl<'f> Asker<'f> {
         Ok(counts)
     }
 
-    /// The same, with the groups of which a record may begin with these keywords.
+    /// The same, with what else is to be said of a record of keywords.
     pub fn ask_records(&mut self, key: &[u8]) -> Result<Found<'f>, BadValue> {
         let key = self.batch_of(key)?;
         let groups = &self.file.params().groups;
-        let mut found = Found::default();
-        for &group in &self.order {
-            match self.filters.answer(group, &key, 0) {
-                Answer::Whole => found.whole.push(&groups[group].group),
-                Answer::Part => found.part.push(&groups[group].group),
-                Answer::No => {}
-            }
+        let has = |group: &&usize| self.filters.has(**group, &key, 0);
+        let found: Vec<&Name> = self.order.iter().filter(has).map(|&at| &groups[at].group).collect();
+        let in_layers = |&group: &usize| self.filters.answer(group, &key, 0) == Answer::Part;
+        Ok(Found {
+            only_partial: found.is_empty() && self.order.iter().any(in_layers),
+            layers_asked: match self.filters.extent() {
+                Extent::Record => 0,
+                Extent::Partial => self.layers().min(key.keywords(0).len() as u32),
+            },
+            groups: found,
+        })
+    }
+
+    /// The layers of the filters, without the XOR layer; 0 where there are none.
+    pub fn layers(&self) -> u32 {
+        let params = self.file.params();
+        match params.common.kind {
+            Kind::Layered => params.groups.iter().map(|group| group.shape.layers()).max().unwrap_or(0),
+            _ => 0,
         }
-        Ok(found)
     }
 
     /// A batch of the one key that is given as text.
@@ -113,11 +131,15 @@ pub struct Count<'f> {
     pub promise: Promise,
 }
 
-/// The groups that a key may be in.
+/// The groups that a key may be in, and how they were asked.
 #[derive(Debug, Clone, Default)]
 pub struct Found<'f> {
-    /// As a whole.
-    pub whole: Vec<&'f Name>,
-    /// As the first keywords of a record: of these the XOR layer could not be asked.
-    pub part: Vec<&'f Name>,
+    /// The groups.
+    pub groups: Vec<&'f Name>,
+    /// A record that is in no group, while each of its keywords may be at its place in one: it would be
+    /// found if it were asked partially.
+    pub only_partial: bool,
+    /// How many layers were asked, from the first, in place of all and the XOR layer; 0 where the whole
+    /// record was.
+    pub layers_asked: u32,
 }

@@ -87,6 +87,8 @@ options! {
     REMOVED = "removed";
     /// A second look at the keys themselves.
     STRICT = "strict";
+    /// The keywords of a record in their layers alone.
+    PARTIAL = "partial";
     /// The record's own group.
     OWN_GROUP = "own_group";
     /// A column of the groups.

@@ -75,7 +75,7 @@ fn with_marks(error: PyErr, marked: String) -> PyErr {
 }
 
 /// The options that are arguments of some function or method of this package: no others are advised.
-pub const ARGUMENTS: [&str; 32] = [
+pub const ARGUMENTS: [&str; 33] = [
     "bad_rows",
     "bad_rows_to",
     "bits_per_key",
@@ -100,6 +100,7 @@ pub const ARGUMENTS: [&str; 32] = [
     "negatives",
     "null",
     "params",
+    "partial",
     "random",
     "seed",
     "share",

@@ -13,6 +13,7 @@ use tamis::about::{About, Class, Classes};
 use tamis::key::{BadValue, Column, Field, keywords_of};
 use tamis::params::{GroupParams, Name};
 use tamis::sizing::Kind;
+use tamis_jobs::ask::Extent;
 use tamis_jobs::classes::{self, Converted, Doubt, Forms, Hits};
 use tamis_jobs::inspect;
 use tamis_jobs::lookup::{self, Lookup};
@@ -27,7 +28,7 @@ use tamis_read::{Control, Error, Table};
 use tamis_report::health::{crowded_text, overfull_text};
 
 use crate::answers::{Answers, Values};
-use crate::errors::{Failure, UsedUp, key_wanted, raised, wrong_job};
+use crate::errors::{Failure, UsedUp, key_wanted, raised, refused, wrong_job};
 use crate::heard::{Asks, Heard, words};
 use crate::options::{Options, bad_rows, threads};
 use crate::patience;
@@ -112,6 +113,13 @@ impl File {
                 "a {kind} sketch counts how often keys occur: use estimate, or build kind=\"blocked\" for a filter"
             ),
         }))
+    }
+
+    /// How much of records is asked. Kinds without layers are asked for keys alone.
+    fn extent(&self, partial: bool) -> PyResult<Extent> {
+        let extent = Extent::partial_if(partial);
+        extent.check(self.file.params().common.kind).map_err(refused)?;
+        Ok(extent)
     }
 
     fn asked(&self, keys: &Bound<'_, PyAny>) -> PyResult<(Asked, Asks, u64)> {
@@ -283,10 +291,11 @@ impl File {
         key: &Bound<'_, PyAny>,
         group: Option<&Bound<'_, PyAny>>,
         bad: Option<String>,
+        partial: bool,
     ) -> PyResult<bool> {
         self.refuse(false)?;
-        let (group, bad) = (self.group(group)?, bad_rows(bad)?);
-        if self.width() == 1 {
+        let (group, bad, extent) = (self.group(group)?, bad_rows(bad)?, self.extent(partial)?);
+        if self.width() == 1 && extent == Extent::Record {
             let quick = with_text(key, |text, class| {
                 let plain = class.is_none_or(|class| self.takes(class));
                 plain.then(|| lookup::contains_one(&self.file, group, &[text]))
@@ -297,9 +306,11 @@ impl File {
         }
         let one = One::of(self, key)?;
         let found = match one.forms(self) {
-            None => lookup::contains_one(&self.file, group, &one.parts()).map_err(raised)?,
+            None if extent == Extent::Record => {
+                lookup::contains_one(&self.file, group, &one.parts()).map_err(raised)?
+            }
             forms => {
-                let lookup = Lookup::new(&self.file, group).map_err(raised)?.in_forms(forms);
+                let lookup = Lookup::new(&self.file, group, extent).map_err(raised)?.in_forms(forms);
                 lookup.contains_one(&one.parts())
             }
         };
@@ -315,11 +326,13 @@ impl File {
         group: Option<&Bound<'_, PyAny>>,
         bad: Option<String>,
         on: Option<usize>,
+        partial: bool,
     ) -> PyResult<Answers> {
+        let extent = self.extent(partial)?;
         let Question { asked, asks, filled, forms, group, bad, threads } =
             self.question(false, keys, group, bad, on)?;
         let bits = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, group)?.in_forms(forms).contains(&asked, bad, threads, control)
+            Lookup::new(&self.file, group, extent)?.in_forms(forms).contains(&asked, bad, threads, control)
         })?;
         let found = bits.iter().flatten().map(|word| u64::from(word.count_ones())).sum();
         self.hear(py, &asks, filled, found)?;
@@ -338,11 +351,13 @@ impl File {
         keys: &Bound<'_, PyAny>,
         group: Option<&Bound<'_, PyAny>>,
         bad: Option<String>,
+        partial: bool,
     ) -> PyResult<Answers> {
+        let extent = self.extent(partial)?;
         // On an executor nobody hears a warning: who starts the job is told.
         let Question { asked, forms, group, bad, .. } = self.question(false, keys, group, bad, Some(1))?;
         let found = py.detach(|| {
-            Lookup::new(&self.file, group)?.in_forms(forms).codes(&asked, bad, 1, &Control::default())
+            Lookup::new(&self.file, group, extent)?.in_forms(forms).codes(&asked, bad, 1, &Control::default())
         });
         let part = |codes: Vec<i8>| -> ArrayRef { Arc::new(Int8Array::new(ScalarBuffer::from(codes), None)) };
         let parts = found.map_err(raised)?.into_iter().map(part).collect();
@@ -359,10 +374,11 @@ impl File {
         &self,
         key: &Bound<'py, PyAny>,
         bad: Option<String>,
+        partial: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         self.refuse(false)?;
-        let one = One::of(self, key)?;
-        let lookup = Lookup::new(&self.file, None).map_err(raised)?.in_forms(one.forms(self));
+        let (one, extent) = (One::of(self, key)?, self.extent(partial)?);
+        let lookup = Lookup::new(&self.file, None, extent).map_err(raised)?.in_forms(one.forms(self));
         let found = or_else(lookup.groups_one(&one.parts()), bad_rows(bad)?, Vec::new())?;
         self.hear(key.py(), &one.asks, 1, u64::from(!found.is_empty()))?;
         let groups = &self.file.params().groups;
@@ -377,11 +393,13 @@ impl File {
         keys: &Bound<'py, PyAny>,
         bad: Option<String>,
         on: Option<usize>,
+        partial: bool,
     ) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
+        let extent = self.extent(partial)?;
         let Question { asked, asks, filled, forms, group, bad, threads } =
             self.question(false, keys, None, bad, on)?;
         let found = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, group)?.in_forms(forms).groups(&asked, bad, threads, control)
+            Lookup::new(&self.file, group, extent)?.in_forms(forms).groups(&asked, bad, threads, control)
         })?;
         let hits = found.iter().flatten().filter(|groups| !groups.is_empty()).count();
         self.hear(py, &asks, filled, hits as u64)?;
@@ -407,7 +425,8 @@ impl File {
         self.refuse(true)?;
         let one = One::of(self, key)?;
         let group = Some(self.one_group(group)?);
-        let lookup = Lookup::new(&self.file, group).map_err(raised)?.in_forms(one.forms(self));
+        let lookup =
+            Lookup::new(&self.file, group, Extent::Record).map_err(raised)?.in_forms(one.forms(self));
         let found = or_else(lookup.estimates_one(&one.parts()), bad_rows(bad)?, Vec::new())?;
         let estimate = found.first().map_or(0, |(_, estimate)| *estimate);
         self.hear(key.py(), &one.asks, 1, u64::from(estimate > 0))?;
@@ -425,7 +444,9 @@ impl File {
         let Question { asked, asks, filled, forms, group, bad, threads } =
             self.question(true, keys, group, bad, on)?;
         let found = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, group)?.in_forms(forms).estimates(&asked, bad, threads, control)
+            Lookup::new(&self.file, group, Extent::Record)?
+                .in_forms(forms)
+                .estimates(&asked, bad, threads, control)
         })?;
         let hits = found.iter().flatten().filter(|estimate| **estimate > 0).count();
         self.hear(py, &asks, filled, hits as u64)?;

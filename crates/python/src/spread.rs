@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tamis::key::Column;
 use tamis::params::Params;
+use tamis_jobs::ask::Extent;
 use tamis_jobs::check::apart::{Gatherer as Keys, Judge as Judging};
 use tamis_jobs::check::{self, Findings, With};
 use tamis_jobs::filter::apart::{self, Question};
@@ -413,14 +414,16 @@ fn sieve_lines<'py>(
     file: &File,
     options: Bound<'py, PyDict>,
     group: Option<&Bound<'py, PyAny>>,
-    invert: bool,
+    how: (bool, bool),
     lines: &Bound<'py, PyAny>,
     name: Option<String>,
 ) -> PyResult<(Bound<'py, PyBytes>, u64, u64, u64)> {
     let options = Options(options);
     let recipe = options.applied(&file.file.params().common.recipe)?;
     let rows = Given::new(&options, recipe.key.len())?.rows(lines, name)?;
-    let question = Question { group: file.group(group)?, recipe, invert, on_bad: options.bad_rows()? };
+    let (invert, partial) = how;
+    let (group, extent) = (file.group(group)?, Extent::partial_if(partial));
+    let question = Question { group, recipe, extent, invert, on_bad: options.bad_rows()? };
     let sieved = py.detach(|| apart::sieve(&file.file, &question, rows, &Control::default()));
     let (passed, found) = sieved.map_err(at_rows)?;
     Ok((PyBytes::new(py, &passed), found.records, found.admitted, found.keyless))

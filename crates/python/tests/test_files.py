@@ -205,6 +205,24 @@ def test_records_of_keywords_are_asked_as_they_stand_in_the_data() -> None:
     assert records.contains(pa.array(["love, war", "war, alien"])).to_pylist() == [True, False]
 
 
+def test_records_are_asked_as_a_whole_or_partially() -> None:
+    rows = {"tags": ["space, alien", "love, war"], "g": ["a", "b"]}
+    records = tamis.build(rows, keywords="tags:split=,", kind="layered", layers=2, fpr=1e-6, group="g")
+    # Recombined, the beginning of a record, keywords at another place: the XOR layer has none of them.
+    asked = ["space, alien", "love, war", "love", "war"]
+    assert records.contains(asked) == [True, True, False, False]
+    assert records.contains(asked, partial=True) == [True, True, True, False]
+    assert [records.contains(one, partial=True) for one in asked] == [True, True, True, False]
+    assert records.groups("love") == [] and records.groups("love", partial=True) == ["b"]
+    assert records.groups(asked, partial=True) == [["a"], ["b"], ["b"], []]
+    assert "love" not in records
+    whole = tamis.build({"tags": ["space, alien", "love, war"]}, keywords="tags:split=,", kind="layered", layers=2)
+    assert not whole.contains("space, war") and whole.contains("space, war", partial=True)
+    for question in ("contains", "groups"):
+        with pytest.raises(ValueError, match="blocked has none.*leave out partial"):
+            getattr(tamis.build(["a"]), question)("a", partial=True)
+
+
 def test_a_long_job_can_be_interrupted() -> None:
     job = """
 import os, signal, threading, pyarrow as pa, tamis

@@ -68,6 +68,11 @@ def test_records_of_keywords_are_those_of_one_machine(spark: Any) -> None:
     here = tamis.build({"words": [row[0] for row in rows], "g": [row[1] for row in rows]}, **options)
     there = tamis.spark.build(spark.createDataFrame(rows, "words string, g string"), range_bytes=640, **options)
     assert there == here
+    asked = spark.createDataFrame([("a1,b1,c1",), ("a1,b1",), ("a1,b2,c1",), ("z,b1",)], "words string")
+    kept = tamis.build({"words": ["a1,b1,c1", "a2,b2,c2"]}, keywords="words:split=,", kind="layered", layers=3, fpr=1e-6)
+    found = [row.words for row in tamis.spark.filter_df(asked, kept).collect()]
+    partial = [row.words for row in tamis.spark.filter_df(asked, kept, partial=True).collect()]
+    assert (found, partial) == (["a1,b1,c1"], ["a1,b1,c1", "a1,b1", "a1,b2,c1"])
 
 
 def test_a_file_may_be_larger_than_rows_and_results_of_spark_may_be(spark: Any, tmp_path: Path) -> None:

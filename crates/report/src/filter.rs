@@ -1,6 +1,8 @@
 //! What was sieved, as a table and as JSON.
 
 use serde_json::{Value, json};
+use tamis::sizing::Kind;
+use tamis_jobs::ask::Extent;
 use tamis_jobs::filter::Report;
 use tamis_make::number;
 
@@ -25,6 +27,9 @@ pub fn table(report: &Report) -> Table {
         )
     });
     facts.push("size of the set", keys);
+    if report.extent == Extent::Partial {
+        facts.push("layers asked", "those that the keywords reach, without the XOR layer");
+    }
     facts.push("records analysed", number::count(report.records));
     facts.push("admitted", share(report, report.admitted));
     facts.push("rejected", share(report, report.rejected()));
@@ -73,6 +78,9 @@ pub fn json(report: &Report) -> Value {
         "expected_false_admissions": report.false_admissions, "closed": report.closed,
         "phases": phases_json(&report.phases),
     });
+    if report.kind == Kind::Layered {
+        json["partial"] = (report.extent == Extent::Partial).into();
+    }
     if let Some((rate, expected)) = report.lost {
         json["rate_of_false_negatives"] = rate.into();
         json["expected_false_rejections"] = expected.into();

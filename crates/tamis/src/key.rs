@@ -297,6 +297,8 @@ pub enum ListFault {
     Element(usize),
     /// An element, counted from 1, lacks a member.
     NoMember(usize, String),
+    /// It is text between commas, and the recipe keeps the blanks around keywords.
+    Commas,
 }
 
 impl fmt::Display for ListFault {
@@ -305,6 +307,10 @@ impl fmt::Display for ListFault {
             ListFault::NotJson(why) => write!(f, "not a JSON list ({why})"),
             ListFault::Element(number) => write!(f, "element {number} is neither a string nor an integer"),
             ListFault::NoMember(number, member) => write!(f, "element {number} has no member {member:?}"),
+            ListFault::Commas => f.write_str(
+                "its keywords may begin or end with blanks, which commas do not show; give a JSON list: \
+                 [\"space\", \"alien\"]",
+            ),
         }
     }
 }

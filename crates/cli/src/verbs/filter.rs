@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 use tamis::key::{Field, Recipe};
 use tamis::params::Name;
+use tamis_jobs::ask::Extent;
 use tamis_jobs::filter::{self, Report, Sieved};
 use tamis_jobs::request::{FilterJob, NoMore};
 use tamis_make::destination::Destination;
@@ -34,6 +35,7 @@ Examples:
   tamis filter ratings.tamis titles.tsv --key id --tag      which groups, as one more column
   tamis filter allow.tamis mail.csv --strict -o exact.csv   no false positives left
   tamis filter users.tamis mail.csv --removed gone.tamis    in the first, and not in the second
+  tamis filter movies.tamis begins.csv --partial            records that may begin like these
   tamis filter users.tamis visits.csv -o known.csv.gz --rejected unknown.csv.gz
   tamis filter users.tamis visits.parquet -o known.parquet  with the same columns and types
   tamis filter users.tamis 's3a://visits/*.parquet' --on yarn -o s3a://out/known
@@ -45,7 +47,11 @@ output or --output-format. A name that says something else than what would be wr
 A file appears when everything is written, text compressed if its name ends in gz, zst, bz2 or \
 xz. From a stream, each record is written immediately. With --removed FILE, records that should pass are missed at the \
 rate of false positives of its filters; tamis test --removed measures it. With --on, Spark \
-writes the records to a folder that must not exist.")]
+writes the records to a folder that must not exist.
+
+A layered filter (build --kind layered) is asked for whole records of keywords: each keyword in its layer, then \
+the XOR layer. With --partial, the XOR layer is not asked, and a record passes if each of its keywords may be at \
+its place in some record of the set; tamis query --help says what that means.")]
 pub struct Filter {
     /// The file of filters
     file: PathBuf,
@@ -58,6 +64,9 @@ pub struct Filter {
     /// Also write the records that do not pass
     #[arg(long, value_name = "FILE")]
     rejected: Option<PathBuf>,
+    /// Ask a layered filter for the first keywords of records: each in its layer, without the XOR layer
+    #[arg(long, conflicts_with = "strict")]
+    partial: bool,
     /// Pass the other records: those whose key is not in the set
     #[arg(long)]
     invert: bool,
@@ -164,6 +173,7 @@ impl Filter {
             group: self.group.clone().map(|name| Name(name.into_encoded_bytes())),
             own_group: self.own_group.as_ref().map(column),
             tag: self.tag.clone(),
+            partial: self.partial,
             invert: self.invert,
             count: self.count,
             output: self.output.clone(),
@@ -192,7 +202,8 @@ impl Filter {
         let number = |name: &str| told[name].as_u64().unwrap_or(0);
         let sieved =
             Sieved { records: number("records"), admitted: number("admitted"), keyless: number("keyless") };
-        let report = filter::conclude(&self.file, request.group.as_ref(), sieved, self.reading.threads())?;
+        let asked_for = (request.group.as_ref(), Extent::partial_if(request.partial));
+        let report = filter::conclude(&self.file, asked_for, sieved, self.reading.threads())?;
         if report.admitted + report.keyless < report.records {
             spark::say_classes(output, &self.file, &told["classes"])?;
         }

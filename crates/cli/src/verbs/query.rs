@@ -9,14 +9,15 @@ use serde_json::json;
 use tamis::about::Classes;
 use tamis::key::BadValue;
 use tamis::params::Name;
-use tamis::sizing::Kind;
+use tamis_jobs::ask::Extent;
 use tamis_jobs::classes::{self, Hits};
 use tamis_jobs::query::Asker;
 use tamis_jobs::removed_keys::RemovedKeys;
 use tamis_make::files;
+use tamis_make::number;
 use tamis_make::text::listed_name;
 use tamis_make::text::printable;
-use tamis_read::LONGEST_ROW;
+use tamis_read::{Error, LONGEST_ROW};
 
 use super::counters;
 use crate::notes;
@@ -29,6 +30,8 @@ Examples:
   tamis query ratings.tamis tt0111161 tt0000001
   cut -f1 titles.tsv | tamis query ratings.tamis
   tamis query movies.tamis 'space, alien, survival'          a record of keywords
+  tamis query movies.tamis --partial 'space, alien'          the first keywords of a record
+  tamis query films.tamis '[\"space\", \"alien\"]'               keywords that stand in a JSON list
   printf 'ann\\t2026-11-15\\n' | tamis query visits.tamis     a compound key, parts separated by tabs
   tamis query users.tamis --removed gone.tamis ann@example.org   in the first, and not in the second
   tamis query hits.tamis 203.0.113.7                         how often it occurred (count-min)
@@ -45,24 +48,35 @@ the bound; both values are noted on standard error. `full` stands in place of an
 counters of the key are full: the true count may then be anything up to the total weight (--json has \
 `estimate` null, `full` true, and the limits `at_least`, except with that probability, and `at_most`).
 
-Give keywords as they stand in the data. Those of a JSON list may be separated by commas instead, those of \
-several columns by tabs. `part` says that each keyword may be at its place, but no record of exactly these \
-keywords is known: they may be the first keywords of a longer record, for which the XOR layer could not be \
-asked.
+Give keywords as they stand in the data, those of several columns separated by tabs. Where the data has a JSON \
+list, give that, or a JSON list of the keywords alone, or one keyword; commas separate several only if the \
+recipe trims them (COLUMN:json,trim), since keywords may begin or end with blanks.
+
+A layered filter (build --kind layered) is asked for whole records: every keyword in its layer, then the XOR \
+layer; the answer is yes or no. With --partial, the keywords are asked in the layers that they reach, and the \
+XOR layer is not asked: `yes` says that each keyword may be at its place in some record, and not that one record \
+has them all. A third column (--json: `layers_asked`) says which layers were asked. Keyword i is in layer i; \
+where records have more keywords than there are layers, the first layer follows the last. So with 2 layers the \
+first keyword of a query is found where a record has it as its first, third or fifth; with 1 layer, at any \
+place. A keyword is asked at the place that it has in the query; with :sort, in the order of the keywords that are \
+given.
 
 With --removed FILE, a key is found if it may be in the first file and not in the second, group by group \
 (or, where the second has no groups, in all). The second has false positives, too: at its rate, a key that \
 was not removed is missed. Filters of --kind counting do not have this flaw.
 
 A key that the recipe cannot use (a wrong number of parts, a text where a number is rounded) is named on \
-standard error, and the others are answered. Exit code as grep's: 0 if any key may be in the set (as a \
-whole or in part, or with an estimate above zero), 1 if none, 2 on error.")]
+standard error, and the others are answered. Exit code as grep's: 0 if any key may be in the set (or has an \
+estimate above zero), 1 if none, 2 on error.")]
 pub struct Query {
     /// The file of filters
     file: PathBuf,
     /// Filters of keys that were removed since: a key in both files is not found
     #[arg(long, value_name = "FILE.tamis")]
     removed: Option<PathBuf>,
+    /// Ask a layered filter for the first keywords of records: each in its layer, without the XOR layer
+    #[arg(long)]
+    partial: bool,
     /// The keys; none or `-`: one per line on standard input
     keys: Vec<OsString>,
 }
@@ -79,7 +93,8 @@ impl Query {
     fn ask(self, output: &Output) -> Result<Asked> {
         let file = files::open(&self.file)?;
         let removed = self.removed.as_ref().map(|path| RemovedKeys::open(path, file.params())).transpose()?;
-        let mut asker = Asker::new(&file)?;
+        let refused = |refusal| Error::input(&self.file, refusal);
+        let mut asker = Asker::new(&file)?.asked_for(Extent::partial_if(self.partial)).map_err(refused)?;
         if let Some(removed) = &removed {
             asker = asker.without(removed)?;
         }
@@ -89,7 +104,7 @@ impl Query {
             grouped: file.params().common.recipe.group.is_some(),
             asked: Asked::default(),
             first: true,
-            records: file.params().common.kind == Kind::Layered,
+            layers: self.partial.then(|| asker.layers()),
             counts: file.params().common.kind.counts(),
         };
         if self.keys.is_empty() && io::stdin().is_terminal() {
@@ -99,10 +114,16 @@ impl Query {
         if answers.counts && !output.json {
             counters::explain_bound(output, &file);
         }
+        if self.partial {
+            output.note(
+                "asked without the XOR layer: each keyword may be at its place in some record, not all of them in one",
+            );
+        }
         // What was answered before an error is shown, and as JSON it is whole.
         let asked = self.ask_all(&mut asker, &mut answers);
         let answered = answers.finish()?;
         counters::explain_full(output, answered.full, &file);
+        hint_at_partial(output, answered.only_partial);
         let (classes, fields) = (file.about().key_classes(), &file.params().common.recipe.key);
         let doubts = classes::of_scan(classes, fields, Classes::TEXT, answered.hits);
         doubts.iter().for_each(|doubt| notes::other_class(output, &self.file, doubt));
@@ -137,6 +158,26 @@ impl Query {
     }
 }
 
+/// Says that records that were not found would be found partially.
+fn hint_at_partial(output: &Output, records: u64) {
+    if records > 0 {
+        let (all, are) = (number::counted(records, "record"), if records == 1 { "is" } else { "are" });
+        output.note(format!(
+            "{all} that {are} not in the set {} all keywords at places where records of the set may have them; \
+             --partial asks for the first keywords of longer records",
+            if records == 1 { "has" } else { "have" }
+        ));
+    }
+}
+
+/// The layers from the first to this one, in words.
+fn layers_text(asked: u32, of: u32) -> String {
+    match asked {
+        1 => format!("layer 1 of {of}"),
+        _ => format!("layers 1-{asked} of {of}"),
+    }
+}
+
 /// Reads a line with its end, and no more than one byte beyond this length of it; false at the end.
 fn read_line(input: &mut impl BufRead, longest: usize, line: &mut Vec<u8>) -> io::Result<bool> {
     Ok(input.take(longest as u64 + 1).read_until(b'\n', line)? > 0)
@@ -151,6 +192,8 @@ struct Asked {
     bad: bool,
     /// Answers for which the counters are full.
     full: u64,
+    /// Records that were not found, and would be if they were asked partially.
+    only_partial: u64,
     /// Keys that were asked and found.
     hits: Hits,
 }
@@ -168,8 +211,8 @@ struct Answers<W: Write> {
     grouped: bool,
     asked: Asked,
     first: bool,
-    /// Whether keys are records of keywords in layers.
-    records: bool,
+    /// How many layers there are, where records are asked partially.
+    layers: Option<u32>,
     /// Whether they were counted.
     counts: bool,
 }
@@ -209,29 +252,24 @@ impl<W: Write> Answers<W> {
             Ok(found) => found,
             Err(bad) => return self.bad(key, &bad),
         };
-        let (groups, part) = (found.whole, found.part);
-        self.asked.hear(!groups.is_empty() || !part.is_empty());
+        let groups = found.groups;
+        self.asked.hear(!groups.is_empty());
+        self.asked.only_partial += u64::from(found.only_partial);
         let written = if self.json {
             let before = if self.first { "[\n" } else { ",\n" };
             let mut answer = json!({ "key": Name(key.to_vec()), "found": !groups.is_empty() });
             if self.grouped {
                 answer["groups"] = json!(groups);
             }
-            if self.records {
-                answer["part"] = if self.grouped { json!(part) } else { json!(!part.is_empty()) };
-                answer["xor_layer"] =
-                    if groups.is_empty() && !part.is_empty() { "could not be asked" } else { "asked" }.into();
+            if self.layers.is_some() {
+                answer["layers_asked"] = (1..=found.layers_asked).collect();
             }
             write!(self.out, "{before}{answer}")
         } else {
-            let whole =
-                groups.iter().map(|name| if self.grouped { listed_name(&name.0) } else { "yes".into() });
-            let part = part.iter().map(|name| match self.grouped {
-                false => "part (the XOR layer could not be asked)".into(),
-                true => format!("{} (part: the XOR layer could not be asked)", listed_name(&name.0)),
-            });
-            let groups: Vec<String> = whole.chain(part).collect();
-            writeln!(self.out, "{}\t{}", printable(key), groups.join(","))
+            let named = |name: &&Name| if self.grouped { listed_name(&name.0) } else { "yes".into() };
+            let groups: Vec<String> = groups.iter().map(named).collect();
+            let layers = self.layers.map(|of| format!("\t{}", layers_text(found.layers_asked, of)));
+            writeln!(self.out, "{}\t{}{}", printable(key), groups.join(","), layers.unwrap_or_default())
         };
         self.first = false;
         Ok(unless_closed(written)?)

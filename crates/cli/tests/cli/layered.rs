@@ -25,14 +25,7 @@ fn records_are_built_queried_tested_and_inspected() {
     };
     let found = ask(&["space, alien, survival", "love,war"]);
     assert_eq!((found.code, found.out.as_str()), (0, "space, alien, survival\tyes\nlove,war\tyes\n"));
-    let part = ask(&["space, alien"]);
-    assert_eq!((part.code, part.out.contains("part (the XOR layer could not be asked)")), (0, true));
     assert_eq!(ask(&["nothing, of, this"]).code, 1);
-    let json = folder.run_words(&["query", "f.tamis", "space", "--json"], "").succeeded("query");
-    let json: serde_json::Value = json.parse().unwrap();
-    assert_eq!(json[0]["found"], false);
-    assert_eq!(json[0]["part"], true);
-    assert_eq!(json[0]["xor_layer"], "could not be asked");
 
     let test = folder.json("test f.tamis films.csv --random 20000");
     assert_eq!((&test["false_negatives"], &test["passed"]), (&0.into(), &true.into()));
@@ -41,6 +34,86 @@ fn records_are_built_queried_tested_and_inspected() {
     assert!(state["groups"][0]["fpr_random_records"].as_f64().unwrap() < 0.05);
     assert!(folder.ok("inspect f.tamis").contains("2 + XOR"));
     folder.ok("verify f.tamis");
+}
+
+#[test]
+fn a_query_is_a_whole_record_unless_it_is_partial() {
+    let folder = films();
+    folder.ok("build films.csv --kind layered --keywords tags:split=, --layers 2 --fpr 0.001 --group kind -o f.tamis -q");
+    let ask = |words: &[&str]| folder.run_words(&[&["query", "f.tamis"], words].concat(), "");
+    // The first keywords of a record, and keywords of two records: none of them is a record.
+    for (query, layers) in [
+        ("space", "layer 1 of 2"),
+        ("love", "layer 1 of 2"),
+        ("space, alien", "layers 1-2 of 2"),
+        ("space, war", "layers 1-2 of 2"),
+    ] {
+        let whole = ask(&[query]);
+        assert_eq!((whole.code, whole.out), (1, format!("{query}\t\n")));
+        assert!(
+            whole.err.contains("--partial") && whole.err.contains("1 record that is not in the set"),
+            "{}",
+            whole.err
+        );
+        let partial = ask(&["--partial", query]);
+        assert_eq!((partial.code, partial.out), (0, format!("{query}\ta\t{layers}\n")));
+        assert!(partial.err.contains("without the XOR layer"), "{}", partial.err);
+    }
+    // Round and round: the third keyword is in the first layer again, and may come first.
+    assert_eq!(ask(&["--partial", "survival"]).out, "survival\ta\tlayer 1 of 2\n");
+    assert_eq!(ask(&["--partial", "robot, love"]).out, "robot, love\tb\tlayers 1-2 of 2\n");
+    let none = ask(&["--partial", "war, love", "-q"]);
+    assert_eq!((none.code, none.out.as_str(), none.err.as_str()), (1, "war, love\t\tlayers 1-2 of 2\n", ""));
+    let none = ask(&["nothing, of, this", "-q"]);
+    assert_eq!((none.code, none.out.as_str(), none.err.as_str()), (1, "nothing, of, this\t\n", ""));
+
+    let json =
+        |words: &[&str]| -> serde_json::Value { ask(&[words, &["--json"]].concat()).out.parse().unwrap() };
+    assert_eq!(
+        json(&["space, alien"])[0],
+        serde_json::json!({"key": "space, alien", "found": false, "groups": []})
+    );
+    assert_eq!(
+        json(&["--partial", "space, alien"])[0],
+        serde_json::json!({"key": "space, alien", "found": true, "groups": ["a"], "layers_asked": [1, 2]})
+    );
+
+    folder.write("new.csv", "tags\nspace\n\"love,war\"\n\"space, war\"\nwar\n");
+    assert_eq!(folder.ok("filter f.tamis new.csv -q"), "tags\n\"love,war\"\n");
+    assert_eq!(
+        folder.ok("filter f.tamis new.csv --partial -q"),
+        "tags\nspace\n\"love,war\"\n\"space, war\"\n"
+    );
+    assert_eq!(folder.ok("filter f.tamis new.csv --partial --invert -q"), "tags\nwar\n");
+    assert!(folder.ok("filter f.tamis new.csv --partial --tag=in -q").contains("\"space, war\",a\n"));
+    let counted = folder.json("filter f.tamis new.csv --partial --count");
+    assert_eq!((&counted["partial"], &counted["admitted"]), (&true.into(), &3.into()));
+    assert!(folder.ok("filter f.tamis new.csv --partial --count").contains("without the XOR layer"));
+
+    folder.ok("build films.csv --keywords tags:split=, -o one-key.tamis -q");
+    let says = ["one-key.tamis", "blocked", "--partial", "--kind layered"];
+    folder.refused("query one-key.tamis --partial space", 2, &says);
+    folder.refused("filter one-key.tamis films.csv --partial", 1, &says);
+    folder.refused("filter f.tamis films.csv --partial --strict", 2, &["--partial", "--strict"]);
+}
+
+#[test]
+fn keywords_of_lists_are_asked_as_rows_have_them() {
+    let folder = Folder::new();
+    let rows = "list\n\"[{\"\"name\"\": \"\" x\"\"}, {\"\"name\"\": \"\"y, z \"\"}]\"\n";
+    folder.write("t.csv", rows);
+    folder.ok("build t.csv --kind layered --keywords list:json=name --layers 2 --fpr 0.001 -o t.tamis -q");
+    folder.ok("build t.csv --kind layered --keywords list:json=name,trim --layers 2 --fpr 0.001 -o trimmed.tamis -q");
+    let ask = |file: &str, query: &str| folder.run_words(&["query", file, query, "-q"], "");
+    for query in [r#"[{"name":" x"},{"name":"y, z "}]"#, r#"[" x", "y, z "]"#] {
+        assert_eq!(ask("t.tamis", query).out, format!("{query}\tyes\n"));
+    }
+    assert_eq!(ask("t.tamis", r#"["x", "y, z"]"#).code, 1, "blanks belong to these keywords");
+    assert_eq!(ask("trimmed.tamis", r#"["x", " y, z"]"#).code, 0);
+    ask("t.tamis", "x, y").refused("commas", 2, &["key \"x, y\"", "column list", "blanks", "JSON list"]);
+    assert_eq!(ask("trimmed.tamis", "x, y").code, 1, "between commas, and in no record");
+    let one = folder.run_words(&["query", "t.tamis", "--partial", " x", "x", "-q"], "");
+    assert_eq!(one.out, " x\tyes\tlayer 1 of 2\nx\t\tlayer 1 of 2\n");
 }
 
 #[test]
@@ -68,14 +141,15 @@ fn groups_parameters_merging_and_adding_go_with_records_too() {
 fn keywords_come_from_json_lists_words_and_several_columns() {
     let folder = films();
     folder.ok("build films.csv --kind layered --keywords list:json=name --bad-rows skip -o list.tamis");
-    let asked = folder.run_words(&["query", "list.tamis", "x,y", "[{\"name\":\"z\"}]", "y,x"], "");
-    assert!(asked.out.starts_with("x,y\tyes\n[{\"name\":\"z\"}]\tyes\n"), "{}", asked.out);
+    let asked = folder.run_words(&["query", "list.tamis", "[\"x\",\"y\"]", "[{\"name\":\"z\"}]", "y"], "");
+    assert!(asked.out.starts_with("[\"x\",\"y\"]\tyes\n[{\"name\":\"z\"}]\tyes\n"), "{}", asked.out);
     folder
         .ok("build films.csv --kind layered --keywords id --keywords tags:words,sort --layers 3 -o w.tamis");
     let asked = folder.run_words(&["query", "w.tamis", "2\twar and love", "2\twar, love", "2"], "");
     let lines: Vec<&str> = asked.out.lines().collect();
     assert_eq!(lines[1].rsplit('\t').next(), Some("yes"));
-    assert!(!lines[0].ends_with("yes") && lines[2].contains("part"));
+    assert!(!lines[0].ends_with("yes") && !lines[2].ends_with("yes"));
+    assert_eq!(folder.run_words(&["query", "w.tamis", "2", "--partial"], "").out, "2\tyes\tlayer 1 of 3\n");
     // Saved keywords from a column of another name.
     folder.write("other.csv", FILMS.replace("tags", "labels"));
     folder.ok("test w.tamis other.csv --keywords id --keywords labels");

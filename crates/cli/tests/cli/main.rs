@@ -31,6 +31,7 @@ mod plan;
 mod query;
 mod reading;
 mod rebuild;
+mod records;
 mod remove;
 mod set_aside;
 mod states;

@@ -38,9 +38,10 @@ impl Asking {
         rows: Option<&[u32]>,
         found: &mut Vec<bool>,
     ) {
-        tile::contains(filters.sketch(group), keys, rows, &mut self.hashes, found);
+        let extent = filters.extent();
+        tile::contains(filters.sketch(group), extent, keys, rows, &mut self.hashes, found);
         if let Some(removed) = filters.removed(group) {
-            tile::contains(removed, keys, rows, &mut self.hashes, &mut self.gone);
+            tile::contains(removed, extent, keys, rows, &mut self.hashes, &mut self.gone);
             found.iter_mut().zip(&self.gone).for_each(|(found, gone)| *found &= !gone);
         }
     }
@@ -130,7 +131,7 @@ impl Answers {
         self.tile.begin();
         for &group in filters.by_size() {
             let passed = match filters.removed(group) {
-                None => self.tile.count(filters.sketch(group), keys),
+                None => self.tile.count(filters.sketch(group), filters.extent(), keys),
                 Some(_) => {
                     self.asking.ask(filters, group, keys, None, &mut self.some);
                     self.some.iter().filter(|hit| **hit).count() as u64

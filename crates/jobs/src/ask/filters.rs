@@ -8,6 +8,7 @@ use tamis::layered::Answer;
 use tamis::sketch::Sketch;
 use tamis_read::error::Result;
 
+use super::extent::Extent;
 use super::tile;
 use crate::removed_keys::RemovedKeys;
 use tamis_make::batch::{KeyBatch, Needs};
@@ -21,6 +22,7 @@ pub struct Filters<'f> {
     /// The filter of what was removed from each group; empty where there is no such file.
     removed: Vec<Option<Sketch<&'f [u64]>>>,
     by_size: OnceLock<Vec<usize>>,
+    extent: Extent,
 }
 
 impl<'f> Filters<'f> {
@@ -37,7 +39,7 @@ impl<'f> Filters<'f> {
 
     /// These, which need this of keys.
     pub fn of_sketches(needs: Needs, sketches: Vec<Sketch<&'f [u64]>>) -> Self {
-        Filters { needs, sketches, removed: Vec::new(), by_size: OnceLock::new() }
+        Filters { needs, sketches, removed: Vec::new(), by_size: OnceLock::new(), extent: Extent::Record }
     }
 
     /// The same, but keys that may have been removed do not pass.
@@ -52,6 +54,16 @@ impl<'f> Filters<'f> {
             Some(removed) => self.without(removed),
             None => Ok(self),
         }
+    }
+
+    /// The same, asked for this much of records; [`Extent::check`] says whether they can be.
+    pub fn asked_for(self, extent: Extent) -> Self {
+        Filters { extent, ..self }
+    }
+
+    /// How much of records is asked.
+    pub fn extent(&self) -> Extent {
+        self.extent
     }
 
     /// What batches must keep of each key.
@@ -92,8 +104,13 @@ impl<'f> Filters<'f> {
         }
     }
 
-    /// What the filter of a group knows of one key: for a key that is alone, or where the first keywords
-    /// of a longer record are worth an answer.
+    /// Whether one key may be in a group: for a key that is alone.
+    pub fn has(&self, group: usize, keys: &KeyBatch, key: usize) -> bool {
+        self.extent.finds(self.answer(group, keys, key))
+    }
+
+    /// What the filter of a group knows of one key, however much is asked: for those who tell why a record
+    /// was not found.
     pub fn answer(&self, group: usize, keys: &KeyBatch, key: usize) -> Answer {
         match (tile::answer(&self.sketches[group], keys, key), self.removed(group)) {
             (Answer::Whole, Some(gone)) if tile::answer(gone, keys, key) == Answer::Whole => Answer::No,

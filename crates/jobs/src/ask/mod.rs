@@ -17,15 +17,20 @@
 //! go through one filter at a time, so that it can ask for memory ahead of its use; what all filters of a
 //! size share (masks, positions) is made once for all of them.
 //!
+//! Filters of records in layers are asked for whole records, or for the keywords alone ([`Extent`]). Which of
+//! the two is said when they are opened, and holds for every door.
+//!
 //! A key that is in the set is always found. With removed keys, one that was not removed may be taken for
 //! one that was, at the rate of the second file.
 
 mod answers;
+mod extent;
 mod filters;
 #[cfg(test)]
 mod tests;
 mod tile;
 
 pub use self::answers::Answers;
+pub use self::extent::{Extent, NoLayers};
 pub use self::filters::Filters;
 pub use self::tile::TILE;

@@ -6,6 +6,7 @@ use tamis::layered::Answer;
 use tamis::memory::Words;
 use tamis::sketch::Sketch;
 
+use super::extent::Extent;
 use tamis_make::batch::{KeyBatch, Needs};
 
 /// Keys that are counted together: what is made of this many stays in the nearest caches while one filter
@@ -26,6 +27,7 @@ pub(super) fn answer(sketch: &Sketch<&[u64]>, keys: &KeyBatch, key: usize) -> An
 /// of the latter.
 pub(super) fn contains(
     sketch: &Sketch<&[u64]>,
+    extent: Extent,
     keys: &KeyBatch,
     rows: Option<&[u32]>,
     hashes: &mut Vec<u64>,
@@ -42,7 +44,7 @@ pub(super) fn contains(
         }
         (Sketch::Layered(filter), _) => {
             found.iter_mut().enumerate().for_each(|(i, found)| {
-                *found = filter.contains_keywords(keys.keywords(row(i)));
+                *found = extent.finds(filter.ask(keys.keywords(row(i))));
             });
         }
         (sketch, None) => sketch.contains_hashes(keys.hashes(), found),
@@ -92,13 +94,13 @@ impl Tile {
     }
 
     /// How many of the keys may be in the set. All of the batch have a key.
-    pub(super) fn count(&mut self, sketch: &Sketch<&[u64]>, keys: &KeyBatch) -> u64 {
+    pub(super) fn count(&mut self, sketch: &Sketch<&[u64]>, extent: Extent, keys: &KeyBatch) -> u64 {
         let hits = match sketch {
             Sketch::Blocked(filter) => filter.count_masks(keys.hashes(), self.masks(filter.hashes(), keys)),
             Sketch::Counting(filter) => filter.count_masks(keys.hashes(), self.masks(filter.hashes(), keys)),
             Sketch::Bloom(filter) => filter.count_at(self.positions(filter.bits(), filter.hashes(), keys)),
             Sketch::Fuse(_) | Sketch::Scalable(_) | Sketch::CountMin(_) | Sketch::Layered(_) => {
-                contains(sketch, keys, None, &mut Vec::new(), &mut self.found);
+                contains(sketch, extent, keys, None, &mut Vec::new(), &mut self.found);
                 self.found.iter().filter(|found| **found).count()
             }
         };

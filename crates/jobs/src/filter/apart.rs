@@ -9,7 +9,7 @@ use tamis_read::{Control, Next};
 
 use super::Sieved;
 use super::sieve::{Asked, Sieve, Sieving};
-use crate::ask::Filters;
+use crate::ask::{Extent, Filters};
 use tamis_make::files::Mapped;
 use tamis_make::rows::{Groups, OnBad};
 use tamis_make::spread::Rows;
@@ -21,6 +21,8 @@ pub struct Question {
     pub group: Option<usize>,
     /// The recipe, with the columns of these lines.
     pub recipe: Recipe,
+    /// How much of records is asked.
+    pub extent: Extent,
     /// Whether the others pass.
     pub invert: bool,
     /// Records without a key; left out, they are among the others.
@@ -31,7 +33,8 @@ pub struct Question {
 /// header) is not among them.
 pub fn sieve(file: &Mapped, question: &Question, rows: Rows, control: &Control) -> Result<(Vec<u8>, Sieved)> {
     let params = file.params();
-    let filters = Filters::of_file(file)?;
+    question.extent.check(params.common.kind)?;
+    let filters = Filters::of_file(file)?.asked_for(question.extent);
     let recipe = Recipe { group: None, ..question.recipe.clone() };
     let sources = rows.sources(&recipe.columns())?;
     let sieving = Sieving {

@@ -27,7 +27,7 @@ pub use self::refusal::Refusal;
 use self::sieve::{Asked, Counts, Sieve, Sieving};
 use self::strict::Strict;
 use self::tag::Tag;
-use crate::ask::Filters;
+use crate::ask::{Extent, Filters};
 use crate::classes::{self, Doubt, Hits};
 use crate::removed_keys::RemovedKeys;
 use tamis_make::destination::{self, Destination, Outlet};
@@ -66,6 +66,8 @@ pub struct Job {
     pub recipe: Recipe,
     /// Which groups are asked.
     pub ask: Ask,
+    /// How much of records is asked.
+    pub extent: Extent,
     /// Whether the others pass.
     pub invert: bool,
     /// The name of a column for the groups that a key may be in.
@@ -92,6 +94,8 @@ pub struct Job {
 pub struct Report {
     /// The kind of the filters.
     pub kind: Kind,
+    /// How much of records was asked.
+    pub extent: Extent,
     /// Hash functions, the fewest and the most of any filter that was asked.
     pub hashes: (u32, u32),
     /// Filters that were asked.
@@ -150,7 +154,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     let params = file.params();
     refuse(job, params)?;
     let removed = job.removed.as_ref().map(|path| RemovedKeys::open(path, params)).transpose()?;
-    let filters = Filters::of_file(&file)?.without_some(removed.as_ref())?;
+    let filters = Filters::of_file(&file)?.without_some(removed.as_ref())?.asked_for(job.extent);
     // Whatever the record's group is, it is not looked at unless it is asked.
     let group = if job.ask == Ask::Own { job.recipe.group.clone() } else { None };
     let recipe = Recipe { group, ..job.recipe.clone() };
@@ -248,6 +252,7 @@ fn sift<'a>(
 /// What these filters cannot be asked.
 fn refuse(job: &Job, params: &Params) -> Result<()> {
     count_min::refuse(&job.filters, params, count_min::OfSets::Filter)?;
+    job.extent.check(params.common.kind).map_err(|refusal| Error::input(&job.filters, refusal))?;
     if job.removed.is_some() && job.strict.is_some() {
         return Err(Refusal::RemovedStrict.into());
     }
@@ -395,6 +400,7 @@ fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
         groups.iter().map(of).fold((0.0f64, 0.0), |(largest, all), keys| (largest.max(keys), all + keys));
     Report {
         kind,
+        extent: filters.extent(),
         hashes: (hashes.clone().min().unwrap_or(0), hashes.max().unwrap_or(0)),
         filters: groups.len() as u64,
         bits: groups.iter().map(|&group| params.groups[group].shape.bits()).sum(),
@@ -426,10 +432,15 @@ pub struct Sieved {
     pub keyless: u64,
 }
 
-/// What follows from numbers of records that asked all groups, or the one of this name.
-pub fn conclude(filters: &Path, group: Option<&Name>, sieved: Sieved, threads: usize) -> Result<Report> {
+/// What follows from numbers of records that asked all groups, or the one of this name, for this much.
+pub fn conclude(
+    filters: &Path,
+    (group, extent): (Option<&Name>, Extent),
+    sieved: Sieved,
+    threads: usize,
+) -> Result<Report> {
     let file = files::open(filters)?;
-    let (params, filters) = (file.params(), Filters::of_file(&file)?);
+    let (params, filters) = (file.params(), Filters::of_file(&file)?.asked_for(extent));
     let groups: Vec<usize> = match group {
         None => (0..params.groups.len()).collect(),
         Some(name) => params.find(&name.0).into_iter().collect(),

@@ -72,6 +72,7 @@ fn job(folder: &Path, input: &str) -> Job {
             null: None,
         },
         ask: Ask::Any,
+        extent: Extent::Record,
         invert: false,
         tag: None,
         output: Destination::File(folder.join("out")),
@@ -205,6 +206,7 @@ proptest! {
         let question = apart::Question {
             group: group.and_then(|name| file.params().find(name.as_bytes())),
             recipe: job.recipe.clone(),
+            extent: Extent::Record,
             invert,
             on_bad: OnBad::Skip,
         };

@@ -10,6 +10,7 @@ use tamis_read::parquet::Codec;
 
 use super::sizes::chosen;
 use super::{NoMore, Reading, Refusal, destination, json, memory, reading, replace_columns, with_steps};
+use crate::ask::Extent;
 use crate::filter::{Ask, Job};
 use tamis_make::destination::Destination;
 use tamis_make::{exact, opt, spread};
@@ -36,6 +37,8 @@ pub struct FilterJob {
     pub own_group: Option<String>,
     /// The name of a column for the groups that a key may be in.
     pub tag: Option<String>,
+    /// Whether records are asked for in the layers that their keywords reach, without the XOR layer.
+    pub partial: bool,
     /// Whether the others pass.
     pub invert: bool,
     /// Whether records are only counted.
@@ -79,6 +82,10 @@ impl FilterJob {
         if self.strict && self.removed.is_some() {
             return Err(Refusal::InPlaceOf(opt::STRICT, opt::REMOVED));
         }
+        // The keys beside the filters are whole records.
+        if self.strict && self.partial {
+            return Err(Refusal::InPlaceOf(opt::STRICT, opt::PARTIAL));
+        }
         Ok(Job {
             filters: self.filters.clone(),
             removed: self.removed.clone(),
@@ -86,6 +93,7 @@ impl FilterJob {
             options: self.reading.options(),
             recipe: replace_columns(&with_steps(stored, &self.key)?, &self.key, column.as_ref())?,
             ask,
+            extent: Extent::partial_if(self.partial),
             invert: self.invert,
             tag: self.tag.clone(),
             output: self.destination(),

@@ -8,6 +8,7 @@ use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
+use tamis_jobs::ask::Extent;
 use tamis_jobs::lookup::{Lookup, contains_one};
 use tamis_jobs::request::{Counting, Sizes, sketches};
 use tamis_make::build::{self, Given, Job, Sketches};
@@ -150,7 +151,7 @@ proptest! {
         let columns = [tamis::key::Column::Name("key".into())];
         let asked = Asked::new(table.clone(), &columns).unwrap();
         for group in [None, Some(0)] {
-            let lookup = Lookup::new(&file, group).unwrap();
+            let lookup = Lookup::new(&file, group, Extent::Record).unwrap();
             let found = lookup.contains(&asked, OnBad::Fail, 2, &Control::default()).unwrap();
             let groups = lookup.groups(&asked, OnBad::Fail, 2, &Control::default()).unwrap();
             for (i, row) in table.0.iter().enumerate() {

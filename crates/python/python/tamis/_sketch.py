@@ -51,17 +51,35 @@ class Sketch:
 
     @overload
     def contains(
-        self, keys: Union[str, bytes, float], group: _Group = ..., *, bad_rows: str = ..., threads: Optional[int] = ...
+        self,
+        keys: Union[str, bytes, float],
+        group: _Group = ...,
+        *,
+        partial: bool = ...,
+        bad_rows: str = ...,
+        threads: Optional[int] = ...,
     ) -> bool: ...
 
     @overload
     def contains(
-        self, keys: list[Any], group: _Group = ..., *, bad_rows: str = ..., threads: Optional[int] = ...
+        self,
+        keys: list[Any],
+        group: _Group = ...,
+        *,
+        partial: bool = ...,
+        bad_rows: str = ...,
+        threads: Optional[int] = ...,
     ) -> list[bool]: ...
 
     @overload
     def contains(
-        self, keys: Any, group: _Group = ..., *, bad_rows: str = ..., threads: Optional[int] = ...
+        self,
+        keys: Any,
+        group: _Group = ...,
+        *,
+        partial: bool = ...,
+        bad_rows: str = ...,
+        threads: Optional[int] = ...,
     ) -> Any: ...
 
     def contains(
@@ -69,6 +87,7 @@ class Sketch:
         keys: Any,
         group: _Group = None,
         *,
+        partial: bool = False,
         bad_rows: str = "fail",
         threads: Optional[int] = None,
     ) -> Any:
@@ -82,6 +101,10 @@ class Sketch:
         strings of an Arrow array are not copied, and many keys are asked on `threads` threads (all cores).
 
         With groups, a key that may be in any of them counts; `group` asks one of them.
+
+        A ``"layered"`` filter is asked for whole records of keywords. With `partial` the keywords are asked in the layers
+        that they reach, and the XOR layer is not asked: each may be at its place in some record, and not all of them in
+        one.
 
         A value that means the same as a key of another class is found where that is certain: 7.0 in a file of
         integers, a date in one of times. Where it is not, and a key was not found, `tamis.KeyClassWarning` says so once
@@ -99,14 +122,17 @@ class Sketch:
         """
         file = self._held or self._file
         if isinstance(keys, _ONE) or self._is_one(keys):
-            return file.contains_one(keys, group, None if bad_rows == "fail" else bad_rows)
-        return in_shape_of(keys, file.contains(as_rows(keys), group, bad_rows, threads))
+            return file.contains_one(keys, group, None if bad_rows == "fail" else bad_rows, partial)
+        return in_shape_of(keys, file.contains(as_rows(keys), group, bad_rows, threads, partial))
 
     def __contains__(self, key: Any) -> bool:
-        return self._file.contains_one(key, None, None)
+        return self._file.contains_one(key, None, None, False)
 
-    def groups(self, keys: Any, *, bad_rows: str = "fail", threads: Optional[int] = None) -> list[Any]:
-        """The groups that a key may be in: a list of their names, of many keys a list of lists.
+    def groups(
+        self, keys: Any, *, partial: bool = False, bad_rows: str = "fail", threads: Optional[int] = None
+    ) -> list[Any]:
+        """The groups that a key may be in: a list of their names, of many keys a list of lists. `partial` is that of
+        `contains`.
 
         Names are str (bytes where they are no UTF-8), numbers first. Without groups there is one group
         whose name is empty.
@@ -121,8 +147,8 @@ class Sketch:
         """
         file = self._file
         if isinstance(keys, _ONE) or self._is_one(keys):
-            return file.groups_one(keys, bad_rows)
-        return file.groups(as_rows(keys), bad_rows, threads)
+            return file.groups_one(keys, bad_rows, partial)
+        return file.groups(as_rows(keys), bad_rows, threads, partial)
 
     @overload
     def estimate(

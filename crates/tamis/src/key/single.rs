@@ -5,7 +5,9 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{BadValue, Maker, Recipe, Step, apply, is_present};
+use serde_json::Value;
+
+use super::{BadValue, Field, ListFault, Maker, Recipe, Step, apply, is_present};
 use crate::error::{Error, NotOneSet};
 
 impl Recipe {
@@ -50,8 +52,10 @@ impl Recipe {
     }
 
     /// The key of a text, as people write it: parts of a compound key, and columns of a record's
-    /// keywords, are separated by tabs; the last columns of a record may be left out, and keywords of
-    /// a JSON list may be separated by commas. Of a single value: [`key_of_value`](Self::key_of_value).
+    /// keywords, are separated by tabs; the last columns of a record may be left out. Each is what
+    /// stands in the cell of a row. In place of a list of JSON objects there may be the list of their
+    /// keywords, a single keyword, or keywords separated by commas if the recipe trims them. Of a single
+    /// value: [`key_of_value`](Self::key_of_value).
     ///
     /// # Errors
     /// Where the recipe makes no key of it.
@@ -75,20 +79,37 @@ impl Recipe {
         if self.of_keywords() {
             parts.resize(parts.len().max(self.key.len()), None); // the last columns may be left out
         }
-        let is_list = text.trim_ascii_start().starts_with(b"[");
-        let listed = (!is_list).then(|| self.with_commas_for_json()).flatten();
-        Ok(Maker::new(listed.as_ref().unwrap_or(self)).key(&parts)?.to_vec())
+        let mut written = Cow::Borrowed(self);
+        for (at, (field, part)) in self.key.iter().zip(&parts).enumerate() {
+            let text = part.filter(|text| is_present(text));
+            if let Some((step, as_written)) = text.map_or(Ok(None), |text| as_written(field, text))? {
+                written.to_mut().key[at].steps[step] = as_written;
+            }
+        }
+        Ok(Maker::new(&written).key(&parts)?.to_vec())
     }
+}
 
-    /// The same recipe, for lists that are not written as JSON; none where it takes no JSON.
-    fn with_commas_for_json(&self) -> Option<Recipe> {
-        let is_json = |step: &Step| matches!(step, Step::Json(_));
-        self.key.iter().any(|field| field.steps.iter().any(is_json)).then(|| {
-            let mut listed = self.clone();
-            let steps = listed.key.iter_mut().flat_map(|field| &mut field.steps);
-            steps.filter(|step| is_json(step)).for_each(|step| *step = Step::Split(",".into()));
-            listed
-        })
+/// Where a field makes keywords of a JSON list and this text is something simpler: the place of the step
+/// that does so, and the step that makes the same keywords of the text.
+fn as_written(field: &Field, text: &[u8]) -> Result<Option<(usize, Step)>, BadValue> {
+    let Some(at) = field.splitting() else { return Ok(None) };
+    let Step::Json(member) = &field.steps[at] else { return Ok(None) };
+    let Ok(text) = apply(&field.steps[..at], text) else { return Ok(None) }; // the maker says why
+    if text.trim_ascii_start().starts_with(b"[") {
+        // The keywords themselves, where a cell has objects around them.
+        let list: Vec<Value> = serde_json::from_slice(&text).unwrap_or_default();
+        let bare = !member.is_empty() && list.iter().any(|element| !element.is_object());
+        return Ok(bare.then(|| (at, Step::Json("".into()))));
+    }
+    if !text.contains(&b',') {
+        return Ok(Some((at, Step::Whole)));
+    }
+    // Between commas keywords lose the blanks at their ends: right only if they lose them in any case.
+    let keeps_ends = |step: &&Step| matches!(step, Step::Lower | Step::Upper);
+    match field.steps[at + 1..].iter().find(|step| !keeps_ends(step)) {
+        Some(Step::Trim) => Ok(Some((at, Step::Split(",".into())))),
+        _ => Err(BadValue::NotAList { column: field.column.to_string(), why: ListFault::Commas }),
     }
 }
 
@@ -154,9 +175,41 @@ mod tests {
         let records = recipe(&["a:json=name", "b:whole"]);
         let cell =
             Maker::new(&records).key(&[Some(br#"[{"name":"x"},{"name":"y"}]"#), None]).unwrap().to_vec();
-        for text in [&br#"[{"name":"x"},{"name":"y"}]"#[..], b"x, y", b"x,y\t"] {
+        for text in [&br#"[{"name":"x"},{"name":"y"}]"#[..], br#" ["x", "y"]"#, b"[\"x\",null,\"y\"]\t"] {
             assert_eq!(*records.key_of_text(text).unwrap(), cell, "{text:?}");
         }
         assert!(matches!(records.key_of_text(b""), Err(BadValue::NoKeywords)));
+        assert!(matches!(records.key_of_text(b"[1"), Err(BadValue::NotAList { .. })));
+    }
+
+    #[test]
+    fn commas_separate_keywords_of_lists_only_where_these_are_trimmed() {
+        let keywords = |field: &str, text: &str| {
+            let key = recipe(&[field]).key_of_text(text.as_bytes()).map(Cow::into_owned)?;
+            let words = super::super::keywords_of(&key).map(|word| String::from_utf8(word.into()).unwrap());
+            Ok(words.collect::<Vec<String>>())
+        };
+        let refused = |field: &str, text: &str| {
+            matches!(keywords(field, text), Err(BadValue::NotAList { why: ListFault::Commas, .. }))
+        };
+        for field in ["a:json", "a:json=name", "a:json,lower", "a:json,prefix=3,trim", "a:trim,json=name"] {
+            assert!(refused(field, "x, y") && refused(field, ","), "{field}");
+            // One keyword is what it is, blanks and all; a list says where each begins and ends.
+            let list = keywords(field, r#"[" x", "a,b ", 7]"#).unwrap();
+            assert_eq!(list.len(), 3, "{field}");
+            if !field.ends_with("trim") {
+                assert_eq!(list, [" x", "a,b ", "7"], "{field}");
+                assert_eq!(
+                    keywords(field, "a ").unwrap(),
+                    [if field.starts_with("a:trim") { "a" } else { "a " }]
+                );
+            }
+        }
+        for field in ["a:json,trim", "a:json=name,lower,trim", "a:json=name,trim,prefix=3"] {
+            assert_eq!(keywords(field, "x , y,x,").unwrap(), ["x", "y"], "{field}");
+        }
+        // Cells are cut as they are in rows, whatever they begin with.
+        assert_eq!(keywords("a:split=,", r#"["x", y]"#).unwrap(), [r#"["x""#, "y]"]);
+        assert_eq!(keywords("a:after-first=|,json=name", r#"7|[{"name": "x"}]"#).unwrap(), ["x"]);
     }
 }

@@ -1,8 +1,8 @@
 //! The multi-layer Bloom filter: records of several keywords, one Bloom filter for each place of
 //! a keyword, and one for the record as a whole.
 //!
-//! **Answers** "may this record, a list of keywords, be in the set?", and of the first keywords of
-//! a record alone "may a record begin like this?". **Errs** on one side only: a record that was
+//! **Answers** "may this record, a list of keywords, be in the set?", and, with the layers alone,
+//! "may each of these keywords stand at its place in some record?". **Errs** on one side only: a record that was
 //! added is always found. **Costs** L + 1 Bloom filters of m bits, and up to k·(n + 1) cache lines
 //! per record of n keywords. **Do not use it** where only whole records are looked up: a classic
 //! filter ([`bloom`](crate::bloom), [`blocked`](crate::blocked)) of whole records with the same
@@ -35,8 +35,10 @@
 //!   all records are such, the XOR layer adds nothing.
 //! * **Records recombined from members' keywords,** each at a place where some member has it, pass
 //!   all layers: the XOR layer alone decides.
-//! * **The first keywords of a record** can be asked for in the layers that they reach. The XOR
-//!   layer knows whole records only, and cannot be asked.
+//! * **The first keywords of a record** can be asked for in the layers that they reach
+//!   ([`Answer::Part`]). The XOR layer knows whole records only, so such an answer says nothing of
+//!   whether one record has all of them. With more places than layers, layer i holds the keywords of
+//!   the places i, i + L, i + 2L …: a keyword is found in it whichever of these it stood at.
 //!
 //! # Rate
 //! Let fᵢ be the share of bits that is set in layer i, and f the share in the XOR layer. A layer
@@ -65,7 +67,8 @@
 //! filter.insert_keywords(&record(&["space", "alien", "survival"]));
 //! assert!(filter.contains_keywords(&record(&["space", "alien", "survival"])));
 //! assert!(!filter.contains_keywords(&record(&["alien", "space", "survival"]))); // other layers
-//! assert_eq!(filter.ask(&record(&["space", "alien"])), Answer::Part); // the XOR layer was not asked
+//! assert!(!filter.contains_keywords(&record(&["space", "alien"]))); // no record of just these
+//! assert_eq!(filter.ask(&record(&["space", "alien"])), Answer::Part); // but both stand at these places
 //! # Ok::<(), tamis::Error>(())
 //! ```
 

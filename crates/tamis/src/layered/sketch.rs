@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 pub enum Answer {
     /// No record has these keywords at these places.
     No,
-    /// Each keyword may stand at its place in some record, but the XOR layer knows no record of
-    /// just these: they may be the first of a longer record, of which it could not be asked.
+    /// Each keyword may stand at its place in some record, but the XOR layer has no record of just
+    /// these. They may be the first keywords of a longer record, or come from different records.
     Part,
     /// A record of just these keywords may be in the set.
     Whole,

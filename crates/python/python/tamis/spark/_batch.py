@@ -473,20 +473,22 @@ def filter_df(
     group: Union[str, bytes, int, None] = None,
     *,
     invert: bool = False,
+    partial: bool = False,
     bad_rows: str = "fail",
 ) -> Any:
     """The rows whose key may be in the set, such as before a join; the others if `invert`.
 
     The columns of the key alone go to Python, as Arrow arrays; all others stay in the JVM. The file is shipped to
     each executor once and mapped there. `key` names the column of the key where it is not that of the file,
-    `group` one group to ask. A row without a key is an error, or not in the set with ``bad_rows="skip"``.
+    `group` one group to ask. A row without a key is an error, or not in the set with ``bad_rows="skip"``. `partial` asks
+    a layered filter for the first keywords of records, as `Sketch.contains` does.
 
     >>> from tamis.spark import filter_df                                    # doctest: +SKIP
     >>> filter_df(orders, users, key="user_id").join(details, "user_id")     # doctest: +SKIP
     """
     from pyspark.sql import functions as F
 
-    code = codes(df, sketch_of(sketch), key, group, bad_rows)
+    code = codes(df, sketch_of(sketch), key, group, bad_rows, partial=partial)
     warn_of_classes(df, sketch._file, key, 2)
     return df.filter(code != F.lit(1)) if invert else df.filter(code == F.lit(1))
 
@@ -505,12 +507,13 @@ def codes(
     sent: Optional[Shipped] = None,
     marked: bool = False,
     names: Optional[dict[int, str]] = None,
+    partial: bool = False,
 ) -> Any:
     """A column: 1 where the key may be in the set, 0 where it is not, 2 where there is no key."""
     spark = session_of(df)
-    _tasks.Contains.refuse(sketch._file, group, bad_rows)
+    _tasks.Contains.refuse(sketch._file, group, bad_rows, partial)
     columns = _key_columns(df, sketch._file, key, names)
-    task = _tasks.Contains(sent or ship(spark, sketch), group, bad_rows, marked)
+    task = _tasks.Contains(sent or ship(spark, sketch), group, bad_rows, marked, partial)
     return _arrow_udf(task, "tinyint")(*columns)
 
 

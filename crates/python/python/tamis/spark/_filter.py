@@ -27,18 +27,19 @@ def filter_source(
     invert: bool,
     output: Optional[str],
     form: Optional[str],
+    partial: bool = False,
 ) -> dict[str, int]:
     """Writes the records that pass to a folder, where one is given; how many there were, were admitted, and had no
     key."""
     from pyspark.sql import Observation
 
-    _tasks.Contains.refuse(sketch._file, group, options["bad_rows"])
+    _tasks.Contains.refuse(sketch._file, group, options["bad_rows"], partial)
     text = source.text or {"format": "parquet"}
     # Whether lines are written as they are. Delimited text has its own delimiter, unless CSV is asked for.
     raw = form in (None, text["format"]) and not (form == "csv" and text["delimiter"] != ord(","))
     sieve = _sieved_rows if source.text is None else _sieved_lines
     header = _header(text) if raw and output is not None else b""
-    sieved, numbers, passed = sieve(source, sketch, options, group, invert, header)
+    sieved, numbers, passed = sieve(source, sketch, options, group, (invert, partial), header)
     if output is None:
         return dict(sieved.agg(*numbers).collect()[0].asDict())
     seen = Observation("tamis")
@@ -71,15 +72,14 @@ _Passed = Callable[[Any], Any]
 
 
 def _sieved_rows(
-    source: Source, sketch: Sketch, options: Mapping[str, Any], group: Any, invert: bool, _: bytes
+    source: Source, sketch: Sketch, options: Mapping[str, Any], group: Any, how: tuple[bool, bool], _: bytes
 ) -> tuple[Any, list[Any], _Passed]:
     """Rows with a code each."""
     from pyspark.sql import functions as F
 
-    marked = bool(options.get("marked"))
-    code = _batch.codes(
-        source.df, sketch, options.get("key"), group, options["bad_rows"], marked=marked, names=source.names
-    )
+    marked, (invert, partial) = bool(options.get("marked")), how
+    key, bad_rows = options.get("key"), options["bad_rows"]
+    code = _batch.codes(source.df, sketch, key, group, bad_rows, None, marked, source.names, partial)
 
     def count(name: str, condition: Any) -> Any:
         return F.coalesce(F.sum(condition.cast("long")), F.lit(0)).alias(name)
@@ -95,13 +95,13 @@ def _sieved_rows(
 
 
 def _sieved_lines(
-    source: Source, sketch: Sketch, options: Mapping[str, Any], group: Any, invert: bool, header: bytes
+    source: Source, sketch: Sketch, options: Mapping[str, Any], group: Any, how: tuple[bool, bool], header: bytes
 ) -> tuple[Any, list[Any], _Passed]:
     """Lines that pass, many in a row, with numbers."""
     from pyspark.sql import functions as F
 
     file = ship(source.spark, sketch)
-    task = _tasks.SieveLines(file, source.options(options), group, invert, header)
+    task = _tasks.SieveLines(file, source.options(options), group, *how, header)
     sieved = source.df.mapInArrow(_batch._function(task), _tasks.SIEVED)
     numbers = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("records", "admitted", "keyless")]
     text = F.col("text").cast("string").alias("value")

@@ -352,14 +352,16 @@ SIEVED = "text binary, records long, admitted long, keyless long"
 class SieveLines(Rows):
     """The lines that pass, as they are: those of a batch in one row, with the header before the first of a task."""
 
-    def __init__(self, file: Shipped, options: dict[str, Any], group: Any, invert: bool, header: bytes) -> None:
+    def __init__(
+        self, file: Shipped, options: dict[str, Any], group: Any, invert: bool, partial: bool, header: bytes
+    ) -> None:
         super().__init__(options)
-        self.file, self.group, self.invert, self.header = file, group, invert, header
+        self.file, self.group, self.how, self.header = file, group, (invert, partial), header
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         before = self.header
         for lines, name in self.rows(batches):
-            found = _tamis.sieve_lines(self.file.open(), self.options, self.group, self.invert, lines, name)
+            found = _tamis.sieve_lines(self.file.open(), self.options, self.group, self.how, lines, name)
             passed, *numbers = found
             if passed:
                 passed, before = before + passed[:-1], b""  # the writer adds the line end
@@ -370,35 +372,37 @@ class SieveLines(Rows):
 class Contains(Task):
     """Whether keys may be in a set: 1, 0, or 2 where there is no key."""
 
-    def __init__(self, file: Shipped, group: Any, bad_rows: str, marked: bool = False) -> None:
+    def __init__(
+        self, file: Shipped, group: Any, bad_rows: str, marked: bool = False, partial: bool = False
+    ) -> None:
         super().__init__(marked)
-        self.file, self.group, self.bad_rows = file, group, bad_rows
+        self.file, self.group, self.bad_rows, self.partial = file, group, bad_rows, partial
 
     def __call__(self, *columns: pa.Array) -> pa.Array:
         self.check()
         try:
-            return self.answers(self.file.open(), _keys(columns), self.group, self.bad_rows)
+            return self.answers(self.file.open(), _keys(columns), self.group, self.bad_rows, self.partial)
         except tamis.Error as error:
             text = marked(error) if self.marked else str(error)
             raise tamis.Error(in_a_row(text)) from None
 
     @staticmethod
-    def answers(file: _tamis.File, keys: Any, group: Any, bad_rows: str) -> pa.Array:
+    def answers(file: _tamis.File, keys: Any, group: Any, bad_rows: str, partial: bool) -> pa.Array:
         """What is said of keys."""
-        return pa.array(file.codes(keys, group, bad_rows))
+        return pa.array(file.codes(keys, group, bad_rows, partial))
 
     @classmethod
-    def refuse(cls, file: _tamis.File, group: Any, bad_rows: str) -> None:
+    def refuse(cls, file: _tamis.File, group: Any, bad_rows: str, partial: bool = False) -> None:
         """Refuses what cannot be asked, before any row is: asks of no key."""
-        cls.answers(file, _keys([pa.array([], pa.string())] * file.parts), group, bad_rows)
+        cls.answers(file, _keys([pa.array([], pa.string())] * file.parts), group, bad_rows, partial)
 
 
 class Estimates(Contains):
     """What keys count for at most; a counter of 64 bits that is full has the largest number that Spark knows."""
 
     @staticmethod
-    def answers(file: _tamis.File, keys: Any, group: Any, bad_rows: str) -> pa.Array:
-        """The estimates."""
+    def answers(file: _tamis.File, keys: Any, group: Any, bad_rows: str, partial: bool) -> pa.Array:
+        """The estimates: counts have no records."""
         found = file.estimate(keys, group, bad_rows, 1)
         return pc.min_element_wise(pa.array(found), _MOST_LONG).cast(pa.int64())
 

@@ -182,7 +182,7 @@ def _filter(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str
     source = _read.rows(spark, request["inputs"], request, {**options, "without_group": True}, sketch._file)
     form = request["output_format"]
     try:
-        told = filter_source(source, sketch, options, group, request["invert"], output, form)
+        told = filter_source(source, sketch, options, group, request["invert"], output, form, request["partial"])
         asks = source.classes(source.options({"key": options["key"]}), sketch._file)
         return {**told, "quoted": _quoted(source), "classes": asks}, "analyse"
     except BaseException:
