@@ -255,6 +255,29 @@ impl Sizes {
     }
 }
 
+/// The numbers of a filter, chosen by hand.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Size")]
+pub struct ByHand {
+    /// Hashes of a key (k): 1 to 64 of a bloom filter [default: the best number]
+    #[arg(long, value_name = "K")]
+    pub hashes: Option<u32>,
+    /// Bits (m): exactly these without groups; with groups, those of all groups together
+    #[arg(long, value_parser = count, value_name = "M")]
+    pub bits: Option<u64>,
+    /// Bits of each group, exactly
+    #[arg(long, value_parser = count, value_name = "M")]
+    pub bits_per_group: Option<u64>,
+}
+
+impl ByHand {
+    /// The request.
+    pub fn request(self) -> request::ByHand {
+        let ByHand { hashes, bits, bits_per_group } = self;
+        request::ByHand { hashes, bits, bits_per_group }
+    }
+}
+
 /// The requested size of sketches that count.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Counts (--kind count-min)")]

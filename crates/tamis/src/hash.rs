@@ -5,8 +5,10 @@ use core::fmt;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
+use crate::bloom::MOST_REACHED;
 use crate::chunks::chunks;
 use crate::error::Error;
+use crate::sizing::MOST_BITS;
 
 mod secret;
 
@@ -51,6 +53,14 @@ impl Scheme {
             Scheme::Xxh3 { seed } => Some(Single::Xxh3 { seed }),
             Scheme::SipHash { check } => Some(Single::SipHash(check)),
             Scheme::Murmur3 => None,
+        }
+    }
+
+    /// The most positions that it gives.
+    pub fn reach(self) -> u64 {
+        match self {
+            Scheme::Xxh3 { .. } | Scheme::SipHash { .. } => MOST_BITS,
+            Scheme::Murmur3 => MOST_REACHED,
         }
     }
 

@@ -9,7 +9,6 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bloom::MOST_HASHES;
 use crate::countmin;
 use crate::error::{Difference, Error, ParamsFault, Result};
 use crate::fuse;
@@ -213,12 +212,8 @@ impl Numbers {
         let &Numbers { keys, fpr, slots, .. } = self;
         let shape = self.shape(kind);
         let fits = match shape {
-            Shape::Blocked { hashes, .. } | Shape::Counting { hashes, .. } => {
-                hashes.is_power_of_two() && hashes <= 32
-            }
-            Shape::Bloom { bits, hashes } => {
-                (1..=MOST_HASHES).contains(&hashes) && !(hash == Scheme::Murmur3 && bits > 1 << 32)
-            }
+            Shape::Blocked { hashes, .. } | Shape::Counting { hashes, .. } => kind.can_have_hashes(hashes),
+            Shape::Bloom { bits, hashes } => kind.can_have_hashes(hashes) && bits <= hash.reach(),
             Shape::Fuse { slots, fingerprint_bits } => {
                 (1..=32).contains(&fingerprint_bits)
                     && fuse::shape(keys).is_ok_and(|fuse| fuse.slots == slots)

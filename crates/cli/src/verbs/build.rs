@@ -13,7 +13,7 @@ use tamis_make::spread;
 use tamis_read::Error;
 
 use super::{explain, inspect};
-use crate::arguments::{Counting, Keys, Kinds, Reading, Sizes, memory, share};
+use crate::arguments::{ByHand, Counting, Keys, Kinds, Reading, Sizes, memory, share};
 use crate::show::{Output, wrong};
 use crate::spark::{self, On};
 use crate::{notes, progress};
@@ -52,6 +52,8 @@ pub struct Build {
     kinds: Kinds,
     #[command(flatten)]
     sizes: Sizes,
+    #[command(flatten)]
+    by_hand: ByHand,
     #[command(flatten)]
     counting: Counting,
     /// Keep the most frequent keys, those with at least this share of the total weight, for `tamis
@@ -152,6 +154,7 @@ impl Build {
             keys: self.keys.request(),
             kinds: self.kinds.request(),
             sizes: self.sizes.request(),
+            by_hand: self.by_hand.request(),
             counting: self.counting.request(),
             heavy: self.heavy.or(heavy),
             distinct: self.distinct,

@@ -15,7 +15,7 @@ use tamis_make::number;
 use tamis_report::plan::{self, Counters};
 use tamis_report::{plot, stacked_svg};
 
-use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes};
+use crate::arguments::{self, ByHand, Counting, Keys, Kinds, Reading, Sizes};
 use crate::show::{FEW, Largest, Output, Sheet, print, wrong};
 use crate::{notes, progress};
 
@@ -61,9 +61,8 @@ pub struct Plan {
     memory: Option<u64>,
     #[command(flatten)]
     sizes: Sizes,
-    /// Bits in all
-    #[arg(long, value_parser = arguments::count, value_name = "N", help_heading = "Size", conflicts_with = "size")]
-    bits: Option<u64>,
+    #[command(flatten)]
+    by_hand: ByHand,
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
@@ -107,7 +106,7 @@ impl Plan {
             key: self.keys.request(),
             kinds: self.kinds.request(),
             sizes: self.sizes.request(),
-            bits: self.bits,
+            by_hand: self.by_hand.request(),
             counting: self.counting.request(),
             memory: self.memory,
             chart: self.chart.clone(),

@@ -240,7 +240,7 @@ fn strict_is_a_join_whatever_the_filters_say() {
         sketches: Sketches::Bits {
             kind: Bits::Blocked,
             hash: tamis::hash::Single::DEFAULT,
-            sizing: FilterSizing::Planned(1, Size::Fpr(0.5)),
+            sizing: FilterSizing::Planned(1, Size::Fpr(0.5).into()),
         },
         recipe: Recipe::lines(),
         bad_rows: BadRows::Fail,

@@ -275,7 +275,7 @@ impl refusal::Refusal for Refusal {
             }
             Refusal::TotalOfGroups => vec![
                 Help::leave_out(opt::KEYS),
-                Help::GiveOne(vec![opt::FPR.into(), opt::BITS_PER_KEY.into()]),
+                Help::GiveOne(vec![opt::FPR.into(), opt::BITS_PER_KEY.into(), opt::BITS_PER_GROUP.into()]),
             ],
             Refusal::Fixed(given) | Refusal::TestOfCounts(given) => vec![Help::LeaveOut(given.clone())],
             Refusal::Parts { .. } => vec![Help::Do("give a column for each part")],
@@ -304,7 +304,8 @@ impl refusal::Refusal for Refusal {
             Refusal::UnknownDialect(given) => vec![Help::give(given.option.with("VALUE"))],
             Refusal::StoredNull => vec![Help::Do("leave it out")],
             Refusal::BadParameters(_) => vec![Help::PlanFirst],
-            Refusal::LongNote | Refusal::FiltersAsParameters | Refusal::Size(_) => vec![],
+            Refusal::Size(error) => plan::help_with(error),
+            Refusal::LongNote | Refusal::FiltersAsParameters => vec![],
         }
     }
 }

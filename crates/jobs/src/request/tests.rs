@@ -4,8 +4,8 @@ use tamis::params::Name;
 use tamis_read::refusal::{Fields, say};
 
 use super::*;
-use tamis_make::build::{Bits, FilterSizing, Layering, Rate, Sketches};
-use tamis_make::plan::{PerKey, Size};
+use tamis_make::build::{Bits, FilterSizing, Layering, Sketches};
+use tamis_make::plan::{Amount, Asked, PerKey, Size};
 
 fn map(options: Value) -> Map<String, Value> {
     match options {
@@ -61,8 +61,23 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
         (json!({"hash": "siphash"}), "a file of 16 random bytes, or of 32 hexadecimal digits; give hash_key"),
         (json!({"hash_key": "0123456789abcdef"}), "give hash"),
         (json!({"hash": "siphash", "hash_key": "0123456789abcdef", "seed": 1}), "leave out seed"),
-        (json!({"hash": "murmur3", "bits_per_key": 8}), "leave out bits_per_key"),
-        (json!({"hash": "murmur3", "size": 100}), "leave out size"),
+        (json!({"kind": "bloom", "hashes": 2, "bits": 100, "fpr": 0.1}), "give fpr or bits"),
+        (json!({"kind": "bloom", "bits": 100, "bits_per_group": 100}), "give bits or bits_per_group"),
+        (json!({"bits": 100, "size": 100}), "give size or bits"),
+        (json!({"bits": 1050}), "the next number below is 1024: give bits=1024, or give kind=bloom"),
+        (json!({"bits": 100}), "cannot have exactly 100 bits: give kind=bloom"),
+        (json!({"hashes": 3}), "1, 2, 4, 8, 16 or 32 hashes, not 3: leave out hashes, or give kind=bloom"),
+        (json!({"kind": "fuse", "hashes": 2}), "3 hashes, not 2"),
+        (json!({"kind": "bloom", "hashes": 65}), "1 to 64 hashes, not 65"),
+        (json!({"kind": "bloom", "hashes": 0}), "1 to 64 hashes, not 0"),
+        (json!({"kind": "bloom", "bits": 0}), "0 bits are too few"),
+        (json!({"kind": "count-min", "hashes": 2}), "leave out hashes"),
+        (
+            json!({"kind": "bloom", "hash": "murmur3", "bits": 4294967297u64}),
+            "cannot reach 4294967297 positions",
+        ),
+        (json!({"group": "g", "keys": 9, "bits": 2048}), "give fpr, bits_per_key or bits_per_group"),
+        (json!({"params": params("bloom"), "hashes": 2, "bits": 9}), "leave out hashes and bits"),
         (json!({"kind": "layered"}), "records of keywords: give keywords=COLUMN:split=','"),
         (json!({"weight": "n"}), "a blocked filter does not count, so rows have no weight: leave out weight"),
         (json!({"layers": 2}), "blocked filters have no layers: leave out layers, or give kind=layered"),
@@ -136,7 +151,7 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
 
 #[test]
 fn each_kind_is_made_with_what_goes_with_it() {
-    let size = FilterSizing::Counted(Size::Fpr(0.01));
+    let size = FilterSizing::Counted(Size::Fpr(0.01).into());
     let bits = |kind: Bits, seed: u64, sizing: FilterSizing| {
         move |made: &Sketches| {
             matches!(made, Sketches::Bits { kind: k, hash: Single::Xxh3 { seed: s }, sizing: z }
@@ -145,14 +160,26 @@ fn each_kind_is_made_with_what_goes_with_it() {
     };
     assert!(bits(Bits::Blocked, 0, size)(&made(json!({}))));
     assert!(bits(Bits::Bloom, 7, size)(&made(json!({"kind": "bloom", "seed": 7}))));
-    let planned = FilterSizing::Planned(9, Size::BitsPerKey(8.0));
+    let planned = FilterSizing::Planned(9, Size::BitsPerKey(8.0).into());
     assert!(bits(Bits::Blocked, 0, planned)(&made(json!({"keys": 9, "bits_per_key": 8}))));
-    let total = FilterSizing::Counted(Size::Total(2000));
+    let total = FilterSizing::Counted(Size::Total(2000).into());
     assert!(bits(Bits::Blocked, 0, total)(&made(json!({"size": "2KB"}))));
     let published = made(json!({"hash": "murmur3", "fpr": 0.5}));
-    assert!(matches!(published, Sketches::Published(FilterSizing::Counted(Rate(fpr))) if fpr == 0.5));
+    let rate = FilterSizing::Counted(Size::Fpr(0.5).into());
+    assert!(matches!(published, Sketches::Published(sizing) if sizing == rate));
+    let by_hand = made(json!({"hash": "murmur3", "hashes": 2, "bits": 100, "keys": 39}));
+    let sizing = FilterSizing::Planned(39, Asked { amount: Amount::Bits(100), hashes: Some(2) });
+    assert!(matches!(by_hand, Sketches::Published(other) if other == sizing));
+    let each = made(json!({"kind": "bloom", "group": "g", "bits_per_group": 100}));
+    assert!(bits(
+        Bits::Bloom,
+        0,
+        FilterSizing::Counted(Asked { amount: Amount::BitsEach(100), hashes: None })
+    )(&each));
     let layered = made(json!({"kind": "layered", "keywords": "t:split=,", "bits_per_key": 5}));
-    let Sketches::Layered { sizing: Layering::Following(each), .. } = layered else { panic!("{layered:?}") };
+    let Sketches::Layered { sizing: Layering::Following(each, None), .. } = layered else {
+        panic!("{layered:?}")
+    };
     assert_eq!(each, PerKey::Bits(5.0));
     let counting = made(json!({"kind": "counting", "distinct": true}));
     assert!(matches!(counting, Sketches::Counting { distinct: true, .. }));

@@ -30,7 +30,7 @@ pub(crate) use self::from_counted::{from_pairs, of_counted, static_filters};
 pub(crate) use self::insert::{Taken, insert, insert_distinct, taken};
 pub use self::refusal::Refusal;
 pub use self::refusal::{refuse_distinct, refuse_exact, refuse_heavy, refuse_small_share};
-pub use self::sketches::{Bits, FilterSizing, Given, Layering, Rate, Sketches};
+pub use self::sketches::{Bits, FilterSizing, Given, Layering, Sketches};
 pub(crate) use self::sketches::{Need, Putting};
 use crate::aside::{self, Aside};
 use crate::count::{self, Counted, KeyRules, Means};

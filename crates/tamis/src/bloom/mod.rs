@@ -36,8 +36,8 @@ mod params;
 mod ranges;
 mod sketch;
 
-pub(crate) use params::sizing_rate;
 pub use params::{MOST_HASHES, best_for_rate, expected_rate, hashes_for_bits_per_key, published_shape};
+pub(crate) use params::{MOST_REACHED, bits_per_key, published, published_hashes, sizing_rate};
 pub use ranges::Scratch;
 pub(crate) use sketch::position;
 pub use sketch::{Bloom, Positions, positions};
