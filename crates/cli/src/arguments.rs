@@ -205,10 +205,11 @@ pub struct Kinds {
 pub struct Hashing {
     /// The hash: xxh3 (default); siphash with the secret key of --hash-key, where strangers choose the
     /// keys or must not find out which ones there are; murmur3 with the positions of Python's mmh3 and
-    /// the textbook's m and k (implies bloom)
+    /// the textbook's m and k (implies bloom); polynomial, h = (R·h + c) mod m over the bytes c of a
+    /// key with an R for each position, as Collodi and Ghera have it (implies bloom; weak)
     #[arg(long, value_parser = one_of(HashName::ALL, HashName::name))]
     pub hash: Option<HashName>,
-    /// The seed of xxh3: a number, or `random` to protect against chosen keys [default: 0]
+    /// The seed of xxh3, or of the factors of polynomial: a number, or `random` to protect against chosen keys [default: 0]
     #[arg(long, value_parser = seed)]
     pub seed: Option<u64>,
 }

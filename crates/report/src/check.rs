@@ -1,7 +1,6 @@
 //! A test's findings as a table, as JSON, and as a page.
 
 use serde_json::{Value, json};
-use tamis::hash::Scheme;
 use tamis::params::Common;
 use tamis_jobs::check::{Attacked, FilterResult, GroupResult, IMPROBABLE, Lost, Report};
 use tamis_make::text::group_name;
@@ -193,8 +192,8 @@ fn of_attack(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
             format!(
                 "For {} no key that passes was found by trying, to make others from{}.",
                 number::counted(unfound as u64, "group"),
-                // Keys that collide in MurmurHash3 have a form of their own, which no key of the data has.
-                if report.filters.hash == Scheme::Murmur3 { "" } else { ": give the data" }
+                // Keys that collide in a hash of bytes have a form of their own, which no key of the data has.
+                if report.filters.hash.by_bytes().is_some() { "" } else { ": give the data" }
             ),
         ));
     }

@@ -6,7 +6,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use tamis::hash::Scheme;
 use tamis::params::{Common, Params};
 use tamis_make::files;
 use tamis_make::names::Content;
@@ -265,7 +264,7 @@ pub(super) fn setups<'a>(
             hash,
             on_bad: (&job.bad_rows).into(),
             groups: if asked { Grouping::None } else { grouping },
-            keys: asked || hash == Scheme::Murmur3,
+            keys: asked || hash.by_bytes().is_some(),
             time: job.window.as_ref().and_then(Window::time).filter(|_| role == Role::Train),
         };
         Some(Setup {

@@ -243,7 +243,7 @@ impl fmt::Display for Action {
             Action::Count => "does not count; use count-min",
             Action::Remove => "cannot remove keys; use counting",
             Action::Collect => {
-                "cannot size itself with murmur3, whose positions need the keys; count them and give their number"
+                "cannot size itself with a hash whose positions need the keys; count them and give their number"
             }
         })
     }

@@ -107,7 +107,10 @@ pub struct Common {
 impl Common {
     /// The first version of the format that has all that stands in it.
     pub fn version(&self) -> u32 {
-        let of_hash = if matches!(self.hash, Scheme::SipHash { .. }) { 2 } else { 1 };
+        let of_hash = match self.hash {
+            Scheme::Xxh3 { .. } | Scheme::Murmur3 => 1,
+            Scheme::SipHash { .. } | Scheme::Polynomial { .. } => 2,
+        };
         self.recipe.version().max(of_hash)
     }
 
@@ -383,8 +386,8 @@ fn check<'n>(
 ) -> Result<()> {
     common.recipe.check()?;
     let kind = common.kind;
-    if common.hash == Scheme::Murmur3 && kind != Kind::Bloom {
-        return Err(ParamsFault::Murmur3(kind).into());
+    if common.hash.by_bytes().is_some() && kind != Kind::Bloom {
+        return Err(ParamsFault::HashOfBloom { hash: common.hash, kind }.into());
     }
     if kind == Kind::Layered && !common.recipe.of_keywords() {
         return Err(ParamsFault::NoKeywords.into());

@@ -132,7 +132,7 @@ impl Probes {
             lanes.clear();
             lanes.extend((0..count).map(|_| (self.next() >> 32) as u32));
             let hash = self.next();
-            self.keys.push_made(hash, 0, &lanes, []);
+            self.keys.push_made(hash, 0, &lanes, hash.to_le_bytes(), []);
         }
         self.answers.any(filters, &self.keys, groups.iter().copied(), &mut self.found);
         self.asked += ROUND;

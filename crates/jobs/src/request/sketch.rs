@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tamis::countmin::Update;
-use tamis::hash::{HashKey, Scheme};
+use tamis::hash::{HashKey, Single};
 use tamis::key::{Field, Recipe};
 use tamis::layered::MOST_LAYERS;
 use tamis::params::Common;
@@ -55,7 +55,7 @@ impl Kinds {
 
     /// Whether a kind was chosen, or a hash that implies one.
     pub fn chosen(&self) -> bool {
-        self.kind.is_some() || self.hash == Some(HashName::Murmur3)
+        self.kind.is_some() || self.hash.is_some_and(HashName::is_of_bloom)
     }
 
     /// Kind, hash and recipe together.
@@ -65,10 +65,10 @@ impl Kinds {
         }
         let chosen = if self.conservative { Some(Kind::CountMinConservative) } else { self.kind };
         let hash = self.hashing().scheme()?;
-        let kind = match (hash, chosen) {
-            (Scheme::Murmur3, Some(kind)) if kind != Kind::Bloom => return Err(Refusal::MurmurKind(kind)),
-            (Scheme::Murmur3, _) => Kind::Bloom,
-            (_, kind) => kind.unwrap_or(Kind::Blocked),
+        let kind = match (hash.by_bytes(), chosen) {
+            (Some(_), Some(kind)) if kind != Kind::Bloom => return Err(Refusal::HashOfBloom { hash, kind }),
+            (Some(_), _) => Kind::Bloom,
+            (None, kind) => kind.unwrap_or(Kind::Blocked),
         };
         if kind == Kind::Layered && !recipe.of_keywords() {
             return Err(Refusal::LayeredKeys);
@@ -116,7 +116,10 @@ pub fn sketches(
     refuse_distinct(distinct, kind)?;
     refuse_heavy(heavy, kind)?;
     let sizing = || sizing(sizes, by_hand, common);
-    let Some(hash) = common.hash.single() else { return Ok(Sketches::Published(sizing()?)) };
+    if let Some(hash) = common.hash.by_bytes() {
+        return Ok(Sketches::Published { hash, sizing: sizing()? });
+    }
+    let hash = common.hash.single().unwrap_or(Single::DEFAULT); // all others have one
     let bits = |kind| Ok(Sketches::Bits { kind, hash, sizing: sizing()? });
     let counts = |update| {
         let heavy = heavy.map(|heavy| share("a share", opt::HEAVY, heavy)).transpose()?;

@@ -1,5 +1,5 @@
 use serde_json::{Map, Value, json};
-use tamis::hash::Single;
+use tamis::hash::{ByBytes, Single};
 use tamis::params::Name;
 use tamis_read::refusal::{Fields, say};
 
@@ -58,6 +58,10 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
         (json!({"conservative": true, "kind": "bloom"}), "only sketches that count"),
         (json!({"hash": "murmur3", "kind": "fuse"}), "bloom filters, not with fuse: leave out hash or kind"),
         (json!({"hash": "murmur3", "seed": 1}), "leave out seed"),
+        (
+            json!({"hash": "polynomial", "kind": "blocked"}),
+            "polynomial goes with bloom filters, not with blocked",
+        ),
         (json!({"hash": "siphash"}), "a file of 16 random bytes, or of 32 hexadecimal digits; give hash_key"),
         (json!({"hash_key": "0123456789abcdef"}), "give hash"),
         (json!({"hash": "siphash", "hash_key": "0123456789abcdef", "seed": 1}), "leave out seed"),
@@ -74,7 +78,7 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
         (json!({"kind": "count-min", "hashes": 2}), "leave out hashes"),
         (
             json!({"kind": "bloom", "hash": "murmur3", "bits": 4294967297u64}),
-            "cannot reach 4294967297 positions",
+            "cannot reach 4294967297 of them",
         ),
         (json!({"group": "g", "keys": 9, "bits": 2048}), "give fpr, bits_per_key or bits_per_group"),
         (json!({"params": params("bloom"), "hashes": 2, "bits": 9}), "leave out hashes and bits"),
@@ -166,10 +170,12 @@ fn each_kind_is_made_with_what_goes_with_it() {
     assert!(bits(Bits::Blocked, 0, total)(&made(json!({"size": "2KB"}))));
     let published = made(json!({"hash": "murmur3", "fpr": 0.5}));
     let rate = FilterSizing::Counted(Size::Fpr(0.5).into());
-    assert!(matches!(published, Sketches::Published(sizing) if sizing == rate));
+    assert!(matches!(published, Sketches::Published { hash: ByBytes::Murmur3, sizing } if sizing == rate));
     let by_hand = made(json!({"hash": "murmur3", "hashes": 2, "bits": 100, "keys": 39}));
     let sizing = FilterSizing::Planned(39, Asked { amount: Amount::Bits(100), hashes: Some(2) });
-    assert!(matches!(by_hand, Sketches::Published(other) if other == sizing));
+    assert!(matches!(by_hand, Sketches::Published { sizing: other, .. } if other == sizing));
+    let seeded = made(json!({"hash": "polynomial", "seed": 7}));
+    assert!(matches!(seeded, Sketches::Published { hash: ByBytes::Polynomial { seed: 7 }, .. }));
     let each = made(json!({"kind": "bloom", "group": "g", "bits_per_group": 100}));
     assert!(bits(
         Bits::Bloom,
@@ -197,7 +203,11 @@ fn values_that_are_none_are_refused_by_name() {
         (json!({"key": 7}), "key is the name of a column, or a list of names, not integer `7`", true),
         (json!({"key": "a:shout"}), "key: unknown step \"shout\"", false),
         (json!({"kind": "cuckoo"}), "kind: unknown kind \"cuckoo\"", false),
-        (json!({"hash": "md5"}), "hash: it is \"xxh3\" or \"siphash\" or \"murmur3\", not \"md5\"", false),
+        (
+            json!({"hash": "md5"}),
+            "hash: it is \"xxh3\" or \"siphash\" or \"murmur3\" or \"polynomial\", not \"md5\"",
+            false,
+        ),
         (json!({"bad_rows": "drop"}), "bad_rows: it is \"fail\" or \"skip\", not \"drop\"", false),
         (json!({"format": "xml"}), "format: it is \"lines\" or \"csv\"", false),
         (json!({"size": "2XB"}), "size: unknown unit \"XB\"", false),

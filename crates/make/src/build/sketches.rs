@@ -3,7 +3,7 @@
 
 use tamis::bloom;
 use tamis::countmin::Update;
-use tamis::hash::{Scheme, Single};
+use tamis::hash::{ByBytes, Scheme, Single};
 use tamis::key::Recipe;
 use tamis::layered;
 use tamis::params::{Common, GroupParams, Name, Params};
@@ -25,9 +25,13 @@ pub enum Sketches {
         /// How large.
         sizing: FilterSizing,
     },
-    /// The classic filter as it was published: with its hash, and the textbook's numbers of bits and hashes
-    /// where these are not chosen.
-    Published(FilterSizing),
+    /// Classic filters as they were published, whose places are hashes of the bytes of a key.
+    Published {
+        /// The hash.
+        hash: ByBytes,
+        /// How large.
+        sizing: FilterSizing,
+    },
     /// Static filters, whose size follows from their own keys.
     Fuse {
         /// The hash.
@@ -230,7 +234,7 @@ impl Sketches {
     pub fn kind(&self) -> Kind {
         match self {
             Sketches::Bits { kind: Bits::Blocked, .. } => Kind::Blocked,
-            Sketches::Bits { kind: Bits::Bloom, .. } | Sketches::Published(_) => Kind::Bloom,
+            Sketches::Bits { kind: Bits::Bloom, .. } | Sketches::Published { .. } => Kind::Bloom,
             Sketches::Fuse { .. } => Kind::Fuse,
             Sketches::Layered { .. } => Kind::Layered,
             Sketches::Counting { .. } => Kind::Counting,
@@ -243,7 +247,7 @@ impl Sketches {
     /// The hash.
     pub fn hash(&self) -> Scheme {
         match self {
-            Sketches::Published(_) => Scheme::Murmur3,
+            Sketches::Published { hash, .. } => (*hash).into(),
             Sketches::Given(given) => given.params.common.hash,
             Sketches::Bits { hash, .. }
             | Sketches::Fuse { hash, .. }
@@ -290,8 +294,9 @@ impl Sketches {
             FilterSizing::Planned(keys, asked) => Need::Names(Each::Filter { keys, asked, layers }),
         };
         match self {
-            Sketches::Bits { sizing, .. } | Sketches::Counting { sizing, .. } => filters(*sizing, 0),
-            Sketches::Published(sizing) => filters(*sizing, 0),
+            Sketches::Bits { sizing, .. }
+            | Sketches::Published { sizing, .. }
+            | Sketches::Counting { sizing, .. } => filters(*sizing, 0),
             Sketches::Fuse { size, .. } => filters(FilterSizing::Counted(*size), 0),
             Sketches::Layered { sizing: Layering::Fixed(layers, sizing), .. } => filters(*sizing, *layers),
             Sketches::Layered { sizing: Layering::Following(each, hashes), .. } => {
@@ -307,7 +312,7 @@ impl Sketches {
     /// How keys get into them.
     pub(crate) fn putting(&self) -> Putting {
         match self {
-            Sketches::Bits { .. } | Sketches::Published(_) | Sketches::Layered { .. } => Putting::Rows,
+            Sketches::Bits { .. } | Sketches::Published { .. } | Sketches::Layered { .. } => Putting::Rows,
             Sketches::Counting { distinct: false, .. } => Putting::Rows,
             Sketches::Counting { distinct: true, .. } => Putting::Distinct,
             Sketches::Fuse { .. } => Putting::Static,
@@ -321,8 +326,8 @@ impl Sketches {
         }
     }
 
-    /// Those that can be made of the hashes that were counted: positions by murmur3 and those of records need
-    /// the keys themselves; counters, every row.
+    /// Those that can be made of the hashes that were counted: positions by the bytes of a key and those of
+    /// records need the keys themselves; counters, every row.
     pub(crate) fn of_hashes(&self) -> Option<OfHashes> {
         match self {
             Sketches::Bits { kind, .. } => Some(OfHashes::Bits(*kind)),

@@ -66,7 +66,7 @@ pub enum SizeFault {
     #[error("a layered filter has 1 to {MOST_LAYERS} layers, not {0}")]
     Layers(u32),
     /// More bits than the positions that a hash gives.
-    #[error("{hash} gives 32 bits and cannot reach {bits} positions; the default hash, xxh3, can")]
+    #[error("{} has positions of 32 bits and cannot reach {bits} of them; the default hash, xxh3, can", hash.name())]
     Reach {
         /// The hash.
         hash: Scheme,

@@ -64,7 +64,7 @@ impl Builder {
         self.hash(Scheme::SipHash { check: key })
     }
 
-    /// The hash. The default is XXH3 with seed 0; murmur3 goes with `bloom` only.
+    /// The hash. The default is XXH3 with seed 0; murmur3 and polynomial go with `bloom` only.
     pub fn hash(self, hash: Scheme) -> Self {
         Builder { hash, ..self }
     }
@@ -108,10 +108,10 @@ impl Builder {
     /// `scalable`, for each key that comes.
     ///
     /// # Errors
-    /// As of [`for_keys`](Self::for_keys); and with murmur3, which needs the keys again.
+    /// As of [`for_keys`](Self::for_keys); and with murmur3 and polynomial, which need the keys again.
     pub fn from_keys<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Filter> {
         let params = self.params(1)?; // what is wrong whatever the keys are
-        if self.hash == Scheme::Murmur3 {
+        if self.hash.by_bytes().is_some() {
             return Err(Error::Cannot { kind: self.kind, action: Action::Collect });
         }
         let recipe = params.common.recipe;

@@ -16,6 +16,7 @@ const KINDS: [Kind; 4] = [Kind::Blocked, Kind::Bloom, Kind::Counting, Kind::Scal
 fn builders() -> Vec<Builder> {
     let mut builders: Vec<Builder> = KINDS.map(|kind| Filter::builder().kind(kind).seed(7)).to_vec();
     builders.push(Filter::builder().kind(Kind::Bloom).hash(Scheme::Murmur3));
+    builders.push(Filter::builder().kind(Kind::Bloom).hash(Scheme::Polynomial { seed: 7 }));
     builders.push(Filter::builder().steps([Step::Trim, Step::Lower]).bits_per_key(12.0));
     builders
 }
