@@ -36,14 +36,6 @@ impl Random {
     }
 }
 
-/// Where the records of a sample stand, from 0 on without an end, as Collodi and Ghera draw them: the first is
-/// the ⌊U·gap⌋-th, and each next one 1 + ⌊U·gap⌋ further, for a U of its own below 1.
-pub fn sample_places(gap: u64, seed: u64) -> impl Iterator<Item = u64> {
-    let mut random = Random::new(seed);
-    let first = random.below(gap);
-    std::iter::successors(Some(first), move |at| Some(at.saturating_add(1 + random.below(gap))))
-}
-
 /// The titles per rating of a table of this many rows: exactly those that Patimo counts for his
 /// number of rows, else in the same proportion.
 pub fn rating_counts(rows: u64) -> [u64; 10] {

@@ -17,7 +17,8 @@ use tamis_read::Control;
 use tamis_read::error::Result;
 use tamis_read::refusal::{Help, Refusal};
 
-use crate::generate::{Words, sample_places};
+use crate::generate::Words;
+use crate::sample;
 
 pub use render::REMARKS;
 use schemes::{OfOurs, OfPrint, Sieve};
@@ -388,7 +389,7 @@ fn part<T>(all: &[T], i: usize, threads: usize) -> &[T] {
 
 /// The numbers of the words that are drawn into S.
 fn chosen(records: u64, limit: u64, seed: u64) -> impl Iterator<Item = u64> {
-    sample_places(limit, seed).take_while(move |at| *at < records)
+    sample::places(limit, seed).take_while(move |at| *at < records)
 }
 
 /// There is no memory for the words.

@@ -279,7 +279,7 @@ fn at_rate(choice: Choice, counts: &[(Name, u64)], fpr: f64, layers: u32) -> Res
 
 /// Exactly this many bits for each group.
 fn exactly(choice: Choice, counts: &[(Name, u64)], bits: u64, layers: u32) -> Result<Vec<Shape>> {
-    shaped(counts, |keys| choice.exactly(keys, bits, at_most(choice, keys, bits, layers)))
+    shaped(counts, |keys| choice.exactly(bits, at_most(choice, keys, bits, layers)))
 }
 
 /// As many of these bits as a filter can have.

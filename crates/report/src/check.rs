@@ -1,6 +1,7 @@
 //! A test's findings as a table, as JSON, and as a page.
 
 use serde_json::{Value, json};
+use tamis::hash::Scheme;
 use tamis::params::Common;
 use tamis_jobs::check::{Attacked, FilterResult, GroupResult, IMPROBABLE, Lost, Report};
 use tamis_make::text::group_name;
@@ -103,8 +104,12 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
                 " of random records; those that share keywords with members pass more often".into()
             } else if report.surprise < IMPROBABLE {
                 format!(
-                    ": the difference is less probable than one in a million ({:.1e}), so something is wrong",
-                    report.surprise
+                    ": the difference is less probable than one in a million ({:.1e}), so {}",
+                    report.surprise,
+                    match report.filters.hash {
+                        Scheme::Polynomial { .. } => "the positions of this hash are not even",
+                        _ => "something is wrong",
+                    }
                 )
             } else {
                 String::new()

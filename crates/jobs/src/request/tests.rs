@@ -68,7 +68,10 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
         (json!({"kind": "bloom", "hashes": 2, "bits": 100, "fpr": 0.1}), "give fpr or bits"),
         (json!({"kind": "bloom", "bits": 100, "bits_per_group": 100}), "give bits or bits_per_group"),
         (json!({"bits": 100, "size": 100}), "give size or bits"),
-        (json!({"bits": 1050}), "the next number below is 1024: give bits=1024, or give kind=bloom"),
+        (
+            json!({"bits": 1050}),
+            "cannot have exactly 1050 bits; the next number below is 1024: give bits=1024, or give kind=bloom",
+        ),
         (json!({"bits": 100}), "cannot have exactly 100 bits: give kind=bloom"),
         (json!({"hashes": 3}), "1, 2, 4, 8, 16 or 32 hashes, not 3: leave out hashes, or give kind=bloom"),
         (json!({"kind": "fuse", "hashes": 2}), "3 hashes, not 2"),
@@ -127,7 +130,10 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
         (layered(json!({"size": 1000})), "from the size of a layer: give layers=N"),
         (layered(json!({"keys": 9})), "which are not counted: give layers=N"),
         (layered(json!({"exact": true})), "leave out exact, or give kind=blocked"),
-        (json!({"group": "g", "keys": 9, "size": 999}), "leave out keys, or give fpr or bits_per_key"),
+        (
+            json!({"group": "g", "keys": 9, "size": 999}),
+            "leave out keys, or give fpr, bits_per_key or bits_per_group",
+        ),
         (json!({"heavy": 0.1}), "has no counts, and so no shares: leave out heavy, or give kind=count-min"),
         (
             json!({"kind": "count-min", "heavy": 0.001, "epsilon": 0.01}),

@@ -73,6 +73,14 @@ impl Job {
         about
     }
 
+    /// Records that keys were counted, where they were, and nothing was estimated. A file that could be
+    /// written before counts were recorded stays as it was.
+    pub(crate) fn record_count(&self, about: &mut About, estimated: bool, rows: &[u64]) {
+        if !estimated && self.sketches.records_count() {
+            about.counted = Some(rows.iter().fold(0, |all, rows| all.saturating_add(*rows)));
+        }
+    }
+
     /// How its keys are made.
     pub(crate) fn rules<'a>(&'a self, aside: Option<&'a Aside>) -> KeyRules<'a> {
         KeyRules {
@@ -274,6 +282,7 @@ pub(crate) fn make(
     };
     built.estimated = estimating;
     built.about = job.about(sources);
+    job.record_count(&mut built.about, estimating, &built.rows);
     built.lone_keywords = lone_keywords;
     phase("build", building);
     if let Putting::Weights { heavy: Some(share) } = putting {

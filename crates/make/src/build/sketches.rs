@@ -287,6 +287,15 @@ impl Sketches {
         matches!(self.need(), Need::Keys(Measure { asked, .. }) if asked.amount.is_total())
     }
 
+    /// Whether it is recorded that keys were counted: where they are, and bits or hashes were chosen by hand, or
+    /// the hash is one of version 2 alone.
+    pub(crate) fn records_count(&self) -> bool {
+        let Need::Keys(Measure { asked, layers: Layers::Fixed(0) }) = self.need() else { return false };
+        let by_hand = asked.hashes.is_some() || !matches!(asked.amount, Amount::Size(_));
+        let polynomial = matches!(self.hash(), Scheme::Polynomial { .. });
+        self.kind() != Kind::Fuse && (by_hand || polynomial)
+    }
+
     /// What must be known of the rows first.
     pub(crate) fn need(&self) -> Need<'_> {
         let filters = |sizing: FilterSizing, layers: u32| match sizing {

@@ -82,14 +82,12 @@ pub enum SizeFault {
         hashes: u32,
     },
     /// A number of bits that the kind cannot have.
-    #[error("a {kind} filter of {keys} keys cannot have exactly {bits} bits{}", next_below(*.below))]
+    #[error("a {kind} filter cannot have exactly {bits} bits{}", next_below(*.below))]
     Exactly {
         /// The bits.
         bits: u64,
         /// The kind.
         kind: Kind,
-        /// The keys.
-        keys: u64,
         /// The next number of bits below that it can have; none where there is none.
         below: Option<u64>,
     },

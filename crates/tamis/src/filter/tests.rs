@@ -83,7 +83,7 @@ proptest! {
 
     #[test]
     fn a_collection_is_sized_by_the_different_keys_that_it_has(keys in keys()) {
-        for builder in builders().into_iter().filter(|builder| *builder != builders()[4]) {
+        for builder in builders().into_iter().filter(|builder| builder.hash.by_bytes().is_none()) {
             let recipe = builder.for_keys(1).unwrap().params.common.recipe;
             let different: HashSet<Vec<u8>> = keys.iter().map(|key| stored::key(&recipe, key).into_owned()).collect();
             let mut planned = builder.for_keys(different.len().max(1) as u64).unwrap();

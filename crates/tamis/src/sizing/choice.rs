@@ -86,18 +86,18 @@ impl Choice {
     /// # Errors
     /// Where the kind has none of so many bits for these keys.
     pub fn shape_of_bits(self, keys: u64, bits: u64) -> Result<Shape> {
-        self.exactly(keys, bits, self.shape_for_bits(keys, bits))
+        self.exactly(bits, self.shape_for_bits(keys, bits))
     }
 
     /// This shape of at most these bits, where it has all of them.
-    pub fn exactly(self, keys: u64, bits: u64, shape: Result<Shape>) -> Result<Shape> {
+    pub fn exactly(self, bits: u64, shape: Result<Shape>) -> Result<Shape> {
         let below = match shape {
             Ok(shape) if shape.bits() == bits => return Ok(shape),
             Ok(shape) => Some(shape.bits()),
             Err(Error::Size(SizeFault::FewBits { .. })) => None,
             Err(other) => return Err(other),
         };
-        Err(SizeFault::Exactly { bits, kind: self.kind, keys, below }.into())
+        Err(SizeFault::Exactly { bits, kind: self.kind, below }.into())
     }
 
     /// The shape with at least this many bits for each key, in whole lines and blocks.
@@ -175,7 +175,7 @@ mod tests {
             |kind: Kind, bits| Choice::new(kind, Scheme::DEFAULT).shape_of_bits(409, bits).unwrap_err();
         assert_eq!(
             refused(Kind::Blocked, 1050).to_string(),
-            "a blocked filter of 409 keys cannot have exactly 1050 bits; the next number below is 1024"
+            "a blocked filter cannot have exactly 1050 bits; the next number below is 1024"
         );
         assert!(matches!(refused(Kind::Blocked, 100), Error::Size(SizeFault::Exactly { below: None, .. })));
         assert!(matches!(refused(Kind::Counting, 4096 + 512), Error::Size(SizeFault::Exactly { .. })));
