@@ -28,6 +28,7 @@ Examples:
   tamis build 'logs/*.ndjson.gz' --key user.id --size 64MB -o users.tamis
   tamis build visits.parquet --key user --key day -o visits.tamis      a compound key
   tamis build movies.csv --kind layered --keywords keywords:split=',' --fpr 0.05 -o movies.tamis
+  tamis build s.txt --kind bloom --hashes 2 --bits 1050 -o s.tamis     k and m by hand
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
   tamis build allow.csv --key email:trim,lower --exact -o allow.tamis  keeps the keys, too

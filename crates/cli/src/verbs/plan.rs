@@ -38,12 +38,14 @@ fn together(arg: Arg) -> Arg {
 Examples:
   tamis plan --keys 1e9 --fpr 0.01                     what each kind needs
   tamis plan --keys 1e9 --bits 8e9 --chart plan.svg    the rate for every number of hashes
+  tamis plan --keys 1e9 --bits 8e9 --hashes 2          with two hashes
   tamis plan --size 1GB --fpr 0.001                    how many keys fit
   tamis plan ratings.tsv --key tconst --group averageRating:round --fpr 0.01 -o params.json
   tamis plan --keys 1e6 --fpr 0.01 -o params.json      parameters without data
   tamis plan --kind count-min --epsilon 0.0001 --delta 0.01
 
-Two of --keys, --fpr, --bits (or --size) and --bits-per-key determine the rest. All kinds are \
+Two of --keys, --fpr, --bits (or --size) and --bits-per-key determine the rest; --hashes may be chosen \
+beside them, but not with both --bits and --fpr. All kinds are \
 shown, or the one that --kind or --hash names; parameters are saved for that one, or for blocked \
 filters. \
 Filters that are built with the same saved parameters can be merged.")]
