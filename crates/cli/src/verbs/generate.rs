@@ -140,8 +140,8 @@ impl Sample {
         if let Some(path) = &path {
             files::check(path)?;
             Content::Plain(Format::Lines).check(path)?;
-        } else {
-            arguments::refuse_json(true, output)?;
+        } else if output.json {
+            return usage("the sample goes to standard output: --json goes with -o FILE");
         }
         let to = path.as_deref().map_or(Destination::Stdout, Destination::at);
         let job = sample::Job { inputs, gap, seed, output: to };
