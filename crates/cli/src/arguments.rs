@@ -205,10 +205,11 @@ pub struct Kinds {
 pub struct Hashing {
     /// The hash: xxh3 (default); siphash with the secret key of --hash-key, where strangers choose the
     /// keys or must not find out which ones there are; murmur3 with the positions of Python's mmh3 and
-    /// the textbook's m and k (implies bloom)
+    /// the textbook's m and k (implies bloom); polynomial, h = (R·h + c) mod m over the bytes c of a
+    /// key with an R for each position, as Collodi and Ghera have it (implies bloom; weak)
     #[arg(long, value_parser = one_of(HashName::ALL, HashName::name))]
     pub hash: Option<HashName>,
-    /// The seed of xxh3: a number, or `random` to protect against chosen keys [default: 0]
+    /// The seed of xxh3, or of the factors of polynomial: a number, or `random` to protect against chosen keys [default: 0]
     #[arg(long, value_parser = seed)]
     pub seed: Option<u64>,
 }
@@ -252,6 +253,29 @@ impl Sizes {
     pub fn request(&self) -> request::Sizes {
         let Sizes { fpr, bits_per_key, size, keys } = *self;
         request::Sizes { fpr, bits_per_key, size, keys }
+    }
+}
+
+/// The numbers of a filter, chosen by hand.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Size")]
+pub struct ByHand {
+    /// Hashes of a key (k): 1 to 64 of a bloom filter [default: the best number]
+    #[arg(long, value_name = "K")]
+    pub hashes: Option<u32>,
+    /// Bits (m): exactly these without groups; with groups, those of all groups together
+    #[arg(long, value_parser = count, value_name = "M")]
+    pub bits: Option<u64>,
+    /// Bits of each group, exactly
+    #[arg(long, value_parser = count, value_name = "M")]
+    pub bits_per_group: Option<u64>,
+}
+
+impl ByHand {
+    /// The request.
+    pub fn request(self) -> request::ByHand {
+        let ByHand { hashes, bits, bits_per_group } = self;
+        request::ByHand { hashes, bits, bits_per_group }
     }
 }
 

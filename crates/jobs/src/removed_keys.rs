@@ -100,13 +100,13 @@ impl refusal::Refusal for Refusal {
     fn help(&self) -> Vec<Help> {
         vec![match self {
             Refusal::Kind { .. } => Help::DoWith("build both files", vec![opt::KIND.with("blocked")]),
-            Refusal::Hash { first: Scheme::Xxh3 { seed }, .. } => {
-                Help::BuildWith(vec![opt::HASH.with("xxh3"), opt::SEED.with(seed.to_string())])
-            }
+            Refusal::Hash {
+                first: first @ (Scheme::Xxh3 { seed } | Scheme::Polynomial { seed }), ..
+            } => Help::BuildWith(vec![opt::HASH.with(first.name()), opt::SEED.with(seed.to_string())]),
             Refusal::Hash { first: Scheme::SipHash { .. }, .. } => {
                 Help::BuildWith(vec![opt::HASH.with("siphash"), opt::HASH_KEY.with("FILE")])
             }
-            Refusal::Hash { first, .. } => Help::build_with(opt::HASH.with(first.to_string())),
+            Refusal::Hash { first, .. } => Help::build_with(opt::HASH.with(first.name())),
             Refusal::Recipe { .. } => Help::Do("build both with the same steps"),
             Refusal::Groups => Help::BuildWithout(vec![opt::GROUP]),
         }]

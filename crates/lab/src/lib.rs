@@ -16,6 +16,7 @@ pub mod generate;
 pub mod layers;
 mod layers_report;
 pub mod ratings;
+pub mod sample;
 pub mod search;
 pub mod speedup;
 pub mod streams;

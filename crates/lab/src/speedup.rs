@@ -17,7 +17,8 @@ use tamis_read::Control;
 use tamis_read::error::Result;
 use tamis_read::refusal::{Help, Refusal};
 
-use crate::generate::{Random, Words};
+use crate::generate::Words;
+use crate::sample;
 
 pub use render::REMARKS;
 use schemes::{OfOurs, OfPrint, Sieve};
@@ -35,7 +36,7 @@ pub struct Printed {
     /// Size of S.
     pub sample: u64,
     /// Length of the filter.
-    pub bits: usize,
+    pub bits: u64,
     /// The sequential version.
     pub sequential: f64,
     /// The parallel one, on two threads.
@@ -43,7 +44,7 @@ pub struct Printed {
 }
 
 impl Printed {
-    const fn new(records: u64, sample: u64, bits: usize, sequential: f64, parallel: f64) -> Printed {
+    const fn new(records: u64, sample: u64, bits: u64, sequential: f64, parallel: f64) -> Printed {
         Printed { records, sample, bits, sequential, parallel }
     }
 
@@ -102,7 +103,7 @@ pub struct Job {
 /// Whose filter it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// Collodi and Ghera's hash family over an array of booleans.
+    /// The classic filter with Collodi and Ghera's hash family.
     Printed,
     /// The blocked filter and XXH3, asked in batches, sized for 1 %.
     Ours,
@@ -301,8 +302,8 @@ fn measure_set(plan: &Plan, seed: u64, control: &Control) -> Result<Set> {
     let sample: Vec<Word> = chosen(plan.records, plan.limit, seed).map(|i| words[i as usize]).collect();
     let keys = sample.len() as u64;
     let printed = PRINTED.iter().find(|printed| printed.records == plan.records && !plan.large);
-    let bits = printed.map_or((BITS_PER_KEY * keys as f64).round() as usize, |printed| printed.bits);
-    let printed = OfPrint::new(bits, HASHES, !seed); // the samples have the seed itself
+    let bits = printed.map_or((BITS_PER_KEY * keys as f64).round() as u64, |printed| printed.bits);
+    let printed = OfPrint::new(bits, HASHES, !seed)?; // the samples have the seed itself
     let mut runs = measure(Scheme::Printed, &printed, plan, &words, &sample, control)?;
     runs.extend(measure(Scheme::Ours, &OfOurs::new(keys, FPR)?, plan, &words, &sample, control)?);
     Ok(Set { records: plan.records, limit: plan.limit, sample: keys, large: plan.large, runs })
@@ -386,13 +387,9 @@ fn part<T>(all: &[T], i: usize, threads: usize) -> &[T] {
     &all[i * each..end]
 }
 
-/// The words drawn into S, as Collodi and Ghera draw them: the first is the ⌊U·limit⌋-th, and each
-/// next one 1 + ⌊U·limit⌋ further, for a U of its own below 1.
+/// The numbers of the words that are drawn into S.
 fn chosen(records: u64, limit: u64, seed: u64) -> impl Iterator<Item = u64> {
-    let mut random = Random::new(seed);
-    let first = random.below(limit);
-    std::iter::successors(Some(first), move |at| Some(at + 1 + random.below(limit)))
-        .take_while(move |at| *at < records)
+    sample::places(limit, seed).take_while(move |at| *at < records)
 }
 
 /// There is no memory for the words.

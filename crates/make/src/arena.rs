@@ -16,7 +16,7 @@ use tamis::blocked::{LINE_BITS, line_of, set_lines};
 use tamis::bloom::positions;
 use tamis::counting::{self, BLOCK_WORDS, add_to_blocks};
 use tamis::countmin::{add_counters, places};
-use tamis::hash::{Scheme, murmur3};
+use tamis::hash::Scheme;
 use tamis::key::keywords_of;
 use tamis::layered;
 use tamis::memory::{Words, prefetch};
@@ -143,7 +143,7 @@ impl Placing {
 
     /// Whether the bytes of keys are needed, and not their hashes alone.
     fn reads_bytes(&self) -> bool {
-        self.kind == Kind::Layered || self.hash == Scheme::Murmur3
+        self.kind == Kind::Layered || self.hash.by_bytes().is_some()
     }
 
     /// Whether a [`Touch`] is of one bit.
@@ -162,14 +162,14 @@ impl Placing {
     pub(crate) fn touch(&self, key: Key<'_>, mut touch: impl FnMut(Touch)) {
         let place = self.places[key.group as usize];
         let bit = |position: u64| (place.start + (position / 64) as usize, position % 64);
-        match (self.kind, self.hash) {
+        match (self.kind, self.hash.by_bytes()) {
             (Kind::Blocked, _) => touch((place.start / 8 + line_of(key.hash, place.size), key.hash)),
             (Kind::Counting, _) => {
                 // Sections are whole blocks, so that each begins at one.
                 touch((place.start / BLOCK_WORDS + line_of(key.hash, place.size), key.hash));
             }
-            (Kind::Layered, hash) => {
-                let keywords = keywords_of(key.bytes).map(|word| hash.identity(word));
+            (Kind::Layered, _) => {
+                let keywords = keywords_of(key.bytes).map(|word| self.hash.identity(word));
                 layered::addresses(keywords, (place.size, place.layers, place.hashes), |layer, address| {
                     touch(bit(u64::from(layer) * place.size + address));
                 });
@@ -185,12 +185,9 @@ impl Placing {
                     });
                 }
             }
-            (_, Scheme::Xxh3 { .. } | Scheme::SipHash { .. }) => {
-                positions(key.hash, place.size, place.hashes).for_each(|p| touch(bit(p)))
-            }
-            (_, Scheme::Murmur3) => {
-                (0..place.hashes)
-                    .for_each(|seed| touch(bit(u64::from(murmur3(key.bytes, seed)) % place.size)));
+            (_, None) => positions(key.hash, place.size, place.hashes).for_each(|p| touch(bit(p))),
+            (_, Some(by)) => {
+                by.positions(key.bytes, place.size, place.hashes).for_each(|p| touch(bit(p)));
             }
         }
     }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use tamis::hash::{Scheme, murmur3};
+use tamis::hash::{ByBytes, Scheme, murmur3};
 use tamis::key::keywords_of;
 use tamis::params::Params;
 use tamis::sizing::Kind;
@@ -21,6 +21,8 @@ pub enum Needs {
     Hash,
     /// This many murmur3 hashes of its bytes.
     Lanes(u32),
+    /// Its bytes, of which this hash makes each position.
+    Bytes(ByBytes),
     /// The hash of each of its keywords, by this scheme.
     Keywords(Scheme),
 }
@@ -30,7 +32,9 @@ impl Needs {
     pub fn new(kind: Kind, scheme: Scheme, most_hashes: u32) -> Needs {
         match (kind, scheme) {
             (Kind::Layered, scheme) => Needs::Keywords(scheme),
+            // Murmur3 does not depend on the number of bits: it is made once for all filters.
             (_, Scheme::Murmur3) => Needs::Lanes(most_hashes),
+            (_, Scheme::Polynomial { seed }) => Needs::Bytes(ByBytes::Polynomial { seed }),
             (_, Scheme::Xxh3 { .. } | Scheme::SipHash { .. }) => Needs::Hash,
         }
     }
@@ -143,6 +147,15 @@ impl KeyBatch {
         &self.weights
     }
 
+    /// The hash that makes each position of the bytes of keys, where that is what filters need.
+    pub fn by_bytes(&self) -> Option<ByBytes> {
+        if let Needs::Bytes(hash) = self.keeps.needs { Some(hash) } else { None }
+    }
+
+    fn keeps_bytes(&self) -> bool {
+        self.keeps.bytes || self.by_bytes().is_some()
+    }
+
     /// The bytes of the key of a row; empty where they are not kept.
     pub fn key(&self, row: usize) -> &[u8] {
         self.bytes.of(row)
@@ -194,11 +207,11 @@ impl KeyBatch {
         if self.keeps.weights {
             self.weights.push(0);
         }
-        if self.keeps.bytes {
+        if self.keeps_bytes() {
             self.bytes.push([]);
         }
         match self.keeps.needs {
-            Needs::Hash => {}
+            Needs::Hash | Needs::Bytes(_) => {}
             Needs::Lanes(count) => self.push_lanes(count, (0..count).map(|_| 0)),
             Needs::Keywords(_) => self.keywords.push([]),
         }
@@ -210,6 +223,7 @@ impl KeyBatch {
         hash: u64,
         group: u32,
         lanes: &[u32],
+        bytes: impl IntoIterator<Item = u8>,
         keywords: impl IntoIterator<Item = u64>,
     ) {
         self.hashes.push(hash);
@@ -219,6 +233,7 @@ impl KeyBatch {
         match self.keeps.needs {
             Needs::Hash => {}
             Needs::Lanes(count) => self.push_lanes(count, lanes.iter().copied()),
+            Needs::Bytes(_) => self.bytes.push(bytes),
             Needs::Keywords(_) => self.keywords.push(keywords),
         }
     }
@@ -294,11 +309,11 @@ impl Take for KeyBatch {
         if self.keeps.weights {
             self.weights.push(key.weight);
         }
-        if self.keeps.bytes {
+        if self.keeps_bytes() {
             self.bytes.push_slice(key.bytes);
         }
         match self.keeps.needs {
-            Needs::Hash => {}
+            Needs::Hash | Needs::Bytes(_) => {}
             Needs::Lanes(count) => self.push_lanes(count, lanes_of(key.bytes, count)),
             Needs::Keywords(scheme) => self.keywords.push(keyword_hashes(key.bytes, scheme)),
         }

@@ -3,10 +3,11 @@
 use tamis::bloom;
 use tamis::error::SizeFault;
 use tamis::hash::Scheme;
-use tamis::sizing::{Kind, Shape};
+use tamis::sizing::{Choice, Kind, Shape};
 use tamis_read::refusal::{self, Help, Opt};
 
 use crate::opt;
+use crate::plan::help_with;
 
 /// Two of these fix the rest.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,11 +17,30 @@ pub struct Wishes {
     /// The rate of false positives.
     pub fpr: Option<f64>,
     /// Bits in all.
-    pub bits: Option<u64>,
+    pub bits: Option<Room>,
     /// Bits per key.
     pub bits_per_key: Option<f64>,
+    /// Hashes of a key, beside the two.
+    pub hashes: Option<u32>,
     /// The only kind and hash of interest; all kinds if there is none.
     pub only: Option<(Kind, Scheme)>,
+}
+
+/// Bits for a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// It has no more than these.
+    AtMost(u64),
+    /// It has all of these.
+    Exactly(u64),
+}
+
+impl Room {
+    fn bits(self) -> u64 {
+        match self {
+            Room::AtMost(bits) | Room::Exactly(bits) => bits,
+        }
+    }
 }
 
 /// What one kind makes of the wishes.
@@ -60,9 +80,6 @@ pub enum Refusal {
     /// A rate and the bits for each key: one follows from the other.
     #[error("the rate follows from the bits per key; the number of keys is missing")]
     Twice,
-    /// The published filter is made for keys and a rate.
-    #[error("murmur3 has the published numbers of bits and hashes, which follow from the keys and the rate")]
-    Published,
     /// No kind has such a shape.
     #[error(transparent)]
     Shape(#[from] tamis::Error),
@@ -77,8 +94,7 @@ impl refusal::Refusal for Refusal {
             }
             Refusal::TooMany(given) => vec![Help::LeaveOutOne(given.clone())],
             Refusal::Twice => vec![any(&[opt::KEYS, opt::BITS, opt::SIZE])],
-            Refusal::Published => vec![Help::Give(vec![opt::KEYS.into(), opt::FPR.into()])],
-            Refusal::Shape(_) => vec![],
+            Refusal::Shape(error) => help_with(error),
         }
     }
 }
@@ -86,7 +102,8 @@ impl refusal::Refusal for Refusal {
 /// What the numbers of a design fix.
 enum Fixed {
     KeysAndRate(u64, f64),
-    KeysAndBits(u64, u64),
+    KeysAndBits(u64, Room),
+    KeysAndBitsPerKey(u64, f64),
     BitsAndRate(u64, f64),
 }
 
@@ -107,18 +124,18 @@ impl Wishes {
         if given.len() > 2 {
             return Err(Refusal::TooMany(given));
         }
-        if matches!(self.only, Some((_, Scheme::Murmur3))) && (self.keys.is_none() || self.fpr.is_none()) {
-            return Err(Refusal::Published);
+        if self.hashes.is_some() && self.fpr.is_some() && self.bits.is_some() {
+            return Err(Refusal::TooMany([given, vec![opt::HASHES]].concat()));
         }
         match (self.keys, self.fpr, self.bits, self.bits_per_key) {
             (Some(keys), Some(fpr), ..) => Ok(Fixed::KeysAndRate(keys, fpr)),
             (Some(keys), None, Some(bits), _) => Ok(Fixed::KeysAndBits(keys, bits)),
-            (Some(keys), None, None, Some(each)) => {
-                Ok(Fixed::KeysAndBits(keys, (each * keys as f64).min(1e19) as u64))
-            }
-            (None, Some(fpr), Some(bits), _) => Ok(Fixed::BitsAndRate(bits, fpr)),
+            (Some(keys), None, None, Some(each)) => Ok(Fixed::KeysAndBitsPerKey(keys, each)),
+            (None, Some(fpr), Some(room), _) => Ok(Fixed::BitsAndRate(room.bits(), fpr)),
             (None, Some(_), None, Some(_)) => Err(Refusal::Twice),
-            (None, None, Some(bits), Some(each)) => Ok(Fixed::KeysAndBits((bits as f64 / each) as u64, bits)),
+            (None, None, Some(room), Some(each)) => {
+                Ok(Fixed::KeysAndBits((room.bits() as f64 / each) as u64, room))
+            }
             _ => Err(Refusal::TooFew),
         }
     }
@@ -127,17 +144,18 @@ impl Wishes {
 /// Works out what the wishes come to.
 pub fn design(wishes: Wishes) -> Result<Design, Refusal> {
     let fixed = wishes.fixed()?;
-    let murmur = matches!(wishes.only, Some((_, Scheme::Murmur3)));
     let kinds = wishes.only.map_or(Kind::PLANNED.to_vec(), |(kind, _)| vec![kind]);
+    let hash = wishes.only.map_or(Scheme::DEFAULT, |(_, hash)| hash);
     let mut design = Design { options: Vec::new(), refused: Vec::new(), by_hashes: Vec::new() };
     for kind in kinds {
+        let choice = Choice { kind, hash, hashes: wishes.hashes };
+        let with = |keys: u64, shape: tamis::Result<Shape>| shape.map(|shape| (keys, shape));
         let option = match fixed {
-            Fixed::KeysAndRate(keys, fpr) if murmur => {
-                bloom::published_shape(keys, fpr).map(|shape| (keys, shape))
-            }
-            Fixed::KeysAndRate(keys, fpr) => kind.shape_for_rate(keys, fpr).map(|shape| (keys, shape)),
-            Fixed::KeysAndBits(keys, bits) => kind.shape_for_bits(keys, bits).map(|shape| (keys, shape)),
-            Fixed::BitsAndRate(bits, fpr) => most_keys(kind, bits, fpr),
+            Fixed::KeysAndRate(keys, fpr) => with(keys, choice.shape_for_rate(keys, fpr)),
+            Fixed::KeysAndBits(keys, Room::AtMost(bits)) => with(keys, choice.shape_for_bits(keys, bits)),
+            Fixed::KeysAndBits(keys, Room::Exactly(bits)) => with(keys, choice.shape_of_bits(keys, bits)),
+            Fixed::KeysAndBitsPerKey(keys, each) => with(keys, choice.shape_for_bits_per_key(keys, each)),
+            Fixed::BitsAndRate(bits, fpr) => most_keys(choice, bits, fpr),
         };
         match option {
             Ok((keys, shape)) => {
@@ -157,17 +175,18 @@ pub fn design(wishes: Wishes) -> Result<Design, Refusal> {
 }
 
 /// The most keys that fit into this many bits at this rate.
-fn most_keys(kind: Kind, bits: u64, fpr: f64) -> tamis::Result<(u64, Shape)> {
+fn most_keys(choice: Choice, bits: u64, fpr: f64) -> tamis::Result<(u64, Shape)> {
+    choice.at_rate(fpr)?;
     let (mut low, mut high) = (0u64, bits.saturating_mul(4).max(2));
-    let fits = |keys: u64| kind.shape_for_rate(keys, fpr).is_ok_and(|shape| shape.bits() <= bits);
+    let fits = |keys: u64| choice.shape_for_rate(keys, fpr).is_ok_and(|shape| shape.bits() <= bits);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if fits(middle) { low = middle } else { high = middle }
     }
     if low == 0 {
-        return Err(SizeFault::NotOneKey { bits, kind, fpr }.into());
+        return Err(SizeFault::NotOneKey { bits, kind: choice.kind, fpr }.into());
     }
-    Ok((low, kind.shape_for_rate(low, fpr)?))
+    Ok((low, choice.shape_for_rate(low, fpr)?))
 }
 
 fn rates_by_hashes(classic: &Offer) -> Vec<(u32, f64)> {

@@ -47,6 +47,10 @@ options! {
     BITS_PER_KEY = "bits_per_key";
     /// Bits in all.
     BITS = "bits";
+    /// Bits of each group.
+    BITS_PER_GROUP = "bits_per_group";
+    /// Hashes of a key.
+    HASHES = "hashes";
     /// Bytes in all.
     SIZE = "size";
     /// The keys that each group is planned for.

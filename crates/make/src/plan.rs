@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use tamis::bloom;
 use tamis::countmin;
-use tamis::hash::Scheme;
+use tamis::error::SizeFault;
 use tamis::layered;
 use tamis::params::{Common, Goal, GroupParams, Name, Params};
-use tamis::sizing::{Kind, MOST_BITS_PER_KEY, Shape};
-use tamis_read::refusal::{self, Help, Opt};
+use tamis::sizing::{Choice, Kind, MOST_BITS_PER_KEY, Shape};
+use tamis_read::refusal::{self, Help};
 
 use crate::opt;
 
@@ -21,6 +21,39 @@ pub enum Size {
     BitsPerKey(f64),
     /// This many bytes for all groups together, shared so that all have the same expected rate.
     Total(u64),
+}
+
+/// A size, or bits that are chosen by hand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Amount {
+    /// A size.
+    Size(Size),
+    /// This many bits: exactly these where there are no groups, and otherwise in all, shared as bytes are.
+    Bits(u64),
+    /// Exactly this many bits for each group.
+    BitsEach(u64),
+}
+
+impl Amount {
+    /// Whether it is for all groups together.
+    pub fn is_total(self) -> bool {
+        matches!(self, Amount::Size(Size::Total(_)) | Amount::Bits(_))
+    }
+}
+
+/// How large filters shall be, and the number of hashes where it is chosen by hand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Asked {
+    /// How large.
+    pub amount: Amount,
+    /// The hashes; as many as are best where none are chosen.
+    pub hashes: Option<u32>,
+}
+
+impl From<Size> for Asked {
+    fn from(size: Size) -> Asked {
+        Asked { amount: Amount::Size(size), hashes: None }
+    }
 }
 
 /// A size that follows for each key, without a look at the others.
@@ -48,9 +81,6 @@ pub enum Refusal {
     /// There are no keys to plan for.
     #[error("the input has no keys to build from")]
     NoKeys,
-    /// The published filter has a size of its own.
-    #[error("murmur3 has the published numbers of bits and hashes, which follow from the keys and the rate")]
-    PublishedSize(Opt),
     /// Too few bits for a key, or too many.
     #[error("bits per key lie between 0 and 10,000, and {0} do not")]
     BitsPerKey(f64),
@@ -96,14 +126,28 @@ impl refusal::Refusal for Refusal {
     fn help(&self) -> Vec<Help> {
         match self {
             Refusal::NoKeys => vec![Help::Do("name data with keys"), Help::give(opt::KEYS.with("N"))],
-            Refusal::PublishedSize(other) => vec![Help::leave_out(*other)],
             Refusal::BitsPerKey(_) => vec![Help::give(opt::BITS_PER_KEY.with("10"))],
             Refusal::TooFew { .. } => vec![Help::give_more(opt::SIZE)],
             Refusal::ChosenKeys { .. } => {
                 vec![another_seed(), secret_key(), Help::give(opt::KEYS.with("N"))]
             }
-            Refusal::Shape(_) => vec![],
+            Refusal::Shape(error) => help_with(error),
         }
+    }
+}
+
+/// What helps where there is no sketch of such a shape.
+pub fn help_with(error: &tamis::Error) -> Vec<Help> {
+    match error {
+        tamis::Error::Size(SizeFault::Exactly { below, .. }) => {
+            let below = below.map(|bits| Help::give(opt::BITS.with(bits.to_string())));
+            below.into_iter().chain([Help::give(opt::KIND.with(Kind::Bloom.name()))]).collect()
+        }
+        tamis::Error::Size(SizeFault::Hashes { kind, .. }) => match kind {
+            Kind::Bloom | Kind::Layered => vec![Help::give(opt::HASHES.with("N"))],
+            _ => vec![Help::leave_out(opt::HASHES), Help::give(opt::KIND.with(Kind::Bloom.name()))],
+        },
+        _ => vec![],
     }
 }
 
@@ -147,23 +191,35 @@ impl Counters {
 }
 
 /// The parameters of groups with this many keys each; in a `layered`, this many items in a layer.
-pub fn parameters(common: Common, counts: Vec<(Name, u64)>, size: Size, layers: u32) -> Result<Params> {
-    check(&common, size)?;
+pub fn parameters(
+    common: Common,
+    counts: Vec<(Name, u64)>,
+    asked: impl Into<Asked>,
+    layers: u32,
+) -> Result<Params> {
+    let asked = asked.into();
+    check(&common, asked)?;
     refuse_empty(&counts)?;
-    let shapes = match size {
-        Size::Fpr(fpr) => at_rate(&common, &counts, fpr, layers)?,
-        Size::BitsPerKey(bits) if common.kind == Kind::Layered => {
-            let hashes = bloom::hashes_for_bits_per_key(bits);
+    let choice = choice(&common, asked);
+    let shapes = match asked.amount {
+        Amount::Size(Size::Fpr(fpr)) => at_rate(choice, &counts, fpr, layers)?,
+        Amount::Size(Size::BitsPerKey(bits)) if common.kind == Kind::Layered => {
+            let hashes = asked.hashes.unwrap_or_else(|| bloom::hashes_for_bits_per_key(bits));
             let bits = |keys: u64| ((keys as f64 * bits).ceil() as u64).max(layered::LEAST_BITS);
             let shape = |keys| layered::shape_of(bits(keys), layers, hashes);
             shaped(&counts, shape)?
         }
-        Size::BitsPerKey(bits) => shaped(&counts, |keys| common.kind.shape_for_bits_per_key(keys, bits))?,
-        Size::Total(bytes) => within(&common, &counts, bytes, layers)?,
+        Amount::Size(Size::BitsPerKey(bits)) => {
+            shaped(&counts, |keys| choice.shape_for_bits_per_key(keys, bits))?
+        }
+        Amount::Size(Size::Total(bytes)) => within(choice, &counts, bytes, layers)?,
+        Amount::Bits(bits) if common.recipe.group.is_none() => exactly(choice, &counts, bits, layers)?,
+        Amount::Bits(bits) => within(choice, &counts, bits / 8, layers)?,
+        Amount::BitsEach(bits) => exactly(choice, &counts, bits, layers)?,
     };
     let group = |((name, keys), shape): ((Name, u64), Shape)| {
-        let fpr = match size {
-            Size::Fpr(fpr) => fpr,
+        let fpr = match asked.amount {
+            Amount::Size(Size::Fpr(fpr)) => fpr,
             _ => shape.sizing_rate(keys).clamp(f64::MIN_POSITIVE, 1.0),
         };
         GroupParams::filter(name, keys, fpr, shape)
@@ -180,15 +236,29 @@ pub fn refuse_empty(counts: &[(Name, u64)]) -> Result<()> {
 }
 
 /// Refuses a size that does not go with the kind and the hash, whatever the number of keys.
-pub fn check(common: &Common, size: Size) -> Result<()> {
-    match size {
-        Size::Fpr(fpr) => Ok(common.kind.at_rate(fpr).map(drop)?),
-        Size::BitsPerKey(bits) => {
-            refuse_murmur(common, opt::BITS_PER_KEY)?;
-            check_bits_per_key(bits)
-        }
-        Size::Total(_) => refuse_murmur(common, opt::SIZE),
+pub fn check(common: &Common, asked: Asked) -> Result<()> {
+    let choice = choice(common, asked);
+    choice.check()?;
+    match asked.amount {
+        Amount::Size(Size::Fpr(fpr)) => Ok(choice.at_rate(fpr).map(drop)?),
+        Amount::Size(Size::BitsPerKey(bits)) => check_bits_per_key(bits),
+        // Whether lines are whole does not depend on the number of keys.
+        Amount::BitsEach(bits) => whole_lines(choice, bits),
+        Amount::Bits(bits) if common.recipe.group.is_none() => whole_lines(choice, bits),
+        Amount::Size(Size::Total(_)) | Amount::Bits(_) => Ok(()),
     }
+}
+
+fn whole_lines(choice: Choice, bits: u64) -> Result<()> {
+    match choice.kind {
+        Kind::Blocked | Kind::Counting | Kind::Bloom => Ok(choice.shape_of_bits(1, bits).map(drop)?),
+        _ => Ok(()),
+    }
+}
+
+/// What is sized.
+fn choice(common: &Common, asked: Asked) -> Choice {
+    Choice { kind: common.kind, hash: common.hash, hashes: asked.hashes }
 }
 
 /// Refuses numbers of bits per key that no filter has.
@@ -196,26 +266,31 @@ pub fn check_bits_per_key(bits: f64) -> Result<()> {
     if bits > 0.0 && bits <= MOST_BITS_PER_KEY { Ok(()) } else { Err(Refusal::BitsPerKey(bits)) }
 }
 
-fn refuse_murmur(common: &Common, size: Opt) -> Result<()> {
-    match common.hash {
-        Scheme::Murmur3 => Err(Refusal::PublishedSize(size)),
-        Scheme::Xxh3 { .. } | Scheme::SipHash { .. } => Ok(()),
-    }
+fn at_rate(choice: Choice, counts: &[(Name, u64)], fpr: f64, layers: u32) -> Result<Vec<Shape>> {
+    let sizes = choice.at_rate(fpr)?;
+    shaped(counts, |keys| match choice.kind {
+        Kind::Layered => {
+            let one = sizes.shape(keys)?;
+            layered::shape_of(one.slots(), layers, one.hashes())
+        }
+        _ => sizes.shape(keys),
+    })
 }
 
-fn at_rate(common: &Common, counts: &[(Name, u64)], fpr: f64, layers: u32) -> Result<Vec<Shape>> {
-    match common.hash {
-        Scheme::Murmur3 => shaped(counts, |keys| bloom::published_shape(keys, fpr)),
-        Scheme::Xxh3 { .. } | Scheme::SipHash { .. } => {
-            let sizes = common.kind.at_rate(fpr)?;
-            shaped(counts, |keys| match common.kind {
-                Kind::Layered => {
-                    let one = sizes.shape(keys)?;
-                    layered::shape_of(one.slots(), layers, one.hashes())
-                }
-                _ => sizes.shape(keys),
-            })
+/// Exactly this many bits for each group.
+fn exactly(choice: Choice, counts: &[(Name, u64)], bits: u64, layers: u32) -> Result<Vec<Shape>> {
+    shaped(counts, |keys| choice.exactly(bits, at_most(choice, keys, bits, layers)))
+}
+
+/// As many of these bits as a filter can have.
+fn at_most(choice: Choice, keys: u64, bits: u64, layers: u32) -> tamis::Result<Shape> {
+    match (choice.kind, choice.hashes) {
+        (Kind::Layered, Some(hashes)) => {
+            let shape = layered::shape_for_bits(keys, bits, layers)?;
+            layered::shape_of(shape.slots(), layers, hashes)
         }
+        (Kind::Layered, None) => layered::shape_for_bits(keys, bits, layers),
+        _ => choice.shape_for_bits(keys, bits),
     }
 }
 
@@ -233,27 +308,24 @@ fn shaped(counts: &[(Name, u64)], shape: impl Fn(u64) -> tamis::Result<Shape>) -
 }
 
 /// The lowest rate, the same for all groups, at which they fit into this many bytes.
-fn within(common: &Common, counts: &[(Name, u64)], bytes: u64, layers: u32) -> Result<Vec<Shape>> {
+fn within(choice: Choice, counts: &[(Name, u64)], bytes: u64, layers: u32) -> Result<Vec<Shape>> {
     let total = |shapes: &[Shape]| -> u64 {
         shapes.iter().map(|shape| (shape.words() * 8).next_multiple_of(64)).sum()
     };
     // A file without groups is sized to the byte.
     if let [(_, keys)] = counts {
-        let padding = if common.kind == Kind::Fuse { 128 } else { 0 };
+        let padding = if choice.kind == Kind::Fuse { 128 } else { 0 };
         let bits = (bytes / 64 * 64).saturating_sub(padding).saturating_mul(8);
-        return shaped(counts, |_| match common.kind {
-            Kind::Layered => layered::shape_for_bits(*keys, bits, layers),
-            kind => kind.shape_for_bits(*keys, bits),
-        });
+        return shaped(counts, |_| at_most(choice, *keys, bits, layers));
     }
     let (mut low, mut high) = (-90.0f64, -0.001f64); // logarithms of the rate: too large, small enough
-    let mut best = at_rate(common, counts, high.exp(), layers)?;
+    let mut best = at_rate(choice, counts, high.exp(), layers)?;
     if total(&best) > bytes {
         return Err(Refusal::TooFew { bytes, groups: counts.len(), least: total(&best) });
     }
     for _ in 0..40 {
         let middle = 0.5 * (low + high);
-        match at_rate(common, counts, middle.exp(), layers) {
+        match at_rate(choice, counts, middle.exp(), layers) {
             Ok(shapes) if total(&shapes) <= bytes => {
                 high = middle;
                 best = shapes;

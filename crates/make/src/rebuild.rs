@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tamis::about::About;
 use tamis::format::Extras;
 use tamis::params::{GroupParams, Params};
 use tamis::sizing::Kind;
@@ -109,7 +110,8 @@ pub fn from_keys(path: &Path, above: f64, threads: usize, control: &Control) -> 
     let arena = filters.finish();
     let (rows, beside): (Vec<_>, Vec<_>) =
         file.tallies().iter().map(|tally| (tally.rows, tally.beside)).unzip();
-    let about = file.about().clone();
+    // The new filters are planned for more keys than there are.
+    let about = About { counted: None, ..file.about().clone() };
     drop(file);
     let extras = Extras { about: Some(&about), ..Extras::default() };
     let (mut draft, _) = files::draft_container(path, &params, (&rows, &beside), &arena, extras, threads)?;

@@ -75,9 +75,11 @@ fn with_marks(error: PyErr, marked: String) -> PyErr {
 }
 
 /// The options that are arguments of some function or method of this package: no others are advised.
-pub const ARGUMENTS: [&str; 33] = [
+pub const ARGUMENTS: [&str; 36] = [
     "bad_rows",
     "bad_rows_to",
+    "bits",
+    "bits_per_group",
     "bits_per_key",
     "conservative",
     "count",
@@ -89,6 +91,7 @@ pub const ARGUMENTS: [&str; 33] = [
     "group",
     "hash",
     "hash_key",
+    "hashes",
     "heavy",
     "invert",
     "key",

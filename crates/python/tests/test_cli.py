@@ -35,6 +35,11 @@ CHOICES: list[tuple[dict[str, Any], list[str]]] = [
     ({"key": ["id", "country"], "size": 20000}, ["--key", "id", "--key", "country", "--size", "20000"]),
     ({"key": "id", "kind": "bloom", "seed": 7}, ["--key", "id", "--kind", "bloom", "--seed", "7"]),
     ({"key": "id", "hash": "murmur3", "group": "country"}, ["--key", "id", "--hash", "murmur3", "--group", "country"]),
+    ({"key": "id", "kind": "bloom", "hashes": 2, "bits": 10200}, ["--key", "id", "--kind", "bloom", "--hashes", "2", "--bits", "10200"]),
+    (
+        {"key": "id", "hash": "polynomial", "seed": 7, "group": "country", "bits_per_group": 5160},
+        ["--key", "id", "--hash", "polynomial", "--seed", "7", "--group", "country", "--bits-per-group", "5160"],
+    ),
     ({"key": "id", "kind": "fuse"}, ["--key", "id", "--kind", "fuse"]),
     ({"key": "id", "kind": "counting"}, ["--key", "id", "--kind", "counting"]),
     ({"key": "id", "keys": 9000, "group": "country"}, ["--key", "id", "--keys", "9000", "--group", "country"]),

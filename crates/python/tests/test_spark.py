@@ -45,6 +45,8 @@ KINDS: list[dict[str, Any]] = [
     {},
     {"kind": "bloom", "bits_per_key": 10},
     {"hash": "murmur3", "fpr": 0.05},
+    {"hash": "polynomial", "seed": 7, "hashes": 3, "fpr": 0.05},
+    {"kind": "bloom", "hashes": 2, "bits_per_group": 1050},
     {"kind": "fuse"},
     {"kind": "count-min", "weight": "weight", "epsilon": 0.01},
     {"keys": 2000},

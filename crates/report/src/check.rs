@@ -104,8 +104,12 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
                 " of random records; those that share keywords with members pass more often".into()
             } else if report.surprise < IMPROBABLE {
                 format!(
-                    ": the difference is less probable than one in a million ({:.1e}), so something is wrong",
-                    report.surprise
+                    ": the difference is less probable than one in a million ({:.1e}), so {}",
+                    report.surprise,
+                    match report.filters.hash {
+                        Scheme::Polynomial { .. } => "the positions of this hash are not even",
+                        _ => "something is wrong",
+                    }
                 )
             } else {
                 String::new()
@@ -193,8 +197,8 @@ fn of_attack(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
             format!(
                 "For {} no key that passes was found by trying, to make others from{}.",
                 number::counted(unfound as u64, "group"),
-                // Keys that collide in MurmurHash3 have a form of their own, which no key of the data has.
-                if report.filters.hash == Scheme::Murmur3 { "" } else { ": give the data" }
+                // Keys that collide in a hash of bytes have a form of their own, which no key of the data has.
+                if report.filters.hash.by_bytes().is_some() { "" } else { ": give the data" }
             ),
         ));
     }

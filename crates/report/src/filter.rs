@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tamis::sizing::Kind;
 use tamis_jobs::ask::Extent;
-use tamis_jobs::filter::Report;
+use tamis_jobs::filter::{Exact, KnownBy, Report};
 use tamis_make::number;
 
 use crate::Table;
@@ -15,18 +15,8 @@ pub fn table(report: &Report) -> Table {
     let mut facts = Facts::default();
     let (fewest, most) = report.hashes;
     let hashes = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
-    facts.push("filters", format!("{} ({})", number::count(report.filters), report.kind));
     facts.push("hash functions", hashes);
-    facts.push("bits", number::count(report.bits));
-    let keys = report.keys.map_or("unknown: a filter is full".into(), |(least, most)| {
-        format!(
-            "about {} keys{} (planned for {})",
-            number::count(most.round() as u64),
-            if least < most { ", fewer if groups share some" } else { "" },
-            number::count(report.planned)
-        )
-    });
-    facts.push("size of the set", keys);
+    facts.push("size of the set", size(report));
     if report.extent == Extent::Partial {
         facts.push("layers asked", "those that the keywords reach, without the XOR layer");
     }
@@ -36,6 +26,9 @@ pub fn table(report: &Report) -> Table {
     if report.keyless > 0 {
         facts.push("  without a key", share(report, report.keyless));
     }
+    facts.phases(&report.phases);
+    facts.push("filters", format!("{} ({})", number::count(report.filters), report.kind));
+    facts.push("bits", number::count(report.bits));
     if let Some(refuted) = report.refuted {
         facts.push("false positives removed", number::count(refuted));
     }
@@ -50,7 +43,6 @@ pub fn table(report: &Report) -> Table {
         facts.push("rate of false negatives", number::rate(rate));
         facts.push("expected false rejections", number::count(expected.round() as u64));
     }
-    facts.phases(&report.phases);
     let mut notes = vec![
         "false admissions: a share r (the rate) of the records not in the set passes; so r / (1 − r) are expected for each rejected record with a key".to_owned(),
     ];
@@ -59,6 +51,26 @@ pub fn table(report: &Report) -> Table {
     }
     let notes = if report.rate.is_some() { notes } else { Vec::new() };
     facts.table(notes)
+}
+
+/// The size of the set: exactly, or an estimate that is called one.
+fn size(report: &Report) -> String {
+    if let Some(Exact { keys, by }) = report.exact {
+        let how = match by {
+            KnownBy::Static => "exactly: a static filter",
+            KnownBy::Keys => "exactly: the keys are kept",
+            KnownBy::Count => "exactly: counted when it was built",
+        };
+        return format!("{} ({how})", number::counted(keys, "key"));
+    }
+    report.keys.map_or("unknown: a filter is full".into(), |(least, most)| {
+        format!(
+            "about {} keys{} (an estimate; planned for {})",
+            number::count(most.round() as u64),
+            if least < most { ", fewer if groups share some" } else { "" },
+            number::count(report.planned)
+        )
+    })
 }
 
 fn share(report: &Report, part: u64) -> String {
@@ -70,9 +82,11 @@ fn share(report: &Report, part: u64) -> String {
 
 /// For programs.
 pub fn json(report: &Report) -> Value {
+    let exact = report.exact.map(|exact| exact.keys as f64);
     let mut json = json!({
         "kind": report.kind, "filters": report.filters, "hashes": report.hashes.1, "bits": report.bits,
-        "set": report.keys.map(|keys| keys.1), "set_at_least": report.keys.map(|keys| keys.0), "planned_keys": report.planned,
+        "set": exact.or(report.keys.map(|keys| keys.1)), "set_at_least": exact.or(report.keys.map(|keys| keys.0)),
+        "set_exact": report.exact.is_some(), "planned_keys": report.planned,
         "records": report.records, "admitted": report.admitted, "rejected": report.rejected(),
         "without_key": report.keyless, "false_positives_removed": report.refuted, "rate": report.rate.map(|rate| rate.value), "rate_at_most": report.rate.map(|rate| rate.at_most),
         "expected_false_admissions": report.false_admissions, "closed": report.closed,

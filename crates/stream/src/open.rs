@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use tamis::about::Classes;
-use tamis::hash::Scheme;
 use tamis::key::Field;
 use tamis::params::{Common, Params};
 use tamis_jobs::classes;
@@ -268,7 +267,7 @@ pub(super) fn setups<'a>(
             hash,
             on_bad: (&job.bad_rows).into(),
             groups: if asked { Grouping::None } else { grouping },
-            keys: asked || hash == Scheme::Murmur3,
+            keys: asked || hash.by_bytes().is_some(),
             time: job.window.as_ref().and_then(Window::time).filter(|_| role == Role::Train),
         };
         Some(Setup {

@@ -35,6 +35,10 @@ pub struct About {
     /// The other system's file that this one was made from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Kept>,
+    /// The rows that the file held when its distinct keys were counted, exactly: as long as it holds as many,
+    /// the `keys` of each group are a count, and not a plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted: Option<u64>,
     /// What a later version records: kept, not understood.
     #[serde(flatten)]
     pub others: Kept,
@@ -128,13 +132,14 @@ impl<'de> Deserialize<'de> for Kept {
 
 impl<'de> Deserialize<'de> for About {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<About, D::Error> {
-        let mut members = Kept::read(from, &["note", "source", "dialect", "classes", "origin"])?;
+        let mut members = Kept::read(from, &["note", "source", "dialect", "classes", "origin", "counted"])?;
         Ok(About {
             note: members.take("note")?,
             source: members.take("source")?,
             dialect: members.take("dialect")?,
             classes: members.take("classes")?,
             origin: members.take("origin")?,
+            counted: members.take("counted")?,
             others: members,
         })
     }
@@ -314,6 +319,7 @@ impl About {
             keep_shared(&mut merged.note, &other.note, "note", &mut dropped);
             keep_shared(&mut merged.source, &other.source, "source", &mut dropped);
             keep_shared(&mut merged.origin, &other.origin, "origin", &mut dropped);
+            merged.counted = None; // files may share keys
             let (ours, theirs) = (&mut merged.dialect, &other.dialect);
             keep_shared(&mut ours.delimiter, &theirs.delimiter, "delimiter", &mut dropped);
             keep_shared(&mut ours.quotes, &theirs.quotes, "quotes", &mut dropped);

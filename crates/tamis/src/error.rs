@@ -229,8 +229,6 @@ pub enum Action {
     Remove,
     /// Count how often keys come.
     Count,
-    /// Be planned for a number of bits per key.
-    BitsPerKey,
     /// Size itself by the keys that it is given, with this hash.
     Collect,
 }
@@ -244,9 +242,8 @@ impl fmt::Display for Action {
             Action::Merge => "depends on the order of its keys and cannot be merged; use a kind that can",
             Action::Count => "does not count; use count-min",
             Action::Remove => "cannot remove keys; use counting",
-            Action::BitsPerKey => "is sized by a rate with this hash, not by bits per key; give it a rate",
             Action::Collect => {
-                "cannot size itself with murmur3, whose positions need the keys; count them and give their number"
+                "cannot size itself with a hash whose positions need the keys; count them and give their number"
             }
         })
     }

@@ -5,11 +5,15 @@ use core::fmt;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
+use crate::bloom::MOST_REACHED;
 use crate::chunks::chunks;
 use crate::error::Error;
+use crate::sizing::MOST_BITS;
 
+mod polynomial;
 mod secret;
 
+pub use polynomial::{polynomial, polynomial_factor};
 pub use secret::{HashKey, KEY_BYTES};
 
 /// How keys are hashed.
@@ -31,14 +35,30 @@ pub enum Scheme {
     /// MurmurHash3 x86 32-bit, one hash per hash function with the function's number as its
     /// seed; the position is the hash modulo the number of bits.
     Murmur3,
+    /// Collodi and Ghera's family: a polynomial of the bytes of a key modulo the number of bits, in a factor of
+    /// its own for each position. See [`polynomial()`].
+    Polynomial {
+        /// The seed of the factors.
+        seed: u64,
+    },
 }
 
 impl Scheme {
     /// The default: XXH3 with seed 0.
     pub const DEFAULT: Scheme = Scheme::Xxh3 { seed: 0 };
 
-    /// The 64-bit hash that stands for a key wherever keys are counted, compared or (but with
-    /// MurmurHash3) placed.
+    /// Its name in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheme::Xxh3 { .. } => "xxh3",
+            Scheme::SipHash { .. } => "siphash",
+            Scheme::Murmur3 => "murmur3",
+            Scheme::Polynomial { .. } => "polynomial",
+        }
+    }
+
+    /// The 64-bit hash that stands for a key wherever keys are counted, compared or (but where they are
+    /// placed [by their bytes](ByBytes)) placed.
     #[inline]
     pub fn identity(self, key: &[u8]) -> u64 {
         self.single().unwrap_or(Single::DEFAULT).hash(key)
@@ -50,7 +70,25 @@ impl Scheme {
         match self {
             Scheme::Xxh3 { seed } => Some(Single::Xxh3 { seed }),
             Scheme::SipHash { check } => Some(Single::SipHash(check)),
-            Scheme::Murmur3 => None,
+            Scheme::Murmur3 | Scheme::Polynomial { .. } => None,
+        }
+    }
+
+    /// The hash of each position, where positions are not drawn from one hash.
+    #[inline]
+    pub fn by_bytes(self) -> Option<ByBytes> {
+        match self {
+            Scheme::Xxh3 { .. } | Scheme::SipHash { .. } => None,
+            Scheme::Murmur3 => Some(ByBytes::Murmur3),
+            Scheme::Polynomial { seed } => Some(ByBytes::Polynomial { seed }),
+        }
+    }
+
+    /// The most positions that it gives.
+    pub fn reach(self) -> u64 {
+        match self {
+            Scheme::Xxh3 { .. } | Scheme::SipHash { .. } => MOST_BITS,
+            Scheme::Murmur3 | Scheme::Polynomial { .. } => MOST_REACHED,
         }
     }
 
@@ -94,6 +132,44 @@ impl Single {
     }
 }
 
+/// A hash of the bytes of a key for each position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ByBytes {
+    /// MurmurHash3, with the number of the position as the seed.
+    Murmur3,
+    /// Collodi and Ghera's family, with factors that are drawn from a seed.
+    Polynomial {
+        /// The seed.
+        seed: u64,
+    },
+}
+
+impl ByBytes {
+    /// One of the positions of a key among this many bits, from 1 to 2³².
+    #[inline]
+    pub fn position(self, key: &[u8], number: u32, bits: u64) -> u64 {
+        match self {
+            ByBytes::Murmur3 => u64::from(murmur3(key, number)) % bits,
+            ByBytes::Polynomial { seed } => polynomial(key, polynomial_factor(seed, number, bits), bits),
+        }
+    }
+
+    /// The positions of a key among this many bits.
+    #[inline]
+    pub fn positions(self, key: &[u8], bits: u64, hashes: u32) -> impl Iterator<Item = u64> {
+        (0..hashes).map(move |number| self.position(key, number, bits))
+    }
+}
+
+impl From<ByBytes> for Scheme {
+    fn from(hash: ByBytes) -> Self {
+        match hash {
+            ByBytes::Murmur3 => Scheme::Murmur3,
+            ByBytes::Polynomial { seed } => Scheme::Polynomial { seed },
+        }
+    }
+}
+
 impl From<Single> for Scheme {
     fn from(hash: Single) -> Self {
         match hash {
@@ -111,6 +187,7 @@ enum SchemeInJson {
     Xxh3 { seed: u64 },
     SipHash { check: HashKey },
     Murmur3 {},
+    Polynomial { seed: u64 },
 }
 
 #[cfg(feature = "serde")]
@@ -120,17 +197,18 @@ impl From<SchemeInJson> for Scheme {
             SchemeInJson::Xxh3 { seed } => Scheme::Xxh3 { seed },
             SchemeInJson::SipHash { check } => Scheme::SipHash { check },
             SchemeInJson::Murmur3 {} => Scheme::Murmur3,
+            SchemeInJson::Polynomial { seed } => Scheme::Polynomial { seed },
         }
     }
 }
 
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
         match self {
-            Scheme::Xxh3 { seed: 0 } => f.write_str("xxh3"),
-            Scheme::Xxh3 { seed } => write!(f, "xxh3 (seed {seed})"),
-            Scheme::SipHash { check } => write!(f, "siphash (key with {check})"),
-            Scheme::Murmur3 => f.write_str("murmur3"),
+            Scheme::Xxh3 { seed: 0 } | Scheme::Polynomial { seed: 0 } | Scheme::Murmur3 => Ok(()),
+            Scheme::Xxh3 { seed } | Scheme::Polynomial { seed } => write!(f, " (seed {seed})"),
+            Scheme::SipHash { check } => write!(f, " (key with {check})"),
         }
     }
 }
@@ -205,6 +283,8 @@ mod tests {
             r#"{"name":"xxh3","seed":0,"secret":1}"#,
             r#"{"name":"xxh3","seed":-1}"#,
             r#"{"name":"xxh64","seed":0}"#,
+            r#"{"name":"polynomial"}"#,
+            r#"{"name":"polynomial","seed":0,"factor":31}"#,
             r#"{"name":"siphash"}"#,
             r#"{"name":"siphash","check":"0123456789abcdef","key":"0"}"#,
         ] {

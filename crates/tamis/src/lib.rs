@@ -116,7 +116,7 @@
 //!   knows where strangers choose the keys. XXH3 is not a cryptographic hash.
 //! - Two different keys of the same 64-bit hash are one: with a billion keys that happens about once
 //!   in forty sets, and it is far below any rate that a filter has.
-//! - A sketch has at most 2⁵⁶ bits; a `fuse` filter at most 2⁴⁰ keys; `murmur3` reaches 2³² bits.
+//! - A sketch has at most 2⁵⁶ bits; a `fuse` filter at most 2⁴⁰ keys; `murmur3` and `polynomial` reach 2³² bits.
 //! - Files are little-endian and mapped as they are: the library does not build for big-endian machines.
 //!
 //! # Features

@@ -9,7 +9,6 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bloom::MOST_HASHES;
 use crate::countmin;
 use crate::error::{Difference, Error, ParamsFault, Result};
 use crate::fuse;
@@ -108,7 +107,10 @@ pub struct Common {
 impl Common {
     /// The first version of the format that has all that stands in it.
     pub fn version(&self) -> u32 {
-        let of_hash = if matches!(self.hash, Scheme::SipHash { .. }) { 2 } else { 1 };
+        let of_hash = match self.hash {
+            Scheme::Xxh3 { .. } | Scheme::Murmur3 => 1,
+            Scheme::SipHash { .. } | Scheme::Polynomial { .. } => 2,
+        };
         self.recipe.version().max(of_hash)
     }
 
@@ -213,12 +215,8 @@ impl Numbers {
         let &Numbers { keys, fpr, slots, .. } = self;
         let shape = self.shape(kind);
         let fits = match shape {
-            Shape::Blocked { hashes, .. } | Shape::Counting { hashes, .. } => {
-                hashes.is_power_of_two() && hashes <= 32
-            }
-            Shape::Bloom { bits, hashes } => {
-                (1..=MOST_HASHES).contains(&hashes) && !(hash == Scheme::Murmur3 && bits > 1 << 32)
-            }
+            Shape::Blocked { hashes, .. } | Shape::Counting { hashes, .. } => kind.can_have_hashes(hashes),
+            Shape::Bloom { bits, hashes } => kind.can_have_hashes(hashes) && bits <= hash.reach(),
             Shape::Fuse { slots, fingerprint_bits } => {
                 (1..=32).contains(&fingerprint_bits)
                     && fuse::shape(keys).is_ok_and(|fuse| fuse.slots == slots)
@@ -388,8 +386,8 @@ fn check<'n>(
 ) -> Result<()> {
     common.recipe.check()?;
     let kind = common.kind;
-    if common.hash == Scheme::Murmur3 && kind != Kind::Bloom {
-        return Err(ParamsFault::Murmur3(kind).into());
+    if common.hash.by_bytes().is_some() && kind != Kind::Bloom {
+        return Err(ParamsFault::HashOfBloom { hash: common.hash, kind }.into());
     }
     if kind == Kind::Layered && !common.recipe.of_keywords() {
         return Err(ParamsFault::NoKeywords.into());

@@ -24,6 +24,10 @@ use crate::layered;
 use crate::real;
 use crate::scalable;
 
+mod choice;
+
+pub use choice::Choice;
+
 /// The kinds of sketches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "lowercase"))]
@@ -264,7 +268,7 @@ impl Shape {
     }
 
     /// The same with this number of hashes; a `fuse` has one number only.
-    fn with_hashes(self, hashes: u32) -> Shape {
+    pub(crate) fn with_hashes(self, hashes: u32) -> Shape {
         match self {
             Shape::Blocked { lines, .. } => Shape::Blocked { lines, hashes },
             Shape::Bloom { bits, .. } => Shape::Bloom { bits, hashes },
@@ -364,6 +368,21 @@ pub struct AtRate {
 }
 
 impl AtRate {
+    /// The same with this number of hashes, which the kind can have.
+    fn with_hashes(self, hashes: u32) -> AtRate {
+        match self.kind {
+            // Where the search begins does not matter for what it finds.
+            Kind::Blocked | Kind::Counting => {
+                let per_key = bloom::bits_per_key(self.fpr, hashes) / LINE_BITS as f64;
+                AtRate { hashes, per_key, ..self }
+            }
+            Kind::Bloom | Kind::Layered => {
+                AtRate { hashes, per_key: bloom::bits_per_key(self.fpr, hashes), ..self }
+            }
+            Kind::Fuse | Kind::Scalable | Kind::CountMin | Kind::CountMinConservative => self,
+        }
+    }
+
     /// The smallest shape whose expected rate, with this many keys, is at most this rate. A
     /// `layered` comes with one layer and the XOR layer; its rate is that of each of them.
     pub fn shape(&self, keys: u64) -> Result<Shape> {
@@ -410,6 +429,16 @@ impl Kind {
             Kind::CountMin | Kind::CountMinConservative => return Err(self.has_no_rate()),
         };
         Ok(AtRate { kind: self, fpr, hashes, per_key })
+    }
+
+    /// Whether a sketch of this kind can have this number of hashes.
+    pub(crate) fn can_have_hashes(self, hashes: u32) -> bool {
+        match self {
+            Kind::Blocked | Kind::Counting => hashes.is_power_of_two() && hashes <= 32,
+            Kind::Bloom | Kind::Layered => (1..=bloom::MOST_HASHES).contains(&hashes),
+            Kind::Fuse => hashes == fuse::PROBES,
+            Kind::Scalable | Kind::CountMin | Kind::CountMinConservative => false,
+        }
     }
 
     /// The smallest shape whose expected rate, with this many keys, is at most `fpr`.

@@ -6,7 +6,7 @@ use crate::counting::Counting;
 use crate::countmin::{CountMin, Update};
 use crate::error::{Result, ShapeFault};
 use crate::fuse::Fuse;
-use crate::hash::{Scheme, murmur3};
+use crate::hash::Scheme;
 use crate::key::keywords_of;
 use crate::layered::Layered;
 use crate::params::GroupParams;
@@ -170,15 +170,12 @@ impl<W: AsRef<[u64]>> Sketch<W> {
     /// Whether the key of these bytes, whose [identity](Scheme::identity) is given too, may be in
     /// the set: whatever the kind and the hash.
     pub fn contains_key(&self, scheme: Scheme, hash: u64, key: &[u8]) -> bool {
-        match (self, scheme) {
+        match (self, scheme.by_bytes()) {
             (Sketch::Layered(filter), _) => {
                 let keywords: Vec<u64> = keywords_of(key).map(|word| scheme.identity(word)).collect();
                 filter.contains_keywords(&keywords)
             }
-            (Sketch::Bloom(filter), Scheme::Murmur3) => {
-                let lanes: Vec<u32> = (0..filter.hashes()).map(|seed| murmur3(key, seed)).collect();
-                filter.contains_lanes(&lanes)
-            }
+            (Sketch::Bloom(filter), Some(by)) => filter.contains_bytes(by, key),
             _ => self.contains_hash(hash),
         }
     }

@@ -7,7 +7,7 @@ use tamis::counting::Counting;
 use tamis::countmin::{self, CountMin, Heavy, Update};
 use tamis::format::{Beside, Extras, seal, write};
 use tamis::fuse::Fuse;
-use tamis::hash::{HashKey, Scheme, murmur3, xxh3};
+use tamis::hash::{ByBytes, HashKey, Scheme, murmur3, polynomial_factor, xxh3};
 use tamis::key::{Maker, Recipe, keywords_of};
 use tamis::layered::{self, Layered};
 use tamis::params::{Common, Goal, GroupParams, Name, Params};
@@ -38,7 +38,7 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
     let group = Name(Maker::new(&recipe).group(Some(b"9.3")).unwrap().to_vec());
     let shape = match hash {
         Scheme::Murmur3 => published_shape(1, 0.01).unwrap(),
-        Scheme::Xxh3 { .. } | Scheme::SipHash { .. } => kind.shape_for_rate(1, 0.01).unwrap(),
+        _ => kind.shape_for_rate(1, 0.01).unwrap(),
     };
     let group = GroupParams::filter(group, 1, 0.01, shape);
     let params = Params::new(Common { kind, hash, recipe }, vec![group]).unwrap();
@@ -174,6 +174,13 @@ fn the_vectors_of_the_specification_are_those_of_the_library() {
     assert_shows(&page, &format!("| xxh3 | 2³³ | 3 | {} |", list(positions(hash, 1 << 33, 3))));
     let murmur = (0..7).map(|seed| murmur3(key, seed) % 10_000);
     assert_shows(&page, &format!("| murmur3 | 10000 | 7 | {} |", list(murmur)));
+    for (seed, bits, m, k) in [(0, 10_000, "10000", 7), (7, 10_000, "10000", 7), (7, 1 << 32, "2³²", 3)] {
+        let positions = list(ByBytes::Polynomial { seed }.positions(key, bits, k));
+        assert_shows(&page, &format!("| polynomial (seed {seed}) | {m} | {k} | {positions} |"));
+    }
+    let factors = list((0..7).map(|number| polynomial_factor(0, number, 10_000)));
+    let line = format!("The factors of `polynomial` with the seed 0 and m = 10000 are {factors}.");
+    assert_shows(&page, &line);
 }
 
 #[test]

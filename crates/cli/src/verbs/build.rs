@@ -13,7 +13,7 @@ use tamis_make::spread;
 use tamis_read::Error;
 
 use super::{inspect, understood};
-use crate::arguments::{Counting, Keys, Kinds, Reading, Sizes, memory, share};
+use crate::arguments::{ByHand, Counting, Keys, Kinds, Reading, Sizes, memory, share};
 use crate::show::{Output, wrong};
 use crate::spark::{self, On};
 use crate::{notes, progress};
@@ -28,6 +28,7 @@ Examples:
   tamis build 'logs/*.ndjson.gz' --key user.id --size 64MB -o users.tamis
   tamis build visits.parquet --key user --key day -o visits.tamis      a compound key
   tamis build movies.csv --kind layered --keywords keywords:split=',' --fpr 0.05 -o movies.tamis
+  tamis build s.txt --kind bloom --hashes 2 --bits 1050 -o s.tamis     k and m by hand
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
   tamis build allow.csv --key email:trim,lower --exact -o allow.tamis  keeps the keys, too
@@ -52,6 +53,8 @@ pub struct Build {
     kinds: Kinds,
     #[command(flatten)]
     sizes: Sizes,
+    #[command(flatten)]
+    by_hand: ByHand,
     #[command(flatten)]
     counting: Counting,
     /// Keep the most frequent keys, those with at least this share of the total weight, for `tamis
@@ -152,6 +155,7 @@ impl Build {
             keys: self.keys.request(),
             kinds: self.kinds.request(),
             sizes: self.sizes.request(),
+            by_hand: self.by_hand.request(),
             counting: self.counting.request(),
             heavy: self.heavy.or(heavy),
             distinct: self.distinct,

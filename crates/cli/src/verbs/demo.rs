@@ -59,7 +59,7 @@ impl Demo {
             sketches: Sketches::Bits {
                 kind: Bits::Blocked,
                 hash: Single::DEFAULT,
-                sizing: FilterSizing::Counted(Size::Fpr(0.01)),
+                sizing: FilterSizing::Counted(Size::Fpr(0.01).into()),
             },
             recipe: recipe(),
             bad_rows: BadRows::Fail,

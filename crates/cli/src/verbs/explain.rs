@@ -8,9 +8,9 @@ use serde_json::json;
 use tamis::hash::Scheme;
 use tamis::params::Name;
 use tamis::sizing::{Kind, Shape};
-use tamis::{blocked, bloom, counting, layered, scalable};
+use tamis::{bloom, counting, layered, scalable};
 use tamis_jobs::inspect::{State, Summary};
-use tamis_make::design::{self, Wishes};
+use tamis_make::design::{self, Room, Wishes};
 use tamis_make::names::Content;
 use tamis_make::text::{group_name, printable};
 use tamis_make::{files, groups, number};
@@ -96,8 +96,8 @@ struct Sizes {
     /// Bits per key
     #[arg(long, value_parser = arguments::positive)]
     bits_per_key: Option<f64>,
-    /// Hash functions, where the bits are given [default: the best number]
-    #[arg(long, value_name = "K", conflicts_with = "fpr")]
+    /// Hash functions [default: the best number]
+    #[arg(long, value_name = "K")]
     hashes: Option<u32>,
     /// The layers of a layered filter, without the XOR layer [default: 3]
     #[arg(long, value_name = "N")]
@@ -296,12 +296,13 @@ impl Sizes {
             }
             _ => None,
         };
-        let wishes = Wishes { keys, fpr, bits, bits_per_key: each, only: Some((kind, Scheme::DEFAULT)) };
+        let bits = bits.map(if kind == Kind::Bloom { Room::Exactly } else { Room::AtMost });
+        let only = Some((kind, Scheme::DEFAULT));
+        let wishes = Wishes { keys, fpr, bits, bits_per_key: each, hashes: self.hashes, only };
         let design = design::design(wishes).map_err(wrong)?;
         let offer = design.options.first().expect("a design without options is refused");
-        let shape = self.with_hashes(offer.shape)?;
         taken.into_iter().for_each(|taken| output.note(taken));
-        Ok((shape, offer.keys))
+        Ok((offer.shape, offer.keys))
     }
 
     /// The shape of a layered filter, and the keywords or records in a layer.
@@ -335,28 +336,22 @@ impl Sizes {
         Ok(Lesson::of_growing(keys, fpr, 1))
     }
 
-    /// The same with the number of hash functions that is asked for.
+    /// The same layers with the number of hash functions that is asked for.
     fn with_hashes(&self, shape: Shape) -> Result<Shape> {
-        let Some(hashes) = self.hashes else { return Ok(shape) };
-        let (possible, numbers) = match shape {
-            Shape::Blocked { .. } | Shape::Counting { .. } => {
-                (blocked::HASHES.contains(&hashes), "1, 2, 4, 8, 16 or 32 bits of a line".into())
+        match (shape, self.hashes) {
+            (Shape::Layered { .. }, Some(_)) if self.bits().is_none() => {
+                usage("the hash functions of layers follow from the rate: give --bits with --hashes")
             }
-            _ => (
-                (1..=bloom::MOST_HASHES).contains(&hashes),
-                format!("1 to {} hash functions", bloom::MOST_HASHES),
-            ),
-        };
-        if !possible {
-            return usage(format!("a key has {numbers}, not {hashes}: give another number as --hashes"));
+            (Shape::Layered { bits, layers, .. }, Some(hashes))
+                if (1..=bloom::MOST_HASHES).contains(&hashes) =>
+            {
+                Ok(Shape::Layered { bits, layers, hashes })
+            }
+            (_, Some(hashes)) => {
+                usage(format!("--hashes is a number from 1 to {}, and not {hashes}", bloom::MOST_HASHES))
+            }
+            (shape, None) => Ok(shape),
         }
-        Ok(match shape {
-            Shape::Blocked { lines, .. } => Shape::Blocked { lines, hashes },
-            Shape::Counting { lines, .. } => Shape::Counting { lines, hashes },
-            Shape::Bloom { bits, .. } => Shape::Bloom { bits, hashes },
-            Shape::Layered { bits, layers, .. } => Shape::Layered { bits, layers, hashes },
-            other => other,
-        })
     }
 }
 

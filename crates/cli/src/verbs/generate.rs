@@ -6,11 +6,14 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tamis_lab::generate;
+use tamis_lab::sample::{self, Drawn};
+use tamis_make::destination::Destination;
 use tamis_make::names::Content;
 use tamis_make::{files, number};
 use tamis_read::Format;
 
 use crate::arguments;
+use crate::progress;
 use crate::show::{Output, unless_closed, usage};
 
 /// Generate data to try things on; the same seed gives the same bytes everywhere
@@ -21,7 +24,8 @@ Examples:
   tamis generate ratings --rows 1e4 --seed 7 -o - | head
   tamis generate words --rows 2M -o people.txt
   tamis generate emails --rows 1e6 -o allow.txt
-  tamis generate ips --rows 2M --seed 1 -o train.txt")]
+  tamis generate ips --rows 2M --seed 1 -o train.txt
+  tamis generate sample people.txt --gap 500 --seed 1 -o known.txt")]
 pub struct Generate {
     #[command(subcommand)]
     what: What,
@@ -33,6 +37,7 @@ enum What {
     Words(Words),
     Emails(Emails),
     Ips(Ips),
+    Sample(Sample),
 }
 
 /// Film ratings like IMDb's title.ratings.tsv, with the counts per rating of 2022
@@ -103,6 +108,57 @@ struct Ips {
     to: To,
 }
 
+/// A random sample of the lines of a file, in their order
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis generate sample people.txt --gap 500 --seed 1 -o known.txt   about one line in 250
+  tamis generate words --rows 1e5 -o - | tamis generate sample - > known.txt
+
+The first line is drawn from the first --gap lines, and each next one from the --gap lines after the last: \
+gaps of 1 + floor(U * gap), as in Collodi and Ghera's project. Lines are written unchanged; a header line is \
+a line like all others.")]
+struct Sample {
+    /// Files, globs, folders, or `-` for standard input; plain or as gz, zst, bz2 or xz
+    #[arg(required = true)]
+    inputs: Vec<String>,
+    /// The largest gap between two lines of the sample: (gap + 1) / 2 on average
+    #[arg(long, value_parser = arguments::count, default_value_t = 500)]
+    gap: u64,
+    /// The seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The file to write [default: standard output]
+    #[arg(long, short)]
+    output: Option<PathBuf>,
+}
+
+impl Sample {
+    fn run(self, output: &Output) -> Result<ExitCode> {
+        let Sample { inputs, gap, seed, output: path } = self;
+        let path = path.filter(|path| path != Path::new("-"));
+        if let Some(path) = &path {
+            files::check(path)?;
+            Content::Plain(Format::Lines).check(path)?;
+        } else if output.json {
+            return usage("the sample goes to standard output: --json goes with -o FILE");
+        }
+        let to = path.as_deref().map_or(Destination::Stdout, Destination::at);
+        let job = sample::Job { inputs, gap, seed, output: to };
+        let Drawn { lines, sample } =
+            progress::run(output, "sampling", |control| sample::draw(&job, control))?;
+        let Some(path) = path else { return Ok(ExitCode::SUCCESS) };
+        if output.json {
+            output
+                .result("", json!({ "path": path, "rows": sample, "of": lines, "gap": gap, "seed": seed }))?;
+        } else {
+            let of = number::counted(lines, "line");
+            output.note(format!("{}: a sample of {} of {of}", path.display(), number::count(sample)));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
 #[derive(Debug, Args)]
 struct To {
     /// The seed
@@ -121,6 +177,9 @@ impl Generate {
             | What::Words(Words { to, .. })
             | What::Emails(Emails { to, .. })
             | What::Ips(Ips { to, .. }) => to,
+            What::Sample(sample) => {
+                return super::Named::outputs(&sample.output).and_tables(&sample.inputs);
+            }
         };
         super::Named::outputs([&to.output])
     }
@@ -150,6 +209,7 @@ impl Generate {
                 }
                 (rows, to, Box::new(move |out, seed| generate::ips(out, rows, distinct, skew, seed)))
             }
+            What::Sample(sample) => return sample.run(output),
         };
         let To { seed, output: path } = to;
         if path == Path::new("-") {

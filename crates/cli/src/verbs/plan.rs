@@ -15,7 +15,7 @@ use tamis_make::number;
 use tamis_report::plan::{self, Counters};
 use tamis_report::{plot, stacked_svg};
 
-use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes};
+use crate::arguments::{self, ByHand, Counting, Keys, Kinds, Reading, Sizes};
 use crate::show::{FEW, Largest, Output, Sheet, print, wrong};
 use crate::{notes, progress};
 
@@ -38,12 +38,14 @@ fn together(arg: Arg) -> Arg {
 Examples:
   tamis plan --keys 1e9 --fpr 0.01                     what each kind needs
   tamis plan --keys 1e9 --bits 8e9 --chart plan.svg    the rate for every number of hashes
+  tamis plan --keys 1e9 --bits 8e9 --hashes 2          with two hashes
   tamis plan --size 1GB --fpr 0.001                    how many keys fit
   tamis plan ratings.tsv --key tconst --group averageRating:round --fpr 0.01 -o params.json
   tamis plan --keys 1e6 --fpr 0.01 -o params.json      parameters without data
   tamis plan --kind count-min --epsilon 0.0001 --delta 0.01
 
-Two of --keys, --fpr, --bits (or --size) and --bits-per-key determine the rest. All kinds are \
+Two of --keys, --fpr, --bits (or --size) and --bits-per-key determine the rest; --hashes may be chosen \
+beside them, but not with both --bits and --fpr. All kinds are \
 shown, or the one that --kind or --hash names; parameters are saved for that one, or for blocked \
 filters. \
 Filters that are built with the same saved parameters can be merged.")]
@@ -61,9 +63,8 @@ pub struct Plan {
     memory: Option<u64>,
     #[command(flatten)]
     sizes: Sizes,
-    /// Bits in all
-    #[arg(long, value_parser = arguments::count, value_name = "N", help_heading = "Size", conflicts_with = "size")]
-    bits: Option<u64>,
+    #[command(flatten)]
+    by_hand: ByHand,
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
@@ -107,7 +108,7 @@ impl Plan {
             key: self.keys.request(),
             kinds: self.kinds.request(),
             sizes: self.sizes.request(),
-            bits: self.bits,
+            by_hand: self.by_hand.request(),
             counting: self.counting.request(),
             memory: self.memory,
             chart: self.chart.clone(),

@@ -75,7 +75,8 @@ fn hashes_can_be_chosen_and_what_cannot_be_is_refused() {
     assert_eq!(folder.json("explain layered --bits 1e6 --hashes 5")["hashes"], 5);
     folder.refused("explain blocked --hashes 3", 2, &["1, 2, 4, 8, 16 or 32", "--hashes"]);
     folder.refused("explain bloom --hashes 65", 2, &["1 to 64", "--hashes"]);
-    folder.refused("explain bloom --keys 10 --fpr 0.1 --hashes 2", 2, &["--hashes"]);
+    assert_eq!(folder.json("explain bloom --keys 1000 --fpr 0.1 --hashes 2")["hashes"], 2);
+    folder.refused("explain layered --fpr 0.1 --hashes 2", 2, &["give --bits with --hashes"]);
 }
 
 #[test]

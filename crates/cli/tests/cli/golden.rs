@@ -163,10 +163,12 @@ fn files_of_version_2_are_built_again_byte_for_byte_and_stay_readable() {
     .concat();
     let steps = ["--key", "url:extract=//([^/]+),domain"];
     let files = ["--group", "(file):after=/,before=."];
+    let polynomial = ["--hash", "polynomial", "--seed", "7", "--hashes", "3", "--bits", "1009"];
     for (name, input, how, members) in [
         ("about", "rows.txt", &about[..], &["key 0", "key 99"][..]),
         ("steps", "urls.csv", &steps, &["//x.site0.co.uk", "http://site39.co.uk/"]),
         ("files", "logs", &files, &["host 0", "host 1", "host 2"]),
+        ("polynomial", "logs", &polynomial, &["host 0", "host 1", "host 99"]),
     ] {
         let golden = std::fs::read(root().join(format!("testdata/v2/{name}.tamis"))).unwrap();
         folder.write("golden.tamis", &golden);

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod build;
+mod by_hand;
 mod chosen_keys;
 mod counts;
 mod damage;

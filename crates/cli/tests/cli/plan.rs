@@ -61,7 +61,7 @@ fn the_kind_that_is_asked_for_is_the_only_one_shown() {
     };
     assert_eq!(kinds("plan --keys 1e6 --fpr 0.01"), ["blocked", "bloom", "fuse"]);
     for kind in ["blocked", "bloom", "fuse"] {
-        for size in ["--fpr 0.01", "--bits 1e7", "--bits-per-key 10"] {
+        for size in ["--fpr 0.01", "--size 1.25MB", "--bits-per-key 10"] {
             let line = format!("plan --keys 1e6 {size} --kind {kind}");
             assert_eq!(kinds(&line), [kind], "{line}");
         }
@@ -76,7 +76,7 @@ fn the_kind_that_is_asked_for_is_the_only_one_shown() {
     let saved: serde_json::Value = folder.text("p.json").parse().unwrap();
     assert_eq!(plan["kinds"].as_array().unwrap().len(), 1);
     assert_eq!(plan["kinds"][0]["bits"], saved["groups"][0]["slots"]);
-    folder.refused("plan --keys 1e6 --bits 1e7 --hash murmur3", 2, &["--keys and --fpr"]);
+    assert_eq!(folder.json("plan --keys 1e6 --bits 1e7 --hash murmur3")["kinds"][0]["hashes"], 7);
     folder.refused("plan --keys 1e9 --fpr 0.01 --hash murmur3", 2, &["32 bits"]);
 }
 

@@ -13,7 +13,7 @@
 //! | how many of the keys pass each filter? | [`Answers::count`] |
 //! | what does each key count for at most? | [`Answers::estimates`] |
 //!
-//! Only this module knows which kind of sketch is placed by a hash, by murmur3 or by keywords. Many keys
+//! Only this module knows which kind of sketch is placed by a hash, by murmur3, by its bytes or by keywords. Many keys
 //! go through one filter at a time, so that it can ask for memory ahead of its use; what all filters of a
 //! size share (masks, positions) is made once for all of them.
 //!

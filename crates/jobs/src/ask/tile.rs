@@ -15,10 +15,11 @@ pub const TILE: usize = 512;
 
 /// What the sketch knows of one key. All but a layered filter say yes or no.
 pub(super) fn answer(sketch: &Sketch<&[u64]>, keys: &KeyBatch, key: usize) -> Answer {
-    let found = match sketch {
-        Sketch::Layered(filter) => return filter.ask(keys.keywords(key)),
-        Sketch::Bloom(filter) if keys.has_lanes() => filter.contains_lanes(keys.lanes(key)),
-        sketch => sketch.contains_hash(keys.hashes()[key]),
+    let found = match (sketch, keys.by_bytes()) {
+        (Sketch::Layered(filter), _) => return filter.ask(keys.keywords(key)),
+        (Sketch::Bloom(filter), Some(by)) => filter.contains_bytes(by, keys.key(key)),
+        (Sketch::Bloom(filter), _) if keys.has_lanes() => filter.contains_lanes(keys.lanes(key)),
+        (sketch, _) => sketch.contains_hash(keys.hashes()[key]),
     };
     if found { Answer::Whole } else { Answer::No }
 }
@@ -36,6 +37,11 @@ pub(super) fn contains(
     let count = rows.map_or(keys.len(), <[u32]>::len);
     found.resize(count, false);
     let row = |i: usize| rows.map_or(i, |rows| rows[i] as usize);
+    if let (Sketch::Bloom(filter), Some(by)) = (sketch, keys.by_bytes()) {
+        return found.iter_mut().enumerate().for_each(|(i, found)| {
+            *found = filter.contains_bytes(by, keys.key(row(i)));
+        });
+    }
     match (sketch, rows) {
         (Sketch::Bloom(filter), _) if keys.has_lanes() => {
             found.iter_mut().enumerate().for_each(|(i, found)| {
@@ -119,7 +125,10 @@ impl Tile {
     /// The positions of the keys in classic filters of this size.
     fn positions(&mut self, bits: u64, hashes: u32, keys: &KeyBatch) -> &Positions {
         if self.positions_for != (bits, hashes) {
-            if keys.has_lanes() {
+            if let Some(by) = keys.by_bytes() {
+                let all: Vec<&[u8]> = (0..keys.len()).map(|key| keys.key(key)).collect();
+                self.positions.of_bytes(by, &all, bits, hashes);
+            } else if keys.has_lanes() {
                 let lanes: Vec<&[u32]> = (0..keys.len()).map(|key| keys.lanes(key)).collect();
                 self.positions.of_lanes(&lanes, bits, hashes);
             } else {

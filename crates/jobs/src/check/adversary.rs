@@ -13,7 +13,7 @@ use tamis::sizing::Kind;
 use tamis_read::Control;
 use tamis_read::error::Result;
 
-use super::forged::{self, Forger};
+use super::forged::Forger;
 use super::gather::{Beside, Part};
 use crate::ask::{Answers, Filters, TILE};
 use tamis_make::batch::{Keeps, KeyBatch, Needs};
@@ -61,8 +61,8 @@ impl KnownKeys {
     /// The first keys of a part, by their hashes, so that they do not depend on the order of rows.
     pub fn of(part: &Part, beside: Beside, groups: usize) -> KnownKeys {
         let mut known = KnownKeys(vec![None; groups]);
-        // A member does not have the form of the keys that collide in MurmurHash3.
-        if matches!(beside.0, Needs::Lanes(_)) {
+        // A member does not have the form of the keys that are made for hashes of bytes.
+        if matches!(beside.0, Needs::Lanes(_) | Needs::Bytes(_)) {
             return known;
         }
         for record in &part.records {
@@ -106,7 +106,7 @@ pub(super) fn attack(
         let Some(bases) = bases else { return Ok(Attacked::default()) };
         // The first groups take what is left over.
         let each = keys / groups as u64 + u64::from((group as u64) < keys % groups as u64);
-        attack.count(&bases, each.clamp(1, forged::MOST), control)
+        attack.count(&bases, each.clamp(1, attack.forger.most()), control)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Keys that a stranger makes for a filter: as many as are wanted, all with one hash.
 //!
-//! Filters see a hash, so keys of one hash pass together or not at all. Neither hash of the files is
-//! cryptographic, and for both the way to such keys is published and costs nothing:
+//! Filters see a hash, so keys of one hash pass together or not at all. These hashes of the files are not
+//! cryptographic, and for each the way to such keys is published and costs nothing:
 //!
 //! * **XXH3, where the seed is known** (it stands in the file). A key of 17 to 128 bytes is summed up from
 //!   products of 64-bit words, each of them XORed with a constant ± the seed. A word that equals its constant
@@ -16,6 +16,9 @@
 //!   multiplication by 5 and an addition leave alone, and the second block takes it away. n such pairs of
 //!   blocks give 2ⁿ keys with the same hash under every seed, so all functions of a filter agree on them
 //!   (Aumasson, Bernstein, Boßlet: *Hash-flooding DoS reloaded*, 2012).
+//!
+//! * **The polynomial family, whatever the seed.** A byte 0 in front of a key adds 0 to every sum: a key and any
+//!   number of such bytes before it have the same positions in every filter.
 //!
 //! For SipHash under a key that is not known there is none, and these keys are as good as any others: they pass
 //! at the rate of honest ones.
@@ -46,7 +49,12 @@ pub enum Forger {
     },
     /// For MurmurHash3. A base is the seed of the blocks that are the same in all keys.
     Murmur3,
+    /// For the polynomial family. A base is the end of all keys.
+    Polynomial,
 }
+
+/// The most zero bytes in front of a key.
+const MOST_ZEROS: u64 = 1 << 12;
 
 impl Forger {
     /// For this hash; the keys for XXH3 with seed 0 where no way is known.
@@ -54,15 +62,28 @@ impl Forger {
         match scheme {
             Scheme::Xxh3 { seed } => Forger::Xxh3 { seed },
             Scheme::Murmur3 => Forger::Murmur3,
+            Scheme::Polynomial { .. } => Forger::Polynomial,
             Scheme::SipHash { .. } => Forger::Xxh3 { seed: 0 },
         }
     }
 
-    /// Appends the key of this number, of those that are made of one base; different up to [`MOST`].
+    /// The most different keys that are made of one base.
+    pub fn most(self) -> u64 {
+        match self {
+            Forger::Xxh3 { .. } | Forger::Murmur3 => MOST,
+            Forger::Polynomial => MOST_ZEROS,
+        }
+    }
+
+    /// Appends the key of this number, of those that are made of one base; different up to [`most`](Self::most).
     pub fn push(self, base: u64, number: u64, to: &mut Vec<u8>) {
         match self {
             Forger::Xxh3 { seed } => to.extend_from_slice(&xxh3_key(base, seed, number)),
             Forger::Murmur3 => to.extend_from_slice(&murmur3_key(base, number)),
+            Forger::Polynomial => {
+                to.resize(to.len() + (number % MOST_ZEROS) as usize, 0);
+                to.extend_from_slice(&base.to_be_bytes());
+            }
         }
     }
 }
@@ -171,16 +192,17 @@ mod tests {
 
     #[test]
     fn keys_of_one_base_are_different() {
-        for forger in [Forger::Xxh3 { seed: 7 }, Forger::Murmur3] {
+        for forger in [Forger::Xxh3 { seed: 7 }, Forger::Murmur3, Forger::Polynomial] {
             let key = |number| {
                 let mut key = Vec::new();
                 forger.push(5, number, &mut key);
                 key
             };
             // Neighbours, and numbers that differ in one bit each.
-            let numbers = (0..1000).chain((10..20).map(|bit| 1 << bit)).chain([MOST - 1]);
-            let keys: HashSet<Vec<u8>> = numbers.map(key).collect();
-            assert_eq!(keys.len(), 1011);
+            let all = (0..1000).chain((10..20).map(|bit| 1 << bit)).chain([MOST - 1]);
+            let numbers: Vec<u64> = all.filter(|number| *number < forger.most()).collect();
+            let keys: HashSet<Vec<u8>> = numbers.iter().map(|&number| key(number)).collect();
+            assert_eq!(keys.len(), numbers.len());
         }
     }
 }

@@ -20,6 +20,15 @@ impl Beside {
         match self.0 {
             Needs::Hash => {}
             Needs::Lanes(count) => to.extend(lanes_of(key, count)),
+            // Their number, then four in each.
+            Needs::Bytes(_) => {
+                to.push(key.len() as u32);
+                to.extend(
+                    key.chunks(4).map(|bytes| {
+                        bytes.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte))
+                    }),
+                );
+            }
             // Their number, then the hash of each in two halves.
             Needs::Keywords(scheme) => {
                 let at = to.len();
@@ -37,6 +46,7 @@ impl Beside {
         match self.0 {
             Needs::Hash => 0,
             Needs::Lanes(count) => count as usize,
+            Needs::Bytes(_) => 1 + first.map_or(0, |&bytes| bytes.div_ceil(4) as usize),
             Needs::Keywords(_) => 1 + 2 * first.map_or(0, |&keywords| keywords as usize),
         }
     }
@@ -46,6 +56,12 @@ impl Beside {
         let from = &all[first as usize..];
         &from[..self.count(from.first())]
     }
+}
+
+/// The bytes of a key that are kept beside it: their number, then four in each.
+fn bytes_of(numbers: &[u32]) -> impl Iterator<Item = u8> {
+    let bytes = numbers.iter().skip(1).flat_map(|number| number.to_le_bytes());
+    bytes.take(numbers.first().map_or(0, |&bytes| bytes as usize))
 }
 
 /// A key with one of its groups. `slot` is where that which is kept beside it begins.
@@ -170,8 +186,9 @@ impl Part {
         }
         for record in records {
             let numbers = beside.of(&self.lanes, record.slot);
-            // Read only where these are keywords.
-            keys.push_made(record.hash, record.group, numbers, self.keyword_hashes(record, beside));
+            // Read only where these are bytes, or keywords.
+            let keywords = self.keyword_hashes(record, beside);
+            keys.push_made(record.hash, record.group, numbers, bytes_of(numbers), keywords);
         }
     }
 
@@ -248,7 +265,7 @@ impl Part {
             let group = group_of(next()?).ok_or_else(short)?;
             let slot = self.lanes.len();
             self.records.push(Record { hash, group, slot: slot as u32 });
-            if matches!(beside.0, Needs::Keywords(_)) {
+            if matches!(beside.0, Needs::Keywords(_) | Needs::Bytes(_)) {
                 self.lanes.push(next()?);
             }
             let count = beside.count(self.lanes.get(slot));

@@ -350,10 +350,10 @@ fn remembered(job: &Job, room: Room) -> Result<(Seen, Option<State>, Option<Jour
     if params.common.recipe.group.is_some() {
         return refused(StateRefusal::Groups);
     }
-    if params.common.hash == Scheme::Murmur3 {
-        return refused(StateRefusal::Murmur3);
-    }
     let stored = params.common.hash;
+    if stored.by_bytes().is_some() {
+        return refused(StateRefusal::ByBytes(stored));
+    }
     if let Some(asked) = job.hash.map(Scheme::from).filter(|asked| *asked != stored) {
         return refused(StateRefusal::Hash { stored, asked });
     }

@@ -56,8 +56,8 @@ pub enum StateRefusal {
     #[error("has groups, and a state of dedup remembers one set")]
     Groups,
     /// Its positions cannot be made from hashes.
-    #[error("was made with murmur3, whose positions need the keys themselves")]
-    Murmur3,
+    #[error("was made with {}, whose positions need the keys themselves", .0.name())]
+    ByBytes(Scheme),
     /// A kind to which keys are not added one by one.
     #[error("a {kind} filter takes no keys one by one")]
     Kind {
@@ -114,7 +114,7 @@ impl refusal::Refusal for StateRefusal {
     fn help(&self) -> Vec<Help> {
         let other = Help::Do("name another state");
         match self {
-            StateRefusal::Groups | StateRefusal::Murmur3 | StateRefusal::Journal { .. } => vec![other],
+            StateRefusal::Groups | StateRefusal::ByBytes(_) | StateRefusal::Journal { .. } => vec![other],
             StateRefusal::Kind { .. } => vec![Help::Do("name a state of dedup or a blocked filter")],
             StateRefusal::Version { .. } => {
                 vec![Help::Do("continue it with the program that made it"), other]

@@ -3,12 +3,17 @@
 //! Of N records whose key is not in the set, N·r pass and N·(1 − r) do not; so for every record that did
 //! not, r / (1 − r) records are expected to have passed wrongly.
 
-use tamis::sizing::estimated_keys;
+use std::path::Path;
+
+use tamis::sizing::{Kind, estimated_keys};
 use tamis::sketch::Sketch;
 use tamis_make::batch::{Keeps, KeyBatch, Needs};
+use tamis_make::exact;
+use tamis_make::files::Mapped;
 use tamis_make::parallel;
 use tamis_read::error::Result;
 
+use super::{Exact, KnownBy};
 use crate::ask::{Answers, Filters};
 
 /// The rate of some filters.
@@ -84,6 +89,26 @@ pub(super) fn shared(filters: &Filters<'_>, groups: &[usize], keys: (f64, f64)) 
     if found.is_nan() { keys } else { (found.clamp(keys.0, keys.1), found.clamp(keys.0, keys.1)) }
 }
 
+/// The size of the set of one filter, where it is known exactly. That of several is not: they may share keys.
+pub(super) fn exact(path: &Path, file: &Mapped, groups: &[usize]) -> Option<Exact> {
+    let (params, tallies) = (file.params(), file.tallies());
+    let &[group] = groups else { return None };
+    let planned = params.groups[group].keys();
+    if params.common.kind == Kind::Fuse {
+        return Some(Exact { keys: planned, by: KnownBy::Static });
+    }
+    // Keys of another file, or damaged ones, tell nothing; whoever needs them is told.
+    if params.groups.len() == 1
+        && let Ok(Some(store)) = exact::beside(path, file)
+    {
+        return Some(Exact { keys: store.pairs(), by: KnownBy::Keys });
+    }
+    let rows = tallies.iter().fold(0u64, |all, tally| all.saturating_add(tally.rows));
+    let unchanged =
+        file.about().counted == Some(rows) && tallies.iter().all(|tally| tally.beside.removed() == 0);
+    unchanged.then_some(Exact { keys: planned, by: KnownBy::Count })
+}
+
 /// The records to expect that passed wrongly, where this many did not pass.
 pub(super) fn passed(rejected: u64, rate: f64) -> f64 {
     if rejected > 0 { rejected as f64 * rate / (1.0 - rate) } else { 0.0 }
@@ -132,7 +157,7 @@ impl Probes {
             lanes.clear();
             lanes.extend((0..count).map(|_| (self.next() >> 32) as u32));
             let hash = self.next();
-            self.keys.push_made(hash, 0, &lanes, []);
+            self.keys.push_made(hash, 0, &lanes, hash.to_le_bytes(), []);
         }
         self.answers.any(filters, &self.keys, groups.iter().copied(), &mut self.found);
         self.asked += ROUND;

@@ -89,6 +89,26 @@ pub struct Job {
     pub strict: Option<u64>,
 }
 
+/// The distinct keys of a set, and how they are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exact {
+    /// The keys.
+    pub keys: u64,
+    /// How they are known.
+    pub by: KnownBy,
+}
+
+/// How the size of a set is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KnownBy {
+    /// A static filter holds exactly the keys that it was built from.
+    Static,
+    /// The keys themselves are kept beside the file.
+    Keys,
+    /// They were counted when the file was built, and it is as it was then.
+    Count,
+}
+
 /// What was done.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -105,6 +125,8 @@ pub struct Report {
     /// Their distinct keys, estimated from their fill: the size of the set, at least and at most, since
     /// groups may share keys. None where one is full.
     pub keys: Option<(f64, f64)>,
+    /// The size of the set, where it is known exactly.
+    pub exact: Option<Exact>,
     /// The keys that they were planned for.
     pub planned: u64,
     /// Records read.
@@ -382,6 +404,9 @@ fn report(
             report.lost = Some((rate, counts.admitted as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE)));
         }
         report.keys = report.keys.map(|keys| expected::shared(&sieving.filters, &groups, keys));
+        if !sieving.filters.are_pairs() {
+            report.exact = expected::exact(&job.filters, file, &groups);
+        }
         let (rate, false_admissions) = expectation(sieving, &counts, &rates);
         report.rate = Some(rate);
         report.false_admissions = Some(false_admissions.min(counts.admitted as f64));
@@ -405,6 +430,7 @@ fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
         filters: groups.len() as u64,
         bits: groups.iter().map(|&group| params.groups[group].shape.bits()).sum(),
         keys: all.is_finite().then_some((largest, all)),
+        exact: None,
         planned: groups.iter().map(|&group| params.groups[group].keys()).sum(),
         records: 0,
         admitted: 0,
@@ -434,18 +460,19 @@ pub struct Sieved {
 
 /// What follows from numbers of records that asked all groups, or the one of this name, for this much.
 pub fn conclude(
-    filters: &Path,
+    path: &Path,
     (group, extent): (Option<&Name>, Extent),
     sieved: Sieved,
     threads: usize,
 ) -> Result<Report> {
-    let file = files::open(filters)?;
+    let file = files::open(path)?;
     let (params, filters) = (file.params(), Filters::of_file(&file)?.asked_for(extent));
     let groups: Vec<usize> = match group {
         None => (0..params.groups.len()).collect(),
         Some(name) => params.find(&name.0).into_iter().collect(),
     };
     let mut report = described(&file, &filters, &groups);
+    report.exact = expected::exact(path, &file, &groups);
     (report.records, report.admitted, report.keyless) = (sieved.records, sieved.admitted, sieved.keyless);
     if params.common.kind != Kind::Layered {
         let (rates, _) = expected::rates(&filters, &groups, threads)?;

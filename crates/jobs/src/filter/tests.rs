@@ -159,6 +159,7 @@ fn kinds() -> impl Strategy<Value = (Kind, Scheme)> {
             (Kind::Bloom, Scheme::DEFAULT),
             (Kind::Fuse, Scheme::DEFAULT),
             (Kind::Bloom, Scheme::Murmur3),
+            (Kind::Bloom, Scheme::Polynomial { seed: 3 }),
             (Kind::Counting, Scheme::DEFAULT),
         ][..],
     )
@@ -242,7 +243,7 @@ fn strict_is_a_join_whatever_the_filters_say() {
         sketches: Sketches::Bits {
             kind: Bits::Blocked,
             hash: tamis::hash::Single::DEFAULT,
-            sizing: FilterSizing::Planned(1, Size::Fpr(0.5)),
+            sizing: FilterSizing::Planned(1, Size::Fpr(0.5).into()),
         },
         recipe: Recipe::lines(),
         bad_rows: BadRows::Fail,

@@ -9,7 +9,7 @@ use tamis_read::refusal::Opt;
 
 use super::sizes::chosen;
 use super::sketch::{Kinds, sketches};
-use super::{Counting, Keys, NoMore, Reading, Refusal, Sizes, json, memory};
+use super::{ByHand, Counting, Keys, NoMore, Reading, Refusal, Sizes, json, memory};
 use tamis_make::build::{Given, Job, Sketches, refuse_exact};
 use tamis_make::{count, opt, spread};
 
@@ -31,6 +31,9 @@ pub struct BuildJob {
     /// The size of filters.
     #[serde(flatten)]
     pub sizes: Sizes,
+    /// Their numbers, chosen by hand.
+    #[serde(flatten)]
+    pub by_hand: ByHand,
     /// The size of sketches that count.
     #[serde(flatten)]
     pub counting: Counting,
@@ -77,24 +80,28 @@ pub struct Build {
 }
 
 /// Refuses options that given parameters fix.
-pub fn refuse_fixed(kinds: &Kinds, keys: &Keys, sizes: &Sizes, counting: &Counting) -> Result<(), Refusal> {
+pub fn refuse_fixed(
+    kinds: &Kinds,
+    keys: &Keys,
+    (sizes, by_hand, counting): (&Sizes, &ByHand, &Counting),
+) -> Result<(), Refusal> {
     let null = chosen(&[(keys.null.is_some(), opt::NULL)]);
-    let given = [kinds.given(), null, sizes.given(), counting.given()].concat();
+    let given = [kinds.given(), null, sizes.given(), by_hand.given(), counting.given()].concat();
     if given.is_empty() { Ok(()) } else { Err(Refusal::Fixed(given)) }
 }
 
 impl BuildJob {
     /// The job that follows from it.
     pub fn resolve(&self) -> Result<Build, Refusal> {
+        let sizes = (&self.sizes, &self.by_hand, &self.counting);
         let (recipe, sketches) = match &self.params {
             Some(params) => {
-                refuse_fixed(&self.kinds, &self.keys, &self.sizes, &self.counting)?;
+                refuse_fixed(&self.kinds, &self.keys, sizes)?;
                 let recipe = self.keys.applied(&params.common.recipe)?;
                 (recipe, Sketches::Given(Given::new(params.clone(), self.distinct, self.heavy)?))
             }
             None => {
                 let common = self.kinds.common(self.keys.recipe()?)?;
-                let sizes = (&self.sizes, &self.counting);
                 let sketches = sketches(&common, self.kinds.layers, sizes, self.heavy, self.distinct)?;
                 (common.recipe, sketches)
             }

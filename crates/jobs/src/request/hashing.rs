@@ -17,13 +17,16 @@ pub enum HashName {
     Xxh3,
     /// That of a secret key.
     SipHash,
-    /// That of the published filter.
+    /// That of Patimo's filter.
     Murmur3,
+    /// That of Collodi and Ghera's filter.
+    Polynomial,
 }
 
 impl HashName {
     /// All of them.
-    pub const ALL: [HashName; 3] = [HashName::Xxh3, HashName::SipHash, HashName::Murmur3];
+    pub const ALL: [HashName; 4] =
+        [HashName::Xxh3, HashName::SipHash, HashName::Murmur3, HashName::Polynomial];
 
     /// Its name in requests.
     pub fn name(self) -> &'static str {
@@ -31,7 +34,13 @@ impl HashName {
             HashName::Xxh3 => "xxh3",
             HashName::SipHash => "siphash",
             HashName::Murmur3 => "murmur3",
+            HashName::Polynomial => "polynomial",
         }
+    }
+
+    /// Whether it places keys by their bytes: then it goes with `bloom` alone, and implies it.
+    pub fn is_of_bloom(self) -> bool {
+        matches!(self, HashName::Murmur3 | HashName::Polynomial)
     }
 }
 
@@ -48,7 +57,7 @@ impl<'de> Deserialize<'de> for HashName {
 pub struct Hashing {
     /// Its name.
     pub hash: Option<HashName>,
-    /// The seed of xxh3.
+    /// The seed of xxh3, and of polynomial.
     pub seed: Option<u64>,
     /// The secret key of siphash. A request that is written has its check value alone: it is read by a
     /// process to which the key was given in another way.
@@ -66,6 +75,9 @@ impl Hashing {
         match self.hash {
             Some(HashName::Murmur3) if self.seed.is_some() => Err(Refusal::MurmurSeed),
             Some(HashName::Murmur3) if self.hash_key.is_none() => Ok(Scheme::Murmur3),
+            Some(HashName::Polynomial) if self.hash_key.is_none() => {
+                Ok(Scheme::Polynomial { seed: self.seed.unwrap_or(0) })
+            }
             _ => Ok(self.single()?.unwrap_or(Single::DEFAULT).into()),
         }
     }
@@ -81,8 +93,10 @@ impl Hashing {
                 key if key.is_known() => Ok(Some(Single::SipHash(key))),
                 key => Err(Refusal::UnknownHashKey(key)),
             },
-            (HashName::Xxh3 | HashName::Murmur3, Some(_)) => Err(Refusal::HashKeyAlone),
-            (HashName::Murmur3, None) => Err(Refusal::MurmurDedup),
+            (HashName::Xxh3 | HashName::Murmur3 | HashName::Polynomial, Some(_)) => {
+                Err(Refusal::HashKeyAlone)
+            }
+            (hash @ (HashName::Murmur3 | HashName::Polynomial), None) => Err(Refusal::HashOfDedup(hash)),
         }
     }
 }

@@ -44,7 +44,7 @@ pub use self::params::read_params;
 pub use self::plan::{Plan, PlanJob};
 pub use self::reading::{MOST_THREADS, Reading, threads};
 pub use self::refusal::Refusal;
-pub use self::sizes::{Counting, Sizes, bytes};
+pub use self::sizes::{ByHand, Counting, Sizes, bytes};
 pub use self::sketch::{Kinds, at_rate, refuse_mixed, sketches};
 pub use self::test::{Test, TestJob};
 

@@ -4,16 +4,15 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tamis::key::Recipe;
-use tamis::params::{Common, Name, Params};
+use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::sizing::Kind;
 
 use super::sketch::{Kinds, refuse_mixed, sketches};
-use super::{Counting, Keys, NoMore, Reading, Refusal, Sizes, json, memory};
+use super::{ByHand, Counting, Keys, NoMore, Reading, Refusal, Sizes, json, memory};
 use tamis_make::build::Job;
 use tamis_make::count;
-use tamis_make::design::Wishes;
+use tamis_make::design::{Room, Wishes, design};
 use tamis_make::opt;
-use tamis_make::plan::{Size, parameters};
 
 /// What is asked of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -33,8 +32,9 @@ pub struct PlanJob {
     /// The size of filters.
     #[serde(flatten)]
     pub sizes: Sizes,
-    /// Bits in all.
-    pub bits: Option<u64>,
+    /// Their numbers, chosen by hand.
+    #[serde(flatten)]
+    pub by_hand: ByHand,
     /// The size of sketches that count.
     #[serde(flatten)]
     pub counting: Counting,
@@ -70,9 +70,7 @@ impl PlanJob {
     /// The plan that follows from it.
     pub fn resolve(&self) -> Result<Plan, Refusal> {
         let kind = self.kinds.kind.unwrap_or(Kind::Blocked);
-        let mut of_filters = self.sizes.given();
-        of_filters.extend(self.bits.map(|_| opt::BITS));
-        refuse_mixed(kind, of_filters, self.counting.given())?;
+        refuse_mixed(kind, [self.sizes.given(), self.by_hand.given()].concat(), self.counting.given())?;
         let (counts, table) = (kind.counts(), !self.inputs.is_empty());
         if self.chart.is_some() && counts {
             return Err(Refusal::ChartOfCounters);
@@ -95,14 +93,8 @@ impl PlanJob {
             return Err(Refusal::KeysOfTable);
         }
         let common = self.kinds.common(self.key.recipe()?)?;
-        let sizes = match self.bits {
-            Some(_) if !self.sizes.given().is_empty() => {
-                return Err(Refusal::SeveralSizes([self.sizes.given(), vec![opt::BITS]].concat()));
-            }
-            Some(bits) => Sizes { size: Some(bits / 8), ..Sizes::default() },
-            None => self.sizes,
-        };
-        let sketches = sketches(&common, self.kinds.layers, (&sizes, &self.counting), None, false)?;
+        let sizes = (&self.sizes, &self.by_hand, &self.counting);
+        let sketches = sketches(&common, self.kinds.layers, sizes, None, false)?;
         Ok(Job {
             inputs: self.inputs.clone(),
             options: self.reading.options(),
@@ -124,14 +116,13 @@ impl PlanJob {
 
     /// Layered filters are planned on their own: they hold records, not keys.
     fn of_layers(&self) -> Result<Params, Refusal> {
-        let sizes = match self.bits {
-            Some(bits) => Sizes { size: Some(self.sizes.size.unwrap_or(bits / 8)), ..self.sizes },
-            None => self.sizes,
-        };
-        if sizes.fpr.is_none() && sizes.bits_per_key.is_none() && sizes.size.is_none() {
+        let Sizes { fpr, bits_per_key, size, keys } = self.sizes;
+        let ByHand { bits, bits_per_group, .. } = self.by_hand;
+        let no_rate = fpr.is_none() && bits_per_key.is_none();
+        if no_rate && size.is_none() && bits.is_none() && bits_per_group.is_none() {
             return Err(Refusal::SeveralSizes(vec![opt::FPR, opt::BITS_PER_KEY, opt::BITS, opt::SIZE]));
         }
-        if sizes.keys.is_none() || self.kinds.layers.is_none() {
+        if keys.is_none() || self.kinds.layers.is_none() {
             return Err(Refusal::LayeredPlan);
         }
         let mut recipe = self.ungrouped()?;
@@ -139,7 +130,8 @@ impl PlanJob {
             recipe.key = vec![":whole".parse()?]; // rates do not depend on how keywords are made
         }
         let common = self.kinds.common(recipe)?;
-        let sketches = sketches(&common, self.kinds.layers, (&sizes, &self.counting), None, false)?;
+        let sizes = (&self.sizes, &self.by_hand, &self.counting);
+        let sketches = sketches(&common, self.kinds.layers, sizes, None, false)?;
         let job = Job {
             inputs: Vec::new(),
             options: self.reading.options(),
@@ -154,27 +146,42 @@ impl PlanJob {
     }
 
     fn of_numbers(&self) -> Result<Plan, Refusal> {
-        let bits = self.bits.or(self.sizes.size.map(|bytes| bytes.saturating_mul(8)));
         let common = self.kinds.common(self.key.recipe()?)?;
         let Sizes { fpr, bits_per_key, .. } = self.sizes;
         let keys = self.sizes.keys()?;
         let only = self.kinds.chosen().then_some((common.kind, common.hash));
-        let wishes = Wishes { keys, fpr, bits, bits_per_key, only };
+        let (bits, hashes) = (self.room(only.is_some())?, self.by_hand.hashes);
+        let wishes = Wishes { keys, fpr, bits, bits_per_key, hashes, only };
         let save = if self.output.is_some() { Some(self.saved(common, wishes)?) } else { None };
         Ok(Plan::Numbers { wishes, save })
     }
 
-    /// The parameters of a number of keys.
+    /// The bits of a filter: a kind that was chosen has them all, or says that it cannot.
+    fn room(&self, chosen: bool) -> Result<Option<Room>, Refusal> {
+        let ByHand { bits, bits_per_group, .. } = self.by_hand;
+        match (bits.or(bits_per_group), self.sizes.size) {
+            (Some(_), Some(_)) => {
+                let by_hand = if bits.is_some() { opt::BITS } else { opt::BITS_PER_GROUP };
+                Err(Refusal::SeveralSizes(vec![opt::SIZE, by_hand]))
+            }
+            _ if bits.is_some() && bits_per_group.is_some() => {
+                Err(Refusal::SeveralSizes(vec![opt::BITS, opt::BITS_PER_GROUP]))
+            }
+            (Some(bits), None) if chosen => Ok(Some(Room::Exactly(bits))),
+            (Some(bits), None) => Ok(Some(Room::AtMost(bits))),
+            (None, bytes) => Ok(bytes.map(|bytes| Room::AtMost(bytes.saturating_mul(8)))),
+        }
+    }
+
+    /// The parameters of a number of keys: those that are shown, of one of the kinds.
     fn saved(&self, common: Common, wishes: Wishes) -> Result<Params, Refusal> {
         wishes.check()?;
         let keys = wishes.keys.ok_or(Refusal::KeysUnknown)?;
         self.ungrouped()?;
-        let size = match (wishes.fpr, wishes.bits_per_key, wishes.bits) {
-            (Some(fpr), ..) => Size::Fpr(fpr),
-            (_, Some(each), _) => Size::BitsPerKey(each),
-            (.., bits) => Size::Total(bits.unwrap_or(0) / 8),
-        };
-        Ok(parameters(common, vec![(Name::default(), keys)], size, 0)?)
+        let one = design(Wishes { only: Some((common.kind, common.hash)), ..wishes })?;
+        let shape = one.options[0].shape; // a design without any is refused
+        let fpr = wishes.fpr.unwrap_or_else(|| shape.sizing_rate(keys).clamp(f64::MIN_POSITIVE, 1.0));
+        Ok(Params::new(common, vec![GroupParams::filter(Name::default(), keys, fpr, shape)])?)
     }
 
     /// The recipe, where there is no table to find groups in.

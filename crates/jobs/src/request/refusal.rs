@@ -1,13 +1,13 @@
 //! Why a request cannot be served.
 
 use tamis::error::ParserMessage;
-use tamis::hash::HashKey;
+use tamis::hash::{HashKey, Scheme};
 use tamis::key::Column;
 use tamis::layered::MOST_LAYERS;
 use tamis::sizing::Kind;
 use tamis_read::refusal::{self, Given, Help, Opt, Voice};
 
-use super::MOST_THREADS;
+use super::{HashName, MOST_THREADS};
 use tamis_make::exact::LEAST_MEMORY;
 use tamis_make::opt;
 use tamis_make::{build, design, number, plan, spread};
@@ -23,14 +23,19 @@ pub enum Refusal {
     #[error("only sketches that count have a conservative update")]
     Conservative,
     /// A hash of another kind.
-    #[error("murmur3 goes with bloom filters, not with {0}")]
-    MurmurKind(Kind),
+    #[error("{} goes with bloom filters, not with {kind}", hash.name())]
+    HashOfBloom {
+        /// The hash.
+        hash: Scheme,
+        /// The kind.
+        kind: Kind,
+    },
     /// A seed of a hash that has none.
     #[error("murmur3 has the seeds 0, 1, 2, …")]
     MurmurSeed,
     /// The hash of published filters, where one hash per key is needed.
-    #[error("repetitions are dropped by one hash of each key, and murmur3 has several")]
-    MurmurDedup,
+    #[error("repetitions are dropped by one hash of each key, and {} has several", .0.name())]
+    HashOfDedup(HashName),
     /// A seed of a hash that has a key.
     #[error("siphash has a secret key in place of a seed")]
     SipHashSeed,
@@ -238,9 +243,9 @@ impl refusal::Refusal for Refusal {
         match self {
             Refusal::KeyAndKeywords => vec![Help::LeaveOutOne(vec![opt::KEY, opt::KEYWORDS])],
             Refusal::Conservative => vec![Help::leave_out(opt::CONSERVATIVE), kind(Kind::CountMin)],
-            Refusal::MurmurKind(_) => vec![Help::LeaveOutOne(vec![opt::HASH, opt::KIND])],
+            Refusal::HashOfBloom { .. } => vec![Help::LeaveOutOne(vec![opt::HASH, opt::KIND])],
             Refusal::MurmurSeed | Refusal::SipHashSeed => vec![Help::leave_out(opt::SEED)],
-            Refusal::MurmurDedup => vec![Help::leave_out(opt::HASH)],
+            Refusal::HashOfDedup(_) => vec![Help::leave_out(opt::HASH)],
             Refusal::NoHashKey | Refusal::UnknownHashKey(_) => vec![Help::give(opt::HASH_KEY.with("FILE"))],
             Refusal::HashKeyAlone => {
                 vec![Help::give(opt::HASH.with("siphash")), Help::leave_out(opt::HASH_KEY)]
@@ -275,7 +280,7 @@ impl refusal::Refusal for Refusal {
             }
             Refusal::TotalOfGroups => vec![
                 Help::leave_out(opt::KEYS),
-                Help::GiveOne(vec![opt::FPR.into(), opt::BITS_PER_KEY.into()]),
+                Help::GiveOne(vec![opt::FPR.into(), opt::BITS_PER_KEY.into(), opt::BITS_PER_GROUP.into()]),
             ],
             Refusal::Fixed(given) | Refusal::TestOfCounts(given) => vec![Help::LeaveOut(given.clone())],
             Refusal::Parts { .. } => vec![Help::Do("give a column for each part")],
@@ -304,7 +309,8 @@ impl refusal::Refusal for Refusal {
             Refusal::UnknownDialect(given) => vec![Help::give(given.option.with("VALUE"))],
             Refusal::StoredNull => vec![Help::Do("leave it out")],
             Refusal::BadParameters(_) => vec![Help::PlanFirst],
-            Refusal::LongNote | Refusal::FiltersAsParameters | Refusal::Size(_) => vec![],
+            Refusal::Size(error) => plan::help_with(error),
+            Refusal::LongNote | Refusal::FiltersAsParameters => vec![],
         }
     }
 }

@@ -6,7 +6,7 @@ use tamis_read::refusal::Opt;
 
 use super::{Refusal, json};
 use tamis_make::opt;
-use tamis_make::plan::{Counters, Size, check_bits_per_key};
+use tamis_make::plan::{Amount, Asked, Counters, Size, check_bits_per_key};
 
 /// The rate of filters where nothing else is asked for.
 const DEFAULT_FPR: f64 = 0.01;
@@ -29,30 +29,42 @@ pub struct Sizes {
 impl Sizes {
     /// The options that were given.
     pub fn given(&self) -> Vec<Opt> {
-        let given = [
+        chosen(&self.sizes()).into_iter().chain(self.keys.map(|_| opt::KEYS)).collect()
+    }
+
+    /// The options of which one is given at most.
+    fn sizes(&self) -> [(bool, Opt); 3] {
+        [
             (self.fpr.is_some(), opt::FPR),
             (self.bits_per_key.is_some(), opt::BITS_PER_KEY),
             (self.size.is_some(), opt::SIZE),
-            (self.keys.is_some(), opt::KEYS),
-        ];
-        chosen(&given)
+        ]
     }
 
     /// The size asked for.
     pub fn size(&self) -> Result<Size, Refusal> {
+        let given = chosen(&self.sizes());
         match (self.fpr, self.bits_per_key, self.size) {
-            (None, None, None) => Ok(Size::Fpr(DEFAULT_FPR)),
-            (Some(fpr), None, None) => Ok(Size::Fpr(share("a rate", opt::FPR, fpr)?)),
-            (None, Some(bits), None) => {
+            _ if given.len() > 1 => Err(Refusal::SeveralSizes(given)),
+            (_, Some(bits), _) => {
                 check_bits_per_key(bits)?;
                 Ok(Size::BitsPerKey(bits))
             }
-            (None, None, Some(0)) => Err(Refusal::Zero { what: "bytes", option: opt::SIZE }),
-            (None, None, Some(bytes)) => Ok(Size::Total(bytes)),
-            _ => {
-                Err(Refusal::SeveralSizes(self.given().into_iter().filter(|one| *one != opt::KEYS).collect()))
-            }
+            (.., Some(bytes)) => Ok(Size::Total(not_zero("bytes", opt::SIZE, bytes)?)),
+            (fpr, ..) => Ok(Size::Fpr(share("a rate", opt::FPR, fpr.unwrap_or(DEFAULT_FPR))?)),
         }
+    }
+
+    /// How large filters shall be, and their hashes.
+    pub fn asked(&self, by_hand: &ByHand) -> Result<Asked, Refusal> {
+        let given = chosen(&[&self.sizes()[..], &by_hand.sizes()].concat());
+        let amount = match (by_hand.bits, by_hand.bits_per_group) {
+            _ if given.len() > 1 => return Err(Refusal::SeveralSizes(given)),
+            (Some(bits), _) => Amount::Bits(not_zero("bits", opt::BITS, bits)?),
+            (_, Some(bits)) => Amount::BitsEach(not_zero("bits", opt::BITS_PER_GROUP, bits)?),
+            (None, None) => Amount::Size(self.size()?),
+        };
+        Ok(Asked { amount, hashes: by_hand.hashes })
     }
 
     /// The keys asked for.
@@ -61,6 +73,29 @@ impl Sizes {
             Some(0) => Err(Refusal::Zero { what: "keys", option: opt::KEYS }),
             keys => Ok(keys),
         }
+    }
+}
+
+/// The numbers of a filter, chosen by hand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ByHand {
+    /// Hashes of a key.
+    pub hashes: Option<u32>,
+    /// Bits: of the filter where there are no groups, and otherwise of all groups together.
+    pub bits: Option<u64>,
+    /// Bits of each group.
+    pub bits_per_group: Option<u64>,
+}
+
+impl ByHand {
+    /// The options that were given.
+    pub fn given(&self) -> Vec<Opt> {
+        chosen(&[&[(self.hashes.is_some(), opt::HASHES)][..], &self.sizes()].concat())
+    }
+
+    fn sizes(&self) -> [(bool, Opt); 2] {
+        [(self.bits.is_some(), opt::BITS), (self.bits_per_group.is_some(), opt::BITS_PER_GROUP)]
     }
 }
 
@@ -139,6 +174,10 @@ impl Counting {
 /// The options that were given, of all there are.
 pub(super) fn chosen(options: &[(bool, Opt)]) -> Vec<Opt> {
     options.iter().filter(|(given, _)| *given).map(|(_, option)| *option).collect()
+}
+
+fn not_zero(what: &'static str, option: Opt, number: u64) -> Result<u64, Refusal> {
+    if number == 0 { Err(Refusal::Zero { what, option }) } else { Ok(number) }
 }
 
 /// A number between 0 and 1.

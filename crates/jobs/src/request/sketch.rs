@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tamis::countmin::Update;
-use tamis::hash::{HashKey, Scheme};
+use tamis::hash::{HashKey, Single};
 use tamis::key::{Field, Recipe};
 use tamis::layered::MOST_LAYERS;
 use tamis::params::Common;
@@ -12,12 +12,12 @@ use tamis_read::refusal::Opt;
 use super::hashing::{HashName, Hashing};
 use super::json;
 use super::sizes::{chosen, share};
-use super::{Counting, Refusal, Sizes};
+use super::{ByHand, Counting, Refusal, Sizes};
 use tamis_make::build::{
-    Bits, FilterSizing, Layering, Rate, Sketches, refuse_distinct, refuse_heavy, refuse_small_share,
+    Bits, FilterSizing, Layering, Sketches, refuse_distinct, refuse_heavy, refuse_small_share,
 };
 use tamis_make::opt;
-use tamis_make::plan::{PerKey, Size};
+use tamis_make::plan::{Amount, Asked, PerKey, Size};
 
 /// The kind and its hash, as far as they were chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl Kinds {
 
     /// Whether a kind was chosen, or a hash that implies one.
     pub fn chosen(&self) -> bool {
-        self.kind.is_some() || self.hash == Some(HashName::Murmur3)
+        self.kind.is_some() || self.hash.is_some_and(HashName::is_of_bloom)
     }
 
     /// Kind, hash and recipe together.
@@ -65,10 +65,10 @@ impl Kinds {
         }
         let chosen = if self.conservative { Some(Kind::CountMinConservative) } else { self.kind };
         let hash = self.hashing().scheme()?;
-        let kind = match (hash, chosen) {
-            (Scheme::Murmur3, Some(kind)) if kind != Kind::Bloom => return Err(Refusal::MurmurKind(kind)),
-            (Scheme::Murmur3, _) => Kind::Bloom,
-            (_, kind) => kind.unwrap_or(Kind::Blocked),
+        let kind = match (hash.by_bytes(), chosen) {
+            (Some(_), Some(kind)) if kind != Kind::Bloom => return Err(Refusal::HashOfBloom { hash, kind }),
+            (Some(_), _) => Kind::Bloom,
+            (None, kind) => kind.unwrap_or(Kind::Blocked),
         };
         if kind == Kind::Layered && !recipe.of_keywords() {
             return Err(Refusal::LayeredKeys);
@@ -107,16 +107,20 @@ pub fn refuse_mixed(kind: Kind, of_filters: Vec<Opt>, of_counters: Vec<Opt>) -> 
 pub fn sketches(
     common: &Common,
     layers: Option<u32>,
-    (sizes, counting): (&Sizes, &Counting),
+    (sizes, by_hand, counting): (&Sizes, &ByHand, &Counting),
     heavy: Option<f64>,
     distinct: bool,
 ) -> Result<Sketches, Refusal> {
     let kind = common.kind;
-    refuse_mixed(kind, sizes.given(), counting.given())?;
+    refuse_mixed(kind, [sizes.given(), by_hand.given()].concat(), counting.given())?;
     refuse_distinct(distinct, kind)?;
     refuse_heavy(heavy, kind)?;
-    let Some(hash) = common.hash.single() else { return published(sizes) };
-    let bits = |kind| Ok(Sketches::Bits { kind, hash, sizing: sizing(sizes, common)? });
+    let sizing = || sizing(sizes, by_hand, common);
+    if let Some(hash) = common.hash.by_bytes() {
+        return Ok(Sketches::Published { hash, sizing: sizing()? });
+    }
+    let hash = common.hash.single().unwrap_or(Single::DEFAULT); // all others have one
+    let bits = |kind| Ok(Sketches::Bits { kind, hash, sizing: sizing()? });
     let counts = |update| {
         let heavy = heavy.map(|heavy| share("a share", opt::HEAVY, heavy)).transpose()?;
         let counters = counting.counters(heavy)?;
@@ -127,9 +131,9 @@ pub fn sketches(
         Kind::Blocked => bits(Bits::Blocked),
         Kind::Bloom => bits(Bits::Bloom),
         Kind::Fuse if sizes.keys.is_some() => Err(Refusal::FuseKeys),
-        Kind::Fuse => Ok(Sketches::Fuse { hash, size: at(sizes, kind)? }),
-        Kind::Layered => Ok(Sketches::Layered { hash, sizing: layering(layers, sizes, common)? }),
-        Kind::Counting => Ok(Sketches::Counting { hash, sizing: sizing(sizes, common)?, distinct }),
+        Kind::Fuse => Ok(Sketches::Fuse { hash, size: asked(sizes, by_hand, common)? }),
+        Kind::Layered => Ok(Sketches::Layered { hash, sizing: layering(layers, sizing()?)? }),
+        Kind::Counting => Ok(Sketches::Counting { hash, sizing: sizing()?, distinct }),
         Kind::Scalable => Err(tamis_make::build::Refusal::Scalable.into()),
         Kind::CountMin => counts(Update::Plain),
         Kind::CountMinConservative => counts(Update::Conservative),
@@ -139,51 +143,38 @@ pub fn sketches(
 /// Filters of this kind and hash, as small as keep this rate for the keys that are counted.
 pub fn at_rate(common: &Common, fpr: f64) -> Result<Sketches, Refusal> {
     let sizes = Sizes { fpr: Some(fpr), ..Sizes::default() };
-    sketches(common, None, (&sizes, &Counting::default()), None, false)
+    sketches(common, None, (&sizes, &ByHand::default(), &Counting::default()), None, false)
 }
 
-/// A size that this kind can have.
-fn at(sizes: &Sizes, kind: Kind) -> Result<Size, Refusal> {
-    let size = sizes.size()?;
-    if let Size::Fpr(fpr) = size {
-        kind.at_rate(fpr)?;
-    }
-    Ok(size)
+/// A size and hashes that this kind can have.
+fn asked(sizes: &Sizes, by_hand: &ByHand, common: &Common) -> Result<Asked, Refusal> {
+    let asked = sizes.asked(by_hand)?;
+    tamis_make::plan::check(common, asked)?;
+    Ok(asked)
 }
 
-fn sizing(sizes: &Sizes, common: &Common) -> Result<FilterSizing, Refusal> {
-    let size = at(sizes, common.kind)?;
+fn sizing(sizes: &Sizes, by_hand: &ByHand, common: &Common) -> Result<FilterSizing, Refusal> {
+    let asked = asked(sizes, by_hand, common)?;
     match sizes.keys()? {
-        None => Ok(FilterSizing::Counted(size)),
-        Some(_) if matches!(size, Size::Total(_)) && common.recipe.group.is_some() => {
-            Err(Refusal::TotalOfGroups)
-        }
-        Some(keys) => Ok(FilterSizing::Planned(keys, size)),
+        None => Ok(FilterSizing::Counted(asked)),
+        Some(_) if asked.amount.is_total() && common.recipe.group.is_some() => Err(Refusal::TotalOfGroups),
+        Some(keys) => Ok(FilterSizing::Planned(keys, asked)),
     }
 }
 
-fn published(sizes: &Sizes) -> Result<Sketches, Refusal> {
-    let rate = match at(sizes, Kind::Bloom)? {
-        Size::Fpr(fpr) => Rate(fpr),
-        Size::BitsPerKey(_) => return Err(tamis_make::plan::Refusal::PublishedSize(opt::BITS_PER_KEY).into()),
-        Size::Total(_) => return Err(tamis_make::plan::Refusal::PublishedSize(opt::SIZE).into()),
+fn layering(layers: Option<u32>, sizing: FilterSizing) -> Result<Layering, Refusal> {
+    let (planned, Asked { amount, hashes }) = match sizing {
+        FilterSizing::Counted(asked) => (false, asked),
+        FilterSizing::Planned(_, asked) => (true, asked),
     };
-    Ok(Sketches::Published(match sizes.keys()? {
-        None => FilterSizing::Counted(rate),
-        Some(keys) => FilterSizing::Planned(keys, rate),
-    }))
-}
-
-fn layering(layers: Option<u32>, sizes: &Sizes, common: &Common) -> Result<Layering, Refusal> {
-    let sizing = sizing(sizes, common)?;
-    match (layers, sizing) {
-        (Some(layers @ 1..=MOST_LAYERS), sizing) => Ok(Layering::Fixed(layers, sizing)),
+    match (layers, amount) {
+        (Some(layers @ 1..=MOST_LAYERS), _) => Ok(Layering::Fixed(layers, sizing)),
         (Some(layers), _) => Err(Refusal::Layers(layers)),
-        (None, FilterSizing::Counted(Size::Fpr(fpr))) => Ok(Layering::Following(PerKey::Fpr(fpr))),
-        (None, FilterSizing::Counted(Size::BitsPerKey(bits))) => Ok(Layering::Following(PerKey::Bits(bits))),
-        (None, FilterSizing::Counted(Size::Total(_)) | FilterSizing::Planned(_, Size::Total(_))) => {
+        (None, Amount::Size(Size::Total(_)) | Amount::Bits(_) | Amount::BitsEach(_)) => {
             Err(Refusal::LayersOfSize)
         }
-        (None, FilterSizing::Planned(..)) => Err(Refusal::LayersUncounted),
+        (None, _) if planned => Err(Refusal::LayersUncounted),
+        (None, Amount::Size(Size::Fpr(fpr))) => Ok(Layering::Following(PerKey::Fpr(fpr), hashes)),
+        (None, Amount::Size(Size::BitsPerKey(bits))) => Ok(Layering::Following(PerKey::Bits(bits), hashes)),
     }
 }

@@ -1,11 +1,11 @@
 use serde_json::{Map, Value, json};
-use tamis::hash::Single;
+use tamis::hash::{ByBytes, Single};
 use tamis::params::Name;
 use tamis_read::refusal::{Fields, say};
 
 use super::*;
-use tamis_make::build::{Bits, FilterSizing, Layering, Rate, Sketches};
-use tamis_make::plan::{PerKey, Size};
+use tamis_make::build::{Bits, FilterSizing, Layering, Sketches};
+use tamis_make::plan::{Amount, Asked, PerKey, Size};
 
 fn map(options: Value) -> Map<String, Value> {
     match options {
@@ -58,11 +58,33 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
         (json!({"conservative": true, "kind": "bloom"}), "only sketches that count"),
         (json!({"hash": "murmur3", "kind": "fuse"}), "bloom filters, not with fuse: leave out hash or kind"),
         (json!({"hash": "murmur3", "seed": 1}), "leave out seed"),
+        (
+            json!({"hash": "polynomial", "kind": "blocked"}),
+            "polynomial goes with bloom filters, not with blocked",
+        ),
         (json!({"hash": "siphash"}), "a file of 16 random bytes, or of 32 hexadecimal digits; give hash_key"),
         (json!({"hash_key": "0123456789abcdef"}), "give hash"),
         (json!({"hash": "siphash", "hash_key": "0123456789abcdef", "seed": 1}), "leave out seed"),
-        (json!({"hash": "murmur3", "bits_per_key": 8}), "leave out bits_per_key"),
-        (json!({"hash": "murmur3", "size": 100}), "leave out size"),
+        (json!({"kind": "bloom", "hashes": 2, "bits": 100, "fpr": 0.1}), "give fpr or bits"),
+        (json!({"kind": "bloom", "bits": 100, "bits_per_group": 100}), "give bits or bits_per_group"),
+        (json!({"bits": 100, "size": 100}), "give size or bits"),
+        (
+            json!({"bits": 1050}),
+            "cannot have exactly 1050 bits; the next number below is 1024: give bits=1024, or give kind=bloom",
+        ),
+        (json!({"bits": 100}), "cannot have exactly 100 bits: give kind=bloom"),
+        (json!({"hashes": 3}), "1, 2, 4, 8, 16 or 32 hashes, not 3: leave out hashes, or give kind=bloom"),
+        (json!({"kind": "fuse", "hashes": 2}), "3 hashes, not 2"),
+        (json!({"kind": "bloom", "hashes": 65}), "1 to 64 hashes, not 65"),
+        (json!({"kind": "bloom", "hashes": 0}), "1 to 64 hashes, not 0"),
+        (json!({"kind": "bloom", "bits": 0}), "0 bits are too few"),
+        (json!({"kind": "count-min", "hashes": 2}), "leave out hashes"),
+        (
+            json!({"kind": "bloom", "hash": "murmur3", "bits": 4294967297u64}),
+            "cannot reach 4294967297 of them",
+        ),
+        (json!({"group": "g", "keys": 9, "bits": 2048}), "give fpr, bits_per_key or bits_per_group"),
+        (json!({"params": params("bloom"), "hashes": 2, "bits": 9}), "leave out hashes and bits"),
         (json!({"kind": "layered"}), "records of keywords: give keywords=COLUMN:split=','"),
         (json!({"weight": "n"}), "a blocked filter does not count, so rows have no weight: leave out weight"),
         (json!({"layers": 2}), "blocked filters have no layers: leave out layers, or give kind=layered"),
@@ -108,7 +130,10 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
         (layered(json!({"size": 1000})), "from the size of a layer: give layers=N"),
         (layered(json!({"keys": 9})), "which are not counted: give layers=N"),
         (layered(json!({"exact": true})), "leave out exact, or give kind=blocked"),
-        (json!({"group": "g", "keys": 9, "size": 999}), "leave out keys, or give fpr or bits_per_key"),
+        (
+            json!({"group": "g", "keys": 9, "size": 999}),
+            "leave out keys, or give fpr, bits_per_key or bits_per_group",
+        ),
         (json!({"heavy": 0.1}), "has no counts, and so no shares: leave out heavy, or give kind=count-min"),
         (
             json!({"kind": "count-min", "heavy": 0.001, "epsilon": 0.01}),
@@ -136,7 +161,7 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
 
 #[test]
 fn each_kind_is_made_with_what_goes_with_it() {
-    let size = FilterSizing::Counted(Size::Fpr(0.01));
+    let size = FilterSizing::Counted(Size::Fpr(0.01).into());
     let bits = |kind: Bits, seed: u64, sizing: FilterSizing| {
         move |made: &Sketches| {
             matches!(made, Sketches::Bits { kind: k, hash: Single::Xxh3 { seed: s }, sizing: z }
@@ -145,14 +170,28 @@ fn each_kind_is_made_with_what_goes_with_it() {
     };
     assert!(bits(Bits::Blocked, 0, size)(&made(json!({}))));
     assert!(bits(Bits::Bloom, 7, size)(&made(json!({"kind": "bloom", "seed": 7}))));
-    let planned = FilterSizing::Planned(9, Size::BitsPerKey(8.0));
+    let planned = FilterSizing::Planned(9, Size::BitsPerKey(8.0).into());
     assert!(bits(Bits::Blocked, 0, planned)(&made(json!({"keys": 9, "bits_per_key": 8}))));
-    let total = FilterSizing::Counted(Size::Total(2000));
+    let total = FilterSizing::Counted(Size::Total(2000).into());
     assert!(bits(Bits::Blocked, 0, total)(&made(json!({"size": "2KB"}))));
     let published = made(json!({"hash": "murmur3", "fpr": 0.5}));
-    assert!(matches!(published, Sketches::Published(FilterSizing::Counted(Rate(fpr))) if fpr == 0.5));
+    let rate = FilterSizing::Counted(Size::Fpr(0.5).into());
+    assert!(matches!(published, Sketches::Published { hash: ByBytes::Murmur3, sizing } if sizing == rate));
+    let by_hand = made(json!({"hash": "murmur3", "hashes": 2, "bits": 100, "keys": 39}));
+    let sizing = FilterSizing::Planned(39, Asked { amount: Amount::Bits(100), hashes: Some(2) });
+    assert!(matches!(by_hand, Sketches::Published { sizing: other, .. } if other == sizing));
+    let seeded = made(json!({"hash": "polynomial", "seed": 7}));
+    assert!(matches!(seeded, Sketches::Published { hash: ByBytes::Polynomial { seed: 7 }, .. }));
+    let each = made(json!({"kind": "bloom", "group": "g", "bits_per_group": 100}));
+    assert!(bits(
+        Bits::Bloom,
+        0,
+        FilterSizing::Counted(Asked { amount: Amount::BitsEach(100), hashes: None })
+    )(&each));
     let layered = made(json!({"kind": "layered", "keywords": "t:split=,", "bits_per_key": 5}));
-    let Sketches::Layered { sizing: Layering::Following(each), .. } = layered else { panic!("{layered:?}") };
+    let Sketches::Layered { sizing: Layering::Following(each, None), .. } = layered else {
+        panic!("{layered:?}")
+    };
     assert_eq!(each, PerKey::Bits(5.0));
     let counting = made(json!({"kind": "counting", "distinct": true}));
     assert!(matches!(counting, Sketches::Counting { distinct: true, .. }));
@@ -170,7 +209,11 @@ fn values_that_are_none_are_refused_by_name() {
         (json!({"key": 7}), "key is the name of a column, or a list of names, not integer `7`", true),
         (json!({"key": "a:shout"}), "key: unknown step \"shout\"", false),
         (json!({"kind": "cuckoo"}), "kind: unknown kind \"cuckoo\"", false),
-        (json!({"hash": "md5"}), "hash: it is \"xxh3\" or \"siphash\" or \"murmur3\", not \"md5\"", false),
+        (
+            json!({"hash": "md5"}),
+            "hash: it is \"xxh3\" or \"siphash\" or \"murmur3\" or \"polynomial\", not \"md5\"",
+            false,
+        ),
         (json!({"bad_rows": "drop"}), "bad_rows: it is \"fail\" or \"skip\", not \"drop\"", false),
         (json!({"format": "xml"}), "format: it is \"lines\" or \"csv\"", false),
         (json!({"size": "2XB"}), "size: unknown unit \"XB\"", false),

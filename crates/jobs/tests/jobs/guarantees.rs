@@ -22,11 +22,12 @@ use tamis_read::{Control, Error};
 /// Keys with their groups.
 type Keys = Vec<(u32, u64)>;
 
-const SCHEMES: [(Kind, Scheme); 4] = [
+const SCHEMES: [(Kind, Scheme); 5] = [
     (Kind::Blocked, Scheme::DEFAULT),
     (Kind::Bloom, Scheme::Xxh3 { seed: 7 }),
     (Kind::Bloom, Scheme::Murmur3),
     (Kind::Counting, Scheme::DEFAULT),
+    (Kind::Bloom, Scheme::Polynomial { seed: 7 }),
 ];
 
 fn params((kind, hash): (Kind, Scheme), keys_per_group: u64) -> Params {

@@ -10,7 +10,7 @@ use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
 use tamis_jobs::ask::Extent;
 use tamis_jobs::lookup::{Lookup, contains_one};
-use tamis_jobs::request::{Counting, Sizes, sketches};
+use tamis_jobs::request::{ByHand, Counting, Sizes, sketches};
 use tamis_make::build::{self, Given, Job, Sketches};
 use tamis_make::files;
 use tamis_make::memory::{Builder, build, plan};
@@ -78,7 +78,8 @@ fn job(kind: Kind, threads: usize) -> Job {
     Job {
         inputs: Vec::new(),
         options: tamis_read::Options::default(),
-        sketches: sketches(&common, None, (&Sizes::default(), &counting), None, false).unwrap(),
+        sketches: sketches(&common, None, (&Sizes::default(), &ByHand::default(), &counting), None, false)
+            .unwrap(),
         recipe: common.recipe,
         bad_rows: BadRows::Fail,
         threads,

@@ -226,7 +226,7 @@ fn filters_that_make_other_keys_are_no_pair() {
     other("column", &|job| job.recipe.key = vec!["group".parse().unwrap()]).unwrap();
     other("all", &|job| job.recipe.group = None).unwrap();
     let says = |result: Result<(), String>, what: &str| assert!(result.unwrap_err().contains(what), "{what}");
-    let sizing = build::FilterSizing::Counted(Size::Fpr(0.05));
+    let sizing = build::FilterSizing::Counted(Size::Fpr(0.05).into());
     let seeded = Sketches::Bits { kind: Bits::Blocked, hash: tamis::hash::Single::Xxh3 { seed: 4 }, sizing };
     says(other("seed", &|job| job.sketches = seeded.clone()), "seed=");
     says(other("steps", &|job| job.recipe.key = vec!["key:lower".parse().unwrap()]), "same steps");

@@ -13,7 +13,7 @@ use tamis_read::{Control, Format, Options};
 use tamis_jobs::check::apart::{Gatherer, Judge};
 use tamis_jobs::check::{self, Findings};
 use tamis_jobs::fuzz::parts;
-use tamis_jobs::request::{Counting, Sizes, sketches};
+use tamis_jobs::request::{ByHand, Counting, Sizes, sketches};
 use tamis_make::build::{self, Given, Job, Sketches};
 use tamis_make::distinct::EXACT;
 use tamis_make::rows::{BadRows, OnBad};
@@ -68,7 +68,7 @@ fn job(case: Case) -> Job {
     Job {
         inputs: Vec::new(),
         options: Options::default(),
-        sketches: sketches(&common, None, (&sizes, &counting), None, false).unwrap(),
+        sketches: sketches(&common, None, (&sizes, &ByHand::default(), &counting), None, false).unwrap(),
         recipe: common.recipe,
         bad_rows: BadRows::Skip,
         threads: 2,

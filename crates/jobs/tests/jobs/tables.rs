@@ -8,7 +8,7 @@ use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
-use tamis_jobs::request::{Counting, Sizes, sketches};
+use tamis_jobs::request::{ByHand, Counting, Sizes, sketches};
 use tamis_make::build::{Given, Job, Sketches};
 use tamis_make::plan::{Counters, Size};
 use tamis_make::rows::BadRows;
@@ -62,12 +62,13 @@ impl AnySizing {
             AnySizing::Count(size) => (size, None),
             AnySizing::Keys(keys, size) => (size, Some(keys)),
         };
-        let sizes = match size {
-            Size::Fpr(fpr) => Sizes { fpr: Some(fpr), keys, ..Sizes::default() },
-            Size::BitsPerKey(bits) => Sizes { bits_per_key: Some(bits), keys, ..Sizes::default() },
-            Size::Total(bytes) => Sizes { size: Some(bytes), keys, ..Sizes::default() },
-        };
-        sketches(common, layers, (&sizes, &Counting::default()), heavy, distinct).unwrap()
+        let mut sizes = Sizes { keys, ..Sizes::default() };
+        match size {
+            Size::Fpr(fpr) => sizes.fpr = Some(fpr),
+            Size::BitsPerKey(bits) => sizes.bits_per_key = Some(bits),
+            Size::Total(bytes) => sizes.size = Some(bytes),
+        }
+        sketches(common, layers, (&sizes, &ByHand::default(), &Counting::default()), heavy, distinct).unwrap()
     }
 }
 

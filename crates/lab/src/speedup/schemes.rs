@@ -1,13 +1,13 @@
 //! The two filters that are measured: Collodi and Ghera's and ours.
 
 use tamis::blocked::{Blocked, LINE_BITS};
-use tamis::hash::xxh3;
+use tamis::bloom::Bloom;
+use tamis::hash::{ByBytes, xxh3};
 use tamis::memory::Words;
 use tamis::sketch::or_words;
 use tamis_read::error::Result;
 
 use super::Word;
-use crate::generate::Random;
 
 /// A filter that threads can fill in parts.
 pub(super) trait Sieve: Sized + Send + Sync {
@@ -36,66 +36,50 @@ pub(super) trait Sieve: Sized + Send + Sync {
     fn rate(&self, keys: u64) -> f64;
 }
 
-/// Collodi and Ghera's: an array of booleans, and for each hash function h = (R·h + letter) mod n over
-/// the letters of a word, with an R of its own.
+/// Collodi and Ghera's: the classic filter, with their hash family.
 pub(super) struct OfPrint {
-    map: Vec<bool>,
-    pub factors: Vec<u64>,
+    filter: Bloom<Words>,
+    hash: ByBytes,
 }
 
 impl OfPrint {
     /// An empty filter of this length, with factors drawn from a seed.
-    pub fn new(bits: usize, hashes: u32, seed: u64) -> OfPrint {
-        let bits = bits.max(1);
-        let mut random = Random::new(seed);
-        // Only R mod n counts, and R ≤ n keeps the products within 64 bits.
-        let factors = (0..hashes).map(|_| 1 + random.below(bits as u64)).collect();
-        OfPrint { map: vec![false; bits], factors }
-    }
-
-    /// Where a function with this factor puts a word.
-    #[inline]
-    pub fn place(&self, factor: u64, word: &Word) -> usize {
-        let n = self.map.len() as u64;
-        word.iter().fold(0, |h, &letter| (factor * h + u64::from(letter)) % n) as usize
+    pub fn new(bits: u64, hashes: u32, seed: u64) -> Result<OfPrint> {
+        Ok(OfPrint { filter: Bloom::zeroed(bits.max(1), hashes)?, hash: ByBytes::Polynomial { seed } })
     }
 }
 
 impl Sieve for OfPrint {
     fn empty(&self) -> Result<Self> {
-        Ok(OfPrint { map: vec![false; self.map.len()], factors: self.factors.clone() })
+        Ok(OfPrint { filter: Bloom::zeroed(self.bits(), self.hashes())?, hash: self.hash })
     }
 
     fn add(&mut self, words: &[Word]) {
-        for word in words {
-            for i in 0..self.factors.len() {
-                let place = self.place(self.factors[i], word);
-                self.map[place] = true;
-            }
-        }
+        words.iter().for_each(|word| self.filter.insert_bytes(self.hash, word));
     }
 
-    fn join(mut self, other: &Self) -> Result<Self> {
-        self.map.iter_mut().zip(&other.map).for_each(|(bit, other)| *bit |= other);
-        Ok(self)
+    fn join(self, other: &Self) -> Result<Self> {
+        let (bits, hashes) = (self.bits(), self.hashes());
+        let mut words = self.filter.into_words();
+        or_words(&mut words, other.filter.words());
+        Ok(OfPrint { filter: Bloom::from_words(words, bits, hashes)?, hash: self.hash })
     }
 
     fn admitted(&self, words: &[Word]) -> u64 {
         // As with Collodi and Ghera, the first bit that is not set ends it.
-        let passes = |word: &&Word| self.factors.iter().all(|&factor| self.map[self.place(factor, word)]);
-        words.iter().filter(passes).count() as u64
+        words.iter().filter(|word| self.filter.contains_bytes(self.hash, &word[..])).count() as u64
     }
 
     fn same(&self, other: &Self) -> bool {
-        self.map == other.map && self.factors == other.factors
+        self.filter.words() == other.filter.words() && self.hash == other.hash
     }
 
     fn hashes(&self) -> u32 {
-        self.factors.len() as u32
+        self.filter.hashes()
     }
 
     fn bits(&self) -> u64 {
-        self.map.len() as u64
+        self.filter.bits()
     }
 
     /// Collodi and Ghera's formula.

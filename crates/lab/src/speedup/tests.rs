@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use tamis::hash::{polynomial, polynomial_factor};
 use tamis_read::Error;
 
 use super::*;
@@ -93,7 +94,7 @@ proptest! {
 
     #[test]
     fn filters_of_parts_join_into_the_filter_of_all(
-        records in 0u64..400, threads in 1usize..9, bits in 1usize..3000, seed: u64
+        records in 0u64..400, threads in 1usize..9, bits in 1u64..3000, seed: u64
     ) {
         let words = words(records, seed, 1, &Control::default()).unwrap();
         fn law<S: Sieve>(empty: &S, words: &[Word], threads: usize) -> std::result::Result<(), TestCaseError> {
@@ -103,30 +104,49 @@ proptest! {
             prop_assert_eq!(analyse(&many, words, threads, &control).unwrap(), words.len() as u64, "no false negative");
             Ok(())
         }
-        law(&OfPrint::new(bits, HASHES, seed), &words, threads)?;
+        law(&OfPrint::new(bits, HASHES, seed).unwrap(), &words, threads)?;
         law(&OfOurs::new(records, FPR).unwrap(), &words, threads)?;
     }
 }
 
+/// Their program, written down once more: an array of booleans, and the hash letter by letter.
 #[test]
-fn the_printed_hash_is_a_polynomial_in_its_factor() {
-    // 26 letters that are 0 leave a·R³ + b·R² + c·R + d.
-    let mut word = [0; LETTERS];
-    word[LETTERS - 4..].copy_from_slice(&[3, 1, 4, 1]);
-    let filter = OfPrint::new(10_007, 1, 1);
-    assert_eq!(filter.place(10, &word), 3141);
-    assert_eq!(filter.place(100, &word), (3_000_000 + 10_000 + 400 + 1) % 10_007);
+fn the_named_scheme_admits_the_words_that_their_program_admits() {
+    let words = words(4000, 5, 1, &Control::default()).unwrap();
+    let (inside, all) = (&words[..100], &words);
+    for (bits, seed) in [(100, 1), (1050, 2), (5160, 3), (10_200, 4), (20_560, 5)] {
+        let mut filter = OfPrint::new(bits, HASHES, seed).unwrap();
+        filter.add(inside);
+        let factors: Vec<u64> = (0..HASHES).map(|i| polynomial_factor(seed, i, bits)).collect();
+        let place = |factor: u64, word: &Word| {
+            let mut hash = 0;
+            for &letter in word {
+                hash = (factor * hash + u64::from(letter)) % bits;
+            }
+            hash as usize
+        };
+        let mut map = vec![false; bits as usize];
+        for word in inside {
+            factors.iter().for_each(|&factor| map[place(factor, word)] = true);
+        }
+        let passes = |word: &&Word| factors.iter().all(|&factor| map[place(factor, word)]);
+        assert_eq!(filter.admitted(all), all.iter().filter(passes).count() as u64, "{bits} bits");
+    }
 }
 
 #[test]
 fn the_printed_formula_holds_where_no_factor_is_shared_and_else_more_words_pass() {
     let words = words(60_000, 3, 2, &Control::default()).unwrap();
     let (inside, outside) = words.split_at(3978);
-    let off = |bits: usize, factors: [u64; 2]| {
-        let mut filter = OfPrint::new(bits, HASHES, 1);
-        filter.factors = factors.to_vec();
-        filter.add(inside);
-        filter.admitted(outside) as f64 / outside.len() as f64 / filter.rate(3978)
+    let off = |bits: u64, factors: [u64; 2]| {
+        let mut map = vec![false; bits as usize];
+        for word in inside {
+            factors.iter().for_each(|&factor| map[polynomial(word, factor, bits) as usize] = true);
+        }
+        let passes =
+            |word: &&Word| factors.iter().all(|&factor| map[polynomial(&word[..], factor, bits) as usize]);
+        let printed = OfPrint::new(bits, HASHES, 1).unwrap().rate(3978);
+        outside.iter().filter(passes).count() as f64 / outside.len() as f64 / printed
     };
     // Of 16,500 expected, five standard deviations are 3 %; the bits that are set vary as well.
     for factors in [[31, 7919], [5003, 1234]] {

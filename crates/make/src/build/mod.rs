@@ -30,7 +30,7 @@ pub(crate) use self::from_counted::{from_pairs, of_counted, static_filters};
 pub(crate) use self::insert::{Taken, insert, insert_distinct, taken};
 pub use self::refusal::Refusal;
 pub use self::refusal::{refuse_distinct, refuse_exact, refuse_heavy, refuse_small_share};
-pub use self::sketches::{Bits, FilterSizing, Given, Layering, Rate, Sketches};
+pub use self::sketches::{Bits, FilterSizing, Given, Layering, Sketches};
 pub(crate) use self::sketches::{Need, Putting};
 use crate::aside::{self, Aside};
 use crate::count::{self, Counted, KeyRules, Means};
@@ -71,6 +71,14 @@ impl Job {
         let mut about = self.about.clone();
         about.record_classes(sources.classes(&self.recipe.key_columns()));
         about
+    }
+
+    /// Records that keys were counted, where they were, and nothing was estimated. A file that could be
+    /// written before counts were recorded stays as it was.
+    pub(crate) fn record_count(&self, about: &mut About, estimated: bool, rows: &[u64]) {
+        if !estimated && self.sketches.records_count() {
+            about.counted = Some(rows.iter().fold(0, |all, rows| all.saturating_add(*rows)));
+        }
     }
 
     /// How its keys are made.
@@ -274,6 +282,7 @@ pub(crate) fn make(
     };
     built.estimated = estimating;
     built.about = job.about(sources);
+    job.record_count(&mut built.about, estimating, &built.rows);
     built.lone_keywords = lone_keywords;
     phase("build", building);
     if let Putting::Weights { heavy: Some(share) } = putting {

@@ -3,7 +3,7 @@
 
 use tamis::bloom;
 use tamis::countmin::Update;
-use tamis::hash::{Scheme, Single};
+use tamis::hash::{ByBytes, Scheme, Single};
 use tamis::key::Recipe;
 use tamis::layered;
 use tamis::params::{Common, GroupParams, Name, Params};
@@ -11,7 +11,7 @@ use tamis::sizing::Kind;
 
 use super::refusal::{Refusal, refuse_distinct, refuse_heavy, refuse_small_share};
 use crate::count::Counted;
-use crate::plan::{self, Counters, PerKey, Size};
+use crate::plan::{self, Amount, Asked, Counters, PerKey};
 
 /// What is made of rows.
 #[derive(Debug, Clone)]
@@ -25,15 +25,19 @@ pub enum Sketches {
         /// How large.
         sizing: FilterSizing,
     },
-    /// The classic filter as it was published: with its hash, and its numbers of bits and hashes,
-    /// which follow from the keys and the rate.
-    Published(FilterSizing<Rate>),
+    /// Classic filters as they were published, whose places are hashes of the bytes of a key.
+    Published {
+        /// The hash.
+        hash: ByBytes,
+        /// How large.
+        sizing: FilterSizing,
+    },
     /// Static filters, whose size follows from their own keys.
     Fuse {
         /// The hash.
         hash: Single,
         /// How large.
-        size: Size,
+        size: Asked,
     },
     /// Filters of records of keywords.
     Layered {
@@ -77,31 +81,19 @@ pub enum Bits {
 
 /// How many keys filters are made for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum FilterSizing<S = Size> {
+pub enum FilterSizing {
     /// The distinct keys of each group are counted first.
-    Counted(S),
+    Counted(Asked),
     /// Each group is planned for this many keys; nothing is counted.
-    Planned(u64, S),
-}
-
-/// A rate of false positives, where nothing else fixes a size.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate(pub f64);
-
-impl FilterSizing<Rate> {
-    fn general(self) -> FilterSizing {
-        match self {
-            FilterSizing::Counted(Rate(fpr)) => FilterSizing::Counted(Size::Fpr(fpr)),
-            FilterSizing::Planned(keys, Rate(fpr)) => FilterSizing::Planned(keys, Size::Fpr(fpr)),
-        }
-    }
+    Planned(u64, Asked),
 }
 
 /// The layers of filters of records, and their size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Layering {
-    /// The number of layers follows from the keywords, which are counted.
-    Following(PerKey),
+    /// The number of layers follows from the keywords, which are counted, and from the number of hashes: this
+    /// one, or the best for the size.
+    Following(PerKey, Option<u32>),
     /// This many layers.
     Fixed(u32, FilterSizing),
 }
@@ -162,7 +154,7 @@ pub(crate) enum Need<'a> {
 /// How filters are sized by their keys.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measure {
-    size: Size,
+    asked: Asked,
     layers: Layers,
 }
 
@@ -182,15 +174,16 @@ impl Measure {
         let layers = match self.layers {
             Layers::Fixed(layers) => layers,
             Layers::Following(each) => {
-                let hashes = match each {
+                let best = || match each {
                     PerKey::Fpr(fpr) => bloom::best_for_rate(fpr).0,
                     PerKey::Bits(bits) => bloom::hashes_for_bits_per_key(bits),
                 };
+                let hashes = self.asked.hashes.unwrap_or_else(best);
                 let (keywords, records) = counted.keywords_and_records().unwrap_or_default();
                 layered::layers_for(keywords, records, hashes)
             }
         };
-        plan::parameters(common, groups, self.size, layers)
+        plan::parameters(common, groups, self.asked, layers)
     }
 }
 
@@ -198,7 +191,7 @@ impl Measure {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Each {
     /// Filters for this many keys.
-    Filter { keys: u64, size: Size, layers: u32 },
+    Filter { keys: u64, asked: Asked, layers: u32 },
     /// Counters.
     Counters(Counters),
 }
@@ -207,9 +200,9 @@ impl Each {
     /// The parameters of these groups.
     pub fn parameters(self, common: Common, names: Vec<Name>) -> Result<Params, plan::Refusal> {
         match self {
-            Each::Filter { keys, size, layers } => {
+            Each::Filter { keys, asked, layers } => {
                 let counts = names.into_iter().map(|name| (name, keys)).collect();
-                plan::parameters(common, counts, size, layers)
+                plan::parameters(common, counts, asked, layers)
             }
             Each::Counters(counters) => Ok(counters.parameters(common, names)?),
         }
@@ -241,7 +234,7 @@ impl Sketches {
     pub fn kind(&self) -> Kind {
         match self {
             Sketches::Bits { kind: Bits::Blocked, .. } => Kind::Blocked,
-            Sketches::Bits { kind: Bits::Bloom, .. } | Sketches::Published(_) => Kind::Bloom,
+            Sketches::Bits { kind: Bits::Bloom, .. } | Sketches::Published { .. } => Kind::Bloom,
             Sketches::Fuse { .. } => Kind::Fuse,
             Sketches::Layered { .. } => Kind::Layered,
             Sketches::Counting { .. } => Kind::Counting,
@@ -254,7 +247,7 @@ impl Sketches {
     /// The hash.
     pub fn hash(&self) -> Scheme {
         match self {
-            Sketches::Published(_) => Scheme::Murmur3,
+            Sketches::Published { hash, .. } => (*hash).into(),
             Sketches::Given(given) => given.params.common.hash,
             Sketches::Bits { hash, .. }
             | Sketches::Fuse { hash, .. }
@@ -291,22 +284,33 @@ impl Sketches {
 
     /// Whether filters share a size in all, by the keys that are counted.
     pub fn share_a_size(&self) -> bool {
-        matches!(self.need(), Need::Keys(Measure { size: Size::Total(_), .. }))
+        matches!(self.need(), Need::Keys(Measure { asked, .. }) if asked.amount.is_total())
+    }
+
+    /// Whether it is recorded that keys were counted: where they are, and bits or hashes were chosen by hand, or
+    /// the hash is one of version 2 alone.
+    pub(crate) fn records_count(&self) -> bool {
+        let Need::Keys(Measure { asked, layers: Layers::Fixed(0) }) = self.need() else { return false };
+        let by_hand = asked.hashes.is_some() || !matches!(asked.amount, Amount::Size(_));
+        let polynomial = matches!(self.hash(), Scheme::Polynomial { .. });
+        self.kind() != Kind::Fuse && (by_hand || polynomial)
     }
 
     /// What must be known of the rows first.
     pub(crate) fn need(&self) -> Need<'_> {
         let filters = |sizing: FilterSizing, layers: u32| match sizing {
-            FilterSizing::Counted(size) => Need::Keys(Measure { size, layers: Layers::Fixed(layers) }),
-            FilterSizing::Planned(keys, size) => Need::Names(Each::Filter { keys, size, layers }),
+            FilterSizing::Counted(asked) => Need::Keys(Measure { asked, layers: Layers::Fixed(layers) }),
+            FilterSizing::Planned(keys, asked) => Need::Names(Each::Filter { keys, asked, layers }),
         };
         match self {
-            Sketches::Bits { sizing, .. } | Sketches::Counting { sizing, .. } => filters(*sizing, 0),
-            Sketches::Published(sizing) => filters(sizing.general(), 0),
+            Sketches::Bits { sizing, .. }
+            | Sketches::Published { sizing, .. }
+            | Sketches::Counting { sizing, .. } => filters(*sizing, 0),
             Sketches::Fuse { size, .. } => filters(FilterSizing::Counted(*size), 0),
             Sketches::Layered { sizing: Layering::Fixed(layers, sizing), .. } => filters(*sizing, *layers),
-            Sketches::Layered { sizing: Layering::Following(each), .. } => {
-                Need::Keys(Measure { size: (*each).into(), layers: Layers::Following(*each) })
+            Sketches::Layered { sizing: Layering::Following(each, hashes), .. } => {
+                let asked = Asked { amount: Amount::Size((*each).into()), hashes: *hashes };
+                Need::Keys(Measure { asked, layers: Layers::Following(*each) })
             }
             Sketches::Counts { counters, .. } => Need::Names(Each::Counters(*counters)),
             Sketches::Given(Given { params, way: Way::Fuse }) => Need::Slots(params),
@@ -317,7 +321,7 @@ impl Sketches {
     /// How keys get into them.
     pub(crate) fn putting(&self) -> Putting {
         match self {
-            Sketches::Bits { .. } | Sketches::Published(_) | Sketches::Layered { .. } => Putting::Rows,
+            Sketches::Bits { .. } | Sketches::Published { .. } | Sketches::Layered { .. } => Putting::Rows,
             Sketches::Counting { distinct: false, .. } => Putting::Rows,
             Sketches::Counting { distinct: true, .. } => Putting::Distinct,
             Sketches::Fuse { .. } => Putting::Static,
@@ -331,8 +335,8 @@ impl Sketches {
         }
     }
 
-    /// Those that can be made of the hashes that were counted: positions by murmur3 and those of records need
-    /// the keys themselves; counters, every row.
+    /// Those that can be made of the hashes that were counted: positions by the bytes of a key and those of
+    /// records need the keys themselves; counters, every row.
     pub(crate) fn of_hashes(&self) -> Option<OfHashes> {
         match self {
             Sketches::Bits { kind, .. } => Some(OfHashes::Bits(*kind)),

@@ -246,7 +246,9 @@ impl Counter {
             }
         };
         let (built, path) = built;
-        let extras = Extras { about: Some(&job.about), ..Extras::default() };
+        let mut about = job.about.clone();
+        job.record_count(&mut about, estimated, &built.rows);
+        let extras = Extras { about: Some(&about), ..Extras::default() };
         let numbers = (&built.rows[..], &built.beside[..]);
         let (draft, _) = files::draft_container(path, &built.params, numbers, &built.arena, extras, threads)?;
         draft.finish()?;

@@ -62,6 +62,9 @@ def build(
     fpr: Optional[float] = None,
     bits_per_key: Optional[float] = None,
     size: Union[int, str, None] = None,
+    bits: Optional[int] = None,
+    bits_per_group: Optional[int] = None,
+    hashes: Optional[int] = None,
     keys: Optional[int] = None,
     kind: Optional[str] = None,
     hash: Optional[str] = None,
@@ -106,6 +109,8 @@ def build(
 
     - `fpr`: the rate of false positives, not to be exceeded (0.01 if nothing is given);
     - `bits_per_key`; `size`: bytes for all groups together, as a number or as text (``"64MB"``);
+    - `bits`: exactly these without a `group`, otherwise those of all groups; `bits_per_group`: those of each group;
+    - with any of them `hashes`: the number of hashes of a key, the best one if nothing is given;
     - with `keys`: each group is planned for this many keys, and nothing is counted;
     - `params`: parameters that `tamis.plan` gave, those of another sketch, or a file that ``tamis plan -o`` saved.
 
@@ -116,7 +121,7 @@ def build(
     which counts how often keys come, or sums up the column `weight`. It is sized by `epsilon` and `delta` (or
     `width` and `depth`), has counters of `counter_bits` 64 or 32, counts with less error but in one order if
     `conservative`, and keeps the keys whose share is at least `heavy`. `hash` is ``"xxh3"`` (with a `seed`),
-    ``"murmur3"``, or ``"siphash"`` with a secret `hash_key`, where strangers choose the keys or must not find out
+    ``"murmur3"``, ``"polynomial"`` (with a `seed`), or ``"siphash"`` with a secret `hash_key`, where strangers choose the keys or must not find out
     which ones there are: 16 bytes, or the path of a file that holds them, which the sketch does not contain.
 
     `memory` is what counting may take (200 MB if nothing is given), beside the table and the sketches; what does
@@ -149,6 +154,9 @@ def plan(
     fpr: Optional[float] = None,
     bits_per_key: Optional[float] = None,
     size: Union[int, str, None] = None,
+    bits: Optional[int] = None,
+    bits_per_group: Optional[int] = None,
+    hashes: Optional[int] = None,
     keys: Optional[int] = None,
     kind: Optional[str] = None,
     hash: Optional[str] = None,

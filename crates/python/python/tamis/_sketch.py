@@ -481,7 +481,7 @@ def warned(sketch: Sketch) -> Sketch:
 
 def warned_of_build(sketch: Sketch, options: Mapping[str, Any]) -> Sketch:
     """The same, of a sketch that was built with these options: what it has room for was said in some of them."""
-    if options.get("size") is not None or options.get("bits_per_key") is not None:
+    if any(options.get(name) is not None for name in ("size", "bits_per_key", "bits", "bits_per_group")):
         too_full = sketch._file.overfull(FULL)
         do = "give it more room, or a rate by fpr="
     else:

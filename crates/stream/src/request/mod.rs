@@ -13,7 +13,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tamis::hash::Scheme;
 use tamis::key::{Column, Field, Recipe};
 use tamis::params::Common;
 use tamis::sizing::Kind;
@@ -249,8 +248,8 @@ impl StreamJob {
         let recipe = Recipe { weight: self.keys.weight.clone(), ..common.recipe.clone() };
         let sizing = Sizing::Counters(self.counting.counters(None)?);
         let output = Target::of(output)?;
-        if common.hash == Scheme::Murmur3 {
-            return Err(Refusal::HashOfCounts.into());
+        if common.hash.by_bytes().is_some() {
+            return Err(Refusal::HashOfCounts(common.hash).into());
         }
         Ok(Some(Counts { common: Common { kind, hash: common.hash, recipe }, sizing, output }))
     }

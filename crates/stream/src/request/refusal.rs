@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use tamis::hash::Scheme;
 use tamis::sizing::Kind;
 use tamis_jobs::request::OtherColumns;
 use tamis_make::number;
@@ -30,7 +31,7 @@ pub enum Refusal {
     /// A window that cannot be.
     Window(BadWindow),
     /// Counts, with a hash that they cannot have.
-    HashOfCounts,
+    HashOfCounts(Scheme),
     /// A size of filters that grow.
     SizeOfGrowing,
     /// A size in all, for groups whose keys nobody counts.
@@ -58,7 +59,7 @@ impl refusal::Refusal for Refusal {
             Refusal::Needs(one, other) => format!("{} goes with {}", option(one), option(other)),
             Refusal::NoTime => format!("{} takes a time above zero", option(&opt::EVERY)),
             Refusal::Window(why) => why.to_string(),
-            Refusal::HashOfCounts => "counts need xxh3".into(),
+            Refusal::HashOfCounts(_) => "counts need xxh3".into(),
             Refusal::SizeOfGrowing => "a filter that grows has no size".into(),
             Refusal::TotalOfGroups => format!(
                 "a total {} is shared by the keys of each group, which a stream does not know",
@@ -79,8 +80,8 @@ impl refusal::Refusal for Refusal {
                 let from = opt::FROM.with("FILE.tamis").into();
                 vec!["give ".into(), opt::TRAIN.into(), ", or ".into(), from, " to ask what it knows".into()]
             }
-            Refusal::HashOfCounts => {
-                let hash = opt::HASH.with("murmur3").into();
+            Refusal::HashOfCounts(hash) => {
+                let hash = opt::HASH.with(hash.name()).into();
                 vec!["leave out ".into(), opt::COUNTS.into(), ", or ".into(), hash]
             }
             Refusal::SizeOfGrowing => {

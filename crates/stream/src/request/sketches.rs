@@ -4,7 +4,7 @@ use tamis::key::Recipe;
 use tamis::params::{Common, Params};
 use tamis::sizing::Kind;
 use tamis_jobs::request::{
-    Counting, Keys, Kinds, OtherColumns, Sizes, read_params, refuse_fixed, refuse_mixed,
+    ByHand, Counting, Keys, Kinds, OtherColumns, Sizes, read_params, refuse_fixed, refuse_mixed,
 };
 use tamis_make::files;
 use tamis_make::plan::Size;
@@ -61,7 +61,7 @@ impl Wanted {
 
     /// As given parameters have it.
     fn with(self, params: Params) -> Result<Learning> {
-        refuse_fixed(&self.kinds, &self.keys, &self.sizes, &self.counting)?;
+        refuse_fixed(&self.kinds, &self.keys, (&self.sizes, &ByHand::default(), &self.counting))?;
         let recipe = self.keys.applied(&params.common.recipe)?;
         let common = params.common.clone();
         let sizing = match params.groups.first() {

@@ -11,7 +11,8 @@
 //! With the default hash, a key's 64-bit hash h seeds a generator whose outputs rᵢ =
 //! fold(sᵢ · (sᵢ ⊕ W)), sᵢ = h + (i+1)·G (mod 2⁶⁴), i = 0 … k−1, give the positions
 //! ⌊rᵢ · m / 2⁶⁴⌋: independent of each other, and even for any m up to 2⁵⁶. With
-//! [`Scheme::Murmur3`](crate::hash::Scheme::Murmur3), position i is murmur3(key, seed i) mod m.
+//! [`Scheme::Murmur3`](crate::hash::Scheme::Murmur3), position i is murmur3(key, seed i) mod m; with
+//! [`Scheme::Polynomial`](crate::hash::Scheme::Polynomial), a polynomial of the key's bytes mod m.
 //!
 //! # Rate
 //! A filter in which X of m bits are set has the rate (X/m)ᵏ. Its expectation over the keys
@@ -36,11 +37,11 @@ mod params;
 mod ranges;
 mod sketch;
 
-pub(crate) use params::sizing_rate;
 pub use params::{
     MOST_HASHES, best_for_rate, best_hashes, expected_rate, hashes_for_bits_per_key, published_shape,
     share_of_ones, textbook_rate, textbook_zeros,
 };
+pub(crate) use params::{MOST_REACHED, bits_per_key, published, published_hashes, sizing_rate};
 pub use ranges::Scratch;
 pub(crate) use sketch::position;
 pub use sketch::{Bloom, Positions, positions};

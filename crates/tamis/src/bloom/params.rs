@@ -1,12 +1,16 @@
 //! Sizing: exact, and the same on every machine.
 
 use crate::error::{Result, SizeFault};
+use crate::hash::Scheme;
 use crate::real::{exp, expm1, log, log1p, pow, power, round_ties_even, sqrt};
 use crate::sizing::{Shape, check_given};
 use alloc::vec;
 
 /// More hashes than this never help: their rate is below one in 10¹⁹.
 pub const MOST_HASHES: u32 = 64;
+
+/// The most positions of keys whose hashes have 32 bits.
+pub(crate) const MOST_REACHED: u64 = 1 << 32;
 
 /// The expected rate of false positives of m bits that hold this many keys, as sizes are found by it:
 /// files depend on it, and it never changes. With more than 40 hashes and few keys it is up to a tenth
@@ -108,7 +112,7 @@ fn nearly_normal(throws: f64, m: f64, hashes: u32) -> f64 {
 }
 
 /// Bits per key of a large filter with this rate.
-fn bits_per_key(fpr: f64, hashes: u32) -> f64 {
+pub(crate) fn bits_per_key(fpr: f64, hashes: u32) -> f64 {
     let k = f64::from(hashes);
     -k / log1p(-pow(fpr, 1.0 / k))
 }
@@ -132,14 +136,30 @@ pub fn hashes_for_bits_per_key(bits_per_key: f64) -> u32 {
 /// m = round(−n ln p / (ln 2)²), k = round((m/n) ln 2), as the first phase of the MapReduce
 /// program computes them (rounding as Python does, half to even).
 pub fn published_shape(keys: u64, fpr: f64) -> Result<Shape> {
+    published(keys, fpr, None)
+}
+
+/// The same; with k by hand, m = round(−k n / ln(1 − p^(1/k))), from which the usual formulas follow for
+/// the best k.
+pub(crate) fn published(keys: u64, fpr: f64, hashes: Option<u32>) -> Result<Shape> {
     check_given(keys, fpr)?;
     let ln2 = core::f64::consts::LN_2;
-    let bits = round_ties_even(-((keys as f64 * log(fpr)) / (ln2 * ln2))).max(1.0);
-    if bits > (1u64 << 32) as f64 {
-        return Err(SizeFault::Murmur3(bits).into());
+    let bits = match hashes {
+        None => -((keys as f64 * log(fpr)) / (ln2 * ln2)),
+        Some(hashes) => keys as f64 * bits_per_key(fpr, hashes),
+    };
+    let bits = round_ties_even(bits).max(1.0);
+    if bits > MOST_REACHED as f64 {
+        return Err(SizeFault::Reach { hash: Scheme::Murmur3, bits }.into());
     }
-    let hashes = round_ties_even((bits / keys as f64) * ln2).clamp(1.0, f64::from(MOST_HASHES));
-    Ok(Shape::Bloom { bits: bits as u64, hashes: hashes as u32 })
+    let hashes = hashes.unwrap_or_else(|| published_hashes(keys, bits as u64));
+    Ok(Shape::Bloom { bits: bits as u64, hashes })
+}
+
+/// k = round((m/n) ln 2), halves to even.
+pub(crate) fn published_hashes(keys: u64, bits: u64) -> u32 {
+    let best = round_ties_even((bits as f64 / keys as f64) * core::f64::consts::LN_2);
+    best.clamp(1.0, f64::from(MOST_HASHES)) as u32
 }
 
 #[cfg(test)]

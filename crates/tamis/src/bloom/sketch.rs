@@ -3,7 +3,7 @@
 use super::params::{self, MOST_HASHES};
 use super::ranges::{CACHED, Scratch, Touches};
 use crate::error::{Error, Result, ShapeFault};
-use crate::hash::fold;
+use crate::hash::{ByBytes, fold};
 use crate::memory::{Words, prefetch};
 use crate::real::power;
 use alloc::vec::Vec;
@@ -118,6 +118,12 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     #[inline]
     pub fn contains_lanes(&self, lanes: &[u32]) -> bool {
         lane_positions(&lanes[..self.hashes as usize], self.bits).all(|position| self.has(position))
+    }
+
+    /// Whether the key of these bytes may be in the set, where each position is a hash of them.
+    #[inline]
+    pub fn contains_bytes(&self, hash: ByBytes, key: &[u8]) -> bool {
+        hash.positions(key, self.bits, self.hashes).all(|position| self.has(position))
     }
 
     /// The same as [`contains_hash`](Self::contains_hash) for many keys, one for each hash.
@@ -280,6 +286,14 @@ impl Positions {
         }
     }
 
+    /// Those of the keys of these bytes, where each position is a hash of them.
+    pub fn of_bytes(&mut self, hash: ByBytes, keys: &[&[u8]], bits: u64, hash_count: u32) {
+        self.begin(keys.len());
+        for number in 0..hash_count {
+            self.positions.extend(keys.iter().map(|key| hash.position(key, number, bits)));
+        }
+    }
+
     fn begin(&mut self, keys: usize) {
         self.keys = keys;
         self.positions.clear();
@@ -345,6 +359,14 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Bloom<W> {
     #[inline]
     pub fn insert_lanes(&mut self, lanes: &[u32]) {
         for position in lane_positions(&lanes[..self.hashes as usize], self.bits) {
+            self.set(position);
+        }
+    }
+
+    /// Adds the key of these bytes, where each position is a hash of them.
+    #[inline]
+    pub fn insert_bytes(&mut self, hash: ByBytes, key: &[u8]) {
+        for position in hash.positions(key, self.bits, self.hashes) {
             self.set(position);
         }
     }

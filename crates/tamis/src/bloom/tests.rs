@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::hash::murmur3;
+use crate::hash::{ByBytes, murmur3, polynomial_factor};
 use crate::testing::{assert_rate, hashes};
 
 proptest! {
@@ -39,6 +39,39 @@ proptest! {
         for lane in lanes {
             let at = u64::from(lane) % bits;
             prop_assert!(filter.words()[(at / 64) as usize] >> (at % 64) & 1 == 1);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn keys_by_their_bytes_are_where_each_hash_puts_them(
+        keys in prop::collection::vec(".{0,20}", 1..20), bits in 1u64..100_000, k in 1u32..10, seed: u64
+    ) {
+        for by in [ByBytes::Murmur3, ByBytes::Polynomial { seed }] {
+            let mut filter = Bloom::zeroed(bits, k).unwrap();
+            let mut expected = vec![false; bits as usize];
+            for key in &keys {
+                filter.insert_bytes(by, key.as_bytes());
+                for number in 0..k {
+                    let at = match by {
+                        ByBytes::Murmur3 => u64::from(murmur3(key.as_bytes(), number)) % bits,
+                        ByBytes::Polynomial { seed } => {
+                            let factor = polynomial_factor(seed, number, bits);
+                            key.bytes().fold(0, |h, byte| (factor * h + u64::from(byte)) % bits)
+                        }
+                    };
+                    expected[at as usize] = true;
+                }
+            }
+            let is_set = |at: usize| filter.words()[at / 64] >> (at % 64) & 1 == 1;
+            prop_assert!(expected.iter().enumerate().all(|(at, set)| is_set(at) == *set));
+            prop_assert!(keys.iter().all(|key| filter.contains_bytes(by, key.as_bytes())));
+            let some: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes()).chain([&b"other"[..]]).collect();
+            let mut at = Positions::default();
+            at.of_bytes(by, &some, bits, k);
+            let found = some.iter().filter(|key| filter.contains_bytes(by, key)).count();
+            prop_assert_eq!(filter.count_at(&at), found);
         }
     }
 }

@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::{ImpossibleRecipe, ParserMessage};
 use crate::countmin::HeavyFault;
+use crate::hash::Scheme;
 use crate::params::Name;
 use crate::sizing::Kind;
 
@@ -127,9 +128,14 @@ pub enum Damage {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamsFault {
-    /// `murmur3` with another kind than `bloom`.
-    #[error("murmur3 goes with bloom, not with {0}")]
-    Murmur3(Kind),
+    /// A hash that goes with `bloom` alone, with another kind.
+    #[error("{} goes with bloom, not with {kind}", hash.name())]
+    HashOfBloom {
+        /// The hash.
+        hash: Scheme,
+        /// The kind.
+        kind: Kind,
+    },
     /// A `layered` whose keys are no records.
     #[error("a layered filter goes with a recipe that makes keywords")]
     NoKeywords,

@@ -1,10 +1,14 @@
 //! What cannot be sized, and words that are not those of a sketch.
 
+use crate::bloom::MOST_HASHES;
 use crate::countmin::MOST_DEPTH;
-use crate::fuse::MAX_WIDTH;
+use crate::fuse::{MAX_WIDTH, PROBES};
+use crate::hash::Scheme;
 use crate::layered::MOST_LAYERS;
 use crate::real::exp;
 use crate::sizing::{Kind, Shape};
+use alloc::format;
+use alloc::string::String;
 
 /// Why there is no sketch of the size that was asked for.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -61,9 +65,32 @@ pub enum SizeFault {
     /// Layers that a `layered` cannot have.
     #[error("a layered filter has 1 to {MOST_LAYERS} layers, not {0}")]
     Layers(u32),
-    /// More bits than `murmur3` reaches.
-    #[error("murmur3 gives 32 bits and cannot reach {0} positions; the default hash, xxh3, can")]
-    Murmur3(f64),
+    /// More bits than the positions that a hash gives.
+    #[error("{} has positions of 32 bits and cannot reach {bits} of them; the default hash, xxh3, can", hash.name())]
+    Reach {
+        /// The hash.
+        hash: Scheme,
+        /// The bits.
+        bits: f64,
+    },
+    /// A number of hashes that the kind cannot have.
+    #[error("a {kind} filter has {}, not {hashes}", hashes_of(*.kind))]
+    Hashes {
+        /// The kind.
+        kind: Kind,
+        /// The hashes.
+        hashes: u32,
+    },
+    /// A number of bits that the kind cannot have.
+    #[error("a {kind} filter cannot have exactly {bits} bits{}", next_below(*.below))]
+    Exactly {
+        /// The bits.
+        bits: u64,
+        /// The kind.
+        kind: Kind,
+        /// The next number of bits below that it can have; none where there is none.
+        below: Option<u64>,
+    },
     /// An ε that is no share.
     #[error("epsilon must be above 0 and below 1, not {0:?}")]
     Epsilon(f64),
@@ -93,6 +120,22 @@ pub enum SizeFault {
         /// The bits of a counter.
         bits: u32,
     },
+}
+
+/// The numbers of hashes that a kind can have.
+fn hashes_of(kind: Kind) -> String {
+    match kind {
+        Kind::Blocked | Kind::Counting => "1, 2, 4, 8, 16 or 32 hashes".into(),
+        Kind::Bloom | Kind::Layered => format!("1 to {MOST_HASHES} hashes"),
+        Kind::Fuse => format!("{PROBES} hashes"),
+        Kind::Scalable | Kind::CountMin | Kind::CountMinConservative => {
+            "numbers of hashes that follow from its size".into()
+        }
+    }
+}
+
+fn next_below(below: Option<u64>) -> String {
+    below.map_or_else(String::new, |below| format!("; the next number below is {below}"))
 }
 
 /// Words, and what was said of them, that do not belong together.

@@ -1,12 +1,11 @@
 //! Everything that can be chosen of a filter, with defaults.
 
 use super::Filter;
-use crate::bloom;
 use crate::error::{Action, Error, Result};
 use crate::hash::{HashKey, Scheme};
 use crate::key::{Column, Field, Step};
 use crate::params::{Goal, Params};
-use crate::sizing::{Kind, Shape};
+use crate::sizing::{Choice, Kind, Shape};
 use crate::stored;
 
 /// The rate of false positives where none is asked for.
@@ -65,7 +64,7 @@ impl Builder {
         self.hash(Scheme::SipHash { check: key })
     }
 
-    /// The hash. The default is XXH3 with seed 0; murmur3 goes with `bloom` only.
+    /// The hash. The default is XXH3 with seed 0; murmur3 and polynomial go with `bloom` only.
     pub fn hash(self, hash: Scheme) -> Self {
         Builder { hash, ..self }
     }
@@ -109,10 +108,10 @@ impl Builder {
     /// `scalable`, for each key that comes.
     ///
     /// # Errors
-    /// As of [`for_keys`](Self::for_keys); and with murmur3, which needs the keys again.
+    /// As of [`for_keys`](Self::for_keys); and with murmur3 and polynomial, which need the keys again.
     pub fn from_keys<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Filter> {
         let params = self.params(1)?; // what is wrong whatever the keys are
-        if self.hash == Scheme::Murmur3 {
+        if self.hash.by_bytes().is_some() {
             return Err(Error::Cannot { kind: self.kind, action: Action::Collect });
         }
         let recipe = params.common.recipe;
@@ -131,14 +130,11 @@ impl Builder {
         if !matches!(kind, Kind::Blocked | Kind::Bloom | Kind::Counting | Kind::Scalable) {
             return Err(Error::Cannot { kind, action: Action::Insert });
         }
-        let (shape, fpr) = match (size, hash) {
-            (Size::Rate(fpr), Scheme::Murmur3) => (bloom::published_shape(keys, fpr)?, fpr),
-            (Size::Rate(fpr), _) => (kind.shape_for_rate(keys, fpr)?, fpr),
-            (Size::BitsPerKey(_), Scheme::Murmur3) => {
-                return Err(Error::Cannot { kind, action: Action::BitsPerKey });
-            }
-            (Size::BitsPerKey(bits), _) => {
-                let shape: Shape = kind.shape_for_bits_per_key(keys, bits)?;
+        let choice = Choice::new(kind, hash);
+        let (shape, fpr) = match size {
+            Size::Rate(fpr) => (choice.shape_for_rate(keys, fpr)?, fpr),
+            Size::BitsPerKey(bits) => {
+                let shape: Shape = choice.shape_for_bits_per_key(keys, bits)?;
                 (shape, shape.sizing_rate(keys).clamp(f64::MIN_POSITIVE, 1.0))
             }
         };

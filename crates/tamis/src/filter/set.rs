@@ -4,7 +4,7 @@ use crate::blocked::Blocked;
 use crate::bloom::Bloom;
 use crate::counting::Counting;
 use crate::error::{Action, Error, Result};
-use crate::hash::{Scheme, murmur3};
+use crate::hash::{ByBytes, Scheme};
 use crate::memory::Words;
 use crate::params::GroupParams;
 use crate::scalable::Scalable;
@@ -18,8 +18,8 @@ const BATCH: usize = 1024;
 pub(super) enum Set {
     Blocked(Blocked<Words>),
     Bloom(Bloom<Words>),
-    /// A `bloom` whose positions are murmur3 hashes of the key itself.
-    Murmur(Bloom<Words>),
+    /// A `bloom` whose positions are hashes of the key itself.
+    Placed(Bloom<Words>, ByBytes),
     Counting(Counting<Words>),
     Scalable(Scalable<Words>),
 }
@@ -42,8 +42,10 @@ impl Set {
     ) -> Result<Set> {
         match Sketch::from_words(kind, group, beside, words)? {
             Sketch::Blocked(filter) => Ok(Set::Blocked(filter)),
-            Sketch::Bloom(filter) if scheme == Scheme::Murmur3 => Ok(Set::Murmur(filter)),
-            Sketch::Bloom(filter) => Ok(Set::Bloom(filter)),
+            Sketch::Bloom(filter) => Ok(match scheme.by_bytes() {
+                Some(hash) => Set::Placed(filter, hash),
+                None => Set::Bloom(filter),
+            }),
             Sketch::Counting(filter) => Ok(Set::Counting(filter)),
             Sketch::Scalable(filter) => Ok(Set::Scalable(filter)),
             Sketch::Fuse(_) | Sketch::Layered(_) | Sketch::CountMin(_) => {
@@ -55,7 +57,7 @@ impl Set {
     pub(super) fn words(&self) -> &[u64] {
         match self {
             Set::Blocked(filter) => filter.words(),
-            Set::Bloom(filter) | Set::Murmur(filter) => filter.words(),
+            Set::Bloom(filter) | Set::Placed(filter, _) => filter.words(),
             Set::Counting(filter) => filter.words(),
             Set::Scalable(filter) => filter.words(),
         }
@@ -66,7 +68,7 @@ impl Set {
         match self {
             Set::Scalable(filter) => Beside::NewestKeys(filter.newest()),
             Set::Counting(_) => Beside::RemovedRows(removed),
-            Set::Blocked(_) | Set::Bloom(_) | Set::Murmur(_) => Beside::Nothing,
+            Set::Blocked(_) | Set::Bloom(_) | Set::Placed(..) => Beside::Nothing,
         }
     }
 
@@ -75,7 +77,7 @@ impl Set {
         match self {
             Set::Blocked(filter) => filter.contains_hash(hash),
             Set::Bloom(filter) => filter.contains_hash(hash),
-            Set::Murmur(filter) => filter.contains_lanes(&lanes(filter, key)),
+            Set::Placed(filter, by) => filter.contains_bytes(*by, key),
             Set::Counting(filter) => filter.contains_hash(hash),
             Set::Scalable(filter) => filter.contains_hash(hash),
         }
@@ -94,10 +96,7 @@ impl Set {
             _ if !fresh => {}
             Set::Blocked(filter) => filter.insert_hash(hash),
             Set::Bloom(filter) => filter.insert_hash(hash),
-            Set::Murmur(filter) => {
-                let lanes = lanes(filter, hashed.key);
-                filter.insert_lanes(&lanes);
-            }
+            Set::Placed(filter, by) => filter.insert_bytes(*by, hashed.key),
             Set::Scalable(_) => {}
         }
         Ok(fresh)
@@ -115,14 +114,14 @@ impl Set {
                 }
             }
             // A hash does not have the positions: these come one by one, with their keys.
-            Set::Murmur(_) => {}
+            Set::Placed(..) => {}
         }
         Ok(())
     }
 
     /// Whether keys can be added by their hashes alone.
     pub(super) fn takes_hashes(&self) -> bool {
-        !matches!(self, Set::Murmur(_))
+        !matches!(self, Set::Placed(..))
     }
 
     /// Removes a key; false where it is surely not there. None where keys cannot be removed.
@@ -137,7 +136,7 @@ impl Set {
     pub(super) fn merge(&mut self, others: &Set) -> bool {
         match (self, others) {
             (Set::Blocked(filter), Set::Blocked(other)) => or_words(filter.words_mut(), other.words()),
-            (Set::Bloom(filter), Set::Bloom(other)) | (Set::Murmur(filter), Set::Murmur(other)) => {
+            (Set::Bloom(filter), Set::Bloom(other)) | (Set::Placed(filter, _), Set::Placed(other, _)) => {
                 or_words(filter.words_mut(), other.words());
             }
             (Set::Counting(filter), Set::Counting(other)) => return filter.merge(other).is_ok(),
@@ -153,7 +152,7 @@ impl Set {
             Set::Blocked(filter) => {
                 estimated_keys(ones(filter.words()), 64 * filter.words().len() as u64, filter.hashes())
             }
-            Set::Bloom(filter) | Set::Murmur(filter) => {
+            Set::Bloom(filter) | Set::Placed(filter, _) => {
                 estimated_keys(ones(filter.words()), filter.bits(), filter.hashes())
             }
             Set::Counting(filter) => {
@@ -169,7 +168,8 @@ impl Set {
         match self {
             Set::Blocked(filter) => filter.rate_now(),
             Set::Bloom(filter) => filter.rate_now(),
-            Set::Murmur(filter) => filter.rate_now_lanes(),
+            Set::Placed(filter, ByBytes::Murmur3) => filter.rate_now_lanes(),
+            Set::Placed(filter, ByBytes::Polynomial { .. }) => filter.rate_now(),
             Set::Counting(filter) => filter.rate_now(),
             Set::Scalable(filter) => filter.rate_now(),
         }
@@ -182,9 +182,4 @@ impl Set {
             _ => None,
         }
     }
-}
-
-/// The murmur3 hashes of a key, seed by seed.
-fn lanes(filter: &Bloom<Words>, key: &[u8]) -> Vec<u32> {
-    (0..filter.hashes()).map(|seed| murmur3(key, seed)).collect()
 }

@@ -151,6 +151,9 @@ def build(
     fpr: Optional[float] = None,
     bits_per_key: Optional[float] = None,
     size: Union[int, str, None] = None,
+    bits: Optional[int] = None,
+    bits_per_group: Optional[int] = None,
+    hashes: Optional[int] = None,
     keys: Optional[int] = None,
     kind: Optional[str] = None,
     hash: Optional[str] = None,
@@ -177,7 +180,7 @@ def build(
 
     The options are those of `tamis.build`, except for `heavy` and `conservative`, which depend on the order of rows, and
     `threads`, which Spark decides. The file is written to `path` on the driver's machine, or to a
-    temporary place. Rows that are not counted first (`params`, or more than 2²⁴ keys, or murmur3) change ranges
+    temporary place. Rows that are not counted first (`params`, or more than 2²⁴ keys, or murmur3 or polynomial) change ranges
     of the file of `range_bytes` each, which executors bring together: neither they nor the driver hold all of a
     large filter.
 
