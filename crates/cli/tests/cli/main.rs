@@ -31,6 +31,7 @@ mod query;
 mod reading;
 mod rebuild;
 mod remove;
+mod results;
 mod set_aside;
 mod states;
 mod steps;
