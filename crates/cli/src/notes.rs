@@ -19,15 +19,8 @@ use tamis_report::{Page, Section};
 use crate::show::Output;
 use crate::words::Flags;
 
-/// Writes a page, and says what is there.
-pub fn write_page(output: &Output, path: &Path, page: Page, what: &str) -> Result<()> {
-    write_page_silently(path, page)?;
-    output.note(format!("{}: {what}", path.display()));
-    Ok(())
-}
-
-/// Writes a page, and says nothing of it.
-pub fn write_page_silently(path: &Path, page: Page) -> Result<()> {
+/// Writes a page.
+pub fn write_page(path: &Path, page: Page) -> Result<()> {
     Ok(files::finish_all([draft_page(path, page)?])?)
 }
 

@@ -30,7 +30,7 @@ pub mod top;
 pub use axis::{Axis, Format, Scale};
 pub use chart::{CROWD, Chart, Mark};
 pub use csv::{Cell, Csv};
-pub use page::{Figure, Gravity, Page, STYLE, Section};
+pub use page::{Figure, Gravity, Link, Page, STYLE, Section};
 pub use svg::stacked_svg;
 pub use table::{Align, Column, PAGE_ROWS, Table};
 pub use terminal::plot;

@@ -204,3 +204,61 @@ fn the_contents_of_sketches_that_count_are_their_counters() {
     folder.ok("build k.txt --kind fuse -o u.tamis");
     folder.refused("inspect u.tamis --text", 2, &["fingerprints"]);
 }
+
+#[test]
+fn the_grid_of_ratings_has_both_formulas_and_what_was_printed() {
+    let folder = Folder::new();
+    let found = folder.ok("reproduce ratings --rows 4000 --repeats 1");
+    for says in ["p = 0.001: true rate", "p = 0.1: as Patimo divides", "p = 0.05: Patimo prints", "0.0939"] {
+        assert!(found.contains(says), "{says}: {found}");
+    }
+    let listed = rows(&folder.text("reproduce-ratings.csv"));
+    assert_eq!(listed.len(), 4 * 2 * 4 * 10, "rates, schemes, threads, ratings");
+    let number = |row: &BTreeMap<String, String>, name: &str| row[name].parse::<f64>().unwrap();
+    for row in &listed {
+        let (hits, negatives) = (number(row, "false_positives"), number(row, "negatives"));
+        assert_eq!(number(row, "rate"), hits / negatives);
+        assert_eq!(number(row, "rate_as_printed"), hits / (hits + negatives));
+        assert_eq!(row["false_negatives"], "0");
+        let phases = ["parameters_seconds", "filters_seconds", "test_seconds"].map(|name| number(row, name));
+        assert!((phases.iter().sum::<f64>() - number(row, "seconds")).abs() < 1e-6);
+    }
+    let seventh = |row: &&BTreeMap<String, String>| {
+        (&*row["p"], &*row["scheme"], &*row["workers"], &*row["group"]) == ("0.1", "printed", "2", "7")
+    };
+    let row = listed.iter().find(seventh).unwrap();
+    assert_eq!((&*row["printed_rate"], &*row["printed_seconds"]), ("0.091", "90.039"));
+    folder.refused("reproduce ratings --executors 2", 2, &["required arguments"]);
+}
+
+#[test]
+fn all_experiments_go_into_one_folder_with_an_index_that_leads_to_each() {
+    let folder = Folder::new();
+    let found = folder.json("reproduce all --out out/r --most 2000");
+    assert_eq!(found["passed"], true);
+    let (index, tables) = (folder.text("out/r/index.html"), folder.text("out/r/results.md"));
+    for name in ["ratings", "streams", "speedup", "layers", "search", "design"] {
+        assert!(found[name].is_object(), "{name}");
+        for ending in ["html", "csv"] {
+            let file = format!("{name}.{ending}");
+            assert!(index.contains(&format!("href=\"{file}\"")), "{file}");
+        }
+        let csv = rows(&folder.text(&format!("out/r/{name}.csv")));
+        assert!(!csv.is_empty(), "{name}");
+        assert!(folder.text(&format!("out/r/{name}.html")).contains("Measured on 20"), "{name}");
+        assert!(tables.contains(&format!("`tamis reproduce {name}")), "{name}");
+    }
+    // Every table says how, when and where it was measured.
+    let heads = tables.lines().filter(|line| line.starts_with("|---")).count();
+    let seen = |line: &&str| line.starts_with("`tamis reproduce ") && line.contains(std::env::consts::ARCH);
+    assert!(heads > 8);
+    assert_eq!(tables.lines().filter(seen).count(), heads);
+
+    // What a line says is what anybody can type.
+    let line = tables.lines().find(|line| line.starts_with("`tamis reproduce design")).unwrap();
+    let command = line.split('`').nth(1).unwrap().strip_prefix("tamis ").unwrap();
+    let before = folder.text("out/r/design.csv");
+    folder.ok(command);
+    let counts = |csv: &str| rows(csv).iter().map(|row| row["false_positives"].clone()).collect::<Vec<_>>();
+    assert_eq!(counts(&folder.text("out/r/design.csv")), counts(&before));
+}

@@ -233,7 +233,7 @@ fn a_file_that_was_replaced_while_it_is_added_to_is_not_written_over() {
 }
 
 /// Every pair of files of one command that must not be one file: `THIS` is another name of the second.
-const PAIRS: [(&str, &str); 28] = [
+const PAIRS: [(&str, &str); 29] = [
     ("build t.csv --key k -o THIS", "t.csv"),
     ("build t.csv --key k --params p.json -o THIS", "p.json"),
     ("build t.csv --key k --suffix-list list.dat -o THIS", "list.dat"),
@@ -260,6 +260,7 @@ const PAIRS: [(&str, &str); 28] = [
     ("stream --train t.csv --key k --query u.csv --query-key k --keys 99 -o THIS", "t.csv"),
     ("stream --train t.csv --key k --query u.csv --query-key k --params p.json -o THIS", "p.json"),
     ("stream --train t.csv --key k --query u.csv --query-key k --keys 99 -o out --counts THIS", "out"),
+    ("reproduce ratings t.csv --csv THIS", "t.csv"),
     ("reproduce layers t.csv --keywords g --csv l.csv --report THIS", "t.csv"),
     ("merge x.tamis x.tamis -o THIS", "x.tamis.keys"),
 ];
