@@ -27,7 +27,7 @@ impl Spark {
         format!(
             "Spark: Fragkoulis's design in Structured Streaming, in this run, on {}, with the same addresses and \
              batches: positions as keys, duplicates removed in each batch, the state in RocksDB, answers by a join. \
-             Its time begins when its session is there.",
+             Its time begins when its session is there; the first addresses also pay for warming up its Java.",
             self.on
         )
     }

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Callable
 
+# What holds the state of a query, and that outside the memory of Java.
+STATES = "spark.sql.streaming.stateStore.providerClass"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -23,7 +25,7 @@ def streams(spark: Any, request: Mapping[str, Any]) -> dict[str, float]:
     ``seen/batch=n`` and ``counts/batch=n``."""
     cores = spark.sparkContext.defaultParallelism
     spark.conf.set("spark.sql.shuffle.partitions", str(cores))  # not 200 tasks for each batch
-    spark.conf.set("spark.sql.streaming.stateStore.providerClass", _ROCKS)
+    spark.conf.set(STATES, _ROCKS)
     run = _Run(spark, request)
     steps = [run.train_filter, run.train_counts, run.ask_filter, run.ask_counts]
     seconds = {}
