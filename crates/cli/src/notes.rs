@@ -9,7 +9,7 @@ use tamis::sizing::{Kind, Shape, least_rate};
 use tamis_jobs::classes::Doubt;
 use tamis_jobs::request::Reading;
 use tamis_make::exact::{Broken, Found, path_beside};
-use tamis_make::files::Mapped;
+use tamis_make::files::{Draft, Mapped};
 use tamis_make::{exact, files, number, opt};
 use tamis_read::refusal::{Voice, say};
 use tamis_read::{Delimiter, Error, Explained, Format, calendar};
@@ -18,20 +18,17 @@ use tamis_report::{Page, Section};
 use crate::show::Output;
 use crate::words::Flags;
 
-/// Writes a page, and says what is there.
-pub fn write_page(output: &Output, path: &Path, page: Page, what: &str) -> Result<()> {
-    write_page_silently(path, page)?;
-    output.note(format!("{}: {what}", path.display()));
-    Ok(())
+/// Writes a page.
+pub fn write_page(path: &Path, page: Page) -> Result<()> {
+    Ok(files::finish_all([draft_page(path, page)?])?)
 }
 
-/// Writes a page, which says by what and when it was made. Pages alone have a date: everything else is the
-/// same every time.
-pub fn write_page_silently(path: &Path, mut page: Page) -> Result<()> {
+/// A page, not yet in its place, which says by what and when it was made. Pages alone have a date: everything
+/// else is the same every time.
+pub fn draft_page(path: &Path, mut page: Page) -> Result<Draft> {
     let day = calendar::day(SystemTime::now());
     page.sections.push(Section::Text(format!("Made by tamis {} on {day}.", env!("CARGO_PKG_VERSION"))));
-    files::write_whole(path, |out| out.write_all(page.html().as_bytes()))?;
-    Ok(())
+    Ok(files::draft(path, |out| out.write_all(page.html().as_bytes()))?)
 }
 
 /// How the inputs were understood, where that may not be what was meant, and which of the options that were

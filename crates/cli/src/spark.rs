@@ -29,7 +29,7 @@ use crate::show::{Output, usage};
 use crate::words::Flags;
 
 /// Where a job runs.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "On a cluster")]
 pub struct On {
     /// Run on Apache Spark: local[4], spark://HOST:PORT, yarn, k8s://… The inputs are then paths that Spark reads
@@ -78,6 +78,38 @@ impl On {
     /// Whether the job goes to Spark.
     pub fn is_given(&self) -> bool {
         self.on.is_some()
+    }
+
+    /// Where that is.
+    pub fn name(&self) -> Option<String> {
+        self.on.clone()
+    }
+
+    /// What is given, as it would be given to another verb.
+    pub fn arguments(&self) -> Vec<OsString> {
+        let on = self.on.iter().flat_map(|on| ["--on".into(), on.into()]);
+        let submit = self.submit_arg.iter().map(|argument| format!("--submit-arg={argument}").into());
+        let python = self.python.iter().flat_map(|python| ["--python".into(), python.clone()]);
+        on.chain(submit).chain(python).collect()
+    }
+
+    /// The same place with this many executors: on this machine, as many cores; on a standalone cluster, of one
+    /// core each.
+    pub fn with_executors(&self, executors: usize) -> On {
+        let master = self.on.as_deref().unwrap_or_default();
+        let (master, more) = match master.strip_prefix("local-cluster[").and_then(|rest| rest.split_once(','))
+        {
+            Some((_, each)) => (format!("local-cluster[{executors},{each}"), vec![]),
+            None if master.starts_with("local") => (format!("local[{executors}]"), vec![]),
+            None if master.starts_with("spark://") => {
+                let cores = format!("--total-executor-cores={executors}");
+                (master.to_owned(), vec![cores, "--executor-cores=1".to_owned()])
+            }
+            None => (master.to_owned(), vec![format!("--num-executors={executors}")]),
+        };
+        // What the user gives comes last, and so decides.
+        let submit_arg = more.into_iter().chain(self.submit_arg.iter().cloned()).collect();
+        On { on: Some(master), submit_arg, python: self.python.clone() }
     }
 
     /// Runs a job there; returns what it tells.
@@ -346,6 +378,32 @@ pub fn place(path: &Path) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn executors_are_asked_for_as_each_cluster_takes_them() {
+        let on =
+            |master: &str| On { on: Some(master.into()), submit_arg: vec!["--x=1".into()], python: None };
+        for (master, wanted, more) in [
+            ("local", "local[3]", vec![]),
+            ("local[*]", "local[3]", vec![]),
+            ("local-cluster[9,2,1024]", "local-cluster[3,2,1024]", vec![]),
+            (
+                "spark://host:7077",
+                "spark://host:7077",
+                vec!["--total-executor-cores=3", "--executor-cores=1"],
+            ),
+            ("yarn", "yarn", vec!["--num-executors=3"]),
+            ("k8s://host", "k8s://host", vec!["--num-executors=3"]),
+        ] {
+            let found = on(master).with_executors(3);
+            let arguments: Vec<&str> = more.into_iter().chain(["--x=1"]).collect();
+            assert_eq!(
+                (found.on.as_deref(), found.submit_arg),
+                (Some(wanted), arguments.iter().map(|&a| a.into()).collect())
+            );
+        }
+        assert_eq!(on("yarn").arguments(), ["--on", "yarn", "--submit-arg=--x=1"]);
+    }
 
     /// The secret key of a job lies there.
     #[cfg(unix)]

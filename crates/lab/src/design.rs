@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use tamis::bloom::{self, Bloom};
 use tamis::hash::xxh3;
 use tamis::key::Recipe;
@@ -17,9 +18,9 @@ use tamis_make::{number, parallel};
 use tamis_read::Control;
 use tamis_read::error::Result;
 use tamis_report::lesson::slides::{BITS_PER_KEY, PRINTED, REMARKS};
-use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Table};
+use tamis_report::{Axis, Chart, Column, Csv, Figure, Format, Mark, Page, Section, Table, cells};
 
-use crate::generate;
+use crate::{Findings, generate};
 
 /// What is measured.
 #[derive(Debug, Clone)]
@@ -171,6 +172,68 @@ impl Design {
         bloom::expected_rate(self.job.keys, self.job.keys * BITS_PER_KEY, point.hashes)
     }
 
+    /// What was found, in every form.
+    pub fn findings(&self) -> Findings {
+        Findings {
+            name: "design",
+            tables: vec![self.table()],
+            remarks: vec![REMARKS.into()],
+            page: self.page(),
+            csv: self.csv(),
+            json: self.json(),
+            holds: true,
+        }
+    }
+
+    /// One line for each number of hash functions.
+    fn csv(&self) -> Csv<'static> {
+        let columns = [
+            "keys",
+            "bits",
+            "hashes",
+            "printed_rate",
+            "predicted_rate",
+            "rate",
+            "rate_low",
+            "rate_high",
+            "false_positives",
+            "probes",
+            "ones",
+            "build_seconds",
+            "probe_seconds",
+        ];
+        let row = |point: &Point| {
+            let (low, high) = wilson(point.found, point.probes);
+            cells![
+                self.job.keys,
+                self.job.keys * BITS_PER_KEY,
+                point.hashes,
+                printed(point),
+                self.predicted(point),
+                point.rate(),
+                low,
+                high,
+                point.found,
+                point.probes,
+                point.ones,
+                point.build.as_secs_f64(),
+                point.probe.as_secs_f64(),
+            ]
+        };
+        Csv::new(columns, self.points.iter().map(row).collect::<Vec<_>>())
+    }
+
+    fn json(&self) -> Value {
+        let point = |point: &Point| {
+            json!({
+                "hashes": point.hashes, "predicted": self.predicted(point), "measured": point.rate(),
+                "false_positives": point.found, "probes": point.probes, "ones": point.ones,
+                "build_seconds": point.build.as_secs_f64(), "probe_seconds": point.probe.as_secs_f64(),
+            })
+        };
+        json!({ "keys": self.job.keys, "points": self.points.iter().map(point).collect::<Vec<_>>() })
+    }
+
     /// The table.
     pub fn table(&self) -> Table {
         let names = [
@@ -188,11 +251,10 @@ impl Design {
         let row = |point: &Point| {
             let predicted = self.predicted(point);
             let (low, high) = wilson(point.found, point.probes);
-            let printed = PRINTED.iter().find(|(hashes, _)| *hashes == point.hashes);
             let is_best = best.is_some_and(|best| best.hashes == point.hashes);
             vec![
                 format!("{}{}", point.hashes, if is_best { " (best)" } else { "" }),
-                printed.map_or(String::new(), |(_, rate)| format!("{rate:.4}")),
+                printed(point).map_or(String::new(), |rate| format!("{rate:.4}")),
                 number::rate(predicted),
                 number::rate(point.rate()),
                 format!("{}–{}", number::rate(low), number::rate(high)),
@@ -258,6 +320,11 @@ impl Design {
             ],
         }
     }
+}
+
+/// What the slides print for this number of hash functions.
+fn printed(point: &Point) -> Option<f64> {
+    PRINTED.iter().find(|(hashes, _)| *hashes == point.hashes).map(|(_, rate)| *rate)
 }
 
 fn per_second(keys: u64, time: Duration) -> String {

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use tamis_make::number;
-use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Table};
+use tamis_report::{Axis, Chart, Column, Csv, Figure, Format, Mark, Page, Section, Table, cells};
 
-use super::layers::{Count, FPR, Measured, Memory, Probe, SUBJECTS, Subject};
+use crate::Findings;
+use crate::layers::{Count, FPR, Measured, Memory, Probe, SUBJECTS, Subject};
 
 /// What Sharma hopes for.
 const HOPED: (f64, f64) = (0.15, 0.30);
@@ -252,50 +253,76 @@ impl Layers {
         lines
     }
 
+    /// What was found, in every form.
+    pub fn findings(&self) -> Findings {
+        Findings {
+            name: "layers",
+            tables: vec![self.rates(), self.gains()],
+            remarks: vec![self.verdict().join("\n")],
+            page: self.page(),
+            csv: self.csv(),
+            json: self.json(),
+            holds: true,
+        }
+    }
+
     /// All counts, one line for each data set, filter and probe.
-    pub fn csv(&self) -> String {
-        let mut csv = String::from(
-            "data_set,unique_records,keywords_each,different_keywords,layers,layer_bits,filter,memory,bits,hashes,probe,probes,false_positives,rate,rate_low,rate_high,expected_rate,precision\n",
-        );
+    fn csv(&self) -> Csv<'static> {
+        let columns = [
+            "data_set",
+            "unique_records",
+            "keywords_each",
+            "different_keywords",
+            "layers",
+            "layer_bits",
+            "filter",
+            "memory",
+            "bits",
+            "hashes",
+            "probe",
+            "probes",
+            "false_positives",
+            "rate",
+            "rate_low",
+            "rate_high",
+            "expected_rate",
+            "precision",
+        ];
+        let mut rows = Vec::new();
         for set in &self.sets {
             for (subject, memory) in SUBJECTS {
                 for probe in Probe::ALL {
                     let count = set.count(subject, memory, probe);
                     let (low, high) = count.interval();
                     let expected = count.expected.filter(|_| count.probes > 0);
-                    let row = [
-                        quoted(&set.name),
-                        set.records.to_string(),
-                        format!("{:.4}", set.mean),
-                        set.vocabulary.to_string(),
-                        set.shape.layers().to_string(),
-                        set.shape.slots().to_string(),
-                        quoted(subject.name()),
-                        quoted(memory.name()),
-                        count.bits.to_string(),
-                        count.hashes.to_string(),
-                        quoted(probe.name()),
-                        count.probes.to_string(),
-                        count.hits.to_string(),
-                        format!("{:e}", count.rate()),
-                        format!("{low:e}"),
-                        format!("{high:e}"),
-                        expected.map_or(String::new(), |sum| format!("{:e}", sum / count.probes as f64)),
-                        if probe == Probe::Rows {
-                            format!("{:.6}", count.precision())
-                        } else {
-                            String::new()
-                        },
-                    ];
-                    csv += &(row.join(",") + "\n");
+                    rows.push(cells![
+                        set.name.clone(),
+                        set.records,
+                        set.mean,
+                        set.vocabulary,
+                        set.shape.layers(),
+                        set.shape.slots(),
+                        subject.name(),
+                        memory.name(),
+                        count.bits,
+                        count.hashes,
+                        probe.name(),
+                        count.probes,
+                        count.hits,
+                        count.rate(),
+                        low,
+                        high,
+                        expected.map(|sum| sum / count.probes as f64),
+                        (probe == Probe::Rows).then(|| count.precision()),
+                    ]);
                 }
             }
         }
-        csv
+        Csv::new(columns, rows)
     }
 
     /// The same as JSON.
-    pub fn json(&self) -> Value {
+    fn json(&self) -> Value {
         let count = |set: &Measured, subject: Subject, memory: Memory, probe: Probe| {
             let count = set.count(subject, memory, probe);
             json!({
@@ -379,9 +406,4 @@ impl Layers {
         }
         charts
     }
-}
-
-/// A text as a cell of CSV.
-pub(super) fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
 }

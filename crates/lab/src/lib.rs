@@ -8,17 +8,20 @@
 //! | Lalit Sharma | Searching in large dataset using multi-layered Bloom filter | [`layers`], [`search`] |
 //! | Carlos Castillo, Teodora Sandra Buda | Data Streams: Bloom Filters (slides) | [`design`] |
 //!
-//! [`generate`] makes the data, from a seed.
+//! [`generate`] makes the data, from a seed. What each finds is shown as [`Findings`].
 
 pub mod design;
 mod distinct;
+mod findings;
 pub mod generate;
 pub mod layers;
 mod layers_report;
+pub mod machine;
 pub mod ratings;
 pub mod sample;
 pub mod search;
 pub mod speedup;
 pub mod streams;
 
+pub use self::findings::Findings;
 pub use self::layers_report::Layers;

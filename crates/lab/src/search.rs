@@ -14,9 +14,11 @@ use tamis_make::number;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::Refusal;
-use tamis_report::{Axis, Chart, Column as TableColumn, Figure, Format, Mark, Page, Section, Table};
+use tamis_report::{
+    Axis, Chart, Column as TableColumn, Csv, Figure, Format, Mark, Page, Section, Table, cells,
+};
 
-use super::layers_report::quoted;
+use crate::Findings;
 use crate::distinct::Distinct;
 pub use crate::distinct::Texts;
 use crate::generate::Random;
@@ -366,31 +368,55 @@ impl Search {
         sizes
     }
 
+    /// What was found, in every form.
+    pub fn findings(&self) -> Findings {
+        Findings {
+            name: "search",
+            tables: self.sizes().into_iter().map(|size| self.at(size)).collect(),
+            remarks: Vec::new(),
+            page: self.page(),
+            csv: self.csv(),
+            json: self.json(),
+            holds: self.runs.iter().all(|run| run.false_negatives == 0),
+        }
+    }
+
     /// One line for each way and size.
-    pub fn csv(&self) -> String {
-        let mut csv = String::from(
-            "data_set,way,records,build_seconds,query_seconds,query_seconds_fastest,query_seconds_slowest,bytes,outside,false_positives,false_negatives\n",
-        );
-        for run in &self.runs {
+    fn csv(&self) -> Csv<'static> {
+        let columns = [
+            "data_set",
+            "way",
+            "records",
+            "build_seconds",
+            "query_seconds",
+            "query_seconds_fastest",
+            "query_seconds_slowest",
+            "bytes",
+            "outside",
+            "false_positives",
+            "false_negatives",
+        ];
+        let row = |run: &Run| {
             let (low, high) = run.spread();
-            csv += &format!(
-                "{},{},{},{:e},{:e},{low:e},{high:e},{},{},{},{}\n",
-                quoted(&self.name),
-                quoted(run.way.name()),
+            cells![
+                self.name.clone(),
+                run.way.name(),
                 run.records,
                 run.build.as_secs_f64(),
                 run.mean(),
+                low,
+                high,
                 run.bytes,
                 run.outside,
                 run.false_positives,
-                run.false_negatives
-            );
-        }
-        csv
+                run.false_negatives,
+            ]
+        };
+        Csv::new(columns, self.runs.iter().map(row).collect::<Vec<_>>())
     }
 
     /// The same as JSON.
-    pub fn json(&self) -> Value {
+    fn json(&self) -> Value {
         let run = |run: &Run| {
             let (low, high) = run.spread();
             json!({

@@ -2,6 +2,9 @@
 //! Apache Spark): a Bloom filter and a Count-Min sketch trained by one stream of
 //! addresses, and asked by another, in micro-batches; every answer compared with the exact truth.
 
+mod render;
+mod spark;
+
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,27 +13,29 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::Common;
 use tamis::sizing::Kind;
-use tamis_jobs::statistics::wilson;
 use tamis_make::count_min::rank;
+use tamis_make::files;
 use tamis_make::plan::Counters;
 use tamis_make::rows::BadRows;
-use tamis_make::{files, number};
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal;
 use tamis_read::{Control, Options};
-use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Table};
 use tamis_stream::{Batch, ByRole, Counts, Idle, Input, Lost, Named, Role, Sizing, Target, Watch};
 
 use crate::generate;
 
-/// Rows per second of the same design in Spark Structured Streaming, on two cores: training of both
-/// sketches, and queries.
-pub const SPARK: [f64; 2] = [60_000.0, 97_000.0];
+pub use render::REMARKS;
+pub use spark::{Spark, requests};
+
+/// The run that fills both sketches.
+const TRAINING: &str = "training";
+
+/// The runs that ask them.
+const QUERIES: [&str; 2] = ["queries, filter", "queries, counts"];
 
 /// Keys for which the growing filter begins.
 const FIRST_KEYS: u64 = 1 << 20;
@@ -70,14 +75,28 @@ pub struct Run {
     pub queries: u64,
     /// How long it took, with its start and its last commit.
     pub time: Duration,
-    /// Rows per second of Spark for the same, where it was measured.
-    pub spark: Option<f64>,
+    /// How long Spark took for the same, where it was measured.
+    pub spark: Option<Duration>,
 }
 
 impl Run {
     /// Rows and queries in a second.
     pub fn per_second(&self) -> f64 {
-        (self.rows + self.queries) as f64 / self.time.as_secs_f64().max(1e-9)
+        self.in_a_second(self.time)
+    }
+
+    /// The same of Spark, where it was measured.
+    pub fn spark_per_second(&self) -> Option<f64> {
+        self.spark.map(|time| self.in_a_second(time))
+    }
+
+    /// How many times as long Spark took, where it was measured.
+    pub fn times_spark(&self) -> Option<f64> {
+        Some(self.per_second() / self.spark_per_second()?)
+    }
+
+    fn in_a_second(&self, time: Duration) -> f64 {
+        (self.rows + self.queries) as f64 / time.as_secs_f64().max(1e-9)
     }
 }
 
@@ -168,6 +187,8 @@ pub struct Streams {
     pub job: Job,
     /// Addresses drawn uniformly, as Fragkoulis draws them, and skewed ones.
     pub data: Vec<Data>,
+    /// What was measured on Spark beside it.
+    pub spark: Option<Spark>,
 }
 
 /// Measures it, with files in this folder.
@@ -180,7 +201,7 @@ pub fn streams(job: &Job, folder: &Path, control: &Control) -> Result<Streams> {
         let generate = |out: &mut dyn Write, rows, seed| generate::ips(out, rows, distinct, skew, seed);
         measure(job, name, &folder, &generate, control)
     });
-    Ok(Streams { job: job.clone(), data: measured.collect::<Result<_>>()? })
+    Ok(Streams { job: job.clone(), data: measured.collect::<Result<_>>()?, spark: None })
 }
 
 type Generate<'g> = &'g dyn Fn(&mut dyn Write, u64, u64) -> io::Result<()>;
@@ -199,16 +220,16 @@ fn measure(
     let states = [0, 1, 2, 3].map(|number| folder.join(format!("run-{number}")));
     let learned = |name: &str| Some(states[0].join(name));
     let parts = [
-        ("training", Some(train), None, None, Some(SPARK[0])),
-        ("queries, filter", None, Some(ask), learned("filter.tamis"), Some(SPARK[1])),
-        ("queries, counts", None, Some(ask), learned("counts.tamis"), Some(SPARK[1])),
-        ("both streams", Some(train), Some(ask), None, None),
+        (TRAINING, Some(train), None, None),
+        (QUERIES[0], None, Some(ask), learned("filter.tamis")),
+        (QUERIES[1], None, Some(ask), learned("counts.tamis")),
+        ("both streams", Some(train), Some(ask), None),
     ];
     let (mut runs, mut batches) = (Vec::new(), Vec::new());
-    for ((name, train, ask, from, spark), state) in parts.into_iter().zip(&states) {
+    for ((name, train, ask, from), state) in parts.into_iter().zip(&states) {
         let (report, of_batches) = run(job, train, ask, from, state, control)?;
         let status = &report.status;
-        runs.push(Run { name, rows: status.rows, queries: status.queries, time: report.time, spark });
+        runs.push(Run { name, rows: status.rows, queries: status.queries, time: report.time, spark: None });
         batches = of_batches;
     }
     let [trained, asked] = [addresses(train)?, addresses(ask)?];
@@ -403,231 +424,6 @@ impl Counted {
         self.largest = self.largest.max(error);
     }
 }
-
-impl Streams {
-    /// Whether all is as promised: nothing missing, nothing below the truth, and not more over the
-    /// bound than six standard deviations above what δ lets expect.
-    pub fn passed(&self) -> bool {
-        self.data.iter().all(|data| {
-            let counts = &data.answers.counts;
-            let expected = counts.asked as f64 * self.job.delta;
-            data.answers.missing == 0
-                && counts.below == 0
-                && counts.over as f64 <= expected + 6.0 * expected.sqrt() + 3.0
-        })
-    }
-
-    /// How fast.
-    pub fn speed(&self) -> Table {
-        let mut columns = vec![Column::left("addresses"), Column::left("run")];
-        columns.extend(
-            ["rows", "queries", "seconds", "rows/s", "Spark, rows/s", "times Spark"].map(Column::right),
-        );
-        let row = |data: &Data, run: &Run| {
-            vec![
-                data.name.to_owned(),
-                run.name.to_owned(),
-                number::count(run.rows),
-                number::count(run.queries),
-                format!("{:.3}", run.time.as_secs_f64()),
-                number::short(run.per_second()),
-                run.spark.map_or(String::new(), number::short),
-                run.spark.map_or(String::new(), |spark| format!("{:.0}", run.per_second() / spark)),
-            ]
-        };
-        Table {
-            caption: "From files, with start, commits and writing the answers".into(),
-            columns,
-            rows: self.data.iter().flat_map(|data| data.runs.iter().map(move |run| row(data, run))).collect(),
-            notes: vec![
-                "Training fills both sketches; both streams side by side fill both, and ask both.".into(),
-                "Spark: the same design in Structured Streaming, 2 million addresses on two cores of another machine.".into(),
-            ],
-        }
-    }
-
-    /// What the filter answered.
-    pub fn filters(&self) -> Table {
-        let mut columns = vec![Column::left("addresses")];
-        let names = [
-            "different",
-            "asked",
-            "had come",
-            "given",
-            "missing",
-            "false positives",
-            "rate",
-            "95 % interval",
-            "target",
-        ];
-        columns.extend(names.map(Column::right));
-        let row = |data: &Data| {
-            let total = data.answers.total();
-            let (low, high) = wilson(total.false_positives(), total.negatives());
-            vec![
-                data.name.to_owned(),
-                number::count(data.distinct),
-                number::count(total.asked),
-                number::count(total.seen),
-                number::count(total.answered),
-                number::count(data.answers.missing),
-                number::count(total.false_positives()),
-                number::rate(total.rate()),
-                format!("{}–{}", number::rate(low), number::rate(high)),
-                number::rate(self.job.fpr),
-            ]
-        };
-        Table {
-            caption: "The filter: answers of both streams side by side".into(),
-            columns,
-            rows: self.data.iter().map(row).collect(),
-            notes: vec![
-                "Each query once per batch, against what had come in the training stream by then. The filter grows, and keeps below its target until its last layer is full.".into(),
-            ],
-        }
-    }
-
-    /// What the counts are worth.
-    pub fn counts(&self) -> Table {
-        let mut columns = vec![Column::left("addresses")];
-        let names = [
-            "asked",
-            "below the truth",
-            "over the bound",
-            "promised at most",
-            "mean error",
-            "largest error",
-            "bound at the end",
-        ];
-        columns.extend(names.map(Column::right));
-        let row = |data: &Data| {
-            let counts = &data.answers.counts;
-            let share = |part: f64| part / (counts.asked as f64).max(1.0);
-            vec![
-                data.name.to_owned(),
-                number::count(counts.asked),
-                number::count(counts.below),
-                number::percent(share(counts.over as f64)),
-                number::percent(self.job.delta),
-                format!("{:.2}", share(counts.errors as f64)),
-                number::count(counts.largest),
-                format!("{:.1}", self.job.epsilon * self.job.rows as f64),
-            ]
-        };
-        Table {
-            caption: format!("The Count-Min sketch: epsilon {}, delta {}", self.job.epsilon, self.job.delta),
-            columns,
-            rows: self.data.iter().map(row).collect(),
-            notes: vec![
-                "An estimate is never below the truth; the bound is epsilon times the rows so far.".into(),
-            ],
-        }
-    }
-
-    fn charts(&self) -> Vec<Chart> {
-        let rate = |data: &Data| {
-            let point = |(i, batch): (usize, &Sieved)| {
-                let (low, high) = wilson(batch.false_positives(), batch.negatives());
-                (i as f64 + 1.0, low, batch.rate(), high)
-            };
-            let batches = data.answers.batches.iter().enumerate().filter(|(_, batch)| batch.negatives() > 0);
-            Mark::Whiskers { name: data.name.into(), points: batches.map(point).collect() }
-        };
-        let mut marks: Vec<Mark> = self.data.iter().map(rate).collect();
-        marks.push(Mark::rule("target", self.job.fpr));
-        let rates = Chart {
-            title: "False positives as the stream goes on".into(),
-            x: Axis::linear("batch", Format::Count),
-            y: Axis::linear("rate of false positives", Format::Plain),
-            marks,
-        };
-        let compared =
-            |data: &Data| data.runs.iter().filter(|run| run.spark.is_some()).cloned().collect::<Vec<_>>();
-        let runs = compared(&self.data[0]);
-        let names = runs.iter().map(|run| run.name.to_owned()).collect();
-        let speeds = |data: &Data| Mark::bars(data.name, compared(data).iter().map(Run::per_second));
-        let mut marks: Vec<Mark> = self.data.iter().map(speeds).collect();
-        marks.push(Mark::bars("Spark", runs.iter().filter_map(|run| run.spark)));
-        let speed = Chart {
-            title: "Rows per second".into(),
-            x: Axis::categories("", names),
-            y: Axis::linear("rows per second", Format::Count),
-            marks,
-        };
-        let mut charts = vec![rates, speed];
-        for data in &self.data {
-            let title = format!("Error of the counts against rank: {}", data.name);
-            let bound = (self.job.epsilon * self.job.rows as f64) as u64;
-            charts.push(tamis_report::rank::errors(&title, &[("", &data.ranks)], Some(bound)));
-        }
-        charts
-    }
-
-    /// All of it as a page.
-    pub fn page(&self) -> Page {
-        let fastest = self
-            .data
-            .iter()
-            .flat_map(|data| &data.runs)
-            .filter_map(|run| Some(run.per_second() / run.spark?));
-        let least = fastest.fold(f64::INFINITY, f64::min);
-        let total = |pick: fn(&Data) -> u64| number::count(self.data.iter().map(pick).sum());
-        let figures = vec![
-            Figure::new(
-                "addresses",
-                format!("{} + {}", number::count(self.job.rows), number::count(self.job.queries)),
-            )
-            .note("trained and asked"),
-            Figure::new("times Spark", format!("{least:.0}")).note("rows per second, the slowest run"),
-            Figure::new("answers missing", total(|data| data.answers.missing)),
-            Figure::new("counts below the truth", total(|data| data.answers.counts.below)),
-        ];
-        let mut sections =
-            vec![Section::Figures(figures), Section::Text(REMARKS.into()), Section::Charts(self.charts())];
-        sections.extend([self.speed(), self.filters(), self.counts()].map(Section::Table));
-        Page {
-            title: "A filter and a sketch that learn from a stream".into(),
-            subtitle: "The streams of Fragkoulis (Implementation of Bloom Filter and Count-Min Sketch in Apache Spark), every answer compared with the exact truth".into(),
-            sections,
-        }
-    }
-
-    /// All of it for programs.
-    pub fn json(&self) -> Value {
-        let run = |run: &Run| {
-            json!({
-                "run": run.name, "rows": run.rows, "queries": run.queries, "seconds": run.time.as_secs_f64(),
-                "rows_per_second": run.per_second(), "spark_rows_per_second": run.spark,
-            })
-        };
-        let data = |data: &Data| {
-            let (total, counts) = (data.answers.total(), &data.answers.counts);
-            json!({
-                "addresses": data.name, "distinct": data.distinct,
-                "runs": data.runs.iter().map(run).collect::<Vec<_>>(),
-                "filter": {
-                    "asked": total.asked, "seen": total.seen, "answered": total.answered,
-                    "missing": data.answers.missing, "false_positives": total.false_positives(),
-                    "negatives": total.negatives(), "rate": total.rate(),
-                },
-                "counts": {
-                    "asked": counts.asked, "below": counts.below, "over": counts.over,
-                    "mean_error": counts.errors as f64 / (counts.asked as f64).max(1.0), "largest_error": counts.largest,
-                },
-            })
-        };
-        json!({
-            "passed": self.passed(), "fpr": self.job.fpr, "epsilon": self.job.epsilon, "delta": self.job.delta,
-            "batch": self.job.batch, "data": self.data.iter().map(data).collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// What differs from Fragkoulis, and why.
-pub const REMARKS: &str = "Fragkoulis writes addresses without their dots, which makes different ones equal (1.11.1.1 and \
-11.1.1.1); here they keep them. His state is the set of positions that are 1, joined again with every batch; ours is the filter \
-itself. Addresses drawn at random hardly ever come twice, so there is little to count: skewed ones, as logs have them, are \
-streamed as well.";
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import pty
 import signal
@@ -9,8 +11,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import tamis
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
@@ -77,6 +82,85 @@ def test_what_is_said_of_quotes_is_said_on_spark(program: str, tmp_path: Path) -
         notes.append([line for line in done.stderr.splitlines() if "begins with a quote" in line])
     assert "(version 1) does not say how quotes were read" in notes[0][0]
     assert notes == [notes[0]] * 3
+
+
+@pytest.mark.full
+def test_published_experiments_run_on_spark_beside_ours(program: str, tmp_path: Path) -> None:
+    """All answers and rates are those of one machine: the exit code says so, and here the figures do."""
+    temporary = tmp_path / "temporary"
+    environment = _environment(temporary)
+    for arguments in (
+        ["streams", "--rows", "2000", "--queries", "1000", "--batch", "1000", "--distinct", "500"],
+        ["ratings", "--rows", "2000", "--repeats", "1", "--executors", "2"],
+    ):
+        command = [program, "reproduce", *arguments, "--json", *_on(temporary)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["on"] == "local[2]"
+        with open(tmp_path / f"reproduce-{arguments[0]}.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        if arguments[0] == "streams":
+            times = [row["spark_seconds"] for row in rows if row["run"] != "both streams"]
+            assert len(times) == 6 and all(float(time) > 0 for time in times)
+            continue
+        printed = [row for row in rows if (row["scheme"], row["workers"]) == ("printed", "2")]
+        rates = {
+            program: [(row["p"], row["group"], row["false_positives"]) for row in printed if row["program"] == program]
+            for program in ("tamis", "tamis on Spark")
+        }
+        assert rates["tamis"] == rates["tamis on Spark"] and len(rates["tamis"]) == 40
+        there = [row for row in rows if row["program"] == "tamis on Spark"]
+        assert all(float(row["start_seconds"]) > 0 and float(row["test_seconds"]) > 0 for row in there)
+
+
+def test_several_jobs_are_done_in_one_session(spark: Any, tmp_path: Path) -> None:
+    from tamis.spark import job
+
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{name}{i}\n" for i in range(100)))
+    request = {"inputs": [], "bad_rows": None, "fpr": 0.01, "format": "lines"}
+    builds = [
+        {
+            "job": "build",
+            "request": {**request, "inputs": [str(tmp_path / f"{name}.txt")], "output": str(tmp_path / f"{name}.tamis")},
+        }
+        for name in ("a", "b")
+    ]
+    seconds: dict[str, float] = {}
+    told = job._do(spark, {"job": "several", "request": builds}, seconds)
+    assert len(told["told"]) == 2 and [*seconds] == ["build"] and seconds["build"] > 0
+    assert tamis.open(tmp_path / "b.tamis").contains("b7") and not tamis.open(tmp_path / "a.tamis").contains("b7")
+
+
+def test_the_published_streams_answer_what_was_learned(spark: Any, tmp_path: Path) -> None:
+    """Nothing that came is missing, and no estimate is below the truth; few of the others are given."""
+    from tamis.spark import _published
+
+    before = {name: spark.conf.get(name, None) for name in ("spark.sql.shuffle.partitions", _published.STATES)}
+    trained = [f"10.0.{i % 7}.{i % 50}" for i in range(300)]
+    asked = [f"10.0.{i % 9}.{i % 60}" for i in range(200)]
+    for name, lines in (("train", trained), ("ask", asked)):
+        (tmp_path / f"{name}.txt").write_text("".join(line + "\n" for line in lines))
+    request = {"train": str(tmp_path / "train.txt"), "ask": str(tmp_path / "ask.txt"), "folder": str(tmp_path / "spark")}
+    sizes = {"batch": 200, "bits": 10_000, "hashes": 7, "row": 300, "depth": 5}
+    try:
+        seconds = _published.streams(spark, {**request, **sizes})
+    finally:
+        for name, value in before.items():
+            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+    assert [*seconds] == ["train_filter", "train_counts", "ask_filter", "ask_counts"]
+
+    def lines(name: str) -> list[str]:
+        parts = sorted((tmp_path / "spark" / name / "batch=0").glob("part-*"))
+        return [line for part in parts for line in part.read_text().splitlines()]
+
+    seen = set(asked) & set(trained)
+    given = lines("seen")
+    assert len(given) == len(set(given)) and seen <= set(given) and len(set(given) - seen) < 5
+    estimates = dict(line.split("\t") for line in lines("counts"))
+    assert set(estimates) == set(asked)
+    assert all(int(estimate) >= trained.count(address) for address, estimate in estimates.items())
 
 
 @pytest.mark.parametrize("verb, how", [("build", signal.SIGINT), ("filter", signal.SIGTERM)])

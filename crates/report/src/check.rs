@@ -9,7 +9,7 @@ use tamis_make::{build, number, opt};
 use tamis_read::refusal::{Help, Voice, advice};
 
 use crate::health::overfull_text;
-use crate::{Axis, Chart, Column, Figure, Format, Gravity, Mark, Page, Section, Table};
+use crate::{Axis, Chart, Column, Csv, Figure, Format, Gravity, Mark, Page, Section, Table, cells};
 
 /// One row per group.
 pub fn table(report: &Report) -> Table {
@@ -214,6 +214,56 @@ pub fn overfull(report: &Report) -> impl Iterator<Item = String> {
     filters
         .filter(|(_, filter)| filter.health.overfull)
         .map(|(group, filter)| overfull_text(&filter.health, &group.group, filter.target, filter.expected))
+}
+
+/// One line per group, with the fields of [`json`].
+pub fn csv(report: &Report) -> Csv<'_> {
+    let columns = [
+        "group",
+        "keys",
+        "bits",
+        "hashes",
+        "ones",
+        "false_positives",
+        "negatives",
+        "fpr",
+        "fpr_low",
+        "fpr_high",
+        "expected_fpr",
+        "target_fpr",
+        "overfull",
+        "false_negatives",
+        "taken_for_removed",
+        "expected_taken_for_removed",
+        "adversary_keys",
+        "adversary_passed",
+    ];
+    let row = |group: &GroupResult| {
+        let filter = group.filter.as_ref();
+        let measured = filter.filter(|filter| filter.negatives > 0);
+        let attacked = filter.and_then(|filter| filter.attacked);
+        cells![
+            &group.group,
+            group.keys,
+            filter.map(|filter| filter.bits),
+            filter.map(|filter| filter.hashes),
+            filter.map(|filter| filter.ones),
+            filter.map(|filter| filter.false_positives),
+            filter.map(|filter| filter.negatives),
+            measured.map(FilterResult::rate),
+            measured.map(|filter| filter.interval().0),
+            measured.map(|filter| filter.interval().1),
+            filter.map(|filter| filter.expected),
+            filter.map(|filter| filter.target),
+            filter.map(|filter| filter.health.overfull),
+            group.false_negatives,
+            group.lost.as_ref().map(|lost| lost.keys),
+            group.lost.as_ref().map(|lost| lost.mean().0),
+            attacked.map(|attacked| attacked.keys),
+            attacked.map(|attacked| attacked.passed),
+        ]
+    };
+    Csv::new(columns, report.groups.iter().map(row))
 }
 
 /// Everything, for programs.

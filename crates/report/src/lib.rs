@@ -1,4 +1,4 @@
-//! Reports: tables and small charts for the terminal, and pages with charts for the browser.
+//! Reports: tables and small charts for the terminal, pages with charts for the browser, CSV for programs.
 //!
 //! Plain data in, strings out. A [`Table`] and a [`Chart`] are made once and shown in either place;
 //! a [`Page`] is one file without links to anything else, for light and dark, screen and paper.
@@ -6,7 +6,9 @@
 mod axis;
 mod chart;
 pub mod check;
+pub mod contents;
 mod crowd;
+mod csv;
 pub mod dedup;
 pub mod design;
 pub mod explain;
@@ -29,7 +31,8 @@ pub mod top;
 
 pub use axis::{Axis, Format, Scale};
 pub use chart::{CROWD, Chart, Mark};
-pub use page::{Figure, Gravity, Page, STYLE, Section, Step};
+pub use csv::{Cell, Csv};
+pub use page::{Figure, Gravity, Link, Page, STYLE, Section, Step};
 pub use svg::stacked_svg;
 pub use table::{Align, Column, PAGE_ROWS, Table};
 pub use terminal::plot;

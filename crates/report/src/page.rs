@@ -1,6 +1,6 @@
 //! A page: one HTML file that needs nothing else.
 //!
-//! No fonts, images or links from elsewhere; the one small script sorts tables, and the page is
+//! No fonts, images or links from elsewhere (an index has links to the files beside it); the one small script sorts tables, and the page is
 //! whole without it. All text that comes from data is escaped.
 
 use tamis_make::text::{escape, width};
@@ -41,8 +41,21 @@ pub enum Section {
     Charts(Vec<Chart>),
     /// A derivation, step by step; or short answers to short questions.
     Steps(Vec<Step>),
+    /// Files beside the page: what an index is for.
+    Links(Vec<Link>),
     /// Something that the reader should not miss.
     Note(Gravity, String),
+}
+
+/// A file beside the page.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Link {
+    /// Its name.
+    pub to: String,
+    /// What it is.
+    pub text: String,
+    /// More about it.
+    pub note: String,
 }
 
 /// A number that matters: `keys`, `1,260,817`.
@@ -147,6 +160,13 @@ impl Section {
                 let charts: String =
                     charts.iter().map(|chart| format!("<figure>\n{}</figure>\n", chart.svg())).collect();
                 format!("<div class=\"charts\">\n{charts}</div>\n")
+            }
+            Section::Links(links) => {
+                let link = |Link { to, text, note }: &Link| {
+                    let note = if note.is_empty() { String::new() } else { format!(": {}", escape(note)) };
+                    format!("<li><a href=\"{}\">{}</a>{note}</li>\n", escape(to), escape(text))
+                };
+                format!("<ul>\n{}</ul>\n", links.iter().map(link).collect::<String>())
             }
             Section::Steps(steps) => {
                 let step = |Step { what, holds }: &Step| {

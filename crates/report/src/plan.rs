@@ -9,7 +9,7 @@ use tamis_make::design::{Design, Offer};
 use tamis_make::number;
 use tamis_make::text::group_name;
 
-use crate::{Column, Table};
+use crate::{Column, Csv, Table, cells};
 
 /// A design, for programs.
 pub fn design_json(design: &Design) -> Value {
@@ -25,6 +25,58 @@ pub fn design_json(design: &Design) -> Value {
         "kinds": design.options.iter().map(kind).collect::<Vec<_>>(),
         "by_hashes": design.by_hashes.iter().map(by_hashes).collect::<Vec<_>>(),
     })
+}
+
+/// What each kind needs, a line each.
+pub fn design_csv(design: &Design) -> Csv<'_> {
+    let columns = ["kind", "keys", "bits", "hashes", "width", "bytes", "bits_per_key", "fpr"];
+    let row = |offer: &Offer| {
+        let bits = offer.shape.bits();
+        cells![
+            offer.kind.to_string(),
+            offer.keys,
+            bits,
+            offer.shape.hashes(),
+            offer.shape.width(),
+            offer.shape.words() * 8,
+            bits as f64 / offer.keys as f64,
+            offer.rate,
+        ]
+    };
+    Csv::new(columns, design.options.iter().map(row))
+}
+
+/// The parameters of each group, in the order in which people read them.
+pub fn params_csv(params: &Params) -> Csv<'_> {
+    let groups = params.natural_order().into_iter().map(|at| &params.groups[at]);
+    if params.common.kind.counts() {
+        let columns = ["group", "counters_per_row", "depth", "counter_bits", "bytes", "epsilon", "delta"];
+        let row = |group: &GroupParams| {
+            let shape = &group.shape;
+            let bytes = bytes(Kind::CountMin, shape);
+            let (depth, delta) = (shape.hashes(), delta_of(shape.hashes()));
+            cells![&group.group, shape.row(), depth, shape.width(), bytes, group.epsilon(), delta]
+        };
+        return Csv::new(columns, groups.map(row));
+    }
+    let columns = ["group", "keys", "bits", "hashes", "width", "layers", "bytes", "fpr", "expected_fpr"];
+    let row = |group: &GroupParams| {
+        let shape = &group.shape;
+        let layers = matches!(shape, Shape::Layered { .. }).then(|| shape.layers());
+        let expected = shape.expected_rate(group.keys());
+        cells![
+            &group.group,
+            group.keys(),
+            shape.bits(),
+            shape.hashes(),
+            shape.width(),
+            layers,
+            shape.words() * 8,
+            group.fpr(),
+            expected,
+        ]
+    };
+    Csv::new(columns, groups.map(row))
 }
 
 /// The parameters of filters, for programs.

@@ -2,7 +2,7 @@
 
 use tamis_make::text::{visible_lines, width, wrap};
 
-use super::page::{Figure, Page, Section, Step, paragraphs};
+use super::page::{Figure, Link, Page, Section, Step, paragraphs};
 use super::terminal::plot;
 
 /// No paragraph has more lines than this.
@@ -53,6 +53,13 @@ impl Section {
                 drawn.join("\n")
             }
             Section::Steps(all) => steps(all, columns),
+            Section::Links(links) => {
+                let step = |Link { to, text, note }: &Link| match &note[..] {
+                    "" => Step::new(text, to),
+                    note => Step::new(text, format!("{to}: {note}")),
+                };
+                steps(&links.iter().map(step).collect::<Vec<_>>(), columns)
+            }
             Section::Note(gravity, text) => {
                 lines(wrap(&format!("{} {text}", gravity.word()), columns, MOST_LINES))
             }

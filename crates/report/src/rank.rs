@@ -5,7 +5,7 @@ use tamis_make::count_min::rank::{GroupResult, Rank, Report};
 use tamis_make::number;
 use tamis_make::text::group_name;
 
-use crate::{Axis, Chart, Column, Format, Mark, Page, Section, Table};
+use crate::{Axis, Chart, Column, Csv, Format, Mark, Page, Section, Table, cells};
 
 /// The error against the rank, of one sketch or several of the same data, beside the true weights
 /// and the bound.
@@ -135,6 +135,43 @@ pub fn page(report: &Report, title: &str, subtitle: &str) -> Page {
     sections.push(Section::Table(table_of(&groups)));
     sections.push(Section::Charts(vec![chart(report)]));
     Page { title: title.into(), subtitle: subtitle.into(), sections }
+}
+
+/// One line per group, with the fields of [`json`].
+pub fn csv(report: &Report) -> Csv<'_> {
+    let columns = [
+        "group",
+        "keys",
+        "full",
+        "weight",
+        "total",
+        "below",
+        "over",
+        "epsilon",
+        "delta",
+        "bound",
+        "mean_error",
+        "largest_error",
+        "passed",
+    ];
+    let row = |group: &GroupResult| {
+        cells![
+            &group.group,
+            group.keys,
+            group.full,
+            group.weight,
+            group.promise.total,
+            group.below,
+            group.over,
+            group.promise.epsilon,
+            group.promise.delta,
+            (!group.promise.total_is_full()).then(|| group.promise.bound()),
+            group.mean_error,
+            group.largest_error,
+            group.passed(),
+        ]
+    };
+    Csv::new(columns, report.groups.iter().map(row))
 }
 
 /// All of it for programs.

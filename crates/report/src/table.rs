@@ -122,6 +122,44 @@ impl Table {
         out
     }
 
+    /// The table as Markdown, with all its rows, for documents.
+    ///
+    /// ```
+    /// use tamis_report::{Column, Table};
+    ///
+    /// let table = Table {
+    ///     caption: "Keys".into(),
+    ///     columns: vec![Column::left("group"), Column::right("keys")],
+    ///     rows: vec![vec!["a|b".into(), "349,453".into()]],
+    ///     ..Table::default()
+    /// };
+    /// assert_eq!(table.markdown(), "**Keys**\n\n| group | keys |\n|---|---:|\n| a\\|b | 349,453 |\n");
+    /// ```
+    pub fn markdown(&self) -> String {
+        let columns: Vec<&Column> = self.all_columns().collect();
+        let cell = |text: &str| clip(text, usize::MAX).replace('\\', "\\\\").replace('|', "\\|");
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut out = String::new();
+        if !self.caption.is_empty() {
+            out += &format!("**{}**\n\n", clip(&self.caption, usize::MAX));
+        }
+        out += &line(columns.iter().map(|column| cell(&column.name)).collect());
+        let rules = columns.iter().map(|column| match column.align {
+            Align::Left => "---|",
+            Align::Right => "---:|",
+        });
+        out += &format!("|{}\n", rules.collect::<String>());
+        for row in &self.rows {
+            out += &line(
+                (0..columns.len()).map(|i| row.get(i).map_or(String::new(), |text| cell(text))).collect(),
+            );
+        }
+        for note in &self.notes {
+            out += &format!("\n{}\n", clip(note, usize::MAX));
+        }
+        out
+    }
+
     /// The table for a page: its first [`PAGE_ROWS`] rows, and how many more there are.
     pub(super) fn html(&self) -> String {
         let columns: Vec<&Column> = self.all_columns().collect();

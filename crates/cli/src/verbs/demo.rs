@@ -80,7 +80,7 @@ impl Demo {
         );
         let report_page = tamis_report::check::page(&report, "tamis demo", &subtitle, &phases, &Flags);
         phases.push(("test", start.elapsed()));
-        notes::write_page_silently(&page, report_page)?;
+        notes::write_page(&page, report_page)?;
 
         let code = super::test::show(output, &report)?;
         let times: Vec<String> =

@@ -131,7 +131,8 @@ impl Explain {
         let page = lesson.page(seen.as_ref());
         let text = page.text(COLUMNS);
         if let Some(path) = &self.report {
-            notes::write_page(output, path, page, "the same as a page, with charts")?;
+            notes::write_page(path, page)?;
+            output.note(format!("{}: the same as a page, with charts", path.display()));
         }
         let mut json = lesson.json();
         if let Some(seen) = seen {

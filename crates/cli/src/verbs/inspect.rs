@@ -1,9 +1,10 @@
 use std::ffi::OsString;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tamis::counting::MOST;
 use tamis::params::Name;
@@ -12,10 +13,11 @@ use tamis_jobs::inspect::{self as as_data, Group, State, Summary};
 use tamis_make::text::{printable, visible_lines};
 use tamis_make::{exact, files, groups, number};
 use tamis_read::Error;
+use tamis_report::contents;
 
 use super::counters;
 use crate::notes;
-use crate::show::{FEW, Largest, Output, Sheet, print, usage};
+use crate::show::{FEW, Largest, Output, Sheet, print, unless_closed, usage};
 
 /// Show the contents of a file: kind, recipe, and the state of every group
 #[derive(Debug, Args)]
@@ -23,7 +25,14 @@ use crate::show::{FEW, Largest, Output, Sheet, print, usage};
 Examples:
   tamis inspect ratings.tamis
   tamis inspect ratings.tamis --json
-  tamis inspect ratings.tamis --group 8 --raw-bits rating8.bits")]
+  tamis inspect ratings.tamis --group 8 --raw-bits rating8.bits
+  tamis inspect ratings.tamis --text                 8<TAB>3 17 42 …, a line for each group
+  tamis inspect ratings.tamis --text=bits            8<TAB>000100…
+  tamis inspect hits.tamis --text                    8<TAB>0<TAB>17 0 3 …, a line for each row
+
+With --text, bits are those of the section in the file: of a layered filter one layer after the other, the \
+XOR layer last. In the names of groups, commas, backslashes and unprintable characters are escaped, as locate \
+escapes them.")]
 pub struct Inspect {
     /// The file
     file: PathBuf,
@@ -33,6 +42,28 @@ pub struct Inspect {
     /// Write the bit array of the group to a file: little-endian, ⌈bits/8⌉ bytes
     #[arg(long, value_name = "FILE")]
     raw_bits: Option<PathBuf>,
+    /// Print the contents as text, a line for each group: the positions of bits that are 1 (or counters, if the
+    /// kind has them), or all bits as 0 and 1
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, conflicts_with = "raw_bits")]
+    text: Option<Option<Form>>,
+}
+
+/// The contents of a sketch as text: [`contents::Form`]. (Words on each value would double the help.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    Positions,
+    Bits,
+    Counters,
+}
+
+impl Form {
+    fn is(self, form: contents::Form) -> bool {
+        match self {
+            Form::Positions => form == contents::Form::Positions,
+            Form::Bits => form == contents::Form::Bits,
+            Form::Counters => form == contents::Form::Counters,
+        }
+    }
 }
 
 impl Inspect {
@@ -72,8 +103,47 @@ impl Inspect {
             })?;
             output.note(format!("{}: {} of bits", path.display(), number::bytes(bytes as u64)));
         }
+        if let Some(form) = self.text {
+            return self.contents(output, &file, only, form);
+        }
         notes::keys_beside(output, &self.file, &file);
         show(output, &self.file, &Summary::of(&file, only), Listed::All, More::about(&self.file, &file))
+    }
+}
+
+impl Inspect {
+    /// Prints the contents as text, group by group; each is verified before its line begins.
+    fn contents(
+        &self,
+        output: &Output,
+        file: &files::Mapped,
+        only: Option<usize>,
+        form: Option<Form>,
+    ) -> Result<ExitCode> {
+        if output.json {
+            return usage("--text and --json exclude each other");
+        }
+        let kind = file.params().common.kind;
+        let forms = contents::Form::of(kind);
+        let Some(form) = forms.iter().copied().find(|is| form.is_none_or(|form| form.is(*is))) else {
+            let path = self.file.display();
+            return usage(match forms.first() {
+                None => format!("{path}: {kind} filters hold fingerprints, which --text does not show"),
+                Some(contents::Form::Counters) => format!("{path}: {kind} has counters: --text=counters"),
+                Some(_) => format!("{path}: {kind} has bits: --text=positions or --text=bits"),
+            });
+        };
+        let order = only.map_or_else(|| file.params().natural_order(), |at| vec![at]);
+        let mut out = BufWriter::new(io::stdout().lock());
+        for at in order {
+            file.verify(at).map_err(Error::file(&self.file))?;
+            let (group, words) = (&file.params().groups[at], file.section(at));
+            if !unless_closed(contents::write(&mut out, group, words, form))? {
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+        unless_closed(out.flush())?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -12,8 +12,9 @@ use tamis_make::design::{self, Wishes};
 use tamis_make::files::{self, Draft};
 use tamis_make::names::Content;
 use tamis_make::number;
+use tamis_read::Format;
 use tamis_report::plan::{self, Counters};
-use tamis_report::{plot, stacked_svg};
+use tamis_report::{Csv, plot, stacked_svg};
 
 use crate::arguments::{self, ByHand, Counting, Keys, Kinds, Reading, Sizes};
 use crate::show::{FEW, Largest, Output, Sheet, print, wrong};
@@ -41,6 +42,7 @@ Examples:
   tamis plan --keys 1e9 --bits 8e9 --hashes 2          with two hashes
   tamis plan --size 1GB --fpr 0.001                    how many keys fit
   tamis plan ratings.tsv --key tconst --group averageRating:round --fpr 0.01 -o params.json
+  tamis plan ratings.tsv --key tconst --group averageRating:round --fpr 0.01 --csv params.csv
   tamis plan --keys 1e6 --fpr 0.01 -o params.json      parameters without data
   tamis plan --kind count-min --epsilon 0.0001 --delta 0.01
 
@@ -58,6 +60,9 @@ pub struct Plan {
     /// Draw the rate against hashes and against bits per key
     #[arg(long, value_name = "FILE.svg")]
     chart: Option<PathBuf>,
+    /// Write the sizes as CSV: a line for each group, or for each kind
+    #[arg(long, value_name = "FILE.csv")]
+    csv: Option<PathBuf>,
     /// Memory for counting the keys of a table; the rest goes to disk [default: 200MB]
     #[arg(long, value_parser = arguments::memory, requires = "inputs")]
     memory: Option<u64>,
@@ -78,7 +83,7 @@ pub struct Plan {
 impl Plan {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
-        super::Named::outputs(self.output.iter().chain(&self.chart))
+        super::Named::outputs(self.output.iter().chain(&self.chart).chain(&self.csv))
             .and_tables(&self.inputs)
             .and_aside(&self.reading)
     }
@@ -87,6 +92,10 @@ impl Plan {
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let request = self.request();
         let plan = request.resolve().map_err(wrong)?;
+        if let Some(path) = &self.csv {
+            files::check(path)?;
+            Content::Plain(Format::Csv).check(path)?;
+        }
         if !matches!(plan, request::Plan::Table(_)) {
             self.reading.refuse_aside()?;
         }
@@ -126,7 +135,9 @@ impl Plan {
         let svg = |path: &PathBuf| files::draft(path, |out| out.write_all(stacked_svg(&charts).as_bytes()));
         let drawn = self.chart.as_ref().map(svg).transpose()?;
         let saved = save.as_ref().and_then(|params| self.draft(params)).transpose()?;
-        files::finish_all(drawn.into_iter().chain(saved))?;
+        let listed = self.draft_csv(plan::design_csv(&design))?;
+        files::finish_all(drawn.into_iter().chain(saved).chain(listed))?;
+        self.say_listed(output, "what each kind needs");
         if let Some(path) = &self.chart {
             output.note(format!("{}: the charts", path.display()));
         }
@@ -170,11 +181,25 @@ impl Plan {
         self.show(output, &params)
     }
 
-    /// Saves the parameters where that is asked for.
+    /// Saves the parameters where that is asked for, and lists them as CSV.
     fn save(&self, output: &Output, params: &Params) -> Result<()> {
-        files::finish_all(self.draft(params).transpose()?)?;
+        let saved = self.draft(params).transpose()?;
+        files::finish_all(saved.into_iter().chain(self.draft_csv(plan::params_csv(params))?))?;
         self.say_saved(output, params);
+        self.say_listed(output, "the parameters of every group");
         Ok(())
+    }
+
+    /// The sizes as CSV, not yet in their place, where they are asked for.
+    fn draft_csv(&self, csv: Csv<'_>) -> Result<Option<Draft>> {
+        let draft = |path: &PathBuf| files::draft(path, |out| csv.write(out));
+        Ok(self.csv.as_ref().map(draft).transpose()?)
+    }
+
+    fn say_listed(&self, output: &Output, what: &str) {
+        if let Some(path) = &self.csv {
+            output.note(format!("{}: {what}", path.display()));
+        }
     }
 
     /// The file of parameters, not yet in its place, where one is asked for.

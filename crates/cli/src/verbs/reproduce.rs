@@ -1,29 +1,30 @@
+mod all;
+mod design;
+mod ratings;
 mod records;
 mod speedup;
 mod streams;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use serde_json::json;
-use tamis_lab::ratings::{self, Run};
-use tamis_lab::{design, generate};
+use tamis_lab::{Findings, machine};
 use tamis_make::files;
-use tamis_make::leftovers::TemporaryFolder;
 use tamis_make::names::Content;
-use tamis_make::parallel;
-use tamis_report::Page;
-use tamis_report::lesson::slides;
+use tamis_read::{Format, calendar};
+use tamis_report::Section;
 
+use crate::notes;
 use crate::show::Output;
-use crate::{arguments, notes, progress};
 
 /// Run published experiments again, their figures beside ours
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  tamis reproduce all --out results                   all of them, as pages and CSV, with an index
   tamis reproduce ratings
   tamis reproduce ratings title.ratings.tsv.gz --report ratings.html
   tamis reproduce streams
@@ -43,146 +44,126 @@ pub struct Reproduce {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    Ratings(Ratings),
+    All(all::All),
+    #[command(flatten)]
+    One(Experiment),
+}
+
+#[derive(Debug, Subcommand)]
+enum Experiment {
+    Ratings(ratings::Ratings),
     Streams(streams::Streams),
     Speedup(speedup::Speedup),
     Layers(records::Layers),
     Search(records::Search),
-    Design(Design),
-}
-
-/// Patimo: ten filters of film ratings, by rate, scheme and threads
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  tamis reproduce ratings
-  tamis reproduce ratings title.ratings.tsv.gz --report ratings.html")]
-struct Ratings {
-    /// IMDb's title.ratings.tsv, plain or compressed; without it the data is generated
-    table: Option<String>,
-    /// Write a page with charts
-    #[arg(long, value_name = "FILE.html", default_value = "reproduce-ratings.html")]
-    report: PathBuf,
-    /// Runs per time; the best one counts
-    #[arg(long, default_value_t = 3)]
-    repeats: usize,
-}
-
-/// Castillo and Buda: the rate of 8 bits per key for every number of hash functions
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  tamis reproduce design
-  tamis reproduce design --full          a billion addresses in one gigabyte, k = 1, 2 and 6")]
-struct Design {
-    /// The addresses in the set
-    #[arg(long, value_parser = arguments::count, default_value_t = 1_000_000)]
-    keys: u64,
-    /// The addresses outside that are looked up
-    #[arg(long, value_parser = arguments::count, default_value_t = 10_000_000)]
-    probes: u64,
-    /// A billion addresses, k = 1, 2 and 6
-    #[arg(long, conflicts_with = "keys")]
-    full: bool,
-    /// The seed of the addresses
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Threads [default: all]
-    #[arg(long, value_parser = arguments::threads)]
-    threads: Option<usize>,
-    /// Write a page with charts
-    #[arg(long, value_name = "FILE.html", default_value = "reproduce-design.html")]
-    report: PathBuf,
-}
-
-impl Design {
-    fn run(self, output: &Output) -> Result<ExitCode> {
-        files::check(&self.report)?;
-        Content::Page.check(&self.report)?;
-        let (keys, hashes) =
-            if self.full { (1_000_000_000, vec![1, 2, 6]) } else { (self.keys, (1..=12).collect()) };
-        let threads = self.threads.unwrap_or_else(parallel::default_threads);
-        let job = design::Job { keys, probes: self.probes, hashes, seed: self.seed, threads };
-        let found = progress::run(output, "measuring", |control| design::design(&job, control))?;
-        write_page(&self.report, found.page(), output)?;
-        let point = |point: &design::Point| {
-            json!({
-                "hashes": point.hashes, "predicted": found.predicted(point), "measured": point.rate(),
-                "false_positives": point.found, "probes": point.probes, "ones": point.ones,
-                "build_seconds": point.build.as_secs_f64(), "probe_seconds": point.probe.as_secs_f64(),
-            })
-        };
-        let text = format!("{}\n{}", found.table().text(), slides::REMARKS);
-        let points: Vec<_> = found.points.iter().map(point).collect();
-        output.result(text, json!({ "keys": keys, "points": points }))?;
-        Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// Writes a page, and says so.
-fn write_page(path: &Path, page: Page, output: &Output) -> Result<()> {
-    notes::write_page(output, path, page, "the same as a page, with charts")
+    Design(design::Design),
 }
 
 impl Reproduce {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
         match &self.what {
-            What::Ratings(ratings) => {
-                super::Named::outputs([&ratings.report]).and_tables(ratings.table.as_slice())
+            What::All(_) => super::Named::default(), // names of its own, in a folder
+            What::One(experiment) => {
+                super::Named::outputs(experiment.files()).and_tables(experiment.tables())
             }
-            What::Streams(streams) => streams.named(),
-            What::Speedup(speedup) => speedup.named(),
-            What::Layers(layers) => layers.named(),
-            What::Search(search) => search.named(),
-            What::Design(design) => super::Named::outputs([&design.report]),
         }
     }
 
     /// Measures it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         match self.what {
-            What::Ratings(ratings) => ratings.run(output),
-            What::Streams(streams) => streams.run(output),
-            What::Speedup(speedup) => speedup.run(output),
-            What::Layers(layers) => layers.run(output),
-            What::Search(search) => search.run(output),
-            What::Design(design) => design.run(output),
+            What::All(all) => all.run(output),
+            What::One(experiment) => {
+                let [csv, page] = experiment.files().map(PathBuf::clone);
+                experiment.check()?;
+                let findings = experiment.measure(output)?;
+                let (text, holds, json) = (findings.text(), findings.holds, findings.json.clone());
+                write(findings, &csv, &page, &Seen::now())?;
+                output.note(format!(
+                    "{}: the results; {}: a page with charts",
+                    csv.display(),
+                    page.display()
+                ));
+                output.result(text, json)?;
+                Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            }
         }
     }
 }
 
-impl Ratings {
-    fn run(self, output: &Output) -> Result<ExitCode> {
-        let Ratings { table, report, repeats } = self;
-        files::check(&report)?;
-        Content::Page.check(&report)?;
-        let scratch = TemporaryFolder::new()?;
-        let table = match table {
-            Some(table) => table,
-            None => {
-                let path = scratch.path().join("ratings.tsv");
-                files::write_whole(&path, |out| generate::ratings(out, generate::TITLES, 1))?;
-                path.display().to_string()
-            }
-        };
-        let found = progress::run(output, "measuring", |control| {
-            ratings::ratings(&table, scratch.path(), repeats, control)
-        })?;
-        write_page(&report, found.page(), output)?;
-        let run = |run: &Run| {
-            json!({
-                "fpr": run.fpr, "scheme": format!("{:?}", run.scheme).to_lowercase(), "threads": run.threads,
-                "seconds": run.time.as_secs_f64(), "test": tamis_report::check::json(&run.report),
-            })
-        };
-        let text =
-            format!("{}\n{}\n{}", found.rates().text(), found.times().text(), found.by_group(0.1).text());
-        output.result(
-            text,
-            json!({ "rows": found.rows, "runs": found.runs.iter().map(run).collect::<Vec<_>>() }),
-        )?;
-        let passed = found.runs.iter().all(|run| run.report.passed());
-        Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+impl Experiment {
+    /// The CSV and the page that it writes.
+    fn files(&self) -> [&PathBuf; 2] {
+        match self {
+            Experiment::Ratings(experiment) => [&experiment.csv, &experiment.report],
+            Experiment::Streams(experiment) => [&experiment.csv, &experiment.report],
+            Experiment::Speedup(experiment) => [&experiment.csv, &experiment.report],
+            Experiment::Layers(experiment) => [&experiment.csv, &experiment.report],
+            Experiment::Search(experiment) => [&experiment.csv, &experiment.report],
+            Experiment::Design(experiment) => [&experiment.csv, &experiment.report],
+        }
     }
+
+    /// The tables that it reads.
+    fn tables(&self) -> &[String] {
+        match self {
+            Experiment::Ratings(experiment) => experiment.table.as_slice(),
+            Experiment::Layers(experiment) => &experiment.tables,
+            Experiment::Search(experiment) => experiment.table.as_slice(),
+            Experiment::Streams(_) | Experiment::Speedup(_) | Experiment::Design(_) => &[],
+        }
+    }
+
+    /// Refuses outputs that cannot be, before anything is measured.
+    fn check(&self) -> Result<()> {
+        let [csv, page] = self.files();
+        for (path, content) in [(csv, Content::Plain(Format::Csv)), (page, Content::Page)] {
+            files::check(path)?;
+            content.check(path)?;
+        }
+        Ok(())
+    }
+
+    /// Measures it.
+    fn measure(self, output: &Output) -> Result<Findings> {
+        match self {
+            Experiment::Ratings(experiment) => experiment.measure(output),
+            Experiment::Streams(experiment) => experiment.measure(output),
+            Experiment::Speedup(experiment) => experiment.measure(output),
+            Experiment::Layers(experiment) => experiment.measure(output),
+            Experiment::Search(experiment) => experiment.measure(output),
+            Experiment::Design(experiment) => experiment.measure(output),
+        }
+    }
+}
+
+/// Where and when something was measured.
+struct Seen {
+    day: String,
+    machine: String,
+    /// How busy the machine was.
+    load: Option<f64>,
+}
+
+impl Seen {
+    fn now() -> Seen {
+        let day = calendar::day(SystemTime::now());
+        Seen { day, machine: machine::machine(), load: machine::load() }
+    }
+
+    /// In a few words.
+    fn text(&self) -> String {
+        let load = self.load.map_or(String::new(), |load| format!(", load {load:.1}"));
+        format!("{}; {}{load}", self.day, self.machine)
+    }
+}
+
+/// Writes findings as CSV and as a page, both or none.
+fn write(findings: Findings, csv: &Path, path: &Path, seen: &Seen) -> Result<()> {
+    let mut page = findings.page;
+    page.sections.push(Section::Text(format!("Measured on {}.", seen.text())));
+    let lines = findings.csv;
+    files::finish_all([files::draft(csv, |out| lines.write(out))?, notes::draft_page(path, page)?])?;
+    Ok(())
 }

@@ -11,7 +11,8 @@ use tamis_make::count_min::rank;
 use tamis_make::files;
 use tamis_make::names::Content;
 use tamis_make::number;
-use tamis_read::{Control, Sources};
+use tamis_read::{Control, Format, Sources};
+use tamis_report::{Csv, Page};
 
 use crate::arguments::{self, Columns, Reading};
 use crate::asked::Asked;
@@ -26,6 +27,7 @@ use crate::words::Flags;
 Examples:
   tamis test ratings.tamis ratings.tsv
   tamis test ratings.tamis ratings.tsv --report report.html
+  tamis test ratings.tamis ratings.tsv --csv rates.csv
   tamis test users.tamis users.csv --negatives strangers.txt --random 1e6
   tamis test users.tamis left.csv --removed gone.tamis --random 1e6
   tamis test users.tamis users.csv --adversary                      keys made for the file
@@ -75,6 +77,9 @@ pub struct Test {
     /// Write a page with charts
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
+    /// Write the results of every group as CSV
+    #[arg(long, value_name = "FILE.csv")]
+    csv: Option<PathBuf>,
     #[command(flatten)]
     columns: Columns,
     #[command(flatten)]
@@ -87,7 +92,7 @@ impl Test {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
         let filters = [Some(&self.file), self.removed.as_ref()];
-        super::Named::outputs(&self.report)
+        super::Named::outputs(self.report.iter().chain(&self.csv))
             .and_inputs(filters.into_iter().flatten())
             .and_tables(&self.inputs)
             .and_aside(&self.reading)
@@ -97,10 +102,10 @@ impl Test {
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let request = self.request();
         request.refuse_nothing().map_err(wrong)?;
-        if let Some(path) = &self.report {
+        for (path, content) in self.outputs() {
             files::check(path)?;
             files::check_is_no_input(path, Sources::named(&self.negatives))?;
-            Content::Page.check(path)?;
+            content.check(path)?;
         }
         let file = files::open(&self.file)?;
         let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;
@@ -120,7 +125,7 @@ impl Test {
                 asked.watch(&mut job.options);
                 let test = |control: &Control| check::check(&job, control);
                 let report = asked.run(output, "testing", test, |report| &report.inputs)?;
-                finish(output, &report, self.report.as_deref(), &job.filters, &job.inputs)
+                self.finish(output, &report)
             }
         }
     }
@@ -156,39 +161,47 @@ impl Test {
             spark::say_classes(output, &self.file, classes)?;
         }
         let report = Report { phases: spark::timed(&told), ..report };
-        finish(output, &report, self.report.as_deref(), &self.file, &self.inputs)
+        self.finish(output, &report)
     }
-}
 
-/// Writes the page where one is asked for, and shows the report.
-fn finish(
-    output: &Output,
-    report: &Report,
-    page: Option<&Path>,
-    filters: &Path,
-    inputs: &[String],
-) -> Result<ExitCode> {
-    if let Some(path) = page {
-        let subtitle = format!("{} tested with {}", filters.display(), inputs.join(", "));
-        let page = tamis_report::check::page(report, "How well the filters work", &subtitle, &[], &Flags);
-        notes::write_page(output, path, page, "the report")?;
+    /// The files that are written, and what is in them.
+    fn outputs(&self) -> impl Iterator<Item = (&Path, Content)> {
+        let page = self.report.as_deref().map(|path| (path, Content::Page));
+        let csv = self.csv.as_deref().map(|path| (path, Content::Plain(Format::Csv)));
+        page.into_iter().chain(csv)
     }
-    report.doubts.iter().for_each(|doubt| notes::other_class(output, filters, doubt));
-    show(output, report)
-}
 
-impl Test {
+    /// Writes the page and the CSV where they are asked for: both, or none.
+    fn write(&self, output: &Output, page: impl FnOnce(&str) -> Page, csv: Csv<'_>) -> Result<()> {
+        let subtitle = || format!("{} tested with {}", self.file.display(), self.inputs.join(", "));
+        let page =
+            self.report.as_deref().map(|path| notes::draft_page(path, page(&subtitle()))).transpose()?;
+        let csv = self.csv.as_deref().map(|path| files::draft(path, |out| csv.write(out))).transpose()?;
+        files::finish_all(page.into_iter().chain(csv))?;
+        for (path, content) in self.outputs() {
+            let what = if content == Content::Page { "the report" } else { "the results of every group" };
+            output.note(format!("{}: {what}", path.display()));
+        }
+        Ok(())
+    }
+
+    /// Writes what is asked for, and shows the report.
+    fn finish(&self, output: &Output, report: &Report) -> Result<ExitCode> {
+        let title = "How well the filters work";
+        let page = |subtitle: &str| tamis_report::check::page(report, title, subtitle, &[], &Flags);
+        self.write(output, page, tamis_report::check::csv(report))?;
+        report.doubts.iter().for_each(|doubt| notes::other_class(output, &self.file, doubt));
+        show(output, report)
+    }
+
     /// Tests sketches that count.
     fn of_counts(self, job: &rank::Job, asked: &Asked, output: &Output) -> Result<ExitCode> {
         let test = |control: &Control| rank::check(job, control);
         let report = asked.run(output, "testing", test, |report| &report.inputs)?;
         notes::skipped(output, report.skipped);
         let mut groups: Vec<&rank::GroupResult> = report.groups.iter().collect();
-        if let Some(path) = &self.report {
-            let subtitle = format!("{} tested with {}", job.sketches.display(), job.inputs.join(", "));
-            let page = tamis_report::rank::page(&report, "How well the counts work", &subtitle);
-            notes::write_page(output, path, page, "the report")?;
-        }
+        let page = |subtitle: &str| tamis_report::rank::page(&report, "How well the counts work", subtitle);
+        self.write(output, page, tamis_report::rank::csv(&report))?;
         let mut lines = tamis_report::rank::verdict(&report);
         if let Some(all) = few(&mut groups, |group| Reverse((!group.passed(), group.over))) {
             lines.push(format!(

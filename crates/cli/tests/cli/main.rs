@@ -34,6 +34,7 @@ mod reading;
 mod rebuild;
 mod records;
 mod remove;
+mod results;
 mod set_aside;
 mod states;
 mod steps;

@@ -233,7 +233,7 @@ fn a_file_that_was_replaced_while_it_is_added_to_is_not_written_over() {
 }
 
 /// Every pair of files of one command that must not be one file: `THIS` is another name of the second.
-const PAIRS: [(&str, &str); 25] = [
+const PAIRS: [(&str, &str); 29] = [
     ("build t.csv --key k -o THIS", "t.csv"),
     ("build t.csv --key k --params p.json -o THIS", "p.json"),
     ("build t.csv --key k --suffix-list list.dat -o THIS", "list.dat"),
@@ -253,10 +253,14 @@ const PAIRS: [(&str, &str); 25] = [
     ("test x.tamis t.csv --report THIS", "t.csv"),
     ("test x.tamis t.csv --report THIS", "x.tamis"),
     ("test x.tamis tables --report THIS", "tables/v.csv"),
+    ("test x.tamis t.csv --csv THIS", "t.csv"),
+    ("test x.tamis t.csv --csv THIS", "x.tamis"),
+    ("plan t.csv --key k --csv THIS", "t.csv"),
     ("inspect x.tamis --raw-bits THIS", "x.tamis"),
     ("stream --train t.csv --key k --query u.csv --query-key k --keys 99 -o THIS", "t.csv"),
     ("stream --train t.csv --key k --query u.csv --query-key k --params p.json -o THIS", "p.json"),
     ("stream --train t.csv --key k --query u.csv --query-key k --keys 99 -o out --counts THIS", "out"),
+    ("reproduce ratings t.csv --csv THIS", "t.csv"),
     ("reproduce layers t.csv --keywords g --csv l.csv --report THIS", "t.csv"),
     ("merge x.tamis x.tamis -o THIS", "x.tamis.keys"),
 ];

@@ -1,7 +1,12 @@
 //! The measured times as tables and charts, Collodi and Ghera's beside them.
 
+use std::time::Duration;
+
+use serde_json::{Value, json};
 use tamis_make::number;
-use tamis_report::{Axis, Chart, Column, Figure, Format, Mark, Page, Section, Table};
+use tamis_report::{Axis, Chart, Column, Csv, Figure, Format, Mark, Page, Section, Table, cells};
+
+use crate::Findings;
 
 use super::{Gain, PRINTED, PRINTED_BY_THREADS, Phases, Run, Scheme, Set, Speedup};
 
@@ -31,6 +36,14 @@ impl Scheme {
     pub fn name(self) -> &'static str {
         match self {
             Scheme::Printed => "Collodi and Ghera's scheme",
+            Scheme::Ours => "ours",
+        }
+    }
+
+    /// Its word in results for programs.
+    fn word(self) -> &'static str {
+        match self {
+            Scheme::Printed => "printed",
             Scheme::Ours => "ours",
         }
     }
@@ -218,6 +231,106 @@ impl Speedup {
         }
     }
 
+    /// What was found, in every form.
+    pub fn findings(&self) -> Findings {
+        let mut tables = vec![self.by_size(), self.by_threads()];
+        tables.extend(self.large());
+        tables.push(self.reports());
+        Findings {
+            name: "speedup",
+            tables,
+            remarks: vec![REMARKS.into()],
+            page: self.page(),
+            csv: self.csv(),
+            json: self.json(),
+            holds: self.holds(),
+        }
+    }
+
+    /// One line for each run; beside those of Collodi and Ghera's scheme their times.
+    fn csv(&self) -> Csv<'static> {
+        let columns = [
+            "records",
+            "sample",
+            "scheme",
+            "threads",
+            "hashes",
+            "bits",
+            "admitted",
+            "expected_admitted",
+            "rejected",
+            "false_negatives",
+            "same_answers",
+            "repeats",
+            "initialise_seconds",
+            "analyse_seconds",
+            "analyse_seconds_deviation",
+            "speedup",
+            "speedup_error_95",
+            "printed_analyse_seconds",
+        ];
+        let row = |set: &Set, run: &Run| {
+            let ((both, _), (analyse, deviation)) = (run.time(Phases::Both), run.time(Phases::Analysis));
+            let gain = set.speedup(run, Phases::Analysis);
+            cells![
+                set.records,
+                set.sample,
+                run.scheme.word(),
+                run.threads,
+                run.hashes,
+                run.bits,
+                run.admitted,
+                run.expected,
+                run.rejected(),
+                run.lost,
+                run.same,
+                run.analyse.len(),
+                both - analyse,
+                analyse,
+                deviation,
+                gain.value,
+                gain.error,
+                printed(set, run).map(|ms| ms / 1e3),
+            ]
+        };
+        let rows = self.sets.iter().flat_map(|set| set.runs.iter().map(move |run| row(set, run)));
+        Csv::new(columns, rows.collect::<Vec<_>>())
+    }
+
+    fn json(&self) -> Value {
+        let seconds = |times: &[Duration]| times.iter().map(Duration::as_secs_f64).collect::<Vec<_>>();
+        let gain = |set: &Set, run: &Run, phases| {
+            let gain = set.speedup(run, phases);
+            json!({ "value": gain.value, "error_95": gain.error, "clear": gain.is_clear() })
+        };
+        let set = |set: &Set| {
+            let run = |run: &Run| {
+                json!({
+                    "scheme": run.scheme.word(), "threads": run.threads,
+                    "hashes": run.hashes, "bits": run.bits, "analysed": run.analysed, "admitted": run.admitted,
+                    "expected_admitted": run.expected, "rejected": run.rejected(), "false_negatives": run.lost,
+                    "same_answers": run.same, "initialise_seconds": seconds(&run.initialise),
+                    "analyse_seconds": seconds(&run.analyse), "speedup": gain(set, run, Phases::Analysis),
+                    "speedup_of_both_phases": gain(set, run, Phases::Both),
+                })
+            };
+            let runs: Vec<_> = set.runs.iter().map(run).collect();
+            json!({ "records": set.records, "limit": set.limit, "sample": set.sample, "large": set.large, "runs": runs })
+        };
+        let printed = PRINTED.map(|printed| {
+            json!({
+                "records": printed.records, "sample": printed.sample, "bits": printed.bits,
+                "sequential_ms": printed.sequential, "two_threads_ms": printed.parallel, "speedup": printed.speedup(),
+            })
+        });
+        let by_threads =
+            PRINTED_BY_THREADS.map(|(threads, ms)| json!({ "threads": threads, "analyse_ms": ms }));
+        json!({
+            "cores": self.cores, "sets": self.sets.iter().map(set).collect::<Vec<_>>(),
+            "document": { "by_size": printed, "by_threads": by_threads },
+        })
+    }
+
     /// All of it as a page.
     pub fn page(&self) -> Page {
         let mut figures = vec![Figure::new("cores", self.cores.to_string())];
@@ -290,6 +403,20 @@ impl Speedup {
             y: Axis::linear("speed-up of the analysis", Format::Plain),
             marks,
         }
+    }
+}
+
+/// The milliseconds that Collodi and Ghera print for such a run.
+fn printed(set: &Set, run: &Run) -> Option<f64> {
+    let of_size =
+        PRINTED.iter().find(|printed| printed.records == set.records && set.limit == super::LIMIT)?;
+    match (run.scheme, run.threads) {
+        (Scheme::Printed, 1) => Some(of_size.sequential),
+        (Scheme::Printed, 2) => Some(of_size.parallel),
+        (Scheme::Printed, threads) if set.records == PRINTED[4].records => {
+            PRINTED_BY_THREADS.iter().find(|(of, _)| *of == threads).map(|(_, ms)| *ms)
+        }
+        _ => None,
     }
 }
 

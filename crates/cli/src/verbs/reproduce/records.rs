@@ -1,15 +1,11 @@
 //! The experiments of Sharma with records.
 
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 use tamis::key::{Column, Field};
-use tamis_lab::{layers, search};
-use tamis_make::files;
-use tamis_make::names::Content;
-use tamis_read::Format;
+use tamis_lab::{Findings, layers, search};
 
 use crate::show::Output;
 use crate::{arguments, progress};
@@ -23,16 +19,16 @@ Examples:
   tamis reproduce layers films.csv --keywords tags:split=';' --csv films-layers.csv")]
 pub(super) struct Layers {
     /// netflix_titles.csv, tmdb_5000_movies.csv or others; without any the data is generated
-    tables: Vec<String>,
+    pub(super) tables: Vec<String>,
     /// The columns of keywords, as `build` takes them [default: those known of the two tables]
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     keywords: Vec<Field>,
     /// Write the results as CSV
     #[arg(long, value_name = "FILE.csv", default_value = "reproduce-layers.csv")]
-    csv: PathBuf,
+    pub(super) csv: PathBuf,
     /// Write a page with charts
     #[arg(long, value_name = "FILE.html", default_value = "reproduce-layers.html")]
-    report: PathBuf,
+    pub(super) report: PathBuf,
 }
 
 /// Sharma: linear and binary search, hash table, Bloom and multi-layer filter
@@ -43,7 +39,7 @@ Examples:
   tamis reproduce search --most 1e6")]
 pub(super) struct Search {
     /// A table; without one the data is generated
-    table: Option<String>,
+    pub(super) table: Option<String>,
     /// The column of the records, with steps
     #[arg(long, value_name = "COLUMN[:STEPS]", requires = "table")]
     key: Option<Field>,
@@ -55,32 +51,15 @@ pub(super) struct Search {
     fpr: f64,
     /// Write the results as CSV
     #[arg(long, value_name = "FILE.csv", default_value = "reproduce-search.csv")]
-    csv: PathBuf,
+    pub(super) csv: PathBuf,
     /// Write a page with charts
     #[arg(long, value_name = "FILE.html", default_value = "reproduce-search.html")]
-    report: PathBuf,
-}
-
-/// Writes the results as CSV and as a page.
-fn write_both(output: &Output, csv: (&Path, String), page: (&Path, String)) -> Result<()> {
-    let draft = |(path, text): (&Path, &str)| files::draft(path, |out| out.write_all(text.as_bytes()));
-    files::finish_all([draft((csv.0, &csv.1))?, draft((page.0, &page.1))?])?;
-    output.note(format!("{}: the results; {}: a page with charts", csv.0.display(), page.0.display()));
-    Ok(())
+    pub(super) report: PathBuf,
 }
 
 impl Layers {
-    /// The files that it names.
-    pub(super) fn named(&self) -> crate::verbs::Named<'_> {
-        crate::verbs::Named::outputs([&self.csv, &self.report]).and_tables(&self.tables)
-    }
-
     /// Measures it.
-    pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
-        for (path, content) in [(&self.csv, Content::Plain(Format::Csv)), (&self.report, Content::Page)] {
-            files::check(path)?;
-            content.check(path)?;
-        }
+    pub(super) fn measure(self, output: &Output) -> Result<Findings> {
         let sets = progress::run(output, "measuring", |control| {
             let mut sets = if self.tables.is_empty() { layers::generated() } else { Vec::new() };
             for table in &self.tables {
@@ -94,27 +73,13 @@ impl Layers {
             }
             sets.iter().map(|set| layers::measure(set, control)).collect()
         })?;
-        let found = tamis_lab::Layers { sets };
-        write_both(output, (&self.csv, found.csv()), (&self.report, found.page().html()))?;
-        let mut text = format!("{}\n{}\n", found.rates().text(), found.gains().text());
-        text.extend(found.verdict().into_iter().map(|line| line + "\n"));
-        output.result(text, found.json())?;
-        Ok(ExitCode::SUCCESS)
+        Ok(tamis_lab::Layers { sets }.findings())
     }
 }
 
 impl Search {
-    /// The files that it names.
-    pub(super) fn named(&self) -> crate::verbs::Named<'_> {
-        crate::verbs::Named::outputs([&self.csv, &self.report]).and_tables(self.table.as_slice())
-    }
-
     /// Measures it.
-    pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
-        for (path, content) in [(&self.csv, Content::Plain(Format::Csv)), (&self.report, Content::Page)] {
-            files::check(path)?;
-            content.check(path)?;
-        }
+    pub(super) fn measure(self, output: &Output) -> Result<Findings> {
         let key = self.key.unwrap_or(Field { column: Column::Line, steps: Vec::new() });
         let found = progress::run(output, "measuring", |control| {
             let (name, records) = match &self.table {
@@ -123,10 +88,6 @@ impl Search {
             };
             search::search(name, &records, self.most, self.fpr, control)
         })?;
-        write_both(output, (&self.csv, found.csv()), (&self.report, found.page().html()))?;
-        let text: Vec<String> = found.sizes().into_iter().map(|size| found.at(size).text()).collect();
-        output.result(text.join("\n"), found.json())?;
-        let sound = found.runs.iter().all(|run| run.false_negatives == 0);
-        Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(found.findings())
     }
 }

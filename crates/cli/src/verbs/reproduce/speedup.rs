@@ -1,17 +1,11 @@
 //! The experiment of Collodi and Ghera with threads.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::{Value, json};
-use tamis_lab::speedup::{self, Phases};
-use tamis_make::files;
-use tamis_make::names::Content;
+use tamis_lab::{Findings, speedup};
 
-use super::write_page;
 use crate::show::Output;
 use crate::{arguments, progress};
 
@@ -42,9 +36,12 @@ pub(super) struct Speedup {
     /// The seed of the words and of the samples
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Write the results as CSV: a line for each run
+    #[arg(long, value_name = "FILE.csv", default_value = "reproduce-speedup.csv")]
+    pub(super) csv: PathBuf,
     /// Write a page with charts
     #[arg(long, value_name = "FILE.html", default_value = "reproduce-speedup.html")]
-    report: PathBuf,
+    pub(super) report: PathBuf,
 }
 
 fn count_or_none(text: &str) -> Result<u64, String> {
@@ -52,14 +49,8 @@ fn count_or_none(text: &str) -> Result<u64, String> {
 }
 
 impl Speedup {
-    /// The files that it names.
-    pub(super) fn named(&self) -> crate::verbs::Named<'_> {
-        crate::verbs::Named::outputs([&self.report])
-    }
-
-    pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
-        files::check(&self.report)?;
-        Content::Page.check(&self.report)?;
+    /// Measures it.
+    pub(super) fn measure(self, output: &Output) -> Result<Findings> {
         let repeats = self.repeats.max(1);
         let job = speedup::Job {
             sizes: self.sizes,
@@ -70,46 +61,6 @@ impl Speedup {
             seed: self.seed,
         };
         let found = progress::run(output, "measuring", |control| speedup::speedup(&job, control))?;
-        write_page(&self.report, found.page(), output)?;
-        let mut tables = vec![found.by_size(), found.by_threads()];
-        tables.extend(found.large());
-        tables.push(found.reports());
-        let text: String = tables.iter().map(|table| table.text() + "\n").collect();
-        output.result(format!("{text}{}\n", speedup::REMARKS), speedup_json(&found))?;
-        Ok(if found.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(found.findings())
     }
-}
-
-fn speedup_json(found: &speedup::Speedup) -> Value {
-    let seconds = |times: &[Duration]| times.iter().map(Duration::as_secs_f64).collect::<Vec<_>>();
-    let gain = |set: &speedup::Set, run: &speedup::Run, phases| {
-        let gain = set.speedup(run, phases);
-        json!({ "value": gain.value, "error_95": gain.error, "clear": gain.is_clear() })
-    };
-    let set = |set: &speedup::Set| {
-        let run = |run: &speedup::Run| {
-            json!({
-                "scheme": format!("{:?}", run.scheme).to_lowercase(), "threads": run.threads,
-                "hashes": run.hashes, "bits": run.bits, "analysed": run.analysed, "admitted": run.admitted,
-                "expected_admitted": run.expected, "rejected": run.rejected(), "false_negatives": run.lost,
-                "same_answers": run.same, "initialise_seconds": seconds(&run.initialise),
-                "analyse_seconds": seconds(&run.analyse), "speedup": gain(set, run, Phases::Analysis),
-                "speedup_of_both_phases": gain(set, run, Phases::Both),
-            })
-        };
-        let runs: Vec<_> = set.runs.iter().map(run).collect();
-        json!({ "records": set.records, "limit": set.limit, "sample": set.sample, "large": set.large, "runs": runs })
-    };
-    let printed = speedup::PRINTED.map(|printed| {
-        json!({
-            "records": printed.records, "sample": printed.sample, "bits": printed.bits,
-            "sequential_ms": printed.sequential, "two_threads_ms": printed.parallel, "speedup": printed.speedup(),
-        })
-    });
-    let by_threads =
-        speedup::PRINTED_BY_THREADS.map(|(threads, ms)| json!({ "threads": threads, "analyse_ms": ms }));
-    json!({
-        "cores": found.cores, "sets": found.sets.iter().map(set).collect::<Vec<_>>(),
-        "document": { "by_size": printed, "by_threads": by_threads },
-    })
 }

@@ -1,16 +1,14 @@
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tamis_lab::{generate, streams};
-use tamis_make::files;
+use serde_json::{Value, json};
+use tamis_lab::{Findings, generate, streams};
 use tamis_make::leftovers::TemporaryFolder;
-use tamis_make::names::Content;
 use tamis_make::parallel;
 
-use super::write_page;
 use crate::show::{Output, usage};
+use crate::spark::On;
 use crate::{arguments, progress};
 
 /// Fragkoulis: a filter and counts learn one stream of addresses and answer another
@@ -19,9 +17,14 @@ use crate::{arguments, progress};
 Examples:
   tamis reproduce streams
   tamis reproduce streams --rows 20M --queries 20M --batch 1M --epsilon 1e-6
+  tamis reproduce streams --on 'local[2]'              and his design on Spark Structured Streaming
+
+With --on, the same addresses go through Fragkoulis's design on Spark in the same run: positions as keys, \
+duplicates removed in each batch, the state kept by Spark, answers by a join; no code of tamis. The files are \
+temporary ones of this machine, which all workers must see.
 
 Exits with 1 if an answer is missing, or an estimate below the truth.")]
-pub struct Streams {
+pub(super) struct Streams {
     /// Addresses that are learned
     #[arg(long, value_parser = arguments::count, default_value_t = 2_000_000)]
     rows: u64,
@@ -52,20 +55,19 @@ pub struct Streams {
     /// Threads [default: all]
     #[arg(long, value_parser = arguments::threads)]
     threads: Option<usize>,
+    /// Write the results as CSV: a line for each run
+    #[arg(long, value_name = "FILE.csv", default_value = "reproduce-streams.csv")]
+    pub(super) csv: PathBuf,
     /// Write a page with charts
     #[arg(long, value_name = "FILE.html", default_value = "reproduce-streams.html")]
-    report: PathBuf,
+    pub(super) report: PathBuf,
+    #[command(flatten)]
+    on: On,
 }
 
 impl Streams {
-    /// The files that it names.
-    pub(super) fn named(&self) -> crate::verbs::Named<'_> {
-        crate::verbs::Named::outputs([&self.report])
-    }
-
-    pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
-        files::check(&self.report)?;
-        Content::Page.check(&self.report)?;
+    /// Measures it.
+    pub(super) fn measure(self, output: &Output) -> Result<Findings> {
         if !(1..=generate::ADDRESSES).contains(&self.distinct) {
             return usage("--distinct lies between 1 and 2^32, the number of addresses");
         }
@@ -81,12 +83,16 @@ impl Streams {
             threads: self.threads.unwrap_or_else(parallel::default_threads),
         };
         let scratch = TemporaryFolder::new()?;
-        let found =
+        let mut found =
             progress::run(output, "streaming", |control| streams::streams(&job, scratch.path(), control))?;
-        write_page(&self.report, found.page(), output)?;
-        let tables = [found.speed(), found.filters(), found.counts()].map(|table| table.text());
-        let text = format!("{}\n{}", tables.join("\n"), streams::REMARKS);
-        output.result(text, found.json())?;
-        Ok(if found.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        if let Some(on) = self.on.name() {
+            let requests = streams::requests(&job, scratch.path(), found.data.len())?;
+            let jobs: Vec<Value> =
+                requests.into_iter().map(|request| json!({ "job": "streams", "request": request })).collect();
+            let told =
+                self.on.run(output, "streaming on Spark", json!({ "job": "several", "request": jobs }))?;
+            found.beside(on, told["told"].as_array().map_or(&[], Vec::as_slice), scratch.path())?;
+        }
+        Ok(found.findings())
     }
 }

@@ -1,5 +1,5 @@
-"""What ``spark-submit`` runs for ``tamis build``, ``test`` and ``filter`` with ``--on``: a job as plain data in a
-file, and numbers back in another."""
+"""What ``spark-submit`` runs for ``tamis build``, ``test``, ``filter`` and ``reproduce`` with ``--on``: a job as plain
+data in a file, and numbers back in another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, Optional
 import tamis
 from tamis import Sketch, _tamis
 from tamis._sketch import make_known, params_as_json
-from tamis.spark import _batch, _files, _read
+from tamis.spark import _batch, _files, _published, _read
 from tamis.spark._filter import filter_source
 from tamis.spark._session import check_version, explained
 from tamis.spark._tasks import marked
@@ -94,17 +94,24 @@ def run(job: Mapping[str, Any], begun: float) -> dict[str, Any]:
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(spark.sparkContext, done), daemon=True)
     watcher.start()
-    since = time.monotonic()
     try:
         with explained():
-            told, phase = _JOBS[job["job"]](spark, job["request"])
+            told = _do(spark, job, seconds)
     finally:
         done.set()
         watcher.join()
-        since = time.monotonic() - since
         spark.stop()
-    seconds[phase] = since
     return {**told, "seconds": seconds}
+
+
+def _do(spark: Any, job: Mapping[str, Any], seconds: dict[str, float]) -> dict[str, Any]:
+    """Does a job, or several one after the other, and adds the time of each to that of its phase."""
+    if job["job"] == "several":
+        return {"told": [_do(spark, one, seconds) for one in job["request"]]}
+    since = time.monotonic()
+    told, phase = _JOBS[job["job"]](spark, job["request"])
+    seconds[phase] = seconds.get(phase, 0.0) + time.monotonic() - since
+    return told
 
 
 def _watch(context: Any, done: threading.Event) -> None:
@@ -194,7 +201,11 @@ def _filter(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str
         raise
 
 
-_JOBS = {"build": _build, "test": _test, "filter": _filter}
+def _streams(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    return _published.streams(spark, request), "stream"
+
+
+_JOBS = {"build": _build, "test": _test, "filter": _filter, "streams": _streams}
 
 if __name__ == "__main__":
     main()
