@@ -369,7 +369,7 @@ def test_a_job_filters_to_the_formats_of_spark(spark: Any, tmp_path: Path) -> No
     tamis.build({"who": ["ann", "b,ob"]}, key="who", fpr=1e-9).save(filters)
     asked = {
         "inputs": [str(data)], "filters": str(filters), "output": None, "output_format": None, "invert": False,
-        "group": None, "bad_rows": "skip",
+        "partial": False, "group": None, "bad_rows": "skip",
     }
     numbers = {"records": 4, "admitted": 2, "keyless": 1, "quoted": ["csv"], "classes": []}
     assert job._filter(spark, asked)[0] == numbers

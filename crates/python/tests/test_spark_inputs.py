@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 def _filter(spark: Any, filters: Path, inputs: list[Path], output: Optional[Path], **more: Any) -> dict[str, int]:
     asked = {
         "inputs": [str(path) for path in inputs], "filters": str(filters), "output": output and str(output),
-        "output_format": None, "invert": False, "group": None, "bad_rows": "skip", **more,
+        "output_format": None, "invert": False, "partial": False, "group": None, "bad_rows": "skip", **more,
     }
     told: dict[str, int] = job._filter(spark, asked)[0]
     return told
@@ -78,6 +78,23 @@ def test_lines_pass_that_pass_on_one_machine_and_as_they_are(
     assert (told["records"] - told["admitted"] if invert else told["admitted"]) == len(expected)
     if header:
         assert all(path.read_bytes().split(b"\n")[:1] == header for path in there.glob("part-*"))
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_records_are_asked_partially_on_executors_too(spark: Any, tmp_path: Path, form: str) -> None:
+    filters, data = tmp_path / "f.tamis", tmp_path / f"asked.{form}"
+    rows = {"tags": ["space, alien", "love, war"]}
+    tamis.build(rows, keywords="tags:split=,", kind="layered", layers=2, fpr=1e-6).save(filters)
+    asked = ["love, war", "space", "space, war", "war"]
+    if form == "csv":
+        data.write_text("tags\n" + "".join(f'"{tags}"\n' for tags in asked))
+    else:
+        pq.write_table(pa.table({"tags": asked}), data)
+    assert _filter(spark, filters, [data], None)["admitted"] == 1
+    assert _filter(spark, filters, [data], None, partial=True)["admitted"] == 3
+    tamis.build(rows, keywords="tags:split=,").save(filters)
+    with pytest.raises(ValueError, match="blocked has none"):
+        _filter(spark, filters, [data], None, partial=True)
 
 
 def test_lines_that_passed_become_other_formats(spark: Any, tmp_path: Path) -> None:
