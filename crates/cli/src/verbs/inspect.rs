@@ -175,6 +175,9 @@ impl More {
         for (name, text) in [("note", &about.note), ("source", &about.source)] {
             lines.extend(text.as_ref().map(|text| format!("{name}: {}", printable(text.as_bytes()))));
         }
+        if file.keys_are_counted() {
+            lines.push("planned keys were counted when it was built, and are exact".into());
+        }
         if !about.classes.is_empty() {
             lines.push(format!("keys made from {}", classes::words(about.key_classes())));
         }

@@ -353,6 +353,9 @@ fn the_size_of_the_set_is_exact_where_it_is_known_and_else_an_estimate() {
     ] {
         folder.ok(&format!("build s.txt {build} -o s.tamis"));
         assert!(size("s.tamis").contains(expected), "{build}: {}", size("s.tamis"));
+        if build == "--exact" {
+            assert!(size("s.tamis --strict").contains(expected), "{}", size("s.tamis --strict"));
+        }
         let _ = std::fs::remove_file(folder.path("s.tamis.keys"));
     }
     // What is added or merged was not counted.

@@ -91,7 +91,7 @@ pub(super) fn shared(filters: &Filters<'_>, groups: &[usize], keys: (f64, f64)) 
 
 /// The size of the set of one filter, where it is known exactly. That of several is not: they may share keys.
 pub(super) fn exact(path: &Path, file: &Mapped, groups: &[usize]) -> Option<Exact> {
-    let (params, tallies) = (file.params(), file.tallies());
+    let params = file.params();
     let &[group] = groups else { return None };
     let planned = params.groups[group].keys();
     if params.common.kind == Kind::Fuse {
@@ -103,10 +103,7 @@ pub(super) fn exact(path: &Path, file: &Mapped, groups: &[usize]) -> Option<Exac
     {
         return Some(Exact { keys: store.pairs(), by: KnownBy::Keys });
     }
-    let rows = tallies.iter().fold(0u64, |all, tally| all.saturating_add(tally.rows));
-    let unchanged =
-        file.about().counted == Some(rows) && tallies.iter().all(|tally| tally.beside.removed() == 0);
-    unchanged.then_some(Exact { keys: planned, by: KnownBy::Count })
+    file.keys_are_counted().then_some(Exact { keys: planned, by: KnownBy::Count })
 }
 
 /// The records to expect that passed wrongly, where this many did not pass.

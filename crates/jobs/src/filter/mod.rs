@@ -389,6 +389,10 @@ fn report(
         phases,
         ..described(file, &sieving.filters, &groups)
     };
+    // Only where somebody will see it; what was removed is not counted.
+    if job.output != Destination::Stdout && !sieving.filters.are_pairs() {
+        report.exact = expected::exact(&job.filters, file, &groups);
+    }
     if exactly.is_some() {
         report.false_admissions = Some(0.0);
         return Ok(report);
@@ -404,9 +408,6 @@ fn report(
             report.lost = Some((rate, counts.admitted as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE)));
         }
         report.keys = report.keys.map(|keys| expected::shared(&sieving.filters, &groups, keys));
-        if !sieving.filters.are_pairs() {
-            report.exact = expected::exact(&job.filters, file, &groups);
-        }
         let (rate, false_admissions) = expectation(sieving, &counts, &rates);
         report.rate = Some(rate);
         report.false_admissions = Some(false_admissions.min(counts.admitted as f64));

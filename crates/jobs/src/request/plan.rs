@@ -14,6 +14,9 @@ use tamis_make::count;
 use tamis_make::design::{Room, Wishes, design};
 use tamis_make::opt;
 
+/// The sections of a file begin at multiples of this.
+const LINE_BYTES: u64 = 64;
+
 /// What is asked of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -169,6 +172,10 @@ impl PlanJob {
             }
             (Some(bits), None) if chosen => Ok(Some(Room::Exactly(bits))),
             (Some(bits), None) => Ok(Some(Room::AtMost(bits))),
+            // A filter takes whole lines of a file; where it is asked how many keys fit, nothing is made.
+            (None, Some(bytes)) if self.sizes.keys.is_some() => {
+                Ok(Some(Room::AtMost((bytes / LINE_BYTES * LINE_BYTES).saturating_mul(8))))
+            }
             (None, bytes) => Ok(bytes.map(|bytes| Room::AtMost(bytes.saturating_mul(8)))),
         }
     }

@@ -104,6 +104,13 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         &self.about
     }
 
+    /// Whether the keys of each group are known to be a count, and not a plan: they were counted when the file
+    /// was built, and no rows came or went since.
+    pub fn keys_are_counted(&self) -> bool {
+        let rows = self.tallies.iter().fold(0u64, |all, tally| all.saturating_add(tally.rows));
+        self.about.counted == Some(rows) && self.tallies.iter().all(|tally| tally.beside.removed() == 0)
+    }
+
     /// The data area: all sections.
     pub fn data(&self) -> &[u64] {
         bytemuck::cast_slice(&self.bytes[self.data.0..self.data.0 + self.data.1])
