@@ -209,7 +209,7 @@ fn the_contents_of_sketches_that_count_are_their_counters() {
 fn the_grid_of_ratings_has_both_formulas_and_what_was_printed() {
     let folder = Folder::new();
     let found = folder.ok("reproduce ratings --rows 4000 --repeats 1");
-    for says in ["p = 0.001: true rate", "p = 0.1: as Patimo divides", "p = 0.05: Patimo prints", "0.0939"] {
+    for says in ["p = 0.001  FP/(FP+TN)  printed  p = 0.01  FP/(FP+TN)", "p = 0.1  FP/(FP+TN)", "0.0939"] {
         assert!(found.contains(says), "{says}: {found}");
     }
     let listed = rows(&folder.text("reproduce-ratings.csv"));

@@ -41,6 +41,9 @@ pub const WHY: &str = "Patimo divides the false positives by (false positives + 
 true negatives all rows outside the group. These include the false positives, which so count twice below the line: a true \
 rate r is printed as r / (1 + r). He prints 0.0914 where the rate is 0.1007; at one in a thousand the two agree.";
 
+/// A name, a scheme, and where it ran with a number of workers.
+type Program = (String, Ours, fn(usize) -> Place);
+
 impl Reproduction {
     fn find(&self, fpr: f64, scheme: Ours, place: Place) -> Option<&Run> {
         self.runs.iter().find(|run| run.fpr == fpr && run.scheme == scheme && run.place == place)
@@ -55,19 +58,21 @@ impl Reproduction {
     /// and what he prints.
     pub fn grid(&self) -> Table {
         let mut columns = vec![Column::right("rating")];
-        let mut rows: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        let mut rows: BTreeMap<(i64, String), Vec<String>> = BTreeMap::new();
         for fpr in RATES {
-            let names = ["true rate", "as Patimo divides", "Patimo prints"];
-            columns.extend(names.map(|name| Column::right(format!("p = {fpr}: {name}"))));
+            columns.extend([&*format!("p = {fpr}"), "FP/(FP+TN)", "printed"].map(Column::right));
             for (group, filter) in self.shown(fpr, Ours::Printed).into_iter().flat_map(filters) {
-                let rating: u64 = group.group.to_string().parse().unwrap_or(u64::MAX);
-                let row = rows.entry(rating).or_insert_with(|| vec![group.group.to_string()]);
+                let name = group.group.to_string();
+                let place = (name.parse().unwrap_or(i64::MAX), name.clone()); // 10 after 9
+                let row = rows.entry(place).or_insert_with(|| vec![name]);
                 row.extend([filter.rate(), as_printed(filter)].map(|rate| format!("{rate:.4}")));
                 row.push(printed(group, fpr).map_or(String::new(), |rate| format!("{rate:.4}")));
             }
         }
         Table {
-            caption: "Rates of false positives by rating and target, Patimo's scheme".into(),
+            caption: "Rates of false positives by rating and target p, Patimo's scheme: the true rate, the rate as \
+                      he divides, and what he prints"
+                .into(),
             columns,
             rows: rows.into_values().collect(),
             notes: vec![WHY.into()],
@@ -162,8 +167,8 @@ impl Reproduction {
         all.into_iter().collect()
     }
 
-    /// What was measured: a name, a scheme, and where it ran.
-    fn programs(&self) -> Vec<(String, Ours, fn(usize) -> Place)> {
+    /// What was measured.
+    fn programs(&self) -> Vec<Program> {
         let here =
             Ours::ALL.map(|scheme| (scheme.name().to_owned(), scheme, Place::Threads as fn(usize) -> Place));
         let there = self.on.as_ref().map(|on| {
@@ -377,7 +382,7 @@ impl Reproduction {
                 ],
             });
         }
-        let line = |(name, scheme, place): (String, Ours, fn(usize) -> Place)| {
+        let line = |(name, scheme, place): Program| {
             let points = self.workers().into_iter().filter_map(move |workers| {
                 Some((workers as f64, self.find(0.01, scheme, place(workers))?.time().as_secs_f64()))
             });

@@ -39,7 +39,8 @@ def streams(spark: Any, request: Mapping[str, Any]) -> dict[str, float]:
 def _cut(path: str, folder: str, lines: int) -> str:
     """Cuts a file into files of so many lines, which Spark takes one by one in the order of their times."""
     os.makedirs(folder)
-    begun, names = time.time(), []
+    begun = time.time()
+    names: list[str] = []
     with open(path, encoding="ascii") as file:
         while part := list(islice(file, lines)):
             names.append(os.path.join(folder, f"{len(names):06d}.txt"))
