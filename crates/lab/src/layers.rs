@@ -90,7 +90,7 @@ impl refusal::Refusal for Refusal {
 /// The unique records of a table.
 pub fn read(path: &str, fields: Vec<Field>, control: &Control) -> Result<DataSet> {
     let fields: Vec<Field> = fields.into_iter().map(Field::of_keywords).collect();
-    let recipe = Recipe { key: fields, group: None, weight: None, null: None };
+    let recipe = Recipe { key: fields, ..Recipe::lines() };
     let Distinct { keys, skipped } = Distinct::of_table(path, &recipe, control)?;
     let hashed = |record: &[u8]| keywords_of(record).map(|word| Scheme::DEFAULT.identity(word)).collect();
     let records: Vec<Vec<u64>> = keys.iter().map(hashed).collect();

@@ -13,7 +13,7 @@ use tamis_make::spread;
 use tamis_read::Error;
 
 use super::{explain, inspect};
-use crate::arguments::{Counting, Keys, Kinds, Reading, Sizes, memory, share};
+use crate::arguments::{Counting, Keys, Kinds, Reading, Records, Sizes, memory, share};
 use crate::show::{Output, wrong};
 use crate::spark::{self, On};
 use crate::{notes, progress};
@@ -28,6 +28,7 @@ Examples:
   tamis build 'logs/*.ndjson.gz' --key user.id --size 64MB -o users.tamis
   tamis build visits.parquet --key user --key day -o visits.tamis      a compound key
   tamis build movies.csv --kind layered --keywords keywords:split=',' --fpr 0.05 -o movies.tamis
+  tamis build docs/ --record file --key :words,stop=en,stem=en --group '(file)' -o index.tamis
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
   tamis build allow.csv --key email:trim,lower --exact -o allow.tamis  keeps the keys, too
@@ -48,6 +49,8 @@ pub struct Build {
     output: Option<PathBuf>,
     #[command(flatten)]
     keys: Keys,
+    #[command(flatten)]
+    records: Records,
     #[command(flatten)]
     kinds: Kinds,
     #[command(flatten)]
@@ -149,7 +152,7 @@ impl Build {
         Ok(BuildJob {
             inputs: self.inputs.clone(),
             reading: self.reading.request(),
-            keys: self.keys.request(),
+            keys: self.records.with(&self.keys),
             kinds: self.kinds.request(),
             sizes: self.sizes.request(),
             counting: self.counting.request(),

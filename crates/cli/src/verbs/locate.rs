@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 use tamis::key::{BadValue, Column};
 use tamis::params::Name;
-use tamis_jobs::locate::Sought;
+use tamis_jobs::locate::{Sought, Wanted};
 use tamis_jobs::query::Asker;
 use tamis_make::files;
 use tamis_make::text::printable;
@@ -96,8 +96,9 @@ impl Locate {
                 bad = refused(&key, &why);
             }
         }
-        let located =
-            progress::run(output, "asking", |control| sought.locate(parallel::default_threads(), control))?;
+        let located = progress::run(output, "asking", |control| {
+            sought.locate(Wanted::Any, parallel::default_threads(), control)
+        })?;
         let names = located.groups.iter().map(|&group| &params.groups[group].group);
         if sought.keys() > 0 || !bad {
             output.note(format!(

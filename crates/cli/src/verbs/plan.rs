@@ -15,7 +15,7 @@ use tamis_make::number;
 use tamis_report::plan::{self, Counters};
 use tamis_report::{plot, stacked_svg};
 
-use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes};
+use crate::arguments::{self, Counting, Keys, Kinds, Reading, Records, Sizes};
 use crate::show::{FEW, Largest, Output, Sheet, print, wrong};
 use crate::{notes, progress};
 
@@ -67,6 +67,8 @@ pub struct Plan {
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
+    records: Records,
+    #[command(flatten)]
     kinds: Kinds,
     #[command(flatten)]
     counting: Counting,
@@ -104,7 +106,7 @@ impl Plan {
         PlanJob {
             inputs: self.inputs.clone(),
             reading: self.reading.request(),
-            key: self.keys.request(),
+            key: self.records.with(&self.keys),
             kinds: self.kinds.request(),
             sizes: self.sizes.request(),
             bits: self.bits,

@@ -78,7 +78,11 @@ pub struct Build {
 
 /// Refuses options that given parameters fix.
 pub fn refuse_fixed(kinds: &Kinds, keys: &Keys, sizes: &Sizes, counting: &Counting) -> Result<(), Refusal> {
-    let null = chosen(&[(keys.null.is_some(), opt::NULL)]);
+    let null = chosen(&[
+        (keys.null.is_some(), opt::NULL),
+        (keys.record.is_some(), opt::RECORD),
+        (keys.each_keyword, opt::EACH_KEYWORD),
+    ]);
     let given = [kinds.given(), null, sizes.given(), counting.given()].concat();
     if given.is_empty() { Ok(()) } else { Err(Refusal::Fixed(given)) }
 }
@@ -129,6 +133,7 @@ impl BuildJob {
     pub fn refuse_spread(&self, others: &[(bool, Opt)]) -> Result<(), Refusal> {
         let own = [
             (self.exact, opt::EXACT),
+            (self.keys.record.is_some(), opt::RECORD),
             (self.memory.is_some(), opt::MEMORY),
             (self.heavy.is_some(), opt::HEAVY),
             (self.distinct, opt::DISTINCT),
