@@ -6,10 +6,13 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use tamis::key::{Column, Field};
-use tamis_lab::{layers, search};
+use tamis::layered::MOST_LAYERS;
+use tamis_lab::{documents, layers, search};
 use tamis_make::files;
+use tamis_make::leftovers::TemporaryFolder;
 use tamis_make::names::Content;
 use tamis_read::Format;
+use tamis_report::Section;
 
 use crate::show::Output;
 use crate::{arguments, progress};
@@ -20,6 +23,7 @@ use crate::{arguments, progress};
 Examples:
   tamis reproduce layers
   tamis reproduce layers netflix_titles.csv tmdb_5000_movies.csv
+  tamis reproduce layers --fpr 0.01 --layers 4
   tamis reproduce layers films.csv --keywords tags:split=';' --csv films-layers.csv")]
 pub(super) struct Layers {
     /// netflix_titles.csv, tmdb_5000_movies.csv or others; without any the data is generated
@@ -27,6 +31,12 @@ pub(super) struct Layers {
     /// The columns of keywords, as `build` takes them [default: those known of the two tables]
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     keywords: Vec<Field>,
+    /// The rate of a single layer
+    #[arg(long, value_parser = arguments::rate, default_value_t = layers::FPR)]
+    fpr: f64,
+    /// The layers of the multi-layer filter [default: the mean number of keywords / hashes, rounded]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_LAYERS)))]
+    layers: Option<u32>,
     /// Write the results as CSV
     #[arg(long, value_name = "FILE.csv", default_value = "reproduce-layers.csv")]
     csv: PathBuf,
@@ -56,6 +66,9 @@ pub(super) struct Search {
     /// Write the results as CSV
     #[arg(long, value_name = "FILE.csv", default_value = "reproduce-search.csv")]
     csv: PathBuf,
+    /// Write the results of the search for documents as CSV
+    #[arg(long, value_name = "FILE.csv", default_value = "reproduce-search-documents.csv")]
+    documents_csv: PathBuf,
     /// Write a page with charts
     #[arg(long, value_name = "FILE.html", default_value = "reproduce-search.html")]
     report: PathBuf,
@@ -81,6 +94,7 @@ impl Layers {
             files::check(path)?;
             content.check(path)?;
         }
+        let choice = layers::Choice { fpr: self.fpr, layers: self.layers };
         let sets = progress::run(output, "measuring", |control| {
             let mut sets = if self.tables.is_empty() { layers::generated() } else { Vec::new() };
             for table in &self.tables {
@@ -92,9 +106,9 @@ impl Layers {
                     sets.push(layers::read(table, self.keywords.clone(), control)?);
                 }
             }
-            sets.iter().map(|set| layers::measure(set, control)).collect()
+            sets.iter().map(|set| layers::measure(set, choice, control)).collect()
         })?;
-        let found = tamis_lab::Layers { sets };
+        let found = tamis_lab::Layers { sets, choice };
         write_both(output, (&self.csv, found.csv()), (&self.report, found.page().html()))?;
         let mut text = format!("{}\n{}\n", found.rates().text(), found.gains().text());
         text.extend(found.verdict().into_iter().map(|line| line + "\n"));
@@ -106,27 +120,50 @@ impl Layers {
 impl Search {
     /// The files that it names.
     pub(super) fn named(&self) -> crate::verbs::Named<'_> {
-        crate::verbs::Named::outputs([&self.csv, &self.report]).and_tables(self.table.as_slice())
+        crate::verbs::Named::outputs([&self.csv, &self.documents_csv, &self.report])
+            .and_tables(self.table.as_slice())
     }
 
     /// Measures it.
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
-        for (path, content) in [(&self.csv, Content::Plain(Format::Csv)), (&self.report, Content::Page)] {
+        let csv = Content::Plain(Format::Csv);
+        for (path, content) in [(&self.csv, csv), (&self.documents_csv, csv), (&self.report, Content::Page)] {
             files::check(path)?;
             content.check(path)?;
         }
         let key = self.key.unwrap_or(Field { column: Column::Line, steps: Vec::new() });
-        let found = progress::run(output, "measuring", |control| {
+        let scratch = TemporaryFolder::new()?;
+        let (found, documents) = progress::run(output, "measuring", |control| {
             let (name, records) = match &self.table {
                 Some(table) => (format!("{table} {key}"), search::read(table, &key, control)?),
                 None => ("generated titles".into(), search::generated()),
             };
-            search::search(name, &records, self.most, self.fpr, control)
+            let documents = match &self.table {
+                Some(_) => documents::measure(name.clone(), &records, self.fpr, scratch.path(), control)?,
+                None => {
+                    let (name, texts) = ("generated documents".into(), documents::generated());
+                    documents::measure(name, &texts, self.fpr, scratch.path(), control)?
+                }
+            };
+            Ok((search::search(name, &records, self.most, self.fpr, control)?, documents))
         })?;
-        write_both(output, (&self.csv, found.csv()), (&self.report, found.page().html()))?;
-        let text: Vec<String> = found.sizes().into_iter().map(|size| found.at(size).text()).collect();
-        output.result(text.join("\n"), found.json())?;
-        let sound = found.runs.iter().all(|run| run.false_negatives == 0);
+        let draft = |path: &Path, text: String| files::draft(path, |out| out.write_all(text.as_bytes()));
+        let mut page = found.page();
+        page.sections.push(Section::Table(documents.table()));
+        files::finish_all([
+            draft(&self.csv, found.csv())?,
+            draft(&self.documents_csv, documents.csv())?,
+            draft(&self.report, page.html())?,
+        ])?;
+        let [csv, documents_csv, report] =
+            [&self.csv, &self.documents_csv, &self.report].map(|path| path.display());
+        output.note(format!("{csv} and {documents_csv}: the results; {report}: a page with charts"));
+        let mut text: Vec<String> = found.sizes().into_iter().map(|size| found.at(size).text()).collect();
+        text.push(documents.table().text());
+        let mut json = found.json();
+        json["documents"] = documents.json();
+        output.result(text.join("\n"), json)?;
+        let sound = found.runs.iter().all(|run| run.false_negatives == 0) && documents.is_sound();
         Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
