@@ -10,6 +10,7 @@ mod declared;
 mod dedup;
 mod dedup_state;
 mod dedup_strict;
+mod documents;
 mod filter;
 mod formats;
 mod golden;
