@@ -64,8 +64,7 @@ fn keys(table: &str) -> Vec<u8> {
     let recipe = Recipe {
         key: vec!["id".parse().unwrap()],
         group: Some("g".parse().unwrap()),
-        weight: None,
-        null: None,
+        ..Recipe::lines()
     };
     let job = build::Job {
         inputs: vec![input.display().to_string()],
@@ -89,7 +88,7 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
     let of_keys = if kind == Kind::Layered { ":split=,,lower,sort" } else { ":trim,before=@" };
     let key = vec![of_keys.parse().unwrap()];
     let weight = kind.counts().then(|| "bytes:trim".parse().unwrap());
-    let recipe = Recipe { key, group: Some("rating:round".parse().unwrap()), weight, null: None };
+    let recipe = Recipe { key, group: Some("rating:round".parse().unwrap()), weight, null: None, ..Recipe::lines() };
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
     let group = |(i, &keys): (usize, &u64)| GroupParams {
         group: Name::from(i.to_string().as_str()),

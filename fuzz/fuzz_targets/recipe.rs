@@ -13,12 +13,11 @@ fuzz_target!(|data: &[u8]| {
     let values: Vec<&[u8]> = lines.collect();
 
     let recipes = [
-        Recipe { key: Vec::from_iter(key.clone()), group: group.clone(), weight: None, null: None },
+        Recipe { key: Vec::from_iter(key.clone()), group: group.clone(), weight: None, null: None, ..Recipe::lines() },
         Recipe {
             key: key.into_iter().chain(group).collect(),
-            group: None,
-            weight: None,
             null: Some("none".into()),
+            ..Recipe::lines()
         },
     ];
     for recipe in &recipes {
@@ -47,7 +46,7 @@ fn read(text: &str) -> Option<Field> {
 /// Rounds a value three ways, and checks the results against each other and against a model.
 fn round(value: &[u8]) {
     let [floor, near, ceil] = ["x:floor", "x:round", "x:ceil"].map(|field| {
-        let recipe = Recipe { key: vec![field.parse().unwrap()], group: None, weight: None, null: None };
+        let recipe = Recipe { key: vec![field.parse().unwrap()], ..Recipe::lines() };
         Maker::new(&recipe).key(&[Some(value)]).map(<[u8]>::to_vec)
     });
     let (floor, near, ceil) = match (floor, near, ceil) {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tamis::hash::HashKey;
-use tamis::key::{Field, Recipe};
+use tamis::key::{Field, Recipe, TextRule};
 use tamis::sizing::Kind;
 pub use tamis_jobs::request::bytes;
 pub use tamis_jobs::request::time::duration;
@@ -119,7 +119,9 @@ pub struct Keys {
     pub key: Vec<Field>,
     /// A column of keywords, which makes the row a record: `keywords:split=','`. Several columns
     /// add up. Steps as for --key, and split=TEXT, words, json[=MEMBER] (of a JSON list), whole
-    /// (the value is one keyword, the default), sort. Later steps apply to each keyword
+    /// (the value is one keyword, the default), sort. Later steps apply to each keyword: stop=en (drops
+    /// words such as "the"), min=N (characters), stem=en (one keyword for the forms of a word), top=N (those
+    /// that occur most often)
     #[arg(long, value_name = "COLUMN[:STEPS]", conflicts_with = "key")]
     pub keywords: Vec<Field>,
     /// The column of the group, with steps: `averageRating:round`; `(file)` makes a group for each input
@@ -135,10 +137,41 @@ pub struct Keys {
     pub null: Option<String>,
 }
 
+/// What is a record, and what becomes of its keywords.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Keys")]
+pub struct Records {
+    /// Each input file is one record, whose text is `(line)`: `--record file --key :words,stop=en,stem=en`. Of
+    /// .html, .htm, .md and .markdown the text without markup, of others the text as it stands; html, markdown
+    /// and text say so whatever the name. Then each keyword is a key, unless the kind is layered
+    #[arg(long, value_name = "RULE", value_parser = one_of(TextRule::ALL, record_name))]
+    pub record: Option<TextRule>,
+    /// Each keyword is a key of its own, not the record as a whole: an index that tamis search asks
+    #[arg(long)]
+    pub each_keyword: bool,
+}
+
+/// What a rule is called on the command line.
+fn record_name(rule: TextRule) -> &'static str {
+    match rule {
+        TextRule::ByName => "file",
+        rule => rule.name(),
+    }
+}
+
+impl Records {
+    /// The request for keys, with these.
+    pub fn with(&self, keys: &Keys) -> request::Keys {
+        request::Keys { record: self.record, each_keyword: self.each_keyword, ..keys.request() }
+    }
+}
+
 impl Keys {
     /// The request.
     pub fn request(&self) -> request::Keys {
         request::Keys {
+            record: None,
+            each_keyword: false,
             key: self.key.clone(),
             keywords: self.keywords.clone(),
             group: self.group.clone(),

@@ -70,7 +70,7 @@ pub struct Row {
 pub struct Made {
     /// The group.
     pub group: Vec<u8>,
-    /// The bytes of the key.
+    /// The bytes of the key; those of the record, where each of its keywords is a key.
     pub key: Vec<u8>,
     /// What it counts for, where the recipe names a weight.
     pub weight: Option<u64>,
@@ -79,6 +79,8 @@ pub struct Made {
 /// The last key that was made.
 #[derive(Default)]
 struct Last {
+    /// Whether each keyword is a key, so that a row has several.
+    each: bool,
     group: u32,
     key: Vec<u8>,
     weight: u64,
@@ -87,7 +89,10 @@ struct Last {
 impl Take for Last {
     fn take(&mut self, key: Key<'_>) {
         self.group = key.group;
-        self.key.clear();
+        match self.each {
+            true => self.key.extend_from_slice(&(key.bytes.len() as u32).to_le_bytes()),
+            false => self.key.clear(),
+        }
         self.key.extend_from_slice(key.bytes);
         self.weight = key.weight;
     }
@@ -111,7 +116,7 @@ struct Explaining<'a> {
 impl Explaining<'_> {
     /// What was made of the last row.
     fn made(&self) -> Made {
-        let Last { group, key, weight } = &self.keys.take;
+        let Last { group, key, weight, .. } = &self.keys.take;
         Made {
             group: self.keys.group_name(*group).to_vec(),
             key: key.clone(),
@@ -147,6 +152,7 @@ impl Sink for Explaining<'_> {
         }
         last.push_back(shown(values));
         drop(last);
+        self.keys.take.key.clear();
         match self.keys.row(place, values) {
             Ok(()) => self.keep(values, Ok(self.made())),
             Err(why) => match why.as_a::<Unusable>() {
@@ -213,8 +219,9 @@ pub fn explain(job: &Job, most: usize, control: &Control) -> Result<Explanation>
     let (inputs, sources) = Sources::look(&job.inputs, &job.options, &recipe.columns())?;
     let (rows, last) = (Mutex::new(Vec::new()), Mutex::new(VecDeque::new()));
     let groups = Groups::Discover(Names::default());
+    let last_key = Last { each: recipe.has_key_each(), ..Last::default() };
     let sink = Explaining {
-        keys: KeyRows::new(recipe, Scheme::DEFAULT, OnBad::Fail, groups, Last::default()),
+        keys: KeyRows::new(recipe, Scheme::DEFAULT, OnBad::Fail, groups, last_key),
         weighted: recipe.weight.is_some(),
         on_bad: (&job.bad_rows).into(),
         most,

@@ -18,7 +18,7 @@ use tamis_make::spread::{Counter, Merger};
 pub fn parts(bytes: &[u8]) {
     for (kind, field) in [(Kind::Blocked, "1"), (Kind::Bloom, "1"), (Kind::Layered, "1:split=,")] {
         let key = vec![field.parse().expect("a field")];
-        let recipe = Recipe { key, group: None, weight: None, null: None };
+        let recipe = Recipe { key, ..Recipe::lines() };
         let common = Common { kind, hash: Scheme::DEFAULT, recipe };
         let counts = vec![(Name::default(), 100)];
         let layers = u32::from(kind == Kind::Layered);

@@ -18,6 +18,7 @@ pub mod marked;
 pub mod query;
 pub mod removed_keys;
 pub mod request;
+pub mod search;
 pub mod statistics;
 mod variants;
 pub mod verify;

@@ -92,19 +92,21 @@ impl<'f> Asker<'f> {
     }
 
     /// A batch of the one key that is given as text.
-    pub(crate) fn batch_of(&mut self, key: &[u8]) -> Result<KeyBatch, BadValue> {
-        let mut batch = KeyBatch::new(Keeps { needs: self.filters.needs(), ..Keeps::default() });
-        self.put(key, &mut batch)?;
+    fn batch_of(&mut self, key: &[u8]) -> Result<KeyBatch, BadValue> {
+        let mut batch = self.batch();
+        self.put(&self.file.params().common.recipe.key_of_cells(key)?, &mut batch);
         Ok(batch)
     }
 
-    /// Puts a key that is given as text into a batch.
-    pub(crate) fn put(&mut self, key: &[u8], batch: &mut KeyBatch) -> Result<(), BadValue> {
-        let common = &self.file.params().common;
-        let bytes = &common.recipe.key_of_cells(key)?[..];
-        let hash = common.hash.identity(bytes);
+    /// An empty batch of keys for these filters.
+    pub(crate) fn batch(&self) -> KeyBatch {
+        KeyBatch::new(Keeps { needs: self.filters.needs(), ..Keeps::default() })
+    }
+
+    /// Puts a key into a batch, by its bytes.
+    pub(crate) fn put(&self, bytes: &[u8], batch: &mut KeyBatch) {
+        let hash = self.file.params().common.hash.identity(bytes);
         batch.take(Key { group: 0, hash, bytes, weight: 1 });
-        Ok(())
     }
 
     /// The filters that are asked.

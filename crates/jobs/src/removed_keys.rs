@@ -123,7 +123,8 @@ fn mismatch(first: &Params, second: &Params) -> Option<Refusal> {
     if a.hash != b.hash {
         return Some(Refusal::Hash { first: a.hash, second: b.hash });
     }
-    if steps(&a.recipe.key) != steps(&b.recipe.key) || a.recipe.null != b.recipe.null {
+    let others = |recipe: &Recipe| (recipe.null.clone(), recipe.record, recipe.keywords);
+    if steps(&a.recipe.key) != steps(&b.recipe.key) || others(&a.recipe) != others(&b.recipe) {
         let [first, second] = [a, b].map(|common| Box::new(common.recipe.clone()));
         return Some(Refusal::Recipe { first, second });
     }

@@ -180,6 +180,7 @@ impl Design {
             remarks: vec![REMARKS.into()],
             page: self.page(),
             csv: self.csv(),
+            more: Vec::new(),
             json: self.json(),
             holds: true,
         }

@@ -15,6 +15,8 @@ pub struct Findings {
     pub page: Page,
     /// One line for each measurement.
     pub csv: Csv<'static>,
+    /// Measurements of another form, each with what the name of its file ends in.
+    pub more: Vec<(&'static str, Csv<'static>)>,
     /// All of it for programs.
     pub json: Value,
     /// Whether all that must hold did.

@@ -90,7 +90,7 @@ impl refusal::Refusal for Refusal {
 /// The unique records of a table.
 pub fn read(path: &str, fields: Vec<Field>, control: &Control) -> Result<DataSet> {
     let fields: Vec<Field> = fields.into_iter().map(Field::of_keywords).collect();
-    let recipe = Recipe { key: fields, group: None, weight: None, null: None };
+    let recipe = Recipe { key: fields, ..Recipe::lines() };
     let Distinct { keys, skipped } = Distinct::of_table(path, &recipe, control)?;
     let hashed = |record: &[u8]| keywords_of(record).map(|word| Scheme::DEFAULT.identity(word)).collect();
     let records: Vec<Vec<u64>> = keys.iter().map(hashed).collect();
@@ -366,15 +366,30 @@ pub struct Measured {
     pub by_layers: Vec<(u32, Count, Count)>,
 }
 
+/// How the multi-layer filter is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Choice {
+    /// The rate of a layer.
+    pub fpr: f64,
+    /// Its layers; where they were not chosen, as many as the keywords ask for.
+    pub layers: Option<u32>,
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Choice { fpr: FPR, layers: None }
+    }
+}
+
 /// Measures a data set.
-pub fn measure(set: &DataSet, control: &Control) -> Result<Measured> {
+pub fn measure(set: &DataSet, choice: Choice, control: &Control) -> Result<Measured> {
     let half = set.records.len() / 2;
     let words: HashSet<u64> = set.records[..half].iter().flatten().copied().collect();
     let items = half.max(words.len()).max(1);
     let all: usize = set.records.iter().map(Vec::len).sum();
-    let hashes = bloom::best_for_rate(FPR).0;
-    let layers = layered::layers_for(all as u64, set.records.len() as u64, hashes);
-    let shape = layered::shape_for_rate(items as u64, FPR, layers)?;
+    let hashes = bloom::best_for_rate(choice.fpr).0;
+    let usual = layered::layers_for(all as u64, set.records.len() as u64, hashes);
+    let shape = layered::shape_for_rate(items as u64, choice.fpr, choice.layers.unwrap_or(usual))?;
     let members: HashSet<u64> = set.records.iter().map(|record| identity(record)).collect();
     let mut counts: HashMap<(Subject, Memory, Probe), Count> = HashMap::new();
     let mut by_layers: Vec<(u32, Count, Count)> =

@@ -5,7 +5,7 @@ use tamis_make::number;
 use tamis_report::{Axis, Chart, Column, Csv, Figure, Format, Mark, Page, Section, Table, cells};
 
 use crate::Findings;
-use crate::layers::{Count, FPR, Measured, Memory, Probe, SUBJECTS, Subject};
+use crate::layers::{Choice, Count, Measured, Memory, Probe, SUBJECTS, Subject};
 
 /// What Sharma hopes for.
 const HOPED: (f64, f64) = (0.15, 0.30);
@@ -15,6 +15,8 @@ const HOPED: (f64, f64) = (0.15, 0.30);
 pub struct Layers {
     /// By data set.
     pub sets: Vec<Measured>,
+    /// How the filters were made.
+    pub choice: Choice,
 }
 
 fn title(subject: Subject, memory: Memory) -> String {
@@ -75,10 +77,14 @@ impl Layers {
             ]
         };
         let rows = self.sets.iter().map(row).collect();
+        let layers = match self.choice.layers {
+            Some(_) => "were chosen",
+            None => "are max(1, round(keywords each / k))",
+        };
         let notes = vec![format!(
-            "m is the power of two at which a layer has a rate of at most {FPR} with the different keywords or the \
-             records of a half, whichever are more; the layers are max(1, round(keywords each / k)). Rows without \
-             keywords are left out."
+            "m is the power of two at which a layer has a rate of at most {} with the different keywords or the \
+             records of a half, whichever are more; the layers {layers}. Rows without keywords are left out.",
+            self.choice.fpr
         )];
         Table { caption: "Data sets, and the filter of each half".into(), columns, rows, notes }
     }
@@ -194,15 +200,16 @@ impl Layers {
         };
         let sets = self.sets.len();
         let mut lines = Vec::new();
-        let most = FPR / (1.0 + FPR);
+        let fpr = self.choice.fpr;
+        let most = fpr / (1.0 + fpr);
         for (subject, memory, why) in [
             (
                 Subject::Whole,
                 Memory::Layer,
                 format!(
-                    "A classic filter of whole records at {FPR} is right in at least {:.1} % of its answers: no filter can \
+                    "A classic filter of whole records at {fpr} is right in at least {:.1} % of its answers: no filter can \
                      gain more than {} on it. The multi-layer filter has several times its memory.",
-                    100.0 / (1.0 + FPR),
+                    100.0 / (1.0 + fpr),
                     signed(most / (1.0 - most))
                 ),
             ),
@@ -261,6 +268,7 @@ impl Layers {
             remarks: vec![self.verdict().join("\n")],
             page: self.page(),
             csv: self.csv(),
+            more: Vec::new(),
             json: self.json(),
             holds: true,
         }
@@ -341,7 +349,7 @@ impl Layers {
                 "layer_bits": set.shape.slots(), "hashes": set.shape.hashes(), "measured": filters.collect::<Vec<_>>(),
             })
         };
-        json!({ "data_sets": self.sets.iter().map(set).collect::<Vec<_>>(), "verdict": self.verdict() })
+        json!({ "fpr": self.choice.fpr, "data_sets": self.sets.iter().map(set).collect::<Vec<_>>(), "verdict": self.verdict() })
     }
 
     /// All of it as a page.

@@ -5,13 +5,14 @@
 //! | Antonio Patimo | Bloom Filters in Spark | [`ratings`] |
 //! | Logothetis N. Fragkoulis | Implementation of Bloom Filter and Count-Min Sketch in Apache Spark | [`streams`] |
 //! | Luisa Collodi, Matteo Ghera | Implementation of Bloom Filter using Java and Java Hadoop | [`speedup`] |
-//! | Lalit Sharma | Searching in large dataset using multi-layered Bloom filter | [`layers`], [`search`] |
+//! | Lalit Sharma | Searching in large dataset using multi-layered Bloom filter | [`layers`], [`search`], [`documents`] |
 //! | Carlos Castillo, Teodora Sandra Buda | Data Streams: Bloom Filters (slides) | [`design`] |
 //!
 //! [`generate`] makes the data, from a seed. What each finds is shown as [`Findings`].
 
 pub mod design;
 mod distinct;
+pub mod documents;
 mod findings;
 pub mod generate;
 pub mod layers;

@@ -50,8 +50,7 @@ pub fn recipe() -> Recipe {
     Recipe {
         key: vec!["tconst".parse().expect("a column")],
         group: Some("averageRating:round".parse().expect("a column with a step")),
-        weight: None,
-        null: None,
+        ..Recipe::lines()
     }
 }
 

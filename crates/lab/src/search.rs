@@ -75,7 +75,7 @@ impl Refusal for NoKeys {}
 
 /// The different keys of a table.
 pub fn read(path: &str, key: &Field, control: &Control) -> Result<Texts> {
-    let recipe = Recipe { key: vec![key.clone()], group: None, weight: None, null: None };
+    let recipe = Recipe { key: vec![key.clone()], ..Recipe::lines() };
     let Distinct { keys: texts, .. } = Distinct::of_table(path, &recipe, control)?;
     if texts.is_empty() {
         return Err(Error::input(path, NoKeys { key: key.to_string() }));
@@ -253,12 +253,7 @@ fn measure(way: Way, texts: &Texts, queries: &Queries, fpr: f64) -> Result<Run> 
 }
 
 fn words_recipe() -> Recipe {
-    Recipe {
-        key: vec![Field { column: Column::Line, steps: vec![Step::Words] }],
-        group: None,
-        weight: None,
-        null: None,
-    }
+    Recipe { key: vec![Field { column: Column::Line, steps: vec![Step::Words] }], ..Recipe::lines() }
 }
 
 /// The hashes of the words of a record; the record itself, where it has none.
@@ -376,6 +371,7 @@ impl Search {
             remarks: Vec::new(),
             page: self.page(),
             csv: self.csv(),
+            more: Vec::new(),
             json: self.json(),
             holds: self.runs.iter().all(|run| run.false_negatives == 0),
         }

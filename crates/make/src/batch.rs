@@ -319,6 +319,11 @@ impl Take for KeyBatch {
         }
     }
 
+    /// Its keys are those of rows, one of each.
+    fn takes_several(&self) -> bool {
+        false
+    }
+
     fn reads_bytes(&self) -> bool {
         self.keeps.bytes || self.keeps.needs != Needs::Hash
     }

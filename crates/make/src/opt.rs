@@ -19,6 +19,10 @@ macro_rules! options {
 options! {
     /// The columns of keywords.
     KEYWORDS = "keywords";
+    /// What is one record.
+    RECORD = "record";
+    /// Each keyword is a key of its own.
+    EACH_KEYWORD = "each_keyword";
     /// The column of the group.
     GROUP = "group";
     /// Groups that a file lacks are made.

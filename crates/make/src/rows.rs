@@ -11,7 +11,7 @@ use crate::numbering::Numbering;
 use crate::opt;
 use crate::seed;
 use tamis::hash::{Scheme, Single, xxh3};
-use tamis::key::{BadValue, Maker, Recipe, is_present};
+use tamis::key::{BadValue, Maker, Recipe, is_present, keywords_of};
 use tamis::params::{Name, Params};
 use tamis_read::refusal::{Help, Refusal};
 use tamis_read::{BadRecord, BadRow, Fault, Lines, RowResult, Sink, skip_bad_rows};
@@ -110,6 +110,11 @@ pub trait Take: Send {
     fn take_hashes(&mut self, group: u32, hashes: &[u64]) {
         hashes.iter().for_each(|&hash| self.take(Key { group, hash, bytes: &[], weight: 1 }));
     }
+
+    /// Whether it can take several keys of a row: those of its keywords, where each is a key of its own.
+    fn takes_several(&self) -> bool {
+        true
+    }
 }
 
 /// Takes keys and does nothing with them: where only the rows matter.
@@ -179,6 +184,8 @@ pub struct KeyRows<'a, T> {
     /// Where the weight stands among the values, and the sum of weights by group.
     weight_at: Option<usize>,
     weights: Vec<u64>,
+    /// Whether each keyword of a row is a key, and all of them are taken.
+    each: bool,
     hash: Scheme,
     on_bad: OnBad,
     aside: Option<Setting<'a>>,
@@ -222,6 +229,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
             parts: recipe.key.len(),
             weight_at: recipe.weight_at(),
             weights: Vec::new(),
+            each: recipe.has_key_each() && take.takes_several(),
             hash,
             on_bad,
             aside: None,
@@ -343,17 +351,26 @@ impl<'a, T: Take> KeyRows<'a, T> {
             None => 1,
             Some(at) => self.maker.weight(values[at]).map_err(|bad| Box::new(Keyless::Weight(bad)))?,
         };
+        if self.each {
+            return self.each_keyword(&values[..self.parts], group, weight);
+        }
         let bytes = self.maker.key(&values[..self.parts]).map_err(|bad| Box::new(Keyless::Key(bad)))?;
         let hash = self.hash.identity(bytes);
         self.take.take(Key { group, hash, bytes, weight });
-        let group = group as usize;
-        self.count(group, 1);
-        if self.weight_at.is_some() {
-            if self.weights.len() <= group {
-                self.weights.resize(group + 1, 0);
-            }
-            self.weights[group] = self.weights[group].saturating_add(weight);
+        self.count_weighted(group as usize, 1, weight);
+        Ok(())
+    }
+
+    /// Takes each keyword of a row as a key, and counts each as a row.
+    fn each_keyword(&mut self, parts: &[Option<&[u8]>], group: u32, weight: u64) -> Result<(), Box<Keyless>> {
+        let record = self.maker.record(parts).map_err(|bad| Box::new(Keyless::Key(bad)))?;
+        let mut keys = 0;
+        for bytes in keywords_of(record) {
+            let hash = self.hash.identity(bytes);
+            self.take.take(Key { group, hash, bytes, weight });
+            keys += 1;
         }
+        self.count_weighted(group as usize, keys, weight);
         Ok(())
     }
 }
@@ -366,6 +383,18 @@ impl<T> KeyRows<'_, T> {
             self.rows.resize(group + 1, 0);
         }
         self.rows[group] += rows;
+    }
+
+    /// Counts them, each with this weight.
+    #[inline]
+    fn count_weighted(&mut self, group: usize, rows: u64, weight: u64) {
+        self.count(group, rows);
+        if self.weight_at.is_some() {
+            if self.weights.len() <= group {
+                self.weights.resize(group + 1, 0);
+            }
+            self.weights[group] = self.weights[group].saturating_add(weight.saturating_mul(rows));
+        }
     }
 }
 
@@ -594,7 +623,7 @@ mod tests {
         ) {
             let text = lines.join("\n");
             let key = vec![Field { column: Column::Line, steps: Vec::new() }];
-            let recipe = Recipe { key, group: None, weight: None, null };
+            let recipe = Recipe { key, group: None, weight: None, null, ..Recipe::lines() };
             let on_bad = if skip { OnBad::Skip } else { OnBad::Fail };
             let [together, one_by_one] = [false, true].map(|reads_bytes| {
                 let take = Hashes { reads_bytes, ..Hashes::default() };

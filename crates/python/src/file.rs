@@ -469,9 +469,9 @@ impl File {
         let mut all = Vec::new();
         for group in listing.groups {
             for hit in group.keys {
-                let key = match self.width() {
-                    1 if !listing.common.recipe.of_keywords() => text_of(py, &hit.key),
-                    _ => {
+                let key = match listing.common.recipe.keys_have_parts() {
+                    false => text_of(py, &hit.key),
+                    true => {
                         let parts: Vec<_> = keywords_of(&hit.key).map(|part| text_of(py, part)).collect();
                         PyTuple::new(py, parts)?.into_any()
                     }

@@ -129,6 +129,9 @@ enum Elsewhere {
     /// The name of the input as a column, of rows that somebody made.
     #[error("(file) is not a column of a DataFrame: its rows come from no file that was named")]
     File,
+    /// A whole file as a record.
+    #[error("a whole file is one record here, and Spark reads files as rows")]
+    Text,
 }
 
 impl Refusal for Elsewhere {
@@ -139,6 +142,7 @@ impl Refusal for Elsewhere {
                 Help::GiveTo(opt::FORMAT.with("lines"), "take whole lines"),
                 Help::GiveTo(opt::DELIMITER.with("DELIMITER"), "take their first field"),
             ],
+            Elsewhere::Text => vec![Help::leave_out(opt::ON)],
             Elsewhere::CommentsFirst => vec![Help::leave_out(opt::ON)],
             Elsewhere::File => vec![Help::Do("add a column of names, such as Spark's input_file_name()")],
         }
@@ -476,6 +480,7 @@ fn asked_columns(
         Column::Line => Ok(py.None()),
         Column::File if named => Ok(py.Ellipsis()),
         Column::File => Err(refused(Elsewhere::File)),
+        Column::Text(_) => Err(refused(Elsewhere::Text)),
     };
     columns(options, file)?.into_iter().map(column).collect()
 }

@@ -12,8 +12,8 @@ pub(super) const LOOKED_THROUGH: usize = 64 << 10;
 /// Refuses what is not text, by the first bytes of it; `whole` says that there are no more.
 pub(super) fn refuse_binary(text: &[u8], whole: bool, delimiter: Option<Delimiter>) -> Result<(), BadFormat> {
     let looked = &text[..text.len().min(LOOKED_THROUGH)];
-    if let Some(at) = nul(looked, delimiter) {
-        return Err(wide(looked).map_or(BadFormat::Binary { at: at as u64 + 1 }, BadFormat::Wide));
+    if nul(looked, delimiter).is_some() {
+        return refuse_nul(looked);
     }
     let whole = whole || text.len() >= LOOKED_THROUGH;
     let inner = looked.strip_suffix(b"\r").unwrap_or(looked);
@@ -21,6 +21,15 @@ pub(super) fn refuse_binary(text: &[u8], whole: bool, delimiter: Option<Delimite
         return Err(BadFormat::OnlyReturns);
     }
     Ok(())
+}
+
+/// Refuses what has a NUL in its first bytes.
+pub(super) fn refuse_nul(text: &[u8]) -> Result<(), BadFormat> {
+    let looked = &text[..text.len().min(LOOKED_THROUGH)];
+    match nul(looked, None) {
+        Some(at) => Err(wide(looked).map_or(BadFormat::Binary { at: at as u64 + 1 }, BadFormat::Wide)),
+        None => Ok(()),
+    }
 }
 
 /// Whether a text is read, as far as its bytes tell.

@@ -394,6 +394,31 @@ impl LineEnds {
     }
 }
 
+/// Reads a whole input into the buffer, as one row of it. One that is too long is read no further.
+pub(super) fn whole(
+    path: &Path,
+    (origin, compression): (&Origin, Option<Compression>),
+    beginning: Beginning,
+    sizes: Sizes,
+    buffer: &mut Buffer,
+) -> Result<Chunk> {
+    let count = Arc::new(AtomicU64::new(0));
+    let mut bytes = open(path, origin, compression, &count)?;
+    let longest = sizes.row.saturating_add(beginning.bytes);
+    let mut more = sizes.chunk;
+    buffer.set(&[], more);
+    while buffer.data().len() <= longest
+        && buffer.read(&mut bytes, more, None).map_err(|source| damaged(path, compression, source))?
+    {
+        more = buffer.data().len().clamp(sizes.chunk, longest.max(sizes.chunk));
+    }
+    buffer.begin += beginning.bytes.min(buffer.data().len());
+    let too_long = (buffer.data().len() > sizes.row).then_some(sizes.row >> 20);
+    buffer.end = buffer.end.min(buffer.begin + sizes.row + 1);
+    let start = beginning.bytes as u64;
+    Ok(Chunk { start, line: Some(1), quoted: false, read: count.load(Relaxed), too_long })
+}
+
 fn open(
     path: &Path,
     origin: &Origin,

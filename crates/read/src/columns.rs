@@ -92,6 +92,12 @@ pub enum NoColumn {
     /// Rows that do not come from a file.
     #[error("(file) is not available: these rows come from no file")]
     NoFile,
+    /// Rows that are no files, where a whole file is a record.
+    #[error("a whole file is one record here, and these rows are no files")]
+    NoDocument,
+    /// Columns of a file that is one record.
+    #[error("a whole file is one record here, and has no column {0}")]
+    Document(Column),
     /// A column that is called as the name of the input is.
     #[error(
         "it has a column called \"(file)\"; ask for that as '\"(file)\"', with the quotes, or rename it to ask for the name of the file"
@@ -121,7 +127,7 @@ impl Refusal for NoColumn {
                 let formats = ["ndjson", "csv", "tsv"].map(|format| opt::FORMAT.with(format));
                 vec![Help::GiveIf("if messages have columns", formats.to_vec())]
             }
-            NoColumn::NoFile => vec![Help::Do("name files as the input")],
+            NoColumn::NoFile | NoColumn::NoDocument => vec![Help::Do("name files as the input")],
             NoColumn::Keys(_) => vec![Help::leave_out(opt::KEY), Help::Do("give a table")],
             _ => Vec::new(),
         }
@@ -181,6 +187,7 @@ pub(super) fn find(asked: &[Column], names: &[String]) -> Result<Vec<usize>, NoC
 pub(super) fn find_one(column: &Column, names: &[String]) -> Result<usize, NoColumn> {
     match column {
         Column::Line | Column::File => Err(not_chosen(names)),
+        Column::Text(_) => Err(NoColumn::NoDocument),
         Column::Number(number) => match number.checked_sub(1).filter(|&index| index < names.len()) {
             Some(index) => match names.iter().position(|name| *name == number.to_string()) {
                 Some(other) if names[index] != names[other] => {

@@ -109,6 +109,9 @@ pub enum BadFormat {
         /// What to do.
         advice: &'static str,
     },
+    /// Something is declared of rows, where a whole file is one record.
+    #[error("a whole file is one record, and has no rows of which this could be said")]
+    OfDocument(Opt),
     /// A JSON array.
     #[error("this is a JSON array; only one object per line is read")]
     JsonArray,
@@ -125,6 +128,7 @@ impl Refusal for BadFormat {
             BadFormat::OfLog(_, option) => {
                 vec![Help::leave_out(*option), Help::leave_out(opt::FORMAT)]
             }
+            BadFormat::OfDocument(option) => vec![Help::leave_out(*option)],
             BadFormat::Comment(_) => vec![Help::leave_out(opt::COMMENT)],
             BadFormat::Doubt(doubt) => doubt.help(),
             BadFormat::Told(delimiter) => {
@@ -209,6 +213,31 @@ pub(super) fn kind(
             _ if delimiter.is_none() && is_array(first) && !only_lines(columns) => Err(BadFormat::JsonArray),
             _ => Ok(by_look(first, delimiter, columns)),
         },
+    }
+}
+
+/// Refuses what is no document, by its beginning, and to be told how its rows are written: it has none.
+pub(super) fn check_document(head: &[u8], options: &Options) -> Result<(), BadFormat> {
+    let said = [
+        (options.format.is_some(), opt::FORMAT),
+        (options.delimiter.is_some(), opt::DELIMITER),
+        (options.no_header, opt::NO_HEADER),
+        (options.with_header, opt::WITH_HEADER),
+        (options.quotes.is_some(), opt::QUOTES),
+        (options.comment.is_some(), opt::COMMENT),
+    ];
+    if let Some((_, option)) = said.into_iter().find(|(said, _)| *said) {
+        return Err(BadFormat::OfDocument(option));
+    }
+    if head.starts_with(b"PAR1") {
+        return Err(BadFormat::Foreign {
+            what: "a Parquet file, which has rows",
+            advice: "give a file of text",
+        });
+    }
+    match binary::foreign(head) {
+        Some((what, advice)) => Err(BadFormat::Foreign { what, advice }),
+        None => binary::refuse_nul(head),
     }
 }
 

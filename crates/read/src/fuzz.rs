@@ -13,7 +13,7 @@ use super::lines::Fault;
 use super::ndjson::Extractor;
 use super::options::{Delimiter, Quotes};
 use super::reader::Bytes;
-use super::{BadRow, Options, RowResult, Sink, Sources, detect};
+use super::{BadRow, Options, RowResult, Sink, Sources, detect, document};
 use crate::{Control, Error};
 
 #[derive(Default)]
@@ -90,6 +90,12 @@ pub fn delimited(bytes: &[u8]) {
 /// The value at a path in one line of NDJSON.
 pub fn ndjson(line: &[u8], path: &str) -> Result<Option<Vec<u8>>, Box<BadRow>> {
     Extractor::new(&[path.to_owned()]).extract(line, |values| values[0].map(<[u8]>::to_vec))
+}
+
+/// Takes the text out of any bytes, as HTML and as Markdown: it is never longer, but for one line end.
+pub fn document(bytes: &[u8]) {
+    assert!(document::html::text(bytes).len() <= bytes.len());
+    assert!(document::markdown::text(bytes).len() <= bytes.len() + 1);
 }
 
 /// Recognises any bytes, under a name and with columns that the first byte picks.

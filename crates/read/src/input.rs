@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::{mem, str};
 
 use tamis::about::Classes;
-use tamis::key::Column;
+use tamis::key::{Column, TextRule};
 
 use super::binary::{self, LOOKED_THROUGH};
 use super::chunks::{Beginning, Feed, LineEnds, LineNumbers, Sizes};
 use super::delimited::{self, newlines};
 use super::detect::{self, BYTE_ORDER_MARK, BadFormat, RowFormat};
 use super::dialect::{Dialect, Picks};
+use super::document;
 use super::log::{self, Fields};
 use super::named::Named;
 use super::options::{Delimiter, Quotes};
@@ -53,6 +54,8 @@ pub struct Explained {
     pub header: bool,
     /// The columns there are, where that can be told.
     pub columns: Vec<String>,
+    /// How its text is taken out, where a whole file is one record.
+    pub document: Option<TextRule>,
 }
 
 /// An input, and what of its rows is asked.
@@ -96,6 +99,8 @@ pub(super) enum Rows {
     Ndjson(Vec<String>),
     Log(Fields),
     Parquet(ParquetFile, Picked),
+    /// The text of the whole input by this rule, this many times.
+    Document(TextRule, usize),
 }
 
 /// What was seen of an input by looking at its head.
@@ -156,6 +161,10 @@ impl Input {
             undeclared: kind == RowFormat::Undeclared,
             header,
             columns: names,
+            document: match rows {
+                Ok(Some(Rows::Document(rule, _))) => Some(rule),
+                _ => None,
+            },
         };
         let rows = match rows {
             Ok(Some(rows)) => Ok(rows),
@@ -330,6 +339,7 @@ impl Input {
                 picks.add_all(self.explained.columns.len(), dialect.quotes);
                 self.explained.columns.clone()
             }
+            Rows::Document(..) => return Err(refused(NoTable::Documents)),
             Rows::Parquet(..) => return self.form_of_rows(),
         };
         let schema = Schema::of_texts(&names).map_err(refused)?;
@@ -349,6 +359,9 @@ impl Input {
 /// Understands an input by its head, which grows where its first row is longer.
 fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Result<Seen> {
     let refused = |why: BadFormat| Error::input(path, why);
+    if let Some(rule) = asked.iter().find_map(document::asked) {
+        return look_at_document(path, head, options, (rule, asked));
+    }
     read_first_line(head, options.comment)?;
     let mut kind = detect::kind(path, &head.bytes, options, asked).map_err(refused)?;
     let mark = if head.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
@@ -414,6 +427,35 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
             Ok(seen)
         }
     }
+}
+
+/// Makes sure that a whole file can be one record.
+fn look_at_document(
+    path: &Path,
+    head: &Head,
+    options: &Options,
+    (rule, asked): (TextRule, &[Column]),
+) -> Result<Seen> {
+    let refused = |why: BadFormat| Error::input(path, why);
+    detect::check_document(&head.bytes, options).map_err(refused)?;
+    let mark = if head.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let other = asked.iter().find(|column| document::asked(column).is_none());
+    let rows = match other {
+        Some(column) => Err(NoColumn::Document(column.clone())),
+        None => Ok(Some(Rows::Document(document::rule_of(rule, path), asked.len()))),
+    };
+    Ok(Seen {
+        kind: RowFormat::Lines,
+        beginning: Beginning { bytes: mark, ..Beginning::default() },
+        header: false,
+        by_look: false,
+        quotes: None,
+        quotes_by_look: false,
+        comments: 0,
+        names: Vec::new(),
+        rows,
+        prelude: head.bytes[..mark].to_vec(),
+    })
 }
 
 /// The delimiter that the header tells, and whether that may not be what was meant.
@@ -540,6 +582,7 @@ fn paths(asked: &[Column], names: &[String]) -> Result<Vec<String>, NoColumn> {
     let path = |column: &Column| match column {
         Column::Name(name) => Ok(name.clone()),
         Column::Line | Column::File => Err(columns::not_chosen(names)),
+        Column::Text(_) => Err(NoColumn::NoDocument),
         Column::Number(number) if names.contains(&number.to_string()) => Ok(number.to_string()),
         Column::Number(_) => {
             Err(NoColumn::NoNumbers { column: column.clone(), there: ColumnNames(names.to_vec()) })

@@ -53,6 +53,7 @@ mod cursor;
 mod delimited;
 mod detect;
 mod dialect;
+mod document;
 mod doubt;
 pub mod error;
 mod extension;

@@ -196,6 +196,7 @@ impl Fields {
                 field.or(part).ok_or_else(|| columns::missing(column, &names()))
             }
             Column::File => Err(NoColumn::NoFile),
+            Column::Text(_) => Err(NoColumn::NoDocument),
         };
         let picks: Vec<Pick> = asked.iter().map(pick).collect::<Result<_, _>>()?;
         let last = |pick: &Pick| match pick {

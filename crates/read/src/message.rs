@@ -86,6 +86,7 @@ impl Messages {
                     Column::Name(name) => Ok(name.clone()),
                     Column::Number(number) => Err(NoColumn::NumberInObjects(*number)),
                     Column::Line | Column::File => Err(columns::not_chosen(&[])),
+                    Column::Text(_) => Err(NoColumn::NoDocument),
                 };
                 let paths: Vec<String> = asked.iter().map(path).collect::<Result<_, _>>()?;
                 Ok(Messages(Way::Ndjson(Extractor::new(&paths))))

@@ -4,14 +4,14 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::aside::{BadRecord, Catcher, Names};
-use super::chunks::{Buffer, Chunk, Feed, LineNumbers, Sizes, Trouble, line_at};
+use super::chunks::{Buffer, Chunk, Feed, LineNumbers, Sizes, Trouble, line_at, whole};
 use super::dialect::Dialect;
 use super::feeder::{Idle, Supply};
 use super::input::{Input, Rows};
 use super::lines::Fault;
 use super::render::Style;
 use super::sink::{Position, RowResult, Sink};
-use super::{binary, delimited, header, lines, log, ndjson};
+use super::{binary, delimited, document, header, lines, log, ndjson};
 use crate::{BadRow, Control, Error, Result};
 
 /// Inputs that were opened, to be read in chunks of these sizes.
@@ -28,6 +28,9 @@ pub(super) enum Reading {
     NotBegun,
     Text(Feed),
     RowGroup(usize),
+    /// A document, which is one piece.
+    Document,
+    Done,
 }
 
 /// What a thread does next.
@@ -78,13 +81,20 @@ impl Supply for Inputs<'_> {
         if let Reading::NotBegun = reading {
             *reading = match &input.rows {
                 Rows::Parquet(..) => Reading::RowGroup(0),
+                Rows::Document(..) => Reading::Document,
                 _ => {
                     let pace = input.origin.pace().filter(|_| idle.is_some());
                     Reading::Text(input.feed(self.sizes, self.lines)?.paced(pace))
                 }
             };
         }
-        match (reading, &input.rows) {
+        match (&mut *reading, &input.rows) {
+            (Reading::Document, _) => {
+                *reading = Reading::Done;
+                let from = (&input.origin, input.compression);
+                let chunk = whole(&input.path, from, input.beginning, self.sizes, buffer)?;
+                Ok(Some(Piece::Text(chunk)))
+            }
             (Reading::Text(feed), _) => {
                 if let Some(idle) = idle
                     && !wait(feed, idle)?
@@ -296,6 +306,11 @@ fn text<S: Sink>(
                     Err(why) => sink.bad_row(place, *why),
                 },
             })
+        }
+        Rows::Document(rule, columns) => {
+            let text = document::text(*rule, data);
+            let values = vec![Some(&*text); *columns];
+            sink.row(0..data.len(), &values).map_err(|why| Fault { at: 0, why })
         }
         Rows::Log(fields) => log::rows(data, dialect, fields, sink, comments),
         Rows::Parquet(..) => Ok(()),

@@ -312,6 +312,7 @@ impl Refusal for InTable {
 fn lone(column: &Column) -> Result<usize, NoColumn> {
     match column {
         Column::Line | Column::Number(1) => Ok(0),
+        Column::Text(_) => Err(NoColumn::NoDocument),
         Column::Name(_) | Column::Number(_) | Column::File => Err(NoColumn::Keys(column.clone())),
     }
 }

@@ -1,11 +1,12 @@
 //! How a job understands its inputs, as tables and as JSON.
 
 use serde_json::{Value, json};
+use tamis::key::{Recipe, TextRule, keywords_of};
 use tamis::params::Name;
 use tamis_jobs::explain::{Around, Explanation, Made, Row};
 use tamis_make::build::Job;
-use tamis_make::rows;
 use tamis_make::text::printable;
+use tamis_make::{number, rows};
 use tamis_read::refusal::Voice;
 use tamis_read::{Error, Explained, Format, Quotes};
 
@@ -20,6 +21,28 @@ fn format(format: Format) -> &'static str {
     }
 }
 
+/// What an input is called here.
+fn format_of(input: &Explained) -> &'static str {
+    match input.document {
+        None => format(input.format),
+        Some(TextRule::Html) => "one record, HTML",
+        Some(TextRule::Markdown) => "one record, Markdown",
+        Some(TextRule::Text | TextRule::ByName) => "one record, plain text",
+    }
+}
+
+/// The keys that are made of a row, for people.
+fn keys_text(recipe: &Recipe, key: &[u8]) -> String {
+    const SHOWN: usize = 12;
+    if !recipe.has_key_each() {
+        return key_text(recipe, key);
+    }
+    let words: Vec<String> = keywords_of(key).take(SHOWN).map(printable).collect();
+    let more = keywords_of(key).count() - words.len();
+    let all = words.join(" | ");
+    if more > 0 { format!("{all} and {} more", number::count(more as u64)) } else { all }
+}
+
 /// What each input was taken for.
 pub fn inputs_table(inputs: &[Explained]) -> Table {
     let columns = ["input", "format", "compression", "delimiter", "quotes", "header", "columns"]
@@ -29,7 +52,7 @@ pub fn inputs_table(inputs: &[Explained]) -> Table {
         let by_look = if input.delimiter_by_look { ", detected" } else { "" };
         vec![
             input.path.display().to_string(),
-            format(input.format).into(),
+            format_of(input).into(),
             input.compression.unwrap_or("-").into(),
             input.delimiter.map_or("-".into(), |delimiter| format!("{delimiter}{by_look}")),
             input.quotes.map_or("-", Quotes::name).into(),
@@ -87,7 +110,7 @@ pub fn rows_table(job: &Job, rows: &[Row]) -> Table {
         cells.resize(width, String::new());
         match &row.made {
             Ok(Made { group, key, weight }) => {
-                cells.push(key_text(recipe, key));
+                cells.push(keys_text(recipe, key));
                 cells.extend(recipe.group.is_some().then(|| printable(group)));
                 cells.extend(weight.map(|weight| weight.to_string()));
             }
@@ -102,7 +125,7 @@ pub fn rows_table(job: &Job, rows: &[Row]) -> Table {
 pub fn json(job: &Job, found: &Explanation, voice: &dyn Voice) -> Value {
     let input = |input: &Explained| {
         json!({
-            "path": input.path, "format": format(input.format), "compression": input.compression,
+            "path": input.path, "format": format_of(input), "compression": input.compression,
             "delimiter": input.delimiter.map(|delimiter| match delimiter.byte() {
                 Some(byte) => char::from(byte).to_string(),
                 None => delimiter.to_string(),
@@ -117,7 +140,12 @@ pub fn json(job: &Job, found: &Explanation, voice: &dyn Voice) -> Value {
         let values: Vec<Option<Name>> = row.values.iter().map(|value| value.as_deref().map(bytes)).collect();
         match &row.made {
             Ok(Made { group, key, weight }) => {
-                let mut made = json!({ "values": values, "key": bytes(key) });
+                let mut made = match job.recipe.has_key_each() {
+                    true => {
+                        json!({ "values": values, "keys": keywords_of(key).map(bytes).collect::<Vec<_>>() })
+                    }
+                    false => json!({ "values": values, "key": bytes(key) }),
+                };
                 if job.recipe.group.is_some() {
                     made["group"] = json!(bytes(group));
                 }

@@ -56,7 +56,7 @@ fn filters<'a>(groups: &'a [Group<'_>]) -> impl Iterator<Item = (&'a GroupParams
 
 /// A key for people: the keywords of a record, or the parts of a compound key, separated by bars.
 pub fn key_text(recipe: &Recipe, key: &[u8]) -> String {
-    if !recipe.of_keywords() && recipe.key.len() == 1 {
+    if !recipe.keys_have_parts() {
         return printable(key);
     }
     keywords_of(key).map(printable).collect::<Vec<_>>().join(" | ")

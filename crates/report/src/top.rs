@@ -40,7 +40,7 @@ fn share(group: &TopGroup, hit: &Hit) -> Option<f64> {
 
 /// A key for programs: its text, or the list of its parts.
 fn key_json(recipe: &Recipe, key: &[u8]) -> Value {
-    if recipe.of_keywords() || recipe.key.len() > 1 {
+    if recipe.keys_have_parts() {
         return keywords_of(key).map(|part| json!(Name(part.to_vec()))).collect();
     }
     json!(Name(key.to_vec()))

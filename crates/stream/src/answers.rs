@@ -74,7 +74,7 @@ pub(super) struct Writing {
 
 impl Writing {
     pub(super) fn new(recipe: &Recipe, grouped: bool) -> Writing {
-        Writing { compound: recipe.key.len() > 1 || recipe.of_keywords(), grouped }
+        Writing { compound: recipe.keys_have_parts(), grouped }
     }
 
     /// Whether answers name groups.

@@ -82,6 +82,20 @@ pub enum Error {
         /// The digest of the list.
         digest: u64,
     },
+    /// Keys of which words are left out by a list that this program does not have.
+    #[error(
+        "makes keys by the list of stop words {digest:016x}, which this program does not have: use a newer tamis"
+    )]
+    StopList {
+        /// The digest of the list.
+        digest: u64,
+    },
+    /// Keys that are stems, by a stemmer that this program does not have.
+    #[error("makes keys by the stemmer {digest:016x}, which this program does not have: use a newer tamis")]
+    Stemmer {
+        /// The digest of its table.
+        digest: u64,
+    },
     /// Sketches whose secret hash key this program was not given.
     #[error("hashes keys with a secret key ({check}), {}: give that key", if *.other { "and another one was given" } else { "which was not given" })]
     HashKey {

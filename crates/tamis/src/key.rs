@@ -11,6 +11,8 @@
 //!     group: Some("rating:round".parse()?),
 //!     weight: None,
 //!     null: None,
+//!     record: None,
+//!     keywords: None,
 //! };
 //! let mut maker = Maker::new(&recipe);
 //! assert_eq!(maker.key(&[Some(b" Ann@Example.org ")])?, b"ann@example.org");
@@ -30,13 +32,15 @@ use crate::error::{Error, ImpossibleRecipe, ParserMessage};
 
 pub use self::address::Network;
 pub use self::domain::SuffixList;
-pub use self::keywords::keywords_of;
+pub use self::keywords::{Asked, keywords_of};
 pub use self::normal::Unicode;
 pub(crate) use self::pattern::MOST_PATTERNS;
 pub use self::pattern::Pattern;
+pub use self::stem::Stemming;
 pub(crate) use self::step::STEP_NAMES;
 pub use self::step::Step;
 use self::step::{apply, check_steps};
+pub use self::stop::StopList;
 
 mod address;
 mod decimal;
@@ -46,7 +50,9 @@ mod normal;
 mod notation;
 mod pattern;
 mod single;
+mod stem;
 mod step;
+mod stop;
 #[cfg(test)]
 mod tests;
 
@@ -62,6 +68,55 @@ pub enum Column {
     Number(usize),
     /// The name of the input, as the user gave it: every row of a file has the same.
     File,
+    /// The text of a whole file, taken out of it by this rule. No recipe has it: it is what the whole line
+    /// is where [files are records](Recipe::record), so that nobody reads the lines of such a file.
+    #[serde(skip)]
+    Text(TextRule),
+}
+
+/// How the text of a file is taken out of it, where a file is a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TextRule {
+    /// As it stands.
+    Text,
+    /// What remains of HTML without markup.
+    Html,
+    /// What remains of Markdown without markup.
+    Markdown,
+    /// One of these, by the end of the name.
+    ByName,
+}
+
+impl TextRule {
+    /// All of them.
+    pub const ALL: [TextRule; 4] = [TextRule::Text, TextRule::Html, TextRule::Markdown, TextRule::ByName];
+
+    /// Its name in recipes.
+    pub fn name(self) -> &'static str {
+        match self {
+            TextRule::Text => "text",
+            TextRule::Html => "html",
+            TextRule::Markdown => "markdown",
+            TextRule::ByName => "by-name",
+        }
+    }
+}
+
+/// What a record is, where it is not a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Record {
+    /// A whole file, whose text is taken out by this rule.
+    File(TextRule),
+}
+
+/// What becomes of the keywords of a record, where they are not one key together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Keywords {
+    /// Each is a key of its own.
+    Each,
 }
 
 impl fmt::Display for Column {
@@ -72,6 +127,7 @@ impl fmt::Display for Column {
             Column::Name(name) => f.write_str(name),
             Column::Number(number) => write!(f, "{number}"),
             Column::File => f.write_str("(file)"),
+            Column::Text(_) => f.write_str("(line)"),
         }
     }
 }
@@ -142,18 +198,35 @@ pub struct Recipe {
     /// What stands for an empty cell, `\N` or null; without it they are no keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub null: Option<String>,
+    /// What a record is, where it is not a row: then the whole line is its text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<Record>,
+    /// What becomes of the keywords of a record, where they are not one key together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keywords: Option<Keywords>,
 }
 
 impl Recipe {
     /// One key per line, no groups.
     pub fn lines() -> Self {
         let line = Field { column: Column::Line, steps: Vec::new() };
-        Recipe { key: vec![line], group: None, weight: None, null: None }
+        Recipe { key: vec![line], group: None, weight: None, null: None, record: None, keywords: None }
     }
 
     /// Whether its keys are records of keywords.
     pub fn of_keywords(&self) -> bool {
         self.key.first().is_some_and(|field| field.splitting().is_some())
+    }
+
+    /// Whether each keyword of a record is a key of its own.
+    pub fn has_key_each(&self) -> bool {
+        self.keywords == Some(Keywords::Each)
+    }
+
+    /// Whether the bytes of a key are parts, each with its length before it: those of a compound key, or the
+    /// keywords of a record. [`keywords_of`] takes both apart.
+    pub fn keys_have_parts(&self) -> bool {
+        !self.has_key_each() && (self.of_keywords() || self.key.len() > 1)
     }
 
     /// Whether a key is just the value of one column, where that [is present](is_present).
@@ -164,12 +237,20 @@ impl Recipe {
     /// The columns that a row must give: those of the key, then that of the group, then that of
     /// the weight.
     pub fn columns(&self) -> Vec<Column> {
-        self.fields().map(|field| field.column.clone()).collect()
+        self.fields().map(|field| self.column_of(field)).collect()
     }
 
     /// Those of the key, with which all begin.
     pub fn key_columns(&self) -> Vec<Column> {
-        self.key.iter().map(|field| field.column.clone()).collect()
+        self.key.iter().map(|field| self.column_of(field)).collect()
+    }
+
+    /// The column of a field: that of the whole line is the text where a file is a record.
+    fn column_of(&self, field: &Field) -> Column {
+        match (&field.column, self.record) {
+            (Column::Line, Some(Record::File(rule))) => Column::Text(rule),
+            (column, _) => column.clone(),
+        }
     }
 
     fn fields(&self) -> impl Iterator<Item = &Field> {
@@ -182,7 +263,8 @@ impl Recipe {
             let of_column = if field.column == Column::File { 2 } else { 1 };
             field.steps.iter().map(Step::version).fold(of_column, u32::max)
         };
-        self.fields().map(of_field).fold(1, u32::max)
+        let of_all = if self.record.is_some() || self.keywords.is_some() { 2 } else { 1 };
+        self.fields().map(of_field).fold(of_all, u32::max)
     }
 
     /// Where the weight stands among the [columns](Self::columns).
@@ -215,6 +297,13 @@ impl Recipe {
         if self.weight.as_ref().is_some_and(|weight| weight.splitting().is_some()) {
             return Err(ImpossibleRecipe::WeightOfKeywords(all()).into());
         }
+        if self.has_key_each() && !keywords {
+            return Err(ImpossibleRecipe::EachOfNone(all()).into());
+        }
+        let is_of_file = |field: &&Field| matches!(field.column, Column::Line | Column::File);
+        if let Some(field) = self.fields().find(|field| self.record.is_some() && !is_of_file(field)) {
+            return Err(ImpossibleRecipe::ColumnOfDocument(field.column.clone()).into());
+        }
         if self.key.is_empty() || !self.fields().all(field_is_possible) {
             return Err(ImpossibleRecipe::Fields(all()).into());
         }
@@ -234,6 +323,12 @@ impl fmt::Display for Recipe {
         }
         if let Some(null) = &self.null {
             write!(f, ", null {null:?}")?;
+        }
+        if let Some(Record::File(rule)) = self.record {
+            write!(f, ", each file a record ({})", rule.name())?;
+        }
+        if self.has_key_each() {
+            f.write_str(", each keyword a key")?;
         }
         Ok(())
     }
@@ -279,6 +374,8 @@ pub enum BadValue {
     },
     /// A record without keywords.
     NoKeywords,
+    /// Several keywords, where each is a key of its own and one is asked for.
+    SeveralKeywords(usize),
     /// A cell that holds no list of keywords.
     NotAList {
         /// Its column.
@@ -359,6 +456,10 @@ impl fmt::Display for BadValue {
                 write!(f, "the key has {expected} parts, separated by tabs; this has {got}")
             }
             BadValue::NoKeywords => f.write_str("the record has no keywords"),
+            BadValue::SeveralKeywords(count) => write!(
+                f,
+                "it has {count} keywords, and each is a key of its own: give one at a time, or search for all of them"
+            ),
             BadValue::NotAList { column, why } => write!(f, "column {column}: {why}"),
         }
     }
@@ -387,7 +488,8 @@ impl<'r> Maker<'r> {
         Maker { recipe, key, group, weight, record, verbatim }
     }
 
-    /// The bytes of the key whose parts have these values.
+    /// The bytes of the key whose parts have these values. Where each keyword is a key of its own, there must
+    /// be one.
     #[inline(always)]
     pub fn key<'a>(&'a mut self, parts: &[Option<&'a [u8]>]) -> Result<&'a [u8], BadValue> {
         match parts {
@@ -399,13 +501,10 @@ impl<'r> Maker<'r> {
     /// The same where the key is not just the value.
     fn made_key<'a>(&'a mut self, parts: &[Option<&'a [u8]>]) -> Result<&'a [u8], BadValue> {
         let null = self.recipe.null.as_deref();
-        if let Some(record) = &mut self.record {
-            let (expected, got) = (self.recipe.key.len(), parts.len());
-            if expected != got {
-                return Err(BadValue::Parts { expected, got });
-            }
-            record.make(&self.recipe.key, parts, null, &mut self.key)?;
-            return Ok(&self.key);
+        if self.record.is_some() {
+            let each = self.recipe.has_key_each();
+            let record = self.record(parts)?;
+            return if each { the_one_of(record) } else { Ok(record) };
         }
         match (&self.recipe.key[..], parts) {
             ([field], [part]) => canonical(&field.steps, *part, null, &mut self.key),
@@ -420,6 +519,20 @@ impl<'r> Maker<'r> {
                 Ok(&self.key)
             }
             (fields, parts) => Err(BadValue::Parts { expected: fields.len(), got: parts.len() }),
+        }
+    }
+
+    /// The bytes of the record whose parts have these values: all of its [keywords](keywords_of), also where
+    /// each is a key of its own. Without a step that makes keywords, there are none.
+    pub fn record<'a>(&'a mut self, parts: &[Option<&'a [u8]>]) -> Result<&'a [u8], BadValue> {
+        let (expected, got) = (self.recipe.key.len(), parts.len());
+        match &mut self.record {
+            None => Err(BadValue::NoKeywords),
+            Some(_) if expected != got => Err(BadValue::Parts { expected, got }),
+            Some(record) => {
+                record.make(&self.recipe.key, parts, self.recipe.null.as_deref(), &mut self.key)?;
+                Ok(&self.key)
+            }
         }
     }
 
@@ -445,6 +558,15 @@ impl<'r> Maker<'r> {
             }),
         };
         number(text).ok_or_else(|| BadValue::NotAWeight(String::from_utf8_lossy(text).into_owned()))
+    }
+}
+
+/// The only keyword of a record.
+fn the_one_of(record: &[u8]) -> Result<&[u8], BadValue> {
+    let mut keywords = keywords_of(record);
+    match (keywords.next(), keywords.count()) {
+        (Some(one), 0) => Ok(one),
+        (_, more) => Err(BadValue::SeveralKeywords(more + 1)),
     }
 }
 

@@ -392,6 +392,9 @@ fn check<'n>(
     if kind == Kind::Layered && !common.recipe.of_keywords() {
         return Err(ParamsFault::NoKeywords.into());
     }
+    if kind == Kind::Layered && common.recipe.has_key_each() {
+        return Err(ParamsFault::LayeredEach.into());
+    }
     if common.recipe.weight.is_some() && !kind.counts() {
         return Err(ParamsFault::Weights(kind).into());
     }

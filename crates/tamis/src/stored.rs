@@ -16,7 +16,7 @@ use crate::sizing::{Kind, Shape};
 
 /// Parameters of one set whose keys are made of this field.
 pub(crate) fn params(kind: Kind, hash: Scheme, key: Field, goal: Goal, shape: Shape) -> Result<Params> {
-    let recipe = Recipe { key: vec![key], group: None, weight: None, null: None };
+    let recipe = Recipe { key: vec![key], ..Recipe::lines() };
     recipe.takes_any_value()?;
     hash.hashes_keys()?;
     let group = GroupParams { group: Name::default(), goal, shape };

@@ -32,8 +32,7 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
     let recipe = Recipe {
         key: vec!["tconst".parse().unwrap()],
         group: Some("averageRating:round".parse().unwrap()),
-        weight: None,
-        null: None,
+        ..Recipe::lines()
     };
     let group = Name(Maker::new(&recipe).group(Some(b"9.3")).unwrap().to_vec());
     let shape = match hash {
@@ -198,9 +197,8 @@ fn the_counts_of_the_specification_are_what_is_written() {
     let rows = [("tt0111161", 3), ("tt0068646", 1), ("tt0111161", 2)];
     let recipe = Recipe {
         key: vec!["tconst".parse().unwrap()],
-        group: None,
         weight: Some("votes".parse().unwrap()),
-        null: None,
+        ..Recipe::lines()
     };
     let shape = countmin::shape_by_hand(8, 3, 32).unwrap();
     let common = Common { kind: Kind::CountMin, hash: Scheme::DEFAULT, recipe };
@@ -248,7 +246,7 @@ fn the_counts_of_the_specification_are_what_is_written() {
 #[test]
 fn the_counters_of_the_specification_are_what_is_written() {
     let page = page();
-    let recipe = Recipe { key: vec!["tconst".parse().unwrap()], group: None, weight: None, null: None };
+    let recipe = Recipe { key: vec!["tconst".parse().unwrap()], ..Recipe::lines() };
     let shape = Kind::Counting.shape_for_rate(4, 0.01).unwrap();
     let common = Common { kind: Kind::Counting, hash: Scheme::DEFAULT, recipe };
     let group = GroupParams::filter(Name::default(), 4, 0.01, shape);
@@ -283,7 +281,7 @@ fn the_counters_of_the_specification_are_what_is_written() {
 #[test]
 fn the_record_of_the_specification_is_what_is_written() {
     let page = page();
-    let recipe = Recipe { key: vec![":split=,".parse().unwrap()], group: None, weight: None, null: None };
+    let recipe = Recipe { key: vec![":split=,".parse().unwrap()], ..Recipe::lines() };
     let record = Maker::new(&recipe).key(&[Some(b"space, alien, survival")]).unwrap().to_vec();
     let keywords: Vec<u64> = keywords_of(&record).map(|word| xxh3(word, 0)).collect();
     let shape = layered::shape_for_rate(3, 0.05, 2).unwrap();

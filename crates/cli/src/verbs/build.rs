@@ -13,7 +13,7 @@ use tamis_make::spread;
 use tamis_read::Error;
 
 use super::{inspect, understood};
-use crate::arguments::{ByHand, Counting, Keys, Kinds, Reading, Sizes, memory, share};
+use crate::arguments::{ByHand, Counting, Keys, Kinds, Reading, Records, Sizes, memory, share};
 use crate::show::{Output, wrong};
 use crate::spark::{self, On};
 use crate::{notes, progress};
@@ -29,6 +29,7 @@ Examples:
   tamis build visits.parquet --key user --key day -o visits.tamis      a compound key
   tamis build movies.csv --kind layered --keywords keywords:split=',' --fpr 0.05 -o movies.tamis
   tamis build s.txt --kind bloom --hashes 2 --bits 1050 -o s.tamis     k and m by hand
+  tamis build docs/ --record file --key :words,stop=en,stem=en --group '(file)' -o index.tamis
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
   tamis build allow.csv --key email:trim,lower --exact -o allow.tamis  keeps the keys, too
@@ -49,6 +50,8 @@ pub struct Build {
     output: Option<PathBuf>,
     #[command(flatten)]
     keys: Keys,
+    #[command(flatten)]
+    records: Records,
     #[command(flatten)]
     kinds: Kinds,
     #[command(flatten)]
@@ -152,7 +155,7 @@ impl Build {
         Ok(BuildJob {
             inputs: self.inputs.clone(),
             reading: self.reading.request(),
-            keys: self.keys.request(),
+            keys: self.records.with(&self.keys),
             kinds: self.kinds.request(),
             sizes: self.sizes.request(),
             by_hand: self.by_hand.request(),

@@ -11,7 +11,7 @@ use tamis::about::Classes;
 use tamis::key::{BadValue, Column};
 use tamis::params::Name;
 use tamis_jobs::classes::{self, Hits};
-use tamis_jobs::locate::Sought;
+use tamis_jobs::locate::{Sought, Wanted};
 use tamis_jobs::query::Asker;
 use tamis_make::files::{self, Mapped};
 use tamis_make::text::printable;
@@ -101,8 +101,9 @@ impl Locate {
                 bad = refused(&key, &why);
             }
         }
-        let located =
-            progress::run(output, "asking", |control| sought.locate(parallel::default_threads(), control))?;
+        let located = progress::run(output, "asking", |control| {
+            sought.locate(Wanted::Any, parallel::default_threads(), control)
+        })?;
         // Which of several keys were found, groups do not tell.
         let found = if located.groups.is_empty() { 0 } else { sought.keys() };
         self.say_classes(output, &file, Hits { asked: sought.keys(), found });

@@ -19,6 +19,7 @@ mod query;
 mod remove;
 mod remove_group;
 mod reproduce;
+mod search;
 mod stream;
 mod test;
 mod top;
@@ -53,6 +54,7 @@ pub enum Verb {
     Test(test::Test),
     Query(query::Query),
     Locate(locate::Locate),
+    Search(search::Search),
     Top(top::Top),
     InnerProduct(inner_product::InnerProduct),
     Filter(filter::Filter),
@@ -172,6 +174,7 @@ impl Verb {
             Verb::Demo(_)
             | Verb::Query(_)
             | Verb::Locate(_)
+            | Verb::Search(_)
             | Verb::InnerProduct(_)
             | Verb::Compare(_)
             | Verb::Verify(_)
@@ -202,6 +205,7 @@ impl Verb {
             Verb::Test(verb) => verb.run(output),
             Verb::Query(verb) => verb.run(output),
             Verb::Locate(verb) => verb.run(output),
+            Verb::Search(verb) => verb.run(output),
             Verb::Top(verb) => verb.run(output),
             Verb::InnerProduct(verb) => verb.run(output),
             Verb::Filter(verb) => verb.run(output),

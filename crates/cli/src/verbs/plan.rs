@@ -16,7 +16,7 @@ use tamis_read::Format;
 use tamis_report::plan::{self, Counters};
 use tamis_report::{Csv, plot, stacked_svg};
 
-use crate::arguments::{self, ByHand, Counting, Keys, Kinds, Reading, Sizes};
+use crate::arguments::{self, ByHand, Counting, Keys, Kinds, Reading, Records, Sizes};
 use crate::show::{FEW, Largest, Output, Sheet, print, wrong};
 use crate::{notes, progress};
 
@@ -73,6 +73,8 @@ pub struct Plan {
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
+    records: Records,
+    #[command(flatten)]
     kinds: Kinds,
     #[command(flatten)]
     counting: Counting,
@@ -114,7 +116,7 @@ impl Plan {
         PlanJob {
             inputs: self.inputs.clone(),
             reading: self.reading.request(),
-            key: self.keys.request(),
+            key: self.records.with(&self.keys),
             kinds: self.kinds.request(),
             sizes: self.sizes.request(),
             by_hand: self.by_hand.request(),

@@ -11,10 +11,10 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use tamis_lab::{Findings, machine};
+use tamis_lab::{Findings, documents, machine};
 use tamis_make::files;
 use tamis_make::names::Content;
-use tamis_read::{Format, calendar};
+use tamis_read::{Format, Sources, calendar};
 use tamis_report::Section;
 
 use crate::notes;
@@ -105,6 +105,11 @@ impl Experiment {
         }
     }
 
+    /// What the name of another CSV ends in, where there is one.
+    fn more(&self) -> Option<&'static str> {
+        matches!(self, Experiment::Search(_)).then_some(documents::NAME)
+    }
+
     /// The tables that it reads.
     fn tables(&self) -> &[String] {
         match self {
@@ -118,8 +123,11 @@ impl Experiment {
     /// Refuses outputs that cannot be, before anything is measured.
     fn check(&self) -> Result<()> {
         let [csv, page] = self.files();
-        for (path, content) in [(csv, Content::Plain(Format::Csv)), (page, Content::Page)] {
+        let more = self.more().map(|name| beside(csv, name));
+        let tables = [csv].into_iter().chain(&more).map(|path| (path, Content::Plain(Format::Csv)));
+        for (path, content) in tables.chain([(page, Content::Page)]) {
             files::check(path)?;
+            files::check_is_no_input(path, Sources::named(self.tables()))?;
             content.check(path)?;
         }
         Ok(())
@@ -159,11 +167,21 @@ impl Seen {
     }
 }
 
-/// Writes findings as CSV and as a page, both or none.
+/// The name of another CSV beside this one.
+fn beside(csv: &Path, name: &str) -> PathBuf {
+    let stem = csv.file_stem().unwrap_or_default().to_string_lossy();
+    csv.with_file_name(format!("{stem}-{name}.csv"))
+}
+
+/// Writes findings as CSV and as a page, all or none.
 fn write(findings: Findings, csv: &Path, path: &Path, seen: &Seen) -> Result<()> {
     let mut page = findings.page;
     page.sections.push(Section::Text(format!("Measured on {}.", seen.text())));
-    let lines = findings.csv;
-    files::finish_all([files::draft(csv, |out| lines.write(out))?, notes::draft_page(path, page)?])?;
+    let mut drafts = vec![notes::draft_page(path, page)?];
+    let more = findings.more.into_iter().map(|(name, lines)| (beside(csv, name), lines));
+    for (path, lines) in [(csv.to_owned(), findings.csv)].into_iter().chain(more) {
+        drafts.push(files::draft(&path, |out| lines.write(out))?);
+    }
+    files::finish_all(drafts)?;
     Ok(())
 }

@@ -149,6 +149,9 @@ fn inputs_of_version_2() -> Folder {
         let hosts: String = (day..100).step_by(3).map(|i| format!("host {i}\n")).collect();
         folder.write(&format!("logs/day{day}.txt"), hosts);
     }
+    folder.write("docs/a.txt", "The aliens came from outer space, and aliens went in ships.\n");
+    folder.write("docs/b.html", "<p class=x>An <b>al</b>ien &eacute;t&eacute;<script>var x;</script></p>\n");
+    folder.write("docs/c.md", "# Gardens\n\nRoses need [space](http://x.org) to `grow`, *not* ships\n");
     folder
 }
 
@@ -164,11 +167,14 @@ fn files_of_version_2_are_built_again_byte_for_byte_and_stay_readable() {
     let steps = ["--key", "url:extract=//([^/]+),domain"];
     let files = ["--group", "(file):after=/,before=."];
     let polynomial = ["--hash", "polynomial", "--seed", "7", "--hashes", "3", "--bits", "1009"];
+    let words = ":words,stop=en,min=3,stem=en,top=5";
+    let documents = ["--record", "file", "--key", words, "--group", "(file)"];
     for (name, input, how, members) in [
         ("about", "rows.txt", &about[..], &["key 0", "key 99"][..]),
         ("steps", "urls.csv", &steps, &["//x.site0.co.uk", "http://site39.co.uk/"]),
         ("files", "logs", &files, &["host 0", "host 1", "host 2"]),
         ("polynomial", "logs", &polynomial, &["host 0", "host 1", "host 99"]),
+        ("documents", "docs", &documents, &["Aliens", "été", "rose", "gardens", "spaces"]),
     ] {
         let golden = std::fs::read(root().join(format!("testdata/v2/{name}.tamis"))).unwrap();
         folder.write("golden.tamis", &golden);

@@ -11,6 +11,7 @@ mod declared;
 mod dedup;
 mod dedup_state;
 mod dedup_strict;
+mod documents;
 mod explain;
 mod filter;
 mod formats;

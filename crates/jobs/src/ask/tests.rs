@@ -43,8 +43,7 @@ fn build(folder: &Path, name: &str, kind: Kind, hash: Scheme, keys: impl Iterato
     let recipe = Recipe {
         key: key.iter().map(|field| field.parse().unwrap()).collect(),
         group: Some("group".parse().unwrap()),
-        weight: None,
-        null: None,
+        ..Recipe::lines()
     };
     let job = build::Job {
         inputs: vec![table.display().to_string()],

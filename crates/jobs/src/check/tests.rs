@@ -31,8 +31,7 @@ fn what_waits_on_disk_is_counted_like_what_is_held_in_memory() {
     let recipe = Recipe {
         key: vec!["key".parse().unwrap()],
         group: Some("group".parse().unwrap()),
-        weight: None,
-        null: None,
+        ..Recipe::lines()
     };
     let of_keywords = Recipe {
         key: ["key:whole", "key:whole,suffix=1", "key:whole,suffix=2"]
@@ -104,8 +103,7 @@ fn sound_filters_of_groups_that_share_all_keys_pass() {
     let recipe = Recipe {
         key: vec!["key".parse().unwrap()],
         group: Some("group".parse().unwrap()),
-        weight: None,
-        null: None,
+        ..Recipe::lines()
     };
     let build = build::Job {
         inputs: vec![data.display().to_string()],

@@ -278,6 +278,9 @@ fn refuse(job: &Job, params: &Params) -> Result<()> {
     if job.removed.is_some() && job.strict.is_some() {
         return Err(Refusal::RemovedStrict.into());
     }
+    if params.common.recipe.record.is_some() {
+        return Err(Refusal::Documents.into());
+    }
     let grouped = params.common.recipe.group.is_some();
     let option = match (&job.ask, &job.tag) {
         (Ask::Group(_), _) => opt::GROUP,

@@ -12,6 +12,9 @@ pub enum Refusal {
     /// The keys beside the filters, and filters of removed keys.
     #[error("the exact keys beside the filters still contain the removed ones")]
     RemovedStrict,
+    /// Records that are whole files.
+    #[error("a whole file is one record of these filters, and files are not sieved row by row")]
+    Documents,
     /// Groups, if there are none.
     #[error("these filters have no groups")]
     NoGroups {
@@ -38,6 +41,7 @@ impl refusal::Refusal for Refusal {
     fn help(&self) -> Vec<Help> {
         match self {
             Refusal::RemovedStrict => vec![Help::LeaveOutOne(vec![opt::REMOVED, opt::STRICT])],
+            Refusal::Documents => vec![Help::Do("search for the documents that have some words")],
             Refusal::NoGroups { option } => vec![Help::leave_out(*option)],
             Refusal::NoColumns { .. } => {
                 vec![Help::leave_out(opt::REJECTED), Help::Do("name outputs that are text")]

@@ -27,8 +27,7 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
     let recipe = Recipe {
         key: vec!["key:lower".parse().unwrap()],
         group: Some("group".parse().unwrap()),
-        weight: None,
-        null: None,
+        ..Recipe::lines()
     };
     let job = build::Job {
         inputs: vec![table.display().to_string()],
@@ -68,8 +67,7 @@ fn job(folder: &Path, input: &str) -> Job {
         recipe: Recipe {
             key: vec!["id:lower".parse().unwrap()],
             group: Some("of".parse().unwrap()),
-            weight: None,
-            null: None,
+            ..Recipe::lines()
         },
         ask: Ask::Any,
         extent: Extent::Record,

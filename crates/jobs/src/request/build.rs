@@ -85,7 +85,11 @@ pub fn refuse_fixed(
     keys: &Keys,
     (sizes, by_hand, counting): (&Sizes, &ByHand, &Counting),
 ) -> Result<(), Refusal> {
-    let null = chosen(&[(keys.null.is_some(), opt::NULL)]);
+    let null = chosen(&[
+        (keys.null.is_some(), opt::NULL),
+        (keys.record.is_some(), opt::RECORD),
+        (keys.each_keyword, opt::EACH_KEYWORD),
+    ]);
     let given = [kinds.given(), null, sizes.given(), by_hand.given(), counting.given()].concat();
     if given.is_empty() { Ok(()) } else { Err(Refusal::Fixed(given)) }
 }
@@ -136,6 +140,7 @@ impl BuildJob {
     pub fn refuse_spread(&self, others: &[(bool, Opt)]) -> Result<(), Refusal> {
         let own = [
             (self.exact, opt::EXACT),
+            (self.keys.record.is_some(), opt::RECORD),
             (self.memory.is_some(), opt::MEMORY),
             (self.heavy.is_some(), opt::HEAVY),
             (self.distinct, opt::DISTINCT),

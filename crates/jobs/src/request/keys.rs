@@ -2,7 +2,7 @@
 //! file has.
 
 use serde::{Deserialize, Serialize};
-use tamis::key::{Field, Recipe};
+use tamis::key::{Field, Keywords, Recipe, Record, TextRule};
 
 use super::{Refusal, json};
 
@@ -24,6 +24,10 @@ pub struct Keys {
     pub weight: Option<Field>,
     /// What stands for a missing value.
     pub null: Option<String>,
+    /// The rule by which the text of a file is taken out of it, where a whole file is one record.
+    pub record: Option<TextRule>,
+    /// Whether each keyword is a key of its own.
+    pub each_keyword: bool,
 }
 
 impl Keys {
@@ -43,7 +47,14 @@ impl Keys {
             _ if !self.keywords.is_empty() => self.keywords.iter().cloned().map(Field::of_keywords).collect(),
             key => key.to_vec(),
         };
-        Ok(Recipe { key, group: self.group.clone(), weight: self.weight.clone(), null: self.null.clone() })
+        Ok(Recipe {
+            key,
+            group: self.group.clone(),
+            weight: self.weight.clone(),
+            null: self.null.clone(),
+            record: self.record.map(Record::File),
+            keywords: self.each_keyword.then_some(Keywords::Each),
+        })
     }
 
     /// A stored recipe, with these columns.
@@ -144,8 +155,7 @@ mod tests {
 
     #[test]
     fn a_stored_recipe_takes_other_columns_but_no_other_steps() {
-        let stored =
-            Recipe { key: vec!["email:trim,lower".parse().unwrap()], group: None, weight: None, null: None };
+        let stored = Recipe { key: vec!["email:trim,lower".parse().unwrap()], ..Recipe::lines() };
         let other = replace_columns(&stored, &["sender".parse().unwrap()], None).unwrap();
         assert_eq!(other.key[0].to_string(), "sender:trim,lower");
         assert!(replace_columns(&stored, &["sender:upper".parse().unwrap()], None).is_err());

@@ -51,6 +51,15 @@ pub enum Refusal {
     /// Filters of records without keywords.
     #[error("a layered filter holds records of keywords")]
     LayeredKeys,
+    /// Columns of a file that is one record.
+    #[error("a whole file is one record, and has no column {0}: its text is (line)")]
+    ColumnOfDocument(Column),
+    /// Each keyword a key, where there are none.
+    #[error("each keyword shall be a key, and no step makes keywords")]
+    EachOfNone,
+    /// Each keyword a key, in a kind that takes one key of a row.
+    #[error("a {0} takes a row as one key, not each of its keywords")]
+    EachOfKind(Kind),
     /// A weight, where nothing is counted.
     #[error("a {0} filter does not count, so rows have no weight")]
     Weight(Kind),
@@ -256,6 +265,11 @@ impl refusal::Refusal for Refusal {
                 Help::GiveTo(opt::BAD_ROWS.with("skip"), "leave such rows out"),
             ],
             Refusal::LayeredKeys => vec![Help::give(opt::KEYWORDS.with("COLUMN:split=','"))],
+            Refusal::ColumnOfDocument(_) => vec![Help::leave_out(opt::RECORD)],
+            Refusal::EachOfNone => {
+                vec![Help::give(opt::KEYWORDS.with("COLUMN:words")), Help::leave_out(opt::EACH_KEYWORD)]
+            }
+            Refusal::EachOfKind(_) => vec![Help::leave_out(opt::EACH_KEYWORD), kind(Kind::Blocked)],
             Refusal::Weight(_) => vec![Help::leave_out(opt::WEIGHT), kind(Kind::CountMin)],
             Refusal::LayersOf(_) => vec![Help::leave_out(opt::LAYERS), kind(Kind::Layered)],
             Refusal::KeywordSteps => vec![Help::give(opt::KEYWORDS)],

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tamis::countmin::Update;
 use tamis::hash::{HashKey, Single};
-use tamis::key::{Field, Recipe};
+use tamis::key::{Column, Field, Keywords, Recipe};
 use tamis::layered::MOST_LAYERS;
 use tamis::params::Common;
 use tamis::sizing::Kind;
@@ -59,7 +59,7 @@ impl Kinds {
     }
 
     /// Kind, hash and recipe together.
-    pub fn common(&self, recipe: Recipe) -> Result<Common, Refusal> {
+    pub fn common(&self, mut recipe: Recipe) -> Result<Common, Refusal> {
         if self.conservative && !self.kind.is_some_and(Kind::counts) {
             return Err(Refusal::Conservative);
         }
@@ -73,6 +73,11 @@ impl Kinds {
         if kind == Kind::Layered && !recipe.of_keywords() {
             return Err(Refusal::LayeredKeys);
         }
+        // The words of a document are what is asked for; all of them together are what a `layered` holds.
+        if recipe.record.is_some() && recipe.of_keywords() && kind != Kind::Layered {
+            recipe.keywords = Some(Keywords::Each);
+        }
+        refuse_each(&recipe, kind)?;
         if recipe.weight.is_some() && !kind.counts() {
             return Err(Refusal::Weight(kind));
         }
@@ -81,6 +86,21 @@ impl Kinds {
         }
         refuse_keyword_steps(&recipe)?;
         Ok(Common { kind, hash, recipe })
+    }
+}
+
+/// Refuses keywords that are keys of their own where there are none, and where rows are one key each.
+fn refuse_each(recipe: &Recipe, kind: Kind) -> Result<(), Refusal> {
+    let of_rows = |field: &&Field| !matches!(field.column, Column::Line | Column::File);
+    let mut fields = recipe.key.iter().chain(&recipe.group).chain(&recipe.weight);
+    match fields.find(of_rows).filter(|_| recipe.record.is_some()) {
+        Some(field) => return Err(Refusal::ColumnOfDocument(field.column.clone())),
+        None => {}
+    }
+    match recipe.has_key_each() {
+        true if !recipe.of_keywords() => Err(Refusal::EachOfNone),
+        true if matches!(kind, Kind::Layered | Kind::CountMinConservative) => Err(Refusal::EachOfKind(kind)),
+        _ => Ok(()),
     }
 }
 

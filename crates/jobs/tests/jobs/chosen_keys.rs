@@ -18,7 +18,7 @@ use tamis_read::{Control, Format, Options};
 const LIMIT: usize = 5_000;
 
 fn job(kind: Kind, key: &str) -> Job {
-    let recipe = Recipe { key: vec![key.parse().unwrap()], group: None, weight: None, null: None };
+    let recipe = Recipe { key: vec![key.parse().unwrap()], ..Recipe::lines() };
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
     Job {
         inputs: Vec::new(),

@@ -29,7 +29,7 @@ fn recipe() -> Recipe {
         key: vec!["key".parse().unwrap()],
         group: Some("group".parse().unwrap()),
         weight: Some("weight".parse().unwrap()),
-        null: None,
+        ..Recipe::lines()
     }
 }
 

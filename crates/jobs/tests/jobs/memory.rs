@@ -70,7 +70,7 @@ fn job(kind: Kind, threads: usize) -> Job {
         key: vec!["key".parse().unwrap()],
         group: Some("group".parse().unwrap()),
         weight,
-        null: None,
+        ..Recipe::lines()
     };
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
     let counting = Counting { epsilon: Some(0.05), delta: Some(0.1), ..Counting::default() };

@@ -26,7 +26,7 @@ type Rows = Vec<(u8, Vec<u8>)>;
 
 fn recipe() -> Recipe {
     let key = vec!["tags:split=;,upper".parse().unwrap()];
-    Recipe { key, group: Some("group".parse().unwrap()), weight: None, null: None }
+    Recipe { key, group: Some("group".parse().unwrap()), weight: None, null: None, ..Recipe::lines() }
 }
 
 fn text(tags: &[u8]) -> String {

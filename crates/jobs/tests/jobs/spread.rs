@@ -56,7 +56,7 @@ fn job(case: Case) -> Job {
         key: vec![key.parse().unwrap()],
         group: (!matches!(case, Case::Lone)).then(|| "group".parse().unwrap()),
         weight: kind.counts().then(|| "weight".parse().unwrap()),
-        null: None,
+        ..Recipe::lines()
     };
     let hash = if matches!(case, Case::Murmur) { Scheme::Murmur3 } else { Scheme::DEFAULT };
     let common = Common { kind, hash, recipe };

@@ -19,12 +19,7 @@ pub type Rows = Vec<(u8, u16)>;
 
 /// The key and the group stand in columns of these names.
 pub fn recipe() -> Recipe {
-    Recipe {
-        key: vec!["key".parse().unwrap()],
-        group: Some("group".parse().unwrap()),
-        weight: None,
-        null: None,
-    }
+    Recipe { key: vec!["key".parse().unwrap()], group: Some("group".parse().unwrap()), ..Recipe::lines() }
 }
 
 /// Writes a table; its name, as an input.

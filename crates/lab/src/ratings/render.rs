@@ -211,6 +211,7 @@ impl Reproduction {
             remarks: Vec::new(),
             page: self.page(),
             csv: self.csv(),
+            more: Vec::new(),
             json: self.json(),
             holds: self.runs.iter().all(|run| run.report.passed()),
         }

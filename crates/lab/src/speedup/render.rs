@@ -242,6 +242,7 @@ impl Speedup {
             remarks: vec![REMARKS.into()],
             page: self.page(),
             csv: self.csv(),
+            more: Vec::new(),
             json: self.json(),
             holds: self.holds(),
         }

@@ -30,6 +30,7 @@ impl Streams {
             remarks: vec![REMARKS.into()],
             page: self.page(),
             csv: self.csv(),
+            more: Vec::new(),
             json: self.json(),
             holds: self.passed(),
         }

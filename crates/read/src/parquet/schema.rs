@@ -26,6 +26,9 @@ pub enum NoTable {
     /// Objects, of which each may have other names and types.
     #[error("NDJSON cannot be written as Parquet: its objects do not share columns and types")]
     Objects,
+    /// Whole files.
+    #[error("whole files cannot be written as rows of Parquet")]
+    Documents,
     /// Names that are no text.
     #[error("its header is not UTF-8, and the names of columns in Parquet are")]
     Header,
@@ -46,6 +49,7 @@ pub enum NoTable {
 impl Refusal for NoTable {
     fn help(&self) -> Vec<Help> {
         match self {
+            NoTable::Documents => Vec::new(),
             NoTable::Objects => vec![Help::Do("name an output that ends in .ndjson")],
             NoTable::Header => vec![Help::Do("convert it to UTF-8 first (iconv -t UTF-8)")],
             NoTable::Twice(_) => vec![Help::Do("rename one of them")],

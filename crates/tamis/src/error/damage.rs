@@ -139,6 +139,9 @@ pub enum ParamsFault {
     /// A `layered` whose keys are no records.
     #[error("a layered filter goes with a recipe that makes keywords")]
     NoKeywords,
+    /// A layered filter whose keywords are keys of their own.
+    #[error("a layered filter holds records of keywords, and here each keyword is a key of its own")]
+    LayeredEach,
     /// Weights of what does not count.
     #[error("weights go with count-min, not with {0}")]
     Weights(Kind),

@@ -5,7 +5,7 @@ use alloc::string::String;
 use core::fmt;
 
 use super::ParserMessage;
-use crate::key::{MOST_PATTERNS, Recipe, STEP_NAMES, Step};
+use crate::key::{Column, MOST_PATTERNS, Recipe, STEP_NAMES, Step};
 
 /// Why fields and steps, as people write them, cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -81,6 +81,7 @@ pub enum Takes {
     Pattern,
     Network,
     SuffixList,
+    Language,
 }
 
 fn argument(step: &str, takes: &Takes, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,6 +96,9 @@ fn argument(step: &str, takes: &Takes, f: &mut fmt::Formatter<'_>) -> fmt::Resul
             f,
             "{step} takes the bits of a network: {step}=24, with those of version 6 {step}=24/48, or {step}=/48"
         ),
+        Takes::Language => {
+            write!(f, "{step} takes a language, {step}=en (the only one so far), or the digest of its rules")
+        }
         Takes::SuffixList => write!(f, "{step} takes no argument, or the digest of a suffix list"),
     }
 }
@@ -109,6 +113,12 @@ pub enum StepOrder {
     /// There are no keywords to be sorted.
     #[error("sort orders keywords: put split, words or json before it")]
     NothingToSort,
+    /// There are no keywords yet that a step could drop or change.
+    #[error("stop, min, stem and top concern keywords: put split, words or json before them")]
+    NoKeywords,
+    /// A step other than `sort` stands after `top`.
+    #[error("only sort may follow top")]
+    AfterTop,
     /// A step stands after `sort`.
     #[error("sort must be the last step")]
     AfterSort,
@@ -130,6 +140,12 @@ pub enum ImpossibleRecipe {
     /// A group of keywords.
     #[error("a group cannot be made of keywords ({0})")]
     GroupOfKeywords(Box<Recipe>),
+    /// Each keyword is a key, and there are none.
+    #[error("each keyword shall be a key, and no step makes keywords ({0})")]
+    EachOfNone(Box<Recipe>),
+    /// A whole file is a record, and a column of it is asked for.
+    #[error("a whole file is one record, and has no column {0}")]
+    ColumnOfDocument(Column),
     /// A weight of keywords.
     #[error("a weight cannot be made of keywords ({0})")]
     WeightOfKeywords(Box<Recipe>),

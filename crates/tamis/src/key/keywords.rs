@@ -4,13 +4,15 @@
 //! records are counted, compared and looked for like any other key, and the keywords can be had
 //! back from the bytes.
 
-use alloc::collections::BTreeSet;
+use alloc::borrow::Cow;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use serde_json::Value;
 
-use super::{BadValue, Column, Field, ListFault, Step, apply, present};
+use super::{BadValue, Column, Field, ListFault, Recipe, Step, apply, present};
 use crate::error::ParserMessage;
 
 /// The keywords of a record in the making, one after the other.
@@ -49,11 +51,18 @@ impl Record {
         // The order in which the keywords stand in the record.
         let mut order: Vec<usize> = Vec::new();
         for (field, part) in fields.iter().zip(parts) {
-            let first = self.ends.len();
+            let (first, from) = (self.ends.len(), order.len());
             self.take(field, *part, null)?;
-            order.extend(first..self.ends.len());
+            let most = field.steps.iter().find_map(|step| match step {
+                Step::Top(most) => Some(*most),
+                _ => None,
+            });
+            match most {
+                Some(most) => self.most_frequent(first, most, &mut order),
+                None => order.extend(first..self.ends.len()),
+            }
             if field.steps.last() == Some(&Step::Sort) {
-                order[first..].sort_by(|&a, &b| self.keyword(a).cmp(self.keyword(b)));
+                order[from..].sort_by(|&a, &b| self.keyword(a).cmp(self.keyword(b)));
             }
         }
         if order.is_empty() {
@@ -93,20 +102,95 @@ impl Record {
         let (Some(splitting), after) = (after.first(), after.get(1..).unwrap_or_default()) else {
             return Ok(());
         };
-        let mut take = |keyword: &[u8]| -> Result<(), BadValue> {
-            match apply(after, keyword) {
-                // What a step does not find leaves nothing, and no keyword.
-                Err(BadValue::NoMatch { .. }) => {}
-                made => self.push(&made?),
+        each(splitting, &cell, &field.column, |keyword| {
+            if let Some(made) = made(after, keyword)? {
+                self.push(&made);
             }
             Ok(())
-        };
-        match splitting {
-            Step::Split(delimiter) => split(&cell, delimiter.as_bytes(), take),
-            Step::Words => words(&cell, take),
-            Step::Json(member) => json(&cell, member, &field.column, take),
-            _ => take(&cell),
+        })
+    }
+
+    /// Of the keywords from this one on, the numbers of those that occur most often, each where it first
+    /// occurs; of equally frequent ones, those that occur first.
+    fn most_frequent(&self, first: usize, most: usize, order: &mut Vec<usize>) {
+        let mut counts: BTreeMap<&[u8], (usize, usize)> = BTreeMap::new();
+        for number in first..self.ends.len() {
+            counts.entry(self.keyword(number)).or_insert((0, number)).0 += 1;
         }
+        let mut found: Vec<(usize, usize)> = counts.into_values().collect();
+        found.sort_unstable_by_key(|&(count, number)| (Reverse(count), number));
+        found.truncate(most);
+        found.sort_unstable_by_key(|&(_, number)| number);
+        order.extend(found.into_iter().map(|(_, number)| number));
+    }
+}
+
+/// What steps make of a keyword; none where one of them drops it, or does not find what it takes out.
+fn made<'k>(steps: &[Step], keyword: &'k [u8]) -> Result<Option<Cow<'k, [u8]>>, BadValue> {
+    let mut made = Cow::Borrowed(keyword);
+    for step in steps {
+        if !step.keeps(&made) {
+            return Ok(None);
+        }
+        let next = match made {
+            Cow::Borrowed(value) => step.apply(value),
+            Cow::Owned(value) => step.apply(&value).map(|next| Cow::Owned(next.into_owned())),
+        };
+        made = match next {
+            Err(BadValue::NoMatch { .. }) => return Ok(None),
+            next => next?,
+        };
+    }
+    Ok(Some(made).filter(|made| !made.is_empty()))
+}
+
+/// Gives each keyword that a step makes of a cell.
+fn each(
+    splitting: &Step,
+    cell: &[u8],
+    column: &Column,
+    mut take: impl FnMut(&[u8]) -> Result<(), BadValue>,
+) -> Result<(), BadValue> {
+    match splitting {
+        Step::Split(delimiter) => split(cell, delimiter.as_bytes(), take),
+        Step::Words => words(cell, take),
+        Step::Json(member) => json(cell, member, column, take),
+        _ => take(cell),
+    }
+}
+
+/// A word of a question, and the keyword that the recipe makes of it; none where it is dropped.
+pub type Asked = (Vec<u8>, Option<Vec<u8>>);
+
+impl Recipe {
+    /// The words of a question, as people write it, and the keywords that they are: those that a record is
+    /// sought by. `top` drops none of them, nor does `sort` order them; empty ones are left out. Of several
+    /// columns of keywords, the steps are those of the first.
+    ///
+    /// # Errors
+    /// Where a step cannot use a word. Without keywords, there are none.
+    pub fn asked_keywords(&self, question: &[u8]) -> Result<Vec<Asked>, BadValue> {
+        let Some((field, at)) = self.key.first().and_then(|field| Some((field, field.splitting()?))) else {
+            return Ok(Vec::new());
+        };
+        let cell = match apply(&field.steps[..at], question) {
+            Err(BadValue::NoMatch { .. }) => return Ok(Vec::new()),
+            cell => cell?,
+        };
+        // A list of JSON is nothing that people write.
+        let commas = Step::Split(",".into());
+        let splitting = match &field.steps[at] {
+            Step::Json(_) if !question.trim_ascii_start().starts_with(b"[") => &commas,
+            splitting => splitting,
+        };
+        let mut asked = Vec::new();
+        each(splitting, &cell, &field.column, |word| {
+            if !word.is_empty() {
+                asked.push((word.to_vec(), made(&field.steps[at + 1..], word)?.map(Cow::into_owned)));
+            }
+            Ok(())
+        })?;
+        Ok(asked)
     }
 }
 

@@ -70,7 +70,7 @@ impl Recipe {
     /// unless the recipe says what stands for a missing value.
     ///
     /// # Errors
-    /// Where the recipe makes no key of it.
+    /// Where the recipe makes no key of it, or several: of keywords that are keys of their own, one is given.
     pub fn key_of_cells(&self, text: &[u8]) -> Result<Vec<u8>, BadValue> {
         let mut parts: Vec<Option<&[u8]>> = match self.key.len() {
             1 => vec![Some(text)],

@@ -2,6 +2,7 @@
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
@@ -11,6 +12,8 @@ use super::address::{self, Network};
 use super::domain::SuffixList;
 use super::normal::Unicode;
 use super::pattern::Pattern;
+use super::stem::Stemming;
+use super::stop::StopList;
 use super::{BadValue, decimal};
 use crate::error::{Error, ImpossibleRecipe, RecipeFault, StepOrder, Takes};
 
@@ -62,13 +65,21 @@ pub enum Step {
     Json(String),
     /// One keyword: the value as it is.
     Whole,
+    /// Drop keywords of a list of stop words.
+    Stop(StopList),
+    /// Drop keywords with fewer characters than this.
+    Min(usize),
+    /// The stem of a keyword, in lower case.
+    Stem(Stemming),
+    /// Only the N keywords of this column that occur most often; no step but `sort` follows.
+    Top(usize),
     /// The keywords of this column in the order of their bytes; the last of the steps.
     Sort,
 }
 
 pub(crate) const STEP_NAMES: &str = "trim, lower, upper, nfc, round, floor, ceil, prefix=N, suffix=N, before=TEXT, \
      before-last=TEXT, after=TEXT, after-first=TEXT, extract=REGEX, extract-last=REGEX, ip, cidr=N, domain, \
-     and for keywords split=TEXT, words, json=MEMBER, whole, sort";
+     and for keywords split=TEXT, words, json=MEMBER, whole, stop=en, min=N, stem=en, top=N, sort";
 
 /// Whether a bracket is left open in a pattern.
 fn is_cut(pattern: &str) -> bool {
@@ -135,6 +146,18 @@ impl Step {
             "words" => plain(Step::Words),
             "json" => Ok(Step::Json(argument.unwrap_or_default().to_owned())),
             "whole" => plain(Step::Whole),
+            "stop" => {
+                let list = argument.and_then(StopList::parse).ok_or_else(|| wrong(Takes::Language))?;
+                list.check()?;
+                Ok(Step::Stop(list))
+            }
+            "min" => count().map(Step::Min),
+            "stem" => {
+                let stemming = argument.and_then(Stemming::parse).ok_or_else(|| wrong(Takes::Language))?;
+                stemming.check()?;
+                Ok(Step::Stem(stemming))
+            }
+            "top" => count().map(Step::Top),
             "sort" => plain(Step::Sort),
             _ => Err(RecipeFault::UnknownStep(name.to_owned()).into()),
         }
@@ -186,6 +209,10 @@ impl Step {
                 ("json", Some(member.as_str()).filter(|member| !member.is_empty()).map(Cow::Borrowed))
             }
             Step::Whole => ("whole", None),
+            Step::Stop(list) => ("stop", Some(list.to_string().into())),
+            Step::Min(n) => ("min", Some(n.to_string().into())),
+            Step::Stem(stemming) => ("stem", Some(stemming.to_string().into())),
+            Step::Top(n) => ("top", Some(n.to_string().into())),
             Step::Sort => ("sort", None),
         }
     }
@@ -193,6 +220,20 @@ impl Step {
     /// Whether it makes keywords of a value.
     pub fn splits(&self) -> bool {
         matches!(self, Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole)
+    }
+
+    /// Whether it concerns keywords, and so stands after the step that makes them.
+    fn needs_keywords(&self) -> bool {
+        matches!(self, Step::Stop(_) | Step::Min(_) | Step::Stem(_) | Step::Top(_) | Step::Sort)
+    }
+
+    /// Whether it leaves this keyword in the record.
+    pub(super) fn keeps(&self, keyword: &[u8]) -> bool {
+        match self {
+            Step::Stop(list) => !list.has(keyword),
+            Step::Min(n) => character_lengths(keyword).take(*n).count() == *n,
+            _ => true,
+        }
     }
 
     /// Whether it has a regular expression.
@@ -209,6 +250,7 @@ impl Step {
             Step::Trim | Step::Lower | Step::Upper | Step::Prefix(_) | Step::Suffix(_) => false,
             Step::Before(_) | Step::BeforeLast(_) | Step::After(_) | Step::AfterFirst(_) => false,
             Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole => true,
+            Step::Stop(_) | Step::Min(_) | Step::Stem(_) | Step::Top(_) => true,
         }
     }
 
@@ -217,6 +259,7 @@ impl Step {
         match self {
             Step::BeforeLast(_) | Step::AfterFirst(_) | Step::Extract(_) | Step::ExtractLast(_) => 2,
             Step::Ip | Step::Cidr(_) | Step::Domain(_) | Step::Nfc(_) => 2,
+            Step::Stop(_) | Step::Min(_) | Step::Stem(_) | Step::Top(_) => 2,
             _ => 1,
         }
     }
@@ -224,7 +267,7 @@ impl Step {
     /// That it is one that could be parsed: a file may hold any.
     pub(super) fn check(&self) -> Result<(), Error> {
         let possible = match self {
-            Step::Prefix(n) | Step::Suffix(n) => *n > 0,
+            Step::Prefix(n) | Step::Suffix(n) | Step::Min(n) | Step::Top(n) => *n > 0,
             Step::Before(text) | Step::BeforeLast(text) | Step::Split(text) => !text.is_empty(),
             Step::After(text) | Step::AfterFirst(text) => !text.is_empty(),
             Step::Extract(pattern) | Step::ExtractLast(pattern) if !pattern.as_str().is_empty() => {
@@ -241,6 +284,8 @@ impl Step {
     pub(super) fn knows_its_list(&self) -> Result<(), Error> {
         match self {
             Step::Domain(list) => list.check(),
+            Step::Stop(list) => list.check(),
+            Step::Stem(stemming) => stemming.check(),
             _ => Ok(()),
         }
     }
@@ -253,10 +298,7 @@ impl Step {
         };
         Ok(match self {
             Step::Trim => Cow::Borrowed(value.trim_ascii()),
-            Step::Lower => match core::str::from_utf8(value) {
-                Ok(text) if !text.is_ascii() => Cow::Owned(text.to_lowercase().into_bytes()),
-                _ => Cow::Owned(value.to_ascii_lowercase()),
-            },
+            Step::Lower => Cow::Owned(lower(value)),
             Step::Upper => match core::str::from_utf8(value) {
                 Ok(text) if !text.is_ascii() => Cow::Owned(text.to_uppercase().into_bytes()),
                 _ => Cow::Owned(value.to_ascii_uppercase()),
@@ -294,8 +336,10 @@ impl Step {
                 Some(Cow::Owned(domain)) => Cow::Owned(domain.into_bytes()),
                 None => found(None)?,
             },
+            Step::Stem(stemming) => Cow::Owned(stemming.stem(value)),
             // What concerns the list of keywords leaves each of them as it is.
-            Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole | Step::Sort => Cow::Borrowed(value),
+            Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole => Cow::Borrowed(value),
+            Step::Stop(_) | Step::Min(_) | Step::Top(_) | Step::Sort => Cow::Borrowed(value),
         })
     }
 }
@@ -319,6 +363,14 @@ impl fmt::Display for Step {
             (name, None) => f.write_str(name),
             (name, Some(argument)) => write!(f, "{name}={}", super::notation::argument(name, &argument)),
         }
+    }
+}
+
+/// A value in lower case: all letters of Unicode where it is UTF-8, else those of ASCII.
+pub(super) fn lower(value: &[u8]) -> Vec<u8> {
+    match core::str::from_utf8(value) {
+        Ok(text) if !text.is_ascii() => text.to_lowercase().into_bytes(),
+        _ => value.to_ascii_lowercase(),
     }
 }
 
@@ -358,13 +410,22 @@ pub(super) fn apply<'a>(steps: &[Step], value: &'a [u8]) -> Result<Cow<'a, [u8]>
 
 /// That the steps for keywords stand where they mean something.
 pub(super) fn check_steps(steps: &[Step]) -> Result<(), StepOrder> {
-    match steps.iter().filter(|step| step.splits()).count() {
-        2.. => return Err(StepOrder::SplitTwice),
-        0 if steps.contains(&Step::Sort) => return Err(StepOrder::NothingToSort),
-        _ => {}
+    let makes = steps.iter().position(Step::splits);
+    if steps.iter().filter(|step| step.splits()).count() > 1 {
+        return Err(StepOrder::SplitTwice);
     }
-    match steps.iter().position(|step| *step == Step::Sort) {
-        Some(at) if at + 1 < steps.len() => Err(StepOrder::AfterSort),
+    let is_early = |&(at, step): &(usize, &Step)| step.needs_keywords() && makes.is_none_or(|made| at < made);
+    match steps.iter().enumerate().find(is_early) {
+        Some((_, Step::Sort)) => return Err(StepOrder::NothingToSort),
+        Some(_) => return Err(StepOrder::NoKeywords),
+        None => {}
+    }
+    let (sort, top) = (|step: &Step| *step == Step::Sort, |step: &Step| matches!(step, Step::Top(_)));
+    if steps.iter().position(sort).is_some_and(|at| at + 1 < steps.len()) {
+        return Err(StepOrder::AfterSort);
+    }
+    match steps.iter().position(top) {
+        Some(at) if steps[at + 1..].iter().any(|step| *step != Step::Sort) => Err(StepOrder::AfterTop),
         _ => Ok(()),
     }
 }

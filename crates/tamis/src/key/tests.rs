@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::{RecipeFault, StepOrder};
 
 fn recipe(key: &[&str], null: Option<&str>) -> Recipe {
     Recipe {
         key: key.iter().map(|field| field.parse().unwrap()).collect(),
-        group: None,
-        weight: None,
         null: null.map(str::to_owned),
+        ..Recipe::lines()
     }
 }
 
@@ -128,7 +128,7 @@ fn a_field_that_is_shown_reads_back_as_itself() {
 fn a_step_with_an_empty_text_leaves_the_value_as_it_is() {
     for step in [Step::Before(String::new()), Step::After(String::new())] {
         let field = Field { column: Column::Line, steps: vec![step] };
-        let recipe = Recipe { key: vec![field], group: None, weight: None, null: None };
+        let recipe = Recipe { key: vec![field], ..Recipe::lines() };
         assert_eq!(Maker::new(&recipe).key(&[Some(b"abc")]).unwrap(), b"abc");
     }
 }
@@ -137,7 +137,8 @@ fn a_step_with_an_empty_text_leaves_the_value_as_it_is() {
 fn record(fields: &[&str], null: Option<&str>, parts: &[Option<&str>]) -> Result<Vec<String>, BadValue> {
     let fields: Vec<Field> =
         fields.iter().map(|field| field.parse::<Field>().unwrap().of_keywords()).collect();
-    let recipe = Recipe { key: fields, group: None, weight: None, null: null.map(str::to_owned) };
+    let recipe =
+        Recipe { key: fields, group: None, weight: None, null: null.map(str::to_owned), ..Recipe::lines() };
     recipe.check().unwrap();
     let parts: Vec<Option<&[u8]>> = parts.iter().map(|part| part.map(str::as_bytes)).collect();
     let bytes = key(&recipe, &parts)?;
@@ -547,4 +548,101 @@ fn a_weight_is_a_whole_number_however_floats_are_written() {
     for text in ["1.5", "1.", ".0", "1.0.0", "-1.0", "1e3", "1.00x"] {
         assert_eq!(weight(text), None, "{text}");
     }
+}
+
+#[test]
+fn words_are_dropped_stemmed_and_counted_in_the_order_of_the_steps() {
+    let text = Some("The Aliens came; the alien's SHIP was shipped by aliens, on a ship of 3.");
+    let words = |field: &str| record(&[field], None, &[text]).unwrap();
+    assert_eq!(words(":words,stop=en,min=3,stem=en"), ["alien", "came", "ship"]);
+    assert_eq!(words(":words,stop=en,min=3,stem=en,top=1"), ["alien"]);
+    // Equally often: those that occur first, in the order in which they occur.
+    assert_eq!(words(":words,stop=en,stem=en,top=2"), ["alien", "ship"]);
+    assert_eq!(words(":words,stop=en,stem=en,top=3,sort"), ["alien", "came", "ship"]);
+    assert_eq!(words(":words,stop=en,top=99")[..2], ["Aliens", "came"]);
+    // A keyword that was dropped is not seen by later steps: `round` could not read it.
+    assert_eq!(record(&[":words,min=2,round"], None, &[Some("a 12 b 7")]).unwrap(), ["12"]);
+    assert_eq!(record(&[":words,min=2"], None, &[Some("é éé")]).unwrap(), ["éé"]);
+    assert_eq!(record(&[":words,stop=en"], None, &[Some("The and of")]), Err(BadValue::NoKeywords));
+}
+
+#[test]
+fn steps_of_keywords_stand_after_the_step_that_makes_them() {
+    for (field, fault) in [
+        ("a:stop=en,words", StepOrder::NoKeywords),
+        ("a:min=3", StepOrder::NoKeywords),
+        ("a:stem=en", StepOrder::NoKeywords),
+        ("a:top=3", StepOrder::NoKeywords),
+        ("a:words,top=3,lower", StepOrder::AfterTop),
+        ("a:words,top=3,top=2", StepOrder::AfterTop),
+        ("a:words,sort,top=3", StepOrder::AfterSort),
+    ] {
+        assert!(
+            matches!(field.parse::<Field>(), Err(Error::Recipe(RecipeFault::Order(found))) if found == fault),
+            "{field}"
+        );
+    }
+    for field in ["a:words,stop=fr", "a:words,stop", "a:words,min=0", "a:words,top=x", "a:words,stem=de"] {
+        assert!(field.parse::<Field>().is_err(), "{field}");
+    }
+    let field: Field = "a:words,stop=en,min=3,stem=en,top=9,sort".parse().unwrap();
+    assert_eq!(field.to_string(), "a:words,stop=en,min=3,stem=en,top=9,sort");
+    let json = serde_json::to_string(&field.steps).unwrap();
+    let expected =
+        r#"["words",{"stop":"0ba50e8f3d76eae9"},{"min":3},{"stem":"2f634cbe331d8dac"},{"top":9},"sort"]"#;
+    assert_eq!(json, expected);
+    assert_eq!(serde_json::from_str::<Vec<Step>>(&json).unwrap(), field.steps);
+}
+
+#[test]
+fn a_list_or_a_stemmer_that_is_not_here_makes_no_keys() {
+    for step in [r#"{"stop":"0000000000000001"}"#, r#"{"stem":"0000000000000001"}"#] {
+        let json = format!(r#"{{"key":[{{"column":"line","steps":["words",{step}]}}]}}"#);
+        let recipe: Recipe = serde_json::from_str(&json).unwrap();
+        assert!(recipe.check().is_ok() && recipe.makes_keys().is_err(), "{step}");
+        assert_eq!(serde_json::to_string(&recipe).unwrap(), json);
+    }
+}
+
+#[test]
+fn files_are_records_and_keywords_are_keys_where_the_recipe_says_so() {
+    let json = r#"{"key":[{"column":"line","steps":["words"]}],"group":{"column":"file"},"record":{"file":"by-name"},"keywords":"each"}"#;
+    let recipe: Recipe = serde_json::from_str(json).unwrap();
+    assert_eq!(serde_json::to_string(&recipe).unwrap(), json);
+    assert!(recipe.check().is_ok());
+    assert_eq!(recipe.version(), 2);
+    assert_eq!(recipe.columns(), [Column::Text(TextRule::ByName), Column::File]);
+    let mut maker = Maker::new(&recipe);
+    assert_eq!(maker.key(&[Some(b"space")]), Ok(&b"space"[..]));
+    assert_eq!(maker.key(&[Some(b"space alien")]), Err(BadValue::SeveralKeywords(2)));
+    assert!(keywords_of(maker.record(&[Some(b"space alien")]).unwrap()).eq([&b"space"[..], b"alien"]));
+    assert_eq!(*recipe.key_of_text(b"space").unwrap(), *b"space");
+    for (impossible, why) in [
+        (json.replace(r#","steps":["words"]"#, ""), "no step makes keywords"),
+        (json.replace("\"line\"", r#"{"name":"a"}"#), "has no column a"),
+    ] {
+        let recipe: Recipe = serde_json::from_str(&impossible).unwrap();
+        assert!(recipe.check().unwrap_err().to_string().contains(why), "{why}");
+    }
+    assert!(serde_json::from_str::<Recipe>(&json.replace("by-name", "by-look")).is_err());
+    assert!(serde_json::from_str::<Column>(r#"{"text":"html"}"#).is_err(), "only a record has it");
+}
+
+#[test]
+fn a_question_is_made_of_words_as_a_record_is_and_tells_what_was_dropped() {
+    let recipe = recipe(&[":words,stop=en,min=3,stem=en,top=1"], None);
+    let asked = recipe.asked_keywords(b"The Space, of aliens: 42").unwrap();
+    let asked: Vec<(&str, Option<&str>)> = asked
+        .iter()
+        .map(|(word, key)| {
+            (
+                core::str::from_utf8(word).unwrap(),
+                key.as_deref().map(|key| core::str::from_utf8(key).unwrap()),
+            )
+        })
+        .collect();
+    assert_eq!(
+        asked,
+        [("The", None), ("Space", Some("space")), ("of", None), ("aliens", Some("alien")), ("42", None)]
+    );
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use tamis::key::{Column, Field};
-use tamis_lab::{Findings, layers, search};
+use tamis::layered::MOST_LAYERS;
+use tamis_lab::{Findings, documents, layers, search};
+use tamis_make::leftovers::TemporaryFolder;
 
 use crate::show::Output;
 use crate::{arguments, progress};
@@ -16,6 +18,7 @@ use crate::{arguments, progress};
 Examples:
   tamis reproduce layers
   tamis reproduce layers netflix_titles.csv tmdb_5000_movies.csv
+  tamis reproduce layers --fpr 0.01 --layers 4
   tamis reproduce layers films.csv --keywords tags:split=';' --csv films-layers.csv")]
 pub(super) struct Layers {
     /// netflix_titles.csv, tmdb_5000_movies.csv or others; without any the data is generated
@@ -23,6 +26,12 @@ pub(super) struct Layers {
     /// The columns of keywords, as `build` takes them [default: those known of the two tables]
     #[arg(long, value_name = "COLUMN[:STEPS]")]
     keywords: Vec<Field>,
+    /// The rate of a single layer
+    #[arg(long, value_parser = arguments::rate, default_value_t = layers::FPR)]
+    fpr: f64,
+    /// The layers of the multi-layer filter [default: the mean number of keywords / hashes, rounded]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_LAYERS)))]
+    layers: Option<u32>,
     /// Write the results as CSV
     #[arg(long, value_name = "FILE.csv", default_value = "reproduce-layers.csv")]
     pub(super) csv: PathBuf,
@@ -60,6 +69,7 @@ pub(super) struct Search {
 impl Layers {
     /// Measures it.
     pub(super) fn measure(self, output: &Output) -> Result<Findings> {
+        let choice = layers::Choice { fpr: self.fpr, layers: self.layers };
         let sets = progress::run(output, "measuring", |control| {
             let mut sets = if self.tables.is_empty() { layers::generated() } else { Vec::new() };
             for table in &self.tables {
@@ -71,9 +81,9 @@ impl Layers {
                     sets.push(layers::read(table, self.keywords.clone(), control)?);
                 }
             }
-            sets.iter().map(|set| layers::measure(set, control)).collect()
+            sets.iter().map(|set| layers::measure(set, choice, control)).collect()
         })?;
-        Ok(tamis_lab::Layers { sets }.findings())
+        Ok(tamis_lab::Layers { sets, choice }.findings())
     }
 }
 
@@ -81,13 +91,23 @@ impl Search {
     /// Measures it.
     pub(super) fn measure(self, output: &Output) -> Result<Findings> {
         let key = self.key.unwrap_or(Field { column: Column::Line, steps: Vec::new() });
-        let found = progress::run(output, "measuring", |control| {
+        let scratch = TemporaryFolder::new()?;
+        let (found, documents) = progress::run(output, "measuring", |control| {
             let (name, records) = match &self.table {
                 Some(table) => (format!("{table} {key}"), search::read(table, &key, control)?),
                 None => ("generated titles".into(), search::generated()),
             };
-            search::search(name, &records, self.most, self.fpr, control)
+            let documents = match &self.table {
+                Some(_) => documents::measure(name.clone(), &records, self.fpr, scratch.path(), control)?,
+                None => {
+                    let (name, texts) = ("generated documents".into(), documents::generated());
+                    documents::measure(name, &texts, self.fpr, scratch.path(), control)?
+                }
+            };
+            Ok((search::search(name, &records, self.most, self.fpr, control)?, documents))
         })?;
-        Ok(found.findings())
+        let mut findings = found.findings();
+        documents.join(&mut findings);
+        Ok(findings)
     }
 }
