@@ -36,7 +36,8 @@ Examples:
 
 Give the data from which the filters were built. The negatives of a group are the distinct keys \
 that do not belong to it. Exit code 1 on any false negative, or if the number of false positives \
-is improbable (less than one in a million) given how full the filters are.
+is improbable (less than one in a million) given how full the filters are. Records in layers (build \
+--kind layered) are asked as a whole, as tamis query asks them without --partial.
 
 With --removed FILE the pair is tested: give the remaining data, without the removed keys. Keys \
 of it that the second file takes for removed are false negatives of the pair; they are counted, \

@@ -129,7 +129,11 @@ fn named(cell: &str) -> Record {
 /// As a list of the keywords alone, or of objects.
 fn listed(record: &[String], way: u64) -> String {
     let objects = record.iter().map(|word| serde_json::json!({ "id": 7, "name": word }));
-    if way % 2 == 0 { serde_json::json!(record).to_string() } else { Value::from_iter(objects).to_string() }
+    if way.is_multiple_of(2) {
+        serde_json::json!(record).to_string()
+    } else {
+        Value::from_iter(objects).to_string()
+    }
 }
 
 /// Records of one to seven of some hundred words, which repeat.
