@@ -93,9 +93,8 @@ impl Kinds {
 fn refuse_each(recipe: &Recipe, kind: Kind) -> Result<(), Refusal> {
     let of_rows = |field: &&Field| !matches!(field.column, Column::Line | Column::File);
     let mut fields = recipe.key.iter().chain(&recipe.group).chain(&recipe.weight);
-    match fields.find(of_rows).filter(|_| recipe.record.is_some()) {
-        Some(field) => return Err(Refusal::ColumnOfDocument(field.column.clone())),
-        None => {}
+    if let Some(field) = fields.find(of_rows).filter(|_| recipe.record.is_some()) {
+        return Err(Refusal::ColumnOfDocument(field.column.clone()));
     }
     match recipe.has_key_each() {
         true if !recipe.of_keywords() => Err(Refusal::EachOfNone),

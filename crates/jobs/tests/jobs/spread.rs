@@ -135,7 +135,7 @@ fn built(
     let path = folder.path().join("built.tamis");
     let job = job(case);
     let planned = match planned_without_rows(&job)? {
-        Some(params) => Outcome::Params { params, estimated: false, lone_keywords: false },
+        Some(params) => Outcome::Params { params: Box::new(params), estimated: false, lone_keywords: false },
         None => {
             let mut last = Counter::up_to(job.clone(), limit)?;
             let mut by_part: Vec<Counter> = Vec::new();
@@ -161,6 +161,7 @@ fn built(
     let skipped = match planned {
         Outcome::Built { skipped } => skipped,
         Outcome::Params { params, .. } => {
+            let params = *params;
             let mut assembly = Assembly::new(params.clone(), spread.range_bytes, &path)?;
             let mut merger = Merger::new(&params, spread.range_bytes)?;
             let with = with(params, job);
@@ -309,7 +310,7 @@ fn params_of(case: Case, rows: &[(u8, u16)]) -> Params {
     counter.add(given(rows), &Control::default()).unwrap();
     counter.add(given(&[(1, 1), (2, 2)]), &Control::default()).unwrap();
     match counter.conclude(None, 1, &Control::default()).unwrap() {
-        Outcome::Params { params, .. } => params,
+        Outcome::Params { params, .. } => *params,
         Outcome::Built { .. } => unreachable!("no path was given"),
     }
 }

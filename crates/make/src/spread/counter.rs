@@ -52,7 +52,7 @@ pub enum Outcome {
     /// The parameters: the sketches are built of the rows.
     Params {
         /// The parameters.
-        params: Params,
+        params: Box<Params>,
         /// Whether keys were estimated.
         estimated: bool,
         /// Whether keywords were counted, and no record has more than one.
@@ -228,7 +228,7 @@ impl Counter {
             if names.is_empty() {
                 return Err(build::Refusal::NoRows.into());
             }
-            let params = each.parameters(job.common(), names)?;
+            let params = Box::new(each.parameters(job.common(), names)?);
             return Ok(Outcome::Params { params, estimated: false, lone_keywords: false });
         }
         let mut counted = self.counted()?;
@@ -241,7 +241,7 @@ impl Counter {
                     (Some(path), Some(kind), Some(_)) => {
                         (build::from_pairs(params, kind, counted, threads, control)?, path)
                     }
-                    _ => return Ok(Outcome::Params { params, estimated, lone_keywords }),
+                    _ => return Ok(Outcome::Params { params: Box::new(params), estimated, lone_keywords }),
                 }
             }
         };

@@ -114,7 +114,7 @@ fn tag_end(text: &[u8]) -> Option<usize> {
 /// How much of what follows the tag of this name is no text: the content of a script, with its closing tag.
 pub(super) fn silent_length(tag: &[u8], name: &[u8], content: &[u8]) -> usize {
     let is_silent = |silent: &&str| name.eq_ignore_ascii_case(silent.as_bytes());
-    if tag.starts_with(b"</") || !SILENT.iter().any(|silent| is_silent(&silent)) {
+    if tag.starts_with(b"</") || !SILENT.iter().any(is_silent) {
         return 0;
     }
     let mut at = 0;
