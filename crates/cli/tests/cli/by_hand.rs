@@ -33,7 +33,7 @@ fn xxh3_of_number(number: u64, seed: u64) -> u64 {
 
 /// A share of a number, as a random number draws it.
 fn drawn(random: u64, below: u64) -> u64 {
-    (u128::from(random) * u128::from(below) >> 64) as u64
+    ((u128::from(random) * u128::from(below)) >> 64) as u64
 }
 
 /// MurmurHash3, x86, 32 bits, letter by letter.
