@@ -126,7 +126,7 @@ fn fold(a: u64, b: u64) -> u64 {
 /// The positions of a key in a `blocked` filter, as docs/format.md has them.
 fn in_blocked(key: &str, bits: u64, k: u64) -> Vec<u64> {
     let h = tamis::hash::xxh3(key.as_bytes(), 0);
-    let line = (u128::from(h) * u128::from(bits / 512) >> 64) as u64;
+    let line = ((u128::from(h) * u128::from(bits / 512)) >> 64) as u64;
     let (p, q) = (fold(h, 0x9e37_79b9_7f4a_7c15), fold(h, 0xd1b5_4a32_d192_ed03));
     let lane = 512 / k;
     let place = |i: u64| match k {
