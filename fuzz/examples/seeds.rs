@@ -61,11 +61,8 @@ fn keys(table: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("t.csv"), folder.path().join("t.tamis"));
     fs::write(&input, table).unwrap();
-    let recipe = Recipe {
-        key: vec!["id".parse().unwrap()],
-        group: Some("g".parse().unwrap()),
-        ..Recipe::lines()
-    };
+    let recipe =
+        Recipe { key: vec!["id".parse().unwrap()], group: Some("g".parse().unwrap()), ..Recipe::lines() };
     let job = build::Job {
         inputs: vec![input.display().to_string()],
         options: Default::default(),
@@ -88,7 +85,8 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
     let of_keys = if kind == Kind::Layered { ":split=,,lower,sort" } else { ":trim,before=@" };
     let key = vec![of_keys.parse().unwrap()];
     let weight = kind.counts().then(|| "bytes:trim".parse().unwrap());
-    let recipe = Recipe { key, group: Some("rating:round".parse().unwrap()), weight, null: None, ..Recipe::lines() };
+    let recipe =
+        Recipe { key, group: Some("rating:round".parse().unwrap()), weight, null: None, ..Recipe::lines() };
     let common = Common { kind, hash: Scheme::DEFAULT, recipe };
     let group = |(i, &keys): (usize, &u64)| GroupParams {
         group: Name::from(i.to_string().as_str()),

@@ -13,12 +13,14 @@ fuzz_target!(|data: &[u8]| {
     let values: Vec<&[u8]> = lines.collect();
 
     let recipes = [
-        Recipe { key: Vec::from_iter(key.clone()), group: group.clone(), weight: None, null: None, ..Recipe::lines() },
         Recipe {
-            key: key.into_iter().chain(group).collect(),
-            null: Some("none".into()),
+            key: Vec::from_iter(key.clone()),
+            group: group.clone(),
+            weight: None,
+            null: None,
             ..Recipe::lines()
         },
+        Recipe { key: key.into_iter().chain(group).collect(), null: Some("none".into()), ..Recipe::lines() },
     ];
     for recipe in &recipes {
         let mut maker = Maker::new(recipe);
