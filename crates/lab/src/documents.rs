@@ -344,6 +344,8 @@ mod tests {
         assert_eq!((coarse.words, fine.words), (1, 1));
         assert!(coarse.precision() <= fine.precision());
         assert!(fine.precision() > 0.9, "{fine:?}");
-        assert_eq!(found.csv().lines().count(), 1 + found.runs.len());
+        let mut csv = Vec::new();
+        found.csv().write(&mut csv).unwrap();
+        assert_eq!(String::from_utf8(csv).unwrap().lines().count(), 1 + found.runs.len());
     }
 }
