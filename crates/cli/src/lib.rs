@@ -64,7 +64,6 @@ fn taking_negative_numbers(command: Command) -> Command {
 /// Runs the command with these arguments, the first of which is the name of the program, and gives its
 /// exit code: 0 done, 1 the job failed or a check did not hold, 2 wrong usage.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    interrupt::listen();
     let (cli, list, key) = match parsed(arguments) {
         Ok(parsed) => parsed,
         Err(wrong) => {
@@ -75,6 +74,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     cli.verb.manner().set();
+    // Arguments take more stack than all that follows. Where memory is limited, it must grow before a thread
+    // reserves the rest.
+    interrupt::listen();
     let checked = cli.verb.check_files(&cli.given.paths());
     let outcome = checked.and_then(|()| match cli.verb {
         Verb::Completions(completions) => completions.run(&mut Cli::command()),

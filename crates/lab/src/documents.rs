@@ -319,7 +319,7 @@ impl Documents {
 }
 
 /// How the numbers come about.
-const WHAT: &str = "Each document is a file, indexed as tamis build --record file does, a blocked filter each. Half of the \
+const WHAT: &str = "Each document is a file, indexed as one record of its words, a blocked filter each. Half of the \
 questions take their words from one document, half from any. Linear search looks at the words of all documents, extracted \
 before and in memory as hash tables; the index is searched on one thread.";
 

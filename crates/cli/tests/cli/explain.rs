@@ -43,7 +43,7 @@ fn the_example_of_the_slides_is_derived_for_one_hash_two_and_k() {
 fn the_numbers_are_those_that_plan_gives() {
     let folder = Folder::new();
     for kind in ["bloom", "blocked", "fuse", "counting"] {
-        for sizes in ["--keys 1e6 --fpr 0.01", "--keys 12345 --bits 1e5", "--size 1MB --fpr 0.001"] {
+        for sizes in ["--keys 1e6 --fpr 0.01", "--keys 12345 --bits 98304", "--size 1MB --fpr 0.001"] {
             let plan = folder.json(&format!("plan {sizes} --kind {kind}"))["kinds"][0].clone();
             let page = folder.json(&format!("explain {kind} {sizes}"));
             for name in ["kind", "keys", "bits", "fpr", "bits_per_key"] {
