@@ -216,7 +216,7 @@ pub fn overfull(report: &Report) -> impl Iterator<Item = String> {
         .map(|(group, filter)| overfull_text(&filter.health, &group.group, filter.target, filter.expected))
 }
 
-/// One line per group, with the fields of [`json`].
+/// One line per group, with the fields of [`json()`].
 pub fn csv(report: &Report) -> Csv<'_> {
     let columns = [
         "group",

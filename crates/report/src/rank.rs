@@ -137,7 +137,7 @@ pub fn page(report: &Report, title: &str, subtitle: &str) -> Page {
     Page { title: title.into(), subtitle: subtitle.into(), sections }
 }
 
-/// One line per group, with the fields of [`json`].
+/// One line per group, with the fields of [`json()`].
 pub fn csv(report: &Report) -> Csv<'_> {
     let columns = [
         "group",

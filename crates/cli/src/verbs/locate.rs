@@ -120,26 +120,16 @@ impl Locate {
                 number::significant(located.by_chance, 2)
             ));
         }
-        let mut out = BufWriter::new(io::stdout().lock());
         if output.json {
             let names: Vec<&Name> = names.collect();
             let answer = json!({
                 "groups": names, "all_groups": params.groups.len(), "keys": sought.keys(),
                 "expected_by_chance": located.by_chance,
             });
-            unless_closed(writeln!(out, "{answer}"))?;
+            unless_closed(writeln!(io::stdout().lock(), "{answer}"))?;
         } else {
-            for name in names {
-                let written = match self.print0 {
-                    true => out.write_all(&name.0).and_then(|()| out.write_all(b"\0")),
-                    false => writeln!(out, "{}", printable(&name.0)),
-                };
-                if !unless_closed(written)? {
-                    break;
-                }
-            }
+            print_names(names, self.print0)?;
         }
-        unless_closed(out.flush())?;
         Ok(Outcome { any: !located.groups.is_empty(), bad })
     }
 
@@ -197,6 +187,22 @@ impl Locate {
         })?;
         Ok(lists.into_iter().flat_map(|list| list.0).collect())
     }
+}
+
+/// Prints names for people, one per line; or as they are, each with a null byte after it.
+pub(super) fn print_names<'n>(names: impl Iterator<Item = &'n Name>, print0: bool) -> Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    for name in names {
+        let written = match print0 {
+            true => out.write_all(&name.0).and_then(|()| out.write_all(b"\0")),
+            false => writeln!(out, "{}", printable(&name.0)),
+        };
+        if !unless_closed(written)? {
+            break;
+        }
+    }
+    unless_closed(out.flush())?;
+    Ok(())
 }
 
 /// Collects keys.

@@ -1,5 +1,5 @@
 use std::ffi::OsString;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,6 +14,7 @@ use tamis_make::text::printable;
 use tamis_make::{number, parallel};
 use tamis_read::Error;
 
+use super::locate::print_names;
 use crate::progress;
 use crate::show::{self, Output, unless_closed, usage};
 use crate::words::Flags;
@@ -120,7 +121,7 @@ impl Search {
             }
             unless_closed(writeln!(io::stdout().lock(), "{answer}"))?;
         } else {
-            self.print(found.groups.iter().map(name))?;
+            print_names(found.groups.iter().map(name), self.print0)?;
         }
         Ok(!found.groups.is_empty())
     }
@@ -159,20 +160,5 @@ impl Search {
             number::count(found.lacking as u64)
         ));
         Ok(found)
-    }
-
-    fn print<'n>(&self, names: impl Iterator<Item = &'n Name>) -> Result<()> {
-        let mut out = BufWriter::new(io::stdout().lock());
-        for name in names {
-            let written = match self.print0 {
-                true => out.write_all(&name.0).and_then(|()| out.write_all(b"\0")),
-                false => writeln!(out, "{}", printable(&name.0)),
-            };
-            if !unless_closed(written)? {
-                break;
-            }
-        }
-        unless_closed(out.flush())?;
-        Ok(())
     }
 }
