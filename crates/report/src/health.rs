@@ -26,7 +26,7 @@ pub fn overfull_text(health: &Health, group: &Name, target: f64, rate: f64) -> S
     )
 }
 
-/// A warning about a filter of this group that says yes to so many keys that are not in it.
+/// A warning about a filter of this group that says yes to this share of keys that are not in it.
 pub fn crowded_text(group: &Name, rate: f64) -> String {
     format!("{} is so full that its rate of false positives is {}", filter_of(group), number::rate(rate))
 }

@@ -72,7 +72,7 @@ impl Lesson {
         }))
     }
 
-    /// About a filter that grows, whose first layer is for this many keys, at this rate, with so many layers;
+    /// About a filter that grows, whose first layer is for this many keys, at this rate, with this many layers;
     /// none where there is no such layer.
     pub fn of_growing(keys: u64, fpr: f64, layers: u32) -> Option<Lesson> {
         Some(Lesson(Numbers::Scalable(scalable::Numbers::of(keys, fpr, layers)?)))

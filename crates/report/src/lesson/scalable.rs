@@ -35,7 +35,7 @@ struct Grown {
 }
 
 impl Numbers {
-    /// None where there is no first layer of so many keys at this rate.
+    /// None where there is no first layer for that number of keys at this rate.
     pub fn of(keys: u64, fpr: f64, layers: u32) -> Option<Numbers> {
         let mut all: Vec<Grown> = Vec::new();
         for number in 0..layers.max(SHOWN) {

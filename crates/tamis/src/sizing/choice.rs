@@ -84,7 +84,7 @@ impl Choice {
     /// The shape of exactly this many bits.
     ///
     /// # Errors
-    /// Where the kind has none of so many bits for these keys.
+    /// Where the kind has none with that number of bits for these keys.
     pub fn shape_of_bits(self, keys: u64, bits: u64) -> Result<Shape> {
         self.exactly(bits, self.shape_for_bits(keys, bits))
     }

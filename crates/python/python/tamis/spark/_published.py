@@ -37,7 +37,7 @@ def streams(spark: Any, request: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _cut(path: str, folder: str, lines: int) -> str:
-    """Cuts a file into files of so many lines, which Spark takes one by one in the order of their times."""
+    """Cuts a file into files of this many lines, which Spark takes one by one in the order of their times."""
     os.makedirs(folder)
     begun = time.time()
     names: list[str] = []
