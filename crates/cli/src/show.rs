@@ -15,7 +15,7 @@ use tamis_make::text::visible_lines;
 use tamis_make::{files, written};
 use tamis_read::Error;
 use tamis_read::parquet::NoTable;
-use tamis_read::refusal::{Refusal, say};
+use tamis_read::refusal::{Refusal, Voice, say};
 use tamis_report::Table;
 use tamis_stream::Impossible;
 
@@ -227,7 +227,12 @@ pub fn usage<T>(text: impl Into<String>) -> Result<T> {
 
 /// A request that cannot be served is wrong usage.
 pub fn wrong(refusal: impl Refusal) -> anyhow::Error {
-    Usage(say(&refusal, &Flags)).into()
+    wrong_by(&Flags, refusal)
+}
+
+/// The same, of a verb that does not have all options.
+pub fn wrong_by(voice: &dyn Voice, refusal: impl Refusal) -> anyhow::Error {
+    Usage(say(&refusal, voice)).into()
 }
 
 /// The same where other things can fail, too.

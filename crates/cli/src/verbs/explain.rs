@@ -13,13 +13,15 @@ use tamis_jobs::inspect::{State, Summary};
 use tamis_make::design::{self, Room, Wishes};
 use tamis_make::names::Content;
 use tamis_make::text::{group_name, printable};
-use tamis_make::{files, groups, number};
+use tamis_make::{files, groups, number, opt};
 use tamis_read::Error;
+use tamis_read::refusal::{Opt, Refusal, Voice};
 use tamis_report::lesson::{Lesson, Seen, slides};
 
 use crate::arguments::{self, Counting};
 use crate::notes;
-use crate::show::{Output, usage, wrong};
+use crate::show::{Output, usage, wrong_by};
+use crate::words::Flags;
 
 /// The columns of a terminal that a page takes.
 const COLUMNS: usize = 92;
@@ -354,6 +356,31 @@ impl Sizes {
             (shape, None) => Ok(shape),
         }
     }
+}
+
+/// The words of a verb in which the kind is no option.
+struct Words;
+
+impl Voice for Words {
+    fn option(&self, option: Opt) -> String {
+        Flags.option(option)
+    }
+
+    fn with(&self, option: Opt, value: &str) -> String {
+        Flags.with(option, value)
+    }
+
+    fn plan_first(&self) -> String {
+        Flags.plan_first()
+    }
+
+    fn has(&self, option: Opt) -> bool {
+        option != opt::KIND
+    }
+}
+
+fn wrong(refusal: impl Refusal) -> anyhow::Error {
+    wrong_by(&Words, refusal)
 }
 
 /// Which filter of which file it is.
