@@ -187,7 +187,7 @@ impl Placing {
             }
             (_, None) => positions(key.hash, place.size, place.hashes).for_each(|p| touch(bit(p))),
             (_, Some(by)) => {
-                by.positions(key.bytes, place.size, place.hashes).for_each(|p| touch(bit(p)));
+                by.each_position(key.bytes, place.size, place.hashes, |p| touch(bit(p)));
             }
         }
     }

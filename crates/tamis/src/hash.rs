@@ -150,7 +150,7 @@ impl ByBytes {
     pub fn position(self, key: &[u8], number: u32, bits: u64) -> u64 {
         match self {
             ByBytes::Murmur3 => u64::from(murmur3(key, number)) % bits,
-            ByBytes::Polynomial { seed } => polynomial(key, polynomial_factor(seed, number, bits), bits),
+            ByBytes::Polynomial { seed } => position_by_polynomial(key, (seed, number), bits),
         }
     }
 
@@ -159,6 +159,21 @@ impl ByBytes {
     pub fn positions(self, key: &[u8], bits: u64, hashes: u32) -> impl Iterator<Item = u64> {
         (0..hashes).map(move |number| self.position(key, number, bits))
     }
+
+    /// The same, handed over one by one. Which hash it is, is decided once and not for each of them.
+    #[inline]
+    pub fn each_position(self, key: &[u8], bits: u64, hashes: u32, take: impl FnMut(u64)) {
+        match self {
+            ByBytes::Murmur3 => ByBytes::Murmur3.positions(key, bits, hashes).for_each(take),
+            by => by.positions(key, bits, hashes).for_each(take),
+        }
+    }
+}
+
+/// Not inlined: beside it, the loop of murmur3 would be slower.
+#[inline(never)]
+fn position_by_polynomial(key: &[u8], (seed, number): (u64, u32), bits: u64) -> u64 {
+    polynomial(key, polynomial_factor(seed, number, bits), bits)
 }
 
 impl From<ByBytes> for Scheme {
