@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+# What ./check --clusters standalone runs, with what `./cluster env standalone` says, the program TAMIS and an empty
+# folder WORK.
+
+echo "a job on Spark and the same job on one machine write the same bytes"
+"$TAMIS" generate ratings --rows 1e5 -o "$WORK/ratings.tsv" --quiet
+recipe=(--key tconst --group averageRating:round --fpr 0.01 --quiet)
+"$TAMIS" build "$WORK/ratings.tsv" "${recipe[@]}" -o "$WORK/one.tamis" >/dev/null
+"$TAMIS" build "$WORK/ratings.tsv" "${recipe[@]}" --on "$TAMIS_STANDALONE" -o "$WORK/many.tamis" >/dev/null
+cmp "$WORK/one.tamis" "$WORK/many.tamis"
+
+echo "a document's runs by executors"
+(cd "$WORK" && "$TAMIS" reproduce ratings --rows 1e5 --on "$TAMIS_STANDALONE" --executors 1,2)
