@@ -335,7 +335,7 @@ fn failure(said: &[String], driver: &OsString) -> String {
 
 /// The phases of a job and their times.
 pub fn timed(told: &Value) -> Vec<(&'static str, Duration)> {
-    let names = ["start", "build", "test", "analyse"];
+    let names = ["start", "count", "build", "test", "analyse"];
     let seconds = |name: &&'static str| told["seconds"][*name].as_f64().filter(|seconds| *seconds >= 0.0);
     let timed = names.iter().filter_map(|name| Some((*name, Duration::from_secs_f64(seconds(name)?))));
     timed.collect()

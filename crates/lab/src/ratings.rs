@@ -3,6 +3,8 @@
 
 mod render;
 
+use std::fs;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,10 +14,11 @@ use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_jobs::check;
 use tamis_jobs::request::at_rate;
-use tamis_make::build;
 use tamis_make::rows::BadRows;
-use tamis_read::error::Result;
+use tamis_make::{build, files};
+use tamis_read::error::{Error, Result};
 use tamis_read::{Control, Options};
+use tamis_report::contents;
 
 /// The rates that Patimo tries.
 pub const RATES: [f64; 4] = [0.001, 0.01, 0.05, 0.1];
@@ -108,7 +111,7 @@ impl Place {
     }
 }
 
-/// The names of the phases. Parameters and filters are Patimo's first two; on Spark both are one job, the second.
+/// The names of the phases: the start of an application, and Patimo's three.
 pub const PHASES: [&str; 4] = ["start", "parameters", "filters", "test"];
 
 /// One run: a rate, a scheme, a place.
@@ -120,7 +123,7 @@ pub struct Run {
     pub scheme: Ours,
     /// Where it ran.
     pub place: Place,
-    /// How long each of [`PHASES`] took, where it was one of its own.
+    /// How long each of [`PHASES`] took, where there was one.
     pub phases: [Option<Duration>; 4],
     /// What the test found.
     pub report: check::Report,
@@ -155,7 +158,7 @@ pub fn ratings(table: &str, scratch: &Path, repeats: usize, control: &Control) -
                 let mut best: Option<Run> = None;
                 for _ in 0..repeats.max(1) {
                     control.check()?;
-                    let run = run(table, scratch, fpr, scheme, threads, control)?;
+                    let run = run(table, &scratch.join("reproduce.tamis"), fpr, scheme, threads, control)?;
                     rows = run.report.rows;
                     if best.as_ref().is_none_or(|best| run.time() < best.time()) {
                         best = Some(run);
@@ -170,13 +173,12 @@ pub fn ratings(table: &str, scratch: &Path, repeats: usize, control: &Control) -
 
 fn run(
     table: &str,
-    scratch: &Path,
+    filters: &Path,
     fpr: f64,
     scheme: Ours,
     threads: usize,
     control: &Control,
 ) -> Result<Run> {
-    let filters = scratch.join("reproduce.tamis");
     let job = build::Job {
         inputs: vec![table.into()],
         options: Options::default(),
@@ -187,11 +189,39 @@ fn run(
         memory: tamis_make::count::MEMORY,
         about: Default::default(),
     };
-    let built = build::build(&job, &filters, control)?;
-    let test = check::Job::of_built(filters, job);
+    let built = build::build(&job, filters, control)?;
+    let test = check::Job::of_built(filters.to_owned(), job);
     let report = check::check(&test, control)?;
     let (filters, parameters): (Vec<_>, Vec<_>) = built.phases.iter().partition(|(name, _)| *name == "build");
     let sum = |phases: Vec<&(&str, Duration)>| Some(phases.into_iter().map(|(_, time)| *time).sum());
     let phases = [None, sum(parameters), sum(filters), sum(report.phases.iter().collect())];
     Ok(Run { fpr, scheme, place: Place::Threads(threads), phases, report })
+}
+
+/// Saves what each phase of Patimo's program makes, in a folder for each of [`RATES`]: `params.json`;
+/// `filters.tamis`, and as 0 and 1 in `filters.txt`; `rates.csv`.
+pub fn save(table: &str, folder: &Path, control: &Control) -> Result<()> {
+    for fpr in RATES {
+        let folder = folder.join(format!("p-{fpr}"));
+        fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        let filters = folder.join("filters.tamis");
+        let run = run(table, &filters, fpr, Ours::Printed, 1, control)?;
+        let file = files::open(&filters)?;
+        let params = file.params();
+        files::write_whole(&folder.join("params.json"), |out| {
+            serde_json::to_writer_pretty(&mut *out, params)?;
+            writeln!(out)
+        })?;
+        files::write_whole(&folder.join("filters.txt"), |out| {
+            let mut out = BufWriter::new(out);
+            for at in params.natural_order() {
+                contents::write(&mut out, &params.groups[at], file.section(at), contents::Form::Bits)?;
+            }
+            out.flush()
+        })?;
+        files::write_whole(&folder.join("rates.csv"), |out| {
+            tamis_report::check::csv(&run.report).write(out)
+        })?;
+    }
+    Ok(())
 }

@@ -232,6 +232,49 @@ fn the_grid_of_ratings_has_both_formulas_and_what_was_printed() {
 }
 
 #[test]
+fn what_each_phase_makes_is_saved_and_is_what_the_verbs_make() {
+    let folder = Folder::new();
+    folder.ok("generate ratings --rows 3000 -o ratings.tsv");
+    folder.ok("reproduce ratings ratings.tsv --repeats 1 --save phases");
+    let recipe = "ratings.tsv --key tconst --group averageRating:round --kind bloom --hash murmur3";
+    for p in ["0.001", "0.01", "0.05", "0.1"] {
+        let saved = |name: &str| format!("phases/p-{p}/{name}");
+        folder.ok(&format!("plan {recipe} --fpr {p} -o plan.json"));
+        folder.ok(&format!("build {recipe} --fpr {p} -o one.tamis"));
+        folder.ok(&format!("build ratings.tsv --params {} -o params.tamis", saved("params.json")));
+        folder.ok("test one.tamis ratings.tsv --csv rates.csv");
+        assert_eq!(folder.text(&saved("params.json")), folder.text("plan.json"), "{p}");
+        assert_eq!(folder.text(&saved("rates.csv")), folder.text("rates.csv"), "{p}");
+        assert_eq!(folder.text(&saved("filters.txt")), folder.ok("inspect one.tamis --text=bits"), "{p}");
+        let [saved, whole, parts] =
+            [&*saved("filters.tamis"), "one.tamis", "params.tamis"].map(|name| folder.read(name));
+        assert_eq!(saved, whole, "{p}");
+        assert_eq!(parts, whole, "{p}");
+    }
+}
+
+#[test]
+fn published_data_is_known_by_its_name_and_what_is_missing_is_said() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("data")).unwrap();
+    folder.ok("generate ratings --rows 2000 -o data/title.ratings.2018-03-12.tsv");
+    let done = folder.run("reproduce all --out r --data data --most 2000");
+    assert!(done.out.contains("reproduce ratings data/title.ratings.2018-03-12.tsv --csv"), "{}", done.out);
+    for name in ["netflix_titles.csv", "tmdb_5000_movies.csv"] {
+        assert!(done.err.contains(&format!("data: no {name} is there")), "{}", done.err);
+    }
+    folder.write("data/title.ratings.tsv", "");
+    folder.refused(
+        "reproduce all --out r --data data",
+        2,
+        &["title.ratings.2018-03-12.tsv", "which one is meant"],
+    );
+    folder.refused("reproduce all --out r --data none", 2, &["--data none", "no such folder"]);
+    folder.write("file", "");
+    folder.refused("reproduce all --out file", 2, &["--out file", "name a folder"]);
+}
+
+#[test]
 fn all_experiments_go_into_one_folder_with_an_index_that_leads_to_each() {
     let folder = Folder::new();
     let found = folder.json("reproduce all --out out/r --most 2000");

@@ -182,15 +182,14 @@ impl Reproduction {
     pub fn phases(&self) -> Option<Table> {
         let on = self.on.as_ref()?;
         let mut columns = vec![Column::right("p"), Column::right("executors")];
-        columns.extend(["start", "parameters and filters", "test", "all", "Patimo (all)"].map(Column::right));
+        columns.extend(["start", "parameters", "filters", "test", "all", "Patimo (all)"].map(Column::right));
         let mut rows = Vec::new();
         for (fpr, times) in RATES.into_iter().zip(TIMES) {
             for run in self.runs.iter().filter(|run| run.fpr == fpr) {
                 let Place::Executors(executors) = run.place else { continue };
                 let mut row = vec![fpr.to_string(), executors.to_string()];
-                let [start, _, filters, test] = run.phases;
                 let text = |time: Option<Duration>| time.map_or(String::new(), number::duration);
-                row.extend([start, filters, test, Some(run.time())].map(text));
+                row.extend(run.phases.into_iter().chain([Some(run.time())]).map(text));
                 let his = THREADS.iter().position(|threads| *threads == executors);
                 row.push(text(his.map(|at| Duration::from_millis(times[at]))));
                 rows.push(row);

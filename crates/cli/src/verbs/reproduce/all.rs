@@ -14,7 +14,7 @@ use tamis_make::{files, number};
 use tamis_report::{Column, Link, Page, Section, Table};
 
 use super::{Experiment, Seen, write};
-use crate::show::Output;
+use crate::show::{Output, usage};
 use crate::spark::On;
 use crate::{arguments, notes};
 
@@ -30,8 +30,8 @@ Examples:
 
 Writes NAME.html and NAME.csv for each experiment, index.html, which links them, and results.md: the tables with \
 the command, the machine and the date of each. It takes up to half an hour, and 3 GB of memory; with --full \
-longer. The data: title.ratings.tsv or .tsv.gz, netflix_titles.csv, tmdb_5000_movies.csv; what is not there is \
-generated. Exits with 1 if something did not hold in one of them.")]
+longer. The data: title.ratings.tsv (also with a date in its name, also compressed), netflix_titles.csv, \
+tmdb_5000_movies.csv; what is not there is generated, and said to be. Exits with 1 if something did not hold in one of them.")]
 pub(super) struct All {
     /// The folder for the results; it is made if it is not there
     #[arg(long, value_name = "FOLDER", default_value = "results")]
@@ -49,6 +49,10 @@ pub(super) struct All {
     on: On,
 }
 
+/// Tables that are published under these names.
+const NETFLIX: &str = "netflix_titles.csv";
+const TMDB: &str = "tmdb_5000_movies.csv";
+
 /// An experiment as it was run.
 struct Done {
     name: &'static str,
@@ -63,8 +67,9 @@ struct Done {
 impl All {
     /// Runs them.
     pub(super) fn run(self, output: &Output) -> Result<ExitCode> {
+        self.check_folders()?;
         fs::create_dir_all(&self.out).with_context(|| self.out.display().to_string())?;
-        let names = self.experiments()?;
+        let names = self.experiments(output)?;
         for (arguments, experiment) in &names {
             experiment.check().with_context(|| words(arguments))?;
         }
@@ -100,10 +105,32 @@ impl All {
         Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
+    /// Refuses folders that are none.
+    fn check_folders(&self) -> Result<()> {
+        let none = |folder: &&PathBuf| !folder.is_dir();
+        if let Some(data) = self.data.as_ref().filter(none) {
+            return usage(format!("--data {}: there is no such folder", data.display()));
+        }
+        if let Some(out) = Some(&self.out).filter(none).filter(|out| out.exists()) {
+            return usage(format!("--out {}: this is a file; name a folder", out.display()));
+        }
+        Ok(())
+    }
+
     /// Each experiment with its arguments: what anybody would type to run it alone.
-    fn experiments(&self) -> Result<Vec<(Vec<OsString>, Experiment)>> {
+    fn experiments(&self, output: &Output) -> Result<Vec<(Vec<OsString>, Experiment)>> {
+        let ratings = self.published_ratings()?;
+        if let Some(data) = &self.data {
+            let lacks = |name: &&str| !data.join(name).is_file();
+            let missing = [NETFLIX, TMDB].into_iter().filter(lacks);
+            let missing = missing.chain(ratings.is_none().then_some("title.ratings.tsv"));
+            for name in missing {
+                output
+                    .note(format!("{}: no {name} is there; generated data takes its place", data.display()));
+            }
+        }
         let mut all = vec![
-            ("ratings", self.ratings()),
+            ("ratings", self.ratings(ratings)),
             ("streams", self.streams()),
             ("speedup", self.speedup()),
             ("layers", self.layers()),
@@ -136,9 +163,31 @@ impl All {
         self.most.map_or(usual, |most| most.min(usual)).to_string().into()
     }
 
-    fn ratings(&self) -> Vec<OsString> {
+    /// IMDb's table among the published data: it has one name for every day, and who keeps it adds the day.
+    fn published_ratings(&self) -> Result<Option<OsString>> {
+        let Some(data) = &self.data else { return Ok(None) };
+        let mut tables = Vec::new();
+        for entry in fs::read_dir(data).with_context(|| data.display().to_string())? {
+            let name = entry.with_context(|| data.display().to_string())?.file_name();
+            let text = name.to_string_lossy();
+            if text.starts_with("title.ratings.") && text.split('.').any(|part| part == "tsv") {
+                tables.push(data.join(name).into_os_string());
+            }
+        }
+        tables.sort();
+        if let [first, second, ..] = &tables[..] {
+            return usage(format!(
+                "{} and {}: which one is meant? Keep one of them in that folder",
+                Path::new(first).display(),
+                Path::new(second).display()
+            ));
+        }
+        Ok(tables.pop())
+    }
+
+    fn ratings(&self, published: Option<OsString>) -> Vec<OsString> {
         let mut arguments = vec!["ratings".into()];
-        match self.found(&["title.ratings.tsv", "title.ratings.tsv.gz"]).into_iter().next() {
+        match published {
             Some(table) => arguments.push(table),
             None => arguments.extend(["--rows".into(), self.limited(generate::TITLES)]),
         }
@@ -168,13 +217,13 @@ impl All {
     }
 
     fn layers(&self) -> Vec<OsString> {
-        let tables = self.found(&["netflix_titles.csv", "tmdb_5000_movies.csv"]);
+        let tables = self.found(&[NETFLIX, TMDB]);
         [OsString::from("layers")].into_iter().chain(tables).collect()
     }
 
     fn search(&self) -> Vec<OsString> {
         let mut arguments = vec!["search".into(), "--most".into(), self.limited(10_000_000)];
-        if let Some(table) = self.found(&["netflix_titles.csv"]).into_iter().next() {
+        if let Some(table) = self.found(&[NETFLIX]).into_iter().next() {
             arguments.extend([table, "--key".into(), "title".into()]);
         }
         arguments

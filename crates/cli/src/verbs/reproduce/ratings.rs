@@ -24,6 +24,7 @@ use crate::{arguments, progress};
 Examples:
   tamis reproduce ratings
   tamis reproduce ratings title.ratings.tsv.gz --report ratings.html
+  tamis reproduce ratings --save phases                             what each phase makes, as files
   tamis reproduce ratings --on 'local[4]'                           and on Spark, with 1 to 4 executors
   tamis reproduce ratings ratings.tsv --on spark://master:7077 --executors 1,2,4
 
@@ -42,6 +43,10 @@ pub(super) struct Ratings {
     /// Write a page with charts
     #[arg(long, value_name = "FILE.html", default_value = "reproduce-ratings.html")]
     pub(super) report: PathBuf,
+    /// Save what each phase of Patimo's program does, a folder for each rate: the parameters, the filters (also as
+    /// text), and the rates
+    #[arg(long, value_name = "FOLDER")]
+    save: Option<PathBuf>,
     /// Runs per time; the best one counts
     #[arg(long, default_value_t = 3)]
     repeats: usize,
@@ -72,6 +77,11 @@ impl Ratings {
             ratings::ratings(&table, scratch.path(), self.repeats, control)
         })?;
         let Reproduction { mut runs, rows, .. } = found;
+        if let Some(folder) = &self.save {
+            progress::run(output, "saving", |control| ratings::save(&table, folder, control))?;
+            output
+                .note(format!("{}: parameters, filters and rates, a folder for each rate", folder.display()));
+        }
         if self.on.is_given() {
             for fpr in RATES {
                 for &executors in &self.executors {
@@ -113,7 +123,7 @@ impl Ratings {
         let time = |name: &str| {
             timed.iter().find(|(phase, _)| *phase == name).map(|(_, time): &(_, Duration)| *time)
         };
-        let phases = [time("start"), None, time("build"), time("test")];
+        let phases = ["start", "count", "build", "test"].map(time);
         Ok(Run { fpr, scheme: Ours::Printed, place: Place::Executors(executors), phases, report })
     }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
@@ -204,6 +205,7 @@ def build_source(
     options = source.options(given)
     place = os.fspath(path) if path is not None else temporary_file(f"built-{os.urandom(8).hex()}.tamis")
     said: dict[str, Any] = {"skipped": 0, "estimated": False, "lone_keywords": False}
+    begun = time.monotonic()
     with explained():
         params = _tamis.planned_without_rows(options)
         rows = source.rows(options)
@@ -212,6 +214,7 @@ def build_source(
             found = _counted(source, rows, options).conclude(place)
             said.update({name: value for name, value in found.items() if name != "params"})
             params = found.get("params")
+            said["seconds"] = {"count": time.monotonic() - begun}
         if params is not None:
             with_params = {**_of_rows(options), "params": params}
             said["skipped"] = _put_together(options, rows, with_params, params, range_bytes, place)

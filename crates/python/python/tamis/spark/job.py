@@ -105,12 +105,15 @@ def run(job: Mapping[str, Any], begun: float) -> dict[str, Any]:
 
 
 def _do(spark: Any, job: Mapping[str, Any], seconds: dict[str, float]) -> dict[str, Any]:
-    """Does a job, or several one after the other, and adds the time of each to that of its phase."""
+    """Does a job, or several one after the other, and adds the time of each to that of its phases."""
     if job["job"] == "several":
         return {"told": [_do(spark, one, seconds) for one in job["request"]]}
     since = time.monotonic()
     told, phase = _JOBS[job["job"]](spark, job["request"])
-    seconds[phase] = seconds.get(phase, 0.0) + time.monotonic() - since
+    before: dict[str, float] = told.pop("seconds", {})  # of phases before the main one
+    main = time.monotonic() - since - sum(before.values())
+    for name, taken in {**before, phase: main}.items():
+        seconds[name] = seconds.get(name, 0.0) + taken
     return told
 
 
