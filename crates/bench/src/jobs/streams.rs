@@ -1,5 +1,5 @@
-//! Streams from files: training beside `build`, queries beside `filter`, on the same addresses; and
-//! beside the rows per second of the same design in Spark.
+//! Streams from files: training beside `build`, queries beside `filter`, on the same addresses.
+//! `tamis reproduce streams --on` measures them beside Spark.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -8,7 +8,6 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use tamis_lab::generate;
-use tamis_lab::streams::SPARK;
 use tamis_make::number;
 use tamis_report::{Column, Table};
 
@@ -19,8 +18,8 @@ use crate::rounds::median;
 
 const ROUNDS: usize = 5;
 
-/// Times the verb that is not a stream, at most; times Spark's rows per second, at least.
-const TARGETS: (f64, f64) = (2.0, 100.0);
+/// Times the verb that is not a stream, at most.
+const TARGET: f64 = 2.0;
 
 /// What is run, in a shell; each stream after the verb that it is compared with.
 const COMMANDS: [(&str, &str); 6] = [
@@ -52,7 +51,7 @@ pub fn run(tamis: &Path, rows: u64, data: &Data) -> Result<Value, String> {
     }
     let tamis = fs::canonicalize(tamis).map_err(|error| error.to_string())?;
     let mut columns = vec![Column::left("command")];
-    columns.extend(["threads", "best", "median", "rows/s", "÷ verb", "× Spark"].map(Column::right));
+    columns.extend(["threads", "best", "median", "rows/s", "÷ verb"].map(Column::right));
     let (mut table, mut verdicts, mut results) = (Vec::new(), Vec::new(), Vec::new());
     for threads in [1, 2] {
         let mut times: [Vec<f64>; COMMANDS.len()] = Default::default();
@@ -68,19 +67,14 @@ pub fn run(tamis: &Path, rows: u64, data: &Data) -> Result<Value, String> {
         }
         for (i, ((name, _), times_of)) in COMMANDS.iter().zip(&times).enumerate() {
             let least = best(times_of.iter().copied());
-            let per_second = rows as f64 / least;
-            let (mut beside, mut beside_spark) = (String::new(), String::new());
+            let mut beside = String::new();
             if i % 2 == 1 {
                 let ratio = least / best(times[i - 1].iter().copied());
-                let spark = per_second / SPARK[usize::from(name.contains("query"))];
-                (beside, beside_spark) = (format!("{ratio:.2}"), format!("{spark:.0}"));
+                beside = format!("{ratio:.2}");
                 verdicts.push(format!(
-                    "{name}, {threads} threads: {ratio:.2}x {} (target: at most {}): {}; {spark:.0}x Spark (target: {}): {}",
+                    "{name}, {threads} threads: {ratio:.2}x {} (target: at most {TARGET}): {}",
                     COMMANDS[i - 1].0,
-                    TARGETS.0,
-                    verdict(ratio <= TARGETS.0),
-                    TARGETS.1,
-                    verdict(spark >= TARGETS.1)
+                    verdict(ratio <= TARGET)
                 ));
             }
             table.push(vec![
@@ -88,9 +82,8 @@ pub fn run(tamis: &Path, rows: u64, data: &Data) -> Result<Value, String> {
                 threads.to_string(),
                 format!("{least:.3}"),
                 format!("{:.3}", median(times_of)),
-                number::short(per_second),
+                number::short(rows as f64 / least),
                 beside,
-                beside_spark,
             ]);
             results.push(json!({ "command": name, "threads": threads, "seconds": times_of }));
         }
