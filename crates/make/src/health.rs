@@ -5,7 +5,7 @@ use tamis::format::Tally;
 use tamis::layered;
 use tamis::params::GroupParams;
 use tamis::scalable;
-use tamis::sizing::{Kind, Shape};
+use tamis::sizing::{Kind, Shape, least_rate};
 use tamis::sketch::{Sketch, estimated_keys};
 
 /// The state of one group's sketch, as its fill tells it.
@@ -16,10 +16,11 @@ pub struct Health {
     /// Distinct keys, estimated from the fill, and no more than rows are in it; infinite in a
     /// full filter.
     pub keys: f64,
-    /// The rate of false positives to expect with this many keys; of a `layered`, that of its
-    /// fullest layer.
+    /// The rate of false positives: of a `bloom` that of its bits; of a `blocked`, whose lines are not looked at,
+    /// that to expect with this many keys; of a `layered`, that of its fullest layer.
     pub rate: f64,
-    /// The rate of a `layered` as a whole, for random records of one keyword in each layer.
+    /// The rate of a `layered` as a whole, for random records of
+    /// [so many](tamis::layered::typical_keywords) keywords.
     pub whole: Option<f64>,
     /// The keys that it (or a layer of it) can hold within its target rate; none for a static one,
     /// nor for one that grows.
@@ -94,11 +95,7 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
     };
     let estimate = estimated_keys(tally.ones, bits, group.shape.hashes());
     let (keys, rate) = match estimate.is_finite() {
-        // A filter with bits set holds a key.
-        true => {
-            let keys = (estimate.round() as u64).max(u64::from(tally.ones > 0));
-            (estimate.min(tally.held() as f64), group.shape.expected_rate(keys))
-        }
+        true => (estimate.min(tally.held() as f64), rate_with(&group.shape, estimate, fill)),
         false => (estimate, 1.0),
     };
     let load = f64::from(group.shape.hashes()) * most as f64 / bits as f64;
@@ -121,6 +118,16 @@ pub fn health(kind: Kind, group: &GroupParams, tally: &Tally) -> Health {
         full: None,
         overfull: keys > allowed + 5.0 * standard_error + 1.0,
     }
+}
+
+/// The rate of a shape with about this many keys, which fill this share of its bits.
+fn rate_with(shape: &Shape, keys: f64, fill: f64) -> f64 {
+    let below = keys.floor() as u64;
+    if let Shape::Bloom { hashes, .. } = *shape {
+        return fill.powi(hashes as i32).max(least_rate(below));
+    }
+    let (least, most) = (shape.expected_rate(below), shape.expected_rate(below + 1));
+    least + keys.fract() * (most - least)
 }
 
 /// The keys of a scalable filter, and the rate to expect with them: the sum over its layers.

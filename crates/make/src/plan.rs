@@ -86,18 +86,20 @@ pub enum Refusal {
     BitsPerKey(f64),
     /// The groups do not fit.
     #[error(
-        "{} are too few for {}, which need {} at least",
-        crate::number::counted(*bytes, "byte"),
+        "{} need {} at least, not {}",
         crate::number::counted(*groups as u64, "group"),
-        crate::number::count(*least)
+        crate::number::counted(*least, if *in_bits { "bit" } else { "byte" }),
+        crate::number::count(*given)
     )]
     TooFew {
-        /// The bytes for all of them.
-        bytes: u64,
+        /// The bytes for all of them, or the bits.
+        given: u64,
         /// The groups.
         groups: usize,
-        /// The bytes that they need.
+        /// The bytes that they need, or the bits.
         least: u64,
+        /// Whether bits were asked for.
+        in_bits: bool,
     },
     /// An estimate that the rows cannot have given.
     #[error(
@@ -119,6 +121,18 @@ pub enum Refusal {
     Shape(#[from] tamis::Error),
 }
 
+impl Refusal {
+    /// The same where this many bits were asked for, of which whole bytes were taken.
+    fn in_bits(self, given: u64) -> Refusal {
+        match self {
+            Refusal::TooFew { groups, least, .. } => {
+                Refusal::TooFew { given, groups, least: least * 8, in_bits: true }
+            }
+            other => other,
+        }
+    }
+}
+
 /// A plan, or why there is none.
 type Result<T, E = Refusal> = std::result::Result<T, E>;
 
@@ -127,6 +141,7 @@ impl refusal::Refusal for Refusal {
         match self {
             Refusal::NoKeys => vec![Help::Do("name data with keys"), Help::give(opt::KEYS.with("N"))],
             Refusal::BitsPerKey(_) => vec![Help::give(opt::BITS_PER_KEY.with("10"))],
+            Refusal::TooFew { in_bits: true, .. } => vec![Help::give_more(opt::BITS)],
             Refusal::TooFew { .. } => vec![Help::give_more(opt::SIZE)],
             Refusal::ChosenKeys { .. } => {
                 vec![another_seed(), secret_key(), Help::give(opt::KEYS.with("N"))]
@@ -214,7 +229,9 @@ pub fn parameters(
         }
         Amount::Size(Size::Total(bytes)) => within(choice, &counts, bytes, layers)?,
         Amount::Bits(bits) if common.recipe.group.is_none() => exactly(choice, &counts, bits, layers)?,
-        Amount::Bits(bits) => within(choice, &counts, bits / 8, layers)?,
+        Amount::Bits(bits) => {
+            within(choice, &counts, bits / 8, layers).map_err(|refusal| refusal.in_bits(bits))?
+        }
         Amount::BitsEach(bits) => exactly(choice, &counts, bits, layers)?,
     };
     let group = |((name, keys), shape): ((Name, u64), Shape)| {
@@ -321,7 +338,8 @@ fn within(choice: Choice, counts: &[(Name, u64)], bytes: u64, layers: u32) -> Re
     let (mut low, mut high) = (-90.0f64, -0.001f64); // logarithms of the rate: too large, small enough
     let mut best = at_rate(choice, counts, high.exp(), layers)?;
     if total(&best) > bytes {
-        return Err(Refusal::TooFew { bytes, groups: counts.len(), least: total(&best) });
+        let least = total(&best);
+        return Err(Refusal::TooFew { given: bytes, groups: counts.len(), least, in_bits: false });
     }
     for _ in 0..40 {
         let middle = 0.5 * (low + high);

@@ -101,7 +101,10 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
             if report.lost_surprise.is_some() {
                 " in the first filters alone; the filters of removed keys take some of them away".into()
             } else if report.unjudged {
-                " of random records; those that share keywords with members pass more often".into()
+                // A record of few keywords is asked for in few layers, and members' keywords pass where they are.
+                " of random records with a keyword in each layer; those with fewer keywords pass more often, as do \
+                 those that share keywords with members"
+                    .into()
             } else if report.surprise < IMPROBABLE {
                 format!(
                     ": the difference is less probable than one in a million ({:.1e}), so {}",
@@ -211,9 +214,11 @@ const FORGED: f64 = 0.001;
 /// A warning for each filter that holds more keys than its target rate allows.
 pub fn overfull(report: &Report) -> impl Iterator<Item = String> {
     let filters = report.groups.iter().filter_map(|group| Some((group, group.filter.as_ref()?)));
-    filters
-        .filter(|(_, filter)| filter.health.overfull)
-        .map(|(group, filter)| overfull_text(&filter.health, &group.group, filter.target, filter.expected))
+    filters.filter(|(_, filter)| filter.health.overfull).map(|(group, filter)| {
+        // Of a layered filter the target is that of a layer.
+        let rate = filter.health.whole.map_or(filter.expected, |_| filter.health.rate);
+        overfull_text(&filter.health, &group.group, filter.target, rate)
+    })
 }
 
 /// One line per group, with the fields of [`json()`].

@@ -16,7 +16,7 @@ pub fn overfull_text(health: &Health, group: &Name, target: f64, rate: f64) -> S
     let holds = match health.keys.is_finite() {
         _ if health.whole.is_some() => "too many keywords or records in one of its layers".into(),
         true => format!("about {} keys", keys_text(health)),
-        false => "an unknown number of keys (it is full)".into(),
+        false => return format!("{of} holds so many keys that it is full: it says yes to every key"),
     };
     format!(
         "{of} holds {holds}, more than the {} it can hold at a rate of {}; its rate is now {}",

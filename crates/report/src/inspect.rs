@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tamis::format::Tally;
 use tamis::key::{Recipe, keywords_of};
+use tamis::layered::typical_keywords;
 use tamis::params::GroupParams;
 use tamis::sizing::{Kind, Shape};
 use tamis_jobs::inspect::{Counts, Group, State, Summary};
@@ -130,6 +131,7 @@ fn layers_table(mut columns: Vec<Column>, groups: &[Group<'_>]) -> Table {
         "its rate now",
         "target",
         "whole, random records",
+        "of keywords",
     ];
     columns.extend(names.map(Column::right));
     let row = |(group, tally, health): (&GroupParams, &Tally, &Health)| {
@@ -145,6 +147,7 @@ fn layers_table(mut columns: Vec<Column>, groups: &[Group<'_>]) -> Table {
             number::rate(health.rate),
             number::rate(group.fpr()),
             number::rate(health.whole.unwrap_or(1.0)),
+            typical_keywords(group.shape.layers()).to_string(),
         ]
     };
     Table { columns, rows: filters(groups).map(row).collect(), ..Table::default() }

@@ -183,7 +183,7 @@ fn layers_table(groups: &[&GroupParams], mut columns: Vec<Column>) -> Table {
         ]
     };
     let notes = vec![
-        "Rates at most, for records of one keyword in each layer: random ones must pass all layers, those recombined \
+        "Rates at most, for records of one keyword in each layer, and of two at least: random ones must pass all layers, those recombined \
          from members' keywords the XOR layer alone."
             .into(),
     ];

@@ -10,7 +10,7 @@ use tamis_lab::sample::{self, Drawn};
 use tamis_make::destination::Destination;
 use tamis_make::names::Content;
 use tamis_make::{files, number};
-use tamis_read::Format;
+use tamis_read::{Format, extension};
 
 use crate::arguments;
 use crate::progress;
@@ -139,7 +139,11 @@ impl Sample {
         let path = path.filter(|path| path != Path::new("-"));
         if let Some(path) = &path {
             files::check(path)?;
-            Content::Plain(Format::Lines).check(path)?;
+            // Lines of a file may have the ending that the file has.
+            let ending = extension(path);
+            if !inputs.iter().any(|input| extension(Path::new(input)) == ending) {
+                Content::Plain(Format::Lines).check(path)?;
+            }
         } else if output.json {
             return usage("the sample goes to standard output: --json goes with -o FILE");
         }

@@ -223,6 +223,16 @@ impl Plan {
         let (kind, hash) = (params.common.kind, params.common.hash);
         let what = if kind.counts() { "sketches" } else { "filters" };
         output.note(format!("{}: the parameters of {kind} {what}, hash {hash}", path.display()));
+        // Without --kind all kinds are shown, and one of them is saved.
+        let bits = params.groups.iter().map(|group| group.shape.bits()).sum::<u64>();
+        if let (Some(asked), [_]) = (self.by_hand.bits.filter(|asked| *asked != bits), &params.groups[..]) {
+            output.note(format!(
+                "they have {} of the {} bits, since {kind} filters consist of whole lines; --kind bloom has exactly as \
+                 many as are asked for",
+                number::count(bits),
+                number::count(asked)
+            ));
+        }
     }
 
     fn show(&self, output: &Output, params: &Params) -> Result<ExitCode> {

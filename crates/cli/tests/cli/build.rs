@@ -167,7 +167,7 @@ fn a_total_size_is_kept_and_every_group_gets_the_same_rate() {
     folder.refused(
         &format!("build ratings.tsv {RATINGS} --size 100 -o b.tamis"),
         1,
-        &["too few for 10 groups", "at least"],
+        &["10 groups need 1,344 bytes at least, not 100", "larger --size"],
     );
     folder.refused("build ratings.tsv --key 1 --size 63 -o b.tamis", 1, &["too few"]);
     folder.refused(&format!("build ratings.tsv {RATINGS} --size 1MB --keys 10 -o b.tamis"), 2, &["--keys"]);

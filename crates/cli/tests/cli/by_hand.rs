@@ -382,3 +382,41 @@ fn the_report_has_the_lines_of_collodi_and_ghera_in_their_order() {
     let places: Vec<_> = lines.iter().map(|line| said.find(&format!("\n{line}"))).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{said}");
 }
+
+/// It was that of the nearest whole number of keys: a third too low where there are few bits.
+#[test]
+fn the_rate_now_of_a_bloom_filter_is_that_of_its_bits() {
+    let folder = Folder::new();
+    for (keys, hashes, bits) in [(1, 4, 12), (3, 1, 10), (40, 3, 300)] {
+        folder.write("k.txt", (0..keys).map(|key| format!("key {key}\n")).collect::<String>());
+        folder.ok(&format!("build k.txt --kind bloom --hashes {hashes} --bits {bits} -o k.tamis"));
+        let group = folder.json("inspect k.tamis")["groups"][0].clone();
+        let share = group["ones"].as_f64().unwrap() / f64::from(bits);
+        let rate = group["fpr_now"].as_f64().unwrap();
+        assert!((rate - share.powi(hashes)).abs() < 1e-12, "{group}");
+    }
+}
+
+#[test]
+fn too_few_bits_for_groups_are_named_as_bits_and_saved_bits_that_differ_are_said() {
+    let folder = Folder::new();
+    folder.write("g.csv", "k,g\na,1\nb,2\nc,3\n");
+    let few = "build g.csv --key k --group g --bits 9 -o g.tamis";
+    folder.refused(few, 1, &["3 groups need 1,536 bits at least, not 9", "larger --bits"]);
+    folder.refused("build g.csv --key k --group g --size 9 -o g.tamis", 1, &["192 bytes at least, not 9"]);
+    let done = folder.run("plan --keys 1000 --bits 1050 -o p.json");
+    assert!(done.err.contains("they have 1,024 of the 1,050 bits"), "{}", done.err);
+    assert!(!folder.run("plan --keys 1000 --bits 1024 -o p.json").err.contains("they have"));
+    assert!(!folder.run("plan --keys 1000 --bits 1050 --kind bloom -o p.json").err.contains("they have"));
+    folder.refused("plan --keys 1000 --fpr 0.01 --chart p.png", 2, &["p.png", "picture"]);
+}
+
+#[test]
+fn a_sample_may_have_the_ending_of_its_file() {
+    let folder = Folder::new();
+    folder.write("x.csv", (0..1000).map(|i| format!("{i},b\n")).collect::<String>());
+    folder.ok("generate sample x.csv --gap 10 -o n.csv");
+    let lines = folder.text("n.csv");
+    assert!(lines.lines().count() > 100 && lines.lines().all(|line| line.ends_with(",b")), "{lines}");
+    folder.refused("generate sample x.csv -o n.tsv", 2, &["n.tsv"]);
+}

@@ -146,9 +146,19 @@ impl Numbers {
                 ),
                 Step::new(
                     "Do not use it",
-                    "where only whole records are looked up: a classic filter of whole records with the same memory \
-                     errs no more on random records, and far less on recombined ones. Nor for records of one \
-                     keyword: there the XOR layer knows nothing new.",
+                    format!(
+                        "where only whole records are looked up: a classic filter of whole records with the same memory \
+                         errs far less on recombined records{}. Nor for records of one keyword: there the XOR layer \
+                         knows nothing new.",
+                        match self.here.classic.is_nan() {
+                            true => String::new(),
+                            false => format!(
+                                " ({} in place of {})",
+                                number::rate(self.here.classic),
+                                number::rate(self.here.layer)
+                            ),
+                        }
+                    ),
                 ),
             ]),
         ]
@@ -159,9 +169,10 @@ impl Numbers {
         vec![
             Section::Heading("A layer is a Bloom filter".into()),
             Section::Text(format!(
-                "There are L = {layers} layers and the XOR layer. Each is a Bloom filter of m bits, and m is a power of \
+                "There {} and the XOR layer. Each is a Bloom filter of m bits, and m is a power of \
                  two. Keyword 1 of a record goes into layer 1, keyword 2 into layer 2, and so on; more keywords than \
                  layers go round. A layer has an item for each different keyword that comes to it.",
+                if layers == 1 { "is one layer (L = 1)".into() } else { format!("are L = {layers} layers") }
             )),
             Section::Steps(vec![
                 Step::new(
@@ -247,6 +258,7 @@ impl Numbers {
         let names = [
             "L",
             "memory",
+            "keywords",
             "random, XOR",
             "random, no XOR",
             "recombined, XOR",
@@ -259,6 +271,7 @@ impl Numbers {
             vec![
                 rates.layers.to_string(),
                 number::bytes(rates.bits / 8),
+                typical_keywords(rates.layers).to_string(),
                 number::rate(rates.random.0),
                 number::rate(rates.random.1),
                 number::rate(rates.layer),
@@ -271,7 +284,7 @@ impl Numbers {
             caption: "What passes, by the number of layers".into(),
             columns,
             rows: self.by_layers.iter().map(row).collect(),
-            notes: Vec::new(),
+            notes: vec!["Keywords: those of a random record, one in each layer, and two at least.".into()],
         }
     }
 

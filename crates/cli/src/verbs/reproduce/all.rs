@@ -39,7 +39,7 @@ pub(super) struct All {
     /// A folder with the published data
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
-    /// No experiment takes more rows than this; that with 100 million words is left out
+    /// Generate at most this many rows, keys or words; published tables, and the records in place of them, stay whole
     #[arg(long, value_name = "N", value_parser = arguments::count)]
     most: Option<u64>,
     /// Also the slides' billion addresses, in one gigabyte
