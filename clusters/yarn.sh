@@ -13,7 +13,7 @@ node() {
         "-Dyarn.nodemanager.localizer.address=127.0.0.1:$((port + 1))" \
         "-Dyarn.nodemanager.webapp.address=127.0.0.1:$((port + 2))" \
         "-Dyarn.nodemanager.local-dirs=$home/node$number/local" \
-        "-Dyarn.nodemanager.log-dirs=$logs/yarn-containers$number"
+        "-Dyarn.nodemanager.log-dirs=$logs/yarn-containers$number" "-Dmapreduce.shuffle.port=$((port + 3))"
 }
 
 # Starts a daemon from its class, as Hadoop's own scripts do.
@@ -34,8 +34,10 @@ up() {
     [[ -x $python ]] || fail "there is no $python: ./check --only python makes it, or TAMIS_CLUSTER_PYTHON names another"
     "$python" -c 'import pyspark' || fail "$python has no package pyspark"
     local folder number
-    folder=$(jars "hadoop-$hadoop" org.apache.hadoop:hadoop-{common,hdfs,yarn-client}:"$hadoop" \
-        org.apache.hadoop:hadoop-yarn-server-{resourcemanager,nodemanager,timelineservice}:"$hadoop")
+    folder=$(jars "hadoop-$hadoop-mapreduce" org.apache.hadoop:hadoop-{common,hdfs,yarn-client}:"$hadoop" \
+        org.apache.hadoop:hadoop-yarn-server-{resourcemanager,nodemanager,timelineservice}:"$hadoop" \
+        org.apache.hadoop:hadoop-mapreduce-client-{app,jobclient,shuffle}:"$hadoop" \
+        org.apache.hadoop:hadoop-streaming:"$hadoop_streaming")
     configure "$folder"
     [[ -e $home/name/current ]] || "$home/bin/java-of-hadoop" -Xmx256m \
         org.apache.hadoop.hdfs.server.namenode.NameNode -format -nonInteractive >>"$logs/yarn-format.log" 2>&1 ||
@@ -98,10 +100,16 @@ configure() {
         yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage 99.5 \
         yarn.nodemanager.delete.debug-delay-sec 0 yarn.nodemanager.log.retain-seconds 86400 \
         yarn.resourcemanager.nm.liveness-monitor.interval-ms 1000 yarn.nm.liveness-monitor.expiry-interval-ms 10000 \
-        yarn.am.liveness-monitor.expiry-interval-ms 10000 yarn.resourcemanager.rm.container-allocation.expiry-interval-ms 30000 \
+        yarn.am.liveness-monitor.expiry-interval-ms 90000 yarn.resourcemanager.rm.container-allocation.expiry-interval-ms 30000 \
         yarn.resourcemanager.nodemanagers.heartbeat-interval-ms 300 yarn.resourcemanager.am.max-attempts 3 \
         yarn.nodemanager.env-whitelist JAVA_HOME,HADOOP_CONF_DIR,LANG,TZ \
+        yarn.nodemanager.aux-services mapreduce_shuffle \
         yarn.log-aggregation-enable false >"$conf/yarn-site.xml"
+    properties mapreduce.framework.name yarn mapreduce.application.classpath "$jars/*" \
+        yarn.app.mapreduce.am.staging-dir /tmp/staging yarn.app.mapreduce.am.resource.mb 512 \
+        yarn.app.mapreduce.am.command-opts -Xmx300m mapreduce.map.memory.mb 512 mapreduce.reduce.memory.mb 512 \
+        mapreduce.map.java.opts -Xmx200m mapreduce.reduce.java.opts -Xmx200m mapreduce.task.io.sort.mb 50 \
+        >"$conf/mapred-site.xml"
     # Half of a queue for application masters: of 6 GB, a tenth is not one driver. The queue `closed` never gives one.
     properties yarn.scheduler.capacity.root.queues default,closed \
         yarn.scheduler.capacity.root.default.capacity 100 yarn.scheduler.capacity.root.closed.capacity 0 \
@@ -138,6 +146,17 @@ case \$1 in
     dfs) shift && run org.apache.hadoop.fs.FsShell \"\$@\" ;;
     dfsadmin) shift && run org.apache.hadoop.hdfs.tools.DFSAdmin \"\$@\" ;;
     *) echo 'hdfs: give dfs or dfsadmin' >&2 && exit 2 ;;
+esac"
+    program hadoop "$shell
+case \$1 in
+    fs) shift && run org.apache.hadoop.fs.FsShell \"\$@\" ;;
+    *) echo 'hadoop: give fs' >&2 && exit 2 ;;
+esac"
+    program mapred "$shell
+case \$1 in
+    streaming) shift && run org.apache.hadoop.streaming.HadoopStreaming \"\$@\" ;;
+    job) shift && run org.apache.hadoop.mapred.JobClient \"\$@\" ;;
+    *) echo 'mapred: give streaming or job' >&2 && exit 2 ;;
 esac"
     program yarn "$shell
 case \$1 in
