@@ -19,6 +19,7 @@ mod query;
 mod remove;
 mod remove_group;
 mod reproduce;
+mod scale;
 mod search;
 mod stream;
 mod test;
