@@ -6,12 +6,14 @@ use super::{Job, Phase, To, Unit, Wall, Way};
 
 /// What was measured: docs/scale.md says how, where and when.
 pub mod rates {
-    /// Nanoseconds of a core for a row that `tamis build` reads, cuts, hashes and puts in.
+    /// Nanoseconds of a core for a row that `tamis build` reads, cuts, hashes and puts into a filter in memory.
     pub const BUILD_ROW: f64 = 20.0;
-    /// Nanoseconds of a core for a row of which the keys are counted first.
-    pub const COUNT_ROW: f64 = 24.0;
+    /// The same where the filter fits into the cache.
+    pub const BUILD_ROW_IN_CACHE: f64 = 15.0;
+    /// Up to these bytes it does.
+    pub const CACHE: u64 = 32 << 20;
     /// Nanoseconds of a core for a row that Spark reads and hands to Python, and what that does with it.
-    pub const SPARK_ROW: f64 = 600.0;
+    pub const SPARK_ROW: f64 = 1900.0;
     /// Nanoseconds of a core for a change that is merged into its range.
     pub const MERGE_CHANGE: f64 = 10.0;
     /// Bytes per second and core at which filters are ORed and sealed.
@@ -31,8 +33,8 @@ pub const ONE_MACHINE: &str = "one machine";
 const SPLIT: u64 = 128 << 20;
 
 /// Besides the filter, `tamis build` takes this, and this for each thread.
-const PROCESS: u64 = 2 << 20;
-const THREAD: u64 = 1 << 20;
+const PROCESS: u64 = 1_900_000;
+const THREAD: u64 = 800_000;
 
 /// Filters up to this size exist once for each thread.
 const PRIVATE: u64 = 8 << 20;
@@ -69,6 +71,11 @@ pub fn build_memory(filter: u64, threads: u64) -> u64 {
     filter * filters + PROCESS + THREAD * threads
 }
 
+/// Nanoseconds of a row.
+fn build_row(filter: u64) -> f64 {
+    if filter <= rates::CACHE { rates::BUILD_ROW_IN_CACHE } else { rates::BUILD_ROW }
+}
+
 /// Changes that a row makes.
 fn changes(job: &Job) -> u64 {
     use tamis::sizing::Kind;
@@ -93,9 +100,8 @@ fn one_machine(job: &Job) -> Way {
     let threads = job.cores;
     let filter = job.filter();
     let memory = build_memory(filter, threads);
-    let each = job.rows as f64 * rates::BUILD_ROW * NS / threads as f64;
-    let mut build = phase("build", threads, each, memory / threads);
-    build.memory = memory / threads;
+    let each = job.rows as f64 * build_row(filter) * NS / threads as f64;
+    let build = phase("build", threads, each, memory / threads);
     let written = filter as f64 / job.disk as f64 + filter as f64 / rates::OR_BYTES / threads as f64;
     let write = Phase { serial: true, ..phase("seal and write", 1, written, memory) };
     Way {
@@ -124,7 +130,7 @@ pub fn pipes(job: &Job) -> Way {
     let rows = job.rows as f64 / splits as f64;
     let coded = filter as f64 / rates::BASE64_BYTES;
     let map_seconds =
-        rates::CONTAINER + rows * rates::BUILD_ROW * NS + filter as f64 / rates::OR_BYTES + coded;
+        rates::CONTAINER + rows * build_row(filter) * NS + filter as f64 / rates::OR_BYTES + coded;
     let map = Phase {
         moved: splits.saturating_mul(line),
         to: To::One,

@@ -98,7 +98,6 @@ impl<R: BufRead> Containers<R> {
             0 => Ok(held),
             _ => Err(Unfilled::GoesOn),
         });
-        drop(decoder);
         let held = held.map_err(|why| self.because(why))?;
         self.end_line()?;
         Ok(held)

@@ -115,7 +115,7 @@ fn what_is_wrong_is_said() {
         one.len()
     )));
     assert!(said(&one[..20]).contains("after 20 of 128 bytes"));
-    let line = piped(&[one.clone()], Form::Base64, "");
+    let line = piped(std::slice::from_ref(&one), Form::Base64, "");
     let lines = [&line[..], b"\n\nnothing here\n"].concat();
     assert_eq!(said(&lines), "pipe: line 4 does not hold a whole tamis file in base64");
     let trimmed = &line[..line.len() - 1];

@@ -3,7 +3,6 @@
 use std::env;
 use std::fs::{self, File};
 use std::io::BufWriter;
-use std::path::Path;
 use std::process;
 use std::time::{Duration, Instant};
 
@@ -41,32 +40,18 @@ pub(super) fn measure(
         };
         speedup::write_set(records, seed, &mut open("people.txt")?, &mut open("known.txt")?, control)
     })?;
-    let (params, one) = (at("params.json"), at("one.tamis"));
-    let plan =
-        timed(|| tamis(output, &["plan", &at("known.txt"), "--fpr", &fpr.to_string(), "-o", &params, "-q"]))?;
-    let build = timed(|| tamis(output, &["build", &at("known.txt"), "--params", &params, "-o", &one, "-q"]))?;
+    let (known, people, params) = (at("known.txt"), at("people.txt"), at("params.json"));
+    let plan = timed(|| tamis(output, &["plan", &known, "--fpr", &fpr.to_string(), "-o", &params, "-q"]))?;
+    let build =
+        timed(|| tamis(output, &["build", &known, "--params", &params, "-o", &at("one.tamis"), "-q"]))?;
     let begun = Instant::now();
-    let counted = tamis(output, &["filter", &one, &at("people.txt"), "--count", "--json", "-q"])?;
+    let counted = tamis(output, &["filter", &at("one.tamis"), &people, "--count", "--json", "-q"])?;
     let count = begun.elapsed();
     let here: Value = serde_json::from_slice(&counted).context("the counts of this machine")?;
 
     let there = There::new(hadoop, output)?;
-    let put = timed(|| {
-        hadoop.fs(output, &["-put", &at("known.txt"), &at("people.txt"), &params, &there.name("")])
-    })?;
-    let program = format!("{}#tamis", env::current_exe()?.display());
-    let first = hadoop.streaming(
-        output,
-        &Streaming {
-            what: "building by MapReduce",
-            files: &[program.clone(), format!("{params}#params.json")],
-            input: &there.name("known.txt"),
-            output: &there.name("filters"),
-            maps: MAPS,
-            mapper: "./tamis build - --params params.json -o - --base64 --quiet",
-            reducer: "./tamis merge - -o - --base64 --quiet",
-        },
-    )?;
+    let put = timed(|| hadoop.fs(output, &["-put", &known, &people, &params, &there.name("")]))?;
+    let first = there.build(&params)?;
     let fetch = Instant::now();
     let lines = hadoop.fs(output, &["-cat", &there.name("filters/part-*")])?;
     fs::write(at("reduced.txt"), lines)?;
@@ -76,22 +61,7 @@ pub(super) fn measure(
     hadoop.fs(output, &["-get", &there.name("filter.tamis"), &at("stored.tamis")])?;
     let fetch = fetch.elapsed();
     fs::write(at("count.sh"), COUNT)?;
-    let second = hadoop.streaming(
-        output,
-        &Streaming {
-            what: "counting by MapReduce",
-            files: &[
-                program,
-                format!("{}#count.sh", at("count.sh")),
-                format!("{}#filter.tamis", at("stored.tamis")),
-            ],
-            input: &there.name("people.txt"),
-            output: &there.name("counts"),
-            maps: MAPS,
-            mapper: "sh count.sh",
-            reducer: "aggregate",
-        },
-    )?;
+    let second = there.count(&at("count.sh"), &at("stored.tamis"))?;
     let sums = hadoop.fs(output, &["-cat", &there.name("counts/part-*")])?;
     let stored = fs::read(at("stored.tamis"))?;
     let number = |name: &str| here[name].as_u64().unwrap_or(0);
@@ -100,7 +70,7 @@ pub(super) fn measure(
         sample,
         maps: MAPS,
         bytes: stored.len() as u64,
-        same_bytes: stored == fs::read(Path::new(&one))?,
+        same_bytes: stored == fs::read(at("one.tamis"))?,
         here: Counted { admitted: number("admitted"), rejected: number("rejected") },
         there: sums_of(&sums)?,
         plan,
@@ -139,6 +109,11 @@ fn timed(run: impl FnOnce() -> Result<Vec<u8>>) -> Result<Duration> {
     Ok(begun.elapsed())
 }
 
+/// This program, as it goes along with a job.
+fn program() -> Result<String> {
+    Ok(format!("{}#tamis", env::current_exe().context("the path of this program")?.display()))
+}
+
 /// A folder in the file system of Hadoop, which is removed at the end.
 struct There<'h> {
     hadoop: &'h Hadoop,
@@ -152,6 +127,34 @@ impl<'h> There<'h> {
         let folder = format!("tamis-reproduce-{}-{time}", process::id());
         hadoop.fs(output, &["-mkdir", "-p", &folder])?;
         Ok(There { hadoop, output, folder })
+    }
+
+    /// The first job: a filter of each split, and the OR of all.
+    fn build(&self, params: &str) -> Result<Duration> {
+        let job = Streaming {
+            what: "building by MapReduce",
+            files: &[program()?, format!("{params}#params.json")],
+            input: &self.name("known.txt"),
+            output: &self.name("filters"),
+            maps: MAPS,
+            mapper: "./tamis build - --params params.json -o - --base64 --quiet",
+            reducer: "./tamis merge - -o - --base64 --quiet",
+        };
+        self.hadoop.streaming(self.output, &job)
+    }
+
+    /// The second: what the filter admits of each split, and the sums.
+    fn count(&self, script: &str, filter: &str) -> Result<Duration> {
+        let job = Streaming {
+            what: "counting by MapReduce",
+            files: &[program()?, format!("{script}#count.sh"), format!("{filter}#filter.tamis")],
+            input: &self.name("people.txt"),
+            output: &self.name("counts"),
+            maps: MAPS,
+            mapper: "sh count.sh",
+            reducer: "aggregate",
+        };
+        self.hadoop.streaming(self.output, &job)
     }
 
     fn name(&self, name: &str) -> String {
