@@ -128,7 +128,7 @@ fn less_memory_than_a_job_can_do_with_is_refused_and_the_least_is_named() {
     assert_eq!(folder.text("old.tamis"), "old");
     folder.ok(&format!("{fuse} 3MB"));
     assert_eq!(folder.json("test old.tamis t.txt")["false_negatives"], 0);
-    folder.refused("plan --keys 100 --fpr 0.01 --memory 1MB", 2, &["required"]);
+    folder.refused("plan --keys 100 --fpr 0.01 --memory 1MB", 2, &["goes with --machines"]);
 }
 
 /// What `plan --machines` says of one machine, at two sizes; docs/scale.md has larger ones.

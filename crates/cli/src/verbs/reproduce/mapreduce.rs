@@ -18,9 +18,8 @@ use crate::show::Output;
 const MAPS: usize = 4;
 
 /// Counts of a split, as the reducer of Hadoop that is called `aggregate` takes them.
-const COUNT: &str = r#"set -e
-./tamis filter filter.tamis - --count --json --quiet > counts.json
-sed -n 's/^ *"\(admitted\|rejected\)": *\([0-9]*\).*/LongValueSum:\1\t\2/p' counts.json
+const COUNT: &str = r#"counts=$(./tamis filter filter.tamis - --count --json --quiet) || exit 1
+echo "$counts" | sed -n 's/^ *"\(admitted\|rejected\)": *\([0-9]*\).*/LongValueSum:\1\t\2/p'
 "#;
 
 /// Runs both jobs and holds them against this machine.
