@@ -37,6 +37,8 @@ pub struct Merged {
     pub twice: Vec<(PathBuf, PathBuf)>,
     /// The (key, group) pairs that are kept beside the filters, where those of all files are.
     pub exact: Option<u64>,
+    /// Whether all files have exact keys beside them, which standard output cannot have.
+    pub left_keys: bool,
     /// The heavy keys that are kept beside sketches that count, where all files have some.
     pub heavy: Option<u64>,
     /// What was recorded about some of the files and not about all, and so is not about this one.
@@ -213,7 +215,8 @@ fn write(
         }
     }
     let heavy = heavy.map(|heavy| heavy.keys());
-    Ok(Merged { params, tallies, twice, exact: kept, heavy, dropped })
+    let left_keys = stores.is_some() && kept.is_none();
+    Ok(Merged { params, tallies, twice, exact: kept, left_keys, heavy, dropped })
 }
 
 /// Sketches that were brought together, on their way to a file.

@@ -64,6 +64,11 @@ impl Merge {
         notes::heavy(output, merged.heavy, None);
         if to.file().is_none() {
             notes::sent(output, &merged.params);
+            if merged.left_keys {
+                output.note(
+                    "the exact keys beside the files were not merged: standard output has no second file",
+                );
+            }
             return Ok(ExitCode::SUCCESS);
         }
         notes::exact(output, &self.output, merged.exact);

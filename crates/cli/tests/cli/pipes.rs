@@ -123,6 +123,9 @@ fn what_a_pipe_cannot_do_is_refused_in_words() {
         folder.run_with(line, stdin).refused(line, code, &[says]);
     }
     assert!(!folder.names().contains(&"x.tamis".to_owned()));
+    folder.ok("build 0.tsv --key tconst --exact -o exact.tamis");
+    let left = folder.shell("$TAMIS merge exact.tamis -o - > y.tamis");
+    assert!(left.err.contains("exact keys beside the files were not merged"), "{}", left.err);
     let lost =
         "$TAMIS build ratings.tsv --params params.json -o - 2>said | true; grep -q 'standard output' said";
     let _ = folder.shell(lost); // whether the reader was gone in time depends on the machine
