@@ -6,7 +6,7 @@
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     read(data);
     // What a line begins with every time need not be found.
-    read(&[b"key\tiVRBTUlTDQ", data].concat());
+    read(&[&b"key\tiVRBTUlTDQ"[..], data].concat());
 });
 
 fn read(bytes: &[u8]) {
