@@ -39,6 +39,8 @@ fn main() {
     let many: String = (0..6000).map(|i| format!("{i},{}\n", i % 3)).collect();
     save("keys", "blocks", &keys(&format!("id,g\n{many}")));
     save("container", "empty", &container(Kind::Blocked, &[]));
+    let [one, other] = [Kind::Blocked, Kind::Bloom].map(|kind| container(kind, &[5, 1, 20]));
+    save("pipe", "two", &[one, other].concat()); // `line` is the first in base64
 
     let plain = || WriterProperties::builder().set_dictionary_enabled(false);
     save("parquet", "plain", &table(plain()));

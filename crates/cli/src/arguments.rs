@@ -1,6 +1,6 @@
 //! Arguments that several verbs share: their syntax, then what they mean.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -12,6 +12,7 @@ pub use tamis_jobs::request::bytes;
 pub use tamis_jobs::request::time::duration;
 use tamis_jobs::request::{self, HashName, MOST_THREADS};
 use tamis_make::exact::LEAST_MEMORY;
+use tamis_make::pipe::{Form, Target};
 use tamis_make::rows::OnBad;
 use tamis_read::{Delimiter, Format, Quotes};
 
@@ -211,6 +212,26 @@ pub fn refuse_json(to_stdout: bool, output: &Output) -> Result<()> {
         return usage("the records go to standard output: --json goes with --count or -o FILE");
     }
     Ok(())
+}
+
+/// How a file of filters goes to standard output.
+#[derive(Debug, Args)]
+pub struct Piped {
+    /// With `-o -`: write one line of base64, for what carries lines (Hadoop Streaming, sort)
+    #[arg(long)]
+    base64: bool,
+}
+
+impl Piped {
+    /// Where the file goes.
+    pub fn target<'p>(&self, path: &'p Path, output: &Output) -> Result<Target<'p>> {
+        let form = if self.base64 { Form::Base64 } else { Form::Bytes };
+        let target = Target::of(path, form).map_err(wrong)?;
+        if target.file().is_none() && output.json {
+            return usage("the file goes to standard output: --json goes with -o FILE");
+        }
+        Ok(target)
+    }
 }
 
 /// The kind of filter and its hash.

@@ -7,6 +7,7 @@ mod arch;
 mod arguments;
 mod asked;
 mod given;
+mod hadoop;
 mod interrupt;
 mod notes;
 mod progress;

@@ -10,7 +10,7 @@ use tamis_jobs::classes::Doubt;
 use tamis_jobs::request::Reading;
 use tamis_make::exact::{Broken, Found, path_beside};
 use tamis_make::files::{Draft, Mapped};
-use tamis_make::{exact, files, number, opt};
+use tamis_make::{exact, files, number, opt, pipe};
 use tamis_read::refusal::{Voice, say};
 use tamis_read::{Delimiter, Error, Explained, Format, calendar};
 use tamis_report::{Page, Section};
@@ -127,6 +127,13 @@ pub fn keys_beside(output: &Output, path: &Path, file: &Mapped) {
     if let Err(Error::Input { path, why }) = exact::beside(path, file) {
         output.warn(format!("{}: {}", path.display(), say(&*why, &Flags)));
     }
+}
+
+/// What went to standard output.
+pub fn sent(output: &Output, params: &Params) {
+    let bytes = params.groups.iter().map(|group| 8 * group.shape.words()).sum();
+    let groups = number::counted(params.groups.len() as u64, "group");
+    output.note(format!("{}: {}, {groups}, {}", pipe::OUTPUT, params.common.kind, number::bytes(bytes)));
 }
 
 /// How many heavy keys are kept, where they are.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use tamis_jobs::{dedup, filter, request};
 use tamis_make::names::WrongName;
 use tamis_make::text::visible_lines;
-use tamis_make::{files, written};
+use tamis_make::{files, merge, pipe, written};
 use tamis_read::Error;
 use tamis_read::parquet::NoTable;
 use tamis_read::refusal::{Refusal, Voice, say};
@@ -270,6 +270,8 @@ fn is_wrong_job(error: &Error) -> bool {
         || why.as_a::<written::Refusal>().is_some()
         || why.as_a::<NoTable>().is_some()
         || matches!(why.as_a(), Some(IsInput | NamedTwice | files::Refusal::Stdout))
+        || matches!(why.as_a(), Some(pipe::Refusal::Terminal | pipe::Refusal::Exact | pipe::Refusal::Changed))
+        || matches!(why.as_a(), Some(merge::Refusal::StdinTwice))
         || matches!(why.as_a(), Some(filter::Refusal::RemovedStrict))
         || matches!(why.as_a(), Some(StrictState | StrictSize | Packed | Table))
         // That a stream comes compressed is told by its bytes alone.

@@ -8,6 +8,8 @@
 //! | Lalit Sharma | Searching in large dataset using multi-layered Bloom filter | [`layers`], [`search`], [`documents`] |
 //! | Carlos Castillo, Teodora Sandra Buda | Data Streams: Bloom Filters (slides) | [`design`] |
 //!
+//! [`scale`] is no experiment: a job on paper, for machines that are not here.
+//!
 //! [`generate`] makes the data, from a seed. What each finds is shown as [`Findings`].
 
 pub mod design;
@@ -20,6 +22,7 @@ mod layers_report;
 pub mod machine;
 pub mod ratings;
 pub mod sample;
+pub mod scale;
 pub mod search;
 pub mod speedup;
 pub mod streams;

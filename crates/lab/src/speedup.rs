@@ -2,11 +2,13 @@
 //! Hadoop): words sieved by a filter of a random sample of them, sequentially and
 //! on threads, with Collodi and Ghera's hash family and with our filter.
 
+mod mapreduce;
 mod render;
 mod schemes;
 #[cfg(test)]
 mod tests;
 
+use std::io::{self, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -14,12 +16,13 @@ use tamis::hash::xxh3;
 use tamis_jobs::statistics::mean_and_deviation;
 use tamis_make::parallel;
 use tamis_read::Control;
-use tamis_read::error::Result;
+use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{Help, Refusal};
 
 use crate::generate::Words;
 use crate::sample;
 
+pub use mapreduce::{Counted, MapReduce};
 pub use render::REMARKS;
 use schemes::{OfOurs, OfPrint, Sieve};
 
@@ -75,7 +78,7 @@ const BITS_PER_KEY: f64 = 2.56;
 const HASHES: u32 = 2;
 
 /// Our filter is sized for this rate.
-const FPR: f64 = 0.01;
+pub const FPR: f64 = 0.01;
 
 /// The largest gap between words of S: 250.5 on average.
 const LIMIT: u64 = 500;
@@ -160,6 +163,8 @@ pub struct Speedup {
     pub cores: usize,
     /// By data set.
     pub sets: Vec<Set>,
+    /// Both phases as jobs of MapReduce, where they were run.
+    pub mapreduce: Option<MapReduce>,
 }
 
 /// What a run took.
@@ -243,6 +248,7 @@ impl Speedup {
     /// Whether threads changed no answer, and no word of S was rejected.
     pub fn holds(&self) -> bool {
         self.sets.iter().flat_map(|set| &set.runs).all(|run| run.same && run.lost == 0)
+            && self.mapreduce.as_ref().is_none_or(MapReduce::holds)
     }
 }
 
@@ -294,7 +300,7 @@ pub fn speedup(job: &Job, control: &Control) -> Result<Speedup> {
     let plans = plans(job, cores);
     control.begin(plans.iter().map(Plan::steps).fold(0, u64::saturating_add));
     let sets = plans.iter().map(|plan| measure_set(plan, job.seed, control)).collect::<Result<_>>()?;
-    Ok(Speedup { job: job.clone(), cores, sets })
+    Ok(Speedup { job: job.clone(), cores, sets, mapreduce: None })
 }
 
 fn measure_set(plan: &Plan, seed: u64, control: &Control) -> Result<Set> {
@@ -390,6 +396,30 @@ fn part<T>(all: &[T], i: usize, threads: usize) -> &[T] {
 /// The numbers of the words that are drawn into S.
 fn chosen(records: u64, limit: u64, seed: u64) -> impl Iterator<Item = u64> {
     sample::places(limit, seed).take_while(move |at| *at < records)
+}
+
+/// Writes the words of a data set and those of S, one per line; how many are in S.
+pub fn write_set(
+    records: u64,
+    seed: u64,
+    people: &mut dyn Write,
+    sample: &mut dyn Write,
+    control: &Control,
+) -> Result<u64> {
+    let words = words(records, seed, parallel::default_threads(), control)?;
+    let lines = |out: &mut dyn Write, words: &mut dyn Iterator<Item = &Word>| -> io::Result<u64> {
+        let mut written = 0;
+        for word in words {
+            out.write_all(word)?;
+            out.write_all(b"\n")?;
+            written += 1;
+        }
+        out.flush()?;
+        Ok(written)
+    };
+    lines(people, &mut words.iter()).map_err(Error::io("people"))?;
+    let mut chosen = chosen(records, LIMIT, seed).map(|i| &words[i as usize]);
+    lines(sample, &mut chosen).map_err(Error::io("S"))
 }
 
 /// There is no memory for the words.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{Help, Refusal};
 
+use crate::pipe;
 use crate::resume::{Lock, Writing, is_at};
 
 /// A file was replaced while a job changed what it had been.
@@ -30,6 +31,9 @@ pub struct Changing {
 impl Changing {
     /// Begins to change this file; refuses one that another process changes, or has as a state.
     pub fn begin(path: &Path) -> Result<Changing> {
+        if pipe::is_stdin(path) {
+            return Err(Error::input(path, pipe::Refusal::Changed));
+        }
         if Lock::is_held(path) {
             return Err(Error::input(path, Writing));
         }

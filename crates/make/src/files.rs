@@ -18,7 +18,7 @@ use tamis_read::refusal::{self, Help};
 use crate::changing::refuse_busy;
 use crate::failpoint::reach;
 use crate::place::{self, Place};
-use crate::{exact, parallel};
+use crate::{exact, parallel, pipe};
 
 /// Why a file is not written, or not opened.
 #[derive(Debug, thiserror::Error)]
@@ -291,6 +291,8 @@ pub enum Held {
     File(Map),
     /// In memory: this many bytes of these words.
     Memory(Words, usize),
+    /// In memory that belongs to the process.
+    Shared(&'static [u8]),
 }
 
 impl Deref for Held {
@@ -300,6 +302,7 @@ impl Deref for Held {
         match self {
             Held::File(map) => map,
             Held::Memory(words, len) => &bytemuck::cast_slice(words)[..*len],
+            Held::Shared(bytes) => bytes,
         }
     }
 }
@@ -362,8 +365,12 @@ pub fn open(path: &Path) -> Result<Mapped> {
     Ok(container)
 }
 
-/// Opens a container of which no keys are asked: the lists by which they were made need not be known.
+/// Opens a container of which no keys are asked: the lists by which they were made need not be known. A `-` is
+/// the one that comes on standard input.
 pub fn open_as_is(path: &Path) -> Result<Mapped> {
+    if pipe::is_stdin(path) {
+        return pipe::open_stdin();
+    }
     let map = file::map(path).map_err(|why| match why {
         NoMap::Io(error) => Error::io(path)(error),
         NoMap::NotAFile => Error::input(path, Refusal::NotAFile),

@@ -32,6 +32,7 @@ pub mod numbering;
 pub mod opt;
 mod pairs;
 pub mod parallel;
+pub mod pipe;
 pub mod place;
 pub mod plan;
 pub mod rebuild;

@@ -1,5 +1,7 @@
 //! Filters of the same parameters brought together.
 
+mod gather;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -19,7 +21,9 @@ use crate::changing::Changing;
 use crate::exact::{self, Gathered, Store};
 use crate::files::{self, Mapped};
 use crate::names::Content;
+use crate::pipe::{self, Target};
 use crate::{count_min, opt, parallel, place};
+use gather::Gather;
 
 /// What was merged.
 #[derive(Debug)]
@@ -33,6 +37,8 @@ pub struct Merged {
     pub twice: Vec<(PathBuf, PathBuf)>,
     /// The (key, group) pairs that are kept beside the filters, where those of all files are.
     pub exact: Option<u64>,
+    /// Whether all files have exact keys beside them, which standard output cannot have.
+    pub left_keys: bool,
     /// The heavy keys that are kept beside sketches that count, where all files have some.
     pub heavy: Option<u64>,
     /// What was recorded about some of the files and not about all, and so is not about this one.
@@ -45,6 +51,9 @@ pub enum Refusal {
     /// None were given.
     #[error("nothing to merge")]
     Nothing,
+    /// Standard input was named more than once.
+    #[error("- (standard input) can be given only once")]
+    StdinTwice,
     /// A filter that grows.
     #[error(
         "the layer of a scalable filter that holds a key depends on the keys that came before it, so two \
@@ -78,6 +87,7 @@ impl refusal::Refusal for Refusal {
         let kind = |kind: &str| Help::build_with(opt::KIND.with(kind));
         match self {
             Refusal::Nothing => vec![Help::Do("give at least one sketch")],
+            Refusal::StdinTwice => vec![Help::Do("send all files through it, one after the other")],
             Refusal::Scalable => vec![kind("blocked")],
             Refusal::Fuse => vec![whole, kind("blocked")],
             Refusal::Conservative => vec![whole, Help::BuildWithout(vec![opt::CONSERVATIVE])],
@@ -87,41 +97,126 @@ impl refusal::Refusal for Refusal {
 }
 
 /// Merges files group by group; groups that only some have are kept. What goes in is verified:
-/// damage would come out under a checksum that matches.
-pub fn merge(inputs: &[PathBuf], to: &Path, threads: usize, control: &Control) -> Result<Merged> {
+/// damage would come out under a checksum that matches. A `-` among the inputs is all files that come on standard
+/// input, one after the other: they are merged as they come.
+pub fn merge<'p>(
+    inputs: &[PathBuf],
+    to: impl Into<Target<'p>>,
+    threads: usize,
+    control: &Control,
+) -> Result<Merged> {
+    let to = to.into();
+    if inputs.iter().filter(|input| pipe::is_stdin(input)).count() > 1 {
+        return Err(Refusal::StdinTwice.into());
+    }
+    let changing = match to {
+        Target::Stdout(form) => {
+            pipe::check(form)?;
+            None
+        }
+        Target::File(path) => check_file(inputs, path)?,
+    };
+    if inputs.iter().any(|input| pipe::is_stdin(input)) {
+        let (joined, share) = gathered(inputs, control)?;
+        return write(joined, share, None, Output { to, changing }, threads, control);
+    }
+    let files = files::open_all(inputs)?;
+    // Keys are kept if those of all files are.
+    let stores = files.iter().zip(inputs).map(|(file, path)| exact::beside(path, file));
+    let stores: Option<Vec<Store>> = stores.collect::<Result<_>>()?;
+    if let (Some(_), Some(path)) = (&stores, to.file()) {
+        exact::check_place(path)?;
+    }
+    let open: Vec<&Mapped> = files.iter().collect();
+    let joined = join(&open, inputs, threads, control)?;
+    let (about, dropped) = merged_about(&open);
+    let share = Share { about, dropped, twice: repeated(&files, inputs) };
+    let kept = stores.as_ref().map(|stores| stores.iter().zip(files.iter().map(|file| file.params())));
+    let kept = kept.map(|kept| kept.collect::<Vec<_>>());
+    write(joined, share, kept.as_deref(), Output { to, changing }, threads, control)
+}
+
+/// Refuses a place that cannot be written. One of the files may be replaced by what they make together, and no
+/// keys beside them.
+fn check_file(inputs: &[PathBuf], to: &Path) -> Result<Option<Changing>> {
     files::check(to)?;
-    // One of the files may be replaced by what they make together, and no keys beside them.
     if inputs.iter().any(|input| place::is_one_file(to, &exact::path_beside(input))) {
         return Err(Error::input(to, files::Refusal::IsInput));
     }
     Content::Sketches.check(to)?;
     let replaces = inputs.iter().any(|input| place::is_one_file(to, input));
-    let changing = replaces.then(|| Changing::begin(to)).transpose()?;
-    let files = files::open_all(inputs)?;
-    // Keys are kept if those of all files are.
-    let stores = files.iter().zip(inputs).map(|(file, path)| exact::beside(path, file));
-    let stores: Option<Vec<Store>> = stores.collect::<Result<_>>()?;
-    if stores.is_some() {
-        exact::check_place(to)?;
+    replaces.then(|| Changing::begin(to)).transpose()
+}
+
+/// Those on standard input and those of files, in the order in which they were named.
+fn gathered(inputs: &[PathBuf], control: &Control) -> Result<(Joined, Share)> {
+    let mut gather = Gather::default();
+    control.begin(0);
+    for path in inputs {
+        if pipe::is_stdin(path) {
+            let mut containers = pipe::stdin();
+            let mut any = false;
+            while let Some((file, name)) = containers.next_container()? {
+                if file.heavy().is_some() {
+                    file.params().common.hash.hashes_keys().map_err(Error::file(&name))?;
+                }
+                gather.add(&file, &name, control)?;
+                any = true;
+            }
+            if !any {
+                return Err(containers.refused(pipe::Refusal::Empty));
+            }
+        } else {
+            gather.add(&files::open_to_weigh(path)?, path, control)?;
+        }
     }
-    let Joined { params, rows, beside, data, heavy } =
-        join(&files.iter().collect::<Vec<_>>(), inputs, threads, control)?;
-    let twice = repeated(&files, inputs);
-    let (about, dropped) = merged_about(&files.iter().collect::<Vec<_>>());
+    gather.finish()
+}
+
+/// Where the result goes.
+struct Output<'p> {
+    to: Target<'p>,
+    /// That it replaces one of the inputs, where it does.
+    changing: Option<Changing>,
+}
+
+/// What the files share beside their sketches.
+struct Share {
+    about: About,
+    dropped: Vec<String>,
+    twice: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Writes what was brought together and, where all have them, the keys beside it.
+fn write(
+    Joined { params, rows, beside, data, heavy }: Joined,
+    Share { about, dropped, twice }: Share,
+    stores: Option<&[(&Store, &Params)]>,
+    Output { to, changing }: Output<'_>,
+    threads: usize,
+    control: &Control,
+) -> Result<Merged> {
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
-    let (mut draft, tallies) = files::draft_container(to, &params, (&rows, &beside), &data, extras, threads)?;
-    drop(data);
+    let tallies = files::seal(&params, (&rows, &beside), &data, threads)?;
     let mut kept = None;
-    if let Some(stores) = stores {
-        let others: Vec<_> = stores.iter().zip(files.iter().map(|file| file.params())).collect();
-        let none = Gathered::none(exact::MEMORY);
-        kept = Some(exact::write(to, draft.digest()?, &params, none, &others, control)?);
+    match to {
+        Target::Stdout(form) => pipe::write(form, &params, &tallies, &data, extras)?,
+        Target::File(path) => {
+            let mut draft = files::draft_sealed(path, &params, &tallies, &data, extras)?;
+            drop(data);
+            let mut keys = None;
+            if let Some(stores) = stores {
+                let none = Gathered::none(exact::MEMORY);
+                let (draft, pairs) = exact::write(path, draft.digest()?, &params, none, stores, control)?;
+                (keys, kept) = (Some(draft), Some(pairs));
+            }
+            changing.as_ref().map_or(Ok(()), Changing::still)?;
+            files::finish_all(keys.into_iter().chain([draft]))?;
+        }
     }
-    drop(files);
-    let (keys, exact) = kept.unzip();
-    changing.as_ref().map_or(Ok(()), Changing::still)?;
-    files::finish_all(keys.into_iter().chain([draft]))?;
-    Ok(Merged { params, tallies, twice, exact, heavy: heavy.map(|heavy| heavy.keys()), dropped })
+    let heavy = heavy.map(|heavy| heavy.keys());
+    let left_keys = stores.is_some() && kept.is_none();
+    Ok(Merged { params, tallies, twice, exact: kept, left_keys, heavy, dropped })
 }
 
 /// Sketches that were brought together, on their way to a file.
@@ -172,15 +267,8 @@ pub fn classes_of(about: &About, tallies: &[Tally]) -> Classes {
 
 fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control) -> Result<Joined> {
     // Before all differences: those of static filters cannot be mended.
-    for (unfit, why) in [
-        (Kind::Scalable, Refusal::Scalable),
-        (Kind::Fuse, Refusal::Fuse),
-        (Kind::CountMinConservative, Refusal::Conservative),
-    ] {
-        let kinds = files.iter().map(|file| file.params().common.kind);
-        if let Some((_, path)) = kinds.zip(names).find(|(kind, _)| *kind == unfit) {
-            return Err(Error::input(path, why));
-        }
+    for (file, path) in files.iter().zip(names) {
+        refuse_kind(file.params().common.kind, path)?;
     }
     for (file, path) in files.iter().zip(names) {
         mergeable(files[0], &names[0], file, path)?;
@@ -223,6 +311,19 @@ fn join(files: &[&Mapped], names: &[PathBuf], threads: usize, control: &Control)
     Ok(Joined { params, rows, beside, data, heavy })
 }
 
+/// Refuses kinds of which no two can be merged.
+fn refuse_kind(kind: Kind, path: &Path) -> Result<()> {
+    Err(Error::input(
+        path,
+        match kind {
+            Kind::Scalable => Refusal::Scalable,
+            Kind::Fuse => Refusal::Fuse,
+            Kind::CountMinConservative => Refusal::Conservative,
+            _ => return Ok(()),
+        },
+    ))
+}
+
 /// Files that are equal to one before them. Their sections were verified, so equal checksums say it.
 fn repeated(files: &[Mapped], paths: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
     let mut known: HashMap<Vec<(&Name, u64)>, &PathBuf> = HashMap::new();
@@ -253,7 +354,12 @@ pub(crate) fn names_of_both<'f>(a: &'f Mapped, b: &'f Mapped) -> Vec<&'f Name> {
 
 /// Refuses two files whose filters have different parameters.
 pub(crate) fn mergeable(a: &Mapped, a_path: &Path, b: &Mapped, b_path: &Path) -> Result<()> {
-    match a.params().difference(b.params()) {
+    different((a.params(), a_path), (b.params(), b_path))
+}
+
+/// The same of their parameters.
+fn different((a, a_path): (&Params, &Path), (b, b_path): (&Params, &Path)) -> Result<()> {
+    match a.difference(b) {
         None => Ok(()),
         Some(difference) => Err(Refusal::Different { a: a_path.into(), b: b_path.into(), difference }.into()),
     }

@@ -85,6 +85,8 @@ options! {
     CHART = "chart";
     /// The file to write.
     OUTPUT = "output";
+    /// A line of base64 in place of bytes.
+    BASE64 = "base64";
     /// How pages of Parquet are compressed.
     COMPRESSION = "compression";
     /// Where a job runs.

@@ -1,7 +1,7 @@
 //! Sketches as Python holds them: in memory, or mapped from a file.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, BooleanArray, Int8Array, UInt64Array};
@@ -22,7 +22,7 @@ use tamis_make::files::{self, Mapped};
 use tamis_make::health::{Health, health, of_sketch};
 use tamis_make::rows::{Keyless, OnBad};
 use tamis_make::text::listed_names;
-use tamis_make::{groups, memory, merge};
+use tamis_make::{groups, memory, merge, pipe};
 use tamis_read::table::Asked;
 use tamis_read::{Control, Error, Table};
 use tamis_report::health::{crowded_text, overfull_text};
@@ -617,7 +617,9 @@ impl Builder {
 #[pyfunction]
 #[pyo3(signature = (path, skipped=0))]
 pub fn open(py: Python<'_>, path: PathBuf, skipped: u64) -> PyResult<File> {
-    let file = py.detach(|| files::open(&path)).map_err(raised)?;
+    // Here a `-` is a name like any other, and no pipe.
+    let name = if pipe::is_stdin(&path) { Path::new(".").join(&path) } else { path.clone() };
+    let file = py.detach(|| files::open(&name)).map_err(raised)?;
     Ok(File { path: Some(path), skipped, ..File::kept(file) })
 }
 

@@ -32,7 +32,7 @@ With --rebuild-above, filters whose expected rate is then too high are rebuilt f
 keys, with room for twice as many.")]
 pub struct Add {
     /// The file of filters
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
     pub(super) inputs: Vec<String>,

@@ -9,11 +9,12 @@ use tamis_jobs::request::{self, BuildJob, NoMore, OtherColumns, opt, read_params
 use tamis_make::build::{self, Job, Sketches};
 use tamis_make::files;
 use tamis_make::number;
+use tamis_make::pipe;
 use tamis_make::spread;
 use tamis_read::Error;
 
 use super::{inspect, understood};
-use crate::arguments::{ByHand, Counting, Keys, Kinds, Reading, Records, Sizes, memory, share};
+use crate::arguments::{ByHand, Counting, Keys, Kinds, Piped, Reading, Records, Sizes, memory, share};
 use crate::show::{Output, wrong};
 use crate::spark::{self, On};
 use crate::{notes, progress};
@@ -32,6 +33,7 @@ Examples:
   tamis build docs/ --record file --key :words,stop=en,stem=en --group '(file)' -o index.tamis
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
+  tamis build - --params params.json -o - < part.txt | ssh host tamis merge - -o all.tamis
   tamis build allow.csv --key email:trim,lower --exact -o allow.tamis  keeps the keys, too
   tamis build users.csv --key email --kind counting -o users.tamis     keys can be removed
   tamis build access.log --format log --kind count-min --key host -o hits.tamis
@@ -45,9 +47,11 @@ pub struct Build {
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
     pub(super) inputs: Vec<String>,
-    /// The file to write
+    /// The file to write, or `-` for standard output
     #[arg(long, short, required_unless_present = "explain")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    piped: Piped,
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
@@ -73,7 +77,7 @@ pub struct Build {
     params: Option<PathBuf>,
     /// The parameters of another file, and its --heavy
     #[arg(long, value_name = "FILE.tamis", help_heading = "Parameters")]
-    like: Option<PathBuf>,
+    pub(super) like: Option<PathBuf>,
     /// Also keep the keys themselves, in FILE.tamis.keys, for filter --strict
     #[arg(long, help_heading = "Exact keys")]
     exact: bool,
@@ -117,9 +121,10 @@ impl Build {
             return understood::show(output, &self.reading.request(), &job);
         }
         let path = self.output.expect("clap asks for it");
+        let to = self.piped.target(&path, output)?;
         let report = progress::run(output, "building", |control| match exact {
-            true => build::build_exact(&job, &path, control),
-            false => build::build(&job, &path, control),
+            true => build::build_exact(&job, to, control),
+            false => build::build(&job, to, control),
         })?;
         notes::inputs(output, &self.reading.request(), &report.inputs);
         notes::estimated(output, report.estimated);
@@ -135,9 +140,13 @@ impl Build {
         }
         let phases: Vec<String> =
             report.phases.iter().map(|(name, time)| format!("{name} {}", number::duration(*time))).collect();
-        output.note(format!("{}: {}", path.display(), phases.join(", ")));
-        notes::exact(output, &path, report.exact);
+        output.note(format!("{}: {}", pipe::said(&path), phases.join(", ")));
         notes::heavy(output, report.heavy, job.sketches.heavy());
+        if to.file().is_none() {
+            notes::sent(output, &report.params);
+            return Ok(ExitCode::SUCCESS);
+        }
+        notes::exact(output, &path, report.exact);
         drop(report); // of millions of groups, once is enough
         inspect::written(output, &path)
     }
@@ -178,6 +187,7 @@ impl Build {
         let build = request.resolve().map_err(wrong)?;
         spread::refuse(&build.job).map_err(wrong)?;
         let path = self.output.expect("clap asks for it");
+        self.piped.target(&path, output)?;
         files::check(&path)?;
         spark::refuse_stdin(&request.inputs)?;
         let request = BuildJob { output: Some(std::path::absolute(&path)?), ..request };

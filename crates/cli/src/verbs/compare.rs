@@ -21,9 +21,9 @@ All numbers are estimates from the bits that are set. They need filters with the
 worse the fuller a filter is and the smaller the overlap.")]
 pub struct Compare {
     /// The first file
-    first: PathBuf,
+    pub(super) first: PathBuf,
     /// The second file
-    second: PathBuf,
+    pub(super) second: PathBuf,
 }
 
 impl Compare {

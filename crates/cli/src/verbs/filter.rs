@@ -54,7 +54,7 @@ the XOR layer. With --partial, the XOR layer is not asked, and a record passes i
 its place in some record of the set; tamis query --help says what that means.")]
 pub struct Filter {
     /// The file of filters
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
     pub(super) inputs: Vec<String>,
@@ -78,7 +78,7 @@ pub struct Filter {
     strict: bool,
     /// Filters of keys that were removed since: a record whose key is in both files does not pass
     #[arg(long, value_name = "FILE.tamis", conflicts_with = "strict")]
-    removed: Option<PathBuf>,
+    pub(super) removed: Option<PathBuf>,
     /// Memory for --strict; the rest goes to disk [default: 256MB]
     #[arg(long, value_parser = memory, requires = "strict", default_value = "256MB", hide_default_value = true)]
     memory: u64,

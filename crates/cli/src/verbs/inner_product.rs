@@ -26,9 +26,9 @@ true value, and a warning says so. Both files must have the same parameters (bui
 and be built without --conservative.")]
 pub struct InnerProduct {
     /// The first file
-    first: PathBuf,
+    pub(super) first: PathBuf,
     /// The second file [default: the first again]
-    second: Option<PathBuf>,
+    pub(super) second: Option<PathBuf>,
 }
 
 impl InnerProduct {

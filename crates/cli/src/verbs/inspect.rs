@@ -35,7 +35,7 @@ XOR layer last. In the names of groups, commas, backslashes and unprintable char
 escapes them.")]
 pub struct Inspect {
     /// The file
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// Show this group only
     #[arg(long)]
     group: Option<OsString>,

@@ -15,7 +15,7 @@ use tamis_jobs::locate::{Sought, Wanted};
 use tamis_jobs::query::Asker;
 use tamis_make::files::{self, Mapped};
 use tamis_make::text::printable;
-use tamis_make::{number, parallel};
+use tamis_make::{number, parallel, pipe};
 use tamis_read::{Flow, Format, Options, RowResult, Sink, Sources};
 
 use crate::notes;
@@ -43,7 +43,7 @@ A key that the recipe cannot use is named on standard error, and the others are 
 if any group may hold a key, 1 if none, 2 on error.")]
 pub struct Locate {
     /// The file of filters
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// The keys; parts of a compound key are separated by tabs
     keys: Vec<OsString>,
     /// A file of keys, one per line, plain or compressed; `-` for standard input
@@ -171,6 +171,11 @@ impl Locate {
         Ok((Outcome { any: hits.found > 0, bad }, hits))
     }
 
+    /// Whether the keys come on standard input.
+    pub(super) fn reads_stdin(&self) -> bool {
+        self.from.as_ref().is_some_and(|path| path.as_os_str() == pipe::NAME)
+    }
+
     /// The keys. Those of a file are its lines, read as all other input is.
     fn keys(&self, output: &Output) -> Result<Vec<Vec<u8>>> {
         let Some(path) = &self.from else {
@@ -180,7 +185,7 @@ impl Locate {
             return Ok(self.keys.iter().map(|key| key.as_encoded_bytes().to_vec()).collect());
         };
         let options = Options { format: Some(Format::Lines), ..Options::default() };
-        let flow = (path.as_os_str() == "-").then(Flow::stdin);
+        let flow = self.reads_stdin().then(Flow::stdin);
         let sources = Sources::of(vec![(path.clone(), flow)], &options, &[Column::Line])?;
         let lists = progress::run(output, "reading keys", |control| {
             sources.scan_dyn(vec![List(Vec::new())], control) // one thread: in order

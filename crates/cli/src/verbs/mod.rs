@@ -19,6 +19,7 @@ mod query;
 mod remove;
 mod remove_group;
 mod reproduce;
+mod scale;
 mod search;
 mod stream;
 mod test;
@@ -32,12 +33,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
-use tamis_make::{files, place};
+use tamis_make::{files, pipe, place};
 use tamis_read::Sources;
 
 use crate::arguments::Reading;
 use crate::interrupt::Manner;
-use crate::show::{Output, usage};
+use crate::show::{Output, usage, wrong};
 
 /// What tamis can do.
 #[derive(Debug, Subcommand)]
@@ -105,6 +106,7 @@ impl Verb {
     /// Refuses outputs that are read as well, or are one file, before anything is opened; these are
     /// read whatever the verb is.
     pub fn check_files(&self, given: &[(&str, &Path)]) -> Result<()> {
+        self.check_stdin()?;
         self.check_given(given)?;
         let Named { outputs, inputs, tables } = self.named();
         if outputs.is_empty() {
@@ -136,6 +138,52 @@ impl Verb {
             }
         }
         Ok(())
+    }
+
+    /// Refuses standard input in two places: what one reads, the other would miss.
+    fn check_stdin(&self) -> Result<()> {
+        let of_filters = self.filters().into_iter().filter(|path| pipe::is_stdin(path)).count();
+        if of_filters == 0 {
+            return Ok(());
+        }
+        if matches!(self, Verb::Add(_) | Verb::Remove(_) | Verb::RemoveGroup(_)) {
+            return Err(wrong(pipe::Refusal::Changed));
+        }
+        let of_tables = self.tables().concat().iter().any(|table| table == pipe::NAME);
+        let of_keys = match self {
+            Verb::Query(verb) => verb.reads_stdin(),
+            Verb::Locate(verb) => verb.reads_stdin(),
+            _ => false,
+        };
+        if of_filters > 1 || of_tables || of_keys {
+            return usage(
+                "- (standard input) can be read only once: a file of filters comes on it, so name files for the rest",
+            );
+        }
+        Ok(())
+    }
+
+    /// The files of filters that it reads.
+    fn filters(&self) -> Vec<&Path> {
+        let paths = match self {
+            Verb::Build(verb) => vec![verb.like.as_ref()],
+            Verb::Add(verb) => vec![Some(&verb.file)],
+            Verb::Remove(verb) => vec![Some(&verb.file)],
+            Verb::RemoveGroup(verb) => vec![Some(&verb.file)],
+            Verb::Merge(verb) => verb.inputs.iter().map(Some).collect(),
+            Verb::Test(verb) => vec![Some(&verb.file), verb.removed.as_ref()],
+            Verb::Query(verb) => vec![Some(&verb.file), verb.removed.as_ref()],
+            Verb::Locate(verb) => vec![Some(&verb.file)],
+            Verb::Search(verb) => vec![Some(&verb.index)],
+            Verb::InnerProduct(verb) => vec![Some(&verb.first), verb.second.as_ref()],
+            Verb::Filter(verb) => vec![Some(&verb.file), verb.removed.as_ref()],
+            Verb::Stream(verb) => vec![verb.from.as_ref()],
+            Verb::Inspect(verb) => vec![Some(&verb.file)],
+            Verb::Compare(verb) => vec![Some(&verb.first), Some(&verb.second)],
+            Verb::Verify(verb) => vec![Some(&verb.file)],
+            _ => Vec::new(),
+        };
+        paths.into_iter().flatten().map(PathBuf::as_path).collect()
     }
 
     /// The tables that it reads.

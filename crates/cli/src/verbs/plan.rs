@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::builder::Resettable;
 use clap::{Arg, Args};
 use tamis::params::{GroupParams, Params};
+use tamis::sizing::Kind;
 use tamis_jobs::request::{self, NoMore, PlanJob};
 use tamis_make::build::{self, Job, Planned};
 use tamis_make::design::{self, Wishes};
@@ -16,6 +17,7 @@ use tamis_read::Format;
 use tamis_report::plan::{self, Counters};
 use tamis_report::{Csv, plot, stacked_svg};
 
+use super::scale::Scale;
 use crate::arguments::{self, ByHand, Counting, Keys, Kinds, Reading, Records, Sizes};
 use crate::show::{FEW, Largest, Output, Sheet, print, wrong};
 use crate::{notes, progress};
@@ -45,12 +47,18 @@ Examples:
   tamis plan ratings.tsv --key tconst --group averageRating:round --fpr 0.01 --csv params.csv
   tamis plan --keys 1e6 --fpr 0.01 -o params.json      parameters without data
   tamis plan --kind count-min --epsilon 0.0001 --delta 0.01
+  tamis plan --keys 1e12 --fpr 0.01 --machines 100 --memory 64GB
+  tamis plan --keys 1e10 --fpr 0.001 --rows 1e11 --row-bytes 200 --machines 20 --memory 32GB --lost 2
 
 Two of --keys, --fpr, --bits (or --size) and --bits-per-key determine the rest; --hashes may be chosen \
 beside them, but not with both --bits and --fpr. All kinds are \
 shown, or the one that --kind or --hash names; parameters are saved for that one, or for blocked \
 filters. \
-Filters that are built with the same saved parameters can be merged.")]
+Filters that are built with the same saved parameters can be merged.
+
+With --machines, plan says how a build of that size would run on one machine, by Hadoop Streaming and on Spark: bytes \
+of the filter, memory of each task, bytes between machines, the time to expect, and which limit is reached first. \
+Nothing is run. The formulas are those of the code, and the rates were measured: docs/scale.md has both.")]
 pub struct Plan {
     /// A table whose keys are counted: files, globs, folders, or `-`
     pub(super) inputs: Vec<String>,
@@ -63,9 +71,12 @@ pub struct Plan {
     /// Write the sizes as CSV: a line for each group, or for each kind
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
-    /// Memory for counting the keys of a table; the rest goes to disk [default: 200MB]
-    #[arg(long, value_parser = arguments::memory, requires = "inputs")]
+    /// Memory for counting the keys of a table; the rest goes to disk [default: 200MB]. With --machines, the memory
+    /// of each of them
+    #[arg(long, value_parser = arguments::memory)]
     memory: Option<u64>,
+    #[command(flatten)]
+    scale: Scale,
     #[command(flatten)]
     sizes: Sizes,
     #[command(flatten)]
@@ -92,6 +103,7 @@ impl Plan {
 
     /// Works it out.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
+        self.scale.refuse(&self.inputs, self.memory)?;
         let request = self.request();
         let plan = request.resolve().map_err(wrong)?;
         if let Some(path) = &self.csv {
@@ -121,7 +133,7 @@ impl Plan {
             sizes: self.sizes.request(),
             by_hand: self.by_hand.request(),
             counting: self.counting.request(),
-            memory: self.memory,
+            memory: self.memory.filter(|_| !self.inputs.is_empty()),
             chart: self.chart.clone(),
             output: self.output.clone(),
             no_more: NoMore,
@@ -159,7 +171,17 @@ impl Plan {
         for chart in &charts {
             text += &format!("\n{}", plot(chart, 72, 14));
         }
-        output.result(text, plan::design_json(&design))?;
+        let mut json = plan::design_json(&design);
+        let wanted = wishes.only.map_or(Kind::Blocked, |(kind, _)| kind);
+        if let Some(offer) = design.options.iter().find(|offer| offer.kind == wanted)
+            && let Some(estimate) = self.scale.estimate(offer, self.memory)?
+        {
+            // What a filter needs is half of the answer here: the curves of rates are for another question.
+            let sheet = Sheet { table: plan::kinds_table(&design), lines: Vec::new() };
+            text = format!("{sheet}\n{}\n{}", estimate.table().text(), estimate.phases().text());
+            json["scale"] = estimate.json();
+        }
+        output.result(text, json)?;
         Ok(ExitCode::SUCCESS)
     }
 

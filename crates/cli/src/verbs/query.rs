@@ -15,6 +15,7 @@ use tamis_jobs::query::Asker;
 use tamis_jobs::removed_keys::RemovedKeys;
 use tamis_make::files;
 use tamis_make::number;
+use tamis_make::pipe;
 use tamis_make::text::listed_name;
 use tamis_make::text::printable;
 use tamis_read::{Error, LONGEST_ROW};
@@ -70,10 +71,10 @@ standard error, and the others are answered. Exit code as grep's: 0 if any key m
 estimate above zero), 1 if none, 2 on error.")]
 pub struct Query {
     /// The file of filters
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// Filters of keys that were removed since: a key in both files is not found
     #[arg(long, value_name = "FILE.tamis")]
-    removed: Option<PathBuf>,
+    pub(super) removed: Option<PathBuf>,
     /// Ask a layered filter for the first keywords of records: each in its layer, without the XOR layer
     #[arg(long)]
     partial: bool,
@@ -130,8 +131,13 @@ impl Query {
         asked.map(|()| answered)
     }
 
+    /// Whether the keys come on standard input.
+    pub(super) fn reads_stdin(&self) -> bool {
+        self.keys.is_empty() || self.keys == [pipe::NAME]
+    }
+
     fn ask_all<W: Write>(&self, asker: &mut Asker<'_>, answers: &mut Answers<W>) -> Result<()> {
-        if self.keys.is_empty() || self.keys == ["-"] {
+        if self.reads_stdin() {
             let mut input = io::stdin().lock();
             let mut line = Vec::new();
             let mut number = 0;

@@ -39,7 +39,7 @@ The file is replaced whole at the end: a failure leaves it as it was. Keys are r
 hashes, so the result does not depend on how the rows are split; this takes 8 bytes of memory per row.")]
 pub struct Remove {
     /// The file of filters
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
     pub(super) inputs: Vec<String>,

@@ -24,7 +24,7 @@ The file is replaced whole: a failure leaves it unchanged. A file of exact keys 
 the keys of these groups, too. To remove single keys, see tamis remove.")]
 pub struct RemoveGroup {
     /// The file of filters or counts
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// The names of the groups
     #[arg(required = true)]
     groups: Vec<OsString>,

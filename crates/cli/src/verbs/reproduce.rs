@@ -1,5 +1,6 @@
 mod all;
 mod design;
+mod mapreduce;
 mod ratings;
 mod records;
 mod speedup;

@@ -40,7 +40,7 @@ read, and only those are printed that have all words now.
 Exit code as grep's: 0 if any document is printed, 1 if none, 2 on error.")]
 pub struct Search {
     /// The index
-    index: PathBuf,
+    pub(super) index: PathBuf,
     /// The words that a document must have, all of them
     #[arg(required = true)]
     words: Vec<OsString>,

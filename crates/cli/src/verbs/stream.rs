@@ -156,7 +156,7 @@ pub struct Stream {
     params: Option<PathBuf>,
     /// Start with the keys and parameters of a file of filters
     #[arg(long, value_name = "FILE.tamis")]
-    from: Option<PathBuf>,
+    pub(super) from: Option<PathBuf>,
     /// Column of the key in the query stream, if it has another name; the steps stay
     #[arg(long, value_name = "COLUMN", help_heading = "Keys")]
     query_key: Vec<Field>,

@@ -57,12 +57,12 @@ Keys whose counters are all full have no estimate; they are counted separately. 
 48 bytes of memory for each distinct key.")]
 pub struct Test {
     /// The file of filters
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// The data they were built from: files, globs, folders, or `-`
     pub(super) inputs: Vec<String>,
     /// Filters of keys that were removed since: a key passes if it is in the first file and not in this one
     #[arg(long, value_name = "FILE.tamis")]
-    removed: Option<PathBuf>,
+    pub(super) removed: Option<PathBuf>,
     /// Keys known to be outside: a table with the same columns, or one key per line
     #[arg(long, value_name = "FILE")]
     pub(super) negatives: Vec<String>,

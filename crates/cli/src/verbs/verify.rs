@@ -28,7 +28,7 @@ Exit code 1 if any part is damaged. With --json: an object with `sound`, true or
 list of what is wrong with which file.")]
 pub struct Verify {
     /// The file
-    file: PathBuf,
+    pub(super) file: PathBuf,
 }
 
 impl Verify {

@@ -29,6 +29,7 @@ mod merge;
 mod messages;
 mod output;
 mod parquet_out;
+mod pipes;
 mod plan;
 mod query;
 mod reading;

@@ -128,5 +128,27 @@ fn less_memory_than_a_job_can_do_with_is_refused_and_the_least_is_named() {
     assert_eq!(folder.text("old.tamis"), "old");
     folder.ok(&format!("{fuse} 3MB"));
     assert_eq!(folder.json("test old.tamis t.txt")["false_negatives"], 0);
-    folder.refused("plan --keys 100 --fpr 0.01 --memory 1MB", 2, &["required"]);
+    folder.refused("plan --keys 100 --fpr 0.01 --memory 1MB", 2, &["goes with --machines"]);
+}
+
+/// What `plan --machines` says of one machine, at two sizes; docs/scale.md has larger ones.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_model_of_a_large_build_knows_its_memory_and_its_bytes() {
+    let folder = Folder::new();
+    folder.write("keys.txt", (0..2_000_000).map(|key| format!("{key}\n")).collect::<String>());
+    for keys in [20_000_000u64, 80_000_000] {
+        let plan = folder.json(&format!("plan --keys {keys} --fpr 0.01 --machines 1 --cores 2 --memory 4GB"));
+        let scale = &plan["scale"];
+        let line = format!("build keys.txt --keys {keys} --fpr 0.01 --threads 2 -o f.tamis");
+        let real = own_memory(&folder, &line) as f64;
+        let model = scale["ways"][0]["memory_of_the_driver"].as_f64().unwrap();
+        assert!(
+            (real - model).abs() < 0.1 * real,
+            "{keys} keys: {real} bytes of memory, {model} by the model"
+        );
+        let file = fs::metadata(folder.path("f.tamis")).unwrap().len() as f64;
+        let model = scale["filter_bytes"].as_f64().unwrap();
+        assert!((file - model).abs() < 0.01 * file, "{keys} keys: {file} bytes, {model} by the model");
+    }
 }

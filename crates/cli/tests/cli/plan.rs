@@ -173,3 +173,42 @@ fn a_target_that_filters_miss_is_named() {
         assert_eq!(said.contains("above the target of"), missed, "{line}: {said}");
     }
 }
+
+#[test]
+fn a_job_for_machines_that_are_not_here_is_worked_out_on_paper() {
+    let folder = Folder::new();
+    let said = folder.ok("plan --keys 1e12 --fpr 0.01 --machines 100 --memory 64GB");
+    for text in [
+        "1.26 TB of filter",
+        "one machine does not run: memory of the machine",
+        "Spark runs",
+        "one at a time",
+    ] {
+        assert!(said.contains(text), "{text}: {said}");
+    }
+    let ways = |line: &str| folder.json(line)["scale"]["ways"].clone();
+    let small = ways("plan --keys 1e6 --fpr 0.01 --machines 2 --memory 8GB");
+    assert!(small.as_array().unwrap().iter().all(|way| way["runs"] == true));
+    let large = ways("plan --keys 1e12 --fpr 0.01 --machines 100 --memory 64GB --lost 5");
+    assert_eq!(
+        (&large[0]["runs"], &large[1]["runs"], &large[2]["runs"]),
+        (&false.into(), &false.into(), &true.into())
+    );
+    // The same every time, and later where machines are lost.
+    let line = "plan --keys 1e11 --fpr 0.01 --machines 50 --memory 64GB --lost";
+    let time = |lost: u32| ways(&format!("{line} {lost}"))[2]["simulated"]["median"].as_f64().unwrap();
+    assert_eq!(time(0).to_bits(), time(0).to_bits());
+    assert!(time(25) > time(0));
+    for (line, says) in [
+        ("--keys 1e9 --fpr 0.01 --machines 0 --memory 1GB", "must be at least 1"),
+        ("--keys 1e9 --fpr 0.01 --machines 10", "give --memory 64GB"),
+        ("--keys 1e9 --fpr 0.01 --memory 1GB", "goes with --machines"),
+        ("--keys 1e12 --fpr 0.01 --machines 10 --memory 1MB", "would be enough"),
+        ("--keys 1e9 --fpr 0.01 --machines 10 --memory 1GB --lost 10", "one must stay"),
+        ("--keys 1e9 --fpr 0.01 --machines 10 --memory 1GB --rows 10", "fewer rows than different keys"),
+        ("--keys 1e9 --fpr 0.01 --kind fuse --machines 10 --memory 1GB", "--kind blocked"),
+        ("keys.txt --machines 10 --memory 1GB", "in place of a table"),
+    ] {
+        folder.refused(&format!("plan {line}"), 2, &[says]);
+    }
+}

@@ -8,7 +8,7 @@ use tamis_report::{Axis, Chart, Column, Csv, Figure, Format, Mark, Page, Section
 
 use crate::Findings;
 
-use super::{Gain, PRINTED, PRINTED_BY_THREADS, Phases, Run, Scheme, Set, Speedup};
+use super::{Gain, MapReduce, PRINTED, PRINTED_BY_THREADS, Phases, Run, Scheme, Set, Speedup};
 
 /// What Collodi and Ghera leave open, and where their figures do not fit together.
 pub const REMARKS: &str = "Size of S: Collodi and Ghera print 39,176 for their million words. Their filter of 10,200 bits, at 2.56 \
@@ -236,6 +236,7 @@ impl Speedup {
         let mut tables = vec![self.by_size(), self.by_threads()];
         tables.extend(self.large());
         tables.push(self.reports());
+        tables.extend(self.mapreduce.as_ref().map(MapReduce::table));
         Findings {
             name: "speedup",
             tables,
@@ -329,6 +330,7 @@ impl Speedup {
         json!({
             "cores": self.cores, "sets": self.sets.iter().map(set).collect::<Vec<_>>(),
             "document": { "by_size": printed, "by_threads": by_threads },
+            "mapreduce": self.mapreduce.as_ref().map(MapReduce::json),
         })
     }
 
@@ -354,6 +356,7 @@ impl Speedup {
         ];
         sections.extend(self.large().map(Section::Table));
         sections.push(Section::Table(self.reports()));
+        sections.extend(self.mapreduce.as_ref().map(|jobs| Section::Table(jobs.table())));
         sections.push(Section::Text(REMARKS.into()));
         Page {
             title: "A data flow on threads, measured again".into(),

@@ -198,7 +198,7 @@ fn the_printed_figures_stand_beside_ours() {
         vec![run(Scheme::Printed, 1), run(Scheme::Printed, 2), run(Scheme::Ours, 1), run(Scheme::Ours, 2)];
     let set = Set { records: 2_000_000, limit: LIMIT, sample: 8018, large: false, runs };
     let large = Set { records: 100_000_000, large: true, ..set.clone() };
-    let found = Speedup { job: small(), cores: 2, sets: vec![set, large] };
+    let found = Speedup { job: small(), cores: 2, sets: vec![set, large], mapreduce: None };
     let (by_size, by_threads) = (found.by_size(), found.by_threads());
     assert_eq!(by_size.rows[0][2..], ["Collodi and Ghera print", "7.67", "6.56", "1.17"]);
     let scheme = ["10.0 ± 0.0", "5.00 ± 0.00", "2.00", "11.0 ± 0.0", "6.00 ± 0.00", "1.83"];

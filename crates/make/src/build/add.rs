@@ -107,7 +107,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
     }
     built.about = about;
     let (heavy, skipped) = (built.heavy.as_ref().map(Heavy::keys), built.skipped);
-    let output = Output { path, changing: Some(&changing), aside: aside::end(aside)? };
+    let output = Output { to: path.into(), changing: Some(&changing), aside: aside::end(aside)? };
     let (params, tallies, exact) =
         finish(built, gathered, store.as_ref(), output, addition.threads, control)?;
     Ok(Report {

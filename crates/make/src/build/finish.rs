@@ -12,6 +12,7 @@ use crate::changing::Changing;
 use crate::count::KeyRules;
 use crate::exact::{self, Gathered, Store};
 use crate::files::{self, Draft};
+use crate::pipe::{self, Target};
 
 /// Collects the keys of rows that went into filters.
 pub(super) fn gather(
@@ -32,7 +33,7 @@ pub(super) fn gather(
 
 /// Where filters go.
 pub(super) struct Output<'o> {
-    pub(super) path: &'o Path,
+    pub(super) to: Target<'o>,
     /// That they replace what they were made of, where they do.
     pub(super) changing: Option<&'o Changing>,
     /// The file of bad rows, not yet in its place.
@@ -49,11 +50,19 @@ pub(super) fn finish(
     threads: usize,
     control: &Control,
 ) -> Result<(Params, Vec<Tally>, Option<u64>)> {
-    let Output { path: output, changing, aside } = output;
+    let Output { to, changing, aside } = output;
     let Built { params, rows, beside, arena, heavy, about, .. } = built;
     let extras = Extras { heavy: heavy.as_ref(), about: Some(&about), journal: b"" };
     let tallies = files::seal(&params, (&rows, &beside), &arena, threads)?;
     drop((rows, beside)); // they are in the tallies now, and there may be millions
+    let output = match to {
+        Target::File(path) => path,
+        Target::Stdout(form) => {
+            pipe::write(form, &params, &tallies, &arena, extras)?;
+            files::finish_all(aside)?;
+            return Ok((params, tallies, None));
+        }
+    };
     let mut draft = files::draft_sealed(output, &params, &tallies, &arena, extras)?;
     drop(arena);
     let mut kept = None;

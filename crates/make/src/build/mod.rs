@@ -36,8 +36,9 @@ use crate::aside::{self, Aside};
 use crate::count::{self, Counted, KeyRules, Means};
 use crate::distinct::EXACT;
 use crate::names::Content;
+use crate::pipe::{self, Target};
 use crate::rows::BadRows;
-use crate::{count_min, exact, files, plan};
+use crate::{count_min, exact, files, place, plan};
 
 /// Sketches to be built from a table.
 #[derive(Debug, Clone)]
@@ -171,14 +172,14 @@ impl Built {
     }
 }
 
-/// Builds the filters and writes them to a file.
-pub fn build(job: &Job, output: &Path, control: &Control) -> Result<Report> {
-    build_keeping(job, Keep::Nothing, output, control)
+/// Builds the filters and writes them to a file, or to standard output.
+pub fn build<'o>(job: &Job, output: impl Into<Target<'o>>, control: &Control) -> Result<Report> {
+    build_keeping(job, Keep::Nothing, output.into(), control)
 }
 
 /// The same, and keeps the keys themselves in a file beside it.
-pub fn build_exact(job: &Job, output: &Path, control: &Control) -> Result<Report> {
-    build_keeping(job, Keep::Keys, output, control)
+pub fn build_exact<'o>(job: &Job, output: impl Into<Target<'o>>, control: &Control) -> Result<Report> {
+    build_keeping(job, Keep::Keys, output.into(), control)
 }
 
 /// What is kept beside the filters.
@@ -188,9 +189,19 @@ enum Keep {
     Keys,
 }
 
-fn build_keeping(job: &Job, keep: Keep, output: &Path, control: &Control) -> Result<Report> {
+fn build_keeping(job: &Job, keep: Keep, to: Target<'_>, control: &Control) -> Result<Report> {
     let start = Instant::now();
-    files::check(output)?;
+    let output = match to {
+        Target::File(path) => {
+            files::check(path)?;
+            path
+        }
+        Target::Stdout(_) if keep == Keep::Keys => return Err(pipe::Refusal::Exact.into()),
+        Target::Stdout(form) => {
+            pipe::check(form)?;
+            Path::new(place::STDOUT) // which may lead to a file
+        }
+    };
     refuse_exact(keep == Keep::Keys, job.sketches.kind())?;
     let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
@@ -221,7 +232,7 @@ fn build_keeping(job: &Job, keep: Keep, output: &Path, control: &Control) -> Res
     let writing = Instant::now();
     let (skipped, estimated, lone_keywords) = (built.skipped, built.estimated, built.lone_keywords);
     let heavy = built.heavy.as_ref().map(Heavy::keys);
-    let output = Output { path: output, changing: None, aside: aside::end(aside)? };
+    let output = Output { to, changing: None, aside: aside::end(aside)? };
     let (params, tallies, exact) = finish(built, gathered, None, output, job.threads, control)?;
     phase("write", writing);
     Ok(Report {

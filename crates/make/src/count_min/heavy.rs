@@ -249,6 +249,12 @@ fn joined(params: &Params, arena: &[u64], totals: &[u64], lists: &[Heavy]) -> Re
     Ok(Heavy { share, groups })
 }
 
+/// Those of these keys that still have the share in sketches that were merged.
+pub(crate) fn weighed(params: &Params, arena: &[u64], beside: &[Beside], heavy: Heavy) -> Result<Heavy> {
+    let totals: Vec<u64> = beside.iter().map(|beside| beside.total_weight()).collect();
+    joined(params, arena, &totals, &[heavy])
+}
+
 /// The heavy keys of files that were merged to this; none where one of them keeps none. The share is
 /// the largest of theirs: of smaller ones a list may miss keys.
 pub(crate) fn merged_heavy(

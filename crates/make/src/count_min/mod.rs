@@ -20,7 +20,7 @@ use tamis_read::error::{Error, Result};
 
 pub(crate) use self::build::in_order;
 pub use self::heavy::Wanted;
-pub(crate) use self::heavy::{join_heavy, keep_heavy, merged_heavy};
+pub(crate) use self::heavy::{join_heavy, keep_heavy, merged_heavy, weighed};
 pub use self::inner::{Product, inner_product};
 pub use self::refusal::{OfCounts, OfSets, Refusal};
 pub use self::top::{Hit, Listing, TopGroup, top_of_data, top_of_file, top_of_open};

@@ -15,9 +15,9 @@ use super::store::{Store, StoreRecords, Writer};
 use super::{Refusal, path_beside};
 use crate::count::KeyRules;
 use crate::files::{self, Draft, Mapped};
-use crate::place;
 use crate::place::folder_of;
 use crate::rows::{Groups, Key, Take};
+use crate::{pipe, place};
 
 /// Keys on their way to a file.
 #[derive(Debug)]
@@ -71,8 +71,11 @@ pub fn gather(
     Ok(gathered)
 }
 
-/// The keys beside these filters, if there are any; those of others are refused.
+/// The keys beside these filters, if there are any; those of others are refused. Nothing lies beside a pipe.
 pub fn beside(filters: &Path, container: &Mapped) -> Result<Option<Store>> {
+    if pipe::is_stdin(filters) {
+        return Ok(None);
+    }
     let path = path_beside(filters);
     match place::look(&path).map_err(Error::io(&path))? {
         Some(_) => Store::open(filters, container).map(Some),

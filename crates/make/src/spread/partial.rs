@@ -136,20 +136,26 @@ impl Layout {
                 self.placing.join(words, &others);
             }
             Content::Touches => {
-                let units = (words.len() / self.placing.unit()) as u64;
-                let first = range * self.range_units();
                 let mut touches: Vec<Touch> = Vec::new();
-                while !part.is_done() {
-                    let (unit, what) = (part.u32()?, part.u64()?);
-                    // What is no bit of a word was written by nobody.
-                    if u64::from(unit) >= units || (self.placing.touches_bits() && what >= 64) {
-                        return Err(damaged());
-                    }
-                    touches.push((first + unit as usize, what));
-                }
+                self.read_touches(range, part, &mut touches)?;
                 self.make(range, words, &touches);
             }
             _ => return Err(damaged()),
+        }
+        Ok(())
+    }
+
+    /// Reads the touches of a part of a range.
+    fn read_touches(&self, range: usize, part: &mut Reader<'_>, touches: &mut Vec<Touch>) -> Result<()> {
+        let units = (self.len(range).unwrap_or(0) / self.placing.unit()) as u64;
+        let first = range * self.range_units();
+        while !part.is_done() {
+            let (unit, what) = (part.u32()?, part.u64()?);
+            // What is no bit of a word was written by nobody.
+            if u64::from(unit) >= units || (self.placing.touches_bits() && what >= 64) {
+                return Err(damaged());
+            }
+            touches.push((first + unit as usize, what));
         }
         Ok(())
     }
@@ -218,6 +224,29 @@ impl Range {
         self.touches.shrink_to(BATCH);
         more
     }
+
+    /// Takes a part of this range.
+    fn absorb(&mut self, layout: &Layout, number: usize, part: &mut Reader<'_>) -> Result<()> {
+        if part.content == Content::Touches {
+            layout.read_touches(number, part, &mut self.touches)?;
+            if self.touches.len() >= self.most {
+                self.settle(layout, number);
+            }
+            return Ok(());
+        }
+        self.settle(layout, number);
+        layout.join(number, part, &mut self.words)
+    }
+
+    /// All of it as a part: touches while these take fewer bytes than words. None where nothing changes.
+    fn part(self, layout: &Layout, number: usize) -> Option<(i64, Vec<u8>)> {
+        let Range { touches, mut words, .. } = self;
+        if words.is_empty() {
+            return (!touches.is_empty()).then(|| (number as i64, layout.touches(number, &touches)));
+        }
+        layout.make(number, &mut words, &touches);
+        Some((number as i64, layout.dense(number, &words)))
+    }
 }
 
 /// What the rows of one machine change.
@@ -273,15 +302,7 @@ impl Partial {
         let mut parts = Vec::new();
         for (number, range) in self.ranges.iter_mut().enumerate() {
             let range = replace(range, Range::new(self.layout.len(number).unwrap_or(0)));
-            if range.words.is_empty() {
-                if !range.touches.is_empty() {
-                    parts.push((number as i64, self.layout.touches(number, &range.touches)));
-                }
-                continue;
-            }
-            let mut words = range.words;
-            self.layout.make(number, &mut words, &range.touches);
-            parts.push((number as i64, self.layout.dense(number, &words)));
+            parts.extend(range.part(&self.layout, number));
         }
         self.words = 0;
         parts.extend(self.tallies.drain(&self.layout, self.layout.range_words * 8));
@@ -314,7 +335,8 @@ impl Layout {
 pub struct Merger {
     layout: Layout,
     groups: usize,
-    ranges: BTreeMap<usize, Vec<u64>>,
+    /// Few tasks change little of a large file: their touches stay a list, as long as that is shorter.
+    ranges: BTreeMap<usize, Range>,
     tallies: Tallies,
 }
 
@@ -337,19 +359,17 @@ impl Merger {
             None => self.tallies.absorb(&mut part),
             Some(range) => {
                 let len = self.layout.len(range).ok_or_else(damaged)?;
-                let words = self.ranges.entry(range).or_insert_with(|| vec![0; len]);
-                self.layout.join(range, &mut part, words)
+                let known = self.ranges.entry(range).or_insert_with(|| Range::new(len));
+                known.absorb(&self.layout, range, &mut part)
             }
         }
     }
 
     /// What was brought together, one part for each range; nothing is held afterwards.
     pub fn drain(&mut self) -> Vec<(i64, Vec<u8>)> {
-        let ranges = take(&mut self.ranges);
-        let mut parts: Vec<(i64, Vec<u8>)> = ranges
-            .into_iter()
-            .map(|(range, words)| (range as i64, self.layout.dense(range, &words)))
-            .collect();
+        let ranges = take(&mut self.ranges).into_iter();
+        let mut parts: Vec<(i64, Vec<u8>)> =
+            ranges.filter_map(|(number, range)| range.part(&self.layout, number)).collect();
         parts.extend(self.tallies.drain(&self.layout, self.layout.range_words * 8));
         debug_assert_eq!(self.tallies, Tallies::new(self.groups));
         parts

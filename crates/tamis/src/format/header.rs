@@ -120,6 +120,17 @@ impl Header {
     }
 }
 
+/// The length of a file that begins with these bytes, as its header says it: a number from a stranger, whose
+/// parts fit together, and of which no memory should be taken on its word.
+///
+/// # Errors
+/// Where they are not the beginning of a tamis file as this library knows them.
+pub fn declared_length(begin: &[u8]) -> Result<u64> {
+    let header = Header::decode(begin)?;
+    let fits = header.extents().is_some_and(|extents| extents.journal.1 == header.file_len);
+    if fits { Ok(header.file_len) } else { Err(Error::Corrupt(Damage::Lengths)) }
+}
+
 /// One group in the directory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Entry {

@@ -9,7 +9,7 @@ mod read;
 mod write;
 
 pub use crate::sketch::Beside;
-pub use header::{ENTRY_BYTES, HEADER_BYTES, MAGIC, VERSION};
+pub use header::{ENTRY_BYTES, HEADER_BYTES, MAGIC, VERSION, declared_length};
 pub use read::Container;
 pub use write::{Extras, Tally, head, seal, tail, used, write};
 
