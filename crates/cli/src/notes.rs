@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::Result;
+use tamis::key::Recipe;
 use tamis::params::Params;
 use tamis::sizing::{Kind, Shape, least_rate};
 use tamis_jobs::classes::Doubt;
@@ -29,6 +30,17 @@ pub fn draft_page(path: &Path, mut page: Page) -> Result<Draft> {
     let day = calendar::day(SystemTime::now());
     page.sections.push(Section::Text(format!("Made by tamis {} on {day}.", env!("CARGO_PKG_VERSION"))));
     Ok(files::draft(path, |out| out.write_all(page.html().as_bytes()))?)
+}
+
+/// Says that an index of words misses documents, where it has only the most frequent words of each.
+pub fn most_frequent_only(output: &Output, recipe: &Recipe) {
+    if let Some(most) = recipe.most_keywords() {
+        output.note(format!(
+            "the index has only the {} most frequent words of each document (top={most}): documents that have a \
+             word less often are missing",
+            number::count(most as u64)
+        ));
+    }
 }
 
 /// How the inputs were understood, where that may not be what was meant, and which of the options that were

@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+use tamis_jobs::ask::NoLayers;
 use tamis_jobs::{dedup, filter, request};
 use tamis_make::names::WrongName;
 use tamis_make::text::visible_lines;
@@ -225,6 +226,16 @@ pub fn usage<T>(text: impl Into<String>) -> Result<T> {
     Err(Usage(text.into()).into())
 }
 
+/// Names between null bytes are no JSON.
+pub fn refuse_print0_as_json(print0: bool, output: &Output) -> Result<()> {
+    match print0 && output.json {
+        true => {
+            usage("--print0 writes names between null bytes, and --json an object: leave one of them out")
+        }
+        false => Ok(()),
+    }
+}
+
 /// A request that cannot be served is wrong usage.
 pub fn wrong(refusal: impl Refusal) -> anyhow::Error {
     wrong_by(&Flags, refusal)
@@ -273,6 +284,7 @@ fn is_wrong_job(error: &Error) -> bool {
         || matches!(why.as_a(), Some(pipe::Refusal::Terminal | pipe::Refusal::Exact | pipe::Refusal::Changed))
         || matches!(why.as_a(), Some(merge::Refusal::StdinTwice))
         || matches!(why.as_a(), Some(filter::Refusal::RemovedStrict))
+        || why.as_a::<NoLayers>().is_some()
         || matches!(why.as_a(), Some(StrictState | StrictSize | Packed | Table))
         // That a stream comes compressed is told by its bytes alone.
         || why.as_a::<Impossible>().is_some_and(|why| *why != Impossible::Compressed)

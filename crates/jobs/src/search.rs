@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use tamis::key::{BadValue, Column, Maker, Recipe, keywords_of};
+use tamis::sizing::Kind;
 use tamis_make::files::Mapped;
 use tamis_make::opt;
 use tamis_make::parallel;
@@ -24,6 +24,11 @@ pub enum Refusal {
     /// A file that holds no words.
     #[error("its keys are not single words, so that no words can be sought in it")]
     NoWords,
+    /// The same of a kind that cannot hold them.
+    #[error(
+        "it is layered: its keys are records of keywords and not single words, so that no words can be sought in it"
+    )]
+    Layered,
     /// Words that are made in several ways.
     #[error(
         "the words of its columns are made by different steps, so that nobody can tell by which a word is sought"
@@ -44,6 +49,9 @@ impl refusal::Refusal for Refusal {
     fn help(&self) -> Vec<Help> {
         match self {
             Refusal::NoWords => vec![Help::BuildWith(vec![opt::EACH_KEYWORD.into()])],
+            Refusal::Layered => {
+                vec![Help::BuildWith(vec![opt::KIND.with("blocked"), opt::EACH_KEYWORD.into()])]
+            }
             Refusal::Steps => Vec::new(),
             Refusal::NoGroups => vec![Help::BuildWith(vec![opt::GROUP.with("'(file)'")])],
             Refusal::Counts => vec![Help::build_with(opt::KIND.with("blocked"))],
@@ -58,6 +66,9 @@ pub fn check(file: &Mapped, strict: bool) -> std::result::Result<(), Refusal> {
     let recipe = &common.recipe;
     if common.kind.counts() {
         return Err(Refusal::Counts);
+    }
+    if common.kind == Kind::Layered {
+        return Err(Refusal::Layered);
     }
     if !recipe.has_key_each() {
         return Err(Refusal::NoWords);
@@ -101,16 +112,27 @@ impl Question {
     }
 }
 
+/// Why a document is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoDocument {
+    /// A folder has its name.
+    #[error("is a folder now")]
+    Folder,
+    /// Something else has its name that is no file, such as a pipe: reading it may never end.
+    #[error("is no regular file now")]
+    NoFile,
+}
+
+impl refusal::Refusal for NoDocument {}
+
 /// What a document says itself.
 #[derive(Debug)]
 pub enum Read {
     /// It has all of the words.
     Has,
-    /// It lacks one.
-    Lacks {
-        /// Whether it was changed after the index was.
-        changed: bool,
-    },
+    /// It lacks one: it was named by chance, or changed since. Nothing tells these apart.
+    Lacks,
     /// It cannot be read any more.
     Unreadable(Error),
 }
@@ -120,22 +142,21 @@ pub fn read(
     file: &Mapped,
     groups: &[usize],
     question: &Question,
-    (made, threads): (Option<SystemTime>, usize),
+    threads: usize,
     control: &Control,
 ) -> Result<Vec<Read>> {
     control.begin(groups.len() as u64);
     let params = file.params();
+    // All words of the document, also where the index has the most frequent alone.
+    let recipe = params.common.recipe.with_all_keywords();
     parallel::each(threads, groups.len(), |at| {
         control.check()?;
         let path = path_of(&params.groups[groups[at]].group.0);
-        let found = read_one(&path, &params.common.recipe, question, control);
+        let found = read_one(&path, &recipe, question, control);
         control.advance(1);
         Ok(match found {
             Ok(true) => Read::Has,
-            Ok(false) => {
-                let modified = path.metadata().and_then(|there| there.modified()).ok();
-                Read::Lacks { changed: modified.zip(made).is_some_and(|(modified, made)| modified > made) }
-            }
+            Ok(false) => Read::Lacks,
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             Err(error) => Read::Unreadable(error),
         })
@@ -152,6 +173,11 @@ fn path_of(name: &[u8]) -> PathBuf {
 }
 
 fn read_one(path: &Path, recipe: &Recipe, question: &Question, control: &Control) -> Result<bool> {
+    let there = path.metadata().map_err(Error::io(path))?;
+    if !there.is_file() {
+        let why = if there.is_dir() { NoDocument::Folder } else { NoDocument::NoFile };
+        return Err(Error::input(path, why));
+    }
     let sources = Sources::of(vec![(path.to_owned(), None)], &Options::default(), &recipe.key_columns())?;
     let looking = Looking { maker: Maker::new(recipe), question, has: false };
     // Its own progress is not that of the documents.

@@ -475,7 +475,7 @@ fn asked_columns(
 ) -> PyResult<Vec<Py<PyAny>>> {
     let named = are_named(&options)?;
     let column = |column: Column| match column {
-        Column::Name(name) => Ok(name.into_pyobject(py)?.into_any().unbind()),
+        Column::Name(name) | Column::List(name) => Ok(name.into_pyobject(py)?.into_any().unbind()),
         Column::Number(number) => Ok(number.into_pyobject(py)?.into_any().unbind()),
         Column::Line => Ok(py.None()),
         Column::File if named => Ok(py.Ellipsis()),

@@ -98,13 +98,19 @@ pub enum BadRow {
         fault: &'static str,
     },
     /// A path leads to an object or an array.
-    #[error("{path:?} is {what}; a key needs a string, a number, true or false")]
+    #[error(
+        "{path:?} is {what}; a key needs a string, a number, true or false{}",
+        if *what == "an array" { format!(" ({path}:json makes keywords of a list)") } else { String::new() }
+    )]
     NotOneValue {
         /// The path.
         path: String,
         /// What it leads to.
         what: &'static str,
     },
+    /// A document whose bytes are no UTF-8.
+    #[error("byte {0} is not UTF-8, so that its words cannot be told; it may be in Latin-1 or the like")]
+    DocumentNotUtf8(usize),
     /// A message of a broker holds more than one row.
     #[error("a message is one row, and this has more")]
     SecondRow,
@@ -153,6 +159,10 @@ impl Refusal for BadRow {
             BadRow::NotUtf8 => vec![
                 Help::Do("convert it to UTF-8 first (iconv -t UTF-8)"),
                 Help::Do("name an output that is text"),
+            ],
+            BadRow::DocumentNotUtf8(_) => vec![
+                Help::Do("convert it to UTF-8 first (iconv -f LATIN1 -t UTF-8)"),
+                Help::GiveTo(opt::BAD_ROWS.with("skip"), "leave such documents out"),
             ],
             BadRow::LongDecimal { .. } => vec![Help::Do("choose another column")],
             _ => vec![skip_bad_rows()],

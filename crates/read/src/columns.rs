@@ -117,7 +117,9 @@ impl Refusal for NoColumn {
                 let whole = Help::GiveTo(opt::FORMAT.with("lines"), "take whole lines");
                 if *lines { vec![key, whole] } else { vec![key] }
             }
-            NoColumn::Missing { column: Column::Name(name), there, .. } if there.has_in_quotes(name) => {
+            NoColumn::Missing { column: Column::Name(name) | Column::List(name), there, .. }
+                if there.has_in_quotes(name) =>
+            {
                 vec![Help::GiveTo(opt::QUOTES.with("csv"), "read quotes around a name as quotes")]
             }
             NoColumn::Missing { near: None, delimiter: Some(_), .. } => vec![Help::give(opt::DELIMITER)],
@@ -161,7 +163,7 @@ impl fmt::Display for ColumnNames {
 /// Names are quoted, numbers are not.
 fn shown(column: &Column) -> String {
     match column {
-        Column::Name(name) => format!("{name:?}"),
+        Column::Name(name) | Column::List(name) => format!("{name:?}"),
         column => column.to_string(),
     }
 }
@@ -199,7 +201,9 @@ pub(super) fn find_one(column: &Column, names: &[String]) -> Result<usize, NoCol
             // A column may be called 2024.
             None => find_name(&number.to_string(), names).unwrap_or_else(|| Err(missing(column, names))),
         },
-        Column::Name(name) => find_name(name, names).unwrap_or_else(|| Err(missing(column, names))),
+        Column::Name(name) | Column::List(name) => {
+            find_name(name, names).unwrap_or_else(|| Err(missing(column, names)))
+        }
     }
 }
 
@@ -233,7 +237,7 @@ impl NoColumn {
 /// That there is no such column among these.
 pub(super) fn missing(column: &Column, names: &[String]) -> NoColumn {
     let (near, delimiter) = match column {
-        Column::Name(name) => (near(name, names).cloned(), other_delimiter(name, names)),
+        Column::Name(name) | Column::List(name) => (near(name, names).cloned(), other_delimiter(name, names)),
         _ => (None, None),
     };
     NoColumn::Missing { column: column.clone(), near, delimiter, there: ColumnNames(names.to_vec()) }

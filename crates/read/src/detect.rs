@@ -326,7 +326,7 @@ fn by_look(first: &[u8], delimiter: Option<Delimiter>, columns: &[Column]) -> Ro
     if is_object(first) {
         return RowFormat::Ndjson;
     }
-    if columns.iter().any(|c| matches!(c, Column::Name(_))) {
+    if columns.iter().any(|c| c.name().is_some()) {
         RowFormat::ByHeader { declared: false }
     } else if columns.iter().any(|c| matches!(c, Column::Number(_))) {
         RowFormat::Undeclared

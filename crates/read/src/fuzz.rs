@@ -89,7 +89,7 @@ pub fn delimited(bytes: &[u8]) {
 
 /// The value at a path in one line of NDJSON.
 pub fn ndjson(line: &[u8], path: &str) -> Result<Option<Vec<u8>>, Box<BadRow>> {
-    Extractor::new(&[path.to_owned()]).extract(line, |values| values[0].map(<[u8]>::to_vec))
+    Extractor::new(&[Column::Name(path.to_owned())]).extract(line, |values| values[0].map(<[u8]>::to_vec))
 }
 
 /// Takes the text out of any bytes, as HTML and as Markdown: it is never longer, but for one line end.

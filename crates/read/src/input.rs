@@ -95,8 +95,8 @@ pub(super) enum Rows {
     /// cut.
     Undoubted(usize),
     Delimited(Dialect, Picks),
-    /// By these paths.
-    Ndjson(Vec<String>),
+    /// By these paths, which are columns with a name.
+    Ndjson(Vec<Column>),
     Log(Fields),
     Parquet(ParquetFile, Picked),
     /// The text of the whole input by this rule, this many times.
@@ -368,7 +368,7 @@ fn look(path: &Path, head: &mut Head, options: &Options, asked: &[Column]) -> Re
     if kind != RowFormat::Parquet {
         binary::refuse_binary(&head.bytes, head.whole, options.delimiter).map_err(refused)?;
     }
-    let by_name = asked.iter().any(|column| matches!(column, Column::Name(_)));
+    let by_name = asked.iter().any(|column| column.name().is_some());
     if matches!(kind, RowFormat::ByHeader { .. } | RowFormat::Delimited { .. }) {
         header::refuse_told(&head.bytes[mark..], options).map_err(refused)?;
     }
@@ -468,7 +468,7 @@ fn look_for_delimiter(
     asked: &[Column],
 ) -> Result<(Delimiter, bool)> {
     let refused = |why: BadFormat| Error::input(path, why);
-    let by_name = asked.iter().any(|column| matches!(column, Column::Name(_)));
+    let by_name = asked.iter().any(|column| column.name().is_some());
     // Whatever the quotes, the delimiter is told by the first line: it must be there as a whole.
     match first_row(path, head, mark, options.dialect(b','.into())) {
         Ok(_) | Err(Error::Row { .. }) => {} // as CSV it may be wrong
@@ -545,7 +545,7 @@ fn look_at_table(
         false => (1..=count).map(|number| number.to_string()).collect(),
     };
     let found = match count {
-        _ if !seen.header && asked.iter().any(|column| matches!(column, Column::Name(_))) => {
+        _ if !seen.header && asked.iter().any(|column| column.name().is_some()) => {
             Err(NoColumn::NoNames(count))
         }
         0 => unchecked(asked),
@@ -578,12 +578,12 @@ fn is_one_line(why: &dyn Refusal) -> bool {
 }
 
 /// The paths of the asked columns in JSON objects, of which the first has these names.
-fn paths(asked: &[Column], names: &[String]) -> Result<Vec<String>, NoColumn> {
+fn paths(asked: &[Column], names: &[String]) -> Result<Vec<Column>, NoColumn> {
     let path = |column: &Column| match column {
-        Column::Name(name) => Ok(name.clone()),
+        Column::Name(_) | Column::List(_) => Ok(column.clone()),
         Column::Line | Column::File => Err(columns::not_chosen(names)),
         Column::Text(_) => Err(NoColumn::NoDocument),
-        Column::Number(number) if names.contains(&number.to_string()) => Ok(number.to_string()),
+        Column::Number(number) if names.contains(&number.to_string()) => Ok(Column::Name(number.to_string())),
         Column::Number(_) => {
             Err(NoColumn::NoNumbers { column: column.clone(), there: ColumnNames(names.to_vec()) })
         }

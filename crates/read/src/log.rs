@@ -189,7 +189,7 @@ impl Fields {
             Column::Line => Err(columns::not_chosen(&names())),
             Column::Number(number @ 1..=MOST) => Ok(Pick::Field(number - 1)),
             Column::Number(number) => Err(NoColumn::NumberInLog { number: *number, most: MOST }),
-            Column::Name(name) => {
+            Column::Name(name) | Column::List(name) => {
                 let field = NAMES.iter().position(|other| other == name).map(Pick::Field);
                 let part = OF_REQUEST.iter().find(|(other, _)| other == name);
                 let part = part.map(|(_, part)| Pick::Request(*part));

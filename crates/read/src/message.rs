@@ -83,12 +83,12 @@ impl Messages {
             Format::Lines => Err(NoColumn::WholeMessages.into()),
             Format::Ndjson => {
                 let path = |column: &Column| match column {
-                    Column::Name(name) => Ok(name.clone()),
+                    Column::Name(_) | Column::List(_) => Ok(column.clone()),
                     Column::Number(number) => Err(NoColumn::NumberInObjects(*number)),
                     Column::Line | Column::File => Err(columns::not_chosen(&[])),
                     Column::Text(_) => Err(NoColumn::NoDocument),
                 };
-                let paths: Vec<String> = asked.iter().map(path).collect::<Result<_, _>>()?;
+                let paths: Vec<Column> = asked.iter().map(path).collect::<Result<_, _>>()?;
                 Ok(Messages(Way::Ndjson(Extractor::new(&paths))))
             }
             Format::Log => {

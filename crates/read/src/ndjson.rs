@@ -5,13 +5,16 @@
 //! first way that leads to a value is taken (a null is a value). Of repeated keys the last counts.
 //!
 //! The text of a value: a string without its escapes, a number exactly as it is written, `true`
-//! or `false`. A null or an absent path is no value; an object or an array is an error.
+//! or `false`. A null or an absent path is no value; an object is an error, and so is an array, unless a list is
+//! asked for: then its text is the JSON of it, as it is written.
 
 mod scan;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
+
+use tamis::key::Column;
 
 use crate::BadRow;
 use scan::{Fault, Scan, Str, Value, unescape};
@@ -27,8 +30,8 @@ const FEW: usize = 16;
 pub(super) struct Extractor {
     /// The paths, each once.
     paths: Vec<Vec<u8>>,
-    /// For each value that is asked for: which path it has.
-    asked: Vec<usize>,
+    /// For each value that is asked for: which path it has, and whether it may be a list.
+    asked: Vec<(usize, bool)>,
     work: Work,
 }
 
@@ -83,20 +86,23 @@ enum Text {
     InLine(usize, usize),
     Unescaped(usize, usize),
     Object,
-    Array,
+    Array(usize, usize),
 }
 
 impl Extractor {
-    /// An extractor of the values of these paths, in this order; a path may be asked for twice.
-    pub(super) fn new(paths: &[String]) -> Extractor {
+    /// An extractor of the values of these columns, whose names are paths, in this order; a path may be asked
+    /// for twice.
+    pub(super) fn new(columns: &[Column]) -> Extractor {
         let mut distinct: Vec<Vec<u8>> = Vec::new();
-        let asked = paths
+        let asked = columns
             .iter()
-            .map(|path| {
-                distinct.iter().position(|known| known == path.as_bytes()).unwrap_or_else(|| {
-                    distinct.push(path.as_bytes().to_vec());
+            .map(|column| {
+                let path = column.name().unwrap_or_default().as_bytes();
+                let at = distinct.iter().position(|known| known == path).unwrap_or_else(|| {
+                    distinct.push(path.to_vec());
                     distinct.len() - 1
-                })
+                });
+                (at, matches!(column, Column::List(_)))
             })
             .collect();
         Extractor { paths: distinct, asked, work: Work::default() }
@@ -135,14 +141,15 @@ impl Extractor {
     }
 
     fn texts<'a>(&'a self, line: &'a [u8], values: &mut [Option<&'a [u8]>]) -> Result<(), Box<BadRow>> {
-        for (value, &path) in values.iter_mut().zip(&self.asked) {
+        for (value, &(path, list)) in values.iter_mut().zip(&self.asked) {
             let ways = self.work.found.iter().filter(|found| found.path == path);
             *value = match ways.min_by_key(|found| found.way).map(|found| found.text) {
                 None | Some(Text::Null) => None,
                 Some(Text::InLine(start, end)) => Some(&line[start..end]),
                 Some(Text::Unescaped(start, end)) => Some(&self.work.unescaped[start..end]),
+                Some(Text::Array(start, end)) if list => Some(&line[start..end]),
                 Some(Text::Object) => return Err(self.no_scalar(path, "an object")),
-                Some(Text::Array) => return Err(self.no_scalar(path, "an array")),
+                Some(Text::Array(..)) => return Err(self.no_scalar(path, "an array")),
             };
         }
         Ok(())
@@ -238,7 +245,7 @@ impl Work {
     fn text(&mut self, line: &[u8], value: Value) -> Text {
         match value {
             Value::Null => Text::Null,
-            Value::Array => Text::Array,
+            Value::Array(start, end) => Text::Array(start, end),
             Value::Word(start, end) | Value::String(Str { start, end, escaped: false }) => {
                 Text::InLine(start, end)
             }
@@ -274,7 +281,7 @@ fn name_members(scan: &mut Scan, prefix: &str, names: &mut Vec<String>) -> Resul
         if scan.peek() == b'{' {
             return name_members(scan, &format!("{name}."), names);
         }
-        if !matches!(scan.value()?, Value::Array) && !names.contains(&name) {
+        if !matches!(scan.value()?, Value::Array(..)) && !names.contains(&name) {
             names.push(name);
         }
         Ok(())
@@ -287,7 +294,8 @@ pub fn fuzz_ndjson(line: &[u8]) {
     let mut paths = names(line);
     paths.truncate(4);
     paths.extend(["a", "a.b", "a.b.c", "a"].map(String::from));
-    let _ = Extractor::new(&paths).extract(line, |values| {
+    let columns: Vec<Column> = paths.iter().map(|path| Column::Name(path.clone())).collect();
+    let _ = Extractor::new(&columns).extract(line, |values| {
         assert_eq!(values.len(), paths.len());
     });
 }

@@ -308,9 +308,14 @@ fn text<S: Sink>(
             })
         }
         Rows::Document(rule, columns) => {
-            let text = document::text(*rule, data);
-            let values = vec![Some(&*text); *columns];
-            sink.row(0..data.len(), &values).map_err(|why| Fault { at: 0, why })
+            let taken = match str::from_utf8(data) {
+                Ok(_) => {
+                    let text = document::text(*rule, data);
+                    sink.row(0..data.len(), &vec![Some(&*text); *columns])
+                }
+                Err(fault) => sink.bad_row(0..data.len(), BadRow::DocumentNotUtf8(fault.valid_up_to() + 1)),
+            };
+            taken.map_err(|why| Fault { at: 0, why })
         }
         Rows::Log(fields) => log::rows(data, dialect, fields, sink, comments),
         Rows::Parquet(..) => Ok(()),

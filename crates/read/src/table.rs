@@ -313,7 +313,9 @@ fn lone(column: &Column) -> Result<usize, NoColumn> {
     match column {
         Column::Line | Column::Number(1) => Ok(0),
         Column::Text(_) => Err(NoColumn::NoDocument),
-        Column::Name(_) | Column::Number(_) | Column::File => Err(NoColumn::Keys(column.clone())),
+        Column::Name(_) | Column::List(_) | Column::Number(_) | Column::File => {
+            Err(NoColumn::Keys(column.clone()))
+        }
     }
 }
 

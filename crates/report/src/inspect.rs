@@ -5,7 +5,7 @@ use std::path::Path;
 use tamis::format::Tally;
 use tamis::key::{Recipe, keywords_of};
 use tamis::layered::typical_keywords;
-use tamis::params::GroupParams;
+use tamis::params::{Common, GroupParams};
 use tamis::sizing::{Kind, Shape};
 use tamis_jobs::inspect::{Counts, Group, State, Summary};
 use tamis_make::count_min::Promise;
@@ -31,12 +31,14 @@ pub fn headline(path: &Path, summary: &Summary<'_>) -> String {
 }
 
 /// A table of these groups.
-pub fn table(kind: Kind, groups: &[Group<'_>]) -> Table {
-    let columns = vec![Column::left("group")];
-    match kind {
+pub fn table(common: &Common, groups: &[Group<'_>]) -> Table {
+    // Where each keyword is a key of its own, these are what is counted, and not the rows that they stand in.
+    let rows = if common.recipe.has_key_each() { "keywords" } else { "rows" };
+    let columns = vec![Column::left("group"), Column::right(rows)];
+    match common.kind {
         Kind::CountMin => counts_table(columns, groups),
         Kind::Layered => layers_table(columns, groups),
-        _ => filters_table(kind, columns, groups),
+        kind => filters_table(kind, columns, groups),
     }
 }
 
@@ -86,8 +88,7 @@ fn filters_table(kind: Kind, mut columns: Vec<Column>, groups: &[Group<'_>]) -> 
         Kind::Scalable => "layers",
         _ => "k",
     };
-    let names =
-        ["rows", "planned keys", "estimated keys", "bits", size, "fill", "rate now", "target", "room for"];
+    let names = ["planned keys", "estimated keys", "bits", size, "fill", "rate now", "target", "room for"];
     columns.extend(names.map(Column::right));
     if kind == Kind::Counting {
         columns.insert(2, Column::right("removed"));
@@ -121,7 +122,6 @@ fn filters_table(kind: Kind, mut columns: Vec<Column>, groups: &[Group<'_>]) -> 
 
 fn layers_table(mut columns: Vec<Column>, groups: &[Group<'_>]) -> Table {
     let names = [
-        "rows",
         "estimated records",
         "planned per layer",
         "layers",
@@ -160,8 +160,7 @@ fn counts_table(mut columns: Vec<Column>, groups: &[Group<'_>]) -> Table {
             State::Filter(_) => None,
         })
     };
-    let names =
-        ["rows", "total weight", "counters", "bits", "used", "largest", "full", "epsilon", "delta", "bound"];
+    let names = ["total weight", "counters", "bits", "used", "largest", "full", "epsilon", "delta", "bound"];
     columns.extend(names.map(Column::right));
     if counts().any(|(.., counts)| counts.heavy.is_some()) {
         columns.push(Column::right("heavy keys"));

@@ -46,6 +46,7 @@ pub struct Window {
 
 /// Which time counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // a job has one
 pub enum By {
     /// That at which rows arrive.
     Arrival,

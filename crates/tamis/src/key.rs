@@ -32,6 +32,7 @@ use crate::error::{Error, ImpossibleRecipe, ParserMessage};
 
 pub use self::address::Network;
 pub use self::domain::SuffixList;
+use self::keywords::Most;
 pub use self::keywords::{Asked, keywords_of};
 pub use self::normal::Unicode;
 pub(crate) use self::pattern::MOST_PATTERNS;
@@ -72,6 +73,20 @@ pub enum Column {
     /// is where [files are records](Recipe::record), so that nobody reads the lines of such a file.
     #[serde(skip)]
     Text(TextRule),
+    /// A column by its name whose value may be a list, not only a text. No recipe has it: it is what a named
+    /// column is where a step reads its value as JSON.
+    #[serde(skip)]
+    List(String),
+}
+
+impl Column {
+    /// The name by which it is asked for.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Column::Name(name) | Column::List(name) => Some(name),
+            _ => None,
+        }
+    }
 }
 
 /// How the text of a file is taken out of it, where a file is a record.
@@ -123,8 +138,8 @@ impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Column::Line => f.write_str("(line)"),
-            Column::Name(name) if is_number(name) => write!(f, "\"{name}\""),
-            Column::Name(name) => f.write_str(name),
+            Column::Name(name) | Column::List(name) if is_number(name) => write!(f, "\"{name}\""),
+            Column::Name(name) | Column::List(name) => f.write_str(name),
             Column::Number(number) => write!(f, "{number}"),
             Column::File => f.write_str("(file)"),
             Column::Text(_) => f.write_str("(line)"),
@@ -218,6 +233,18 @@ impl Recipe {
         self.key.first().is_some_and(|field| field.splitting().is_some())
     }
 
+    /// How many keywords of a record are kept, where a step keeps only those that occur most often.
+    pub fn most_keywords(&self) -> Option<usize> {
+        self.key.iter().flat_map(|field| &field.steps).find_map(Step::most)
+    }
+
+    /// The same, with all keywords of a record.
+    pub fn with_all_keywords(&self) -> Recipe {
+        let mut recipe = self.clone();
+        recipe.key.iter_mut().for_each(|field| field.steps.retain(|step| step.most().is_none()));
+        recipe
+    }
+
     /// Whether each keyword of a record is a key of its own.
     pub fn has_key_each(&self) -> bool {
         self.keywords == Some(Keywords::Each)
@@ -245,10 +272,14 @@ impl Recipe {
         self.key.iter().map(|field| self.column_of(field)).collect()
     }
 
-    /// The column of a field: that of the whole line is the text where a file is a record.
+    /// The column of a field: that of the whole line is the text where a file is a record, and one that a step
+    /// reads as JSON may hold a list.
     fn column_of(&self, field: &Field) -> Column {
         match (&field.column, self.record) {
             (Column::Line, Some(Record::File(rule))) => Column::Text(rule),
+            (Column::Name(name), _) if field.steps.iter().any(|step| matches!(step, Step::Json(_))) => {
+                Column::List(name.clone())
+            }
             (column, _) => column.clone(),
         }
     }
@@ -501,10 +532,14 @@ impl<'r> Maker<'r> {
     /// The same where the key is not just the value.
     fn made_key<'a>(&'a mut self, parts: &[Option<&'a [u8]>]) -> Result<&'a [u8], BadValue> {
         let null = self.recipe.null.as_deref();
+        let (expected, got) = (self.recipe.key.len(), parts.len());
+        if let Some(record) = self.record.as_mut().filter(|_| self.recipe.has_key_each() && expected == got) {
+            // Of keywords that are asked for, none is left out because others occur more often.
+            record.make(&self.recipe.key, parts, (null, Most::All), &mut self.key)?;
+            return the_one_of(&self.key);
+        }
         if self.record.is_some() {
-            let each = self.recipe.has_key_each();
-            let record = self.record(parts)?;
-            return if each { the_one_of(record) } else { Ok(record) };
+            return self.record(parts);
         }
         match (&self.recipe.key[..], parts) {
             ([field], [part]) => canonical(&field.steps, *part, null, &mut self.key),
@@ -530,7 +565,8 @@ impl<'r> Maker<'r> {
             None => Err(BadValue::NoKeywords),
             Some(_) if expected != got => Err(BadValue::Parts { expected, got }),
             Some(record) => {
-                record.make(&self.recipe.key, parts, self.recipe.null.as_deref(), &mut self.key)?;
+                let null = self.recipe.null.as_deref();
+                record.make(&self.recipe.key, parts, (null, Most::AsStepsSay), &mut self.key)?;
                 Ok(&self.key)
             }
         }

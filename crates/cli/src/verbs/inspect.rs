@@ -170,8 +170,9 @@ impl More {
     fn about(path: &Path, file: &files::Mapped) -> More {
         let about = file.about();
         let rows = file.tallies().iter().fold(0, |rows: u64, tally| rows.saturating_add(tally.rows));
+        let what = if file.params().common.recipe.has_key_each() { "keyword" } else { "row" };
         let mut lines =
-            vec![format!("made from {}; format version {}", number::counted(rows, "row"), file.version())];
+            vec![format!("made from {}; format version {}", number::counted(rows, what), file.version())];
         for (name, text) in [("note", &about.note), ("source", &about.source)] {
             lines.extend(text.as_ref().map(|text| format!("{name}: {}", printable(text.as_bytes()))));
         }
@@ -251,7 +252,7 @@ fn show(output: &Output, path: &Path, summary: &Summary<'_>, listed: Listed, mor
             }
         };
         let groups = places.into_iter().map(|place| summary.group(place)).collect::<Result<Vec<_>, _>>()?;
-        let table = tamis_report::inspect::table(summary.common().kind, &groups);
+        let table = tamis_report::inspect::table(summary.common(), &groups);
         match listed {
             Listed::Largest => print(&Sheet { table, lines }.to_string())?,
             // What the file is comes first: the groups may be many.

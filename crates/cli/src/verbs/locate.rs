@@ -36,7 +36,8 @@ Examples:
   tamis remove-group hosts.tamis logs/2025-11-17.log       a file that is gone
 
 Prints the groups, one per line; in an index by file (--group '(file)') they are the paths as they were named \
-when the index was built. No file that holds one of the keys is missing; some may be named by chance, and how \
+when the index was built. No file that holds one of the keys is missing (unless a step top=N of the index keeps the \
+most frequent keywords alone, which is noted); some may be named by chance, and how \
 many to expect is noted on standard error. With --by-key: a line per key and group, separated by a tab.
 
 A key that the recipe cannot use is named on standard error, and the others are asked. Exit code as grep's: 0 \
@@ -81,6 +82,7 @@ impl Locate {
     }
 
     fn locate(&self, output: &Output) -> Result<Outcome> {
+        show::refuse_print0_as_json(self.print0, output)?;
         let file = files::open(&self.file)?;
         let params = file.params();
         if params.common.recipe.group.is_none() {
@@ -88,6 +90,9 @@ impl Locate {
         }
         if params.common.kind.counts() {
             return usage("these sketches count and are asked with tamis query");
+        }
+        if params.common.recipe.has_key_each() {
+            notes::most_frequent_only(output, &params.common.recipe);
         }
         if self.by_key {
             let (outcome, hits) = self.by_key(output, Asker::new(&file)?)?;

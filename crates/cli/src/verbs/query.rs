@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 use tamis::about::Classes;
-use tamis::key::BadValue;
+use tamis::key::{BadValue, Recipe, keywords_of};
 use tamis::params::Name;
 use tamis_jobs::ask::Extent;
 use tamis_jobs::classes::{self, Hits};
@@ -51,7 +51,9 @@ counters of the key are full: the true count may then be anything up to the tota
 
 Give keywords as they stand in the data, those of several columns separated by tabs. Where the data has a JSON \
 list, give that, or a JSON list of the keywords alone, or one keyword; commas separate several only if the \
-recipe trims them (COLUMN:json,trim), since keywords may begin or end with blanks.
+recipe trims them (COLUMN:json,trim), since keywords may begin or end with blanks. A keyword that holds a comma \
+itself is given in a JSON list: [\"solo, one\"]. Where a key is not found and would be as a JSON list, or without \
+one, a note says so.
 
 A layered filter (build --kind layered) is asked for whole records: every keyword in its layer, then the XOR \
 layer; the answer is yes or no. With --partial, the keywords are asked in the layers that they reach, and the \
@@ -99,10 +101,13 @@ impl Query {
         if let Some(removed) = &removed {
             asker = asker.without(removed)?;
         }
+        let recipe = &file.params().common.recipe;
         let mut answers = Answers {
+            recipe,
+            all: recipe.most_keywords().map(|_| recipe.with_all_keywords()),
             out: BufWriter::new(io::stdout().lock()),
             json: output.json,
-            grouped: file.params().common.recipe.group.is_some(),
+            grouped: recipe.group.is_some(),
             asked: Asked::default(),
             first: true,
             layers: self.partial.then(|| asker.layers()),
@@ -112,6 +117,9 @@ impl Query {
             return usage("no keys: give them as arguments, or one per line on standard input");
         }
         notes::keys_beside(output, &self.file, &file);
+        if recipe.has_key_each() {
+            notes::most_frequent_only(output, recipe);
+        }
         if answers.counts && !output.json {
             counters::explain_bound(output, &file);
         }
@@ -125,7 +133,8 @@ impl Query {
         let answered = answers.finish()?;
         counters::explain_full(output, answered.full, &file);
         hint_at_partial(output, answered.only_partial);
-        let (classes, fields) = (file.about().key_classes(), &file.params().common.recipe.key);
+        answered.say_readings(output);
+        let (classes, fields) = (file.about().key_classes(), &recipe.key);
         let doubts = classes::of_scan(classes, fields, Classes::TEXT, answered.hits);
         doubts.iter().for_each(|doubt| notes::other_class(output, &self.file, doubt));
         asked.map(|()| answered)
@@ -136,7 +145,7 @@ impl Query {
         self.keys.is_empty() || self.keys == [pipe::NAME]
     }
 
-    fn ask_all<W: Write>(&self, asker: &mut Asker<'_>, answers: &mut Answers<W>) -> Result<()> {
+    fn ask_all<W: Write>(&self, asker: &mut Asker<'_>, answers: &mut Answers<'_, W>) -> Result<()> {
         if self.reads_stdin() {
             let mut input = io::stdin().lock();
             let mut line = Vec::new();
@@ -190,7 +199,7 @@ fn read_line(input: &mut impl BufRead, longest: usize, line: &mut Vec<u8>) -> io
 }
 
 /// What was asked, as a whole.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default)]
 struct Asked {
     /// Whether any key may be in.
     any: bool,
@@ -202,16 +211,43 @@ struct Asked {
     only_partial: u64,
     /// Keys that were asked and found.
     hits: Hits,
+    /// Keys of which some keywords were not asked, since the recipe keeps only the most frequent.
+    cut: u64,
+    /// Keys that were not found, and would be if they were written otherwise: how many, and the first of them.
+    misread: (u64, Vec<String>),
 }
+
+/// This many keys that would be found otherwise are named.
+const NAMED: usize = 3;
 
 impl Asked {
     fn hear(&mut self, found: bool) {
         self.any |= found;
         self.hits.hear(found);
     }
+
+    /// Says which keys may have been meant otherwise.
+    fn say_readings(&self, output: &Output) {
+        if self.cut > 0 {
+            output.note(format!(
+                "of {} only the most frequent keywords were asked, as the recipe (top=N) has it for records",
+                number::counted(self.cut, "key")
+            ));
+        }
+        self.misread.1.iter().for_each(|named| output.note(named));
+        if let more @ 1.. = self.misread.0 - self.misread.1.len() as u64 {
+            output.note(format!(
+                "{} more that are not in the set would be found likewise",
+                number::count(more)
+            ));
+        }
+    }
 }
 
-struct Answers<W: Write> {
+struct Answers<'r, W: Write> {
+    recipe: &'r Recipe,
+    /// The same with all keywords of a record, where it keeps only the most frequent.
+    all: Option<Recipe>,
     out: W,
     json: bool,
     grouped: bool,
@@ -223,7 +259,27 @@ struct Answers<W: Write> {
     counts: bool,
 }
 
-impl<W: Write> Answers<W> {
+impl<W: Write> Answers<'_, W> {
+    /// Notes what was not asked of a key, or may have been meant by it.
+    fn hear_reading(&mut self, asker: &mut Asker<'_>, key: &[u8], found: bool) {
+        let keywords = |recipe: &Recipe| recipe.key_of_cells(key).ok().map(|key| keywords_of(&key).count());
+        if let Some(all) = self.all.as_ref().filter(|_| !self.recipe.has_key_each()) {
+            self.asked.cut += u64::from(keywords(all) > keywords(self.recipe));
+        }
+        let other = if found { None } else { self.recipe.other_reading(key) };
+        let is_there = |other: &Vec<u8>| asker.ask(other).is_ok_and(|groups| !groups.is_empty());
+        if let Some(other) = other.filter(is_there) {
+            self.asked.misread.0 += 1;
+            if self.asked.misread.1.len() < NAMED {
+                self.asked.misread.1.push(format!(
+                    "{} is not in the set as it is written; it may be in it as {}",
+                    printable(key),
+                    printable(&other)
+                ));
+            }
+        }
+    }
+
     /// Writes how often a key came; whether there is still a reader.
     fn count(&mut self, asker: &mut Asker<'_>, key: &[u8]) -> Result<bool> {
         let counts = match asker.ask_counts(key) {
@@ -261,6 +317,7 @@ impl<W: Write> Answers<W> {
         let groups = found.groups;
         self.asked.hear(!groups.is_empty());
         self.asked.only_partial += u64::from(found.only_partial);
+        self.hear_reading(asker, key, !groups.is_empty());
         let written = if self.json {
             let before = if self.first { "[\n" } else { ",\n" };
             let mut answer = json!({ "key": Name(key.to_vec()), "found": !groups.is_empty() });

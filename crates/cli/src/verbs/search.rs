@@ -15,6 +15,7 @@ use tamis_make::{number, parallel};
 use tamis_read::Error;
 
 use super::locate::print_names;
+use crate::notes;
 use crate::progress;
 use crate::show::{self, Output, unless_closed, usage};
 use crate::words::Flags;
@@ -33,9 +34,15 @@ Examples:
 
 Prints the documents, one per line: the groups of the index, mostly paths as they were named when it was built. \
 The words are made into keywords as those of the documents were, so that Aliens finds alien; words that are \
-dropped there (stop words, short ones) are named and not sought. No document that has all of the words is missing; \
-some may be named by chance, and how many to expect is noted on standard error. With --strict the documents are \
-read, and only those are printed that have all words now.
+dropped there (stop words, short ones) are named and not sought. No document that has all of the words is missing, \
+as it was when the index was made; some may be named by chance, and how many to expect is noted on standard error. \
+An index of the most frequent words alone (a step top=N in its key) misses documents that have a word less often; \
+that is noted, too (--json: `most_frequent_only`).
+
+With --strict the documents are read, and only those are printed that have all words now. The others that the index \
+named are counted (--json: `lacking`): named by chance, or changed since, which nothing tells apart. Paths that are \
+relative are sought from the folder where the search runs: run it where the index was built. A document that cannot \
+be read, or is no regular file any more, is named as an error (--json: `unreadable`), and the exit code is 2.
 
 Exit code as grep's: 0 if any document is printed, 1 if none, 2 on error.")]
 pub struct Search {
@@ -57,20 +64,22 @@ pub struct Search {
 struct Found {
     groups: Vec<usize>,
     /// Documents that the index names and that lack a word.
-    lacking: usize,
-    /// The same of those that were changed after the index was.
-    changed: Vec<usize>,
+    lacking: Vec<usize>,
     /// Documents that cannot be read.
     unreadable: Vec<usize>,
 }
 
 impl Search {
-    /// Searches. Every error is exit code 2, as grep has it.
+    /// Searches. Every error is exit code 2, as grep has it, and so is a document that cannot be read.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        show::as_grep(self.search(output))
+        match self.search(output) {
+            Ok(Found { unreadable, .. }) if !unreadable.is_empty() => Ok(ExitCode::from(2)), // and said
+            found => show::as_grep(found.map(|found| !found.groups.is_empty())),
+        }
     }
 
-    fn search(&self, output: &Output) -> Result<bool> {
+    fn search(&self, output: &Output) -> Result<Found> {
+        show::refuse_print0_as_json(self.print0, output)?;
         let file = files::open(&self.index)?;
         search::check(&file, self.strict).map_err(|why| Error::input(&self.index, why))?;
         let params = file.params();
@@ -83,6 +92,7 @@ impl Search {
         if question.keywords.is_empty() {
             return usage("no word is left to search for");
         }
+        notes::most_frequent_only(output, &params.common.recipe);
         let mut sought = Sought::new(&file)?;
         question.keywords.iter().for_each(|keyword| sought.push_key(keyword));
         let located = progress::run(output, "asking", |control| {
@@ -113,52 +123,52 @@ impl Search {
             let mut answer = json!({
                 "documents": names(&found.groups), "all_documents": all, "words": words(&question.keywords),
                 "dropped": words(&question.dropped), "expected_by_chance": located.by_chance,
+                "most_frequent_only": params.common.recipe.most_keywords(),
             });
             if self.strict {
                 answer["candidates"] = json!(located.groups.len());
-                answer["changed"] = json!(names(&found.changed));
+                answer["lacking"] = json!(names(&found.lacking));
                 answer["unreadable"] = json!(names(&found.unreadable));
             }
             unless_closed(writeln!(io::stdout().lock(), "{answer}"))?;
         } else {
             print_names(found.groups.iter().map(name), self.print0)?;
         }
-        Ok(!found.groups.is_empty())
+        Ok(found)
     }
 
     /// Reads the documents that may have the words.
     fn read(&self, output: &Output, file: &Mapped, groups: &[usize], question: &Question) -> Result<Found> {
-        let made = self.index.metadata().and_then(|there| there.modified()).ok();
         let read = progress::run(output, "reading documents", |control| {
-            search::read(file, groups, question, (made, parallel::default_threads()), control)
+            search::read(file, groups, question, parallel::default_threads(), control)
         })?;
         let mut found = Found::default();
         for (&group, read) in groups.iter().zip(&read) {
             match read {
                 Read::Has => found.groups.push(group),
-                Read::Lacks { changed } => {
-                    found.lacking += 1;
-                    if *changed {
-                        found.changed.push(group);
-                        let name = printable(&file.params().groups[group].group.0);
-                        output.warn(format!("{name}: was changed after the index, and lacks a word now"));
-                    }
-                }
+                Read::Lacks => found.lacking.push(group),
                 Read::Unreadable(why) => {
                     found.unreadable.push(group);
-                    output.warn(format!("{}, so that it cannot be checked", why.said(&Flags)));
+                    show::error(format!("{}, so that it cannot be checked", why.said(&Flags)));
                 }
             }
         }
         output.note(format!(
-            "{} of them read: {} the words, {} not",
-            number::counted(groups.len() as u64, "document"),
+            "{} of them read: {} the words, {} not (named by chance, or changed since)",
+            number::counted((found.groups.len() + found.lacking.len()) as u64, "document"),
             match found.groups.len() {
                 1 => "1 has".to_owned(),
                 have => format!("{} have", number::count(have as u64)),
             },
-            number::count(found.lacking as u64)
+            number::count(found.lacking.len() as u64)
         ));
+        if !found.unreadable.is_empty() {
+            show::error(format!(
+                "{} could not be read, and may have the words; a path that does not begin with / is sought from \
+                 the folder where tamis search runs: run it where the index was built",
+                number::counted(found.unreadable.len() as u64, "document")
+            ));
+        }
         Ok(found)
     }
 }

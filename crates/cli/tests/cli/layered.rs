@@ -93,7 +93,7 @@ fn a_query_is_a_whole_record_unless_it_is_partial() {
     folder.ok("build films.csv --keywords tags:split=, -o one-key.tamis -q");
     let says = ["one-key.tamis", "blocked", "--partial", "--kind layered"];
     folder.refused("query one-key.tamis --partial space", 2, &says);
-    folder.refused("filter one-key.tamis films.csv --partial", 1, &says);
+    folder.refused("filter one-key.tamis films.csv --partial", 2, &says);
     folder.refused("filter f.tamis films.csv --partial --strict", 2, &["--partial", "--strict"]);
 }
 
@@ -268,4 +268,57 @@ fn records_are_filtered_by_their_keywords() {
     assert_eq!(folder.ok("filter f.tamis new.csv --group b -q"), "tags\n");
     let tagged = folder.ok("filter f.tamis new.csv --tag=in -q");
     assert!(tagged.contains("\"love,war\",a"), "{tagged}");
+}
+
+#[test]
+fn a_key_that_would_be_found_if_it_were_written_otherwise_gives_a_hint() {
+    let folder = Folder::new();
+    folder.write("kw.csv", "id,t\n1,\"[\"\"solo, one\"\"]\"\n2,\"[\"\"a\"\"]\"\n");
+    folder.ok("build kw.csv --kind layered --keywords t:json,trim --layers 2 --fpr 1e-6 -o kw.tamis -q");
+    folder.write("split.csv", "id,t\n1,\"space,alien\"\n");
+    folder.ok("build split.csv --kind layered --keywords t:split=, --layers 2 --fpr 1e-6 -o split.tamis -q");
+    let ask = |file: &str, key: &str| folder.run_words(&["query", file, key], "");
+    for (file, key, other) in [
+        ("kw.tamis", "solo, one", r#"["solo, one"]"#),
+        ("kw.tamis", "\"a\"", r#"["a"]"#),
+        ("split.tamis", r#"["space","alien"]"#, "space,alien"),
+    ] {
+        let done = ask(file, key);
+        assert_eq!(done.code, 1, "{key}");
+        assert!(done.err.contains(&format!("it may be in it as {other}")), "{key}: {}", done.err);
+        assert_eq!(ask(file, other).code, 0, "{other}");
+    }
+    for key in ["solo", "x, y", "\"x\""] {
+        assert!(!ask("kw.tamis", key).err.contains("may be in it as"), "{key}");
+    }
+    assert!(ask("kw.tamis", "[\"x\"]").err.is_empty());
+}
+
+#[test]
+fn a_list_in_ndjson_is_a_record_of_keywords() {
+    let folder = Folder::new();
+    folder.write(
+        "t.ndjson",
+        "{\"t\":[\"a b\",\" c\"],\"u\":[{\"name\":\"x\"}]}\n{\"u\":[],\"t\":[\"d, e\"]}\n",
+    );
+    folder.write("t.csv", "t\n\"[\"\"a b\"\",\"\" c\"\"]\"\n\"[\"\"d, e\"\"]\"\n");
+    for file in ["t.ndjson", "t.csv"] {
+        folder.ok(&format!("build {file} --kind layered --keywords t:json --layers 2 -o {file}.tamis"));
+    }
+    assert!(folder.read("t.ndjson.tamis") == folder.read("t.csv.tamis"), "the same keys");
+    assert_eq!(folder.run_words(&["query", "t.ndjson.tamis", r#"["a b"," c"]"#], "").code, 0);
+    let test = folder.json("test t.ndjson.tamis t.ndjson");
+    assert_eq!((&test["false_negatives"], &test["passed"]), (&0.into(), &true.into()));
+    folder.ok("build t.ndjson --keywords u:json=name --bad-rows skip -o u.tamis");
+    assert_eq!(folder.run("query u.tamis x").code, 0);
+    folder.refused("build t.ndjson --key t -o x.tamis", 1, &["\"t\" is an array", "t:json"]);
+}
+
+#[test]
+fn partial_records_of_a_filter_without_layers_are_wrong_usage() {
+    let folder = Folder::new();
+    folder.write("k.txt", "a\nb\n");
+    folder.ok("build k.txt --kind bloom -o k.tamis");
+    folder.refused("query k.tamis --partial a", 2, &["layers"]);
+    folder.refused("filter k.tamis k.txt --partial", 2, &["layers"]);
 }

@@ -1,9 +1,12 @@
 //! What remains of HTML without markup.
 //!
-//! No page is wrong: what is not closed goes on to the end, as browsers have it. Each byte is passed over
+//! No page is wrong: tags, comments and the elements whose content has no tags end where the HTML standard
+//! lets them end, and what is not closed goes on to the end, as browsers have it. Each byte is passed over
 //! once, whatever a page holds.
 
-use memchr::{memchr, memchr2, memmem};
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter, memchr2};
 
 use super::entities;
 
@@ -17,66 +20,101 @@ const INLINE: [&str; 30] = [
 /// Elements whose content is no text.
 const SILENT: [&str; 2] = ["script", "style"];
 
+/// Elements whose content is text without tags, and whether it has references. Files depend on the list.
+const TAGLESS: [(&str, bool); 4] =
+    [("title", true), ("textarea", true), ("xmp", false), ("plaintext", false)];
+
+/// Elements in which a tag that ends with `/>` has no content, and no element is without tags.
+const FOREIGN: [&str; 2] = ["svg", "math"];
+
 /// The text of a page.
 pub(crate) fn text(page: &[u8]) -> Vec<u8> {
-    let (mut out, mut at) = (Vec::with_capacity(page.len()), 0);
+    let mut reader = Reader { out: Vec::with_capacity(page.len()), foreign: 0 };
+    let mut at = 0;
     while let Some(next) = memchr2(b'<', b'&', &page[at..]) {
-        out.extend_from_slice(&page[at..at + next]);
+        reader.out.extend_from_slice(&page[at..at + next]);
         at += next;
         let rest = &page[at..];
-        at += match (rest[0], markup(rest)) {
-            (b'&', _) => entities::take(rest, &mut out),
-            (_, Some(markup)) => markup.take(&mut out),
-            (_, None) => {
-                out.push(b'<');
-                1
-            }
+        at += match (rest[0], tag_name(rest)) {
+            (b'&', _) => entities::take(rest, &mut reader.out),
+            (_, Some(name)) => reader.tag(rest, name),
+            (_, None) => match declaration(rest) {
+                Some(length) => length,
+                None => {
+                    reader.out.push(b'<');
+                    1
+                }
+            },
         };
     }
-    out.extend_from_slice(&page[at..]);
-    out
+    reader.out.extend_from_slice(&page[at..]);
+    reader.out
 }
 
-/// Markup with which a text begins.
-pub(super) struct Markup {
-    pub(super) length: usize,
-    /// Whether what stands before it and after it are different words.
-    pub(super) separates: bool,
+struct Reader {
+    out: Vec<u8>,
+    /// How many foreign elements are open.
+    foreign: usize,
 }
 
-impl Markup {
-    /// Leaves a blank for it, where it separates; its length.
-    pub(super) fn take(&self, out: &mut Vec<u8>) -> usize {
-        if self.separates {
-            out.push(b' ');
+impl Reader {
+    /// Takes the tag of this name with which a text begins, and its content where that has no tags: their
+    /// length.
+    fn tag(&mut self, text: &[u8], name: &[u8]) -> usize {
+        leave_tag(name, &mut self.out);
+        let Some((end, slashed)) = tag_end(text) else { return text.len() };
+        let (closes, content) = (text[1] == b'/', &text[end + 1..]);
+        if FOREIGN.iter().any(|foreign| is_name(name, foreign)) {
+            match closes {
+                true => self.foreign = self.foreign.saturating_sub(1),
+                false => self.foreign += usize::from(!slashed),
+            }
         }
-        self.length
+        if closes || (slashed && self.foreign > 0) {
+            return end + 1;
+        }
+        if is_silent(name) {
+            return end + 1 + closing_tag(name, content).map_or(content.len(), |tag| tag.end);
+        }
+        let tagless = TAGLESS.iter().find(|(other, _)| self.foreign == 0 && is_name(name, other));
+        end + 1 + tagless.map_or(0, |&(_, references)| self.tagless(name, content, references))
+    }
+
+    /// Takes text up to the closing tag of this name: its length.
+    fn tagless(&mut self, name: &[u8], content: &[u8], references: bool) -> usize {
+        let tag = closing_tag(name, content).filter(|_| !is_name(name, "plaintext"));
+        let length = tag.map_or(content.len(), |tag| tag.start);
+        let (mut at, content) = (0, &content[..length]);
+        while let Some(next) = memchr(b'&', &content[at..]).filter(|_| references) {
+            self.out.extend_from_slice(&content[at..at + next]);
+            at += next;
+            at += entities::take(&content[at..], &mut self.out);
+        }
+        self.out.extend_from_slice(&content[at..]);
+        length
     }
 }
 
-/// The markup with which a text begins, if any; what is not closed goes on to the end.
-fn markup(text: &[u8]) -> Option<Markup> {
-    let to_the_end = |end: Option<usize>| end.map_or(text.len(), |end| end + 1);
-    match text {
-        [b'<', b'!', b'-', b'-', ..] => {
-            Some(Markup { length: comment(text).unwrap_or(text.len()), separates: false })
-        }
-        [b'<', b'!' | b'?', ..] => Some(Markup { length: to_the_end(memchr(b'>', text)), separates: false }),
-        [b'<', b'/', next, ..] if !next.is_ascii_alphabetic() => {
-            Some(Markup { length: to_the_end(memchr(b'>', text)), separates: false })
-        }
-        _ => {
-            let name = tag_name(text)?;
-            let end = to_the_end(tag_end(text));
-            let length = end + silent_length(text, name, &text[end..]);
-            Some(Markup { length, separates: separates(name) })
-        }
-    }
+fn is_name(name: &[u8], other: &str) -> bool {
+    name.eq_ignore_ascii_case(other.as_bytes())
 }
 
-/// The length of the comment with which a text begins, where it ends.
+/// The length of the comment, the declaration or the like with which a text begins, if any.
+fn declaration(text: &[u8]) -> Option<usize> {
+    let end = match text {
+        [b'<', b'!', b'-', b'-', ..] => comment(text),
+        [b'<', b'!' | b'?', ..] => memchr(b'>', text).map(|end| end + 1),
+        [b'<', b'/', next, ..] if !next.is_ascii_alphabetic() => memchr(b'>', text).map(|end| end + 1),
+        _ => return None,
+    };
+    Some(end.unwrap_or(text.len()))
+}
+
+/// The length of the comment with which a text begins, where it ends: with `-->`, which may share the
+/// hyphens of its beginning, or with `--!>`, which may not.
 pub(super) fn comment(text: &[u8]) -> Option<usize> {
-    memmem::find(&text[2..], b"-->").map(|at| at + 5)
+    let ends = |&at: &usize| text[2..at].ends_with(b"--") || text[4..at].ends_with(b"--!");
+    memchr_iter(b'>', text).find(ends).map(|at| at + 1)
 }
 
 /// The name of the tag with which a text begins.
@@ -88,45 +126,74 @@ pub(super) fn tag_name(text: &[u8]) -> Option<&[u8]> {
     Some(&name[..name.iter().position(ends).unwrap_or(name.len())])
 }
 
-/// Whether the tags of this name separate words.
-pub(super) fn separates(name: &[u8]) -> bool {
-    !INLINE.iter().any(|inline| name.eq_ignore_ascii_case(inline.as_bytes()))
+/// Leaves a blank for a tag of this name, where what stands before it and after it are different words.
+pub(super) fn leave_tag(name: &[u8], out: &mut Vec<u8>) {
+    if !INLINE.iter().any(|inline| is_name(name, inline)) {
+        out.push(b' ');
+    }
 }
 
-/// Where the tag ends with which a text begins: at the first `>` that no quoted value holds.
-fn tag_end(text: &[u8]) -> Option<usize> {
-    let (mut quote, mut value) = (None, false);
-    text.iter().position(|&byte| {
-        match (quote, byte) {
-            (Some(open), _) => {
-                quote = Some(open).filter(|&open| open != byte);
-                return false;
+/// Whether the content of the elements of this name is no text.
+pub(super) fn is_silent(name: &[u8]) -> bool {
+    SILENT.iter().any(|silent| is_name(name, silent))
+}
+
+/// What is read of a tag.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Name,
+    BeforeAttribute,
+    Attribute,
+    AfterAttribute,
+    BeforeValue,
+    Value,
+    Quoted(u8),
+    Slash,
+}
+
+/// Where the tag ends with which a text begins, and whether a `/` stands right before. A quote begins a value
+/// only where a value begins, so that no other hides the end.
+fn tag_end(text: &[u8]) -> Option<(usize, bool)> {
+    use Within::*;
+    let (first, mut within) = (if text.get(1) == Some(&b'/') { 2 } else { 1 }, Name);
+    for (at, &byte) in text.iter().enumerate().skip(first) {
+        let blank = byte.is_ascii_whitespace();
+        within = match (within, byte) {
+            (Quoted(open), _) => {
+                if byte == open {
+                    BeforeAttribute
+                } else {
+                    within
+                }
             }
-            (None, b'"' | b'\'') if value => quote = Some(byte),
-            _ => {}
-        }
-        // A quote begins a value only right after its `=`.
-        value = byte == b'=' || (value && byte.is_ascii_whitespace());
-        byte == b'>'
-    })
+            (_, b'>') => return Some((at, within == Slash)),
+            (BeforeValue, b'"' | b'\'') => Quoted(byte),
+            (BeforeValue, _) if blank => BeforeValue,
+            (BeforeValue | Value, _) => {
+                if blank {
+                    BeforeAttribute
+                } else {
+                    Value
+                }
+            }
+            (_, b'/') => Slash,
+            (Attribute | AfterAttribute, b'=') => BeforeValue,
+            (Attribute | AfterAttribute, _) if blank => AfterAttribute,
+            (_, _) if blank => BeforeAttribute,
+            (Name, _) => Name,
+            _ => Attribute,
+        };
+    }
+    None
 }
 
-/// How much of what follows the tag of this name is no text: the content of a script, with its closing tag.
-pub(super) fn silent_length(tag: &[u8], name: &[u8], content: &[u8]) -> usize {
-    let is_silent = |silent: &&str| name.eq_ignore_ascii_case(silent.as_bytes());
-    if tag.starts_with(b"</") || !SILENT.iter().any(is_silent) {
-        return 0;
-    }
-    let mut at = 0;
-    while let Some(next) = memchr(b'<', &content[at..]) {
-        at += next;
-        let rest = &content[at..];
-        if rest.starts_with(b"</") && tag_name(rest).is_some_and(|other| other.eq_ignore_ascii_case(name)) {
-            return at + tag_end(rest).map_or(rest.len(), |end| end + 1);
-        }
-        at += 1;
-    }
-    content.len()
+/// Where the next closing tag of this name stands, if any; one that does not end goes on to the end.
+pub(super) fn closing_tag(name: &[u8], content: &[u8]) -> Option<Range<usize>> {
+    let closes = |rest: &[u8]| {
+        rest.starts_with(b"</") && tag_name(rest).is_some_and(|other| other.eq_ignore_ascii_case(name))
+    };
+    let at = memchr_iter(b'<', content).find(|&at| closes(&content[at..]))?;
+    Some(at..tag_end(&content[at..]).map_or(content.len(), |(end, _)| at + end + 1))
 }
 
 #[cfg(test)]
@@ -166,6 +233,54 @@ mod tests {
             assert_eq!(of(page), expected, "{page}");
         }
         assert_eq!(text(b"a\xff<i>\xfe</i>"), b"a\xff\xfe");
+    }
+
+    #[test]
+    fn comments_end_where_the_standard_says_and_swallow_no_text() {
+        for (page, expected) in [
+            ("exampl words <!-- note --!> restart", "exampl words  restart"),
+            ("a<!----!>b", "ab"),
+            ("a<!--->b<!-->c", "abc"),
+            ("a<!--x--!-->b", "ab"),
+            ("a<!--x-- >y-->b", "ab"),
+            // These do not end with their first `>`.
+            ("a<!--!>b-->c", "ac"),
+            ("a<!---!>b-->c", "ac"),
+            ("a<!--x-!>b-->c", "ac"),
+        ] {
+            assert_eq!(of(page), expected, "{page}");
+        }
+    }
+
+    #[test]
+    fn elements_without_tags_swallow_no_text() {
+        for (page, expected) in [
+            ("<title>The <script> tag &amp; more</title><p>restart", " The <script> tag & more  restart"),
+            ("<textarea rows=2><!-- x</TEXTAREA >y", " <!-- x y"),
+            ("<xmp><style> &amp;</xmp>y", " <style> &amp; y"),
+            ("<plaintext><script></plaintext>y", " <script></plaintext>y"),
+            ("<title>a <b", " a <b"),
+            // In pictures a tag may end itself, and titles have tags.
+            ("<svg><script href='x.js'/><title/></svg>restart", "    restart"),
+            ("<svg><style>p</style><title>a<i>b</i></title></svg><title><i></title>", "   ab   <i> "),
+            ("<svg/><script/>hidden</script>shown", "  shown"),
+        ] {
+            assert_eq!(of(page), expected, "{page}");
+        }
+    }
+
+    #[test]
+    fn quotes_that_begin_no_value_hide_no_text() {
+        for (page, expected) in [
+            ("<a href=x?y=\"z>shown</a>", "shown"),
+            ("<a href==\"x>shown</a>", "shown"),
+            ("<a =\"x>shown", "shown"),
+            ("<a b=\"1\"=\"x>shown", "shown"),
+            ("</a=\"x>shown", " shown"),
+            ("<a b = \"x>y\"c='>'/>shown", "shown"),
+        ] {
+            assert_eq!(of(page), expected, "{page}");
+        }
     }
 
     proptest! {

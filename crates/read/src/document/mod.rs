@@ -12,6 +12,7 @@ use crate::extension::extension;
 mod entities;
 pub(crate) mod html;
 pub(crate) mod markdown;
+mod places;
 
 /// The rule by which a column is the text of a whole file.
 pub(crate) fn asked(column: &Column) -> Option<TextRule> {

@@ -20,7 +20,8 @@ pub(super) enum Value {
     String(Str),
     /// A number, `true` or `false`: the text from here to there.
     Word(usize, usize),
-    Array,
+    /// The text from here to there, with its brackets.
+    Array(usize, usize),
 }
 
 /// What is wrong at the place that a [`Scan`] has reached. It fits into two registers, which makes
@@ -139,7 +140,10 @@ impl<'a> Scan<'a> {
             b't' => self.word(b"true"),
             b'f' => self.word(b"false"),
             b'n' => self.word(b"null").map(|_| Value::Null),
-            b'[' => self.array().map(|()| Value::Array),
+            b'[' => {
+                let start = self.at;
+                self.array().map(|()| Value::Array(start, self.at))
+            }
             _ => Err("expected a value"),
         }
     }

@@ -4,8 +4,8 @@ use serde_json::Value as Json;
 use super::*;
 
 fn extract(line: &str, paths: &[&str]) -> Result<Vec<Option<Vec<u8>>>, String> {
-    let paths: Vec<String> = paths.iter().map(|path| path.to_string()).collect();
-    Extractor::new(&paths)
+    let columns: Vec<Column> = paths.iter().map(|path| Column::Name(path.to_string())).collect();
+    Extractor::new(&columns)
         .extract(line.as_bytes(), |values| values.iter().map(|value| value.map(<[u8]>::to_vec)).collect())
         .map_err(|why| why.to_string())
 }
@@ -57,7 +57,7 @@ fn half_a_surrogate_pair_is_an_error_wherever_it_stands() {
 
 #[test]
 fn bytes_that_are_not_utf_8_pass_through() {
-    let mut extractor = Extractor::new(&["a".to_owned()]);
+    let mut extractor = Extractor::new(&[Column::Name("a".to_owned())]);
     let line = b"{\"a\":\"\xff\xfe\\n\x80\"}";
     let value = extractor.extract(line, |values| values[0].unwrap().to_vec()).unwrap();
     assert_eq!(value, b"\xff\xfe\n\x80");
@@ -99,6 +99,29 @@ fn the_last_of_repeated_keys_counts() {
     assert_eq!(one(r#"{"a":{"b":1},"a":{"c":2}}"#, "a.b"), None);
     assert_eq!(one(r#"{"a":{"b":1},"a":7}"#, "a.b"), None);
     assert_eq!(one(r#"{"a.b":{"c":1},"a":{"b":{"c":2}},"a.b":5}"#, "a.b.c").as_deref(), Some("2"));
+}
+
+#[test]
+fn a_list_is_its_json_where_one_is_asked_for() {
+    let columns = [Column::List("t".into()), Column::List("u".into()), Column::Name("v.w".into())];
+    let texts = |line: &str| {
+        Extractor::new(&columns)
+            .extract(line.as_bytes(), |values| {
+                let text =
+                    |value: &Option<&[u8]>| value.map(|text| String::from_utf8(text.to_vec()).unwrap());
+                values.iter().map(text).collect::<Vec<_>>()
+            })
+            .map_err(|why| why.to_string())
+    };
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        texts(r#"{"t": ["a b", " c\u00e9" ] ,"u":"[1]","v":{"w":2}}"#).unwrap(),
+        [text(r#"["a b", " c\u00e9" ]"#), text("[1]"), text("2")]
+    );
+    assert_eq!(texts(r#"{"t":[],"u":null}"#).unwrap(), [text("[]"), None, None]);
+    assert!(texts(r#"{"t":{"a":[1]}}"#).unwrap_err().contains("\"t\" is an object"));
+    // A column of another name is still one value.
+    assert!(texts(r#"{"v":{"w":[1]}}"#).unwrap_err().contains("v.w:json makes keywords of a list"));
 }
 
 #[test]

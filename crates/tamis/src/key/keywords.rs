@@ -23,6 +23,15 @@ pub(super) struct Record {
     ends: Vec<usize>,
 }
 
+/// How many keywords of a field are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Most {
+    /// As many as its steps say.
+    AsStepsSay,
+    /// All of them.
+    All,
+}
+
 impl Record {
     fn keyword(&self, number: usize) -> &[u8] {
         let start = if number == 0 { 0 } else { self.ends[number - 1] };
@@ -42,7 +51,7 @@ impl Record {
         &mut self,
         fields: &[Field],
         parts: &[Option<&[u8]>],
-        null: Option<&str>,
+        (null, most): (Option<&str>, Most),
         bytes: &mut Vec<u8>,
     ) -> Result<(), BadValue> {
         self.text.clear();
@@ -53,11 +62,7 @@ impl Record {
         for (field, part) in fields.iter().zip(parts) {
             let (first, from) = (self.ends.len(), order.len());
             self.take(field, *part, null)?;
-            let most = field.steps.iter().find_map(|step| match step {
-                Step::Top(most) => Some(*most),
-                _ => None,
-            });
-            match most {
+            match field.steps.iter().find_map(Step::most).filter(|_| most == Most::AsStepsSay) {
                 Some(most) => self.most_frequent(first, most, &mut order),
                 None => order.extend(first..self.ends.len()),
             }

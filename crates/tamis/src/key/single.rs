@@ -90,6 +90,51 @@ impl Recipe {
     }
 }
 
+impl Recipe {
+    /// Another text that may be meant by this one, where no record is found by it: a JSON list where the recipe
+    /// has none, or something that is no list where it has one. None where nothing else can be meant.
+    pub fn other_reading(&self, text: &[u8]) -> Option<Vec<u8>> {
+        if !self.of_keywords() {
+            return None;
+        }
+        let parts: Vec<&[u8]> = match self.key.len() {
+            1 => vec![text],
+            _ => text.split(|&byte| byte == b'\t').collect(),
+        };
+        let others: Vec<Option<String>> =
+            self.key.iter().zip(&parts).map(|(field, part)| other_reading(field, part)).collect();
+        let known = |at: usize| others.get(at).and_then(Option::as_deref).map_or(parts[at], str::as_bytes);
+        let other: Vec<&[u8]> = (0..parts.len()).map(known).collect();
+        others.iter().any(Option::is_some).then(|| other.join(&b'\t'))
+    }
+}
+
+fn other_reading(field: &Field, text: &[u8]) -> Option<String> {
+    let text = core::str::from_utf8(text).ok()?.trim_ascii();
+    let read: Option<Value> = serde_json::from_str(text).ok();
+    let word = |value: &Value| match value {
+        Value::String(word) => Some(word.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let is_quoted = text.starts_with('"');
+    match (&field.steps[field.splitting()?], read) {
+        (Step::Json(_), Some(Value::Array(_))) => None,
+        (Step::Json(_), Some(Value::String(_))) => Some(["[", text, "]"].concat()),
+        (Step::Json(_), _) => text.contains(',').then(|| Value::from(vec![text]).to_string()),
+        (splitting, Some(Value::Array(list))) => {
+            let words: Vec<String> = list.iter().map(word).collect::<Option<_>>()?;
+            match splitting {
+                Step::Split(delimiter) => Some(words.join(delimiter)),
+                Step::Words => Some(words.join(" ")),
+                _ => words.into_iter().next().filter(|_| list.len() == 1),
+            }
+        }
+        (_, Some(Value::String(word))) if is_quoted => Some(word),
+        _ => None,
+    }
+}
+
 /// Where a field makes keywords of a JSON list and this text is something simpler: the place of the step
 /// that does so, and the step that makes the same keywords of the text.
 fn as_written(field: &Field, text: &[u8]) -> Result<Option<(usize, Step)>, BadValue> {
@@ -180,6 +225,29 @@ mod tests {
         }
         assert!(matches!(records.key_of_text(b""), Err(BadValue::NoKeywords)));
         assert!(matches!(records.key_of_text(b"[1"), Err(BadValue::NotAList { .. })));
+    }
+
+    #[test]
+    fn a_text_that_may_be_meant_otherwise_is_named() {
+        for (fields, text, other) in [
+            (&["a:json,trim"][..], "solo, one", Some(r#"["solo, one"]"#)),
+            (&["a:json"], r#""a""#, Some(r#"["a"]"#)),
+            (&["a:json=name"], r#""a, b""#, Some(r#"["a, b"]"#)),
+            (&["a:json"], r#"["a"]"#, None),
+            (&["a:json"], "a", None),
+            (&["a:split=,"], r#"["space","alien"]"#, Some("space,alien")),
+            (&["a:split=|"], r#" ["space", 7]"#, Some("space|7")),
+            (&["a:split=,"], r#""space""#, Some("space")),
+            (&["a:split=,"], r#"[{"a":1}]"#, None),
+            (&["a:split=,"], "space, alien", None),
+            (&["a:whole"], r#"["space"]"#, Some("space")),
+            (&["a:whole"], r#"["space", "alien"]"#, None),
+            (&["a:whole", "b:json"], "x\t\"y\"", Some("x\t[\"y\"]")),
+            (&["a:trim"], r#"["space"]"#, None),
+        ] {
+            let found = recipe(fields).other_reading(text.as_bytes());
+            assert_eq!(found.as_deref(), other.map(str::as_bytes), "{fields:?} {text}");
+        }
     }
 
     #[test]

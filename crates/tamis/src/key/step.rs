@@ -227,6 +227,14 @@ impl Step {
         matches!(self, Step::Stop(_) | Step::Min(_) | Step::Stem(_) | Step::Top(_) | Step::Sort)
     }
 
+    /// How many keywords of a field it keeps, where it keeps those that occur most often.
+    pub(super) fn most(&self) -> Option<usize> {
+        match self {
+            Step::Top(most) => Some(*most),
+            _ => None,
+        }
+    }
+
     /// Whether it leaves this keyword in the record.
     pub(super) fn keeps(&self, keyword: &[u8]) -> bool {
         match self {

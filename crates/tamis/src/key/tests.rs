@@ -629,6 +629,28 @@ fn files_are_records_and_keywords_are_keys_where_the_recipe_says_so() {
 }
 
 #[test]
+fn of_keywords_that_are_asked_for_none_is_left_out_because_others_occur_more_often() {
+    let each = Recipe { keywords: Some(Keywords::Each), ..recipe(&[":words,top=1"], None) };
+    assert_eq!(each.key_of_cells(b"rose"), Ok(b"rose".to_vec()));
+    assert_eq!(each.key_of_cells(b"rose rose ship"), Err(BadValue::SeveralKeywords(2)));
+    assert!(keywords_of(Maker::new(&each).record(&[Some(b"ship rose rose")]).unwrap()).eq([b"rose"]));
+    assert_eq!(each.most_keywords(), Some(1));
+    let all = each.with_all_keywords();
+    assert_eq!(all.most_keywords(), None);
+    assert!(keywords_of(Maker::new(&all).record(&[Some(b"ship rose rose")]).unwrap()).eq([b"ship", b"rose"]));
+}
+
+#[test]
+fn a_column_that_is_read_as_json_may_hold_a_list() {
+    let recipe = recipe(&["a:json", "b:trim,json=name", "c:whole", "2:json"], None);
+    let columns = recipe.columns();
+    assert_eq!(columns[..2], [Column::List("a".into()), Column::List("b".into())]);
+    assert_eq!(columns[2..], [Column::Name("c".into()), Column::Number(2)]);
+    assert_eq!(columns[0].to_string(), "a");
+    assert!(serde_json::from_str::<Column>(r#"{"list":"a"}"#).is_err(), "only a reader has it");
+}
+
+#[test]
 fn a_question_is_made_of_words_as_a_record_is_and_tells_what_was_dropped() {
     let recipe = recipe(&[":words,stop=en,min=3,stem=en,top=1"], None);
     let asked = recipe.asked_keywords(b"The Space, of aliens: 42").unwrap();
