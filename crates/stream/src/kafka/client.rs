@@ -72,8 +72,9 @@ impl Hearing {
 }
 
 impl ClientContext for Hearing {
-    fn log(&self, level: RDKafkaLogLevel, _: &str, message: &str) {
-        if (level as i32) <= (RDKafkaLogLevel::Error as i32) {
+    fn log(&self, level: RDKafkaLogLevel, what: &str, message: &str) {
+        // A broker that closes the connection, because it speaks TLS and we do not, is no error to librdkafka.
+        if (level as i32) <= (RDKafkaLogLevel::Error as i32) || what == "FAIL" {
             self.hear(message, None);
         }
     }
@@ -150,7 +151,7 @@ pub(super) fn config(topic: &Address, settings: &Settings) -> ClientConfig {
         config.set(name, value);
     }
     config.set("bootstrap.servers", &topic.brokers);
-    config.set_log_level(RDKafkaLogLevel::Error);
+    config.set_log_level(RDKafkaLogLevel::Info);
     config
 }
 

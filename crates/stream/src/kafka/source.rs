@@ -180,18 +180,9 @@ fn assign(consumer: &Arc<BaseConsumer<Hearing>>, address: &Address, parts: &mut 
     Ok(())
 }
 
-/// Opens a topic, at its beginning or where the commit ended.
-pub(crate) fn open<'a>(setup: TopicSetup<'a>, begin: Option<(&Place, &Value)>) -> Result<Topic<'a>> {
-    let TopicSetup { address, settings, follow, options, making, herald } = setup;
-    let (begin, bookmark) = match begin {
-        Some((place, bookmark)) => {
-            let bookmark: TopicBookmark = serde_json::from_value(bookmark.clone()).map_err(|_| damaged())?;
-            (offsets(place).ok_or_else(damaged)?, bookmark)
-        }
-        None => Default::default(),
-    };
-    let messages =
-        Messages::new(options, &making.columns()).map_err(|why| Error::input(address.to_string(), why))?;
+/// A reader of this topic, which fetches ahead within bounds; one that follows hears where partitions end, and of new
+/// ones.
+fn reader(address: &Address, settings: &Settings, follow: bool) -> Result<BaseConsumer<Hearing>> {
     let mut config = client::config(address, settings);
     let per_part = AHEAD_KIB / address.partitions.len().max(4);
     for (name, usual) in
@@ -207,7 +198,22 @@ pub(crate) fn open<'a>(setup: TopicSetup<'a>, begin: Option<(&Place, &Value)>) -
             config.set("topic.metadata.refresh.interval.ms", NEW_PARTITIONS_MS);
         }
     }
-    let consumer = Arc::new(client::consumer(&mut config)?);
+    client::consumer(&mut config)
+}
+
+/// Opens a topic, at its beginning or where the commit ended.
+pub(crate) fn open<'a>(setup: TopicSetup<'a>, begin: Option<(&Place, &Value)>) -> Result<Topic<'a>> {
+    let TopicSetup { address, settings, follow, options, making, herald } = setup;
+    let (begin, bookmark) = match begin {
+        Some((place, bookmark)) => {
+            let bookmark: TopicBookmark = serde_json::from_value(bookmark.clone()).map_err(|_| damaged())?;
+            (offsets(place).ok_or_else(damaged)?, bookmark)
+        }
+        None => Default::default(),
+    };
+    let messages =
+        Messages::new(options, &making.columns()).map_err(|why| Error::input(address.to_string(), why))?;
+    let consumer = Arc::new(reader(address, settings, follow)?);
     let there = client::partitions(&consumer, address, settings)?;
     let cluster = consumer.client().fetch_cluster_id(settings.timeout.min(Duration::from_secs(5)));
     if let (Some(then), Some(now)) = (&bookmark.cluster, &cluster)
