@@ -153,7 +153,7 @@ fn a_topic_is_followed_while_its_leaders_are_killed() {
         for (number, part) in train.chunks(100).enumerate() {
             write(&broker, "train", 3, part, dice.below(1000));
             for _ in 0..50 {
-                broker.send("ask", (asked % 2) as i32, 0, &format!("key-{asked}"));
+                broker.send("ask", asked % 2, 0, &format!("key-{asked}"));
                 asked += 1;
             }
             broker.flush();
@@ -298,7 +298,7 @@ fn passwords_and_certificates_are_checked_and_what_is_wrong_is_said() {
         format!("stream --train {} --keys 400 --kafka-timeout 3s --state s {more}", url(servers, "train"))
     };
     let done = folder.run(&line(&plain, "--kafka-config kafka.properties"));
-    done.refused("TLS to the plain port", 1, &["SSL"]);
+    done.refused("TLS to the plain port", 1, &["no broker has answered for 3 s", "SSL_HANDSHAKE"]);
     let done = folder.run(&line(&safe, ""));
     done.refused(
         "no TLS to the port that has it",

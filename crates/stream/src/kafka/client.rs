@@ -36,7 +36,8 @@ impl Hearing {
             Some((thread, rest)) if thread.starts_with("[thrd:") => rest,
             _ => complaint,
         };
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(complaint.into());
+        let said = format!("{complaint}{}", hint(complaint));
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
         // A wrong password, or the certificate of somebody else, which comes as a failure of the connection, too: no
         // wait will help.
         if matches!(code, Some(Authentication | SSL)) || complaint.contains("certificate verify failed") {
@@ -68,6 +69,18 @@ impl Hearing {
     /// The statistics, if there are new ones.
     pub(super) fn statistics(&self) -> Option<Vec<u8>> {
         self.statistics.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// What a connection that breaks off at this step mostly means.
+fn hint(complaint: &str) -> &'static str {
+    let breaks_in = |state: &str| complaint.contains("Disconnected") && complaint.contains(state);
+    if breaks_in("in state APIVERSION_QUERY") {
+        ": as if it needed TLS or a password, see security.protocol"
+    } else if breaks_in("in state SSL_HANDSHAKE") {
+        ": as if it had no TLS, see security.protocol"
+    } else {
+        ""
     }
 }
 
