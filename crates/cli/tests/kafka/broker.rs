@@ -302,7 +302,7 @@ impl Drop for Broker {
     /// Real brokers outlive the test.
     fn drop(&mut self) {
         let topics = self.topics.take();
-        if !topics.is_empty() && !thread::panicking() {
+        if !topics.is_empty() {
             let names: Vec<&str> = topics.iter().map(String::as_str).collect();
             let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
             let _ = block_on(self.admin().delete_topics(&names, &options));

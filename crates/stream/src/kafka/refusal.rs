@@ -219,7 +219,9 @@ pub enum BadTopic {
     #[error("no transaction can begin: {0}")]
     NoTransaction(String),
     /// Two runs with one state.
-    #[error("another run with the same state (or transactional.id) has taken over")]
+    #[error(
+        "the brokers have shut this run out: another run with the same state (or transactional.id) has taken over; if there is none, they failed in between, and the same command resumes"
+    )]
     TakenOver,
     /// Answers that were refused.
     #[error("the answers could not be written: {0}")]
